@@ -1,0 +1,336 @@
+import { z } from 'zod';
+import { Creation } from './state.ts';
+
+interface CatalogueEntry {
+  readonly status: number;
+  /** Whether the *caller* may send the same request again with a hope of success. Fallback never looks at it. */
+  readonly retryable: boolean;
+  readonly title: string;
+  readonly remedy: string;
+}
+
+/** Every error sand-boxer can answer with. Codes are never reused for another meaning. */
+export const ERRORS = {
+  SBX_INVALID_REQUEST: {
+    status: 400,
+    retryable: false,
+    title: 'The request is not valid',
+    remedy: 'Correct the named field and send the request again.',
+  },
+  SBX_UNAUTHENTICATED: {
+    status: 401,
+    retryable: false,
+    title: 'No valid key was given',
+    remedy: 'Send "Authorization: Bearer <key>" with a key that is neither revoked nor expired.',
+  },
+  SBX_INSUFFICIENT_CREDITS: {
+    status: 402,
+    retryable: false,
+    title: 'Not enough credits',
+    remedy: 'Add credits, ask for a shorter ttl, or choose a cheaper profile.',
+  },
+  SBX_BUDGET_EXCEEDED: {
+    status: 402,
+    retryable: false,
+    title: 'A budget is used up',
+    remedy: 'Raise the budget or wait until its period starts anew.',
+  },
+  SBX_FORBIDDEN: {
+    status: 403,
+    retryable: false,
+    title: 'This key may not do that',
+    remedy: 'Use a key with the named scope.',
+  },
+  SBX_ELEVATION_REFUSED: {
+    status: 403,
+    retryable: false,
+    title: 'Elevated access needs an administrator',
+    remedy: 'Use an "adm" key, or leave out the elevated input.',
+  },
+  SBX_NOT_FOUND: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such resource',
+    remedy: 'List the resources to see what exists.',
+  },
+  SBX_PROFILE_NOT_FOUND: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such profile',
+    remedy: 'List the profiles and choose one of them.',
+  },
+  SBX_PATH_NOT_FOUND: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such path in the sandbox',
+    remedy: 'List the parent directory to see what exists.',
+  },
+  SBX_PROCESS_NOT_FOUND: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such process in the sandbox',
+    remedy: 'List the processes of the sandbox.',
+  },
+  SBX_METHOD_NOT_ALLOWED: {
+    status: 405,
+    retryable: false,
+    title: 'The method is not allowed here',
+    remedy: 'See /v1/openapi.json for the methods of each path.',
+  },
+  SBX_NOT_ACCEPTABLE: {
+    status: 406,
+    retryable: false,
+    title: 'None of the accepted formats can be produced',
+    remedy:
+      'Accept application/json, application/x-ndjson, text/event-stream or application/vnd.sandboxer.frames.',
+  },
+  SBX_INVALID_STATE: {
+    status: 409,
+    retryable: false,
+    title: 'The sandbox is in a state that does not allow this',
+    remedy: 'Look at the state of the sandbox and the lifecycle reference.',
+  },
+  SBX_CONFLICT: {
+    status: 409,
+    retryable: true,
+    title: 'Another request changed the resource at the same time',
+    remedy: 'Read the resource again and repeat the request.',
+  },
+  SBX_ID_TAKEN: {
+    status: 409,
+    retryable: false,
+    title: 'The id is taken by a different sandbox',
+    remedy: 'Choose another id, or send exactly the request that created it.',
+  },
+  SBX_NO_ROUTE: {
+    status: 409,
+    retryable: false,
+    title: 'No backend can fulfil this request',
+    remedy: 'See the candidates: each names what excludes it.',
+  },
+  SBX_PROFILE_IMMUTABLE: {
+    status: 409,
+    retryable: false,
+    title: 'A published profile version never changes',
+    remedy: 'Push the change under a new version.',
+  },
+  SBX_CANCELLED: {
+    status: 409,
+    retryable: false,
+    title: 'The sandbox was destroyed before it was ready',
+    remedy: 'Create it again if it is still wanted.',
+  },
+  SBX_GONE: {
+    status: 410,
+    retryable: false,
+    title: 'The sandbox is no longer there',
+    remedy: 'Create a new sandbox.',
+  },
+  SBX_PAYLOAD_TOO_LARGE: {
+    status: 413,
+    retryable: false,
+    title: 'The body is larger than allowed',
+    remedy: 'Send less, or use the streaming file routes.',
+  },
+  SBX_UNSUPPORTED_MEDIA: {
+    status: 415,
+    retryable: false,
+    title: 'The body has an unsupported media type',
+    remedy: 'Send application/json, or the type that the route documents.',
+  },
+  SBX_RANGE_NOT_SATISFIABLE: {
+    status: 416,
+    retryable: false,
+    title: 'The requested range lies outside the file',
+    remedy: 'Ask for a range within the size of the file.',
+  },
+  SBX_IDEMPOTENCY_MISMATCH: {
+    status: 422,
+    retryable: false,
+    title: 'The idempotency key was used for a different request',
+    remedy: 'Use a fresh key for a different request.',
+  },
+  SBX_PROFILE_INVALID: {
+    status: 422,
+    retryable: false,
+    title: 'The profile is not valid',
+    remedy: 'Correct the named field; the JSON Schema of profiles helps editors.',
+  },
+  SBX_UNSUPPORTED: {
+    status: 422,
+    retryable: false,
+    title: 'The backend does not offer this',
+    remedy: 'Choose a profile whose backend declares the capability.',
+  },
+  SBX_SECRET_UNRESOLVED: {
+    status: 422,
+    retryable: false,
+    title: 'A secret could not be resolved',
+    remedy: 'Make the secret available to its provider on the server, or correct the reference.',
+  },
+  SBX_SECRET_DELIVERY: {
+    status: 422,
+    retryable: false,
+    title: 'A secret cannot be delivered that way',
+    remedy: 'Use a delivery that both the profile allows and the backend offers.',
+  },
+  SBX_PATH_REFUSED: {
+    status: 422,
+    retryable: false,
+    title: 'The path cannot be used for this',
+    remedy: 'Name a path inside the sandbox that is of the right kind.',
+  },
+  SBX_UPGRADE_REQUIRED: {
+    status: 426,
+    retryable: false,
+    title: 'The client speaks an API version that this server does not',
+    remedy: 'Install the client version that matches the server.',
+  },
+  SBX_QUOTA_EXCEEDED: {
+    status: 429,
+    retryable: true,
+    title: 'A limit of the workspace is reached',
+    remedy: 'Destroy what is no longer needed, or have the limit raised.',
+  },
+  SBX_RATE_LIMITED: {
+    status: 429,
+    retryable: true,
+    title: 'Too many requests',
+    remedy: 'Wait for the time in Retry-After.',
+  },
+  SBX_INTERNAL: {
+    status: 500,
+    retryable: true,
+    title: 'sand-boxer failed',
+    remedy: 'Report the request id; the server log has the cause.',
+  },
+  SBX_EXTENSION_FAILED: {
+    status: 502,
+    retryable: true,
+    title: 'The backend failed',
+    remedy: 'See the detail; try again or route to another backend.',
+  },
+  SBX_PROVISION_FAILED: {
+    status: 502,
+    retryable: true,
+    title: 'No backend established the sandbox',
+    remedy: 'See the attempts; try again or widen the route.',
+  },
+  SBX_BACKEND_AUTH: {
+    status: 502,
+    retryable: false,
+    title: 'The backend refused our credentials',
+    remedy: 'Replace the key of this backend.',
+  },
+  SBX_BACKEND_LOST: {
+    status: 502,
+    retryable: false,
+    title: 'The backend no longer has the sandbox',
+    remedy: 'Recreate the sandbox, or create a new one.',
+  },
+  SBX_BACKEND_QUOTA: {
+    status: 503,
+    retryable: true,
+    title: 'The backend is out of capacity or quota',
+    remedy: 'Try later, raise the quota, or route to another backend.',
+  },
+  SBX_UNAVAILABLE: {
+    status: 503,
+    retryable: true,
+    title: 'The server is starting or stopping',
+    remedy: 'Try again in a moment.',
+  },
+  SBX_STORE_BUSY: {
+    status: 503,
+    retryable: true,
+    title: 'The database is in use by another server',
+    remedy: 'Stop the other server, or give this one its own state directory.',
+  },
+  SBX_TIMEOUT: {
+    status: 504,
+    retryable: true,
+    title: 'It took too long',
+    remedy: 'Ask for the sandbox again: the work may still finish.',
+  },
+} as const satisfies Record<string, CatalogueEntry>;
+
+export type ErrorCode = keyof typeof ERRORS;
+export const ErrorCode = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]);
+
+export interface ErrorExtras {
+  readonly cause?: unknown;
+  /** The request or document field at fault, as a path: `ttl.max`. */
+  readonly field?: string;
+  readonly remedy?: string;
+  readonly retryable?: boolean;
+  readonly creation?: Creation;
+  readonly backend?: string;
+  readonly retryAfterSeconds?: number;
+  /** Further members of the problem document (snake_case): candidates, shortfall, issues … Never a secret. */
+  readonly members?: Readonly<Record<string, unknown>>;
+}
+
+/** The one error class. Everything a caller sees went through the catalogue above. */
+export class SandboxerError extends Error {
+  override readonly name = 'SandboxerError';
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly extras: ErrorExtras;
+
+  constructor(code: ErrorCode, detail: string, extras: ErrorExtras = {}) {
+    super(`${code}: ${detail}`, extras.cause === undefined ? undefined : { cause: extras.cause });
+    this.code = code;
+    this.detail = detail;
+    this.extras = extras;
+  }
+
+  get status(): number {
+    return ERRORS[this.code].status;
+  }
+
+  get retryable(): boolean {
+    return this.extras.retryable ?? ERRORS[this.code].retryable;
+  }
+
+  get remedy(): string {
+    return this.extras.remedy ?? ERRORS[this.code].remedy;
+  }
+}
+
+/** RFC 9457 with our members. */
+export const Problem = z
+  .looseObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.number().int(),
+    detail: z.string(),
+    code: ErrorCode,
+    remedy: z.string(),
+    retryable: z.boolean(),
+    request_id: z.string().optional(),
+    field: z.string().optional(),
+    creation: Creation.optional(),
+    backend: z.string().optional(),
+    retry_after_seconds: z.number().optional(),
+  })
+  .meta({ id: 'Problem', description: 'An error: RFC 9457 problem details with a code and a remedy.' });
+export type Problem = z.infer<typeof Problem>;
+
+export function toProblem(error: SandboxerError, requestId?: string): Problem {
+  const { field, creation, backend, retryAfterSeconds, members } = error.extras;
+  return {
+    ...members,
+    type: `urn:sand-boxer:error:${error.code}`,
+    title: ERRORS[error.code].title,
+    status: error.status,
+    detail: error.detail,
+    code: error.code,
+    remedy: error.remedy,
+    retryable: error.retryable,
+    ...(requestId === undefined ? {} : { request_id: requestId }),
+    ...(field === undefined ? {} : { field }),
+    ...(creation === undefined ? {} : { creation }),
+    ...(backend === undefined ? {} : { backend }),
+    ...(retryAfterSeconds === undefined ? {} : { retry_after_seconds: retryAfterSeconds }),
+  };
+}

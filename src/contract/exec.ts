@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import { DurationSeconds } from './duration.ts';
+import { EnvVars } from './json.ts';
+
+const NoNul = (text: string) => !text.includes('\0');
+const Argument = z.string().max(131_072).refine(NoNul, 'An argument cannot hold a NUL byte.');
+
+export const Signal = z.enum([
+  'SIGHUP',
+  'SIGINT',
+  'SIGQUIT',
+  'SIGKILL',
+  'SIGUSR1',
+  'SIGUSR2',
+  'SIGTERM',
+  'SIGCONT',
+  'SIGSTOP',
+  'SIGWINCH',
+]);
+export type Signal = z.infer<typeof Signal>;
+
+export const TerminalSize = z.strictObject({
+  cols: z.number().int().min(1).max(1000),
+  rows: z.number().int().min(1).max(1000),
+});
+export type TerminalSize = z.infer<typeof TerminalSize>;
+
+export const ExecRequest = z
+  .strictObject({
+    command: z
+      .union([
+        z
+          .array(Argument)
+          .min(1)
+          .max(4096)
+          .refine((argv) => argv[0] !== '', 'The program has no name.'),
+        Argument.min(1).describe('Run by `/bin/sh -c`.'),
+      ])
+      .describe('A program and its arguments, or one shell command.'),
+    env: EnvVars.default({}),
+    cwd: z.string().max(4096).refine(NoNul).optional(),
+    user: z
+      .string()
+      .max(64)
+      .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/)
+      .optional(),
+    stdin: z
+      .string()
+      .max(8_388_608)
+      .optional()
+      .describe('Written to the program’s input, which then ends. Interactive input goes over WebSocket.'),
+    stdin_encoding: z.enum(['utf8', 'base64']).default('utf8'),
+    timeout: DurationSeconds.optional().describe('Kills the whole process tree.'),
+    tty: TerminalSize.optional(),
+    background: z.boolean().default(false).describe('Answer at once; reconnect to the output later.'),
+  })
+  .meta({ id: 'ExecRequest' });
+export type ExecRequest = z.infer<typeof ExecRequest>;
+export type ExecInput = z.input<typeof ExecRequest>;
+
+export const ExitStatus = z
+  .strictObject({
+    code: z
+      .number()
+      .int()
+      .describe('The program’s own; 128 + n when a signal ended it; 126 and 127 as a shell has them.'),
+    signal: z.string().nullable(),
+    timed_out: z.boolean(),
+    out_of_memory: z.boolean(),
+  })
+  .meta({ id: 'ExitStatus' });
+export type ExitStatus = z.infer<typeof ExitStatus>;
+
+/** The answer when nobody asked for a stream. Output beyond the limit is cut, and says so. */
+export const ExecResult = z
+  .strictObject({
+    process_id: z.string(),
+    exit: ExitStatus,
+    stdout: z.string(),
+    stderr: z.string(),
+    encoding: z.enum(['utf8', 'base64']).describe('base64 when the output is not valid UTF-8.'),
+    stdout_truncated: z.boolean(),
+    stderr_truncated: z.boolean(),
+    duration_ms: z.number(),
+  })
+  .meta({ id: 'ExecResult' });
+export type ExecResult = z.infer<typeof ExecResult>;
+
+export const ProcessInfo = z
+  .strictObject({
+    process_id: z.string(),
+    command: z.array(z.string()),
+    started_at: z.string(),
+    running: z.boolean(),
+    exit: ExitStatus.nullable(),
+    tty: z.boolean(),
+  })
+  .meta({ id: 'ProcessInfo' });
+export type ProcessInfo = z.infer<typeof ProcessInfo>;
+
+/**
+ * One line of an exec stream (NDJSON, or the `data` of a server-sent event). `offset` counts the bytes of all output
+ * before this chunk: reconnect with `from=<offset + length>`.
+ */
+export const ExecStreamItem = z
+  .discriminatedUnion('type', [
+    z.strictObject({ type: z.literal('started'), process_id: z.string() }),
+    z.strictObject({
+      type: z.enum(['stdout', 'stderr', 'terminal']),
+      offset: z.number().int(),
+      data: z.string(),
+      encoding: z.enum(['utf8', 'base64']),
+    }),
+    z.strictObject({ type: z.literal('gap'), offset: z.number().int(), missing: z.number().int() }),
+    z.strictObject({ type: z.literal('exit'), exit: ExitStatus, duration_ms: z.number() }),
+    z.strictObject({ type: z.literal('error'), problem: z.record(z.string(), z.unknown()) }),
+  ])
+  .meta({ id: 'ExecStreamItem' });
+export type ExecStreamItem = z.infer<typeof ExecStreamItem>;
+
+export const SignalRequest = z
+  .strictObject({ signal: Signal.default('SIGTERM') })
+  .meta({ id: 'SignalRequest' });
+export const ResizeRequest = TerminalSize.meta({ id: 'ResizeRequest' });
+
+/**
+ * The binary form of the same stream (`application/vnd.sandboxer.frames`): one type byte, a big-endian u32 length, the
+ * payload. Output payloads are raw bytes; the others are the JSON of the matching stream item.
+ */
+export const FRAME_TYPE = {
+  started: 0,
+  stdout: 1,
+  stderr: 2,
+  terminal: 3,
+  gap: 4,
+  exit: 5,
+  error: 6,
+  stdin: 16,
+  stdinEnd: 17,
+  resize: 18,
+  signal: 19,
+} as const;
+export const FRAMES_MEDIA_TYPE = 'application/vnd.sandboxer.frames';

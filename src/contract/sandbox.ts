@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import { DurationSeconds } from './duration.ts';
+import { ProfileRef, ProfileVersion, SandboxId } from './ids.ts';
+import { EnvVars, JsonValue, Labels } from './json.ts';
+import { NetworkPolicy, Resources, Scope, WorkspaceAccess, WorkspaceMode } from './profile.ts';
+import { RoutePolicy } from './route.ts';
+import { RequestedSecretRef } from './secret.ts';
+import { Actor, PauseKind, SandboxState } from './state.ts';
+
+const ExternalId = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^[^\u0000-\u001f\u007f]+$/, 'No control characters.');
+
+/** Who asks, in the consumer's own terms. It is on every record and event. */
+export const Consumer = z
+  .strictObject({
+    actor: Actor.optional(),
+    harness: ExternalId.optional(),
+    session_id: ExternalId.optional(),
+    run_id: ExternalId.optional(),
+    job_id: ExternalId.optional(),
+    agent_id: ExternalId.optional(),
+  })
+  .meta({ id: 'Consumer' });
+export type Consumer = z.infer<typeof Consumer>;
+
+export const CreateSandboxRequest = z
+  .strictObject({
+    id: SandboxId.optional().describe(
+      'Your own id: creating twice with the same id and the same request gives one sandbox.',
+    ),
+    profile: ProfileRef.default('profile.sandbox-canary'),
+    profile_version: ProfileVersion.optional(),
+    inputs: z
+      .record(z.string().max(128), JsonValue)
+      .refine((inputs) => Object.keys(inputs).length <= 64, 'At most 64 inputs.')
+      .default({}),
+    scope: Scope.optional(),
+    workspace: z
+      .strictObject({ mode: WorkspaceMode.optional(), access: WorkspaceAccess.optional() })
+      .optional(),
+    ttl: DurationSeconds.optional(),
+    idle_reap: DurationSeconds.nullable().optional(),
+    route: RoutePolicy.optional(),
+    consumer: Consumer.default({}),
+    labels: Labels.default({}),
+    image: z.string().min(1).max(512).optional(),
+    resources: Resources.partial().optional(),
+    network: NetworkPolicy.optional(),
+    env: EnvVars.optional(),
+    setup_metadata: z
+      .strictObject({
+        instructions_ref: z.string().max(2048).optional(),
+        instructions: z.string().max(65_536).optional(),
+        variables: EnvVars.optional(),
+        secret_refs: z.array(RequestedSecretRef).max(64).optional(),
+      })
+      .optional(),
+    elevated: z.boolean().default(false).describe('Audited escape hatch; needs an `adm` key.'),
+  })
+  .meta({ id: 'CreateSandboxRequest' });
+export type CreateSandboxRequest = z.infer<typeof CreateSandboxRequest>;
+export type CreateSandboxInput = z.input<typeof CreateSandboxRequest>;
+
+/** How to reach a sandbox. Exec is always there; the rest where the backend has it. */
+export const Reachability = z
+  .strictObject({
+    exec_url: z.string().nullable(),
+    ssh: z
+      .strictObject({
+        host: z.string(),
+        port: z.number().int(),
+        user: z.string(),
+        host_key: z.string().nullable(),
+      })
+      .nullable(),
+    tunnel_ref: z.string().nullable(),
+    endpoints: z.array(z.strictObject({ name: z.string(), port: z.number().int(), url: z.string() })),
+    services: z
+      .array(z.strictObject({ name: z.string(), state: z.string(), health: z.string().nullable() }))
+      .describe('The services’ own health: reported, never a condition of `ready`.'),
+  })
+  .meta({ id: 'Reachability' });
+export type Reachability = z.infer<typeof Reachability>;
+
+export const SandboxFailure = z
+  .strictObject({ code: z.string(), detail: z.string(), remedy: z.string(), at: z.string() })
+  .meta({ id: 'SandboxFailure' });
+
+export const Sandbox = z
+  .strictObject({
+    sandbox_id: z.string(),
+    uid: z.string().describe('Unique over all workspaces and never reused.'),
+    generation: z.number().int().describe('Counts the recreates.'),
+    workspace_id: z.string(),
+    state: SandboxState,
+    state_since: z.string(),
+    pause_kind: PauseKind.nullable(),
+    profile: z.string(),
+    profile_version: z.string(),
+    fingerprint: z.string(),
+    extension: z.string().nullable(),
+    host: z.string().nullable(),
+    isolation: z.string().nullable(),
+    scope: Scope,
+    labels: z.record(z.string(), z.string()),
+    consumer: Consumer,
+    actor: Actor,
+    created_at: z.string(),
+    ready_at: z.string().nullable(),
+    last_activity_at: z.string().nullable(),
+    expires_at: z.string(),
+    max_expires_at: z.string(),
+    idle_reap_seconds: z.number().int().nullable(),
+    reachability: Reachability.nullable(),
+    exposed_secrets: z.array(z.string()).describe('Names of secrets whose value is readable inside.'),
+    elevated: z.boolean(),
+    notes: z.array(z.string()).describe('What the backend declares of this sandbox and a user should know.'),
+    failure: SandboxFailure.nullable(),
+    teardown: z
+      .strictObject({
+        tries: z.number().int(),
+        stuck_since: z.string().nullable(),
+        last_error: z.string().nullable(),
+      })
+      .nullable(),
+    operation: z.strictObject({ kind: z.string(), since: z.string() }).nullable(),
+    reused: z.boolean().describe('Whether this answer found a living sandbox instead of making one.'),
+    links: z.strictObject({ self: z.string(), events: z.string(), exec: z.string(), route: z.string() }),
+  })
+  .meta({ id: 'Sandbox' });
+export type Sandbox = z.infer<typeof Sandbox>;
+
+export const SandboxPage = z
+  .strictObject({ items: z.array(Sandbox), next_cursor: z.string().nullable() })
+  .meta({ id: 'SandboxPage' });
+
+export const ExtendRequest = z.strictObject({ ttl: DurationSeconds }).meta({ id: 'ExtendRequest' });
+export const ForkRequest = z
+  .strictObject({ id: SandboxId.optional(), ttl: DurationSeconds.optional(), labels: Labels.optional() })
+  .meta({ id: 'ForkRequest' });
+export type ForkRequest = z.infer<typeof ForkRequest>;

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { SnapshotKind } from './capability.ts';
+import { DurationSeconds } from './duration.ts';
+import { SandboxId } from './ids.ts';
+import { Labels } from './json.ts';
+
+export const SnapshotState = z.enum(['creating', 'available', 'failed', 'deleting', 'deleted']);
+export type SnapshotState = z.infer<typeof SnapshotState>;
+
+export const SnapshotRequest = z
+  .strictObject({
+    name: z.string().max(128).optional(),
+    labels: Labels.default({}),
+    retain: DurationSeconds.optional().describe(
+      'Deleted by us after this time; kept until deleted when left out.',
+    ),
+  })
+  .meta({ id: 'SnapshotRequest' });
+export type SnapshotRequest = z.infer<typeof SnapshotRequest>;
+
+export const Snapshot = z
+  .strictObject({
+    snapshot_id: z.string(),
+    workspace_id: z.string(),
+    name: z.string().nullable(),
+    sandbox_id: z.string(),
+    generation: z.number().int(),
+    profile: z.string(),
+    profile_version: z.string(),
+    extension: z.string(),
+    kind: SnapshotKind,
+    state: SnapshotState,
+    size_bytes: z.number().int().nullable(),
+    labels: z.record(z.string(), z.string()),
+    created_at: z.string(),
+    expires_at: z.string().nullable(),
+  })
+  .meta({ id: 'Snapshot' });
+export type Snapshot = z.infer<typeof Snapshot>;
+
+export const SnapshotPage = z
+  .strictObject({ items: z.array(Snapshot), next_cursor: z.string().nullable() })
+  .meta({ id: 'SnapshotPage' });
+
+export const RenameSnapshotRequest = z
+  .strictObject({ name: z.string().max(128).nullable() })
+  .meta({ id: 'RenameSnapshotRequest' });
+
+/** A new sandbox from a snapshot: the snapshot's own recipe, with what may differ. */
+export const RestoreRequest = z
+  .strictObject({ id: SandboxId.optional(), ttl: DurationSeconds.optional(), labels: Labels.optional() })
+  .meta({ id: 'RestoreRequest' });
+export type RestoreRequest = z.infer<typeof RestoreRequest>;

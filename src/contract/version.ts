@@ -1,0 +1,17 @@
+import { z } from 'zod';
+
+/** The version of the HTTP API: the first path segment, and the handshake header. */
+export const API_VERSION = 1;
+/** A client names the API version it speaks; a server that does not speak it answers 426. */
+export const API_VERSION_HEADER = 'sandboxer-api-version';
+
+export const ServerVersion = z
+  .strictObject({
+    product: z.literal('sand-boxer'),
+    version: z.string(),
+    api_version: z.number().int(),
+    oldest_api_version: z.number().int(),
+    installation_id: z.string(),
+  })
+  .meta({ id: 'ServerVersion' });
+export type ServerVersion = z.infer<typeof ServerVersion>;

@@ -1,0 +1,33 @@
+import type { Creation } from '../contract/state.ts';
+import type { Handle } from './extension.ts';
+
+/**
+ * `journalled` before the backend is called → `provisioned` when its handle is known → `won` when the sandbox is
+ * ready on it. `condemned` when it must be torn down, `gone` when the backend confirmed that nothing is left.
+ */
+export type AttemptState = 'journalled' | 'provisioned' | 'won' | 'condemned' | 'gone';
+
+export interface AttemptRecord {
+  /** Stamped on the backend object; derives from sandbox, generation and number alone. */
+  readonly attemptId: string;
+  readonly sandboxUid: string;
+  readonly generation: number;
+  readonly n: number;
+  readonly extensionId: string;
+  readonly hostId: string | null;
+  readonly state: AttemptState;
+  readonly handle: Handle | null;
+  readonly creation: Creation | null;
+  readonly error: { readonly code: string; readonly detail: string } | null;
+  readonly startedAt: number;
+  readonly provisionedAt: number | null;
+  readonly endedAt: number | null;
+  readonly teardownTries: number;
+  readonly teardownError: string | null;
+  /** When tearing down was first found to be stuck, and told. */
+  readonly stuckSince: number | null;
+}
+
+export function attemptIdOf(sandboxUid: string, generation: number, n: number): string {
+  return `${sandboxUid}-g${generation}-a${n}`;
+}

@@ -1,0 +1,28 @@
+import { SandboxerError } from '../contract/errors.ts';
+import type { Actor } from '../contract/state.ts';
+import type { KeyScope } from '../contract/tenancy.ts';
+
+/** Who a request comes from, after authentication. */
+export interface Caller {
+  readonly actor: Actor;
+  /** The workspace that new resources belong to. */
+  readonly workspaceId: string;
+  readonly orgId: string;
+  /** `null` for the local administrator on the unix socket. */
+  readonly keyId: string | null;
+  readonly scopes: ReadonlySet<KeyScope>;
+  /** On the unix socket of this machine: the only caller whose paths the server may read. */
+  readonly local: boolean;
+}
+
+/** Which workspaces a caller sees: its own, or all (`null`) with the `server` scope. */
+export function visibleWorkspace(caller: Caller): string | null {
+  return caller.scopes.has('server') ? null : caller.workspaceId;
+}
+
+export function requireScope(caller: Caller, scope: KeyScope): void {
+  if (caller.scopes.has(scope) || caller.scopes.has('server')) return;
+  throw new SandboxerError('SBX_FORBIDDEN', `This needs the scope "${scope}".`, {
+    remedy: `Use a key with the scope "${scope}".`,
+  });
+}

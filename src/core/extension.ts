@@ -1,0 +1,150 @@
+/**
+ * The contract between sand-boxer and a backend. Implement `Extension`, run the conformance suite of
+ * `sand-boxer/testing` on it, and it can be routed to.
+ *
+ * Obligations that hold for every method:
+ * - `ctx.signal` aborts: stop and reject soon. What was begun is then swept by `teardown` with the same stamp.
+ * - Errors are `SandboxerError`s with `creation` where a create was involved. Anything else that is thrown counts as
+ *   `maybe_created`.
+ * - No secret in an error, a log field, a handle, a report or an argument vector.
+ */
+import type { CapabilityVector } from '../contract/capability.ts';
+import type { ExtensionHealth } from '../contract/extension.ts';
+import type { Json } from '../contract/json.ts';
+import type { Price } from '../contract/money.ts';
+import type { Reachability } from '../contract/sandbox.ts';
+import type { PauseKind } from '../contract/state.ts';
+import type { Clock } from './clock.ts';
+import type { Log } from './log.ts';
+import type { Recipe } from './recipe.ts';
+import type { SandboxSession } from './session.ts';
+
+/** Enough for another process to find the sandbox again. Opaque to everybody but the extension that wrote it. */
+export interface Handle {
+  readonly version: number;
+  readonly data: Json;
+}
+
+/** Identifies one attempt at one sandbox, stamped on whatever the backend creates, before or as it is created. */
+export interface Stamp {
+  readonly sandboxUid: string;
+  readonly attemptId: string;
+  /** This installation of sand-boxer: what carries another owner's name is never touched. */
+  readonly owner: string;
+}
+
+export interface ResolvedSecret {
+  readonly name: string;
+  readonly delivery: 'broker' | 'file' | 'env';
+  readonly value: string;
+}
+
+export interface ProvisionSpec {
+  readonly stamp: Stamp;
+  readonly sandboxId: string;
+  readonly workspaceId: string;
+  readonly generation: number;
+  readonly recipe: Recipe;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly secrets: readonly ResolvedSecret[];
+  /** When the backend must end it by itself, if its vector declares `dead_man`. */
+  readonly endsAt: number;
+}
+
+export interface PlacementHost {
+  readonly id: string;
+  readonly address: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface ExtensionContext {
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Where it was placed; `null` for a backend that has no hosts of ours. */
+  readonly host: PlacementHost | null;
+}
+
+export interface Ready {
+  readonly reachability: Reachability;
+  /** The level in force, which may be above what was asked for. */
+  readonly isolation: string;
+  /** What a user of this very sandbox should know: a limit not enforced here, root inside is root outside … */
+  readonly notes: readonly string[];
+}
+
+export interface TeardownTarget {
+  readonly stamp: Stamp;
+  /** `null` when the reply of the create was lost: the stamp must be enough. */
+  readonly handle: Handle | null;
+}
+
+export interface CleanupReport {
+  /** The backend was asked and has nothing left under this stamp. */
+  readonly gone: boolean;
+  readonly removed: readonly string[];
+  readonly remaining: readonly { readonly what: string; readonly reason: string }[];
+}
+
+export interface Owned {
+  readonly stamp: Stamp;
+  readonly handle: Handle | null;
+  readonly createdAt: number | null;
+}
+
+export interface SnapshotSpec {
+  readonly snapshotId: string;
+  readonly name: string | null;
+  readonly owner: string;
+}
+
+export interface TakenSnapshot {
+  readonly ref: Json;
+  readonly sizeBytes: number | null;
+}
+
+export interface ExtensionHeader {
+  readonly id: string;
+  readonly title: string;
+  /** Raised when the shape of `Handle.data` changes; older handles must still be understood. */
+  readonly handleVersion: number;
+  readonly capabilities: CapabilityVector;
+  /** What it charges; `null` when it charges nothing. */
+  readonly price: Price | null;
+  /** How long one attempt may take before it is given up. */
+  readonly provisionTimeoutSeconds: number;
+}
+
+/** A declared capability and its method exist together: the suite checks both directions. */
+export interface Extension {
+  readonly header: ExtensionHeader;
+  /** Can it be used from here, now? Says what is missing and how to get it. */
+  probe(ctx: ExtensionContext): Promise<ExtensionHealth>;
+  /** Idempotent on `spec.stamp.attemptId`: called twice, there is one resource and one handle. */
+  provision(spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle>;
+  /** A real probe: resolves once a command could be run inside. */
+  waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready>;
+  connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession>;
+  /** Idempotent, verified; nothing there is success. */
+  teardown(target: TeardownTarget, ctx: ExtensionContext): Promise<CleanupReport>;
+  /** Everything at the backend that carries our owner stamp, in whatever state. */
+  listOwned(owner: string, ctx: ExtensionContext): AsyncIterable<Owned>;
+  /** Idempotent. */
+  pause?(handle: Handle, ctx: ExtensionContext): Promise<PauseKind>;
+  /** Idempotent. */
+  resume?(handle: Handle, ctx: ExtensionContext): Promise<void>;
+  /** Idempotent on `spec.snapshotId`. */
+  snapshot?(handle: Handle, spec: SnapshotSpec, ctx: ExtensionContext): Promise<TakenSnapshot>;
+  /** Idempotent; nothing there is success. `ref` is `null` when the reply of the snapshot was lost. Exists wherever `snapshot` does. */
+  deleteSnapshot?(ref: Json | null, spec: SnapshotSpec, ctx: ExtensionContext): Promise<void>;
+  /** Like `provision`, from a snapshot's reference. */
+  restore?(spec: ProvisionSpec, ref: Json, ctx: ExtensionContext): Promise<Handle>;
+  /** Like `provision`, from a living sandbox. */
+  fork?(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle>;
+  /** Moves the time at which the backend ends it by itself. Exists with `dead_man: extendable`. */
+  extendLife?(handle: Handle, endsAt: number, ctx: ExtensionContext): Promise<void>;
+  /** The backend's own figure of what was used so far, where it keeps one. */
+  usage?(handle: Handle, ctx: ExtensionContext): Promise<{ readonly billedSeconds: number }>;
+  /** Releases what the extension itself holds open. */
+  close?(): Promise<void>;
+}

@@ -1,0 +1,120 @@
+import {
+  type CapabilityVector,
+  EgressEnforcement,
+  IsolationLevel,
+  type Requirements,
+  SnapshotKind,
+} from '../contract/capability.ts';
+import type { Exclusion, ExclusionCode } from '../contract/route.ts';
+import type { Recipe } from './recipe.ts';
+
+const ISOLATION = IsolationLevel.options;
+const EGRESS = EgressEnforcement.options;
+const SNAPSHOT = SnapshotKind.options;
+
+function strongestIsolation(vector: CapabilityVector): number {
+  return Math.max(...vector.isolation.map((level) => ISOLATION.indexOf(level)));
+}
+
+/** The weakest egress enforcement that makes this recipe's network policy true; `null` when it needs none. */
+function neededEgress(recipe: Recipe): 'l3' | 'l7' | null {
+  const { network } = recipe;
+  if (network.default === 'allow' || network.egress.length === 0) return null;
+  const fine = network.egress.some((rule) => rule.methods || rule.paths || rule.binaries || rule.credential);
+  const named = network.egress.some((rule) => !/^[\d.]+$/.test(rule.host));
+  return fine || named ? 'l7' : 'l3';
+}
+
+type Check = readonly [ExclusionCode, boolean, string];
+
+function requirementChecks(requires: Requirements, vector: CapabilityVector): Check[] {
+  return [
+    [
+      'isolation',
+      requires.isolation === undefined || strongestIsolation(vector) >= ISOLATION.indexOf(requires.isolation),
+      `needs ${requires.isolation} isolation, offers ${vector.isolation.join(', ')}`,
+    ],
+    [
+      'egress',
+      requires.egress === undefined || EGRESS.indexOf(vector.egress) >= EGRESS.indexOf(requires.egress),
+      `needs ${requires.egress} egress enforcement, offers ${vector.egress}`,
+    ],
+    [
+      'snapshot',
+      requires.snapshot === undefined || SNAPSHOT.indexOf(vector.snapshot) >= SNAPSHOT.indexOf(requires.snapshot),
+      `needs ${requires.snapshot} snapshots, offers ${vector.snapshot}`,
+    ],
+    ['fork', !requires.fork || vector.fork, 'cannot fork'],
+    ['pause', !requires.pause || vector.pause !== 'none', 'cannot pause'],
+    ['pty', !requires.pty || vector.pty, 'has no terminal'],
+    ['ports', !requires.ports || vector.ports, 'cannot reach ports inside'],
+    ['watch', !requires.watch || vector.watch, 'cannot watch files'],
+    ['ssh', !requires.ssh || vector.ssh, 'has no ssh'],
+    ['dead_man', !requires.dead_man || vector.dead_man !== 'none', 'cannot bound its own life'],
+    [
+      'persistence',
+      requires.persistence === undefined || vector.persistence.includes(requires.persistence),
+      `needs ${requires.persistence}, offers ${vector.persistence.join(', ')}`,
+    ],
+    ['hosting', requires.hosting === undefined || vector.hosting === requires.hosting, `is ${vector.hosting}`],
+    [
+      'region',
+      requires.region === undefined || vector.regions.includes(requires.region),
+      `needs region ${requires.region}, offers ${vector.regions.join(', ') || 'none by name'}`,
+    ],
+    ['gpu', requires.gpu === undefined || vector.gpu.includes(requires.gpu), `has no ${requires.gpu}`],
+    [
+      'resources',
+      (requires.resources ?? []).every((name) => vector.resources.includes(name)),
+      `does not enforce ${(requires.resources ?? []).filter((name) => !vector.resources.includes(name)).join(', ')}`,
+    ],
+  ];
+}
+
+function imageFits(image: string, vector: CapabilityVector): boolean {
+  if (image === 'host') return vector.images.includes('host') || vector.images.includes('none');
+  return vector.images.includes('imported') || vector.images.includes('reference');
+}
+
+function recipeChecks(recipe: Recipe, vector: CapabilityVector): Check[] {
+  const egress = neededEgress(recipe);
+  const asked = Object.entries(recipe.resources).filter(([name, value]) => value !== null && name !== 'gpu');
+  const unenforced = asked.map(([name]) => name).filter((name) => !(vector.resources as string[]).includes(name));
+  const deliveries = [...new Set(recipe.secretRefs.map((ref) => ref.delivery))];
+  const undeliverable = deliveries.filter((delivery) => !vector.credentials.includes(delivery));
+  return [
+    ['demo_only', !vector.demo || recipe.profileId.startsWith('profile.stub-'), 'isolates nothing: only profile.stub-* may use it'],
+    [
+      'isolation',
+      strongestIsolation(vector) >= ISOLATION.indexOf(recipe.isolation),
+      `needs ${recipe.isolation} isolation, offers ${vector.isolation.join(', ')}`,
+    ],
+    ['network', recipe.network.default !== 'deny' || vector.deny_all, 'cannot deny the network'],
+    ['network', recipe.network.default !== 'allow' || vector.open_network, 'has no open network'],
+    [
+      'egress',
+      egress === null || EGRESS.indexOf(vector.egress) >= EGRESS.indexOf(egress),
+      `the allowlist needs ${egress} enforcement, offers ${vector.egress}`,
+    ],
+    ['credentials', undeliverable.length === 0, `cannot deliver secrets by ${undeliverable.join(', ')}`],
+    ['persistence', vector.persistence.includes(recipe.persistence), `is not ${recipe.persistence}`],
+    ['resources', unenforced.length === 0, `does not enforce ${unenforced.join(', ')}`],
+    ['gpu', recipe.resources.gpu === null || vector.gpu.includes(recipe.resources.gpu), `has no ${recipe.resources.gpu}`],
+    ['image', imageFits(recipe.image, vector), `cannot use the image ${recipe.image}`],
+    [
+      'max_ttl',
+      vector.max_ttl_seconds === null || recipe.ttlSeconds <= vector.max_ttl_seconds,
+      `lives at most ${vector.max_ttl_seconds} s`,
+    ],
+    ['elevated', !recipe.elevated || vector.elevated, 'knows no elevated inputs'],
+  ];
+}
+
+/** Every reason why this backend cannot truthfully give what the recipe asks. Empty: it fits. */
+export function misfits(recipe: Recipe, vector: CapabilityVector): Exclusion[] {
+  const failed = [...recipeChecks(recipe, vector), ...requirementChecks(recipe.requires, vector)]
+    .filter(([, ok]) => !ok)
+    .map(([code, , detail]) => ({ code, detail }));
+  const seen = new Set<string>();
+  return failed.filter(({ code, detail }) => !seen.has(code + detail) && seen.add(code + detail));
+}

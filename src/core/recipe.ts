@@ -1,0 +1,36 @@
+import type { Requirements } from '../contract/capability.ts';
+import type { Json } from '../contract/json.ts';
+import type { NetworkPolicy, Profile, Resources, Scope } from '../contract/profile.ts';
+import type { RoutePolicy } from '../contract/route.ts';
+import type { SecretRef } from '../contract/secret.ts';
+
+/**
+ * What exactly is to be built: profile and request merged and clamped. Stored with the sandbox, so that `recreate`,
+ * `restore` and recovery build the same thing whatever happened to the profile since.
+ */
+export interface Recipe {
+  readonly profileId: string;
+  readonly profileVersion: string;
+  readonly pinnedExtension: string | null;
+  readonly image: string;
+  readonly isolation: Profile['isolation']['level'];
+  readonly persistence: Profile['persistence'];
+  readonly network: NetworkPolicy;
+  readonly workspace: Profile['workspace'];
+  readonly resources: Resources;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly setupRun: readonly string[];
+  readonly instructions: string;
+  readonly instructionsRef: string | null;
+  readonly secretRefs: readonly SecretRef[];
+  readonly inputs: Readonly<Record<string, Json>>;
+  readonly elevated: boolean;
+  readonly scope: Scope;
+  readonly ttlSeconds: number;
+  readonly maxTtlSeconds: number;
+  readonly idleReapSeconds: number | null;
+  readonly requires: Requirements;
+  readonly route: RoutePolicy;
+  readonly placement: Profile['placement'];
+  readonly reachability: Profile['reachability'];
+}

@@ -1,0 +1,32 @@
+import type { SnapshotKind } from '../contract/capability.ts';
+import type { Json } from '../contract/json.ts';
+import type { Consumer } from '../contract/sandbox.ts';
+import type { SnapshotState } from '../contract/snapshot.ts';
+import type { Actor } from '../contract/state.ts';
+import type { Recipe } from './recipe.ts';
+
+export interface SnapshotRecord {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly version: number;
+  readonly name: string | null;
+  readonly sandboxUid: string;
+  readonly sandboxId: string;
+  readonly generation: number;
+  readonly profileId: string;
+  readonly profileVersion: string;
+  readonly recipe: Recipe;
+  readonly extensionId: string;
+  readonly hostId: string | null;
+  readonly kind: SnapshotKind;
+  readonly state: SnapshotState;
+  /** The backend's own reference; `null` until it exists. */
+  readonly ref: Json;
+  readonly sizeBytes: number | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly actor: Actor;
+  readonly consumer: Consumer;
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+  readonly eventSeq: number;
+}

@@ -1,0 +1,251 @@
+/**
+ * Where everything durable lives. Each method states what it promises; `store/` has an implementation for SQLite and
+ * one in memory, and one suite tests them all.
+ */
+
+import type { Profile } from '../contract/profile.ts';
+import type { SandboxState } from '../contract/state.ts';
+import type { AttemptRecord } from './attempt.ts';
+import type { EventDraft, EventRecord } from './event.ts';
+import type { MeterRecord } from './meter.ts';
+import type { SandboxDocuments, SandboxRecord } from './sandbox.ts';
+import type { SnapshotRecord } from './snapshot.ts';
+import type { KeyRecord, OrgRecord, WorkspaceRecord } from './tenancy.ts';
+import type { HoldRecord, TransferDraft, TransferRecord } from './transfer.ts';
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Pass it back to go on; `null` at the end. */
+  readonly nextCursor: string | null;
+}
+
+export interface SandboxQuery {
+  /** `null` sees every workspace. */
+  readonly workspaceId: string | null;
+  readonly states?: readonly SandboxState[];
+  readonly profileId?: string;
+  readonly extensionId?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly harness?: string;
+  /** Matches the session, run or job id. */
+  readonly externalId?: string;
+  readonly cursor?: string | null;
+  readonly limit: number;
+}
+
+export interface SandboxStore {
+  get(uid: string): Promise<SandboxRecord | null>;
+  /**
+   * By uid, or by public id: the row that is not destroyed, else the one created last. With `workspaceId: null`, an id
+   * that several workspaces have is not found.
+   */
+  find(workspaceId: string | null, idOrUid: string): Promise<SandboxRecord | null>;
+  findReusable(workspaceId: string, reuseKey: string): Promise<SandboxRecord | null>;
+  /** Rejects with `SBX_ID_TAKEN` when a row of (workspace, id) is not destroyed, and with `SBX_CONFLICT` when the reuse key does. */
+  insert(record: SandboxRecord): Promise<void>;
+  /** Compare-and-set on `record.version`, which is the version that was read. Answers the stored row (version + 1). */
+  update(record: SandboxRecord): Promise<SandboxRecord>;
+  documents(uid: string, generation: number): Promise<SandboxDocuments | null>;
+  insertDocuments(documents: SandboxDocuments): Promise<void>;
+  /** Newest first, by (createdAt, uid). */
+  list(query: SandboxQuery): Promise<Page<SandboxRecord>>;
+  /** Rows in living states: derived, never a counter. */
+  countLiving(workspaceId: string): Promise<number>;
+  /** `workDueAt ≤ now` and no lease in force at `now`, oldest first. */
+  dueWork(now: number, limit: number): Promise<readonly SandboxRecord[]>;
+  /** Living or failed, with `deadlineAt ≤ now`. */
+  dueDeadlines(now: number, limit: number): Promise<readonly SandboxRecord[]>;
+  /** Established, not paused, with `idleDeadlineAt ≤ now`. */
+  dueIdle(now: number, limit: number): Promise<readonly SandboxRecord[]>;
+  /** The earliest future time at which any of the three above would find something; `null` when none. */
+  nextDueAt(): Promise<number | null>;
+  /** Established rows on this extension, by uid, after `afterUid`. */
+  establishedOn(
+    extensionId: string,
+    afterUid: string | null,
+    limit: number,
+  ): Promise<readonly SandboxRecord[]>;
+  /** Gives up every lease not held by `owner`. Only for a store that is exclusive to one process. */
+  releaseForeignLeases(owner: string, now: number): Promise<number>;
+  /** Destroyed before `before`, with every event of theirs at or below `eventSeq`: removed with all that hangs on them except money. */
+  prune(before: number, eventSeq: number, limit: number): Promise<number>;
+}
+
+export interface AttemptStore {
+  get(attemptId: string): Promise<AttemptRecord | null>;
+  forSandbox(uid: string): Promise<readonly AttemptRecord[]>;
+  insert(record: AttemptRecord): Promise<void>;
+  update(record: AttemptRecord): Promise<void>;
+}
+
+export interface EventQuery {
+  readonly workspaceId: string | null;
+  readonly sandboxUid?: string;
+  readonly types?: readonly string[];
+  readonly after: number;
+  readonly limit: number;
+}
+
+export interface EventStore {
+  /** Numbers and writes them. What `list` shows is a stable prefix: no smaller number appears later. */
+  append(drafts: readonly EventDraft[]): Promise<readonly EventRecord[]>;
+  list(query: EventQuery): Promise<readonly EventRecord[]>;
+  lastSeq(): Promise<number>;
+  /** Removes events before `before` that lie at or below `seq`. */
+  prune(before: number, seq: number, limit: number): Promise<number>;
+}
+
+/** How far a sink has read the outbox. Events at or below the cursor are delivered or parked. */
+export interface SinkCursor {
+  readonly sinkId: string;
+  readonly cursor: number;
+}
+
+/** An event that a sink did not take yet. Later events of the same subject wait behind it. */
+export interface ParkedDelivery {
+  readonly sinkId: string;
+  readonly seq: number;
+  readonly subject: string;
+  readonly tries: number;
+  readonly nextAt: number;
+  readonly lastError: string;
+  /** Given up: visible, replayable, and no longer in the way of others. */
+  readonly dead: boolean;
+}
+
+export interface OutboxStore {
+  cursor(sinkId: string): Promise<number | null>;
+  setCursor(cursor: SinkCursor): Promise<void>;
+  removeSink(sinkId: string): Promise<void>;
+  minCursor(): Promise<number | null>;
+  parked(sinkId: string): Promise<readonly ParkedDelivery[]>;
+  park(delivery: ParkedDelivery): Promise<void>;
+  unpark(sinkId: string, seq: number): Promise<void>;
+}
+
+export interface IdempotencyRecord {
+  readonly workspaceId: string;
+  readonly key: string;
+  readonly requestDigest: string;
+  /** `sandbox:<uid>` or `snapshot:<id>`. */
+  readonly result: string;
+  readonly createdAt: number;
+}
+
+export interface IdempotencyStore {
+  get(workspaceId: string, key: string): Promise<IdempotencyRecord | null>;
+  insert(record: IdempotencyRecord): Promise<void>;
+  prune(before: number, limit: number): Promise<number>;
+}
+
+export interface SnapshotQuery {
+  readonly workspaceId: string | null;
+  readonly sandboxUid?: string;
+  readonly cursor?: string | null;
+  readonly limit: number;
+}
+
+export interface SnapshotStore {
+  get(id: string): Promise<SnapshotRecord | null>;
+  insert(record: SnapshotRecord): Promise<void>;
+  /** Compare-and-set like sandboxes. */
+  update(record: SnapshotRecord): Promise<SnapshotRecord>;
+  /** Newest first, without the deleted ones. */
+  list(query: SnapshotQuery): Promise<Page<SnapshotRecord>>;
+  /** `deleting`, or past `expiresAt`. */
+  dueDeletion(now: number, limit: number): Promise<readonly SnapshotRecord[]>;
+  prune(before: number, limit: number): Promise<number>;
+}
+
+export interface MeterStore {
+  get(id: string): Promise<MeterRecord | null>;
+  insert(record: MeterRecord): Promise<void>;
+  update(record: MeterRecord): Promise<void>;
+  forSandbox(uid: string): Promise<readonly MeterRecord[]>;
+  /** Open, with a rate above zero, last rebased before `before`. */
+  openSince(before: number, limit: number): Promise<readonly MeterRecord[]>;
+}
+
+/** Rows are written once and never changed; balances are sums over them. */
+export interface LedgerStore {
+  /** Rejects with `SBX_CONFLICT` when a transfer id exists. */
+  transfer(drafts: readonly TransferDraft[]): Promise<void>;
+  getTransfer(id: string): Promise<TransferRecord | null>;
+  /** Credits minus debits. */
+  balance(account: string): Promise<number>;
+  /** Credits minus debits of `held:…` under this hold: what is still reserved. */
+  held(holdId: string): Promise<number>;
+  insertHold(hold: HoldRecord): Promise<void>;
+  getHold(id: string): Promise<HoldRecord | null>;
+  updateHold(hold: HoldRecord): Promise<void>;
+  transfers(query: {
+    readonly workspaceId: string | null;
+    readonly after: number;
+    readonly limit: number;
+  }): Promise<readonly TransferRecord[]>;
+}
+
+export interface PushedProfile {
+  readonly workspaceId: string;
+  readonly profile: Profile;
+  /** The document as it was sent: what the profile is rebuilt from when the schema grows. */
+  readonly source: Readonly<Record<string, unknown>>;
+  readonly createdAt: number;
+}
+
+export interface ProfileStore {
+  get(workspaceId: string, id: string, version: string): Promise<PushedProfile | null>;
+  insert(profile: PushedProfile): Promise<void>;
+  list(workspaceId: string | null): Promise<readonly PushedProfile[]>;
+}
+
+export interface TenancyStore {
+  org(id: string): Promise<OrgRecord | null>;
+  insertOrg(org: OrgRecord): Promise<void>;
+  workspace(id: string): Promise<WorkspaceRecord | null>;
+  insertWorkspace(workspace: WorkspaceRecord): Promise<void>;
+  workspaces(orgId: string | null): Promise<readonly WorkspaceRecord[]>;
+  key(id: string): Promise<KeyRecord | null>;
+  keyByHash(secretHash: string): Promise<KeyRecord | null>;
+  insertKey(key: KeyRecord): Promise<void>;
+  updateKey(key: KeyRecord): Promise<void>;
+  keys(workspaceId: string | null): Promise<readonly KeyRecord[]>;
+}
+
+export interface Tx {
+  readonly sandboxes: SandboxStore;
+  readonly attempts: AttemptStore;
+  readonly events: EventStore;
+  readonly outbox: OutboxStore;
+  readonly idempotency: IdempotencyStore;
+  readonly snapshots: SnapshotStore;
+  readonly meters: MeterStore;
+  readonly ledger: LedgerStore;
+  readonly profiles: ProfileStore;
+  readonly tenancy: TenancyStore;
+  /** Small facts about the installation itself, such as its id. */
+  setting(name: string): Promise<string | null>;
+  setSetting(name: string, value: string): Promise<void>;
+}
+
+/** What a commit touched, told after it is durable. */
+export interface CommitNotice {
+  readonly sandboxUids: ReadonlySet<string>;
+  /** Highest event number of the commit; 0 when it wrote none. */
+  readonly lastSeq: number;
+}
+
+export interface Store {
+  /** One process at a time: leases of other owners are dead. */
+  readonly exclusive: boolean;
+  /**
+   * Serialisable and durable when it resolves; nothing of it is seen before, and nothing remains when `work` rejects.
+   * `work` awaits nothing but `tx` and may be run again from the start when the database asks for it.
+   * `label` names it in traces and to the simulation.
+   */
+  transaction<T>(label: string, work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** A consistent view; writes reject. */
+  read<T>(label: string, work: (tx: Tx) => Promise<T>): Promise<T>;
+  onCommit(listener: (notice: CommitNotice) => void): () => void;
+  close(): Promise<void>;
+}

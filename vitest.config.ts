@@ -1,0 +1,16 @@
+import { defineConfig } from 'vitest/config';
+import { vitestLevels } from './scripts/test-levels.ts';
+
+export default defineConfig({
+  test: {
+    projects: vitestLevels.map(({ name, include, exclude, testTimeoutMs }) => ({
+      test: {
+        name,
+        include: [...include],
+        exclude: ['**/node_modules/**', '**/dist/**', ...exclude],
+        testTimeout: testTimeoutMs,
+        hookTimeout: testTimeoutMs,
+      },
+    })),
+  },
+});
