@@ -69,3 +69,8 @@ export function isLiving(state: SandboxState): boolean {
 export function isEstablished(state: SandboxState): boolean {
   return ESTABLISHED.has(state);
 }
+
+/** Past establishment, whatever came of it. */
+export function isSettledState(state: SandboxState): boolean {
+  return state !== 'requested' && state !== 'provisioning';
+}

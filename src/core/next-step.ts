@@ -1,5 +1,5 @@
 import type { AttemptRecord } from './attempt.ts';
-import type { PendingOperation, SandboxRecord } from './sandbox.ts';
+import { pendingOperation, type SandboxOperation, type SandboxRecord } from './sandbox.ts';
 
 /** What a sandbox needs next. The first four are database work alone; the others call the backend. */
 export type Step =
@@ -10,7 +10,7 @@ export type Step =
   | { readonly kind: 'provision'; readonly attempt: AttemptRecord }
   | { readonly kind: 'probe'; readonly attempt: AttemptRecord }
   | { readonly kind: 'teardown'; readonly attempt: AttemptRecord }
-  | { readonly kind: 'operate'; readonly operation: PendingOperation }
+  | { readonly kind: 'operate'; readonly operation: SandboxOperation }
   | { readonly kind: 'rest' };
 
 const REST: Step = { kind: 'rest' };
@@ -32,9 +32,11 @@ export function nextStep(sandbox: SandboxRecord, attempts: readonly AttemptRecor
     }
     case 'ready':
     case 'active':
-    case 'paused':
-      if (sandbox.operation) return { kind: 'operate', operation: sandbox.operation };
+    case 'paused': {
+      const operation = pendingOperation(sandbox);
+      if (operation) return { kind: 'operate', operation };
       return condemned ? { kind: 'teardown', attempt: condemned } : REST;
+    }
     case 'expired':
       return { kind: 'start-teardown' };
     case 'failed':

@@ -15,8 +15,11 @@ export interface Lease {
   readonly until: number;
 }
 
-/** A backend operation that a request journalled and a worker carries out: it survives a crash between the two. */
-export interface PendingOperation {
+/**
+ * A backend operation that a request journalled and a worker carries out: it survives a crash between the two. The last
+ * one stays on the row when it is finished, so that whoever asked for it learns how it went.
+ */
+export interface SandboxOperation {
   readonly kind: 'pause' | 'resume' | 'snapshot' | 'extend';
   readonly id: string;
   readonly requestedAt: number;
@@ -24,6 +27,9 @@ export interface PendingOperation {
   /** For `snapshot`: the row that is being filled. */
   readonly snapshotId: string | null;
   readonly tries: number;
+  readonly finishedAt: number | null;
+  /** Why it did not work; `null` when it did or is not finished. */
+  readonly error: { readonly code: string; readonly detail: string } | null;
 }
 
 export interface SandboxFailureRecord {
@@ -78,7 +84,7 @@ export interface SandboxRecord {
   readonly reachability: Reachability | null;
   readonly notes: readonly string[];
   readonly failure: SandboxFailureRecord | null;
-  readonly operation: PendingOperation | null;
+  readonly operation: SandboxOperation | null;
   /** Destroyed on purpose to start the next generation. */
   readonly recreating: boolean;
   readonly lease: Lease | null;
@@ -114,4 +120,9 @@ export interface SandboxDocuments {
   readonly recipe: Recipe;
   readonly plan: RoutePlan;
   readonly origin: SandboxOrigin;
+}
+
+/** The operation that still waits to be carried out. */
+export function pendingOperation(sandbox: SandboxRecord): SandboxOperation | null {
+  return sandbox.operation?.finishedAt === null ? sandbox.operation : null;
 }

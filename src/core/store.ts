@@ -173,6 +173,8 @@ export interface LedgerStore {
   getTransfer(id: string): Promise<TransferRecord | null>;
   /** Credits minus debits. */
   balance(account: string): Promise<number>;
+  /** Everything ever granted to the workspace. */
+  granted(workspaceId: string): Promise<number>;
   /** Credits minus debits of `held:…` under this hold: what is still reserved. */
   held(holdId: string): Promise<number>;
   insertHold(hold: HoldRecord): Promise<void>;

@@ -1,0 +1,45 @@
+import { Profile } from '../contract/profile.ts';
+import type { FieldPath } from './yaml-document.ts';
+
+/** As much of a zod schema as is needed to say what could stand at a place. */
+interface SchemaNode {
+  readonly def: {
+    readonly type: string;
+    readonly innerType?: SchemaNode;
+    readonly shape?: Readonly<Record<string, SchemaNode>>;
+    readonly element?: SchemaNode;
+    readonly valueType?: SchemaNode;
+    readonly in?: SchemaNode;
+  };
+  safeParse(value: unknown): {
+    readonly success: boolean;
+    readonly error?: { readonly issues: readonly { readonly code?: string; readonly message: string }[] };
+  };
+}
+
+/** The names that a map at this place of a profile may have; none when it is free or no map. */
+export function knownKeysAt(path: FieldPath): string[] {
+  return Object.keys(bare(schemaAt(path))?.def.shape ?? {});
+}
+
+/** What a value at this place looks like, in the words of the schema. */
+export function hintAt(path: FieldPath): string | null {
+  const issue = schemaAt(path)?.safeParse('\u0000').error?.issues[0];
+  return issue?.code === 'invalid_format' ? issue.message : null;
+}
+
+function schemaAt(path: FieldPath): SchemaNode | undefined {
+  return path.reduce<SchemaNode | undefined>(
+    (schema, step) => {
+      const def = bare(schema)?.def;
+      return def?.shape?.[String(step)] ?? def?.element ?? def?.valueType;
+    },
+    Profile as unknown as SchemaNode,
+  );
+}
+
+/** Without the wrappers that only say “optional”, “null too” or “then transform”. */
+function bare(schema: SchemaNode | undefined): SchemaNode | undefined {
+  const inner = schema?.def.innerType ?? schema?.def.in;
+  return inner ? bare(inner) : schema;
+}

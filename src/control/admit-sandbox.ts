@@ -1,0 +1,114 @@
+import { SandboxerError } from '../contract/errors.ts';
+import type { RoutePlan } from '../contract/route.ts';
+import type { CreateSandboxRequest } from '../contract/sandbox.ts';
+import type { Caller } from '../core/caller.ts';
+import type { Recipe } from '../core/recipe.ts';
+import { recipeFingerprint } from '../core/resolve-recipe.ts';
+import type { SandboxOrigin, SandboxRecord } from '../core/sandbox.ts';
+import type { Tx } from '../core/store.ts';
+import { advanceSandbox } from './advance-sandbox.ts';
+import type { ControlDeps } from './deps.ts';
+import type { Claim, Driver } from './driver.ts';
+import { dearest, requireRoute } from './plan-route.ts';
+import { type Attribution, SandboxEdit, saveEdit } from './sandbox-edit.ts';
+
+export interface Admission {
+  readonly uid: string;
+  readonly caller: Caller;
+  readonly request: CreateSandboxRequest;
+  readonly requestDigest: string;
+  readonly recipe: Recipe;
+  readonly plan: RoutePlan;
+  readonly origin: SandboxOrigin;
+  /** `null` when it is not to be found by scope. */
+  readonly reuseKey: string | null;
+}
+
+function newRecord(admission: Admission, now: number, driver: Driver): SandboxRecord {
+  const { uid, caller, request, recipe } = admission;
+  return {
+    uid,
+    id: request.id ?? uid,
+    workspaceId: caller.workspaceId,
+    orgId: caller.orgId,
+    generation: 1,
+    version: 1,
+    state: 'requested',
+    stateSince: now,
+    pauseKind: null,
+    profileId: recipe.profileId,
+    profileVersion: recipe.profileVersion,
+    fingerprint: recipeFingerprint(recipe),
+    requestDigest: admission.requestDigest,
+    scope: recipe.scope,
+    reuseKey: admission.reuseKey,
+    labels: request.labels,
+    consumer: request.consumer,
+    actor: caller.actor,
+    keyId: caller.keyId,
+    elevated: recipe.elevated,
+    exposedSecrets: recipe.secretRefs.filter((ref) => ref.delivery !== 'broker').map((ref) => ref.name),
+    createdAt: now,
+    readyAt: null,
+    lastActivityAt: null,
+    deadlineAt: now + recipe.ttlSeconds * 1000,
+    maxDeadlineAt: now + recipe.maxTtlSeconds * 1000,
+    idleReapSeconds: recipe.idleReapSeconds,
+    idleDeadlineAt: null,
+    attempt: null,
+    extensionId: null,
+    hostId: null,
+    isolation: null,
+    handle: null,
+    reachability: null,
+    notes: [],
+    failure: null,
+    operation: null,
+    recreating: false,
+    lease: driver.newLease(now),
+    workDueAt: now,
+    holdId: `hold-${uid}-g1`,
+    meterId: null,
+    eventSeq: 0,
+  };
+}
+
+async function requireRoom(tx: Tx, deps: ControlDeps, workspaceId: string): Promise<void> {
+  const { maxLiving } = deps.settings;
+  if (maxLiving === null || (await tx.sandboxes.countLiving(workspaceId)) < maxLiving) return;
+  throw new SandboxerError('SBX_QUOTA_EXCEEDED', `The workspace has its ${maxLiving} living sandboxes already.`, {
+    creation: 'not_created',
+  });
+}
+
+/**
+ * One transaction's worth of admission: room, money, row, plan, events, and the first attempt journalled under our own
+ * lease, so that the hand-over to the driver costs no second commit. Nothing remains if any of it is refused.
+ */
+export async function admitSandbox(tx: Tx, deps: ControlDeps, driver: Driver, admission: Admission): Promise<Claim> {
+  const { plan, recipe, caller } = admission;
+  requireRoute(plan);
+  const now = deps.clock.now();
+  await requireRoom(tx, deps, caller.workspaceId);
+  const record = newRecord(admission, now, driver);
+  const { maxChargeMicroUsd, rate } = dearest(plan);
+  await deps.ledger.hold(tx, {
+    holdId: record.holdId as string,
+    workspaceId: record.workspaceId,
+    sandboxUid: record.uid,
+    generation: 1,
+    amountMicroUsd: maxChargeMicroUsd,
+    at: now,
+    rate,
+  });
+  const by: Attribution = { actor: caller.actor };
+  const edit = new SandboxEdit(record, deps, now, true);
+  edit.announce(by, { profile: `${recipe.profileId}@${recipe.profileVersion}`, reason: plan.reason });
+  if (recipe.elevated) edit.note('sandbox.elevated', by, { key_id: caller.keyId });
+  if (record.exposedSecrets.length > 0) edit.note('sandbox.secret_exposed', by, { names: record.exposedSecrets });
+  const documents = { uid: record.uid, generation: 1, request: admission.request, recipe, plan, origin: admission.origin };
+  await tx.sandboxes.insertDocuments(documents);
+  const step = await advanceSandbox(tx, edit, [], async () => documents);
+  const sandbox = await saveEdit(tx, deps, edit);
+  return { sandbox, token: (record.lease as { token: string }).token, step, documents };
+}

@@ -1,0 +1,113 @@
+import { ERRORS, type ErrorCode } from '../contract/errors.ts';
+import type { RouteCandidate } from '../contract/route.ts';
+import { type AttemptRecord, attemptIdOf } from '../core/attempt.ts';
+import { nextStep, type Step } from '../core/next-step.ts';
+import { rankedCandidates } from '../core/routing.ts';
+import type { SandboxDocuments, SandboxFailureRecord } from '../core/sandbox.ts';
+import type { Tx } from '../core/store.ts';
+import { AUTOMATION, type SandboxEdit } from './sandbox-edit.ts';
+
+/** The steps that call a backend, and rest. */
+export type BackendStep = Exclude<Step, { kind: 'begin' | 'try-next' | 'start-teardown' | 'finish-teardown' }>;
+
+function journal(edit: SandboxEdit, n: number, candidate: RouteCandidate): AttemptRecord {
+  const { uid, generation } = edit.row;
+  return {
+    attemptId: attemptIdOf(uid, generation, n),
+    sandboxUid: uid,
+    generation,
+    n,
+    extensionId: candidate.extension,
+    hostId: candidate.host,
+    state: 'journalled',
+    handle: null,
+    creation: null,
+    error: null,
+    startedAt: edit.now,
+    provisionedAt: null,
+    endedAt: null,
+    teardownTries: 0,
+    teardownError: null,
+    stuckSince: null,
+  };
+}
+
+/** One attempt speaks for itself; several are summed up. */
+export function failureOf(attempts: readonly AttemptRecord[], at: number): SandboxFailureRecord {
+  const failed = attempts.filter((attempt) => attempt.error !== null);
+  const [only] = failed;
+  const single = failed.length === 1 && only?.error ? only.error : null;
+  const code = (single?.code ?? 'SBX_PROVISION_FAILED') as ErrorCode;
+  const detail =
+    single?.detail ??
+    (failed.map((attempt) => `${attempt.extensionId}: ${attempt.error?.detail}`).join('; ') || 'No backend could be tried.');
+  return { code, detail, remedy: ERRORS[code]?.remedy ?? ERRORS.SBX_PROVISION_FAILED.remedy, at };
+}
+
+async function tryNext(tx: Tx, edit: SandboxEdit, attempts: AttemptRecord[], documents: SandboxDocuments): Promise<void> {
+  const tried = attempts.filter((attempt) => attempt.generation === edit.row.generation);
+  const candidate = rankedCandidates(documents.plan)[tried.length];
+  if (candidate) {
+    const attempt = journal(edit, tried.length + 1, candidate);
+    await tx.attempts.insert(attempt);
+    attempts.push(attempt);
+    return;
+  }
+  const failure = failureOf(tried, edit.now);
+  edit.patch({ failure });
+  edit.move('failed', AUTOMATION, { code: failure.code, detail: failure.detail });
+}
+
+function startNextGeneration(edit: SandboxEdit, documents: SandboxDocuments): void {
+  const { recipe } = documents;
+  edit.patch({
+    generation: edit.row.generation + 1,
+    recreating: false,
+    attempt: null,
+    extensionId: null,
+    hostId: null,
+    isolation: null,
+    handle: null,
+    reachability: null,
+    notes: [],
+    failure: null,
+    readyAt: null,
+    lastActivityAt: null,
+    meterId: null,
+    deadlineAt: edit.now + recipe.ttlSeconds * 1000,
+    maxDeadlineAt: edit.now + recipe.maxTtlSeconds * 1000,
+  });
+  edit.move('requested', AUTOMATION, { reason: 'recreate' });
+}
+
+/**
+ * Takes every step that is database work alone, in the caller's transaction, and answers the first that is not.
+ * `documentsOf` reads the recipe and plan of a generation.
+ */
+export async function advanceSandbox(
+  tx: Tx,
+  edit: SandboxEdit,
+  attempts: AttemptRecord[],
+  documentsOf: (generation: number) => Promise<SandboxDocuments>,
+): Promise<BackendStep> {
+  for (;;) {
+    const step = nextStep(edit.row, attempts);
+    switch (step.kind) {
+      case 'begin':
+        edit.move('provisioning', AUTOMATION);
+        continue;
+      case 'try-next':
+        await tryNext(tx, edit, attempts, await documentsOf(edit.row.generation));
+        continue;
+      case 'start-teardown':
+        edit.move('destroying', AUTOMATION, { reason: 'expired' });
+        continue;
+      case 'finish-teardown':
+        if (edit.row.recreating) startNextGeneration(edit, await documentsOf(edit.row.generation + 1));
+        else edit.move('destroyed', AUTOMATION);
+        continue;
+      default:
+        return step;
+    }
+  }
+}

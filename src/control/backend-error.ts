@@ -1,0 +1,27 @@
+import { SandboxerError } from '../contract/errors.ts';
+import type { Creation } from '../contract/state.ts';
+
+export interface BackendFailure {
+  readonly code: string;
+  readonly detail: string;
+  readonly creation: Creation;
+  readonly error: SandboxerError;
+}
+
+/** Whatever an extension threw, as one of our errors. What it does not say about creation may have happened. */
+export function backendFailure(thrown: unknown, backend: string): BackendFailure {
+  if (thrown instanceof SandboxerError) {
+    const creation = thrown.extras.creation ?? 'maybe_created';
+    const error =
+      thrown.extras.backend === undefined ? new SandboxerError(thrown.code, thrown.detail, { ...thrown.extras, backend }) : thrown;
+    return { code: thrown.code, detail: thrown.detail, creation, error };
+  }
+  const detail = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : 'It threw something that is not an error.';
+  const bounded = detail.slice(0, 500);
+  return {
+    code: 'SBX_EXTENSION_FAILED',
+    detail: bounded,
+    creation: 'maybe_created',
+    error: new SandboxerError('SBX_EXTENSION_FAILED', bounded, { cause: thrown, backend, creation: 'maybe_created' }),
+  };
+}

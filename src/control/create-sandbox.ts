@@ -1,0 +1,85 @@
+import { SandboxerError } from '../contract/errors.ts';
+import type { CreateSandboxRequest } from '../contract/sandbox.ts';
+import { type Caller, requireScope } from '../core/caller.ts';
+import { digestOf } from '../core/canonical-json.ts';
+import { isLiving } from '../core/lifecycle.ts';
+import { recipeFingerprint, resolveRecipe, scopeKey } from '../core/resolve-recipe.ts';
+import type { SandboxRecord } from '../core/sandbox.ts';
+import type { Tx } from '../core/store.ts';
+import { admitSandbox } from './admit-sandbox.ts';
+import type { ControlDeps } from './deps.ts';
+import type { Claim, Driver } from './driver.ts';
+import { type Establishment, establish, type WaitOptions } from './establish.ts';
+import { rememberResult, replayedResult } from './idempotency.ts';
+import { planRoute } from './plan-route.ts';
+
+export interface CreateOptions extends WaitOptions {
+  readonly idempotencyKey?: string;
+}
+
+/** A repeated client-chosen id is the same sandbox if it was the same request, and a clash otherwise. */
+function sameIdAgain(existing: SandboxRecord, digest: string): SandboxRecord {
+  const usable = isLiving(existing.state) || existing.state === 'failed';
+  if (usable && existing.requestDigest === digest) return existing;
+  throw new SandboxerError('SBX_ID_TAKEN', `The id "${existing.id}" belongs to a sandbox that is ${existing.state}.`, {
+    field: 'id',
+    creation: 'not_created',
+    ...(usable ? {} : { remedy: 'Wait until it is destroyed, or choose another id.' }),
+  });
+}
+
+async function existingFor(
+  tx: Tx,
+  caller: Caller,
+  request: CreateSandboxRequest,
+  digest: string,
+  reuseKey: string | null,
+): Promise<SandboxRecord | null> {
+  if (request.id !== undefined) {
+    const named = await tx.sandboxes.find(caller.workspaceId, request.id);
+    if (named && named.state !== 'destroyed') return sameIdAgain(named, digest);
+  }
+  return reuseKey === null ? null : tx.sandboxes.findReusable(caller.workspaceId, reuseKey);
+}
+
+/** SPEC §4 `create`: one read, one decision, one write; then the backend is called by the driver. */
+export async function createSandbox(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  request: CreateSandboxRequest,
+  options: CreateOptions,
+): Promise<Establishment> {
+  requireScope(caller, 'sandboxes');
+  const digest = digestOf(request);
+  const { profile } = deps.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
+  const { recipe } = resolveRecipe(profile, request, caller);
+  const key = scopeKey(recipe.scope, request, caller, recipe.profileId);
+  // A name of one's own asks for a sandbox of one's own.
+  const shareable = key !== null && request.id === undefined;
+  const reuseKey = shareable ? `${key}|${recipeFingerprint(recipe)}` : null;
+  const uid = deps.ids.next('sbx');
+  const plan = planRoute(deps, recipe, uid, null);
+
+  const admitted = await deps.store.transaction('create', async (tx): Promise<Claim | SandboxRecord> => {
+    const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
+    if (replayed !== null) return (await tx.sandboxes.get(replayed)) as SandboxRecord;
+    const existing = await existingFor(tx, caller, request, digest, reuseKey);
+    const claim = existing
+      ? null
+      : await admitSandbox(tx, deps, driver, {
+          uid,
+          caller,
+          request,
+          requestDigest: digest,
+          recipe,
+          plan,
+          origin: { kind: 'recipe' },
+          reuseKey,
+        });
+    const result = existing ?? (claim as Claim).sandbox;
+    await rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${result.uid}`);
+    return claim ?? result;
+  });
+  return establish(deps, driver, admitted, options);
+}

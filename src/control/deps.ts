@@ -1,0 +1,29 @@
+import type { CapabilityVector } from '../contract/capability.ts';
+import type { SecretRef } from '../contract/secret.ts';
+import type { ProfileCatalogue } from '../core/catalogue.ts';
+import type { Clock } from '../core/clock.ts';
+import type { ResolvedSecret } from '../core/extension.ts';
+import type { Identifiers } from '../core/identifiers.ts';
+import type { Ledger } from '../core/ledger.ts';
+import type { Log } from '../core/log.ts';
+import type { ExtensionRegistry } from '../core/registry.ts';
+import type { Store } from '../core/store.ts';
+import type { ControlSettings } from './settings.ts';
+
+/** Everything the use-cases reach the world through. `main/wire.ts` fills it, and so does the simulation. */
+export interface ControlDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: Identifiers;
+  readonly log: Log;
+  readonly ledger: Ledger;
+  readonly extensions: ExtensionRegistry;
+  readonly settings: ControlSettings;
+  /** This installation: stamped on every backend object. */
+  readonly owner: string;
+  /** This process: holds leases. A new one at every start. */
+  readonly instance: string;
+  /** The profiles that a workspace sees, as they are now. */
+  catalogue(workspaceId: string): ProfileCatalogue;
+  resolveSecrets(refs: readonly SecretRef[], capabilities: CapabilityVector, signal: AbortSignal): Promise<readonly ResolvedSecret[]>;
+}

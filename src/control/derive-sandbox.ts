@@ -1,0 +1,138 @@
+import { SandboxerError } from '../contract/errors.ts';
+import type { ForkRequest } from '../contract/sandbox.ts';
+import type { RestoreRequest } from '../contract/snapshot.ts';
+import { type Caller, requireScope } from '../core/caller.ts';
+import { digestOf } from '../core/canonical-json.ts';
+import { isEstablished } from '../core/lifecycle.ts';
+import type { Recipe } from '../core/recipe.ts';
+import type { SandboxDocuments, SandboxOrigin, SandboxRecord } from '../core/sandbox.ts';
+import type { Tx } from '../core/store.ts';
+import { admitSandbox } from './admit-sandbox.ts';
+import type { CreateOptions } from './create-sandbox.ts';
+import type { ControlDeps } from './deps.ts';
+import type { Claim, Driver } from './driver.ts';
+import { type Establishment, establish } from './establish.ts';
+import { findSandbox } from './find-sandbox.ts';
+import { findSnapshot } from './find-snapshot.ts';
+import { rememberResult, replayedResult } from './idempotency.ts';
+import { planRoute } from './plan-route.ts';
+
+/** What a new sandbox is made from, other than a profile. */
+interface Source {
+  readonly origin: Extract<SandboxOrigin, { kind: 'snapshot' | 'fork' }>;
+  readonly recipe: Recipe;
+  readonly consumer: SandboxRecord['consumer'];
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+function withTtl(recipe: Recipe, ttl: number | undefined): Recipe {
+  if (ttl === undefined) return recipe;
+  if (ttl > recipe.maxTtlSeconds) {
+    throw new SandboxerError('SBX_INVALID_REQUEST', `ttl is at most ${recipe.maxTtlSeconds} s for this profile.`, {
+      field: 'ttl',
+      creation: 'not_created',
+      remedy: `Ask for at most ${recipe.maxTtlSeconds} s.`,
+    });
+  }
+  return { ...recipe, ttlSeconds: ttl };
+}
+
+async function derive(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  request: RestoreRequest | ForkRequest,
+  options: CreateOptions,
+  label: string,
+  sourceOf: (tx: Tx) => Promise<Source>,
+): Promise<Establishment> {
+  requireScope(caller, 'sandboxes');
+  const uid = deps.ids.next('sbx');
+  const admitted = await deps.store.transaction(label, async (tx): Promise<Claim | SandboxRecord> => {
+    const source = await sourceOf(tx);
+    const digest = digestOf({ [label]: source.origin, request });
+    const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
+    if (replayed !== null) return (await tx.sandboxes.get(replayed)) as SandboxRecord;
+    const recipe = withTtl(source.recipe, request.ttl);
+    const claim = await admitSandbox(tx, deps, driver, {
+      uid,
+      caller,
+      request: {
+        ...(request.id === undefined ? {} : { id: request.id }),
+        profile: recipe.profileId,
+        profile_version: recipe.profileVersion,
+        inputs: {},
+        consumer: source.consumer,
+        labels: request.labels ?? source.labels,
+        elevated: recipe.elevated,
+      },
+      requestDigest: digest,
+      recipe,
+      plan: planRoute(deps, recipe, uid, source.origin.extensionId),
+      origin: source.origin,
+      reuseKey: null,
+    });
+    await rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${uid}`);
+    return claim;
+  });
+  return establish(deps, driver, admitted, options);
+}
+
+/** A new sandbox with the content that the snapshot has. */
+export function restoreSnapshot(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  snapshotId: string,
+  request: RestoreRequest,
+  options: CreateOptions,
+): Promise<Establishment> {
+  return derive(deps, driver, caller, request, options, 'restore', async (tx) => {
+    const snapshot = await findSnapshot(tx, caller, snapshotId);
+    if (snapshot.state !== 'available') {
+      throw new SandboxerError('SBX_INVALID_STATE', `A snapshot that is ${snapshot.state} cannot be restored.`, {
+        creation: 'not_created',
+      });
+    }
+    const { extensionId, ref } = snapshot;
+    return {
+      origin: { kind: 'snapshot', snapshotId: snapshot.id, extensionId, ref },
+      recipe: snapshot.recipe,
+      consumer: snapshot.consumer,
+      labels: snapshot.labels,
+    };
+  });
+}
+
+/** A new sandbox with the content that the source has now. The source lives on. */
+export function forkSandbox(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  id: string,
+  request: ForkRequest,
+  options: CreateOptions,
+): Promise<Establishment> {
+  return derive(deps, driver, caller, request, options, 'fork', async (tx) => {
+    const source = await findSandbox(tx, caller, id);
+    if (!isEstablished(source.state)) {
+      throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${source.state} cannot be forked.`, {
+        creation: 'not_created',
+      });
+    }
+    const extensionId = source.extensionId as string;
+    if (!deps.extensions.get(extensionId)?.fork) {
+      throw new SandboxerError('SBX_UNSUPPORTED', `${extensionId} cannot fork a sandbox.`, {
+        backend: extensionId,
+        creation: 'not_created',
+      });
+    }
+    const { recipe } = (await tx.sandboxes.documents(source.uid, source.generation)) as SandboxDocuments;
+    return {
+      origin: { kind: 'fork', sourceUid: source.uid, extensionId, hostId: source.hostId },
+      recipe,
+      consumer: source.consumer,
+      labels: source.labels,
+    };
+  });
+}

@@ -1,0 +1,61 @@
+import { type Caller, requireScope } from '../core/caller.ts';
+import { pendingOperation, type SandboxRecord } from '../core/sandbox.ts';
+import type { Tx } from '../core/store.ts';
+import type { ControlDeps } from './deps.ts';
+import type { Driver } from './driver.ts';
+import type { WaitOptions } from './establish.ts';
+import { findSandbox } from './find-sandbox.ts';
+import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
+import { waitForSandbox } from './wait-for-sandbox.ts';
+
+export interface Destruction {
+  readonly sandbox: SandboxRecord;
+  /** A shared sandbox of somebody else's: it lives on. */
+  readonly released: boolean;
+}
+
+/** A shared sandbox is destroyed by its creator or an administrator; others only let go of it. */
+function mayDestroy(caller: Caller, sandbox: SandboxRecord): boolean {
+  return sandbox.scope !== 'shared' || caller.actor === 'adm' || caller.keyId === sandbox.keyId;
+}
+
+async function cancelRecreate(tx: Tx, deps: ControlDeps, edit: SandboxEdit): Promise<void> {
+  if (!edit.row.recreating) return;
+  if (edit.row.holdId) await deps.ledger.resolve(tx, edit.row.holdId, 'voided', edit.now);
+  edit.patch({ recreating: false });
+}
+
+/** Idempotent, accepted from every state. What is in flight for the sandbox is interrupted. */
+export async function destroySandbox(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  id: string,
+  options: WaitOptions,
+): Promise<Destruction> {
+  requireScope(caller, 'sandboxes');
+  let interrupts = false;
+  const outcome = await deps.store.transaction('destroy', async (tx): Promise<Destruction> => {
+    interrupts = false;
+    const row = await findSandbox(tx, caller, id);
+    if (row.state === 'destroyed') return { sandbox: row, released: false };
+    if (!mayDestroy(caller, row)) return { sandbox: row, released: true };
+    const edit = new SandboxEdit(row, deps, deps.clock.now());
+    if (row.state === 'destroying') {
+      await cancelRecreate(tx, deps, edit);
+      edit.patch({ workDueAt: edit.now });
+    } else {
+      interrupts = row.state === 'provisioning' || pendingOperation(row) !== null;
+      edit.move('destroying', { actor: caller.actor }, { reason: 'destroy' });
+    }
+    return { sandbox: await saveEdit(tx, deps, edit), released: false };
+  });
+  const { sandbox, released } = outcome;
+  if (released || sandbox.state === 'destroyed') return outcome;
+  if (interrupts) driver.interrupt(sandbox.uid);
+  void driver.drive(sandbox.uid);
+  if (!options.wait) return outcome;
+  const gone = (row: SandboxRecord) => row.state === 'destroyed';
+  const last = await waitForSandbox(deps, sandbox.uid, gone, options.timeoutMs ?? deps.settings.waitMs, options.signal);
+  return { sandbox: last ?? sandbox, released: false };
+}

@@ -1,0 +1,60 @@
+import { type ErrorCode, SandboxerError } from '../contract/errors.ts';
+import { isEstablished, isSettledState } from '../core/lifecycle.ts';
+import type { SandboxRecord } from '../core/sandbox.ts';
+import type { ControlDeps } from './deps.ts';
+import type { Claim, Driver } from './driver.ts';
+import { waitForSandbox } from './wait-for-sandbox.ts';
+
+export interface WaitOptions {
+  /** `false` answers as soon as the request is durable. */
+  readonly wait: boolean;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface Establishment {
+  readonly sandbox: SandboxRecord;
+  /** A living sandbox was found, or the request was a repetition. */
+  readonly reused: boolean;
+}
+
+function isClaim(admitted: Claim | SandboxRecord): admitted is Claim {
+  return 'token' in admitted;
+}
+
+export function isSettled(sandbox: SandboxRecord): boolean {
+  return isSettledState(sandbox.state);
+}
+
+/** What a waiting caller gets for a sandbox that did not become ready. */
+export function requireEstablished(sandbox: SandboxRecord): void {
+  if (isEstablished(sandbox.state) || !isSettled(sandbox)) return;
+  const members = { sandbox_id: sandbox.id, uid: sandbox.uid, state: sandbox.state };
+  if (sandbox.failure) {
+    const { code, detail } = sandbox.failure;
+    throw new SandboxerError(code as ErrorCode, detail, { members, ...(sandbox.extensionId && { backend: sandbox.extensionId }) });
+  }
+  throw new SandboxerError('SBX_CANCELLED', `The sandbox became ${sandbox.state} before it was ready.`, { members });
+}
+
+/** Hands a fresh claim to the driver, and waits for the outcome if the caller does. */
+export async function establish(
+  deps: ControlDeps,
+  driver: Driver,
+  admitted: Claim | SandboxRecord,
+  options: WaitOptions,
+): Promise<Establishment> {
+  const fresh = isClaim(admitted);
+  const sandbox = fresh ? admitted.sandbox : admitted;
+  if (fresh) void driver.resume(admitted);
+  if (!options.wait) return { sandbox, reused: !fresh };
+  const timeoutMs = options.timeoutMs ?? deps.settings.waitMs;
+  if (!fresh && isSettled(sandbox)) {
+    requireEstablished(sandbox);
+    return { sandbox, reused: true };
+  }
+  const settled = await waitForSandbox(deps, sandbox.uid, isSettled, timeoutMs, options.signal);
+  const result = settled ?? sandbox;
+  requireEstablished(result);
+  return { sandbox: result, reused: !fresh };
+}

@@ -1,0 +1,13 @@
+import { SandboxerError } from '../contract/errors.ts';
+import { type Caller, visibleWorkspace } from '../core/caller.ts';
+import type { SnapshotRecord } from '../core/snapshot.ts';
+import type { Tx } from '../core/store.ts';
+
+/** A snapshot that the caller may see; another workspace's or a deleted one is not found. */
+export async function findSnapshot(tx: Tx, caller: Caller, id: string): Promise<SnapshotRecord> {
+  const snapshot = await tx.snapshots.get(id);
+  const workspace = visibleWorkspace(caller);
+  const visible = snapshot && snapshot.state !== 'deleted' && (workspace === null || snapshot.workspaceId === workspace);
+  if (visible) return snapshot;
+  throw new SandboxerError('SBX_NOT_FOUND', `There is no snapshot "${id}".`, { remedy: 'List the snapshots to see which exist.' });
+}

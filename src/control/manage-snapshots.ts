@@ -1,0 +1,39 @@
+import { type Caller, requireScope, visibleWorkspace } from '../core/caller.ts';
+import type { SnapshotRecord } from '../core/snapshot.ts';
+import type { Page, SnapshotQuery } from '../core/store.ts';
+import type { ControlDeps } from './deps.ts';
+import { findSnapshot } from './find-snapshot.ts';
+import { sweepSnapshots } from './sweep-snapshots.ts';
+
+export async function getSnapshot(deps: ControlDeps, caller: Caller, id: string): Promise<SnapshotRecord> {
+  requireScope(caller, 'read');
+  return deps.store.read('get-snapshot', (tx) => findSnapshot(tx, caller, id));
+}
+
+export async function listSnapshots(
+  deps: ControlDeps,
+  caller: Caller,
+  query: Omit<SnapshotQuery, 'workspaceId'>,
+): Promise<Page<SnapshotRecord>> {
+  requireScope(caller, 'read');
+  return deps.store.read('list-snapshots', (tx) => tx.snapshots.list({ ...query, workspaceId: visibleWorkspace(caller) }));
+}
+
+export async function renameSnapshot(deps: ControlDeps, caller: Caller, id: string, name: string | null): Promise<SnapshotRecord> {
+  requireScope(caller, 'sandboxes');
+  return deps.store.transaction('rename-snapshot', async (tx) => {
+    const snapshot = await findSnapshot(tx, caller, id);
+    return tx.snapshots.update({ ...snapshot, name });
+  });
+}
+
+/** Idempotent. The row says `deleting` until the backend confirmed it. */
+export async function deleteSnapshot(deps: ControlDeps, caller: Caller, id: string): Promise<SnapshotRecord> {
+  requireScope(caller, 'sandboxes');
+  const marked = await deps.store.transaction('delete-snapshot', async (tx) => {
+    const snapshot = await findSnapshot(tx, caller, id);
+    return snapshot.state === 'deleting' ? snapshot : tx.snapshots.update({ ...snapshot, state: 'deleting' });
+  });
+  await sweepSnapshots(deps, marked.id);
+  return (await deps.store.read('get-snapshot', (tx) => tx.snapshots.get(id))) ?? marked;
+}

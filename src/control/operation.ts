@@ -1,0 +1,37 @@
+import { type ErrorCode, SandboxerError } from '../contract/errors.ts';
+import type { Actor } from '../contract/state.ts';
+import { pendingOperation, type SandboxOperation, type SandboxRecord } from '../core/sandbox.ts';
+import type { ControlDeps } from './deps.ts';
+import { waitForSandbox } from './wait-for-sandbox.ts';
+
+export function newOperation(
+  deps: ControlDeps,
+  kind: SandboxOperation['kind'],
+  actor: Actor,
+  now: number,
+  snapshotId: string | null = null,
+): SandboxOperation {
+  return { kind, id: deps.ids.next('op'), requestedAt: now, actor, snapshotId, tries: 0, finishedAt: null, error: null };
+}
+
+/** One at a time: what a second one would mean depends on how the first ends. */
+export function requireNoOperation(sandbox: SandboxRecord): void {
+  const pending = pendingOperation(sandbox);
+  if (!pending) return;
+  throw new SandboxerError('SBX_CONFLICT', `The sandbox is busy with ${pending.kind}.`, {
+    remedy: 'Wait until it is done and repeat the request.',
+  });
+}
+
+/** Waits until the operation is carried out and answers the row, or throws why it was not. */
+export async function awaitOperation(deps: ControlDeps, sandbox: SandboxRecord, operationId: string): Promise<SandboxRecord> {
+  const over = (row: SandboxRecord) => row.operation?.id !== operationId || row.operation.finishedAt !== null;
+  const row = await waitForSandbox(deps, sandbox.uid, over, deps.settings.waitMs);
+  if (!row || !over(row)) throw new SandboxerError('SBX_TIMEOUT', 'The backend is still at it.');
+  const error = row.operation?.id === operationId ? row.operation.error : null;
+  if (error) {
+    const backend = row.extensionId ?? undefined;
+    throw new SandboxerError(error.code as ErrorCode, error.detail, backend === undefined ? {} : { backend });
+  }
+  return row;
+}

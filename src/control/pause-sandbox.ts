@@ -1,0 +1,54 @@
+import { SandboxerError } from '../contract/errors.ts';
+import { type Caller, requireScope } from '../core/caller.ts';
+import type { SandboxRecord } from '../core/sandbox.ts';
+import type { ControlDeps } from './deps.ts';
+import type { Driver } from './driver.ts';
+import { findSandbox } from './find-sandbox.ts';
+import { awaitOperation, newOperation, requireNoOperation } from './operation.ts';
+import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
+
+function requireCapability(deps: ControlDeps, sandbox: SandboxRecord): void {
+  const extension = deps.extensions.get(sandbox.extensionId as string);
+  if (extension?.pause && extension.resume) return;
+  throw new SandboxerError('SBX_UNSUPPORTED', `${sandbox.extensionId} cannot pause a sandbox.`, {
+    backend: sandbox.extensionId as string,
+  });
+}
+
+async function request(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  id: string,
+  kind: 'pause' | 'resume',
+): Promise<SandboxRecord> {
+  requireScope(caller, 'sandboxes');
+  const sandbox = await deps.store.transaction(kind, async (tx) => {
+    const row = await findSandbox(tx, caller, id);
+    const running = row.state === 'ready' || row.state === 'active';
+    if (!running && row.state !== 'paused') {
+      throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${row.state} cannot ${kind}.`);
+    }
+    requireNoOperation(row);
+    const there = kind === 'pause' ? row.state === 'paused' : running;
+    if (there) return row;
+    requireCapability(deps, row);
+    const now = deps.clock.now();
+    const edit = new SandboxEdit(row, deps, now);
+    edit.patch({ operation: newOperation(deps, kind, caller.actor, now), workDueAt: now });
+    return saveEdit(tx, deps, edit);
+  });
+  if (sandbox.operation?.kind !== kind || sandbox.operation.finishedAt !== null) return sandbox;
+  void driver.drive(sandbox.uid);
+  return awaitOperation(deps, sandbox, sandbox.operation.id);
+}
+
+/** Idempotent: pausing what is paused answers it as it is. */
+export function pauseSandbox(deps: ControlDeps, driver: Driver, caller: Caller, id: string): Promise<SandboxRecord> {
+  return request(deps, driver, caller, id, 'pause');
+}
+
+/** Idempotent: resuming what runs answers it as it is. */
+export function resumeSandbox(deps: ControlDeps, driver: Driver, caller: Caller, id: string): Promise<SandboxRecord> {
+  return request(deps, driver, caller, id, 'resume');
+}

@@ -1,0 +1,153 @@
+import { SandboxerError } from '../contract/errors.ts';
+import type { AttemptRecord } from '../core/attempt.ts';
+import type {
+  CleanupReport,
+  Extension,
+  ExtensionContext,
+  Handle,
+  ProvisionSpec,
+  Ready,
+  Stamp,
+  TakenSnapshot,
+} from '../core/extension.ts';
+import type { SandboxOperation, SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
+import type { ControlDeps } from './deps.ts';
+import { runSetup } from './run-setup.ts';
+
+/** The backend calls behind each step. Nothing here writes to the store. */
+
+export function contextFor(deps: ControlDeps, hostId: string | null, signal: AbortSignal): ExtensionContext {
+  const host = hostId === null ? null : { id: hostId, address: hostId, labels: {} };
+  return { signal, clock: deps.clock, log: deps.log, host };
+}
+
+export function stampOf(deps: ControlDeps, attempt: AttemptRecord): Stamp {
+  return { sandboxUid: attempt.sandboxUid, attemptId: attempt.attemptId, owner: deps.owner };
+}
+
+export function extensionOf(deps: ControlDeps, extensionId: string): Extension {
+  const extension = deps.extensions.get(extensionId);
+  if (extension) return extension;
+  throw new SandboxerError('SBX_UNSUPPORTED', `The backend ${extensionId} is not enabled on this server.`, {
+    creation: 'not_created',
+    backend: extensionId,
+    remedy: `Enable ${extensionId} in the configuration, or choose another backend.`,
+  });
+}
+
+/** When the backend ends the sandbox by itself: a little after we would. */
+export function backendEndsAt(deps: ControlDeps, sandbox: SandboxRecord): number {
+  return sandbox.deadlineAt + deps.settings.deadManGraceMs;
+}
+
+async function provisionSpec(
+  deps: ControlDeps,
+  sandbox: SandboxRecord,
+  attempt: AttemptRecord,
+  documents: SandboxDocuments,
+  extension: Extension,
+  signal: AbortSignal,
+): Promise<ProvisionSpec> {
+  const { recipe } = documents;
+  const secrets =
+    recipe.secretRefs.length === 0
+      ? []
+      : await deps.resolveSecrets(recipe.secretRefs, extension.header.capabilities, signal).catch((error: unknown) => {
+          if (!(error instanceof SandboxerError)) throw error;
+          throw new SandboxerError(error.code, error.detail, { ...error.extras, creation: 'not_created' });
+        });
+  return {
+    stamp: stampOf(deps, attempt),
+    sandboxId: sandbox.id,
+    workspaceId: sandbox.workspaceId,
+    generation: sandbox.generation,
+    recipe,
+    labels: sandbox.labels,
+    secrets,
+    endsAt: backendEndsAt(deps, sandbox),
+  };
+}
+
+async function forkSource(deps: ControlDeps, sourceUid: string): Promise<Handle> {
+  const source = await deps.store.read('fork-source', (tx) => tx.sandboxes.get(sourceUid));
+  if (source?.handle) return source.handle;
+  throw new SandboxerError('SBX_GONE', 'The sandbox to fork from is gone.', { creation: 'not_created' });
+}
+
+export async function performProvision(
+  deps: ControlDeps,
+  sandbox: SandboxRecord,
+  attempt: AttemptRecord,
+  documents: SandboxDocuments,
+  signal: AbortSignal,
+): Promise<Handle> {
+  const extension = extensionOf(deps, attempt.extensionId);
+  const context = contextFor(deps, attempt.hostId, signal);
+  const spec = await provisionSpec(deps, sandbox, attempt, documents, extension, signal);
+  const { origin } = documents;
+  if (origin.kind === 'snapshot' && extension.restore) return extension.restore(spec, origin.ref, context);
+  if (origin.kind === 'fork' && extension.fork) return extension.fork(await forkSource(deps, origin.sourceUid), spec, context);
+  if (origin.kind !== 'recipe') {
+    throw new SandboxerError('SBX_UNSUPPORTED', `${attempt.extensionId} cannot start from a ${origin.kind}.`, {
+      creation: 'not_created',
+    });
+  }
+  return extension.provision(spec, context);
+}
+
+/** Reachable, and set up as the recipe says. Setup may run again after a crash: before `ready`, nobody has seen it. */
+export async function performProbe(
+  deps: ControlDeps,
+  attempt: AttemptRecord,
+  documents: SandboxDocuments,
+  signal: AbortSignal,
+): Promise<Ready> {
+  const extension = extensionOf(deps, attempt.extensionId);
+  const context = contextFor(deps, attempt.hostId, signal);
+  const handle = attempt.handle as Handle;
+  const ready = await extension.waitReady(handle, context);
+  const { recipe, origin } = documents;
+  if (recipe.setupRun.length > 0 && origin.kind === 'recipe') await runSetup(extension, handle, recipe, context);
+  return ready;
+}
+
+export async function performTeardown(deps: ControlDeps, attempt: AttemptRecord, signal: AbortSignal): Promise<CleanupReport> {
+  const extension = extensionOf(deps, attempt.extensionId);
+  const target = { stamp: stampOf(deps, attempt), handle: attempt.handle };
+  return extension.teardown(target, contextFor(deps, attempt.hostId, signal));
+}
+
+export type OperationOutcome =
+  | { readonly kind: 'pause'; readonly pauseKind: 'frozen' | 'stopped' }
+  | { readonly kind: 'resume' | 'extend' }
+  | { readonly kind: 'snapshot'; readonly taken: TakenSnapshot };
+
+export async function performOperation(
+  deps: ControlDeps,
+  sandbox: SandboxRecord,
+  operation: SandboxOperation,
+  signal: AbortSignal,
+): Promise<OperationOutcome> {
+  const extension = extensionOf(deps, sandbox.extensionId as string);
+  const context = contextFor(deps, sandbox.hostId, signal);
+  const handle = sandbox.handle as Handle;
+  const unsupported = () =>
+    new SandboxerError('SBX_UNSUPPORTED', `${extension.header.id} cannot ${operation.kind}.`, { backend: extension.header.id });
+  switch (operation.kind) {
+    case 'pause':
+      if (!extension.pause) throw unsupported();
+      return { kind: 'pause', pauseKind: await extension.pause(handle, context) };
+    case 'resume':
+      if (!extension.resume) throw unsupported();
+      await extension.resume(handle, context);
+      return { kind: 'resume' };
+    case 'extend':
+      await extension.extendLife?.(handle, backendEndsAt(deps, sandbox), context);
+      return { kind: 'extend' };
+    case 'snapshot': {
+      if (!extension.snapshot) throw unsupported();
+      const spec = { snapshotId: operation.snapshotId as string, name: null, owner: deps.owner };
+      return { kind: 'snapshot', taken: await extension.snapshot(handle, spec, context) };
+    }
+  }
+}

@@ -1,0 +1,25 @@
+import type { ControlDeps } from './deps.ts';
+
+const BATCH = 500;
+
+/**
+ * Forgets what is older than the retention times, and only what every sink has received. Money is never forgotten.
+ * Answers how many rows went.
+ */
+export async function pruneHistory(deps: ControlDeps): Promise<number> {
+  const { keepDestroyedMs, keepEventsMs, keepIdempotencyMs } = deps.settings;
+  let total = 0;
+  for (;;) {
+    const pruned = await deps.store.transaction('prune', async (tx) => {
+      const now = deps.clock.now();
+      const delivered = (await tx.outbox.minCursor()) ?? (await tx.events.lastSeq());
+      const sandboxes = await tx.sandboxes.prune(now - keepDestroyedMs, delivered, BATCH);
+      const events = await tx.events.prune(now - keepEventsMs, delivered, BATCH);
+      const keys = await tx.idempotency.prune(now - keepIdempotencyMs, BATCH);
+      const snapshots = await tx.snapshots.prune(now - keepDestroyedMs, BATCH);
+      return [sandboxes, events, keys, snapshots];
+    });
+    total += pruned.reduce((sum, count) => sum + count, 0);
+    if (pruned.every((count) => count < BATCH)) return total;
+  }
+}

@@ -1,0 +1,120 @@
+import type { Extension, Owned } from '../core/extension.ts';
+import { isEstablished } from '../core/lifecycle.ts';
+import type { ControlDeps } from './deps.ts';
+import type { Driver } from './driver.ts';
+import { contextFor } from './perform-step.ts';
+import { AUTOMATION, SandboxEdit, saveEdit } from './sandbox-edit.ts';
+
+const BATCH = 500;
+
+export interface ReconcileReport {
+  readonly listed: number;
+  readonly removed: number;
+  readonly lost: number;
+}
+
+/** Absent at the last sweep: absent twice in a row is lost. */
+export type MissingOnce = Set<string>;
+
+/**
+ * Compares what a backend has with what we know, both ways. An object whose attempt is over (or that nobody
+ * journalled) is torn down; a sandbox whose object is missing at two sweeps in a row has failed. Attempts are
+ * journalled before the backend is called, so an unknown object cannot be one that is just being made.
+ */
+export async function reconcileExtension(
+  deps: ControlDeps,
+  driver: Driver,
+  extension: Extension,
+  missingOnce: MissingOnce,
+  signal: AbortSignal,
+): Promise<ReconcileReport> {
+  const startedAt = deps.clock.now();
+  const context = contextFor(deps, null, signal);
+  const present = new Set<string>();
+  let removed = 0;
+  for await (const owned of extension.listOwned(deps.owner, context)) {
+    present.add(owned.stamp.attemptId);
+    if (await isOrphan(deps, owned)) removed += (await removeOrphan(deps, extension, owned, signal)) ? 1 : 0;
+  }
+  const lost = await failMissing(deps, driver, extension.header.id, present, missingOnce, startedAt);
+  return { listed: present.size, removed, lost };
+}
+
+async function isOrphan(deps: ControlDeps, owned: Owned): Promise<boolean> {
+  return deps.store.read('orphan', async (tx) => {
+    const attempt = await tx.attempts.get(owned.stamp.attemptId);
+    if (!attempt) return true;
+    // A condemned attempt is its driver's to tear down; only what is settled as gone, and is not, is ours.
+    return attempt.state === 'gone';
+  });
+}
+
+async function removeOrphan(deps: ControlDeps, extension: Extension, owned: Owned, signal: AbortSignal): Promise<boolean> {
+  const { stamp, handle } = owned;
+  try {
+    const report = await extension.teardown({ stamp, handle }, contextFor(deps, null, signal));
+    if (!report.gone) return false;
+  } catch (error) {
+    deps.log.warn({ err: error, attempt: stamp.attemptId }, 'an orphan could not be removed; it will be tried again');
+    return false;
+  }
+  await deps.store.transaction('orphan-removed', async (tx) => {
+    const row = await tx.sandboxes.get(stamp.sandboxUid);
+    if (!row) return;
+    const edit = new SandboxEdit(row, deps, deps.clock.now());
+    edit.note('orphan.removed', AUTOMATION, { extension: extension.header.id, attempt_id: stamp.attemptId });
+    await saveEdit(tx, deps, edit);
+  });
+  return true;
+}
+
+async function failMissing(
+  deps: ControlDeps,
+  driver: Driver,
+  extensionId: string,
+  present: ReadonlySet<string>,
+  missingOnce: MissingOnce,
+  startedAt: number,
+): Promise<number> {
+  let lost = 0;
+  let after: string | null = null;
+  const missingNow = new Set<string>();
+  for (;;) {
+    const rows = await deps.store.read('established', (tx) => tx.sandboxes.establishedOn(extensionId, after, BATCH));
+    for (const row of rows) {
+      const attemptId = `${row.uid}-g${row.generation}-a${row.attempt}`;
+      if (present.has(attemptId) || (row.readyAt ?? startedAt) >= startedAt) continue;
+      if (!missingOnce.has(attemptId)) {
+        missingNow.add(attemptId);
+        continue;
+      }
+      if (await failLost(deps, row.uid, row.generation)) {
+        lost += 1;
+        driver.interrupt(row.uid);
+        void driver.drive(row.uid);
+      }
+    }
+    if (rows.length < BATCH) break;
+    after = rows.at(-1)?.uid ?? null;
+  }
+  missingOnce.clear();
+  for (const attemptId of missingNow) missingOnce.add(attemptId);
+  return lost;
+}
+
+async function failLost(deps: ControlDeps, uid: string, generation: number): Promise<boolean> {
+  return deps.store.transaction('lost', async (tx) => {
+    const row = await tx.sandboxes.get(uid);
+    if (!row || row.generation !== generation || !isEstablished(row.state)) return false;
+    const now = deps.clock.now();
+    const edit = new SandboxEdit(row, deps, now);
+    const detail = `${row.extensionId} no longer has this sandbox.`;
+    edit.patch({ failure: { code: 'SBX_BACKEND_LOST', detail, remedy: 'Recreate the sandbox, or create a new one.', at: now } });
+    edit.move('failed', AUTOMATION, { code: 'SBX_BACKEND_LOST', detail });
+    for (const attempt of await tx.attempts.forSandbox(uid)) {
+      if (attempt.state === 'won') await tx.attempts.update({ ...attempt, state: 'condemned' });
+    }
+    await saveEdit(tx, deps, edit);
+    return true;
+  });
+}

@@ -1,0 +1,71 @@
+import { SandboxerError } from '../contract/errors.ts';
+import { type Caller, requireScope } from '../core/caller.ts';
+import { pendingOperation, type SandboxDocuments, type SandboxRecord } from '../core/sandbox.ts';
+import type { ControlDeps } from './deps.ts';
+import type { Driver } from './driver.ts';
+import { type Establishment, requireEstablished, type WaitOptions } from './establish.ts';
+import { findSandbox } from './find-sandbox.ts';
+import { dearest, planRoute, requireRoute } from './plan-route.ts';
+import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
+import { waitForSandbox } from './wait-for-sandbox.ts';
+
+function refuseFrom(state: SandboxRecord['state']): SandboxerError {
+  const remedy = state === 'destroyed' ? 'Create a new sandbox.' : 'Wait until it is gone, then create a new sandbox.';
+  return new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${state} cannot be recreated.`, { remedy });
+}
+
+/**
+ * Destroys it and builds the same recipe again under the same public id. The money for the new generation is held
+ * before the old one is given up, so that a refusal changes nothing.
+ */
+export async function recreateSandbox(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  id: string,
+  options: WaitOptions,
+): Promise<Establishment> {
+  requireScope(caller, 'sandboxes');
+  let interrupts = false;
+  const sandbox = await deps.store.transaction('recreate', async (tx) => {
+    interrupts = false;
+    const row = await findSandbox(tx, caller, id);
+    if (row.state === 'destroying' && row.recreating) return row;
+    if (row.state === 'destroying' || row.state === 'destroyed' || row.state === 'expired') throw refuseFrom(row.state);
+    const now = deps.clock.now();
+    const seed = (await tx.sandboxes.documents(row.uid, row.generation)) as SandboxDocuments;
+    const bound = seed.origin.kind === 'recipe' ? null : seed.origin.extensionId;
+    const generation = row.generation + 1;
+    const plan = planRoute(deps, seed.recipe, `${row.uid}-g${generation}`, bound);
+    requireRoute(plan);
+    interrupts = row.state === 'provisioning' || pendingOperation(row) !== null;
+    const edit = new SandboxEdit(row, deps, now);
+    const holdId = `hold-${row.uid}-g${generation}`;
+    edit.patch({ recreating: true, holdId });
+    edit.move('destroying', { actor: caller.actor }, { reason: 'recreate' });
+    const saved = await saveEdit(tx, deps, edit);
+    const { maxChargeMicroUsd, rate } = dearest(plan);
+    await deps.ledger.hold(tx, {
+      holdId,
+      workspaceId: row.workspaceId,
+      sandboxUid: row.uid,
+      generation,
+      amountMicroUsd: maxChargeMicroUsd,
+      at: now,
+      rate,
+    });
+    await tx.sandboxes.insertDocuments({ ...seed, generation, plan });
+    return saved;
+  });
+  const next = sandbox.generation + 1;
+  if (interrupts) driver.interrupt(sandbox.uid);
+  void driver.drive(sandbox.uid);
+  if (!options.wait) return { sandbox, reused: false };
+  const settled = (row: SandboxRecord) =>
+    (row.generation >= next && row.state !== 'requested' && row.state !== 'provisioning') ||
+    row.state === 'destroyed' ||
+    (row.generation < next && !row.recreating);
+  const last = await waitForSandbox(deps, sandbox.uid, settled, options.timeoutMs ?? deps.settings.waitMs, options.signal);
+  if (last && settled(last)) requireEstablished(last);
+  return { sandbox: last ?? sandbox, reused: false };
+}

@@ -1,0 +1,53 @@
+import { SandboxerError } from '../contract/errors.ts';
+import type { Handle } from '../core/extension.ts';
+import type { SandboxRecord } from '../core/sandbox.ts';
+import type { SandboxSession } from '../core/session.ts';
+import type { ControlDeps } from './deps.ts';
+import { contextFor, extensionOf } from './perform-step.ts';
+
+interface OpenSession {
+  readonly generation: number;
+  readonly session: Promise<SandboxSession>;
+}
+
+/** The open channel of each sandbox: opened at first use, shared, closed when the sandbox is over. */
+export class Sessions {
+  readonly #deps: ControlDeps;
+  readonly #open = new Map<string, OpenSession>();
+  readonly #closing = new AbortController();
+  /** The recipe's variables by `uid:generation`, so that an exec need not read the recipe again. */
+  readonly variables = new Map<string, Readonly<Record<string, string>>>();
+
+  constructor(deps: ControlDeps) {
+    this.#deps = deps;
+  }
+
+  async of(sandbox: SandboxRecord): Promise<SandboxSession> {
+    const known = this.#open.get(sandbox.uid);
+    if (known?.generation === sandbox.generation) return known.session;
+    if (known) this.drop(sandbox.uid);
+    const extension = extensionOf(this.#deps, sandbox.extensionId as string);
+    const context = contextFor(this.#deps, sandbox.hostId, this.#closing.signal);
+    const session = extension.connect(sandbox.handle as Handle, context);
+    const entry = { generation: sandbox.generation, session };
+    this.#open.set(sandbox.uid, entry);
+    session.catch(() => {
+      if (this.#open.get(sandbox.uid) === entry) this.#open.delete(sandbox.uid);
+    });
+    return session;
+  }
+
+  /** After the channel failed or the sandbox ended: the next use opens a new one. */
+  drop(uid: string): void {
+    for (const key of this.variables.keys()) if (key.startsWith(`${uid}:`)) this.variables.delete(key);
+    const known = this.#open.get(uid);
+    if (!known) return;
+    this.#open.delete(uid);
+    known.session.then((session) => session.close()).catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new SandboxerError('SBX_UNAVAILABLE', 'The server is stopping.'));
+    for (const uid of [...this.#open.keys()]) this.drop(uid);
+  }
+}

@@ -1,0 +1,56 @@
+/** What an operator may tune. Times are milliseconds. */
+export interface ControlSettings {
+  /** How long a worker's claim on a sandbox outlives the worker's death. */
+  readonly leaseMs: number;
+  /** How long a synchronous request waits before it answers with the state reached so far. */
+  readonly waitMs: number;
+  readonly retryFirstMs: number;
+  readonly retryMostMs: number;
+  /** Teardowns that fail this often are reported as stuck; they go on being retried. */
+  readonly stuckAfterTries: number;
+  /** While provisioning: after this many failed teardowns of an ambiguous attempt the sandbox fails instead of falling back. */
+  readonly ambiguousTries: number;
+  readonly teardownTimeoutMs: number;
+  readonly operationTimeoutMs: number;
+  readonly operationTries: number;
+  /** A backend's own timeout lies this far behind our deadline, so that ours acts first. */
+  readonly deadManGraceMs: number;
+  /** Activity is written at most this often. */
+  readonly activityMs: number;
+  readonly meterTickMs: number;
+  readonly reconcileMs: number;
+  /** Living sandboxes per workspace; `null` for no limit. */
+  readonly maxLiving: number | null;
+  readonly keepDestroyedMs: number;
+  readonly keepEventsMs: number;
+  readonly keepIdempotencyMs: number;
+}
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+export const DEFAULT_SETTINGS: ControlSettings = {
+  leaseMs: 30_000,
+  waitMs: 5 * MINUTE,
+  retryFirstMs: 1_000,
+  retryMostMs: 2 * MINUTE,
+  stuckAfterTries: 5,
+  ambiguousTries: 3,
+  teardownTimeoutMs: 2 * MINUTE,
+  operationTimeoutMs: 5 * MINUTE,
+  operationTries: 3,
+  deadManGraceMs: 2 * MINUTE,
+  activityMs: 10_000,
+  meterTickMs: MINUTE,
+  reconcileMs: MINUTE,
+  maxLiving: null,
+  keepDestroyedMs: 30 * DAY,
+  keepEventsMs: 30 * DAY,
+  keepIdempotencyMs: 2 * DAY,
+};
+
+/** Doubles from the first to the most, with up to a quarter of jitter so that retries spread. */
+export function backoffMs(settings: ControlSettings, tries: number, random: number): number {
+  const base = Math.min(settings.retryMostMs, settings.retryFirstMs * 2 ** Math.min(tries, 20));
+  return Math.floor(base * (0.75 + random / 4));
+}

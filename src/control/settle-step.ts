@@ -1,0 +1,204 @@
+import type { AttemptRecord } from '../core/attempt.ts';
+import type { CleanupReport, Handle, Ready } from '../core/extension.ts';
+import { isEstablished } from '../core/lifecycle.ts';
+import { pendingOperation, type SandboxDocuments, type SandboxOperation } from '../core/sandbox.ts';
+import type { Tx } from '../core/store.ts';
+import { failureOf } from './advance-sandbox.ts';
+import type { BackendFailure } from './backend-error.ts';
+import type { ControlDeps } from './deps.ts';
+import type { OperationOutcome } from './perform-step.ts';
+import { AUTOMATION, type SandboxEdit } from './sandbox-edit.ts';
+import { changeRate, openMeter } from './sandbox-money.ts';
+import { backoffMs } from './settings.ts';
+import { snapshotEvent } from './snapshot-event.ts';
+
+export interface SettleScope {
+  readonly tx: Tx;
+  readonly deps: ControlDeps;
+  readonly edit: SandboxEdit;
+  /** All attempts of the sandbox; `replaceAttempt` keeps it in step with the store. */
+  readonly attempts: AttemptRecord[];
+}
+
+export interface Verdict {
+  /** Give up the lease and come back then, instead of going on at once. */
+  readonly retryAt?: number;
+}
+
+/** How the outcome of one backend call is written. It runs inside the transaction that also decides the next step. */
+export type Settlement = (scope: SettleScope) => Promise<Verdict>;
+
+const GO_ON: Verdict = {};
+
+async function replaceAttempt(scope: SettleScope, attemptId: string, change: Partial<AttemptRecord>): Promise<AttemptRecord | null> {
+  const index = scope.attempts.findIndex((attempt) => attempt.attemptId === attemptId);
+  const current = scope.attempts[index];
+  if (!current) return null;
+  const next = { ...current, ...change };
+  await scope.tx.attempts.update(next);
+  scope.attempts[index] = next;
+  return next;
+}
+
+export function settleProvisioned(attempt: AttemptRecord, handle: Handle): Settlement {
+  return async (scope) => {
+    const wanted = scope.edit.row.state === 'provisioning';
+    await replaceAttempt(scope, attempt.attemptId, {
+      handle,
+      provisionedAt: scope.edit.now,
+      creation: 'created',
+      state: wanted ? 'provisioned' : 'condemned',
+    });
+    return GO_ON;
+  };
+}
+
+export function settleAttemptFailed(attempt: AttemptRecord, failure: BackendFailure): Settlement {
+  return async (scope) => {
+    const { edit } = scope;
+    const nothingLeft = failure.creation === 'not_created';
+    await replaceAttempt(scope, attempt.attemptId, {
+      state: nothingLeft ? 'gone' : 'condemned',
+      creation: failure.creation,
+      error: { code: failure.code, detail: failure.detail },
+      endedAt: edit.now,
+    });
+    if (edit.row.state === 'provisioning') {
+      edit.note('sandbox.attempt_failed', AUTOMATION, {
+        attempt: attempt.n,
+        extension: attempt.extensionId,
+        code: failure.code,
+        detail: failure.detail,
+        creation: failure.creation,
+      });
+    }
+    return GO_ON;
+  };
+}
+
+export function settleReady(attempt: AttemptRecord, ready: Ready, documents: SandboxDocuments): Settlement {
+  return async (scope) => {
+    const { tx, deps, edit } = scope;
+    const extension = deps.extensions.get(attempt.extensionId);
+    if (edit.row.state !== 'provisioning' || !extension) {
+      await replaceAttempt(scope, attempt.attemptId, { state: 'condemned' });
+      return GO_ON;
+    }
+    await replaceAttempt(scope, attempt.attemptId, { state: 'won', endedAt: edit.now });
+    const meterId = `meter-${attempt.attemptId}`;
+    const quote = documents.plan.candidates.find((candidate) => candidate.extension === attempt.extensionId)?.quote;
+    edit.patch({
+      attempt: attempt.n,
+      extensionId: attempt.extensionId,
+      hostId: attempt.hostId,
+      isolation: ready.isolation,
+      handle: attempt.handle,
+      reachability: ready.reachability,
+      notes: ready.notes,
+      readyAt: edit.now,
+      meterId,
+      failure: null,
+    });
+    await openMeter(tx, {
+      meterId,
+      holdId: edit.row.holdId as string,
+      sandbox: edit.row,
+      recipe: documents.recipe,
+      extension: extension.header,
+      estimateMicroUsd: quote?.max_charge_micro_usd ?? 0,
+      at: edit.now,
+    });
+    edit.move('ready', AUTOMATION, { extension: attempt.extensionId, host: attempt.hostId, attempt: attempt.n });
+    return GO_ON;
+  };
+}
+
+/** Gone is gone; anything else is tried again, told when it is stuck, and never forgotten. */
+export function settleTeardown(attempt: AttemptRecord, report: CleanupReport | null, failure: BackendFailure | null): Settlement {
+  return async (scope) => {
+    const { deps, edit } = scope;
+    if (report?.gone) {
+      await replaceAttempt(scope, attempt.attemptId, { state: 'gone', endedAt: edit.now, teardownError: null });
+      return GO_ON;
+    }
+    const tries = attempt.teardownTries + 1;
+    const left = report?.remaining.map(({ what, reason }) => `${what}: ${reason}`).join('; ');
+    const why = failure?.detail ?? (left || 'The backend did not confirm that it is gone.');
+    const nowStuck = attempt.stuckSince === null && tries >= deps.settings.stuckAfterTries;
+    await replaceAttempt(scope, attempt.attemptId, {
+      state: 'condemned',
+      teardownTries: tries,
+      teardownError: why,
+      stuckSince: nowStuck ? edit.now : attempt.stuckSince,
+    });
+    if (nowStuck) {
+      edit.note('sandbox.teardown_stuck', AUTOMATION, { extension: attempt.extensionId, attempt: attempt.n, tries, detail: why });
+    }
+    // Whether something was created stays unknown: trying elsewhere could pay twice, so it fails instead.
+    if (edit.row.state === 'provisioning' && tries >= deps.settings.ambiguousTries) {
+      const tried = scope.attempts.filter((other) => other.generation === edit.row.generation);
+      const cause = failureOf(tried, edit.now);
+      edit.patch({ failure: cause });
+      edit.move('failed', AUTOMATION, { code: cause.code, detail: cause.detail });
+    }
+    return { retryAt: edit.now + backoffMs(deps.settings, tries, deps.ids.random()) };
+  };
+}
+
+/** Whether the operation is still wanted, or the sandbox has moved on. */
+function stillPending(edit: SandboxEdit, operation: SandboxOperation): boolean {
+  return pendingOperation(edit.row)?.id === operation.id && isEstablished(edit.row.state);
+}
+
+export function settleOperated(operation: SandboxOperation, outcome: OperationOutcome): Settlement {
+  return async (scope) => {
+    const { tx, deps, edit } = scope;
+    if (!stillPending(edit, operation)) return GO_ON;
+    const by = { actor: operation.actor };
+    edit.patch({ operation: { ...operation, finishedAt: edit.now } });
+    if (outcome.kind === 'pause' && edit.row.state !== 'paused') {
+      edit.patch({ pauseKind: outcome.pauseKind });
+      edit.move('paused', by, { pause_kind: outcome.pauseKind });
+      if (edit.row.meterId) await changeRate(tx, deps, edit.row.meterId, edit.now, true);
+    }
+    if (outcome.kind === 'resume' && edit.row.state === 'paused') {
+      edit.patch({ lastActivityAt: edit.now });
+      edit.move('active', by, { reason: 'resume' });
+      if (edit.row.meterId) await changeRate(tx, deps, edit.row.meterId, edit.now, false);
+    }
+    if (outcome.kind === 'snapshot') {
+      const snapshot = await tx.snapshots.get(operation.snapshotId as string);
+      if (snapshot?.state === 'creating') {
+        const { ref, sizeBytes } = outcome.taken;
+        const next = { ...snapshot, state: 'available' as const, ref, sizeBytes, eventSeq: snapshot.eventSeq + 1 };
+        await tx.snapshots.update(next);
+        await tx.events.append([snapshotEvent(deps, next, 'snapshot.available', operation.actor, edit.now)]);
+      }
+    }
+    return GO_ON;
+  };
+}
+
+export function settleOperationFailed(operation: SandboxOperation, failure: BackendFailure): Settlement {
+  return async (scope) => {
+    const { tx, deps, edit } = scope;
+    if (!stillPending(edit, operation)) return GO_ON;
+    const tries = operation.tries + 1;
+    if (failure.error.retryable && tries < deps.settings.operationTries) {
+      edit.patch({ operation: { ...operation, tries } });
+      return { retryAt: edit.now + backoffMs(deps.settings, tries - 1, deps.ids.random()) };
+    }
+    const error = { code: failure.code, detail: failure.detail };
+    edit.patch({ operation: { ...operation, tries, finishedAt: edit.now, error } });
+    if (operation.snapshotId) {
+      const snapshot = await tx.snapshots.get(operation.snapshotId);
+      if (snapshot?.state === 'creating') {
+        const next = { ...snapshot, state: 'deleting' as const, eventSeq: snapshot.eventSeq + 1 };
+        await tx.snapshots.update(next);
+        const details = { code: failure.code, reason: failure.detail };
+        await tx.events.append([snapshotEvent(deps, next, 'snapshot.failed', 'atm', edit.now, details)]);
+      }
+    }
+    return GO_ON;
+  };
+}

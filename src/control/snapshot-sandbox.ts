@@ -1,0 +1,92 @@
+import { SandboxerError } from '../contract/errors.ts';
+import type { SnapshotRequest } from '../contract/snapshot.ts';
+import { type Caller, requireScope } from '../core/caller.ts';
+import { digestOf } from '../core/canonical-json.ts';
+import { isEstablished } from '../core/lifecycle.ts';
+import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
+import type { SnapshotRecord } from '../core/snapshot.ts';
+import type { Tx } from '../core/store.ts';
+import type { ControlDeps } from './deps.ts';
+import type { Driver } from './driver.ts';
+import { findSandbox } from './find-sandbox.ts';
+import { rememberResult, replayedResult } from './idempotency.ts';
+import { awaitOperation, newOperation, requireNoOperation } from './operation.ts';
+import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
+import { snapshotEvent } from './snapshot-event.ts';
+
+async function newSnapshot(
+  tx: Tx,
+  deps: ControlDeps,
+  caller: Caller,
+  sandbox: SandboxRecord,
+  request: SnapshotRequest,
+): Promise<SnapshotRecord> {
+  const extension = deps.extensions.get(sandbox.extensionId as string);
+  if (!extension?.snapshot) {
+    throw new SandboxerError('SBX_UNSUPPORTED', `${sandbox.extensionId} takes no snapshots.`, {
+      backend: sandbox.extensionId as string,
+    });
+  }
+  const { recipe } = (await tx.sandboxes.documents(sandbox.uid, sandbox.generation)) as SandboxDocuments;
+  const now = deps.clock.now();
+  return {
+    id: deps.ids.next('snap'),
+    workspaceId: sandbox.workspaceId,
+    version: 1,
+    name: request.name ?? null,
+    sandboxUid: sandbox.uid,
+    sandboxId: sandbox.id,
+    generation: sandbox.generation,
+    profileId: sandbox.profileId,
+    profileVersion: sandbox.profileVersion,
+    recipe,
+    extensionId: extension.header.id,
+    hostId: sandbox.hostId,
+    kind: extension.header.capabilities.snapshot,
+    state: 'creating',
+    ref: null,
+    sizeBytes: null,
+    labels: request.labels,
+    actor: caller.actor,
+    consumer: sandbox.consumer,
+    createdAt: now,
+    expiresAt: request.retain === undefined ? null : now + request.retain * 1000,
+    eventSeq: 1,
+  };
+}
+
+export async function snapshotSandbox(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  id: string,
+  request: SnapshotRequest,
+  idempotencyKey?: string,
+): Promise<SnapshotRecord> {
+  requireScope(caller, 'sandboxes');
+  const begun = await deps.store.transaction('snapshot', async (tx) => {
+    const row = await findSandbox(tx, caller, id);
+    const digest = digestOf({ sandbox: row.uid, request });
+    const replayed = await replayedResult(tx, caller, idempotencyKey, digest, 'snapshot');
+    if (replayed !== null) return { sandbox: row, snapshotId: replayed };
+    if (!isEstablished(row.state)) {
+      throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${row.state} has nothing to snapshot.`);
+    }
+    requireNoOperation(row);
+    const snapshot = await newSnapshot(tx, deps, caller, row, request);
+    const now = deps.clock.now();
+    const edit = new SandboxEdit(row, deps, now);
+    edit.patch({ operation: newOperation(deps, 'snapshot', caller.actor, now, snapshot.id), workDueAt: now });
+    await tx.snapshots.insert(snapshot);
+    await tx.events.append([snapshotEvent(deps, snapshot, 'snapshot.creating', caller.actor, now)]);
+    await rememberResult(tx, deps, caller, idempotencyKey, digest, `snapshot:${snapshot.id}`);
+    return { sandbox: await saveEdit(tx, deps, edit), snapshotId: snapshot.id };
+  });
+  const { sandbox, snapshotId } = begun;
+  const operation = sandbox.operation?.snapshotId === snapshotId ? sandbox.operation : null;
+  if (operation && operation.finishedAt === null) {
+    void driver.drive(sandbox.uid);
+    await awaitOperation(deps, sandbox, operation.id);
+  }
+  return (await deps.store.read('snapshot', (tx) => tx.snapshots.get(snapshotId))) as SnapshotRecord;
+}

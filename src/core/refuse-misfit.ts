@@ -1,0 +1,21 @@
+import { SandboxerError } from '../contract/errors.ts';
+import type { ExtensionHeader, ProvisionSpec } from './extension.ts';
+import { misfits } from './fit.ts';
+
+/**
+ * The first line of every `provision`: what the header does not declare is refused before anything is made, also when
+ * somebody asks without going through routing.
+ */
+export function refuseMisfit(header: ExtensionHeader, spec: ProvisionSpec): void {
+  const extras = { creation: 'not_created', backend: header.id } as const;
+  const { capabilities } = header;
+  const undeliverable = spec.secrets.filter(({ delivery }) => !capabilities.credentials.includes(delivery));
+  if (undeliverable.length > 0) {
+    const list = undeliverable.map(({ name, delivery }) => `${name} by ${delivery}`).join(', ');
+    throw new SandboxerError('SBX_SECRET_DELIVERY', `${header.id} cannot deliver ${list}.`, extras);
+  }
+  const [first] = misfits(spec.recipe, capabilities);
+  if (first === undefined) return;
+  const code = first.code === 'credentials' ? 'SBX_SECRET_DELIVERY' : 'SBX_UNSUPPORTED';
+  throw new SandboxerError(code, `${header.id} ${first.detail}.`, extras);
+}

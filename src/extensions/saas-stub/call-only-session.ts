@@ -1,0 +1,33 @@
+import type { ExitStatus } from '../../contract/exec.ts';
+import type { AbortableOptions, SandboxProcess, SandboxSession } from '../../core/session.ts';
+
+const DONE: ExitStatus = { code: 0, signal: null, timed_out: false, out_of_memory: false };
+
+async function* nothing(): AsyncGenerator<never> {}
+
+/** A session where there is no byte stream: every program ends at once, successfully and silently. */
+export class CallOnlySession implements SandboxSession {
+  readonly #run: (signal: AbortSignal) => Promise<void>;
+  #spawned = 0;
+
+  constructor(run: (signal: AbortSignal) => Promise<void>) {
+    this.#run = run;
+  }
+
+  async spawn(_spec: unknown, options?: AbortableOptions): Promise<SandboxProcess> {
+    await this.#run(options?.signal ?? new AbortController().signal);
+    this.#spawned += 1;
+    return {
+      id: `p${this.#spawned}`,
+      output: nothing(),
+      exit: Promise.resolve(DONE),
+      write: async () => {},
+      endInput: async () => {},
+      kill: async () => {},
+      resize: async () => {},
+      detach: async () => {},
+    };
+  }
+
+  async close(): Promise<void> {}
+}

@@ -1,0 +1,67 @@
+import type { CapabilityVector } from '../../contract/capability.ts';
+import type { Price } from '../../contract/money.ts';
+import type { StubTransport } from './transport.ts';
+
+export interface SaasStubOptions {
+  /** Several may stand side by side: `ext.saas-stub#b`. */
+  readonly id?: string;
+  readonly transport: StubTransport;
+  readonly price?: Price | null;
+  readonly capabilities?: Partial<CapabilityVector>;
+  readonly provisionTimeoutSeconds?: number;
+  /** How long one teardown waits for the object to go before it reports what remains. */
+  readonly teardownWaitMs?: number;
+  /** Objects asked for at a time in `listOwned`. */
+  readonly pageSize?: number;
+}
+
+export const DEFAULT_PRICE: Price = {
+  version: 'saas-stub-1',
+  create_fee_micro_usd: 0,
+  base_pico_usd_per_second: '0',
+  vcpu_pico_usd_per_second: '14000000',
+  gib_pico_usd_per_second: '4500000',
+  gpu_pico_usd_per_second: '0',
+  bills_when_paused: false,
+  minimum_seconds: 0,
+};
+
+export const CAPABILITIES: CapabilityVector = {
+  isolation: ['none'],
+  egress: 'none',
+  deny_all: false,
+  open_network: true,
+  credentials: ['env', 'file'],
+  dead_man: 'extendable',
+  snapshot: 'filesystem',
+  snapshot_destructive: false,
+  fork: true,
+  pause: 'frozen',
+  persistence: ['ephemeral', 'persistent', 'checkpoint'],
+  exec: true,
+  pty: false,
+  background: true,
+  files: true,
+  watch: true,
+  ports: true,
+  ssh: false,
+  resources: [],
+  images: ['host', 'none'],
+  regions: [],
+  gpu: [],
+  max_ttl_seconds: null,
+  pricing: 'metered',
+  latency_class: 'fast',
+  hosting: 'saas',
+  host_root: true,
+  elevated: false,
+  demo: true,
+};
+
+/** Without a byte stream to the stub there is nothing to show of the inside. */
+export const WITHOUT_CHANNEL: Partial<CapabilityVector> = {
+  background: false,
+  files: false,
+  watch: false,
+  ports: false,
+};

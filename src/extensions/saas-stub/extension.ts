@@ -1,0 +1,214 @@
+import { z } from 'zod';
+import { SandboxerError } from '../../contract/errors.ts';
+import type { ExtensionHealth } from '../../contract/extension.ts';
+import type { Json } from '../../contract/json.ts';
+import type { PauseKind } from '../../contract/state.ts';
+import { isoTime } from '../../core/clock.ts';
+import type {
+  CleanupReport,
+  Extension,
+  ExtensionContext,
+  ExtensionHeader,
+  Handle,
+  Owned,
+  ProvisionSpec,
+  Ready,
+  SnapshotSpec,
+  TakenSnapshot,
+  TeardownTarget,
+} from '../../core/extension.ts';
+import { refuseMisfit } from '../../core/refuse-misfit.ts';
+import type { SandboxSession } from '../../core/session.ts';
+import { callError, replyError, unreadableReply } from './backend-error.ts';
+import { bootOf, faultsOf } from './boot.ts';
+import { CallOnlySession } from './call-only-session.ts';
+import { ChannelSession } from './channel-session.ts';
+import type { SaasStubOptions } from './config.ts';
+import { handleOf, readHandle, readSnapshotRef, snapshotRefOf } from './handle.ts';
+import type { MakeRequest, StubRequest } from './protocol.ts';
+import { GoneBody, HealthBody, ListBody, ObjectBody, SnapshotBody, UsageBody } from './protocol.ts';
+import type { StubTransport } from './transport.ts';
+import { StubConnectionError } from './transport.ts';
+
+/** Short enough for any proxy between us and a stub far away. */
+const POLL_MS = 20_000;
+const TEARDOWN_WAIT_MS = 10_000;
+const PAGE_SIZE = 100;
+
+const EmptyBody = z.strictObject({});
+
+export class SaasStubExtension implements Extension {
+  readonly header: ExtensionHeader;
+  readonly #transport: StubTransport;
+  readonly #teardownWaitMs: number;
+  readonly #pageSize: number;
+
+  constructor(header: ExtensionHeader, options: SaasStubOptions) {
+    this.header = header;
+    this.#transport = options.transport;
+    this.#teardownWaitMs = options.teardownWaitMs ?? TEARDOWN_WAIT_MS;
+    this.#pageSize = options.pageSize ?? PAGE_SIZE;
+  }
+
+  async probe(ctx: ExtensionContext): Promise<ExtensionHealth> {
+    const checked_at = isoTime(ctx.clock.now());
+    try {
+      await this.#call({ op: 'health' }, HealthBody, ctx.signal);
+      return { status: 'healthy', detail: 'The stub answers.', checked_at, checks: [] };
+    } catch (error) {
+      ctx.signal.throwIfAborted();
+      const absent =
+        error instanceof Error && error.cause instanceof StubConnectionError && !error.cause.sent;
+      const detail = error instanceof Error ? error.message : 'The stub does not answer.';
+      const fix = absent ? 'Start the stub, or correct its address.' : null;
+      const check = { name: 'stub answers', ok: false, detail, fix };
+      return { status: absent ? 'undetected' : 'unhealthy', detail, checked_at, checks: [check] };
+    }
+  }
+
+  async provision(spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
+    return await this.#make({ op: 'create', ...this.#makes(spec) }, ctx);
+  }
+
+  async restore(spec: ProvisionSpec, ref: Json, ctx: ExtensionContext): Promise<Handle> {
+    const snapshot_id = readSnapshotRef(ref);
+    return await this.#make({ op: 'restore', ...this.#makes(spec), snapshot_id }, ctx);
+  }
+
+  async fork(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
+    return await this.#make({ op: 'fork', ...this.#makes(spec), source: readHandle(source).name }, ctx);
+  }
+
+  async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
+    const at = readHandle(handle);
+    for (;;) {
+      const request = { op: 'wait_running', ...at, timeout_ms: POLL_MS } as const;
+      const { object } = await this.#call(request, ObjectBody, ctx.signal);
+      if (object.state === 'running') break;
+      if (object.state !== 'creating') throw this.#wrongState(object.state);
+    }
+    await this.#call({ op: 'exec', ...at }, ObjectBody, ctx.signal);
+    return {
+      reachability: { exec_url: null, ssh: null, tunnel_ref: null, endpoints: [], services: [] },
+      isolation: 'none',
+      notes: ['A stub for tests and demos: commands run on the stub’s own machine, isolated from nothing.'],
+    };
+  }
+
+  async connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession> {
+    const at = readHandle(handle);
+    const { object } = await this.#call({ op: 'get', ...at }, ObjectBody, ctx.signal);
+    if (object.state !== 'running') throw this.#wrongState(object.state);
+    const open = this.#transport.open?.bind(this.#transport);
+    if (open !== undefined) return new ChannelSession(at, open, this.header.id);
+    return new CallOnlySession(async (signal) => {
+      await this.#call({ op: 'exec', ...at }, ObjectBody, signal);
+    });
+  }
+
+  async teardown({ stamp }: TeardownTarget, ctx: ExtensionContext): Promise<CleanupReport> {
+    const at = { name: stamp.attemptId, owner: stamp.owner };
+    const until = ctx.clock.now() + this.#teardownWaitMs;
+    const first = await this.#call({ op: 'delete', ...at }, GoneBody, ctx.signal);
+    const removed = first.removed ? [`sandbox ${at.name}`] : [];
+    for (let last = first; ; ) {
+      const left = until - ctx.clock.now();
+      const waitable = last.remaining.some(({ what }) => what.startsWith('sandbox'));
+      if (last.gone || !waitable || left <= 0) return { gone: last.gone, removed, remaining: last.remaining };
+      const request = { op: 'wait_gone', ...at, timeout_ms: Math.ceil(Math.min(left, POLL_MS)) } as const;
+      last = await this.#call(request, GoneBody, ctx.signal);
+    }
+  }
+
+  async *listOwned(owner: string, ctx: ExtensionContext): AsyncIterable<Owned> {
+    let cursor: string | null = null;
+    do {
+      const request: StubRequest = { op: 'list', owner, cursor, limit: this.#pageSize };
+      const page: z.infer<typeof ListBody> = await this.#call(request, ListBody, ctx.signal);
+      for (const { name, labels, created_at } of page.items) {
+        const stamp = { sandboxUid: labels.sandbox_uid, attemptId: labels.attempt_id, owner: labels.owner };
+        if (labels.owner === owner) yield { stamp, handle: handleOf(name, owner), createdAt: created_at };
+      }
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+  }
+
+  async pause(handle: Handle, ctx: ExtensionContext): Promise<PauseKind> {
+    await this.#call({ op: 'pause', ...readHandle(handle) }, ObjectBody, ctx.signal);
+    return 'frozen';
+  }
+
+  async resume(handle: Handle, ctx: ExtensionContext): Promise<void> {
+    await this.#call({ op: 'resume', ...readHandle(handle) }, ObjectBody, ctx.signal);
+  }
+
+  async snapshot(handle: Handle, spec: SnapshotSpec, ctx: ExtensionContext): Promise<TakenSnapshot> {
+    const request = {
+      op: 'snapshot',
+      ...readHandle(handle),
+      snapshot_id: spec.snapshotId,
+      title: spec.name,
+    } as const;
+    const { snapshot_id } = await this.#call(request, SnapshotBody, ctx.signal);
+    return { ref: snapshotRefOf(snapshot_id), sizeBytes: null };
+  }
+
+  async deleteSnapshot(ref: Json, spec: SnapshotSpec, ctx: ExtensionContext): Promise<void> {
+    const request = { op: 'delete_snapshot', snapshot_id: readSnapshotRef(ref), owner: spec.owner } as const;
+    await this.#call(request, EmptyBody, ctx.signal);
+  }
+
+  async extendLife(handle: Handle, endsAt: number, ctx: ExtensionContext): Promise<void> {
+    await this.#call({ op: 'extend', ...readHandle(handle), ends_at: endsAt }, ObjectBody, ctx.signal);
+  }
+
+  async usage(handle: Handle, ctx: ExtensionContext): Promise<{ readonly billedSeconds: number }> {
+    const { billed_ms } = await this.#call({ op: 'usage', ...readHandle(handle) }, UsageBody, ctx.signal);
+    return { billedSeconds: billed_ms / 1000 };
+  }
+
+  async close(): Promise<void> {
+    await this.#transport.close?.();
+  }
+
+  #makes(spec: ProvisionSpec) {
+    refuseMisfit(this.header, spec);
+    const { sandboxUid, attemptId, owner } = spec.stamp;
+    return {
+      name: attemptId,
+      labels: { sandbox_uid: sandboxUid, attempt_id: attemptId, owner },
+      ends_at: Math.floor(spec.endsAt),
+      boot: bootOf(spec),
+      faults: faultsOf(spec, this.header.id),
+    };
+  }
+
+  async #make(request: MakeRequest, ctx: ExtensionContext): Promise<Handle> {
+    await this.#call(request, ObjectBody, ctx.signal, true);
+    return handleOf(request.name, request.labels.owner);
+  }
+
+  async #call<Body>(
+    request: StubRequest,
+    body: z.ZodType<Body>,
+    signal: AbortSignal,
+    creates = false,
+  ): Promise<Body> {
+    const scope = { extensionId: this.header.id, creates };
+    if (signal.aborted)
+      throw callError(new StubConnectionError('It was given up before it began.', false), scope, signal);
+    const reply = await this.#transport.call(request, signal).catch((thrown: unknown) => {
+      throw callError(thrown, scope, signal);
+    });
+    if (reply.status >= 300) throw replyError(reply, scope);
+    const parsed = body.safeParse(reply.body);
+    if (!parsed.success) throw unreadableReply(scope, parsed.error);
+    return parsed.data;
+  }
+
+  #wrongState(state: string): SandboxerError {
+    return new SandboxerError('SBX_INVALID_STATE', `The stub has it as ${state}.`, {
+      backend: this.header.id,
+    });
+  }
+}

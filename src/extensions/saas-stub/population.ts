@@ -1,0 +1,223 @@
+import type { MakeRequest, StampLabels } from './protocol.ts';
+import type { StubEvent, StubEventListener } from './world-event.ts';
+import type { LeftVolume, WorldObject, WorldSnapshot } from './world-object.ts';
+import { billedMs, deadlineOf, nextChangeAt, startBilling, stopBilling } from './world-object.ts';
+
+export interface PopulationOptions {
+  readonly clock: { now(): number };
+  /** How long it takes until a new object runs. */
+  readonly createMs?: number;
+  readonly deleteMs?: number;
+  readonly billsWhenPaused?: boolean;
+  /** Something real follows each object: it runs, and is gone, when `bodyReady` and `bodyGone` say so. */
+  readonly embodied?: boolean;
+}
+
+/** A create that will have its effect later. */
+interface LateMake {
+  readonly at: number;
+  readonly request: MakeRequest;
+}
+
+export interface PopulationState {
+  readonly objects: readonly WorldObject[];
+  readonly snapshots: readonly WorldSnapshot[];
+  readonly volumes: readonly LeftVolume[];
+  readonly ended: readonly (readonly [string, number])[];
+  readonly late: readonly LateMake[];
+  readonly webhooks: number;
+}
+
+/** What a new object is born with. */
+export interface Birth {
+  readonly name: string;
+  readonly labels: StampLabels;
+  readonly endsAt: number;
+  readonly neverRuns: boolean;
+  readonly skewMs: number;
+  readonly webhookTwice: boolean;
+}
+
+const MOST_ENDED = 10_000;
+
+/** Everything that exists at the stub, and what time does to it. */
+export class Population {
+  readonly #options: PopulationOptions;
+  readonly objects = new Map<string, WorldObject>();
+  readonly snapshots = new Map<string, WorldSnapshot>();
+  readonly volumes = new Map<string, LeftVolume>();
+  /** What ended objects cost: usage is asked for after the end as well. */
+  readonly ended = new Map<string, number>();
+  readonly #listeners = new Set<StubEventListener>();
+  #late: LateMake[] = [];
+  #webhooks = 0;
+
+  constructor(options: PopulationOptions, state?: PopulationState) {
+    this.#options = options;
+    if (state === undefined) return;
+    for (const object of state.objects) this.objects.set(object.name, { ...object });
+    for (const snapshot of state.snapshots) this.snapshots.set(snapshot.id, snapshot);
+    for (const volume of state.volumes) this.volumes.set(volume.name, { ...volume });
+    for (const [name, ms] of state.ended) this.ended.set(name, ms);
+    this.#late = [...state.late];
+    this.#webhooks = state.webhooks;
+  }
+
+  toState(): PopulationState {
+    return structuredClone({
+      objects: [...this.objects.values()],
+      snapshots: [...this.snapshots.values()],
+      volumes: [...this.volumes.values()],
+      ended: [...this.ended],
+      // A boot holds secrets, and this is written down: what appears late appears without it.
+      late: this.#late.map(({ at, request }) => ({
+        at,
+        request: { ...request, boot: { env: {}, files: [] } },
+      })),
+      webhooks: this.#webhooks,
+    });
+  }
+
+  now(): number {
+    return this.#options.clock.now();
+  }
+
+  listen(listener: StubEventListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  emit(event: StubEvent): void {
+    for (const listener of [...this.#listeners]) listener(event);
+  }
+
+  nextChangeAt(): number {
+    let next = Number.POSITIVE_INFINITY;
+    for (const object of this.objects.values()) next = Math.min(next, nextChangeAt(object));
+    for (const { at } of this.#late) next = Math.min(next, at);
+    return next;
+  }
+
+  /** Lets time do what is due, and returns the creates whose moment has come. */
+  advance(): readonly MakeRequest[] {
+    const now = this.now();
+    for (const object of [...this.objects.values()]) {
+      for (let at = nextChangeAt(object); at <= now; at = nextChangeAt(object)) {
+        this.#pass(object, at);
+        if (object.state === 'gone') break;
+      }
+    }
+    const due = this.#late.filter(({ at }) => at <= now);
+    if (due.length > 0) this.#late = this.#late.filter(({ at }) => at > now);
+    return due.map(({ request }) => request);
+  }
+
+  makeLater(request: MakeRequest, at: number): void {
+    this.#late.push({ at, request });
+  }
+
+  /** What its owner can see under this name. */
+  find(name: string, owner: string): WorldObject | null {
+    const object = this.objects.get(name);
+    return object === undefined || object.hidden || object.labels.owner !== owner ? null : object;
+  }
+
+  bear(birth: Birth): WorldObject {
+    const now = this.now();
+    const { neverRuns, ...rest } = birth;
+    const object: WorldObject = {
+      ...rest,
+      createdAt: now,
+      state: 'creating',
+      runsAt: neverRuns ? null : now + (this.#options.createMs ?? 0),
+      goneAt: null,
+      vanishesAt: null,
+      hidden: false,
+      billedMs: 0,
+      billedSince: null,
+      bodyReady: this.#options.embodied !== true,
+      bodyGone: false,
+      volumeDeletes: 0,
+    };
+    this.objects.set(birth.name, object);
+    return object;
+  }
+
+  pause(object: WorldObject): void {
+    if (object.state === 'paused') return;
+    object.state = 'paused';
+    if (this.#options.billsWhenPaused !== true) stopBilling(object, this.now());
+    this.emit({ type: 'paused', name: object.name });
+  }
+
+  resume(object: WorldObject): void {
+    if (object.state === 'running') return;
+    object.state = 'running';
+    startBilling(object, this.now());
+    this.emit({ type: 'resumed', name: object.name });
+  }
+
+  /** Begins to remove it; with `stuck` it stays in that state until the next call. */
+  remove(object: WorldObject, stuck: boolean): void {
+    const now = this.now();
+    if (object.state !== 'deleting') this.#beginRemoval(object, now);
+    object.goneAt = stuck ? null : (object.goneAt ?? now + (this.#options.deleteMs ?? 0));
+  }
+
+  bodyReady(name: string): void {
+    const object = this.objects.get(name);
+    if (object === undefined) return;
+    object.bodyReady = true;
+    if (object.runsAt !== null) object.runsAt = Math.max(object.runsAt, this.now());
+  }
+
+  bodyGone(name: string): void {
+    const object = this.objects.get(name);
+    if (object !== undefined) object.bodyGone = true;
+  }
+
+  usageOf(name: string, owner: string): number | undefined {
+    const object = this.find(name, owner);
+    return object === null ? this.ended.get(name) : billedMs(object, this.now());
+  }
+
+  /** What the passing of `at` does to it. */
+  #pass(object: WorldObject, at: number): void {
+    if (object.state === 'deleting') {
+      this.#finish(object, at);
+    } else if (object.state === 'creating' && at === object.runsAt && at < deadlineOf(object)) {
+      object.state = 'running';
+      startBilling(object, at);
+      this.emit({ type: 'running', name: object.name });
+    } else {
+      object.hidden = at === object.vanishesAt;
+      this.#beginRemoval(object, at);
+      object.goneAt = at + (this.#options.deleteMs ?? 0);
+    }
+  }
+
+  #beginRemoval(object: WorldObject, at: number): void {
+    stopBilling(object, at);
+    object.state = 'deleting';
+    object.bodyGone = this.#options.embodied !== true;
+    this.emit({ type: 'deleting', name: object.name });
+  }
+
+  #finish(object: WorldObject, at: number): void {
+    object.state = 'gone';
+    const { name, labels, createdAt, billedMs, volumeDeletes } = object;
+    this.objects.delete(name);
+    if (volumeDeletes > 0) {
+      this.volumes.set(name, { name, labels, createdAt, billedMs, deletesLeft: volumeDeletes });
+    }
+    const oldest = this.ended.keys().next();
+    if (this.ended.size >= MOST_ENDED && !oldest.done) this.ended.delete(oldest.value);
+    this.ended.set(name, billedMs);
+    this.emit({ type: 'gone', name });
+    if (object.hidden) return;
+    this.#webhooks += 1;
+    const id = `wh-${this.#webhooks}`;
+    const body = { id, type: 'sandbox.ended', name, labels, billed_ms: billedMs, at: at + object.skewMs };
+    for (let n = object.webhookTwice ? 2 : 1; n > 0; n -= 1) this.emit({ type: 'webhook', body });
+  }
+}

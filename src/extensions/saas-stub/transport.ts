@@ -1,0 +1,23 @@
+import type { Duplex } from 'node:stream';
+import type { ChannelRequest } from './channel.ts';
+import type { StubReply, StubRequest } from './protocol.ts';
+
+/** The way to a stub: HTTP, or a simulated network. */
+export interface StubTransport {
+  /** Rejects with a `StubConnectionError` when there will be no reply, and with the signal's reason when it aborts. */
+  call(request: StubRequest, signal: AbortSignal): Promise<StubReply>;
+  /** A byte stream for a process, a file or a port. Without it there is no more inside than `exec` of nothing. */
+  open?(request: ChannelRequest, signal?: AbortSignal): Promise<Duplex>;
+  close?(): Promise<void>;
+}
+
+export class StubConnectionError extends Error {
+  override readonly name = 'StubConnectionError';
+  /** Whether the request may have reached the other side. */
+  readonly sent: boolean;
+
+  constructor(message: string, sent: boolean, options?: ErrorOptions) {
+    super(message, options);
+    this.sent = sent;
+  }
+}

@@ -1,0 +1,138 @@
+import { execFileSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TarEntry, TarHeader } from './tar.ts';
+import { readTar, writeTar } from './tar.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'sbx-tar-'));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+async function* chunked(data: Uint8Array, size = 777): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < data.length; at += size) yield data.subarray(at, at + size);
+}
+
+async function bytesOf(source: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  for await (const part of source) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+async function entriesOf(archive: Uint8Array): Promise<(TarHeader & { text: string })[]> {
+  const found = [];
+  for await (const entry of readTar(chunked(archive))) {
+    found.push({ ...entry, text: (await bytesOf(entry.body)).toString() });
+  }
+  return found;
+}
+
+function entry(name: string, parts: Partial<TarEntry> = {}, text = ''): TarEntry {
+  const size = Buffer.byteLength(text);
+  const body = chunked(Buffer.from(text));
+  return {
+    name,
+    kind: 'file',
+    mode: 0o640,
+    size,
+    modifiedAt: 1_700_000_000_000,
+    linkTarget: null,
+    body,
+    ...parts,
+  };
+}
+
+async function* of(...entries: TarEntry[]): AsyncGenerator<TarEntry> {
+  yield* entries;
+}
+
+const long = `${'deep/'.repeat(40)}${'ü'.repeat(60)}.txt`;
+
+describe('tar', () => {
+  it('is read by the system’s tar', async () => {
+    const link = entry('dir/link', { kind: 'symlink', linkTarget: 'a b.txt', size: 0 });
+    const archive = await bytesOf(
+      writeTar(
+        of(
+          entry('dir', { kind: 'directory', size: 0 }),
+          entry('dir/a b.txt', {}, 'hello'),
+          link,
+          entry(long, {}, 'far'),
+        ),
+      ),
+    );
+    const out = join(directory, 'out');
+    mkdirSync(out);
+    execFileSync('tar', ['-xf', '-', '-C', out], { input: archive });
+    expect(readFileSync(join(out, 'dir/a b.txt'), 'utf8')).toBe('hello');
+    expect(readlinkSync(join(out, 'dir/link'))).toBe('a b.txt');
+    expect(readFileSync(join(out, long), 'utf8')).toBe('far');
+  });
+
+  describe.each(['gnu', 'pax', 'ustar'])('made by the system’s tar as %s', (format) => {
+    const tree = join(directory, `in-${format}`);
+    const far = format === 'ustar' ? 'x'.repeat(90) : long;
+    beforeAll(() => {
+      mkdirSync(join(tree, far, '..'), { recursive: true });
+      writeFileSync(join(tree, far), 'y'.repeat(100_000));
+      writeFileSync(join(tree, 'empty'), '');
+      symlinkSync('empty', join(tree, 'link'));
+    });
+    it('is read', async () => {
+      const archive = execFileSync('tar', [`--format=${format}`, '-cf', '-', '-C', tree, '.'], {
+        maxBuffer: 1e8,
+      });
+      const found = await entriesOf(archive);
+      expect(found.find(({ name }) => name === far)?.text).toBe('y'.repeat(100_000));
+      expect(found.find(({ name }) => name === 'empty')).toMatchObject({ kind: 'file', size: 0 });
+      expect(found.find(({ name }) => name === 'link')).toMatchObject({
+        kind: 'symlink',
+        linkTarget: 'empty',
+      });
+      expect(found.find(({ name }) => name === '.')?.kind).toBe('directory');
+    });
+  });
+
+  it('skips what is not read of an entry', async () => {
+    const archive = await bytesOf(writeTar(of(entry('a', {}, 'x'.repeat(5000)), entry('b', {}, 'second'))));
+    const names = [];
+    for await (const { name } of readTar(chunked(archive))) names.push(name);
+    expect(names).toEqual(['a', 'b']);
+  });
+
+  it.each(['/etc/passwd', '../up', 'a/../../up', '..'])('refuses the name %s', async (name) => {
+    const archive = await bytesOf(writeTar(of(entry(name, {}, 'x'))));
+    await expect(entriesOf(archive)).rejects.toMatchObject({ code: 'SBX_PATH_REFUSED' });
+  });
+
+  it.each(['/etc', '..', 'a/../../..', '../x'])('refuses a link at the top to %s', async (linkTarget) => {
+    const archive = await bytesOf(writeTar(of(entry('link', { kind: 'symlink', linkTarget, size: 0 }))));
+    await expect(entriesOf(archive)).rejects.toMatchObject({ code: 'SBX_PATH_REFUSED' });
+  });
+
+  it('refuses hard links and devices', async () => {
+    for (const type of ['1', '3', '4', '6']) {
+      const archive = await bytesOf(writeTar(of(entry('odd', { size: 0 }))));
+      const sum =
+        Number.parseInt(archive.toString('latin1', 148, 154), 8) - '0'.charCodeAt(0) + type.charCodeAt(0);
+      archive.write(type, 156, 'latin1');
+      archive.write(`${sum.toString(8).padStart(6, '0')}\0`, 148, 'latin1');
+      await expect(entriesOf(archive)).rejects.toMatchObject({ code: 'SBX_PATH_REFUSED' });
+    }
+  });
+
+  it('refuses what is damaged or cut off', async () => {
+    const archive = await bytesOf(writeTar(of(entry('a', {}, 'x'.repeat(2000)))));
+    await expect(entriesOf(archive.subarray(0, 1500))).rejects.toThrow();
+    archive[0] = 0x7a;
+    await expect(entriesOf(archive)).rejects.toMatchObject({ code: 'SBX_PATH_REFUSED' });
+  });
+});

@@ -1,0 +1,30 @@
+import type { CommitNotice } from '../core/store.ts';
+
+export type CommitListener = (notice: CommitNotice) => void;
+
+/** A listener that throws is a defect, and no reason to tell a committed transaction that it failed. */
+export class CommitListeners {
+  readonly #listeners = new Set<CommitListener>();
+
+  add(listener: CommitListener): () => void {
+    const entry: CommitListener = (notice) => listener(notice);
+    this.#listeners.add(entry);
+    return () => {
+      this.#listeners.delete(entry);
+    };
+  }
+
+  /** Commits that touched no sandbox and wrote no event are not told. */
+  tell(notice: CommitNotice): void {
+    if (this.#listeners.size === 0 || (notice.sandboxUids.size === 0 && notice.lastSeq === 0)) return;
+    for (const listener of this.#listeners) {
+      try {
+        listener(notice);
+      } catch (error) {
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
+  }
+}

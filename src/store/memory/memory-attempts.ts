@@ -1,0 +1,55 @@
+import type { AttemptRecord } from '../../core/attempt.ts';
+import type { AttemptStore } from '../../core/store.ts';
+import { conflict, noSuchSandbox } from '../rejections.ts';
+import type { MemoryJournal } from './memory-journal.ts';
+import { MemoryTable } from './memory-table.ts';
+
+export class MemoryAttempts implements AttemptStore {
+  readonly #journal: MemoryJournal;
+  readonly #rows: MemoryTable<AttemptRecord>;
+  readonly #idsBySandbox: MemoryTable<readonly string[]>;
+  readonly #sandboxExists: (uid: string) => boolean;
+
+  constructor(journal: MemoryJournal, sandboxExists: (uid: string) => boolean) {
+    this.#journal = journal;
+    this.#rows = new MemoryTable(journal);
+    this.#idsBySandbox = new MemoryTable(journal);
+    this.#sandboxExists = sandboxExists;
+  }
+
+  async get(attemptId: string): Promise<AttemptRecord | null> {
+    return this.#rows.get(attemptId) ?? null;
+  }
+
+  async forSandbox(uid: string): Promise<readonly AttemptRecord[]> {
+    const ids = this.#idsBySandbox.get(uid);
+    if (ids === undefined) return [];
+    return ids
+      .map((id) => this.#rows.get(id) as AttemptRecord)
+      .sort((a, b) => a.generation - b.generation || a.n - b.n);
+  }
+
+  async insert(record: AttemptRecord): Promise<void> {
+    this.#journal.assertWritable();
+    const { attemptId, sandboxUid } = record;
+    if (!this.#sandboxExists(sandboxUid)) throw noSuchSandbox(sandboxUid);
+    if (this.#rows.has(attemptId)) throw conflict(`The attempt ${attemptId} exists.`);
+    this.#rows.set(attemptId, record);
+    this.#idsBySandbox.set(sandboxUid, [...(this.#idsBySandbox.get(sandboxUid) ?? []), attemptId]);
+    this.#journal.touched(sandboxUid);
+  }
+
+  async update(record: AttemptRecord): Promise<void> {
+    this.#journal.assertWritable();
+    if (this.#rows.get(record.attemptId)?.sandboxUid !== record.sandboxUid) {
+      throw conflict(`The attempt ${record.attemptId} is gone.`);
+    }
+    this.#rows.set(record.attemptId, record);
+    this.#journal.touched(record.sandboxUid);
+  }
+
+  removeOf(sandboxUid: string): void {
+    for (const id of this.#idsBySandbox.get(sandboxUid) ?? []) this.#rows.delete(id);
+    this.#idsBySandbox.delete(sandboxUid);
+  }
+}

@@ -1,0 +1,68 @@
+import type { Tx } from '../../core/store.ts';
+import type { TransferRecord } from '../../core/transfer.ts';
+import { CommitListeners } from '../commit-listeners.ts';
+import { MemoryAttempts } from './memory-attempts.ts';
+import { MemoryEvents } from './memory-events.ts';
+import { MemoryIdempotency } from './memory-idempotency.ts';
+import { MemoryJournal } from './memory-journal.ts';
+import { MemoryLedger } from './memory-ledger.ts';
+import { MemoryMeters } from './memory-meters.ts';
+import { MemoryOutbox } from './memory-outbox.ts';
+import { MemoryProfiles } from './memory-profiles.ts';
+import { MemorySandboxes } from './memory-sandboxes.ts';
+import { MemorySnapshots } from './memory-snapshots.ts';
+import { MemoryTable } from './memory-table.ts';
+import { MemoryTenancy } from './memory-tenancy.ts';
+import { Turnstile } from '../turnstile.ts';
+
+/** The state that outlives the processes: each of them sees it through its own `MemoryStore`. */
+export interface MemoryDatabase {
+  readonly tx: Tx;
+  readonly journal: MemoryJournal;
+  /** Held while the work of a transaction or a read runs, and never while anything else is waited for. */
+  readonly turnstile: Turnstile;
+  readonly listeners: CommitListeners;
+  /** Every row of the ledger: what balances must be sums of. */
+  transfers(): readonly TransferRecord[];
+}
+
+export function memoryDatabase(): MemoryDatabase {
+  const journal = new MemoryJournal();
+  const outbox = new MemoryOutbox(journal);
+  const events = new MemoryEvents(journal, () => outbox.parkedSeqs());
+  const attempts = new MemoryAttempts(journal, (uid) => sandboxes.exists(uid));
+  const sandboxes = new MemorySandboxes(journal, {
+    eventsOf: (uid) => events.ofSandbox(uid),
+    parkedSeqs: () => outbox.parkedSeqs(),
+    removeOf(uids) {
+      events.removeOf(uids);
+      for (const uid of uids) attempts.removeOf(uid);
+    },
+  });
+  const ledger = new MemoryLedger(journal);
+  const settings = new MemoryTable<string>(journal);
+  const tx: Tx = {
+    sandboxes,
+    attempts,
+    events,
+    outbox,
+    idempotency: new MemoryIdempotency(journal),
+    snapshots: new MemorySnapshots(journal),
+    meters: new MemoryMeters(journal),
+    ledger,
+    profiles: new MemoryProfiles(journal),
+    tenancy: new MemoryTenancy(journal),
+    setting: async (name) => settings.get(name) ?? null,
+    setSetting: async (name, value) => {
+      journal.assertWritable();
+      settings.set(name, value);
+    },
+  };
+  return {
+    tx,
+    journal,
+    turnstile: new Turnstile(),
+    listeners: new CommitListeners(),
+    transfers: () => ledger.rows(),
+  };
+}

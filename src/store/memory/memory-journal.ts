@@ -1,0 +1,52 @@
+import type { CommitNotice } from '../../core/store.ts';
+import { notWritable } from '../rejections.ts';
+
+/** What the running transaction must take back if it fails, and will tell if it does not. */
+class Entry implements CommitNotice {
+  readonly undo: (() => void)[] = [];
+  readonly sandboxUids = new Set<string>();
+  lastSeq = 0;
+}
+
+/** One transaction at a time writes; every write leaves its inverse here before the next one happens. */
+export class MemoryJournal {
+  #entry: Entry | null = null;
+
+  begin(): void {
+    this.#entry = new Entry();
+  }
+
+  commit(): CommitNotice {
+    const entry = this.#writable();
+    this.#entry = null;
+    return entry;
+  }
+
+  rollback(): void {
+    const { undo } = this.#writable();
+    this.#entry = null;
+    for (let i = undo.length - 1; i >= 0; i--) undo[i]?.();
+  }
+
+  /** Throws outside a transaction, so it is called before anything is changed. */
+  assertWritable(): void {
+    this.#writable();
+  }
+
+  wrote(undo: () => void): void {
+    this.#writable().undo.push(undo);
+  }
+
+  touched(sandboxUid: string): void {
+    this.#writable().sandboxUids.add(sandboxUid);
+  }
+
+  numbered(seq: number): void {
+    this.#writable().lastSeq = seq;
+  }
+
+  #writable(): Entry {
+    if (this.#entry === null) throw notWritable();
+    return this.#entry;
+  }
+}

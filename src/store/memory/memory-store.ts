@@ -1,0 +1,127 @@
+import type { CommitNotice, Store, Tx } from '../../core/store.ts';
+import { storeClosed } from '../rejections.ts';
+import type { MemoryDatabase } from './memory-database.ts';
+import { Turnstile } from '../turnstile.ts';
+
+export interface MemoryStoreOptions {
+  /** What `Store.exclusive` says; true unless several views are alive at the same time. */
+  readonly exclusive?: boolean;
+  /** Awaited before the work of a transaction runs, while no other transaction is in the middle of its own. */
+  beforeCommit?(label: string): Promise<void> | void;
+  /** Awaited when the transaction is committed and its caller does not know yet. */
+  afterCommit?(label: string): Promise<void> | void;
+}
+
+/**
+ * One process's view of a database in memory. Its transactions run one at a time, in the order of the calls, and never
+ * in the middle of another view's.
+ */
+export class MemoryStore implements Store {
+  readonly exclusive: boolean;
+  readonly #database: MemoryDatabase;
+  readonly #options: MemoryStoreOptions;
+  readonly #turnstile = new Turnstile();
+  readonly #unlisten = new Set<() => void>();
+  #closed = false;
+  #abandoned = false;
+
+  constructor(database: MemoryDatabase, options: MemoryStoreOptions = {}) {
+    this.#database = database;
+    this.#options = options;
+    this.exclusive = options.exclusive ?? true;
+  }
+
+  async transaction<T>(label: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    const turn = this.#turnstile.enter();
+    let result: T;
+    try {
+      if (turn) await turn;
+      if (this.#abandoned) await never();
+      if (this.#closed) throw storeClosed();
+      const { beforeCommit } = this.#options;
+      if (beforeCommit) await this.#unlessAbandoned(beforeCommit(label));
+      result = await this.#atomically(work, true);
+    } finally {
+      this.#turnstile.leave();
+    }
+    const { afterCommit } = this.#options;
+    if (afterCommit) await this.#unlessAbandoned(afterCommit(label));
+    return result;
+  }
+
+  async read<T>(_label: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    if (this.#closed && !this.#abandoned) throw storeClosed();
+    return await this.#atomically(work, false);
+  }
+
+  onCommit(listener: (notice: CommitNotice) => void): () => void {
+    const remove = this.#database.listeners.add(listener);
+    this.#unlisten.add(remove);
+    return () => {
+      this.#unlisten.delete(remove);
+      remove();
+    };
+  }
+
+  async close(): Promise<void> {
+    const turn = this.#turnstile.enter();
+    if (turn) await turn;
+    this.#closed = true;
+    this.#stopListening();
+    this.#turnstile.leave();
+  }
+
+  /**
+   * The process of this view is dead: what it has not committed is not committed any more, none of its calls settles,
+   * and nothing of it stands in the way of other views, whatever its hooks do.
+   */
+  abandon(): void {
+    this.#abandoned = true;
+    this.#stopListening();
+  }
+
+  async #atomically<T>(work: (tx: Tx) => Promise<T>, writes: boolean): Promise<T> {
+    const { turnstile, journal, listeners, tx } = this.#database;
+    const turn = turnstile.enter();
+    if (turn) await turn;
+    let open = false;
+    let result: T;
+    try {
+      if (this.#abandoned) return never();
+      if (writes) {
+        journal.begin();
+        open = true;
+      }
+      result = await work(tx);
+      if (open && !this.#abandoned) {
+        open = false;
+        listeners.tell(journal.commit());
+      }
+    } catch (error) {
+      if (this.#abandoned) return never();
+      throw error;
+    } finally {
+      if (open) journal.rollback();
+      turnstile.leave();
+    }
+    return this.#abandoned ? never() : result;
+  }
+
+  async #unlessAbandoned(hook: Promise<void> | void): Promise<void> {
+    try {
+      await hook;
+    } catch (error) {
+      if (!this.#abandoned) throw error;
+    }
+    if (this.#abandoned) await never();
+  }
+
+  #stopListening(): void {
+    for (const remove of this.#unlisten) remove();
+    this.#unlisten.clear();
+  }
+}
+
+function never(): Promise<never> {
+  return new Promise(() => {});
+}

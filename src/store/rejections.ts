@@ -1,0 +1,25 @@
+import { SandboxerError } from '../contract/errors.ts';
+
+/** Compare-and-set lost, a unique key exists, or the row to change is gone: read again and decide anew. */
+export function conflict(detail: string): SandboxerError {
+  return new SandboxerError('SBX_CONFLICT', detail);
+}
+
+export function idTaken(id: string): SandboxerError {
+  return new SandboxerError('SBX_ID_TAKEN', `There is a sandbox "${id}" in this workspace.`);
+}
+
+export function noSuchSandbox(uid: string): SandboxerError {
+  return conflict(`There is no sandbox ${uid} for this to belong to.`);
+}
+
+/** A defect of the caller: written outside a transaction, or in a `read`. */
+export function notWritable(): SandboxerError {
+  return new SandboxerError('SBX_INTERNAL', 'Something wrote to the store outside a transaction.', {
+    retryable: false,
+  });
+}
+
+export function storeClosed(): SandboxerError {
+  return new SandboxerError('SBX_UNAVAILABLE', 'The store is closed.');
+}

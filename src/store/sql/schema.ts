@@ -1,0 +1,279 @@
+/** The tables of `migrations/`, as Kysely sees them. The same in every dialect. */
+
+type Text = string;
+type Whole = number;
+/** 0 or 1. */
+type Bool = number;
+/** JSON text. */
+type Document = string;
+/** A decimal number of any size. */
+type Decimal = string;
+
+export interface SandboxRow {
+  uid: Text;
+  id: Text;
+  workspace_id: Text;
+  org_id: Text;
+  generation: Whole;
+  version: Whole;
+  state: Text;
+  state_since: Whole;
+  pause_kind: Text | null;
+  profile_id: Text;
+  profile_version: Text;
+  fingerprint: Text;
+  request_digest: Text;
+  scope: Text;
+  reuse_key: Text | null;
+  labels: Document;
+  consumer: Document;
+  actor: Text;
+  key_id: Text | null;
+  elevated: Bool;
+  exposed_secrets: Document;
+  created_at: Whole;
+  ready_at: Whole | null;
+  last_activity_at: Whole | null;
+  deadline_at: Whole;
+  max_deadline_at: Whole;
+  idle_reap_seconds: Whole | null;
+  idle_deadline_at: Whole | null;
+  attempt: Whole | null;
+  extension_id: Text | null;
+  host_id: Text | null;
+  isolation: Text | null;
+  handle: Document | null;
+  reachability: Document | null;
+  notes: Document;
+  failure: Document | null;
+  operation: Document | null;
+  recreating: Bool;
+  lease_owner: Text | null;
+  lease_token: Text | null;
+  lease_until: Whole | null;
+  work_due_at: Whole | null;
+  hold_id: Text | null;
+  meter_id: Text | null;
+  event_seq: Whole;
+  harness: Text | null;
+  session_id: Text | null;
+  run_id: Text | null;
+  job_id: Text | null;
+  claimable_at: Whole | null;
+  watched_deadline_at: Whole | null;
+  watched_idle_at: Whole | null;
+  established_on: Text | null;
+}
+
+export interface SandboxLabelRow {
+  sandbox_uid: Text;
+  name: Text;
+  value: Text;
+  created_at: Whole;
+}
+
+export interface SandboxDocumentsRow {
+  uid: Text;
+  generation: Whole;
+  request: Document;
+  recipe: Document;
+  plan: Document;
+  origin: Document;
+}
+
+export interface AttemptRow {
+  attempt_id: Text;
+  sandbox_uid: Text;
+  generation: Whole;
+  n: Whole;
+  extension_id: Text;
+  host_id: Text | null;
+  state: Text;
+  handle: Document | null;
+  creation: Text | null;
+  error: Document | null;
+  started_at: Whole;
+  provisioned_at: Whole | null;
+  ended_at: Whole | null;
+  teardown_tries: Whole;
+  teardown_error: Text | null;
+  stuck_since: Whole | null;
+}
+
+export interface EventRow {
+  seq: Whole;
+  id: Text;
+  at: Whole;
+  type: Text;
+  workspace_id: Text;
+  subject: Text;
+  subject_seq: Whole;
+  sandbox_uid: Text | null;
+  sandbox_id: Text | null;
+  generation: Whole | null;
+  state: Text | null;
+  previous_state: Text | null;
+  actor: Text;
+  consumer: Document;
+  details: Document;
+}
+
+export interface CursorRow {
+  sink_id: Text;
+  cursor: Whole;
+}
+
+export interface ParkedRow {
+  sink_id: Text;
+  seq: Whole;
+  subject: Text;
+  tries: Whole;
+  next_at: Whole;
+  last_error: Text;
+  dead: Bool;
+}
+
+export interface IdempotencyRow {
+  workspace_id: Text;
+  key: Text;
+  request_digest: Text;
+  result: Text;
+  created_at: Whole;
+}
+
+export interface SnapshotRow {
+  id: Text;
+  workspace_id: Text;
+  version: Whole;
+  name: Text | null;
+  sandbox_uid: Text;
+  sandbox_id: Text;
+  generation: Whole;
+  profile_id: Text;
+  profile_version: Text;
+  recipe: Document;
+  extension_id: Text;
+  host_id: Text | null;
+  kind: Text;
+  state: Text;
+  ref: Document;
+  size_bytes: Whole | null;
+  labels: Document;
+  actor: Text;
+  consumer: Document;
+  created_at: Whole;
+  expires_at: Whole | null;
+  event_seq: Whole;
+}
+
+export interface MeterRow {
+  id: Text;
+  sandbox_uid: Text;
+  workspace_id: Text;
+  generation: Whole;
+  extension_id: Text;
+  hold_id: Text;
+  price_version: Text;
+  opened_at: Whole;
+  closed_at: Whole | null;
+  running_rate: Decimal;
+  paused_rate: Decimal;
+  rate: Decimal;
+  since: Whole;
+  accrued: Decimal;
+  billed_ms: Whole;
+  create_fee_micro_usd: Whole;
+  minimum_seconds: Whole;
+  charged_micro_usd: Whole;
+  estimate_micro_usd: Whole;
+  running_since: Whole | null;
+}
+
+export interface HoldRow {
+  id: Text;
+  workspace_id: Text;
+  sandbox_uid: Text;
+  generation: Whole;
+  state: Text;
+  created_at: Whole;
+  resolved_at: Whole | null;
+}
+
+export interface TransferRow {
+  seq: Whole;
+  id: Text;
+  at: Whole;
+  kind: Text;
+  debit: Text;
+  credit: Text;
+  amount_micro_usd: Whole;
+  workspace_id: Text;
+  hold_id: Text | null;
+  sandbox_uid: Text | null;
+}
+
+export interface ProfileRow {
+  workspace_id: Text;
+  id: Text;
+  version: Text;
+  profile: Document;
+  source: Document;
+  created_at: Whole;
+}
+
+export interface OrgRow {
+  id: Text;
+  name: Text;
+  created_at: Whole;
+}
+
+export interface WorkspaceRow {
+  id: Text;
+  org_id: Text;
+  name: Text;
+  created_at: Whole;
+}
+
+export interface KeyRow {
+  id: Text;
+  workspace_id: Text;
+  name: Text;
+  secret_hash: Text;
+  actor: Text;
+  scopes: Document;
+  created_at: Whole;
+  expires_at: Whole | null;
+  revoked_at: Whole | null;
+  last_used_at: Whole | null;
+}
+
+export interface SettingRow {
+  name: Text;
+  value: Text;
+}
+
+export interface SequenceRow {
+  name: Text;
+  value: Whole;
+}
+
+export interface Schema {
+  sandboxes: SandboxRow;
+  sandbox_labels: SandboxLabelRow;
+  sandbox_documents: SandboxDocumentsRow;
+  attempts: AttemptRow;
+  events: EventRow;
+  outbox_cursors: CursorRow;
+  outbox_parked: ParkedRow;
+  idempotency_keys: IdempotencyRow;
+  snapshots: SnapshotRow;
+  meters: MeterRow;
+  holds: HoldRow;
+  transfers: TransferRow;
+  profiles: ProfileRow;
+  orgs: OrgRow;
+  workspaces: WorkspaceRow;
+  api_keys: KeyRow;
+  settings: SettingRow;
+  sequences: SequenceRow;
+}

@@ -1,0 +1,50 @@
+import type { Compilable, CompiledQuery } from 'kysely';
+
+class Placeholder {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+const PLACEHOLDERS: object = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) });
+
+/**
+ * A query that is built and compiled once and run with other values each time: building costs more than running.
+ * `Args` are its named values.
+ */
+export class Statement<Args extends object, Row> {
+  readonly #query: CompiledQuery<Row>;
+  /** A placeholder's name, or a value that is the same each time. */
+  readonly #slots: readonly { readonly name: string | null; readonly value: unknown }[];
+
+  constructor(query: CompiledQuery<Row>) {
+    this.#query = query;
+    this.#slots = query.parameters.map((value) =>
+      value instanceof Placeholder ? { name: value.name, value: null } : { name: null, value },
+    );
+  }
+
+  bind(args: Args): CompiledQuery<Row> {
+    const values = args as Readonly<Record<string, unknown>>;
+    const parameters = this.#slots.map(({ name, value }) => (name === null ? value : values[name]));
+    const { sql, query, queryId } = this.#query;
+    return { sql, query, queryId, parameters };
+  }
+}
+
+/** `build` gets stand-ins for the values, which it may pass to the query builder and do nothing else with. */
+export function prepare<Args extends object, Row = never>(
+  build: (args: Args) => Compilable<Row>,
+): Statement<Args, Row> {
+  return new Statement(build(PLACEHOLDERS as Args).compile());
+}
+
+/** A stand-in for each column: for `values` and `set`. */
+export function columnsOf<Row extends object>(
+  args: Row,
+  columns: readonly (keyof Row & string)[],
+): Row {
+  return Object.fromEntries(columns.map((column) => [column, args[column]])) as Row;
+}

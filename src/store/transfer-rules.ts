@@ -1,0 +1,25 @@
+import { SandboxerError } from '../contract/errors.ts';
+import type { TransferDraft } from '../core/transfer.ts';
+import { conflict } from './rejections.ts';
+
+/** Checked before any of them is written, in every store. */
+export function assertTransfers(drafts: readonly TransferDraft[]): void {
+  const ids = new Set<string>();
+  for (const { id, amountMicroUsd } of drafts) {
+    if (!Number.isSafeInteger(amountMicroUsd) || amountMicroUsd <= 0) {
+      throw new SandboxerError('SBX_INTERNAL', `The transfer ${id} moves ${amountMicroUsd} µ$.`, {
+        retryable: false,
+      });
+    }
+    if (ids.has(id)) throw transferExists(id);
+    ids.add(id);
+  }
+}
+
+export function transferExists(id: string): SandboxerError {
+  return conflict(`The transfer ${id} is written already.`);
+}
+
+export function isHeldAccount(account: string): boolean {
+  return account.startsWith('held:');
+}

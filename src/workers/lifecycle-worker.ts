@@ -1,0 +1,21 @@
+import type { Activity } from '../control/activity.ts';
+import type { ControlDeps } from '../control/deps.ts';
+import type { Driver } from '../control/driver.ts';
+import { expireSandboxes, reapIdleSandboxes } from '../control/expire-sandboxes.ts';
+import { resumeWork } from '../control/resume-work.ts';
+import { Loop } from './loop.ts';
+
+const AGAIN_MS = 50;
+
+/** Deadlines, idleness and due work: sleeps until the earliest stored time, and looks again when a commit may have moved it. */
+export function lifecycleWorker(deps: ControlDeps, driver: Driver, activity: Activity): Loop {
+  return new Loop('lifecycle', deps.clock, deps.log, async () => {
+    await expireSandboxes(deps, driver);
+    await reapIdleSandboxes(deps, driver, activity);
+    await resumeWork(deps, driver);
+    const now = deps.clock.now();
+    const due = await deps.store.read('next-due', (tx) => tx.sandboxes.nextDueAt());
+    // What is due already is being driven or waits for a lease: look again soon, but do not spin.
+    return due === null ? null : Math.max(due, now + AGAIN_MS);
+  });
+}

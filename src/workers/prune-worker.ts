@@ -1,0 +1,12 @@
+import type { ControlDeps } from '../control/deps.ts';
+import { pruneHistory } from '../control/prune-history.ts';
+import { Loop } from './loop.ts';
+
+const HOUR_MS = 3_600_000;
+
+export function pruneWorker(deps: ControlDeps): Loop {
+  return new Loop('prune', deps.clock, deps.log, async () => {
+    await pruneHistory(deps);
+    return deps.clock.now() + HOUR_MS;
+  });
+}

@@ -1,0 +1,24 @@
+import type { ControlDeps } from '../control/deps.ts';
+import type { Driver } from '../control/driver.ts';
+import { type MissingOnce, reconcileExtension } from '../control/reconcile-extension.ts';
+import { sweepSnapshots } from '../control/sweep-snapshots.ts';
+import type { Extension } from '../core/extension.ts';
+import { Loop } from './loop.ts';
+
+/** One loop per backend: one that hangs or fails is nobody else's trouble. */
+export function reconcileWorker(deps: ControlDeps, driver: Driver, extension: Extension): Loop {
+  const missingOnce: MissingOnce = new Set();
+  return new Loop(`reconcile ${extension.header.id}`, deps.clock, deps.log, async (signal) => {
+    const { removed, lost } = await reconcileExtension(deps, driver, extension, missingOnce, signal);
+    if (removed + lost > 0) deps.log.warn({ extension: extension.header.id, removed, lost }, 'reconciled');
+    return deps.clock.now() + deps.settings.reconcileMs;
+  });
+}
+
+/** Snapshots whose time is over, or that could not be deleted at once. */
+export function snapshotWorker(deps: ControlDeps): Loop {
+  return new Loop('snapshots', deps.clock, deps.log, async () => {
+    await sweepSnapshots(deps);
+    return deps.clock.now() + deps.settings.reconcileMs;
+  });
+}

@@ -1,0 +1,42 @@
+import type { Activity } from '../control/activity.ts';
+import type { EventSink } from '../control/deliver-events.ts';
+import type { ControlDeps } from '../control/deps.ts';
+import type { Driver } from '../control/driver.ts';
+import { releaseDeadLeases } from '../control/resume-work.ts';
+import { deliveryWorker } from './delivery-worker.ts';
+import { lifecycleWorker } from './lifecycle-worker.ts';
+import { meterWorker } from './meter-worker.ts';
+import { pruneWorker } from './prune-worker.ts';
+import { reconcileWorker, snapshotWorker } from './reconcile-worker.ts';
+
+/** Stored times lie seconds ahead: looking this long after a commit is soon enough, and once for many commits. */
+const NOTICE_MS = 200;
+
+export interface Workers {
+  stop(): Promise<void>;
+}
+
+/** Recovers what a dead process left, then keeps everything going until stopped. */
+export async function startWorkers(
+  deps: ControlDeps,
+  driver: Driver,
+  activity: Activity,
+  sinks: readonly EventSink[],
+): Promise<Workers> {
+  await releaseDeadLeases(deps);
+  const lifecycle = lifecycleWorker(deps, driver, activity);
+  const deliveries = sinks.map((sink) => deliveryWorker(deps, sink));
+  const reconciles = deps.extensions.all().map((extension) => reconcileWorker(deps, driver, extension));
+  const loops = [lifecycle, meterWorker(deps), pruneWorker(deps), snapshotWorker(deps), ...deliveries, ...reconciles];
+  const unsubscribe = deps.store.onCommit((notice) => {
+    if (notice.sandboxUids.size > 0) lifecycle.wakeBy(deps.clock.now() + NOTICE_MS);
+    if (notice.lastSeq > 0) for (const delivery of deliveries) delivery.wakeBy();
+  });
+  for (const loop of loops) loop.start();
+  return {
+    async stop() {
+      unsubscribe();
+      await Promise.all(loops.map((loop) => loop.stop()));
+    },
+  };
+}
