@@ -25,5 +25,7 @@ export interface ControlDeps {
   readonly instance: string;
   /** The profiles that a workspace sees, as they are now. */
   catalogue(workspaceId: string): ProfileCatalogue;
+  /** A profile was pushed: `catalogue` shows it when this resolves. */
+  profilesChanged(): Promise<void>;
   resolveSecrets(refs: readonly SecretRef[], capabilities: CapabilityVector, signal: AbortSignal): Promise<readonly ResolvedSecret[]>;
 }

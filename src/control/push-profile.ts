@@ -16,7 +16,7 @@ export async function pushProfile(
   const immutable = () =>
     new SandboxerError('SBX_PROFILE_IMMUTABLE', `${profile.id}@${profile.version} exists with another content.`, { field: 'version' });
   if (shipped) throw immutable();
-  return deps.store.transaction('push-profile', async (tx) => {
+  const outcome = await deps.store.transaction('push-profile', async (tx) => {
     const known = await tx.profiles.get(caller.workspaceId, profile.id, profile.version);
     if (known) {
       if (canonicalJson(known.source) !== canonicalJson(source)) throw immutable();
@@ -44,4 +44,6 @@ export async function pushProfile(
     ]);
     return { created: true };
   });
+  await deps.profilesChanged();
+  return outcome;
 }

@@ -9,10 +9,6 @@ export function idTaken(id: string): SandboxerError {
   return new SandboxerError('SBX_ID_TAKEN', `There is a sandbox "${id}" in this workspace.`);
 }
 
-export function noSuchSandbox(uid: string): SandboxerError {
-  return conflict(`There is no sandbox ${uid} for this to belong to.`);
-}
-
 /** A defect of the caller: written outside a transaction, or in a `read`. */
 export function notWritable(): SandboxerError {
   return new SandboxerError('SBX_INTERNAL', 'Something wrote to the store outside a transaction.', {

@@ -26,7 +26,7 @@ export function sampleSandbox(over: Partial<SandboxRecord> = {}): SandboxRecord 
     profileVersion: '1.0.0',
     fingerprint: 'f'.repeat(64),
     requestDigest: 'd'.repeat(64),
-    scope: 'job',
+    scope: 'session',
     reuseKey: null,
     labels: {},
     consumer: {},

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { Signal, TerminalSize } from '../../contract/exec.ts';
 import { ExitStatus } from '../../contract/exec.ts';
@@ -5,6 +6,7 @@ import type { OutputChunk, OutputGap, SandboxProcess } from '../../core/session.
 import type { ChannelClient } from './channel-client.ts';
 import { CHANNEL_FRAME } from './frames.ts';
 
+const Gap = z.strictObject({ missing: z.number().int().min(0) });
 const NOTHING = new Uint8Array(0);
 
 /** A process at the other end of a channel. */
@@ -63,7 +65,7 @@ export class ChannelProcess implements SandboxProcess {
           yield { stream, offset, data: frame.payload };
           offset += frame.payload.length;
         } else if (frame.type === CHANNEL_FRAME.gap) {
-          const missing = frame.payload.readUInt32BE(0);
+          const { missing } = Gap.parse(JSON.parse(frame.payload.toString()));
           yield { stream: 'gap', offset, missing };
           offset += missing;
         } else if (frame.type === CHANNEL_FRAME.exit) {

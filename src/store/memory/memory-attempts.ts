@@ -1,6 +1,6 @@
 import type { AttemptRecord } from '../../core/attempt.ts';
 import type { AttemptStore } from '../../core/store.ts';
-import { conflict, noSuchSandbox } from '../rejections.ts';
+import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';
 
@@ -8,13 +8,11 @@ export class MemoryAttempts implements AttemptStore {
   readonly #journal: MemoryJournal;
   readonly #rows: MemoryTable<AttemptRecord>;
   readonly #idsBySandbox: MemoryTable<readonly string[]>;
-  readonly #sandboxExists: (uid: string) => boolean;
 
-  constructor(journal: MemoryJournal, sandboxExists: (uid: string) => boolean) {
+  constructor(journal: MemoryJournal) {
     this.#journal = journal;
     this.#rows = new MemoryTable(journal);
     this.#idsBySandbox = new MemoryTable(journal);
-    this.#sandboxExists = sandboxExists;
   }
 
   async get(attemptId: string): Promise<AttemptRecord | null> {
@@ -32,7 +30,6 @@ export class MemoryAttempts implements AttemptStore {
   async insert(record: AttemptRecord): Promise<void> {
     this.#journal.assertWritable();
     const { attemptId, sandboxUid } = record;
-    if (!this.#sandboxExists(sandboxUid)) throw noSuchSandbox(sandboxUid);
     if (this.#rows.has(attemptId)) throw conflict(`The attempt ${attemptId} exists.`);
     this.#rows.set(attemptId, record);
     this.#idsBySandbox.set(sandboxUid, [...(this.#idsBySandbox.get(sandboxUid) ?? []), attemptId]);

@@ -30,7 +30,7 @@ export function memoryDatabase(): MemoryDatabase {
   const journal = new MemoryJournal();
   const outbox = new MemoryOutbox(journal);
   const events = new MemoryEvents(journal, () => outbox.parkedSeqs());
-  const attempts = new MemoryAttempts(journal, (uid) => sandboxes.exists(uid));
+  const attempts = new MemoryAttempts(journal);
   const sandboxes = new MemorySandboxes(journal, {
     eventsOf: (uid) => events.ofSandbox(uid),
     parkedSeqs: () => outbox.parkedSeqs(),

@@ -14,6 +14,7 @@ export class MemoryLedger implements LedgerStore {
   readonly #byWorkspace = new Map<string, TransferRecord[]>();
   readonly #balances = new Map<string, number>();
   readonly #held = new Map<string, number>();
+  readonly #granted = new Map<string, number>();
 
   constructor(journal: MemoryJournal) {
     this.#journal = journal;
@@ -49,6 +50,10 @@ export class MemoryLedger implements LedgerStore {
     return this.#balances.get(account) ?? 0;
   }
 
+  async granted(workspaceId: string): Promise<number> {
+    return this.#granted.get(workspaceId) ?? 0;
+  }
+
   async held(holdId: string): Promise<number> {
     return this.#held.get(holdId) ?? 0;
   }
@@ -82,8 +87,9 @@ export class MemoryLedger implements LedgerStore {
     return this.#rows;
   }
 
-  #add({ debit, credit, amountMicroUsd, holdId }: TransferDraft, sign: 1 | -1): void {
+  #add({ kind, debit, credit, amountMicroUsd, workspaceId, holdId }: TransferDraft, sign: 1 | -1): void {
     const amount = sign * amountMicroUsd;
+    if (kind === 'grant') addTo(this.#granted, workspaceId, amount);
     addTo(this.#balances, debit, -amount);
     addTo(this.#balances, credit, amount);
     if (holdId === null) return;

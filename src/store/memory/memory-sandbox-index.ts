@@ -10,19 +10,25 @@ export class MemorySandboxIndex {
   /** Rows that a sweep may have to find: bounded by what is going on, not by what ever was. */
   readonly watched = new Map<string, SandboxRecord>();
   readonly destroyed = new Map<string, SandboxRecord>();
-  readonly #uidById = new Map<string, string>();
-  readonly #uidsByBareId = new Map<string, readonly string[]>();
+  /** The one of (workspace, id) that is not destroyed. */
+  readonly #presentById = new Map<string, string>();
+  /** All of an id, by workspace. */
+  readonly #everById = new Map<string, Map<string, NewestFirst>>();
   readonly #uidByReuseKey = new Map<string, string>();
   readonly #living = new Map<string, Set<string>>();
   readonly #newestFirst = new NewestFirst();
   readonly #newestFirstByWorkspace = new Map<string, NewestFirst>();
 
-  byId(workspaceId: string, id: string): SandboxRecord | undefined {
-    return this.#row(this.#uidById.get(scoped(workspaceId, id)));
+  presentById(workspaceId: string, id: string): SandboxRecord | undefined {
+    return this.#row(this.#presentById.get(scoped(workspaceId, id)));
   }
 
-  byBareId(id: string): readonly string[] {
-    return this.#uidsByBareId.get(id) ?? [];
+  lastCreatedById(workspaceId: string, id: string): SandboxRecord | undefined {
+    return this.#row(this.#everById.get(id)?.get(workspaceId)?.first());
+  }
+
+  workspacesOfId(id: string): readonly string[] {
+    return [...(this.#everById.get(id)?.keys() ?? [])];
   }
 
   byReuseKey(workspaceId: string, reuseKey: string): SandboxRecord | undefined {
@@ -42,22 +48,22 @@ export class MemorySandboxIndex {
   add(record: SandboxRecord): void {
     const { uid, id, workspaceId } = record;
     const key = { createdAt: record.createdAt, key: uid };
-    this.#uidById.set(scoped(workspaceId, id), uid);
-    this.#uidsByBareId.set(id, [...this.byBareId(id), uid]);
+    addTo(entryOf(this.#everById, id, newMap), workspaceId, key);
     this.#newestFirst.add(key);
-    this.#orderOf(workspaceId).add(key);
+    addTo(this.#newestFirstByWorkspace, workspaceId, key);
     this.#place(null, record);
   }
 
   remove(record: SandboxRecord): void {
     const { uid, id, workspaceId } = record;
     const key = { createdAt: record.createdAt, key: uid };
-    this.#uidById.delete(scoped(workspaceId, id));
-    const others = this.byBareId(id).filter((other) => other !== uid);
-    if (others.length === 0) this.#uidsByBareId.delete(id);
-    else this.#uidsByBareId.set(id, others);
+    const ofId = this.#everById.get(id);
+    if (ofId !== undefined) {
+      removeFrom(ofId, workspaceId, key);
+      if (ofId.size === 0) this.#everById.delete(id);
+    }
     this.#newestFirst.remove(key);
-    this.#orderOf(workspaceId).remove(key);
+    removeFrom(this.#newestFirstByWorkspace, workspaceId, key);
     this.#place(record, null);
   }
 
@@ -67,7 +73,12 @@ export class MemorySandboxIndex {
   }
 
   #place(before: SandboxRecord | null, after: SandboxRecord | null): void {
-    const { uid, workspaceId } = (after ?? before) as SandboxRecord;
+    const { uid, id, workspaceId } = (after ?? before) as SandboxRecord;
+    const presentAfter = after !== null && after.state !== 'destroyed';
+    if (presentAfter !== (before !== null && before.state !== 'destroyed')) {
+      if (presentAfter) this.#presentById.set(scoped(workspaceId, id), uid);
+      else this.#presentById.delete(scoped(workspaceId, id));
+    }
     const reuseBefore = before?.reuseKey ?? null;
     const reuseAfter = after?.reuseKey ?? null;
     if (reuseBefore !== reuseAfter) {
@@ -76,8 +87,9 @@ export class MemorySandboxIndex {
     }
     const livesAfter = after !== null && isLiving(after.state);
     if (livesAfter !== (before !== null && isLiving(before.state))) {
-      if (livesAfter) this.#livingOf(workspaceId).add(uid);
-      else this.#livingOf(workspaceId).delete(uid);
+      const living = entryOf(this.#living, workspaceId, newSet);
+      if (livesAfter) living.add(uid);
+      else living.delete(uid);
     }
     put(this.rows, uid, after);
     put(this.watched, uid, after !== null && isWatched(after) ? after : null);
@@ -88,24 +100,6 @@ export class MemorySandboxIndex {
 
   #row(uid: string | undefined): SandboxRecord | undefined {
     return uid === undefined ? undefined : this.rows.get(uid);
-  }
-
-  #livingOf(workspaceId: string): Set<string> {
-    let uids = this.#living.get(workspaceId);
-    if (uids === undefined) {
-      uids = new Set();
-      this.#living.set(workspaceId, uids);
-    }
-    return uids;
-  }
-
-  #orderOf(workspaceId: string): NewestFirst {
-    let order = this.#newestFirstByWorkspace.get(workspaceId);
-    if (order === undefined) {
-      order = new NewestFirst();
-      this.#newestFirstByWorkspace.set(workspaceId, order);
-    }
-    return order;
   }
 }
 
@@ -121,4 +115,27 @@ function put(rows: Map<string, SandboxRecord>, uid: string, record: SandboxRecor
 
 function scoped(workspaceId: string, key: string): string {
   return `${workspaceId}\n${key}`;
+}
+
+const newMap = () => new Map<string, NewestFirst>();
+const newSet = () => new Set<string>();
+const newOrder = () => new NewestFirst();
+
+function entryOf<T>(entries: Map<string, T>, key: string, create: () => T): T {
+  let entry = entries.get(key);
+  if (entry === undefined) {
+    entry = create();
+    entries.set(key, entry);
+  }
+  return entry;
+}
+
+function addTo(orders: Map<string, NewestFirst>, at: string, key: PageCursor): void {
+  entryOf(orders, at, newOrder).add(key);
+}
+
+function removeFrom(orders: Map<string, NewestFirst>, at: string, key: PageCursor): void {
+  const order = orders.get(at);
+  order?.remove(key);
+  if (order?.first() === undefined) orders.delete(at);
 }

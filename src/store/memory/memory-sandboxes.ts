@@ -1,7 +1,7 @@
 import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
 import type { Page, SandboxQuery, SandboxStore } from '../../core/store.ts';
 import { decodeCursor, encodeCursor } from '../page-cursor.ts';
-import { conflict, idTaken, noSuchSandbox } from '../rejections.ts';
+import { conflict, idTaken } from '../rejections.ts';
 import {
   claimableAt,
   establishedOn,
@@ -34,23 +34,16 @@ export class MemorySandboxes implements SandboxStore {
     this.#documents = new MemoryTable(journal);
   }
 
-  exists(uid: string): boolean {
-    return this.#index.rows.has(uid);
-  }
-
   async get(uid: string): Promise<SandboxRecord | null> {
     return this.#index.rows.get(uid) ?? null;
   }
 
   async find(workspaceId: string | null, idOrUid: string): Promise<SandboxRecord | null> {
-    const byUid = this.#index.rows.get(idOrUid) ?? null;
-    if (workspaceId !== null) {
-      const byId = this.#index.byId(workspaceId, idOrUid);
-      return byId ?? (byUid?.workspaceId === workspaceId ? byUid : null);
-    }
-    if (byUid !== null) return byUid;
-    const [uid, another] = this.#index.byBareId(idOrUid);
-    return uid === undefined || another !== undefined ? null : (this.#index.rows.get(uid) ?? null);
+    const byUid = this.#index.rows.get(idOrUid);
+    if (byUid !== undefined && (workspaceId === null || byUid.workspaceId === workspaceId)) return byUid;
+    if (workspaceId !== null) return this.#byId(workspaceId, idOrUid);
+    const [only, another] = this.#index.workspacesOfId(idOrUid);
+    return only === undefined || another !== undefined ? null : this.#byId(only, idOrUid);
   }
 
   async findReusable(workspaceId: string, reuseKey: string): Promise<SandboxRecord | null> {
@@ -60,7 +53,7 @@ export class MemorySandboxes implements SandboxStore {
   async insert(record: SandboxRecord): Promise<void> {
     this.#journal.assertWritable();
     const { uid, id, workspaceId, reuseKey } = record;
-    if (this.#index.byId(workspaceId, id)) throw idTaken(id);
+    if (record.state !== 'destroyed' && this.#index.presentById(workspaceId, id)) throw idTaken(id);
     if (this.#index.rows.has(uid)) throw conflict(`The sandbox ${uid} exists.`);
     if (reuseKey !== null && this.#index.byReuseKey(workspaceId, reuseKey)) throw reuseKeyTaken();
     this.#index.add(record);
@@ -70,7 +63,7 @@ export class MemorySandboxes implements SandboxStore {
 
   async update(record: SandboxRecord): Promise<SandboxRecord> {
     this.#journal.assertWritable();
-    const { uid, workspaceId, reuseKey } = record;
+    const { uid, id, workspaceId, reuseKey } = record;
     const stored = this.#index.rows.get(uid);
     if (stored === undefined || stored.version !== record.version || !sameIdentity(stored, record)) {
       throw conflict(`The sandbox ${uid} was changed.`);
@@ -78,6 +71,8 @@ export class MemorySandboxes implements SandboxStore {
     if (reuseKey !== null && reuseKey !== stored.reuseKey && this.#index.byReuseKey(workspaceId, reuseKey)) {
       throw reuseKeyTaken();
     }
+    const returns = stored.state === 'destroyed' && record.state !== 'destroyed';
+    if (returns && this.#index.presentById(workspaceId, id)) throw conflict(`The id "${id}" is in use again.`);
     return this.#replace(stored, { ...record, version: record.version + 1 });
   }
 
@@ -88,7 +83,6 @@ export class MemorySandboxes implements SandboxStore {
   async insertDocuments(documents: SandboxDocuments): Promise<void> {
     this.#journal.assertWritable();
     const { uid, generation } = documents;
-    if (!this.exists(uid)) throw noSuchSandbox(uid);
     const others = this.#documents.get(uid) ?? [];
     if (others.some((row) => row.generation === generation)) {
       throw conflict(`Generation ${generation} of ${uid} has its documents.`);
@@ -179,6 +173,10 @@ export class MemorySandboxes implements SandboxStore {
       this.#journal.touched(record.uid);
     }
     return old.length;
+  }
+
+  #byId(workspaceId: string, id: string): SandboxRecord | null {
+    return this.#index.presentById(workspaceId, id) ?? this.#index.lastCreatedById(workspaceId, id) ?? null;
   }
 
   #replace(stored: SandboxRecord, next: SandboxRecord): SandboxRecord {

@@ -14,6 +14,10 @@ export class NewestFirst {
     this.#keys.splice(this.#indexOf(key), 1);
   }
 
+  first(): string | undefined {
+    return this.#keys.at(-1)?.key;
+  }
+
   *after(cursor: PageCursor | null): Generator<string> {
     const start = cursor === null ? this.#keys.length : this.#indexOf(cursor);
     for (let i = start - 1; i >= 0; i--) yield (this.#keys[i] as PageCursor).key;

@@ -115,7 +115,8 @@ CREATE TABLE sandboxes (
   watched_idle_at BIGINT,
   established_on TEXT
 );
-CREATE UNIQUE INDEX sandboxes_by_id ON sandboxes (id, workspace_id);
+CREATE UNIQUE INDEX sandboxes_present_by_id ON sandboxes (id, workspace_id) WHERE state <> 'destroyed';
+CREATE INDEX sandboxes_by_id ON sandboxes (id, workspace_id, created_at, uid);
 CREATE UNIQUE INDEX sandboxes_by_reuse_key ON sandboxes (workspace_id, reuse_key) WHERE reuse_key IS NOT NULL;
 CREATE INDEX sandboxes_of_workspace ON sandboxes (workspace_id, state, created_at, uid);
 CREATE INDEX sandboxes_by_state ON sandboxes (state, created_at, uid);
@@ -140,7 +141,7 @@ CREATE TABLE sandbox_labels (
 CREATE INDEX sandbox_labels_by_value ON sandbox_labels (name, value, created_at, sandbox_uid);
 
 CREATE TABLE sandbox_documents (
-  uid TEXT NOT NULL REFERENCES sandboxes (uid) ON DELETE CASCADE,
+  uid TEXT NOT NULL,
   generation BIGINT NOT NULL,
   request TEXT NOT NULL,
   recipe TEXT NOT NULL,
@@ -151,7 +152,7 @@ CREATE TABLE sandbox_documents (
 
 CREATE TABLE attempts (
   attempt_id TEXT NOT NULL PRIMARY KEY,
-  sandbox_uid TEXT NOT NULL REFERENCES sandboxes (uid) ON DELETE CASCADE,
+  sandbox_uid TEXT NOT NULL,
   generation BIGINT NOT NULL,
   n BIGINT NOT NULL,
   extension_id TEXT NOT NULL,
@@ -288,6 +289,7 @@ CREATE TABLE transfers (
 CREATE INDEX transfers_by_debit ON transfers (debit, amount_micro_usd);
 CREATE INDEX transfers_by_credit ON transfers (credit, amount_micro_usd);
 CREATE INDEX transfers_of_hold ON transfers (hold_id, debit, credit, amount_micro_usd) WHERE hold_id IS NOT NULL;
+CREATE INDEX transfers_granted ON transfers (workspace_id, amount_micro_usd) WHERE kind = 'grant';
 CREATE INDEX transfers_of_workspace ON transfers (workspace_id, seq);
 
 CREATE TRIGGER transfers_are_not_changed BEFORE UPDATE ON transfers

@@ -32,9 +32,13 @@ export class SqlSession implements CommitNotice {
   }
 
   /** Answers how many rows it changed. */
-  async run<Args extends object>(statement: Statement<Args, never>, args: Args): Promise<number> {
+  async run<Args extends object>(statement: Statement<Args, unknown>, args: Args): Promise<number> {
+    return await this.change(statement.bind(args));
+  }
+
+  async change(query: CompiledQuery<unknown>): Promise<number> {
     this.assertWritable();
-    return Number((await this.#db.executeQuery(statement.bind(args))).numAffectedRows ?? 0n);
+    return Number((await this.#db.executeQuery(query)).numAffectedRows ?? 0n);
   }
 
   assertWritable(): void {

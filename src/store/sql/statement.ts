@@ -40,11 +40,3 @@ export function prepare<Args extends object, Row = never>(
 ): Statement<Args, Row> {
   return new Statement(build(PLACEHOLDERS as Args).compile());
 }
-
-/** A stand-in for each column: for `values` and `set`. */
-export function columnsOf<Row extends object>(
-  args: Row,
-  columns: readonly (keyof Row & string)[],
-): Row {
-  return Object.fromEntries(columns.map((column) => [column, args[column]])) as Row;
-}

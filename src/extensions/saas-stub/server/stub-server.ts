@@ -1,0 +1,223 @@
+import { randomUUID, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { SandboxerError } from '../../../contract/errors.ts';
+import type { Clock } from '../../../core/clock.ts';
+import type { ChannelRequest } from '../channel.ts';
+import { UPGRADE_PROTOCOL } from '../http-transport.ts';
+import { FaultRule, StubRequest } from '../protocol.ts';
+import { settleOutcome } from '../settle-outcome.ts';
+import { StubWorld } from '../world.ts';
+import type { Machine } from './machine.ts';
+import { Machines } from './machines.ts';
+import { serveChannel } from './serve-channel.ts';
+import { readState, writeState } from './state-file.ts';
+import { WebhookSender } from './webhook-sender.ts';
+
+export const StubServerConfig = z.strictObject({
+  /** Everything it keeps is in here. */
+  directory: z.string(),
+  key: z.string().min(1),
+  socket_path: z.string().nullable().default(null),
+  port: z.number().int().min(0).max(65_535).default(0),
+  create_ms: z.number().int().min(0).default(0),
+  delete_ms: z.number().int().min(0).default(0),
+  capacity: z.number().int().min(1).optional(),
+  webhook_url: z.string().nullable().default(null),
+  faults: z.array(FaultRule).default([]),
+});
+export type StubServerConfig = z.infer<typeof StubServerConfig>;
+
+const MAX_BODY_BYTES = 8 * 1_048_576;
+const LONGEST_TIMER_MS = 60_000;
+/** Ops whose answer means that the machine has followed. */
+const FOLLOWED: readonly StubRequest['op'][] = ['pause', 'resume', 'snapshot'];
+
+const systemClock: Clock = {
+  now: () => Date.now(),
+  sleep: async (ms, signal) => {
+    await sleep(ms, undefined, signal === undefined ? {} : { signal });
+  },
+};
+
+async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) throw new SandboxerError('SBX_PAYLOAD_TOO_LARGE', 'The request is too large.');
+    chunks.push(chunk);
+  }
+  return size === 0 ? null : JSON.parse(Buffer.concat(chunks).toString());
+}
+
+/** The stub as a service: the world behind HTTP, with directories and processes that follow it. */
+export class StubServer {
+  readonly #config: StubServerConfig;
+  readonly #id: string;
+  readonly #world: StubWorld;
+  readonly #machines: Machines;
+  readonly #webhooks: WebhookSender;
+  readonly #server: Server;
+  readonly #streams = new Set<Duplex>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(config: StubServerConfig) {
+    this.#config = config;
+    const saved = readState(config.directory);
+    this.#id = saved?.id ?? randomUUID();
+    this.#world = new StubWorld({
+      clock: systemClock,
+      createMs: config.create_ms,
+      deleteMs: config.delete_ms,
+      embodied: true,
+      faults: saved === null ? config.faults : [],
+      ...(config.capacity === undefined ? {} : { capacity: config.capacity }),
+      ...(saved === null ? {} : { state: saved.world }),
+    });
+    this.#machines = new Machines(config.directory, this.#id, this.#world);
+    this.#webhooks = new WebhookSender(config.webhook_url);
+    this.#world.listen((event) => {
+      if (event.type === 'webhook') this.#webhooks.send(event.body);
+      this.#machines.follow(event);
+      // The world is in the middle of a change: it is written down once that is done.
+      queueMicrotask(() => this.#changed());
+    });
+    this.#server = createServer((request, response) => void this.#serve(request, response));
+    this.#server.on('upgrade', (request, stream) => this.#upgrade(request, stream));
+  }
+
+  /** Where it listens. */
+  async start(): Promise<string> {
+    await this.#machines.recover();
+    this.#changed();
+    const { socket_path: path, port } = this.#config;
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      const listening = () => resolve();
+      if (path === null) this.#server.listen(port, '127.0.0.1', listening);
+      else this.#server.listen(path, listening);
+    });
+    const address = this.#server.address();
+    return address === null || typeof address === 'string'
+      ? 'http://stub'
+      : `http://127.0.0.1:${address.port}`;
+  }
+
+  /** Ends what runs and keeps what is. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#server.close();
+    for (const stream of this.#streams) stream.destroy();
+    this.#server.closeAllConnections();
+    await this.#machines.killAll();
+    this.#save();
+  }
+
+  #changed(): void {
+    this.#save();
+    clearTimeout(this.#timer);
+    const ms = Math.min(this.#world.nextChangeAt() - Date.now(), LONGEST_TIMER_MS);
+    this.#timer = setTimeout(
+      () => {
+        this.#world.advance();
+        this.#changed();
+      },
+      Math.max(ms, 0),
+    );
+  }
+
+  #save(): void {
+    writeState(this.#config.directory, { id: this.#id, world: this.#world.toState() });
+  }
+
+  #authorized(request: IncomingMessage): boolean {
+    const given = Buffer.from(request.headers.authorization ?? '');
+    const wanted = Buffer.from(`Bearer ${this.#config.key}`);
+    return given.length === wanted.length && timingSafeEqual(given, wanted);
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.on('error', () => {});
+    const answer = (status: number, body: unknown, headers: Readonly<Record<string, string>> = {}) => {
+      response.writeHead(status, { 'content-type': 'application/json', ...headers });
+      response.end(JSON.stringify(body));
+    };
+    const refuse = (status: number, code: string, message: string) =>
+      answer(status, { error: { code, message, created: false } });
+    try {
+      if (!this.#authorized(request)) return refuse(401, 'unauthorized', 'The key is not valid.');
+      const body = await bodyOf(request);
+      if (request.url === '/v1/call') return await this.#call(body, response, answer);
+      const admin = this.#admin(request, body);
+      if (admin === undefined) refuse(404, 'no_such_path', 'There is no such path.');
+      else answer(200, admin);
+    } catch (error) {
+      if (response.destroyed || response.headersSent) response.destroy();
+      else if (error instanceof z.ZodError) refuse(400, 'invalid', z.prettifyError(error).slice(0, 900));
+      else answer(500, { error: { code: 'internal', message: 'The stub failed.' } });
+    }
+  }
+
+  async #call(
+    body: unknown,
+    response: ServerResponse,
+    answer: (status: number, body: unknown, headers: Readonly<Record<string, string>>) => void,
+  ): Promise<void> {
+    const request = StubRequest.parse(body);
+    const left = new AbortController();
+    response.once('close', () => left.abort());
+    const outcome = await settleOutcome(this.#world, systemClock, request, left.signal);
+    if (FOLLOWED.includes(request.op) && 'name' in request) await this.#machines.settled(request.name);
+    this.#changed();
+    if (outcome === 'hung') return;
+    if (outcome === 'dropped') response.destroy();
+    else answer(outcome.status, outcome.body, outcome.headers);
+  }
+
+  /** `undefined` when there is no such path. */
+  #admin({ method, url }: IncomingMessage, body: unknown): unknown {
+    if (url === '/admin/objects' && method === 'GET') {
+      const { objects, snapshots, volumes } = this.#world.toState();
+      return { objects, snapshots, volumes };
+    }
+    if (url !== '/admin/faults') return undefined;
+    if (method === 'PUT') this.#world.faults.set(z.array(FaultRule).parse(body));
+    else if (method === 'POST') this.#world.faults.add(FaultRule.parse(body));
+    else if (method !== 'GET') return undefined;
+    this.#changed();
+    return { rules: this.#world.faults.rules };
+  }
+
+  #upgrade(request: IncomingMessage, stream: Duplex): void {
+    stream.on('error', () => {});
+    const known = request.url === '/v1/channel' && request.headers.upgrade === UPGRADE_PROTOCOL;
+    if (!known || !this.#authorized(request)) {
+      stream.end(`HTTP/1.1 ${known ? '401 Unauthorized' : '404 Not Found'}\r\nConnection: close\r\n\r\n`);
+      return;
+    }
+    this.#streams.add(stream);
+    stream.once('close', () => this.#streams.delete(stream));
+    stream.write(
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${UPGRADE_PROTOCOL}\r\n\r\n`,
+    );
+    void serveChannel(stream, { admit: (channel) => this.#admit(channel, stream) });
+  }
+
+  async #admit(request: ChannelRequest, stream: Duplex): Promise<Machine | null> {
+    const { name, owner } = request;
+    const left = new AbortController();
+    stream.once('close', () => left.abort());
+    const question = { op: request.channel === 'spawn' ? 'exec' : 'get', name, owner } as const;
+    const outcome = await settleOutcome(this.#world, systemClock, question, left.signal);
+    if (outcome === 'dropped') return null;
+    if (outcome === 'hung') return await new Promise<never>(() => {});
+    if (outcome.status === 404) throw new SandboxerError('SBX_BACKEND_LOST', `There is no "${name}".`);
+    if (outcome.status === 409) throw new SandboxerError('SBX_INVALID_STATE', `"${name}" is not running.`);
+    if (outcome.status !== 200) throw new SandboxerError('SBX_EXTENSION_FAILED', 'The stub failed.');
+    return this.#machines.find(name);
+  }
+}

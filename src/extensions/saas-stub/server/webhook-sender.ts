@@ -1,0 +1,37 @@
+import type { WebhookBody } from '../world-event.ts';
+
+const TRIES = 5;
+const TIMEOUT_MS = 5_000;
+
+/** Tells a configured address what ended, in order, and again when nobody takes it. */
+export class WebhookSender {
+  readonly #url: string | null;
+  #queue: Promise<void> = Promise.resolve();
+
+  constructor(url: string | null) {
+    this.#url = url;
+  }
+
+  send(body: WebhookBody): void {
+    const url = this.#url;
+    if (url === null) return;
+    this.#queue = this.#queue.then(() => this.#deliver(url, body));
+  }
+
+  async #deliver(url: string, body: WebhookBody): Promise<void> {
+    for (let n = 0; n < TRIES; n += 1) {
+      try {
+        const response = await fetch(url, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+          signal: AbortSignal.timeout(TIMEOUT_MS),
+        });
+        await response.arrayBuffer();
+        if (response.ok) return;
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** n));
+      }
+    }
+  }
+}

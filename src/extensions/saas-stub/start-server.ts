@@ -1,0 +1,146 @@
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { extname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { HttpTransport } from './http-transport.ts';
+import type { FaultRule } from './protocol.ts';
+import type { StubWorldState } from './world.ts';
+
+export interface StartStubServerOptions {
+  /** Where it keeps its state; a temporary directory, removed by `stop`, when left out. */
+  readonly directory?: string;
+  readonly key?: string;
+  readonly port?: number;
+  readonly socketPath?: string;
+  readonly createMs?: number;
+  readonly deleteMs?: number;
+  readonly capacity?: number;
+  readonly webhookUrl?: string;
+  readonly faults?: readonly FaultInput[];
+  /** Runs on when this process ends. */
+  readonly outlives?: boolean;
+}
+
+export type FaultInput = Omit<FaultRule, 'params'> & Partial<Pick<FaultRule, 'params'>>;
+export type StubObjects = Pick<StubWorldState, 'objects' | 'snapshots' | 'volumes'>;
+
+const PROGRAM = fileURLToPath(new URL(`./server/server-main${extname(import.meta.url)}`, import.meta.url));
+
+/** A stub that runs as a process of its own. */
+export class RunningStub {
+  readonly directory: string;
+  readonly key: string;
+  readonly #options: StartStubServerOptions;
+  #child: ChildProcess | null = null;
+  #url = '';
+
+  constructor(directory: string, options: StartStubServerOptions) {
+    this.directory = directory;
+    this.key = options.key ?? randomBytes(16).toString('hex');
+    this.#options = options;
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  async start(): Promise<void> {
+    const { options } = { options: this.#options };
+    const config = {
+      directory: this.directory,
+      key: this.key,
+      socket_path: options.socketPath ?? null,
+      port: options.port ?? (this.#url === '' ? 0 : Number(new URL(this.#url).port)),
+      create_ms: options.createMs ?? 0,
+      delete_ms: options.deleteMs ?? 0,
+      webhook_url: options.webhookUrl ?? null,
+      faults: options.faults ?? [],
+      ...(options.capacity === undefined ? {} : { capacity: options.capacity }),
+    };
+    const tethered = options.outlives !== true;
+    const child = spawn(process.execPath, [PROGRAM], {
+      stdio: [tethered ? 'pipe' : 'ignore', 'pipe', 'inherit'],
+      detached: !tethered,
+      env: {
+        PATH: process.env.PATH,
+        SANDBOXER_STUB_CONFIG: JSON.stringify(config),
+        SANDBOXER_STUB_TETHERED: tethered ? '1' : '0',
+      },
+    });
+    this.#child = child;
+    if (child.stdout === null) throw new Error('The stub has no output.');
+    const lines = createInterface({ input: child.stdout });
+    const ended = once(child, 'exit').then(([code]) => {
+      throw new Error(`The stub ended with ${code} before it listened.`);
+    });
+    ended.catch(() => {});
+    const [line] = (await Promise.race([once(lines, 'line'), ended])) as [string];
+    this.#url = (JSON.parse(line) as { url: string }).url;
+    if (!tethered) child.unref();
+  }
+
+  /** A way to it that outlives its restarts. */
+  transport(timeoutMs = 30_000): HttpTransport {
+    const { socketPath } = this.#options;
+    return new HttpTransport({
+      baseUrl: this.#url,
+      key: this.key,
+      timeoutMs,
+      ...(socketPath === undefined ? {} : { socketPath }),
+    });
+  }
+
+  /** Replaces the rules that are in force. */
+  async setFaults(...rules: FaultInput[]): Promise<void> {
+    await this.#admin('PUT', '/admin/faults', rules);
+  }
+
+  async objects(): Promise<StubObjects> {
+    return (await this.#admin('GET', '/admin/objects')) as StubObjects;
+  }
+
+  /** As if the machine had lost power: nothing is told to anybody. */
+  async crash(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM');
+    if (this.#options.directory === undefined) await rm(this.directory, { recursive: true, force: true });
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#child;
+    this.#child = null;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+  }
+
+  async #admin(method: string, path: string, body?: unknown): Promise<unknown> {
+    const response = await fetch(new URL(path, this.#url), {
+      method,
+      headers: { authorization: `Bearer ${this.key}` },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`The stub answered ${response.status}: ${await response.text()}`);
+    return await response.json();
+  }
+}
+
+export async function startStubServer(options: StartStubServerOptions = {}): Promise<RunningStub> {
+  const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'sandboxer-stub-')));
+  const stub = new RunningStub(directory, options);
+  await stub.start();
+  return stub;
+}

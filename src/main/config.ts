@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { DurationSeconds } from '../contract/duration.ts';
+import { SandboxerError } from '../contract/errors.ts';
+
+const Duration = DurationSeconds.transform((seconds) => seconds * 1000);
+
+const StubInstance = z.strictObject({
+  url: z.string().max(2048).describe('Where the stub listens: http://127.0.0.1:port, or unix:/path/of.sock.'),
+  key_file: z.string().optional().describe('File with the bearer key of the stub.'),
+});
+
+/** The configuration file. Everything has a default: an empty file, or none, is a working server. */
+export const Config = z.strictObject({
+  state_dir: z.string().optional().describe('Database, socket and images. Default: $XDG_DATA_HOME/sandboxer.'),
+  listen: z
+    .strictObject({
+      socket: z.string().optional().describe('Unix socket for callers on this machine. Default: <state_dir>/sandboxer.sock.'),
+      tcp: z
+        .string()
+        .regex(/^(?:\[[0-9a-f:]+\]|[\w.-]+):\d{1,5}$/i, 'Write an address and port, such as "127.0.0.1:8400".')
+        .nullable()
+        .default(null)
+        .describe('Address and port for callers with a key.'),
+    })
+    .default({ tcp: null }),
+  log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info') }).default({ level: 'info' }),
+  profiles: z.strictObject({ folders: z.array(z.string()).default([]).describe('Further catalogue folders.') }).default({ folders: [] }),
+  secrets: z
+    .strictObject({ directory: z.string().nullable().default(null).describe('Where the `file` provider finds secrets.') })
+    .default({ directory: null }),
+  limits: z
+    .strictObject({ living_sandboxes: z.number().int().positive().nullable().default(null).describe('Per workspace.') })
+    .default({ living_sandboxes: null }),
+  timing: z
+    .strictObject({
+      lease: Duration.optional().describe('How long a dead worker holds its sandboxes.'),
+      wait: Duration.optional().describe('How long a synchronous request waits.'),
+      first_retry: Duration.optional(),
+      longest_retry: Duration.optional(),
+      reconcile: Duration.optional().describe('How often a backend is compared with the database.'),
+      meter_tick: Duration.optional(),
+      dead_man_grace: Duration.optional(),
+    })
+    .default({}),
+  retention: z
+    .strictObject({
+      sandboxes: Duration.optional().describe('Destroyed sandboxes.'),
+      events: Duration.optional(),
+      idempotency_keys: Duration.optional(),
+    })
+    .default({}),
+  extensions: z
+    .strictObject({
+      saas_stub: z
+        .record(z.string().regex(/^[a-z0-9-]{1,32}$/), StubInstance)
+        .default({})
+        .describe('Instances of the stub for tests and demos, by name; `default` is ext.saas-stub itself. It isolates nothing.'),
+    })
+    .default({ saas_stub: {} }),
+});
+export type Config = z.infer<typeof Config>;
+
+export interface ResolvedConfig extends Config {
+  readonly stateDir: string;
+  readonly socketPath: string;
+}
+
+function defaultStateDir(env: NodeJS.ProcessEnv): string {
+  return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'sandboxer');
+}
+
+function readDocument(path: string | undefined): unknown {
+  if (path === undefined) return {};
+  try {
+    return parse(readFileSync(path, 'utf8'), { maxAliasCount: 0 }) ?? {};
+  } catch (error) {
+    throw new SandboxerError('SBX_INVALID_REQUEST', `The configuration file ${path} cannot be read: ${(error as Error).message}`, {
+      cause: error,
+      remedy: 'Correct the file, or point SANDBOXER_CONFIG elsewhere.',
+    });
+  }
+}
+
+/** File first, then the environment on top of it. */
+export function loadConfig(env: NodeJS.ProcessEnv, overrides: Partial<z.input<typeof Config>> = {}): ResolvedConfig {
+  const parsed = Config.safeParse({ ...(readDocument(env.SANDBOXER_CONFIG) as object), ...overrides });
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    const field = issue?.path.join('.') ?? '';
+    throw new SandboxerError('SBX_INVALID_REQUEST', `Configuration: ${field}: ${issue?.message}`, { field });
+  }
+  const config = parsed.data;
+  const stateDir = env.SANDBOXER_STATE_DIR || config.state_dir || defaultStateDir(env);
+  const stub = env.SANDBOXER_STUB_URL ? { default: { url: env.SANDBOXER_STUB_URL } } : {};
+  return {
+    ...config,
+    stateDir,
+    socketPath: env.SANDBOXER_SOCKET || config.listen.socket || join(stateDir, 'sandboxer.sock'),
+    listen: { ...config.listen, tcp: env.SANDBOXER_LISTEN || config.listen.tcp },
+    log: { level: (env.SANDBOXER_LOG_LEVEL as Config['log']['level'] | undefined) ?? config.log.level },
+    extensions: { ...config.extensions, saas_stub: { ...config.extensions.saas_stub, ...stub } },
+  };
+}

@@ -1,0 +1,14 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ProfileFolder } from '../catalogue/profile-folder.ts';
+
+/** The package's own folder: two above this file, both in `src/main` and in `dist/main`. */
+const PACKAGE_DIR = join(import.meta.dirname, '..', '..');
+
+export function shippedProfiles(): ProfileFolder {
+  return { path: join(PACKAGE_DIR, 'profiles'), priority: 0, label: 'profiles' };
+}
+
+export function packageVersion(): string {
+  return (JSON.parse(readFileSync(join(PACKAGE_DIR, 'package.json'), 'utf8')) as { version: string }).version;
+}

@@ -1,0 +1,119 @@
+import { join } from 'node:path';
+import type { EventSink } from '../control/deliver-events.ts';
+import { Activity } from '../control/activity.ts';
+import type { ControlDeps } from '../control/deps.ts';
+import { Driver } from '../control/driver.ts';
+import { Sessions } from '../control/sessions.ts';
+import { type ControlSettings, DEFAULT_SETTINGS } from '../control/settings.ts';
+import type { Extension } from '../core/extension.ts';
+import { ledger } from '../core/ledger.ts';
+import type { Log } from '../core/log.ts';
+import type { Store } from '../core/store.ts';
+import { builtinExtensions } from '../extensions/builtins.ts';
+import { EnvSecretProvider } from '../secrets/env-provider.ts';
+import { FileSecretProvider } from '../secrets/file-provider.ts';
+import { resolveSecrets } from '../secrets/resolve-secrets.ts';
+import { openSqliteStore } from '../store/sqlite/sqlite-store.ts';
+import { Loop } from '../workers/loop.ts';
+import { startWorkers } from '../workers/start-workers.ts';
+import type { ResolvedConfig } from './config.ts';
+import { ProbedExtensions } from './extension-registry.ts';
+import { prepareInstallation } from './installation.ts';
+import { randomIdentifiers } from './random-identifiers.ts';
+import { shippedProfiles } from './shipped-files.ts';
+import { systemClock } from './system-clock.ts';
+import { WorkspaceCatalogues } from './workspace-catalogues.ts';
+
+export interface ControlPlane {
+  readonly deps: ControlDeps;
+  readonly driver: Driver;
+  readonly sessions: Sessions;
+  readonly activity: Activity;
+  /** Leaves everything where the next start takes it up. */
+  stop(): Promise<void>;
+}
+
+export interface WireOptions {
+  readonly config: ResolvedConfig;
+  readonly log: Log;
+  readonly env: NodeJS.ProcessEnv;
+  readonly sinks?: readonly EventSink[];
+  /** Beside the built-in ones: third-party backends, and those of tests. */
+  readonly extensions?: readonly Extension[];
+  readonly store?: Store;
+}
+
+const PROBE_MS = 30_000;
+
+function settingsFrom(config: ResolvedConfig): ControlSettings {
+  const { timing, retention, limits } = config;
+  const d = DEFAULT_SETTINGS;
+  return {
+    ...d,
+    leaseMs: timing.lease ?? d.leaseMs,
+    waitMs: timing.wait ?? d.waitMs,
+    retryFirstMs: timing.first_retry ?? d.retryFirstMs,
+    retryMostMs: timing.longest_retry ?? d.retryMostMs,
+    reconcileMs: timing.reconcile ?? d.reconcileMs,
+    meterTickMs: timing.meter_tick ?? d.meterTickMs,
+    deadManGraceMs: timing.dead_man_grace ?? d.deadManGraceMs,
+    maxLiving: limits.living_sandboxes,
+    keepDestroyedMs: retention.sandboxes ?? d.keepDestroyedMs,
+    keepEventsMs: retention.events ?? d.keepEventsMs,
+    keepIdempotencyMs: retention.idempotency_keys ?? d.keepIdempotencyMs,
+  };
+}
+
+/** The only place that knows every part. */
+export async function wire(options: WireOptions): Promise<ControlPlane> {
+  const { config, log, env } = options;
+  const ids = randomIdentifiers();
+  const store = options.store ?? (await openSqliteStore({ path: join(config.stateDir, 'sandboxer.db') }));
+  const { owner } = await prepareInstallation(store, ids, systemClock);
+  const folders = config.profiles.folders.map((path, index) => ({ path, priority: 100 + index, label: path }));
+  const catalogues = await WorkspaceCatalogues.open(store, [shippedProfiles(), ...folders]);
+  const extensions = [...builtinExtensions(config.extensions), ...(options.extensions ?? [])];
+  const registry = new ProbedExtensions(extensions, systemClock, log);
+  const providers = {
+    env: new EnvSecretProvider(env),
+    ...(config.secrets.directory === null ? {} : { file: new FileSecretProvider(config.secrets.directory) }),
+  };
+  const deps: ControlDeps = {
+    store,
+    clock: systemClock,
+    ids,
+    log,
+    ledger,
+    extensions: registry,
+    settings: settingsFrom(config),
+    owner,
+    instance: ids.next('proc'),
+    catalogue: (workspaceId) => catalogues.of(workspaceId),
+    profilesChanged: () => catalogues.refresh(),
+    resolveSecrets: (refs, capabilities, signal) => resolveSecrets(refs, providers, capabilities, signal),
+  };
+  const driver = new Driver(deps);
+  const activity = new Activity(deps);
+  const sessions = new Sessions(deps);
+  const starting = new AbortController();
+  await registry.probeAll(starting.signal);
+  const health = new Loop('health', systemClock, log, async (signal) => {
+    await registry.probeAll(signal);
+    return systemClock.now() + PROBE_MS;
+  });
+  const workers = await startWorkers(deps, driver, activity, options.sinks ?? []);
+  health.start();
+  return {
+    deps,
+    driver,
+    sessions,
+    activity,
+    async stop() {
+      await driver.stop();
+      await Promise.all([health.stop(), workers.stop()]);
+      await sessions.close();
+      await Promise.all(extensions.map((extension) => extension.close?.()));
+      await store.close();
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import type { Kysely } from 'kysely';
+import type { AttemptRecord } from '../../core/attempt.ts';
+import type { AttemptStore } from '../../core/store.ts';
+import { conflict } from '../rejections.ts';
+import { readDocumentOrNull, writeDocumentOrNull } from './document.ts';
+import { RowWriter } from './row-writer.ts';
+import type { AttemptRow, Schema } from './schema.ts';
+import type { SqlSession } from './sql-session.ts';
+import { prepare } from './statement.ts';
+
+export function attemptStatements(db: Kysely<Schema>) {
+  return {
+    rows: new RowWriter(db, 'attempts'),
+    get: prepare<{ attemptId: string }, AttemptRow>(({ attemptId }) =>
+      db.selectFrom('attempts').selectAll().where('attempt_id', '=', attemptId),
+    ),
+    forSandbox: prepare<{ uid: string }, AttemptRow>(({ uid }) =>
+      db
+        .selectFrom('attempts')
+        .selectAll()
+        .where('sandbox_uid', '=', uid)
+        .orderBy('generation')
+        .orderBy('n'),
+    ),
+  };
+}
+
+export class SqlAttempts implements AttemptStore {
+  readonly #session: SqlSession;
+  readonly #statements: ReturnType<typeof attemptStatements>;
+
+  constructor(session: SqlSession, statements: ReturnType<typeof attemptStatements>) {
+    this.#session = session;
+    this.#statements = statements;
+  }
+
+  async get(attemptId: string): Promise<AttemptRecord | null> {
+    const row = await this.#session.first(this.#statements.get, { attemptId });
+    return row && attemptRecord(row);
+  }
+
+  async forSandbox(uid: string): Promise<readonly AttemptRecord[]> {
+    return (await this.#session.all(this.#statements.forSandbox, { uid })).map(attemptRecord);
+  }
+
+  async insert(record: AttemptRecord): Promise<void> {
+    const inserted = await this.#session.change(this.#statements.rows.insert(attemptRow(record)));
+    if (inserted === 0) throw conflict(`The attempt ${record.attemptId} exists.`);
+    this.#session.sandboxUids.add(record.sandboxUid);
+  }
+
+  async update(record: AttemptRecord): Promise<void> {
+    const { attempt_id, sandbox_uid, ...rest } = attemptRow(record);
+    const updated = await this.#session.change(
+      this.#statements.rows.update(rest, { attempt_id, sandbox_uid }),
+    );
+    if (updated === 0) throw conflict(`The attempt ${record.attemptId} is gone.`);
+    this.#session.sandboxUids.add(record.sandboxUid);
+  }
+}
+
+function attemptRow(record: AttemptRecord): AttemptRow {
+  return {
+    attempt_id: record.attemptId,
+    sandbox_uid: record.sandboxUid,
+    generation: record.generation,
+    n: record.n,
+    extension_id: record.extensionId,
+    host_id: record.hostId,
+    state: record.state,
+    handle: writeDocumentOrNull(record.handle),
+    creation: record.creation,
+    error: writeDocumentOrNull(record.error),
+    started_at: record.startedAt,
+    provisioned_at: record.provisionedAt,
+    ended_at: record.endedAt,
+    teardown_tries: record.teardownTries,
+    teardown_error: record.teardownError,
+    stuck_since: record.stuckSince,
+  };
+}
+
+function attemptRecord(row: AttemptRow): AttemptRecord {
+  return {
+    attemptId: row.attempt_id,
+    sandboxUid: row.sandbox_uid,
+    generation: row.generation,
+    n: row.n,
+    extensionId: row.extension_id,
+    hostId: row.host_id,
+    state: row.state as AttemptRecord['state'],
+    handle: readDocumentOrNull(row.handle),
+    creation: row.creation as AttemptRecord['creation'],
+    error: readDocumentOrNull(row.error),
+    startedAt: row.started_at,
+    provisionedAt: row.provisioned_at,
+    endedAt: row.ended_at,
+    teardownTries: row.teardown_tries,
+    teardownError: row.teardown_error,
+    stuckSince: row.stuck_since,
+  };
+}

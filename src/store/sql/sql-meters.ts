@@ -1,0 +1,118 @@
+import type { Kysely } from 'kysely';
+import type { MeterRecord } from '../../core/meter.ts';
+import type { MeterStore } from '../../core/store.ts';
+import { conflict } from '../rejections.ts';
+import { RowWriter } from './row-writer.ts';
+import type { MeterRow, Schema } from './schema.ts';
+import type { SqlSession } from './sql-session.ts';
+import { prepare } from './statement.ts';
+
+export function meterStatements(db: Kysely<Schema>) {
+  return {
+    rows: new RowWriter(db, 'meters'),
+    get: prepare<{ id: string }, MeterRow>(({ id }) =>
+      db.selectFrom('meters').selectAll().where('id', '=', id),
+    ),
+    forSandbox: prepare<{ uid: string }, MeterRow>(({ uid }) =>
+      db
+        .selectFrom('meters')
+        .selectAll()
+        .where('sandbox_uid', '=', uid)
+        .orderBy('generation')
+        .orderBy('opened_at')
+        .orderBy('id'),
+    ),
+    openSince: prepare<{ before: number; limit: number }, MeterRow>(({ before, limit }) =>
+      db
+        .selectFrom('meters')
+        .selectAll()
+        .where('running_since', '<', before)
+        .orderBy('running_since')
+        .orderBy('id')
+        .limit(limit),
+    ),
+  };
+}
+
+export class SqlMeters implements MeterStore {
+  readonly #session: SqlSession;
+  readonly #statements: ReturnType<typeof meterStatements>;
+
+  constructor(session: SqlSession, statements: ReturnType<typeof meterStatements>) {
+    this.#session = session;
+    this.#statements = statements;
+  }
+
+  async get(id: string): Promise<MeterRecord | null> {
+    const row = await this.#session.first(this.#statements.get, { id });
+    return row && meterRecord(row);
+  }
+
+  async insert(record: MeterRecord): Promise<void> {
+    const inserted = await this.#session.change(this.#statements.rows.insert(meterRow(record)));
+    if (inserted === 0) throw conflict(`The meter ${record.id} exists.`);
+  }
+
+  async update(record: MeterRecord): Promise<void> {
+    const { id, sandbox_uid, ...rest } = meterRow(record);
+    const updated = await this.#session.change(this.#statements.rows.update(rest, { id, sandbox_uid }));
+    if (updated === 0) throw conflict(`The meter ${id} is gone.`);
+  }
+
+  async forSandbox(uid: string): Promise<readonly MeterRecord[]> {
+    return (await this.#session.all(this.#statements.forSandbox, { uid })).map(meterRecord);
+  }
+
+  async openSince(before: number, limit: number): Promise<readonly MeterRecord[]> {
+    return (await this.#session.all(this.#statements.openSince, { before, limit })).map(meterRecord);
+  }
+}
+
+function meterRow(record: MeterRecord): MeterRow {
+  return {
+    id: record.id,
+    sandbox_uid: record.sandboxUid,
+    workspace_id: record.workspaceId,
+    generation: record.generation,
+    extension_id: record.extensionId,
+    hold_id: record.holdId,
+    price_version: record.priceVersion,
+    opened_at: record.openedAt,
+    closed_at: record.closedAt,
+    running_rate: String(record.runningRate),
+    paused_rate: String(record.pausedRate),
+    rate: String(record.rate),
+    since: record.since,
+    accrued: String(record.accrued),
+    billed_ms: record.billedMs,
+    create_fee_micro_usd: record.createFeeMicroUsd,
+    minimum_seconds: record.minimumSeconds,
+    charged_micro_usd: record.chargedMicroUsd,
+    estimate_micro_usd: record.estimateMicroUsd,
+    running_since: record.closedAt === null && record.rate > 0n ? record.since : null,
+  };
+}
+
+function meterRecord(row: MeterRow): MeterRecord {
+  return {
+    id: row.id,
+    sandboxUid: row.sandbox_uid,
+    workspaceId: row.workspace_id,
+    generation: row.generation,
+    extensionId: row.extension_id,
+    holdId: row.hold_id,
+    priceVersion: row.price_version,
+    openedAt: row.opened_at,
+    closedAt: row.closed_at,
+    runningRate: BigInt(row.running_rate),
+    pausedRate: BigInt(row.paused_rate),
+    rate: BigInt(row.rate),
+    since: row.since,
+    accrued: BigInt(row.accrued),
+    billedMs: row.billed_ms,
+    createFeeMicroUsd: row.create_fee_micro_usd,
+    minimumSeconds: row.minimum_seconds,
+    chargedMicroUsd: row.charged_micro_usd,
+    estimateMicroUsd: row.estimate_micro_usd,
+  };
+}

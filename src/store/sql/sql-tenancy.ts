@@ -1,0 +1,139 @@
+import type { Kysely } from 'kysely';
+import type { TenancyStore } from '../../core/store.ts';
+import type { KeyRecord, OrgRecord, WorkspaceRecord } from '../../core/tenancy.ts';
+import { conflict } from '../rejections.ts';
+import { readDocument, writeDocument } from './document.ts';
+import { RowWriter } from './row-writer.ts';
+import type { KeyRow, OrgRow, Schema, WorkspaceRow } from './schema.ts';
+import type { SqlSession } from './sql-session.ts';
+import { prepare } from './statement.ts';
+
+export function tenancyStatements(db: Kysely<Schema>) {
+  const workspaces = db.selectFrom('workspaces').selectAll().orderBy('id');
+  const keys = db.selectFrom('api_keys').selectAll().orderBy('created_at').orderBy('id');
+  return {
+    orgRows: new RowWriter(db, 'orgs'),
+    workspaceRows: new RowWriter(db, 'workspaces'),
+    keyRows: new RowWriter(db, 'api_keys'),
+    org: prepare<{ id: string }, OrgRow>(({ id }) =>
+      db.selectFrom('orgs').selectAll().where('id', '=', id),
+    ),
+    workspace: prepare<{ id: string }, WorkspaceRow>(({ id }) => workspaces.where('id', '=', id)),
+    allWorkspaces: prepare<object, WorkspaceRow>(() => workspaces),
+    workspacesOf: prepare<{ orgId: string }, WorkspaceRow>(({ orgId }) =>
+      workspaces.where('org_id', '=', orgId),
+    ),
+    key: prepare<{ id: string }, KeyRow>(({ id }) => keys.where('id', '=', id)),
+    keyByHash: prepare<{ secretHash: string }, KeyRow>(({ secretHash }) =>
+      keys.where('secret_hash', '=', secretHash),
+    ),
+    allKeys: prepare<object, KeyRow>(() => keys),
+    keysOf: prepare<{ workspaceId: string }, KeyRow>(({ workspaceId }) =>
+      keys.where('workspace_id', '=', workspaceId),
+    ),
+  };
+}
+
+export class SqlTenancy implements TenancyStore {
+  readonly #session: SqlSession;
+  readonly #statements: ReturnType<typeof tenancyStatements>;
+
+  constructor(session: SqlSession, statements: ReturnType<typeof tenancyStatements>) {
+    this.#session = session;
+    this.#statements = statements;
+  }
+
+  async org(id: string): Promise<OrgRecord | null> {
+    const row = await this.#session.first(this.#statements.org, { id });
+    return row && { id: row.id, name: row.name, createdAt: row.created_at };
+  }
+
+  async insertOrg({ id, name, createdAt }: OrgRecord): Promise<void> {
+    const row = { id, name, created_at: createdAt };
+    const inserted = await this.#session.change(this.#statements.orgRows.insert(row));
+    if (inserted === 0) throw conflict(`The org ${id} exists.`);
+  }
+
+  async workspace(id: string): Promise<WorkspaceRecord | null> {
+    const row = await this.#session.first(this.#statements.workspace, { id });
+    return row && workspaceRecord(row);
+  }
+
+  async insertWorkspace({ id, orgId, name, createdAt }: WorkspaceRecord): Promise<void> {
+    const row = { id, org_id: orgId, name, created_at: createdAt };
+    const inserted = await this.#session.change(this.#statements.workspaceRows.insert(row));
+    if (inserted === 0) throw conflict(`The workspace ${id} exists.`);
+  }
+
+  async workspaces(orgId: string | null): Promise<readonly WorkspaceRecord[]> {
+    const rows =
+      orgId === null
+        ? await this.#session.all(this.#statements.allWorkspaces, {})
+        : await this.#session.all(this.#statements.workspacesOf, { orgId });
+    return rows.map(workspaceRecord);
+  }
+
+  async key(id: string): Promise<KeyRecord | null> {
+    const row = await this.#session.first(this.#statements.key, { id });
+    return row && keyRecord(row);
+  }
+
+  async keyByHash(secretHash: string): Promise<KeyRecord | null> {
+    const row = await this.#session.first(this.#statements.keyByHash, { secretHash });
+    return row && keyRecord(row);
+  }
+
+  async insertKey(key: KeyRecord): Promise<void> {
+    const inserted = await this.#session.change(this.#statements.keyRows.insert(keyRow(key)));
+    if (inserted === 0) throw conflict(`The key ${key.id} exists.`);
+  }
+
+  /** The secret of a key never changes: another secret is another key. */
+  async updateKey(key: KeyRecord): Promise<void> {
+    const { id, secret_hash, ...rest } = keyRow(key);
+    const updated = await this.#session.change(this.#statements.keyRows.update(rest, { id, secret_hash }));
+    if (updated === 0) throw conflict(`The key ${id} is gone.`);
+  }
+
+  async keys(workspaceId: string | null): Promise<readonly KeyRecord[]> {
+    const rows =
+      workspaceId === null
+        ? await this.#session.all(this.#statements.allKeys, {})
+        : await this.#session.all(this.#statements.keysOf, { workspaceId });
+    return rows.map(keyRecord);
+  }
+}
+
+function workspaceRecord(row: WorkspaceRow): WorkspaceRecord {
+  return { id: row.id, orgId: row.org_id, name: row.name, createdAt: row.created_at };
+}
+
+function keyRow(record: KeyRecord): KeyRow {
+  return {
+    id: record.id,
+    workspace_id: record.workspaceId,
+    name: record.name,
+    secret_hash: record.secretHash,
+    actor: record.actor,
+    scopes: writeDocument(record.scopes),
+    created_at: record.createdAt,
+    expires_at: record.expiresAt,
+    revoked_at: record.revokedAt,
+    last_used_at: record.lastUsedAt,
+  };
+}
+
+function keyRecord(row: KeyRow): KeyRecord {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    name: row.name,
+    secretHash: row.secret_hash,
+    actor: row.actor as KeyRecord['actor'],
+    scopes: readDocument(row.scopes),
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+    lastUsedAt: row.last_used_at,
+  };
+}
