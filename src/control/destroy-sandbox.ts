@@ -2,11 +2,11 @@ import { type Caller, requireScope } from '../core/caller.ts';
 import { pendingOperation, type SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
-import type { Driver } from './driver.ts';
+import type { Driver, TakenUp } from './driver.ts';
 import type { WaitOptions } from './establish.ts';
 import { findSandbox } from './find-sandbox.ts';
-import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
-import { waitForSandbox } from './wait-for-sandbox.ts';
+import { SandboxEdit } from './sandbox-edit.ts';
+import { firstWithin, waitForSandbox } from './wait-for-sandbox.ts';
 
 export interface Destruction {
   readonly sandbox: SandboxRecord;
@@ -35,11 +35,11 @@ export async function destroySandbox(
 ): Promise<Destruction> {
   requireScope(caller, 'sandboxes');
   let interrupts = false;
-  const outcome = await deps.store.transaction('destroy', async (tx): Promise<Destruction> => {
+  const outcome = await deps.store.transaction('destroy', async (tx): Promise<Destruction & TakenUp> => {
     interrupts = false;
     const row = await findSandbox(tx, caller, id);
-    if (row.state === 'destroyed') return { sandbox: row, released: false };
-    if (!mayDestroy(caller, row)) return { sandbox: row, released: true };
+    if (row.state === 'destroyed') return { sandbox: row, claim: null, released: false };
+    if (!mayDestroy(caller, row)) return { sandbox: row, claim: null, released: true };
     const edit = new SandboxEdit(row, deps, deps.clock.now());
     if (row.state === 'destroying') {
       await cancelRecreate(tx, deps, edit);
@@ -48,14 +48,18 @@ export async function destroySandbox(
       interrupts = row.state === 'provisioning' || pendingOperation(row) !== null;
       edit.move('destroying', { actor: caller.actor }, { reason: 'destroy' });
     }
-    return { sandbox: await saveEdit(tx, deps, edit), released: false };
+    return { ...(await driver.takeUp(tx, edit)), released: false };
   });
   const { sandbox, released } = outcome;
   if (released || sandbox.state === 'destroyed') return outcome;
   if (interrupts) driver.interrupt(sandbox.uid);
-  void driver.drive(sandbox.uid);
+  const driven = driver.follow(outcome);
   if (!options.wait) return outcome;
+  const timeoutMs = options.timeoutMs ?? deps.settings.waitMs;
+  const endsAt = deps.clock.now() + timeoutMs;
   const gone = (row: SandboxRecord) => row.state === 'destroyed';
-  const last = await waitForSandbox(deps, sandbox.uid, gone, options.timeoutMs ?? deps.settings.waitMs, options.signal);
+  const reached = await firstWithin(deps, driven, timeoutMs, options.signal);
+  if (reached && gone(reached)) return { sandbox: reached, released: false };
+  const last = await waitForSandbox(deps, sandbox.uid, gone, endsAt - deps.clock.now(), options.signal);
   return { sandbox: last ?? sandbox, released: false };
 }

@@ -18,12 +18,18 @@ import {
   settleTeardown,
 } from './settle-step.ts';
 
-/** A sandbox that this process holds the lease of, and what to do with it. */
+/** A sandbox that this process holds the lease of, and what to do with it; at `rest` the lease is given up. */
 export interface Claim {
   readonly sandbox: SandboxRecord;
   readonly token: string;
   readonly step: BackendStep;
   readonly documents: SandboxDocuments;
+}
+
+export interface TakenUp {
+  readonly sandbox: SandboxRecord;
+  /** `null` when somebody else has the sandbox. */
+  readonly claim: Claim | null;
 }
 
 /**
@@ -47,30 +53,39 @@ export class Driver {
     return this.#running.has(uid);
   }
 
-  /** Claims the sandbox if it needs work and nobody else has it, and works until there is none. Never rejects. */
-  async drive(uid: string): Promise<void> {
-    if (this.#stopping || this.#running.has(uid)) return;
+  /**
+   * Claims the sandbox if it needs work and nobody else has it, and works until there is none. Answers the row as this
+   * left it, or `null` when there was nothing to claim. Never rejects.
+   */
+  async drive(uid: string): Promise<SandboxRecord | null> {
+    if (this.#stopping || this.#running.has(uid)) return null;
     try {
       const claim = await this.#claim(uid);
-      if (claim) await this.resume(claim);
+      return claim ? await this.resume(claim) : null;
     } catch (error) {
       this.#deps.log.error({ err: error, sandbox: uid }, 'a sandbox could not be claimed; it stays due');
+      return null;
     }
   }
 
-  /** Goes on with a claim that was made in somebody else's transaction. Never rejects. */
-  async resume(first: Claim): Promise<void> {
+  /** Goes on with a claim that was made in somebody else's transaction. Answers the last row it wrote. Never rejects. */
+  async resume(first: Claim): Promise<SandboxRecord> {
     const { uid } = first.sandbox;
     const controller = new AbortController();
     this.#running.set(uid, controller);
-    let claim: Claim | null = first;
+    let claim: Claim = first;
     try {
-      while (claim && claim.step.kind !== 'rest') claim = await this.#perform(claim);
+      while (claim.step.kind !== 'rest') {
+        const next = await this.#perform(claim);
+        if (!next) break;
+        claim = next;
+      }
     } catch (error) {
       this.#deps.log.error({ err: error, sandbox: uid }, 'work on a sandbox was given up; its lease will run out');
     } finally {
       this.#running.delete(uid);
     }
+    return claim.sandbox;
   }
 
   /** Ends the backend call in flight, so that a changed wish is acted on at once. */
@@ -87,6 +102,25 @@ export class Driver {
   newLease(now: number): { owner: string; token: string; until: number } {
     const { ids, instance, settings } = this.#deps;
     return { owner: instance, token: ids.next('lease'), until: now + settings.leaseMs };
+  }
+
+  /**
+   * In the caller's transaction: writes the edit and takes the sandbox up at once, so that the hand-over costs no
+   * commit of its own. While somebody has it already, the edit alone is written: they will see it.
+   */
+  async takeUp(tx: Tx, edit: SandboxEdit): Promise<TakenUp> {
+    const { lease } = edit.row;
+    if (this.#stopping || (lease && lease.until > edit.now)) {
+      return { sandbox: await saveEdit(tx, this.#deps, edit), claim: null };
+    }
+    const attempts = [...(await tx.attempts.forSandbox(edit.row.uid))];
+    const claim = await this.#proceed(tx, edit, attempts, this.newLease(edit.now).token, null);
+    return { sandbox: claim.sandbox, claim };
+  }
+
+  /** Works on what `takeUp` took; where somebody else has it, sees to it that nothing is missed. */
+  async follow({ sandbox, claim }: TakenUp): Promise<SandboxRecord | null> {
+    return claim ? this.resume(claim) : this.drive(sandbox.uid);
   }
 
   async #claim(uid: string): Promise<Claim | null> {
@@ -110,7 +144,7 @@ export class Driver {
     attempts: AttemptRecord[],
     token: string,
     known: SandboxDocuments | null,
-  ): Promise<Claim | null> {
+  ): Promise<Claim> {
     const deps = this.#deps;
     let documents = known;
     const documentsOf = async (generation: number) => {
@@ -122,8 +156,7 @@ export class Driver {
     const step = await advanceSandbox(tx, edit, attempts, documentsOf);
     if (step.kind === 'rest') {
       edit.patch({ lease: null, workDueAt: null });
-      await saveEdit(tx, deps, edit);
-      return null;
+      return { sandbox: await saveEdit(tx, deps, edit), token, step, documents: documents as SandboxDocuments };
     }
     const own = await documentsOf(edit.row.generation);
     edit.patch({ lease: { owner: deps.instance, token, until: edit.now + deps.settings.leaseMs } });
@@ -235,8 +268,7 @@ export class Driver {
       const verdict = await settlement({ tx, deps, edit, attempts });
       if (verdict.retryAt === undefined) return this.#proceed(tx, edit, attempts, claim.token, claim.documents);
       edit.patch({ lease: null, workDueAt: verdict.retryAt });
-      await saveEdit(tx, deps, edit);
-      return null;
+      return { ...claim, sandbox: await saveEdit(tx, deps, edit), step: { kind: 'rest' } };
     });
   }
 }

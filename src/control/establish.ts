@@ -3,7 +3,7 @@ import { isEstablished, isSettledState } from '../core/lifecycle.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Claim, Driver } from './driver.ts';
-import { waitForSandbox } from './wait-for-sandbox.ts';
+import { firstWithin, waitForSandbox } from './wait-for-sandbox.ts';
 
 export interface WaitOptions {
   /** `false` answers as soon as the request is durable. */
@@ -46,15 +46,15 @@ export async function establish(
 ): Promise<Establishment> {
   const fresh = isClaim(admitted);
   const sandbox = fresh ? admitted.sandbox : admitted;
-  if (fresh) void driver.resume(admitted);
+  const driven = fresh ? driver.resume(admitted) : Promise.resolve(sandbox);
   if (!options.wait) return { sandbox, reused: !fresh };
   const timeoutMs = options.timeoutMs ?? deps.settings.waitMs;
-  if (!fresh && isSettled(sandbox)) {
-    requireEstablished(sandbox);
-    return { sandbox, reused: true };
-  }
-  const settled = await waitForSandbox(deps, sandbox.uid, isSettled, timeoutMs, options.signal);
-  const result = settled ?? sandbox;
+  const endsAt = deps.clock.now() + timeoutMs;
+  const reached = await firstWithin(deps, driven, timeoutMs, options.signal);
+  const result =
+    reached && isSettled(reached)
+      ? reached
+      : ((await waitForSandbox(deps, sandbox.uid, isSettled, endsAt - deps.clock.now(), options.signal)) ?? sandbox);
   requireEstablished(result);
   return { sandbox: result, reused: !fresh };
 }

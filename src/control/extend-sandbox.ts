@@ -5,7 +5,7 @@ import { costMicroUsd } from '../core/meter.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
-import type { Driver } from './driver.ts';
+import type { Driver, TakenUp } from './driver.ts';
 import { findSandbox } from './find-sandbox.ts';
 import { awaitOperation, newOperation, requireNoOperation } from './operation.ts';
 import { dearest } from './plan-route.ts';
@@ -27,7 +27,7 @@ export async function extendSandbox(
   ttlSeconds: number,
 ): Promise<SandboxRecord> {
   requireScope(caller, 'sandboxes');
-  const sandbox = await deps.store.transaction('extend', async (tx) => {
+  const taken = await deps.store.transaction('extend', async (tx): Promise<TakenUp> => {
     const row = await findSandbox(tx, caller, id);
     if (!isLiving(row.state)) {
       throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${row.state} has no deadline to move.`);
@@ -48,9 +48,10 @@ export async function extendSandbox(
     }
     edit.patch({ deadlineAt });
     edit.note('sandbox.extended', { actor: caller.actor }, { expires_at: new Date(deadlineAt).toISOString() });
-    return saveEdit(tx, deps, edit);
+    return movesBackend ? driver.takeUp(tx, edit) : { sandbox: await saveEdit(tx, deps, edit), claim: null };
   });
+  const { sandbox } = taken;
   if (sandbox.operation?.kind !== 'extend' || sandbox.operation.finishedAt !== null) return sandbox;
-  void driver.drive(sandbox.uid);
+  void driver.follow(taken);
   return awaitOperation(deps, sandbox, sandbox.operation.id);
 }

@@ -2,10 +2,10 @@ import { SandboxerError } from '../contract/errors.ts';
 import { type Caller, requireScope } from '../core/caller.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
-import type { Driver } from './driver.ts';
+import type { Driver, TakenUp } from './driver.ts';
 import { findSandbox } from './find-sandbox.ts';
 import { awaitOperation, newOperation, requireNoOperation } from './operation.ts';
-import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
+import { SandboxEdit } from './sandbox-edit.ts';
 
 function requireCapability(deps: ControlDeps, sandbox: SandboxRecord): void {
   const extension = deps.extensions.get(sandbox.extensionId as string);
@@ -23,7 +23,7 @@ async function request(
   kind: 'pause' | 'resume',
 ): Promise<SandboxRecord> {
   requireScope(caller, 'sandboxes');
-  const sandbox = await deps.store.transaction(kind, async (tx) => {
+  const taken = await deps.store.transaction(kind, async (tx): Promise<TakenUp> => {
     const row = await findSandbox(tx, caller, id);
     const running = row.state === 'ready' || row.state === 'active';
     if (!running && row.state !== 'paused') {
@@ -31,15 +31,16 @@ async function request(
     }
     requireNoOperation(row);
     const there = kind === 'pause' ? row.state === 'paused' : running;
-    if (there) return row;
+    if (there) return { sandbox: row, claim: null };
     requireCapability(deps, row);
     const now = deps.clock.now();
     const edit = new SandboxEdit(row, deps, now);
     edit.patch({ operation: newOperation(deps, kind, caller.actor, now), workDueAt: now });
-    return saveEdit(tx, deps, edit);
+    return driver.takeUp(tx, edit);
   });
+  const { sandbox } = taken;
   if (sandbox.operation?.kind !== kind || sandbox.operation.finishedAt !== null) return sandbox;
-  void driver.drive(sandbox.uid);
+  void driver.follow(taken);
   return awaitOperation(deps, sandbox, sandbox.operation.id);
 }
 

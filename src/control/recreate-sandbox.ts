@@ -2,11 +2,11 @@ import { SandboxerError } from '../contract/errors.ts';
 import { type Caller, requireScope } from '../core/caller.ts';
 import { pendingOperation, type SandboxDocuments, type SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
-import type { Driver } from './driver.ts';
+import type { Driver, TakenUp } from './driver.ts';
 import { type Establishment, requireEstablished, type WaitOptions } from './establish.ts';
 import { findSandbox } from './find-sandbox.ts';
 import { dearest, planRoute, requireRoute } from './plan-route.ts';
-import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
+import { SandboxEdit } from './sandbox-edit.ts';
 import { waitForSandbox } from './wait-for-sandbox.ts';
 
 function refuseFrom(state: SandboxRecord['state']): SandboxerError {
@@ -27,39 +27,39 @@ export async function recreateSandbox(
 ): Promise<Establishment> {
   requireScope(caller, 'sandboxes');
   let interrupts = false;
-  const sandbox = await deps.store.transaction('recreate', async (tx) => {
+  const taken = await deps.store.transaction('recreate', async (tx): Promise<TakenUp & { next: number }> => {
     interrupts = false;
     const row = await findSandbox(tx, caller, id);
-    if (row.state === 'destroying' && row.recreating) return row;
+    const next = row.generation + 1;
+    if (row.state === 'destroying' && row.recreating) return { sandbox: row, claim: null, next };
     if (row.state === 'destroying' || row.state === 'destroyed' || row.state === 'expired') throw refuseFrom(row.state);
     const now = deps.clock.now();
     const seed = (await tx.sandboxes.documents(row.uid, row.generation)) as SandboxDocuments;
     const bound = seed.origin.kind === 'recipe' ? null : seed.origin.extensionId;
-    const generation = row.generation + 1;
-    const plan = planRoute(deps, seed.recipe, `${row.uid}-g${generation}`, bound);
+    const plan = planRoute(deps, seed.recipe, `${row.uid}-g${next}`, bound);
     requireRoute(plan);
     interrupts = row.state === 'provisioning' || pendingOperation(row) !== null;
     const edit = new SandboxEdit(row, deps, now);
-    const holdId = `hold-${row.uid}-g${generation}`;
+    const holdId = `hold-${row.uid}-g${next}`;
     edit.patch({ recreating: true, holdId });
     edit.move('destroying', { actor: caller.actor }, { reason: 'recreate' });
-    const saved = await saveEdit(tx, deps, edit);
+    await tx.sandboxes.insertDocuments({ ...seed, generation: next, plan });
+    const takenUp = await driver.takeUp(tx, edit);
     const { maxChargeMicroUsd, rate } = dearest(plan);
     await deps.ledger.hold(tx, {
       holdId,
       workspaceId: row.workspaceId,
       sandboxUid: row.uid,
-      generation,
+      generation: next,
       amountMicroUsd: maxChargeMicroUsd,
       at: now,
       rate,
     });
-    await tx.sandboxes.insertDocuments({ ...seed, generation, plan });
-    return saved;
+    return { ...takenUp, next };
   });
-  const next = sandbox.generation + 1;
+  const { sandbox, next } = taken;
   if (interrupts) driver.interrupt(sandbox.uid);
-  void driver.drive(sandbox.uid);
+  void driver.follow(taken);
   if (!options.wait) return { sandbox, reused: false };
   const settled = (row: SandboxRecord) =>
     (row.generation >= next && row.state !== 'requested' && row.state !== 'provisioning') ||

@@ -123,7 +123,7 @@ export class SandboxEdit {
 export async function saveEdit(tx: Tx, deps: ControlDeps, edit: SandboxEdit): Promise<SandboxRecord> {
   const { before } = edit;
   edit.settle();
-  const stopsLiving = isLiving(before.state) && !isLiving(edit.row.state);
+  const stopsLiving = isLiving(before.state) && (!isLiving(edit.row.state) || edit.row.generation !== before.generation);
   if (stopsLiving && !edit.isNew) {
     await closeMoney(tx, deps, before, edit.now);
     const snapshotId = pendingOperation(before)?.snapshotId;

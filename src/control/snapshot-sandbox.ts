@@ -11,7 +11,7 @@ import type { Driver } from './driver.ts';
 import { findSandbox } from './find-sandbox.ts';
 import { rememberResult, replayedResult } from './idempotency.ts';
 import { awaitOperation, newOperation, requireNoOperation } from './operation.ts';
-import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
+import { SandboxEdit } from './sandbox-edit.ts';
 import { snapshotEvent } from './snapshot-event.ts';
 
 async function newSnapshot(
@@ -68,7 +68,7 @@ export async function snapshotSandbox(
     const row = await findSandbox(tx, caller, id);
     const digest = digestOf({ sandbox: row.uid, request });
     const replayed = await replayedResult(tx, caller, idempotencyKey, digest, 'snapshot');
-    if (replayed !== null) return { sandbox: row, snapshotId: replayed };
+    if (replayed !== null) return { sandbox: row, claim: null, snapshotId: replayed };
     if (!isEstablished(row.state)) {
       throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${row.state} has nothing to snapshot.`);
     }
@@ -80,12 +80,12 @@ export async function snapshotSandbox(
     await tx.snapshots.insert(snapshot);
     await tx.events.append([snapshotEvent(deps, snapshot, 'snapshot.creating', caller.actor, now)]);
     await rememberResult(tx, deps, caller, idempotencyKey, digest, `snapshot:${snapshot.id}`);
-    return { sandbox: await saveEdit(tx, deps, edit), snapshotId: snapshot.id };
+    return { ...(await driver.takeUp(tx, edit)), snapshotId: snapshot.id };
   });
   const { sandbox, snapshotId } = begun;
   const operation = sandbox.operation?.snapshotId === snapshotId ? sandbox.operation : null;
   if (operation && operation.finishedAt === null) {
-    void driver.drive(sandbox.uid);
+    void driver.follow(begun);
     await awaitOperation(deps, sandbox, operation.id);
   }
   return (await deps.store.read('snapshot', (tx) => tx.snapshots.get(snapshotId))) as SnapshotRecord;

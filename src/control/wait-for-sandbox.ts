@@ -40,3 +40,25 @@ export async function waitForSandbox(
     }
   }
 }
+
+/** The promise's value if it comes in time, else `null`. An abort of the signal rejects. */
+export async function firstWithin<T>(
+  deps: ControlDeps,
+  promise: Promise<T>,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<T | null> {
+  const finished = new AbortController();
+  const until = signal ? AbortSignal.any([signal, finished.signal]) : finished.signal;
+  const late = deps.clock.sleep(timeoutMs, until).then(
+    () => null,
+    () => null,
+  );
+  try {
+    const first = await Promise.race([promise, late]);
+    signal?.throwIfAborted();
+    return first;
+  } finally {
+    finished.abort();
+  }
+}

@@ -1,0 +1,30 @@
+import { chmodSync, mkdirSync, rmSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import { dirname } from 'node:path';
+import { SandboxerError } from '../contract/errors.ts';
+
+function answers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+/** Makes room for a socket that only this user can reach: clears what a dead server left, refuses a living one. */
+export async function prepareSocketPath(path: string): Promise<void> {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  if (await answers(path)) {
+    throw new SandboxerError('SBX_STORE_BUSY', `Another server answers at ${path}.`, {
+      remedy: 'Stop it, or set SANDBOXER_STATE_DIR to a directory of its own.',
+    });
+  }
+  rmSync(path, { force: true });
+}
+
+export function restrictSocket(path: string): void {
+  chmodSync(path, 0o600);
+}
