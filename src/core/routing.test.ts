@@ -1,0 +1,183 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CapabilityVector } from '../contract/capability.ts';
+import type { Price } from '../contract/money.ts';
+import { Profile, type ProfileInput } from '../contract/profile.ts';
+import { CreateSandboxRequest } from '../contract/sandbox.ts';
+import type { Caller } from './caller.ts';
+import { canonicalJson } from './canonical-json.ts';
+import type { ExtensionHeader } from './extension.ts';
+import type { Recipe } from './recipe.ts';
+import { resolveRecipe } from './resolve-recipe.ts';
+import { decide, type RouteInput, rankedCandidates } from './routing.ts';
+
+const CALLER: Caller = { actor: 'adm', workspaceId: 'w', orgId: 'o', keyId: null, scopes: new Set(), local: true };
+
+const STRONG: CapabilityVector = CapabilityVector.parse({
+  isolation: ['container', 'gvisor'],
+  egress: 'l7',
+  deny_all: true,
+  open_network: true,
+  credentials: ['broker', 'file', 'env'],
+  dead_man: 'extendable',
+  snapshot: 'filesystem',
+  snapshot_destructive: false,
+  fork: true,
+  pause: 'frozen',
+  persistence: ['ephemeral', 'persistent', 'checkpoint'],
+  exec: true,
+  pty: true,
+  background: true,
+  files: true,
+  watch: true,
+  ports: true,
+  ssh: true,
+  resources: ['cpu', 'memory_mb', 'disk_mb', 'pids', 'open_files'],
+  images: ['host', 'imported'],
+  regions: ['eu'],
+  gpu: [],
+  max_ttl_seconds: null,
+  pricing: 'metered',
+  latency_class: 'fast',
+  hosting: 'saas',
+  host_root: false,
+  elevated: false,
+  demo: false,
+});
+
+function price(microUsdPerSecond: number): Price {
+  return {
+    version: 'p1',
+    create_fee_micro_usd: 0,
+    base_pico_usd_per_second: String(microUsdPerSecond * 1_000_000),
+    vcpu_pico_usd_per_second: '0',
+    gib_pico_usd_per_second: '0',
+    gpu_pico_usd_per_second: '0',
+    bills_when_paused: false,
+    minimum_seconds: 0,
+  };
+}
+
+function backend(id: string, vector: Partial<CapabilityVector> = {}, cost = 10): ExtensionHeader {
+  return { id, title: id, handleVersion: 1, capabilities: { ...STRONG, ...vector }, price: price(cost), provisionTimeoutSeconds: 60 };
+}
+
+function recipeOf(profile: Partial<ProfileInput>): Recipe {
+  const parsed = Profile.parse({ id: 'profile.test', version: '1.0.0', ttl: { default: '1h', max: '2h' }, ...profile });
+  return resolveRecipe(parsed, CreateSandboxRequest.parse({ profile: 'profile.test' }), CALLER).recipe;
+}
+
+function plan(profile: Partial<ProfileInput>, extensions: ExtensionHeader[], changes: Partial<RouteInput> = {}) {
+  return decide({
+    recipe: recipeOf(profile),
+    extensions,
+    catalogueVersion: 'c1',
+    health: {},
+    healthAt: 0,
+    allowed: null,
+    boundTo: null,
+    seed: 's',
+    ...changes,
+  });
+}
+
+const order = (made: ReturnType<typeof plan>) => rankedCandidates(made).map((candidate) => candidate.extension);
+const exclusions = (made: ReturnType<typeof plan>, id: string) =>
+  made.candidates.find((candidate) => candidate.extension === id)?.excluded_by.map(({ code }) => code);
+
+describe('routing', () => {
+  const self = backend('ext.self', { hosting: 'self-hosted', latency_class: 'slow' }, 50);
+  const cheap = backend('ext.cheap', {}, 1);
+  const quick = backend('ext.quick', { latency_class: 'instant' }, 30);
+  const all = [cheap, quick, self];
+
+  it('puts any self-hosted backend that fits before any other', () => {
+    expect(order(plan({}, all))).toEqual(['ext.self', 'ext.cheap', 'ext.quick']);
+  });
+
+  it('follows the strategy', () => {
+    expect(order(plan({ route: { strategy: 'lowest-cost' } }, all))).toEqual(['ext.cheap', 'ext.quick', 'ext.self']);
+    expect(order(plan({ route: { strategy: 'lowest-latency' } }, all))[0]).toBe('ext.quick');
+  });
+
+  it('follows order first, then the strategy, then the fallback as the tail', () => {
+    const route = { order: ['ext.quick'], fallback: ['ext.self'] };
+    expect(order(plan({ route }, all))).toEqual(['ext.quick', 'ext.cheap', 'ext.self']);
+  });
+
+  it('honours only and ignore', () => {
+    expect(order(plan({ route: { only: ['ext.quick', 'ext.cheap'], ignore: ['ext.cheap'] } }, all))).toEqual(['ext.quick']);
+  });
+
+  it('allows a pinned backend and its fallback alone', () => {
+    const made = plan({ extension: 'ext.quick', route: { fallback: ['ext.cheap'] } }, all);
+    expect(order(made)).toEqual(['ext.quick', 'ext.cheap']);
+    expect(exclusions(made, 'ext.self')).toEqual(['not_pinned']);
+  });
+
+  it('uses only the first choice when fallbacks are off, and says so', () => {
+    const made = plan({ route: { allow_fallbacks: false } }, all);
+    expect(order(made)).toEqual(['ext.self']);
+    expect(exclusions(made, 'ext.cheap')).toEqual(['fallbacks_off']);
+  });
+
+  it('treats the account as a ceiling', () => {
+    expect(order(plan({ route: { order: ['ext.self'] } }, all, { allowed: ['ext.cheap'] }))).toEqual(['ext.cheap']);
+  });
+
+  it('matches every instance of a base name', () => {
+    expect(order(plan({ extension: 'ext.cheap' }, [backend('ext.cheap#b', {}, 2), cheap, quick]))).toEqual(['ext.cheap', 'ext.cheap#b']);
+  });
+
+  it.each([
+    ['isolation', { isolation: { level: 'microvm' } }, {}],
+    ['network', {}, { deny_all: false }],
+    ['network', { network: { default: 'allow' } }, { open_network: false }],
+    ['egress', { network: { default: 'deny', egress: [{ host: 'example.org' }] } }, { egress: 'l3' }],
+    ['egress', { requires: { egress: 'l7' } }, { egress: 'proxy-env' }],
+    ['snapshot', { requires: { snapshot: 'memory' } }, {}],
+    ['fork', { requires: { fork: true } }, { fork: false }],
+    ['pause', { requires: { pause: true } }, { pause: 'none' }],
+    ['persistence', { persistence: 'checkpoint' }, { persistence: ['ephemeral'] }],
+    ['region', { requires: { region: 'us' } }, {}],
+    ['resources', { resources: { memory_mb: 512 } }, { resources: [] }],
+    ['image', { image: 'debian' }, { images: ['host'] }],
+    ['max_ttl', {}, { max_ttl_seconds: 60 }],
+    ['credentials', { setup: { secret_refs: [{ name: 'TOKEN' }] } }, { credentials: ['env'] }],
+    ['demo_only', {}, { demo: true }],
+  ] as [string, Partial<ProfileInput>, Partial<CapabilityVector>][])('fails closed on %s', (code, profile, vector) => {
+    const made = plan(profile, [backend('ext.x', vector)]);
+    expect(order(made)).toEqual([]);
+    expect(exclusions(made, 'ext.x')).toContain(code);
+  });
+
+  it('leaves out what is unhealthy or not there', () => {
+    const made = plan({}, all, { health: { 'ext.self': 'unhealthy', 'ext.cheap': 'undetected' } });
+    expect(order(made)).toEqual(['ext.quick']);
+    expect(exclusions(made, 'ext.self')).toEqual(['unhealthy']);
+  });
+
+  it('keeps below the price ceiling', () => {
+    const made = plan({ route: { constraints: { max_cost_per_hour: 0.05 } } }, all);
+    expect(order(made)).toEqual(['ext.cheap']);
+    expect(exclusions(made, 'ext.quick')).toEqual(['max_cost_per_hour']);
+  });
+
+  it('gives the same plan for the same input, whatever order the backends come in', () => {
+    const anyOrder = fc.shuffledSubarray(all, { minLength: 3, maxLength: 3 });
+    const reference = canonicalJson(plan({ route: { strategy: 'lowest-cost' } }, all));
+    fc.assert(fc.property(anyOrder, (backends) => canonicalJson(plan({ route: { strategy: 'lowest-cost' } }, backends)) === reference));
+  });
+
+  it('never ranks a backend better for a higher price', () => {
+    const prices = fc.array(fc.integer({ min: 1, max: 1000 }), { minLength: 3, maxLength: 3 });
+    const raise = fc.integer({ min: 1, max: 1000 });
+    fc.assert(
+      fc.property(prices, raise, fc.constantFrom('lowest-cost', 'prefer-self-hosted', 'lowest-latency'), ([a, b, c], more, strategy) => {
+        const rank = (cost: number) =>
+          order(plan({ route: { strategy } }, [backend('ext.a', {}, cost), backend('ext.b', {}, b), backend('ext.c', {}, c)])).indexOf('ext.a');
+        expect(rank((a as number) + more)).toBeGreaterThanOrEqual(rank(a as number));
+      }),
+    );
+  });
+});
