@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { removeDir, startChild, temporaryDir } from '../child-server.ts';
+import { removeDir, startChild, temporaryDir } from '../../tests/support/child-server.ts';
 import { type Benchmark, measure, summarize } from '../harness.ts';
-import { UnixClient } from '../unix-client.ts';
+import { UnixClient } from '../../tests/support/unix-client.ts';
 import { BENCH_PROFILE, COMMITS_PER_CREATE } from './profile.ts';
 
 export const benchmark: Benchmark = {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeDir, startChild, temporaryDir } from '../child-server.ts';
+import { removeDir, startChild, temporaryDir } from '../../tests/support/child-server.ts';
 import { type Benchmark, measure, summarize } from '../harness.ts';
-import { UnixClient } from '../unix-client.ts';
+import { UnixClient } from '../../tests/support/unix-client.ts';
 import { fillStore } from './fill-store.ts';
 
 const STORED = 100_000;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { removeDir, startChild, temporaryDir } from '../child-server.ts';
+import { removeDir, startChild, temporaryDir } from '../../tests/support/child-server.ts';
 import { type Benchmark, rate, summarize } from '../harness.ts';
-import { UnixClient } from '../unix-client.ts';
+import { UnixClient } from '../../tests/support/unix-client.ts';
 import { BENCH_PROFILE } from './profile.ts';
 
 const CLIENTS = 16;

@@ -26,10 +26,14 @@ interface IssueSource {
   locate(path: FieldPath): SourcePosition;
 }
 
+/** Enough to work on; a document with more is not a profile with faults. */
+const MOST_ISSUES = 20;
+
 /** One issue per field, with its place and a way out. */
 export function profileIssues(issues: readonly SchemaIssue[], source: IssueSource): ProfileIssue[] {
   const byField = new Map<string, ProfileIssue>();
-  for (const finding of issues.flatMap((issue) => findingsOf(issue, source.document))) {
+  const findings = issues.slice(0, MOST_ISSUES).flatMap((issue) => findingsOf(issue, source.document));
+  for (const finding of findings.slice(0, MOST_ISSUES)) {
     const field = fieldName(finding.path);
     if (byField.has(field)) continue;
     const { problem, remedy } = finding;
@@ -54,7 +58,7 @@ function findingsOf(issue: SchemaIssue, document: unknown): Finding[] {
   );
   switch (issue.code) {
     case 'unrecognized_keys':
-      return (issue.keys ?? []).map((key) => unknownKey(path, key));
+      return (issue.keys ?? []).slice(0, MOST_ISSUES).map((key) => unknownKey(path, key));
     case 'invalid_value':
       return [oneOf(path, value, (issue.values ?? []).map(String))];
     case 'invalid_key':

@@ -25,7 +25,8 @@ export function knownKeysAt(path: FieldPath): string[] {
 /** What a value at this place looks like, in the words of the schema. */
 export function hintAt(path: FieldPath): string | null {
   const issue = schemaAt(path)?.safeParse('\u0000').error?.issues[0];
-  return issue?.code === 'invalid_format' ? issue.message : null;
+  const isInOurWords = issue?.code === 'invalid_format' && !issue.message.startsWith('Invalid');
+  return isInOurWords ? issue.message : null;
 }
 
 function schemaAt(path: FieldPath): SchemaNode | undefined {

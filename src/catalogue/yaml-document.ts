@@ -1,11 +1,13 @@
-import type { Document, Node, Pair } from 'yaml';
-import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
+import type { Document, ErrorCode, Node, Pair } from 'yaml';
+import { isMap, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import type { ProfileIssue } from '../contract/profile.ts';
 
 /** A profile is a page, not a book. */
 export const LARGEST_DOCUMENT_BYTES = 256 * 1024;
 /** Anchors are a convenience; expanding them without bound is an attack. */
 const MOST_ALIASES = 32;
+
+const MOST_FAULTS = 20;
 
 export type FieldPath = readonly (string | number)[];
 
@@ -20,6 +22,12 @@ export interface YamlDocument {
   readonly value: unknown;
   /** Where a field stands; where its nearest parent stands, if it is not there. */
   locate(path: FieldPath): SourcePosition;
+}
+
+interface Fault {
+  readonly message: string;
+  readonly remedy: string;
+  readonly offset: number | undefined;
 }
 
 export const NOWHERE: SourcePosition = { line: null, column: null };
@@ -43,19 +51,22 @@ export function readYaml(text: string, file: string): YamlDocument | ProfileIssu
       version: '1.2',
       schema: 'core',
       merge: false,
-      uniqueKeys: true,
+      uniqueKeys: false, // compares each key with all before it: seconds for a large map; see structureFaults
       prettyErrors: false,
       lineCounter: lines,
     });
-    const faults = [...document.errors, ...document.warnings];
+    const syntax = [...document.errors, ...document.warnings].map(({ code, message, pos }) => ({
+      message,
+      offset: pos[0],
+      remedy: REMEDIES[code] ?? 'Correct the YAML at this place.',
+    }));
+    const faults = syntax.length > 0 ? syntax : structureFaults(document);
     if (faults.length > 0) {
-      return faults.flatMap((fault) =>
-        issue(
-          `This is not YAML that a profile may use: ${fault.message}`,
-          remedyFor(fault.code),
-          at(fault.pos[0]),
-        ),
-      );
+      return faults
+        .slice(0, MOST_FAULTS)
+        .flatMap(({ message, remedy, offset }) =>
+          issue(`This is not YAML that a profile may use: ${message}.`, remedy, at(offset)),
+        );
     }
     if (document.directives?.yaml.version !== '1.2') {
       return issue('The document asks for another version of YAML.', 'Remove the %YAML directive.', at(0));
@@ -71,20 +82,35 @@ export function readYaml(text: string, file: string): YamlDocument | ProfileIssu
   }
 }
 
-function remedyFor(code: string): string {
-  switch (code) {
-    case 'DUPLICATE_KEY':
-      return 'Keep one of the two.';
-    case 'TAG_RESOLVE_FAILED':
-      return 'Remove the tag: plain values are enough.';
-    case 'MULTIPLE_DOCS':
-      return 'Put each profile in a file of its own.';
-    case 'TAB_AS_INDENT':
-    case 'BAD_INDENT':
-      return 'Indent with spaces, the same number for each level.';
-    default:
-      return 'Correct the YAML at this place.';
-  }
+const REMEDIES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  TAG_RESOLVE_FAILED: 'Remove the tag: plain values are enough.',
+  MULTIPLE_DOCS: 'Put each profile in a file of its own.',
+  TAB_AS_INDENT: 'Indent with spaces, the same number for each level.',
+  BAD_INDENT: 'Indent with spaces, the same number for each level.',
+};
+
+/** What the parser accepts and we do not: a key that stands twice, an alias of nothing. */
+function structureFaults(document: Document): Fault[] {
+  const faults: Fault[] = [];
+  visit(document, {
+    Map(_key, map) {
+      const keys = new Set<string>();
+      for (const item of map.items) {
+        const key = keyOf(item);
+        if (keys.has(key)) {
+          const offset = (item.key as Node | null)?.range?.[0];
+          faults.push({ message: `The key "${key}" stands twice`, remedy: 'Keep one of the two.', offset });
+        }
+        keys.add(key);
+      }
+    },
+    Alias(_key, alias) {
+      if (alias.resolve(document)) return;
+      const remedy = 'Write the value itself.';
+      faults.push({ message: `There is no anchor &${alias.source}`, remedy, offset: alias.range?.[0] });
+    },
+  });
+  return faults;
 }
 
 /** The offset of the key that leads to a field, or of the item in a list. */

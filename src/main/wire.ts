@@ -13,7 +13,7 @@ import { builtinExtensions } from '../extensions/builtins.ts';
 import { EnvSecretProvider } from '../secrets/env-provider.ts';
 import { FileSecretProvider } from '../secrets/file-provider.ts';
 import { resolveSecrets } from '../secrets/resolve-secrets.ts';
-import { openSqliteStore } from '../store/sqlite/sqlite-store.ts';
+import { SqliteStore } from '../store/sqlite/sqlite-store.ts';
 import { Loop } from '../workers/loop.ts';
 import { startWorkers } from '../workers/start-workers.ts';
 import type { ResolvedConfig } from './config.ts';
@@ -68,7 +68,7 @@ function settingsFrom(config: ResolvedConfig): ControlSettings {
 export async function wire(options: WireOptions): Promise<ControlPlane> {
   const { config, log, env } = options;
   const ids = randomIdentifiers();
-  const store = options.store ?? (await openSqliteStore({ path: join(config.stateDir, 'sandboxer.db') }));
+  const store = options.store ?? (await SqliteStore.open({ path: join(config.stateDir, 'sandboxer.db') }));
   const { owner } = await prepareInstallation(store, ids, systemClock);
   const folders = config.profiles.folders.map((path, index) => ({ path, priority: 100 + index, label: path }));
   const catalogues = await WorkspaceCatalogues.open(store, [shippedProfiles(), ...folders]);

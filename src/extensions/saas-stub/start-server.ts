@@ -16,7 +16,6 @@ export interface StartStubServerOptions {
   readonly directory?: string;
   readonly key?: string;
   readonly port?: number;
-  readonly socketPath?: string;
   readonly createMs?: number;
   readonly deleteMs?: number;
   readonly capacity?: number;
@@ -54,11 +53,10 @@ export class RunningStub {
   }
 
   async start(): Promise<void> {
-    const { options } = { options: this.#options };
+    const options = this.#options;
     const config = {
       directory: this.directory,
       key: this.key,
-      socket_path: options.socketPath ?? null,
       port: options.port ?? (this.#url === '' ? 0 : Number(new URL(this.#url).port)),
       create_ms: options.createMs ?? 0,
       delete_ms: options.deleteMs ?? 0,
@@ -90,13 +88,7 @@ export class RunningStub {
 
   /** A way to it that outlives its restarts. */
   transport(timeoutMs = 30_000): HttpTransport {
-    const { socketPath } = this.#options;
-    return new HttpTransport({
-      baseUrl: this.#url,
-      key: this.key,
-      timeoutMs,
-      ...(socketPath === undefined ? {} : { socketPath }),
-    });
+    return new HttpTransport({ baseUrl: this.#url, key: this.key, timeoutMs });
   }
 
   /** Replaces the rules that are in force. */

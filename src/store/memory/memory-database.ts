@@ -1,6 +1,7 @@
 import type { Tx } from '../../core/store.ts';
 import type { TransferRecord } from '../../core/transfer.ts';
 import { CommitListeners } from '../commit-listeners.ts';
+import { Turnstile } from '../turnstile.ts';
 import { MemoryAttempts } from './memory-attempts.ts';
 import { MemoryEvents } from './memory-events.ts';
 import { MemoryIdempotency } from './memory-idempotency.ts';
@@ -13,7 +14,6 @@ import { MemorySandboxes } from './memory-sandboxes.ts';
 import { MemorySnapshots } from './memory-snapshots.ts';
 import { MemoryTable } from './memory-table.ts';
 import { MemoryTenancy } from './memory-tenancy.ts';
-import { Turnstile } from '../turnstile.ts';
 
 /** The state that outlives the processes: each of them sees it through its own `MemoryStore`. */
 export interface MemoryDatabase {

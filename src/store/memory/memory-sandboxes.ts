@@ -72,7 +72,8 @@ export class MemorySandboxes implements SandboxStore {
       throw reuseKeyTaken();
     }
     const returns = stored.state === 'destroyed' && record.state !== 'destroyed';
-    if (returns && this.#index.presentById(workspaceId, id)) throw conflict(`The id "${id}" is in use again.`);
+    if (returns && this.#index.presentById(workspaceId, id))
+      throw conflict(`The id "${id}" is in use again.`);
     return this.#replace(stored, { ...record, version: record.version + 1 });
   }
 

@@ -1,7 +1,7 @@
 import type { CommitNotice, Store, Tx } from '../../core/store.ts';
 import { storeClosed } from '../rejections.ts';
-import type { MemoryDatabase } from './memory-database.ts';
 import { Turnstile } from '../turnstile.ts';
+import type { MemoryDatabase } from './memory-database.ts';
 
 export interface MemoryStoreOptions {
   /** What `Store.exclusive` says; true unless several views are alive at the same time. */

@@ -1,6 +1,9 @@
 import type { CompiledQuery, Kysely } from 'kysely';
 import type { Schema } from './schema.ts';
+import type { BoundQuery } from './sql-session.ts';
 
+/** A row that the database numbers. */
+type NewRow<Row> = Row extends { seq: number } ? Omit<Row, 'seq'> : Row;
 type Values = Readonly<Record<string, unknown>>;
 
 /**
@@ -11,27 +14,27 @@ type Values = Readonly<Record<string, unknown>>;
 export class RowWriter<Table extends keyof Schema> {
   readonly #db: Kysely<Schema>;
   readonly #table: Table;
-  readonly #compiled = new Map<string, CompiledQuery<never>>();
+  readonly #compiled = new Map<string, string>();
 
   constructor(db: Kysely<Schema>, table: Table) {
     this.#db = db;
     this.#table = table;
   }
 
-  insert(row: Schema[Table]): CompiledQuery<never> {
-    const compiled = this.#once('insert', () =>
+  insert(row: Schema[Table] | NewRow<Schema[Table]>): BoundQuery {
+    const sql = this.#once('insert', () =>
       this.#db
         .insertInto(this.#table)
         .values(row as never)
         .onConflict((conflict) => conflict.doNothing())
         .compile(),
     );
-    return withParameters(compiled, Object.values(row));
+    return { sql, parameters: Object.values(row) };
   }
 
   /** Inserts, or replaces everything but the key. */
-  upsert(row: Schema[Table], key: readonly (keyof Schema[Table] & string)[]): CompiledQuery<never> {
-    const compiled = this.#once('upsert', () =>
+  upsert(row: Schema[Table], key: readonly (keyof Schema[Table] & string)[]): BoundQuery {
+    const sql = this.#once('upsert', () =>
       this.#db
         .insertInto(this.#table)
         .values(row as never)
@@ -45,32 +48,28 @@ export class RowWriter<Table extends keyof Schema> {
         )
         .compile(),
     );
-    return withParameters(compiled, Object.values(row));
+    return { sql, parameters: Object.values(row) };
   }
 
   /** Sets the columns of `set` in the row that has exactly the values of `match`, none of which is null. */
-  update(set: Partial<Schema[Table]>, match: Partial<Schema[Table]>): CompiledQuery<never> {
+  update(set: Partial<Schema[Table]>, match: Partial<Schema[Table]>): BoundQuery {
     const columns = `${Object.keys(set).join()} where ${Object.keys(match).join()}`;
-    const compiled = this.#once(columns, () => {
+    const sql = this.#once(columns, () => {
       let update = this.#db.updateTable(this.#table as 'sandboxes').set(set as never);
       for (const [column, value] of Object.entries(match as Values)) {
         update = update.where(column as 'uid', '=', value as string);
       }
       return update.compile();
     });
-    return withParameters(compiled, [...Object.values(set), ...Object.values(match)]);
+    return { sql, parameters: [...Object.values(set), ...Object.values(match)] };
   }
 
-  #once(key: string, compile: () => CompiledQuery<unknown>): CompiledQuery<never> {
-    let compiled = this.#compiled.get(key);
-    if (compiled === undefined) {
-      compiled = compile() as CompiledQuery<never>;
-      this.#compiled.set(key, compiled);
+  #once(key: string, compile: () => CompiledQuery<unknown>): string {
+    let sql = this.#compiled.get(key);
+    if (sql === undefined) {
+      sql = compile().sql;
+      this.#compiled.set(key, sql);
     }
-    return compiled;
+    return sql;
   }
-}
-
-function withParameters({ sql, query, queryId }: CompiledQuery<never>, parameters: readonly unknown[]) {
-  return { sql, query, queryId, parameters };
 }

@@ -212,6 +212,12 @@ export interface TransferRow {
   sandbox_uid: Text | null;
 }
 
+export interface BalanceMarkRow {
+  account: Text;
+  seq: Whole;
+  sum: Whole;
+}
+
 export interface ProfileRow {
   workspace_id: Text;
   id: Text;
@@ -270,6 +276,7 @@ export interface Schema {
   meters: MeterRow;
   holds: HoldRow;
   transfers: TransferRow;
+  balance_marks: BalanceMarkRow;
   profiles: ProfileRow;
   orgs: OrgRow;
   workspaces: WorkspaceRow;

@@ -9,7 +9,7 @@ export class Sequence {
   readonly #take;
   readonly #last;
 
-  constructor(db: Kysely<Schema>, name: 'events' | 'transfers') {
+  constructor(db: Kysely<Schema>, name: 'events') {
     this.#name = name;
     this.#take = prepare<{ name: string; count: number }, Pick<SequenceRow, 'value'>>(({ name, count }) =>
       db

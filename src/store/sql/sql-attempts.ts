@@ -15,12 +15,7 @@ export function attemptStatements(db: Kysely<Schema>) {
       db.selectFrom('attempts').selectAll().where('attempt_id', '=', attemptId),
     ),
     forSandbox: prepare<{ uid: string }, AttemptRow>(({ uid }) =>
-      db
-        .selectFrom('attempts')
-        .selectAll()
-        .where('sandbox_uid', '=', uid)
-        .orderBy('generation')
-        .orderBy('n'),
+      db.selectFrom('attempts').selectAll().where('sandbox_uid', '=', uid).orderBy('generation').orderBy('n'),
     ),
   };
 }

@@ -1,51 +1,64 @@
-import type { CompiledQuery, Kysely } from 'kysely';
+import type { CompiledQuery } from 'kysely';
 import type { CommitNotice } from '../../core/store.ts';
 import { notWritable, storeClosed } from '../rejections.ts';
-import type { Schema } from './schema.ts';
+import type { SqlConnection } from './sql-connection.ts';
 import type { Statement } from './statement.ts';
 
 /** One transaction, or one read, on one connection: runs its statements and notes what it will tell. */
 export class SqlSession implements CommitNotice {
   readonly sandboxUids = new Set<string>();
   lastSeq = 0;
-  readonly #db: Kysely<Schema>;
-  readonly #writes: boolean;
+  readonly writable: boolean;
+  readonly #connection: SqlConnection;
   #ended = false;
 
-  /** `db` is bound to the connection that the transaction was begun on. */
-  constructor(db: Kysely<Schema>, writes: boolean) {
-    this.#db = db;
-    this.#writes = writes;
+  constructor(connection: SqlConnection, writable: boolean) {
+    this.#connection = connection;
+    this.writable = writable;
   }
 
   async all<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<Row[]> {
-    return await this.query(statement.bind(args));
+    this.#assertOpen();
+    return (await this.#connection.all(statement.sql, statement.parameters(args))) as Row[];
   }
 
   async first<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<Row | null> {
-    return (await this.query(statement.bind(args)))[0] ?? null;
+    this.#assertOpen();
+    const [row] = await this.#connection.all(statement.sql, statement.parameters(args));
+    return (row as Row | undefined) ?? null;
   }
 
-  async query<Row>(query: CompiledQuery<Row>): Promise<Row[]> {
-    if (this.#ended) throw storeClosed();
-    return (await this.#db.executeQuery(query)).rows;
+  async query<Row>({ sql, parameters }: CompiledQuery<Row>): Promise<Row[]> {
+    this.#assertOpen();
+    return (await this.#connection.all(sql, parameters)) as Row[];
   }
 
   /** Answers how many rows it changed. */
   async run<Args extends object>(statement: Statement<Args, unknown>, args: Args): Promise<number> {
-    return await this.change(statement.bind(args));
+    this.assertWritable();
+    return await this.#connection.run(statement.sql, statement.parameters(args));
   }
 
-  async change(query: CompiledQuery<unknown>): Promise<number> {
+  /** Like `run`, for a query whose parameters are bound. */
+  async change({ sql, parameters }: BoundQuery): Promise<number> {
     this.assertWritable();
-    return Number((await this.#db.executeQuery(query)).numAffectedRows ?? 0n);
+    return await this.#connection.run(sql, parameters);
   }
 
   assertWritable(): void {
-    if (!this.#writes || this.#ended) throw notWritable();
+    if (!this.writable || this.#ended) throw notWritable();
   }
 
   end(): void {
     this.#ended = true;
   }
+
+  #assertOpen(): void {
+    if (this.#ended) throw storeClosed();
+  }
+}
+
+export interface BoundQuery {
+  readonly sql: string;
+  readonly parameters: readonly unknown[];
 }

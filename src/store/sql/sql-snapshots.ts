@@ -34,16 +34,18 @@ export function snapshotStatements(db: Kysely<Schema>) {
         .where('state', 'not in', ['deleting', 'deleted']),
     ),
     prune: prepare<{ before: number; limit: number }, unknown>(({ before, limit }) =>
-      db.deleteFrom('snapshots').where('id', 'in', (from) =>
-        from
-          .selectFrom('snapshots')
-          .select('id')
-          .where('state', '=', 'deleted')
-          .where('created_at', '<', before)
-          .orderBy('created_at')
-          .orderBy('id')
-          .limit(limit),
-      ),
+      db
+        .deleteFrom('snapshots')
+        .where('id', 'in', (from) =>
+          from
+            .selectFrom('snapshots')
+            .select('id')
+            .where('state', '=', 'deleted')
+            .where('created_at', '<', before)
+            .orderBy('created_at')
+            .orderBy('id')
+            .limit(limit),
+        ),
     ),
   };
 }

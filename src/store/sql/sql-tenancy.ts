@@ -15,9 +15,7 @@ export function tenancyStatements(db: Kysely<Schema>) {
     orgRows: new RowWriter(db, 'orgs'),
     workspaceRows: new RowWriter(db, 'workspaces'),
     keyRows: new RowWriter(db, 'api_keys'),
-    org: prepare<{ id: string }, OrgRow>(({ id }) =>
-      db.selectFrom('orgs').selectAll().where('id', '=', id),
-    ),
+    org: prepare<{ id: string }, OrgRow>(({ id }) => db.selectFrom('orgs').selectAll().where('id', '=', id)),
     workspace: prepare<{ id: string }, WorkspaceRow>(({ id }) => workspaces.where('id', '=', id)),
     allWorkspaces: prepare<object, WorkspaceRow>(() => workspaces),
     workspacesOf: prepare<{ orgId: string }, WorkspaceRow>(({ orgId }) =>

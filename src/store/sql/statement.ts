@@ -15,22 +15,22 @@ const PLACEHOLDERS: object = new Proxy({}, { get: (_, name) => new Placeholder(S
  * `Args` are its named values.
  */
 export class Statement<Args extends object, Row> {
-  readonly #query: CompiledQuery<Row>;
+  readonly sql: string;
+  /** Only for the type: what a row of the answer is. */
+  declare readonly row?: Row;
   /** A placeholder's name, or a value that is the same each time. */
   readonly #slots: readonly { readonly name: string | null; readonly value: unknown }[];
 
-  constructor(query: CompiledQuery<Row>) {
-    this.#query = query;
-    this.#slots = query.parameters.map((value) =>
+  constructor({ sql, parameters }: CompiledQuery<Row>) {
+    this.sql = sql;
+    this.#slots = parameters.map((value) =>
       value instanceof Placeholder ? { name: value.name, value: null } : { name: null, value },
     );
   }
 
-  bind(args: Args): CompiledQuery<Row> {
+  parameters(args: Args): readonly unknown[] {
     const values = args as Readonly<Record<string, unknown>>;
-    const parameters = this.#slots.map(({ name, value }) => (name === null ? value : values[name]));
-    const { sql, query, queryId } = this.#query;
-    return { sql, query, queryId, parameters };
+    return this.#slots.map(({ name, value }) => (name === null ? value : values[name]));
   }
 }
 

@@ -1,4 +1,4 @@
-/** A plain keep-alive HTTP client on a unix socket: what a benchmark measures is then the server. */
+/** A plain keep-alive HTTP client on a unix socket: what is measured or killed is then the server alone. */
 import { Agent, request } from 'node:http';
 
 export interface Answer {

@@ -14,7 +14,7 @@ export interface ChildServer {
 }
 
 export function temporaryDir(): string {
-  return mkdtempSync(join(tmpdir(), 'sandboxer-bench-'));
+  return mkdtempSync(join(tmpdir(), 'sandboxer-test-'));
 }
 
 function ended(child: ChildProcess): Promise<void> {
@@ -24,7 +24,7 @@ function ended(child: ChildProcess): Promise<void> {
 
 /** Starts `file` and resolves when it printed its first line. */
 export async function startChild(file: string, dir: string, env: Record<string, string> = {}): Promise<ChildServer> {
-  const socketPath = join(dir, 'bench.sock');
+  const socketPath = join(dir, 'server.sock');
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
     env: { ...process.env, SANDBOXER_STATE_DIR: dir, SANDBOXER_SOCKET: socketPath, SANDBOXER_LOG_LEVEL: 'silent', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],

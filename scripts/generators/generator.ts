@@ -1,0 +1,22 @@
+/** One file that is written by `npm run generate` and never by hand. */
+export interface Generator {
+  /** From the root of the repository. */
+  readonly file: string;
+  /** The whole text. The same sources give the same text, byte for byte. */
+  render(): string;
+}
+
+/** A page starts by saying where it comes from. */
+export function page(source: string, ...paragraphs: string[]): string {
+  const origin = `<!-- Written by \`npm run generate\` from ${source}. Do not edit. -->`;
+  return `${[origin, ...paragraphs].join('\n\n')}\n`;
+}
+
+export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map(cell).join(' | ')} |`;
+  return [line(header), `|${header.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+}

@@ -1,0 +1,46 @@
+import { SandboxerApiError } from './api-error.ts';
+import { SandboxerConnectionError } from './connection-error.ts';
+
+export interface Repeatability {
+  /** Sending it twice is the same as sending it once: a read, a keyed create, a removal. */
+  readonly idempotent: boolean;
+  /** Its body can be sent again. */
+  readonly replayable: boolean;
+}
+
+const FIRST_DELAY_MS = 100;
+const LONGEST_DELAY_MS = 2_000;
+const LONGEST_RETRY_AFTER_MS = 30_000;
+
+/** Answers that say nothing was done, so that even a request which is not idempotent may be repeated. */
+const NOTHING_DONE = new Set([409, 429, 503]);
+/** With these the server already did what it could; the same request would only repeat the wait. */
+const NOT_WORTH_IT = new Set(['SBX_PROVISION_FAILED', 'SBX_TIMEOUT', 'SBX_INVALID_STATE']);
+
+function backoffMs(tries: number, random: number): number {
+  const base = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** tries);
+  return base * (0.5 + random / 2);
+}
+
+function answerDelayMs(error: SandboxerApiError, request: Repeatability, tries: number, random: number) {
+  if (!error.retryable || error.status === 402 || NOT_WORTH_IT.has(error.code)) return null;
+  if (!request.idempotent && !NOTHING_DONE.has(error.status)) return null;
+  if (error.retryAfterSeconds === undefined) return backoffMs(tries, random);
+  const asked = error.retryAfterSeconds * 1000;
+  return asked > LONGEST_RETRY_AFTER_MS ? null : asked;
+}
+
+/** How long to wait before the next try, or `null` when there is none. `tries` counts the tries already made. */
+export function retryDelayMs(
+  error: unknown,
+  request: Repeatability,
+  tries: number,
+  maxRetries: number,
+  random = Math.random(),
+): number | null {
+  if (tries > maxRetries || !request.replayable) return null;
+  if (error instanceof SandboxerApiError) return answerDelayMs(error, request, tries - 1, random);
+  if (!(error instanceof SandboxerConnectionError)) return null;
+  if (error.failure === 'unreachable') return backoffMs(tries - 1, random);
+  return error.failure === 'lost' && request.idempotent ? backoffMs(tries - 1, random) : null;
+}

@@ -1,0 +1,137 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { SandboxerError, toProblem } from '../contract/errors.ts';
+import { API_VERSION, API_VERSION_HEADER } from '../contract/version.ts';
+
+/** The client hung up. Nobody is left to tell, and it is nobody's error. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone';
+}
+
+export const API_VERSION_TEXT = String(API_VERSION);
+export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
+
+/** One request and its answer. */
+export class Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly id: string;
+  readonly startedAt = performance.now();
+  readonly #open: Set<Exchange>;
+  #abort: AbortController | null = null;
+  #status = 0;
+
+  /** `open`: the exchanges that want to know when the server stops. */
+  constructor(request: IncomingMessage, response: ServerResponse, id: string, open: Set<Exchange>) {
+    this.request = request;
+    this.response = response;
+    this.id = id;
+    this.#open = open;
+  }
+
+  get status(): number {
+    return this.#status;
+  }
+
+  /** Aborts when the client is gone or the server stops. */
+  get signal(): AbortSignal {
+    if (this.#abort) return this.#abort.signal;
+    const abort = new AbortController();
+    this.#abort = abort;
+    this.#open.add(this);
+    const { response } = this;
+    response.once('close', () => {
+      this.#open.delete(this);
+      if (!response.writableFinished) abort.abort(new ClientGone('The client hung up.'));
+    });
+    if (response.destroyed) abort.abort(new ClientGone('The client hung up.'));
+    return abort.signal;
+  }
+
+  /** The server stops: whatever waits in this exchange ends now. */
+  stop(): void {
+    this.#abort?.abort(new SandboxerError('SBX_UNAVAILABLE', 'The server is stopping.'));
+  }
+
+  header(name: string): string | undefined {
+    const value = this.request.headers[name];
+    return Array.isArray(value) ? value.join(', ') : value;
+  }
+
+  sendJson(status: number, body: unknown, headers?: Readonly<Record<string, string>>): void {
+    this.#send(status, 'application/json; charset=utf-8', JSON.stringify(body), headers);
+  }
+
+  sendText(status: number, mediaType: string, text: string): void {
+    this.#send(status, mediaType, text);
+  }
+
+  sendEmpty(status: number, headers?: Readonly<Record<string, string | number>>): void {
+    this.begin(status, headers);
+    this.response.end();
+  }
+
+  /** Nothing but the problem itself, whatever was prepared before. A stream that has begun can only be cut. */
+  sendProblem(error: SandboxerError, headers: Readonly<Record<string, string>> = {}): void {
+    if (this.response.headersSent) {
+      this.response.destroy();
+      return;
+    }
+    const { retryAfterSeconds } = error.extras;
+    this.#send(error.status, PROBLEM_MEDIA_TYPE, JSON.stringify(toProblem(error, this.id)), {
+      ...headers,
+      ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterSeconds)) }),
+      ...(error.code === 'SBX_UNAUTHENTICATED' ? { 'www-authenticate': 'Bearer realm="sand-boxer"' } : {}),
+      // What is left of a refused body is not worth reading.
+      ...(this.request.complete || !hasBody(this.request) ? {} : { connection: 'close' }),
+    });
+  }
+
+  /** Writes the head. The body follows by `write` and `end`. */
+  begin(status: number, headers: Readonly<Record<string, string | number>> = {}): void {
+    this.#status = status;
+    this.response.writeHead(status, {
+      'x-request-id': this.id,
+      [API_VERSION_HEADER]: API_VERSION_TEXT,
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+      ...headers,
+    });
+  }
+
+  /** Resolves when there is room for more; rejects once nobody reads any more. */
+  async write(chunk: Uint8Array | string): Promise<void> {
+    if (this.response.destroyed) throw new ClientGone('The client hung up.');
+    if (!this.response.write(chunk)) await this.drained();
+  }
+
+  async drained(): Promise<void> {
+    const { response } = this;
+    if (response.destroyed) throw new ClientGone('The client hung up.');
+    if (!response.writableNeedDrain) return;
+    const closed = new AbortController();
+    const onClose = () => closed.abort();
+    response.once('close', onClose);
+    try {
+      await once(response, 'drain', { signal: closed.signal });
+    } catch {
+      throw new ClientGone('The client hung up.');
+    } finally {
+      response.off('close', onClose);
+    }
+  }
+
+  #send(status: number, mediaType: string, text: string, headers?: Readonly<Record<string, string>>): void {
+    this.begin(status, {
+      'content-type': mediaType,
+      'content-length': Buffer.byteLength(text),
+      ...headers,
+    });
+    this.response.end(this.request.method === 'HEAD' ? undefined : text);
+  }
+}
+
+function hasBody(request: IncomingMessage): boolean {
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+  return encoding !== undefined || (length !== undefined && length !== '0');
+}

@@ -1,0 +1,83 @@
+import type { IncomingMessage } from 'node:http';
+import type { Registry } from 'prom-client';
+import type { Profile } from '../contract/profile.ts';
+import type { Activity } from '../control/activity.ts';
+import type { ControlDeps } from '../control/deps.ts';
+import type { Driver } from '../control/driver.ts';
+import type { Sessions } from '../control/sessions.ts';
+import type { Caller } from '../core/caller.ts';
+import type { Log } from '../core/log.ts';
+
+/** Bounds on everything a client can make the server hold. Sizes are bytes, times milliseconds. */
+export interface HttpLimits {
+  readonly jsonBytes: number;
+  readonly execBytes: number;
+  /** One file or tree that is written through the API. */
+  readonly uploadBytes: number;
+  /** Output kept of each stream when an exec is answered as one JSON document. */
+  readonly execOutputBytes: number;
+  readonly headerBytes: number;
+  readonly headersMs: number;
+  /** A JSON body is complete within this time. */
+  readonly bodyMs: number;
+  /** The longest silence in the middle of a streamed upload. */
+  readonly idleUploadMs: number;
+  /** The longest wait that a request may ask for. */
+  readonly waitMs: number;
+  /** Open streams (events, exec, watch, tunnels) of one key. */
+  readonly streamsPerKey: number;
+  /** What may lie unread by one event subscriber before it is dropped. */
+  readonly subscriberBytes: number;
+  readonly heartbeatMs: number;
+  /** How long a stop waits for requests in flight. */
+  readonly shutdownMs: number;
+}
+
+const MIB = 1_048_576;
+
+export const DEFAULT_HTTP_LIMITS: HttpLimits = {
+  jsonBytes: MIB,
+  execBytes: 10 * MIB,
+  uploadBytes: 64 * 1024 * MIB,
+  execOutputBytes: 10 * MIB,
+  headerBytes: 32 * 1024,
+  headersMs: 15_000,
+  bodyMs: 30_000,
+  idleUploadMs: 60_000,
+  waitMs: 15 * 60_000,
+  streamsPerKey: 4096,
+  subscriberBytes: MIB,
+  heartbeatMs: 15_000,
+  shutdownMs: 10_000,
+};
+
+/** A profile document as it was sent: parsed JSON, or YAML text. */
+export type ProfileUpload =
+  | { readonly kind: 'json'; readonly document: unknown }
+  | { readonly kind: 'yaml'; readonly text: string };
+
+export interface ParsedProfile {
+  readonly profile: Profile;
+  readonly source: Readonly<Record<string, unknown>>;
+}
+
+export interface HttpOptions {
+  readonly deps: ControlDeps;
+  readonly driver: Driver;
+  readonly sessions: Sessions;
+  readonly activity: Activity;
+  /** The version of the product. */
+  readonly version: string;
+  readonly log: Log | false;
+  readonly metrics: Registry;
+  /** Who sends it; rejects with `SBX_UNAUTHENTICATED`. `callerByTransport` is the usual one. */
+  callerFor(request: IncomingMessage): Caller | Promise<Caller>;
+  isReady(): boolean;
+  /** Throws `SBX_PROFILE_INVALID` with every issue. */
+  parseProfile(upload: ProfileUpload): ParsedProfile;
+  readonly limits?: Partial<HttpLimits>;
+  /** What links start with, such as `https://sandboxes.example`. Links are paths without it. */
+  readonly publicUrl?: string;
+  /** Metrics cover every workspace: they need the scope `server` unless this says otherwise. */
+  readonly publicMetrics?: boolean;
+}

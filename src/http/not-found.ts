@@ -1,0 +1,39 @@
+import type { IncomingMessage } from 'node:http';
+import { SandboxerError } from '../contract/errors.ts';
+import { ROUTE_TABLE } from './route-table.ts';
+
+interface KnownPath {
+  readonly pattern: RegExp;
+  readonly methods: string[];
+}
+
+function knownPaths(): readonly KnownPath[] {
+  const paths = new Map<string, KnownPath>();
+  for (const { url, method } of ROUTE_TABLE) {
+    const pattern = new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+    const known = paths.get(url) ?? { pattern, methods: [] };
+    known.methods.push(method);
+    paths.set(url, known);
+  }
+  return [...paths.values()];
+}
+
+const PATHS = knownPaths();
+
+/** A path that exists under other methods says which. */
+export function unknownRoute(request: IncomingMessage): {
+  error: SandboxerError;
+  headers: Record<string, string>;
+} {
+  const path = (request.url ?? '').split('?', 1)[0] ?? '';
+  const methods = PATHS.filter(({ pattern }) => pattern.test(path)).flatMap((known) => known.methods);
+  if (methods.length > 0 && !methods.includes(request.method ?? '')) {
+    const allow = [...new Set(methods)].join(', ');
+    const error = new SandboxerError('SBX_METHOD_NOT_ALLOWED', `This path allows ${allow}.`);
+    return { error, headers: { allow } };
+  }
+  const error = new SandboxerError('SBX_NOT_FOUND', 'There is nothing at this path.', {
+    remedy: 'See /v1/openapi.json for the paths that exist.',
+  });
+  return { error, headers: {} };
+}

@@ -1,0 +1,196 @@
+import type { z } from 'zod';
+import type { ExtensionEntry } from '../contract/extension.ts';
+import type { Balance, Meter, Transfer } from '../contract/money.ts';
+import type { ProfileEntry } from '../contract/profile.ts';
+import type { RouteExplanation } from '../contract/route.ts';
+import type { Sandbox } from '../contract/sandbox.ts';
+import type { Snapshot } from '../contract/snapshot.ts';
+import type { ApiKey } from '../contract/tenancy.ts';
+import type { WorkspaceBalance } from '../control/credits.ts';
+import type { RouteView } from '../control/get-sandbox.ts';
+import type { ProfileView } from '../control/list-profiles.ts';
+import type { AttemptRecord } from '../core/attempt.ts';
+import { isoTime, isoTimeOrNull } from '../core/clock.ts';
+import type { Extension } from '../core/extension.ts';
+import type { MeterRecord } from '../core/meter.ts';
+import { rebase } from '../core/meter.ts';
+import type { ExtensionRegistry } from '../core/registry.ts';
+import type { SandboxRecord } from '../core/sandbox.ts';
+import { pendingOperation } from '../core/sandbox.ts';
+import type { SnapshotRecord } from '../core/snapshot.ts';
+import type { KeyRecord } from '../core/tenancy.ts';
+import type { TransferRecord } from '../core/transfer.ts';
+
+/** The only mapper from records (camelCase, milliseconds) to the wire (snake_case, ISO times). */
+export class Presenter {
+  readonly #base: string;
+
+  constructor(publicUrl: string) {
+    this.#base = publicUrl.replace(/\/+$/, '');
+  }
+
+  sandboxUrl(id: string): string {
+    return `${this.#base}/v1/sandboxes/${id}`;
+  }
+
+  snapshotUrl(id: string): string {
+    return `${this.#base}/v1/snapshots/${id}`;
+  }
+
+  sandbox(record: SandboxRecord, seen: { reused?: boolean; teardown?: AttemptRecord | null } = {}): Sandbox {
+    const self = this.sandboxUrl(record.id);
+    const exec = `${self}/exec`;
+    const operation = pendingOperation(record);
+    const { reachability, teardown } = { reachability: record.reachability, teardown: seen.teardown ?? null };
+    return {
+      sandbox_id: record.id,
+      uid: record.uid,
+      generation: record.generation,
+      workspace_id: record.workspaceId,
+      state: record.state,
+      state_since: isoTime(record.stateSince),
+      pause_kind: record.pauseKind,
+      profile: record.profileId,
+      profile_version: record.profileVersion,
+      fingerprint: record.fingerprint,
+      extension: record.extensionId,
+      host: record.hostId,
+      isolation: record.isolation,
+      scope: record.scope,
+      labels: record.labels,
+      consumer: record.consumer,
+      actor: record.actor,
+      created_at: isoTime(record.createdAt),
+      ready_at: isoTimeOrNull(record.readyAt),
+      last_activity_at: isoTimeOrNull(record.lastActivityAt),
+      expires_at: isoTime(record.deadlineAt),
+      max_expires_at: isoTime(record.maxDeadlineAt),
+      idle_reap_seconds: record.idleReapSeconds,
+      reachability: reachability && { ...reachability, exec_url: reachability.exec_url ?? exec },
+      exposed_secrets: [...record.exposedSecrets],
+      elevated: record.elevated,
+      notes: [...record.notes],
+      failure: record.failure && { ...record.failure, at: isoTime(record.failure.at) },
+      teardown: teardown && {
+        tries: teardown.teardownTries,
+        stuck_since: isoTimeOrNull(teardown.stuckSince),
+        last_error: teardown.teardownError,
+      },
+      operation: operation && { kind: operation.kind, since: isoTime(operation.requestedAt) },
+      reused: seen.reused ?? false,
+      links: { self, events: `${self}/events`, exec, route: `${self}/route` },
+    };
+  }
+
+  snapshot(record: SnapshotRecord): Snapshot {
+    return {
+      snapshot_id: record.id,
+      workspace_id: record.workspaceId,
+      name: record.name,
+      sandbox_id: record.sandboxId,
+      generation: record.generation,
+      profile: record.profileId,
+      profile_version: record.profileVersion,
+      extension: record.extensionId,
+      kind: record.kind,
+      state: record.state,
+      size_bytes: record.sizeBytes,
+      labels: record.labels,
+      created_at: isoTime(record.createdAt),
+      expires_at: isoTimeOrNull(record.expiresAt),
+    };
+  }
+
+  route({ documents, attempts }: RouteView): z.output<typeof RouteExplanation> {
+    return {
+      plan: documents.plan,
+      attempts: attempts.map((attempt) => ({
+        n: attempt.n,
+        generation: attempt.generation,
+        extension: attempt.extensionId,
+        host: attempt.hostId,
+        state: attempt.state,
+        creation: attempt.creation,
+        started_at: isoTime(attempt.startedAt),
+        ended_at: isoTimeOrNull(attempt.endedAt),
+        error: attempt.error && { code: attempt.error.code, detail: attempt.error.detail },
+      })),
+    };
+  }
+
+  meter(record: MeterRecord, sandbox: SandboxRecord, now: number): Meter {
+    const open = record.closedAt === null;
+    const { billedMs } = open ? rebase(record, now, record.rate) : record;
+    return {
+      meter_id: record.id,
+      sandbox_id: sandbox.id,
+      generation: record.generation,
+      extension: record.extensionId,
+      price_version: record.priceVersion,
+      opened_at: isoTime(record.openedAt),
+      closed_at: isoTimeOrNull(record.closedAt),
+      billed_seconds: billedMs / 1000,
+      charged_micro_usd: record.chargedMicroUsd,
+      estimate_micro_usd: record.estimateMicroUsd,
+    };
+  }
+
+  balance(balance: WorkspaceBalance): z.output<typeof Balance> {
+    return {
+      workspace_id: balance.workspaceId,
+      available_micro_usd: balance.availableMicroUsd,
+      held_micro_usd: balance.heldMicroUsd,
+      spent_micro_usd: balance.spentMicroUsd,
+    };
+  }
+
+  transfer(record: TransferRecord): z.output<typeof Transfer> {
+    return {
+      transfer_id: record.id,
+      seq: record.seq,
+      at: isoTime(record.at),
+      kind: record.kind,
+      debit: record.debit,
+      credit: record.credit,
+      amount_micro_usd: record.amountMicroUsd,
+      hold_id: record.holdId,
+      sandbox_id: record.sandboxUid,
+    };
+  }
+
+  key(record: KeyRecord): ApiKey {
+    return {
+      key_id: record.id,
+      workspace_id: record.workspaceId,
+      name: record.name,
+      actor: record.actor,
+      scopes: [...record.scopes],
+      created_at: isoTime(record.createdAt),
+      expires_at: isoTimeOrNull(record.expiresAt),
+      revoked_at: isoTimeOrNull(record.revokedAt),
+      last_used_at: isoTimeOrNull(record.lastUsedAt),
+    };
+  }
+
+  profile({ entry, unavailableReason }: ProfileView): z.output<typeof ProfileEntry> {
+    return {
+      profile: { ...entry.profile },
+      source: entry.source,
+      available: unavailableReason === null,
+      unavailable_reason: unavailableReason,
+      fingerprint: entry.fingerprint,
+    };
+  }
+
+  extension({ header }: Extension, registry: ExtensionRegistry): z.output<typeof ExtensionEntry> {
+    return {
+      id: header.id,
+      title: header.title,
+      enabled: true,
+      handle_version: header.handleVersion,
+      capabilities: header.capabilities,
+      price: header.price,
+      health: registry.health(header.id),
+    };
+  }
+}

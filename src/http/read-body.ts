@@ -1,0 +1,88 @@
+import type { IncomingMessage } from 'node:http';
+import { SandboxerError } from '../contract/errors.ts';
+import { ClientGone } from './exchange.ts';
+
+const LENGTH = /^\d{1,15}$/;
+
+function tooLarge(limit: number): SandboxerError {
+  return new SandboxerError('SBX_PAYLOAD_TOO_LARGE', `The body is larger than ${limit} bytes.`);
+}
+
+function tooSlow(): SandboxerError {
+  return new SandboxerError('SBX_TIMEOUT', 'The body did not arrive in time.', {
+    remedy: 'Send the body without pauses.',
+  });
+}
+
+/** What the request says of its body; `null` when it comes in chunks of unknown number. */
+export function declaredLength(request: IncomingMessage): number | null {
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+  if (encoding !== undefined) return null;
+  if (length === undefined) return 0;
+  if (!LENGTH.test(length))
+    throw new SandboxerError('SBX_INVALID_REQUEST', 'The Content-Length is not a number.');
+  return Number(length);
+}
+
+/** The whole body, bounded in size and time. */
+export function readBody(request: IncomingMessage, limit: number, timeoutMs: number): Promise<Buffer> {
+  const declared = declaredLength(request);
+  if (declared !== null && declared > limit) throw tooLarge(limit);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => finish(() => reject(tooSlow())), timeoutMs);
+    const finish = (settle: () => void) => {
+      clearTimeout(timer);
+      request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
+      settle();
+    };
+    const onData = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limit) finish(() => reject(tooLarge(limit)));
+      else chunks.push(chunk);
+    };
+    const onEnd = () =>
+      finish(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size)));
+    const onGone = () => finish(() => reject(new ClientGone('The client hung up.')));
+    request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
+  });
+}
+
+/** The body as it comes, bounded in size; a client that falls silent in the middle is given up. */
+export async function* streamBody(
+  request: IncomingMessage,
+  limit: number,
+  idleMs: number,
+): AsyncGenerator<Buffer> {
+  const declared = declaredLength(request);
+  if (declared !== null && declared > limit) throw tooLarge(limit);
+  let size = 0;
+  // Only the client's silence counts, not the time that the sandbox takes.
+  let waitingSince = performance.now();
+  let silent = false;
+  const timer = setInterval(
+    () => {
+      if (performance.now() - waitingSince < idleMs) return;
+      silent = true;
+      request.destroy();
+    },
+    Math.max(10, idleMs / 4),
+  );
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+      waitingSince = Number.POSITIVE_INFINITY;
+      size += (chunk as Buffer).length;
+      if (size > limit) throw tooLarge(limit);
+      yield chunk as Buffer;
+      waitingSince = performance.now();
+    }
+    if (!request.complete) throw new ClientGone('The client hung up.');
+  } catch (error) {
+    if (silent) throw tooSlow();
+    if (error instanceof SandboxerError || request.complete) throw error;
+    throw new ClientGone('The client hung up.', { cause: error });
+  } finally {
+    clearInterval(timer);
+  }
+}

@@ -1,0 +1,143 @@
+import { SandboxerError } from '../contract/errors.ts';
+import { API_VERSION, API_VERSION_HEADER } from '../contract/version.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
+import type { Exchange } from './exchange.ts';
+import { ClientGone } from './exchange.ts';
+import type { HttpServices } from './http-services.ts';
+import { parseJson } from './parse-json.ts';
+import { parseQuery } from './parse-query.ts';
+import { invalidRequest, problemOf } from './problem-of.ts';
+import { declaredLength, readBody } from './read-body.ts';
+import type { BodySpec, RouteDefinition } from './route.ts';
+import { STREAMED } from './route.ts';
+
+/** Nobody in particular: what a public route sees. */
+export const NOBODY: Caller = {
+  actor: 'agt',
+  workspaceId: '',
+  orgId: '',
+  keyId: null,
+  scopes: new Set(),
+  local: false,
+};
+
+export function requireApiVersion(exchange: Pick<Exchange, 'header'>): void {
+  const asked = exchange.header(API_VERSION_HEADER);
+  if (asked === undefined || asked === String(API_VERSION)) return;
+  throw new SandboxerError('SBX_UPGRADE_REQUIRED', `This server speaks version ${API_VERSION} of the API.`, {
+    members: { supported: [API_VERSION] },
+  });
+}
+
+export async function identify(
+  services: HttpServices,
+  definition: RouteDefinition,
+  exchange: Pick<Exchange, 'request'>,
+): Promise<Caller> {
+  if (definition.scope === 'public') return NOBODY;
+  const caller = await services.options.callerFor(exchange.request);
+  requireScope(caller, definition.scope);
+  return caller;
+}
+
+export function readAddress(definition: RouteDefinition, url: string, params: unknown) {
+  const path = definition.params?.safeParse(params);
+  if (path && !path.success) throw invalidRequest(path.error, 'path');
+  const raw = parseQuery(url);
+  const query = definition.query?.safeParse(raw);
+  if (query && !query.success) throw invalidRequest(query.error, 'query');
+  const [stranger] = definition.query ? [] : Object.keys(raw);
+  if (stranger !== undefined) {
+    throw new SandboxerError('SBX_INVALID_REQUEST', 'There is no such query parameter.', {
+      field: stranger.slice(0, 128),
+    });
+  }
+  return { params: path?.data, query: query?.data };
+}
+
+function mediaTypeOf(exchange: Exchange): string {
+  return (exchange.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
+
+function requireUtf8(exchange: Exchange): void {
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(exchange.header('content-type') ?? '')?.[1];
+  if (charset === undefined || /^(?:utf-?8|us-ascii)$/i.test(charset)) return;
+  throw new SandboxerError('SBX_UNSUPPORTED_MEDIA', 'Text is sent as UTF-8.');
+}
+
+function requireIdentityEncoding(exchange: Exchange): void {
+  const encoding = exchange.header('content-encoding');
+  if (encoding === undefined || encoding.toLowerCase() === 'identity') return;
+  throw new SandboxerError('SBX_UNSUPPORTED_MEDIA', 'Bodies are sent without Content-Encoding.');
+}
+
+async function readInput(services: HttpServices, exchange: Exchange, spec: BodySpec): Promise<unknown> {
+  const mediaType = mediaTypeOf(exchange);
+  requireIdentityEncoding(exchange);
+  if (spec.kind === 'stream') {
+    if (mediaType === '' || spec.mediaTypes.includes(mediaType) || spec.mediaTypes.includes('*/*'))
+      return undefined;
+    throw new SandboxerError('SBX_UNSUPPORTED_MEDIA', `Send ${spec.mediaTypes.join(' or ')}.`);
+  }
+  const empty = declaredLength(exchange.request) === 0;
+  if (!empty && mediaType !== 'application/json' && mediaType !== spec.also) {
+    throw new SandboxerError(
+      'SBX_UNSUPPORTED_MEDIA',
+      `Send application/json${spec.also ? ` or ${spec.also}` : ''}.`,
+    );
+  }
+  requireUtf8(exchange);
+  const { limits } = services;
+  const body = empty ? null : await readBody(exchange.request, limits[spec.limit], limits.bodyMs);
+  if (body && mediaType === spec.also) return { yaml: body.toString() };
+  const parsed = spec.schema.safeParse(body && body.length > 0 ? parseJson(body, spec.allowsNul) : {});
+  if (!parsed.success) throw invalidRequest(parsed.error, 'body');
+  return parsed.data;
+}
+
+/** From the request line to the answer. Rejects never: what goes wrong is the answer. */
+export async function serveRoute(
+  services: HttpServices,
+  definition: RouteDefinition,
+  exchange: Exchange,
+  rawParams: unknown,
+): Promise<void> {
+  try {
+    services.requireRunning();
+    requireApiVersion(exchange);
+    const caller = await identify(services, definition, exchange);
+    const { params, query } = readAddress(definition, exchange.request.url ?? '', rawParams);
+    const body = definition.body && (await readInput(services, exchange, definition.body));
+    const context = { services, exchange, caller, params, query, body } as never;
+    const answer = (await definition.handler(context)) as
+      | typeof STREAMED
+      | { status: number; body: unknown; headers?: Record<string, string> };
+    if (answer !== STREAMED) exchange.sendJson(answer.status, answer.body, answer.headers);
+  } catch (error) {
+    failExchange(services, exchange, error);
+  }
+}
+
+/** The one funnel for errors. What is ours is logged once, with the request id. */
+export function failExchange(
+  services: HttpServices,
+  exchange: Exchange,
+  error: unknown,
+  headers?: Record<string, string>,
+): void {
+  if (error instanceof ClientGone) {
+    exchange.response.destroy();
+    return;
+  }
+  const problem = problemOf(error);
+  if (problem.status >= 500) {
+    const level = problem.code === 'SBX_INTERNAL' ? 'error' : 'warn';
+    const { method } = exchange.request;
+    services.log[level](
+      { err: error, request_id: exchange.id, method, code: problem.code },
+      'a request failed',
+    );
+  }
+  exchange.sendProblem(problem, headers);
+}

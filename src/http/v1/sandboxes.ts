@@ -1,0 +1,309 @@
+import { z } from 'zod';
+import { ExtensionId, ProfileRef, SandboxId } from '../../contract/ids.ts';
+import {
+  CreateSandboxRequest,
+  ExtendRequest,
+  ForkRequest,
+  Sandbox,
+  SandboxPage,
+} from '../../contract/sandbox.ts';
+import { SandboxState } from '../../contract/state.ts';
+import { createSandbox } from '../../control/create-sandbox.ts';
+import { forkSandbox } from '../../control/derive-sandbox.ts';
+import { destroySandbox } from '../../control/destroy-sandbox.ts';
+import type { Establishment } from '../../control/establish.ts';
+import { extendSandbox } from '../../control/extend-sandbox.ts';
+import { getSandbox } from '../../control/get-sandbox.ts';
+import { listSandboxes } from '../../control/list-sandboxes.ts';
+import { pauseSandbox, resumeSandbox } from '../../control/pause-sandbox.ts';
+import { recreateSandbox } from '../../control/recreate-sandbox.ts';
+import { waitForSandbox } from '../../control/wait-for-sandbox.ts';
+import { isSettledState } from '../../core/lifecycle.ts';
+import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { Exchange } from '../exchange.ts';
+import type { HttpServices } from '../http-services.ts';
+import { idempotencyKeyOf } from '../idempotency-key.ts';
+import { cursor, listOf, repeated, text, timeoutMs, wholeNumber } from '../query-schemas.ts';
+import { json, jsonBody, route } from '../route.ts';
+
+const Id = z.strictObject({ id: SandboxId.describe('The id of a sandbox, or its uid.') });
+
+/** Whether to wait for the outcome, and for how long. */
+const WaitReady = z.strictObject({
+  wait: z.enum(['ready', 'none']).default('ready'),
+  timeout: timeoutMs.optional(),
+});
+
+const List = z.strictObject({
+  state: listOf(SandboxState, 16).optional(),
+  profile: ProfileRef.optional(),
+  extension: ExtensionId.optional(),
+  label: repeated(
+    z
+      .string()
+      .max(330)
+      .regex(/^[^=]+=/, 'Write a label as "key=value".'),
+    64,
+  ).optional(),
+  harness: text(200).optional(),
+  external_id: text(200).optional().describe('A session, run or job id.'),
+  limit: wholeNumber(1, 500).default(100),
+  cursor: cursor.optional(),
+});
+
+function waitOptions(
+  services: HttpServices,
+  exchange: Exchange,
+  query: { wait: string; timeout?: number | undefined },
+) {
+  const { limits } = services;
+  return {
+    wait: query.wait !== 'none',
+    ...(query.timeout === undefined ? {} : { timeoutMs: Math.min(query.timeout, limits.waitMs) }),
+    signal: exchange.signal,
+  };
+}
+
+/** 201 for a new one, 200 for one that was there, 202 while it is on its way. */
+function established(services: HttpServices, { sandbox, reused }: Establishment) {
+  const status = isSettledState(sandbox.state) && sandbox.state !== 'destroying' ? (reused ? 200 : 201) : 202;
+  return {
+    status,
+    body: services.present.sandbox(sandbox, { reused }),
+    headers: { location: services.present.sandboxUrl(sandbox.id) },
+  } as const;
+}
+
+const ESTABLISHED = {
+  200: json(Sandbox, 'A living sandbox was found, or the request is a repetition.', ['Location']),
+  201: json(Sandbox, 'The sandbox is ready.', ['Location']),
+  202: json(Sandbox, 'The sandbox is on its way: poll `links.self`, wait, or follow `links.events`.', [
+    'Location',
+  ]),
+} as const;
+
+const WAITS_FOR: Readonly<Record<'ready' | 'destroyed' | 'settled', (row: SandboxRecord) => boolean>> = {
+  ready: (row) => isSettledState(row.state) && !row.recreating,
+  destroyed: (row) => row.state === 'destroyed',
+  settled: (row) => isSettledState(row.state) && row.state !== 'destroying' && row.state !== 'expired',
+};
+
+function labelsOf(pairs: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const equals = pair.indexOf('=');
+      return [pair.slice(0, equals), pair.slice(equals + 1)];
+    }),
+  );
+}
+
+const tag = 'sandboxes';
+
+export const sandboxRoutes = [
+  route({
+    method: 'POST',
+    url: '/v1/sandboxes',
+    operationId: 'createSandbox',
+    summary: 'Establish a sandbox from a profile.',
+    tag,
+    scope: 'sandboxes',
+    query: WaitReady,
+    headers: ['Idempotency-Key'],
+    body: jsonBody(CreateSandboxRequest),
+    responses: ESTABLISHED,
+    async handler({ services, exchange, caller, query, body }) {
+      const options = { ...waitOptions(services, exchange, query), ...idempotencyKeyOf(exchange) };
+      return established(
+        services,
+        await createSandbox(services.deps, services.options.driver, caller, body, options),
+      );
+    },
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/sandboxes',
+    operationId: 'listSandboxes',
+    summary: 'List sandboxes, newest first.',
+    tag,
+    scope: 'read',
+    query: List,
+    responses: { 200: json(SandboxPage, 'A page of sandboxes.') },
+    async handler({ services, caller, query }) {
+      const page = await listSandboxes(services.deps, caller, {
+        ...(query.state && { states: query.state }),
+        ...(query.profile && { profileId: fullProfileId(query.profile) }),
+        ...(query.extension && { extensionId: query.extension }),
+        ...(query.label && { labels: labelsOf(query.label) }),
+        ...(query.harness && { harness: query.harness }),
+        ...(query.external_id && { externalId: query.external_id }),
+        cursor: query.cursor ?? null,
+        limit: query.limit,
+      });
+      const items = page.items.map((record) => services.present.sandbox(record));
+      return { status: 200, body: { items, next_cursor: page.nextCursor } };
+    },
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/sandboxes/{id}',
+    operationId: 'getSandbox',
+    summary: 'Show one sandbox.',
+    tag,
+    scope: 'read',
+    params: Id,
+    responses: { 200: json(Sandbox, 'The sandbox as it is now.') },
+    async handler({ services, caller, params }) {
+      const { sandbox, teardown } = await getSandbox(services.deps, caller, params.id);
+      return { status: 200, body: services.present.sandbox(sandbox, { teardown }) };
+    },
+  }),
+  route({
+    method: 'DELETE',
+    url: '/v1/sandboxes/{id}',
+    operationId: 'destroySandbox',
+    summary: 'Destroy a sandbox. Repeating it is harmless.',
+    tag,
+    scope: 'sandboxes',
+    params: Id,
+    query: z.strictObject({
+      wait: z.enum(['destroyed', 'none']).default('destroyed'),
+      timeout: timeoutMs.optional(),
+    }),
+    responses: {
+      200: json(Sandbox, 'It is gone, verified; or it is shared and was let go of.'),
+      202: json(Sandbox, 'It is being destroyed.'),
+    },
+    async handler({ services, exchange, caller, params, query }) {
+      const options = waitOptions(services, exchange, query);
+      const { sandbox, released } = await destroySandbox(
+        services.deps,
+        services.options.driver,
+        caller,
+        params.id,
+        options,
+      );
+      const status = released || sandbox.state === 'destroyed' ? 200 : 202;
+      return { status, body: services.present.sandbox(sandbox) };
+    },
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/sandboxes/{id}/wait',
+    operationId: 'waitForSandbox',
+    summary: 'Wait until a sandbox gets somewhere, without polling.',
+    tag,
+    scope: 'read',
+    params: Id,
+    query: z.strictObject({
+      for: z.enum(['ready', 'destroyed', 'settled']).default('ready'),
+      timeout: timeoutMs.optional(),
+    }),
+    responses: {
+      200: json(Sandbox, 'It got there, or to an end that rules it out: see `state`.'),
+      202: json(Sandbox, 'The time is up; it is not there yet.'),
+    },
+    async handler({ services, exchange, caller, params, query }) {
+      const { deps, limits } = services;
+      const { sandbox } = await getSandbox(deps, caller, params.id);
+      const done = WAITS_FOR[query.for];
+      const longest = Math.min(query.timeout ?? deps.settings.waitMs, limits.waitMs);
+      const last = done(sandbox)
+        ? sandbox
+        : ((await waitForSandbox(deps, sandbox.uid, done, longest, exchange.signal)) ?? sandbox);
+      return { status: done(last) ? 200 : 202, body: services.present.sandbox(last) };
+    },
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/sandboxes/{id}/extend',
+    operationId: 'extendSandbox',
+    summary: 'Move the deadline to now + ttl, at most the profile’s longest life.',
+    tag,
+    scope: 'sandboxes',
+    params: Id,
+    body: jsonBody(ExtendRequest),
+    responses: { 200: json(Sandbox, '`expires_at` is the resulting deadline.') },
+    async handler({ services, caller, params, body }) {
+      const sandbox = await extendSandbox(
+        services.deps,
+        services.options.driver,
+        caller,
+        params.id,
+        body.ttl,
+      );
+      return { status: 200, body: services.present.sandbox(sandbox) };
+    },
+  }),
+  ...(['pause', 'resume'] as const).map((verb) =>
+    route({
+      method: 'POST',
+      url: `/v1/sandboxes/{id}/${verb}`,
+      operationId: `${verb}Sandbox`,
+      summary: verb === 'pause' ? 'Pause a sandbox.' : 'Resume a paused sandbox.',
+      tag,
+      scope: 'sandboxes',
+      params: Id,
+      responses: { 200: json(Sandbox, `The sandbox after the ${verb}.`) },
+      async handler({ services, caller, params }) {
+        const act = verb === 'pause' ? pauseSandbox : resumeSandbox;
+        const sandbox = await act(services.deps, services.options.driver, caller, params.id);
+        return { status: 200, body: services.present.sandbox(sandbox) };
+      },
+    }),
+  ),
+  route({
+    method: 'POST',
+    url: '/v1/sandboxes/{id}/recreate',
+    operationId: 'recreateSandbox',
+    summary: 'Destroy it and build the same recipe again under the same id.',
+    tag,
+    scope: 'sandboxes',
+    params: Id,
+    query: WaitReady,
+    responses: {
+      200: json(Sandbox, 'The next generation is ready.', ['Location']),
+      202: json(Sandbox, 'The next generation is on its way.', ['Location']),
+    },
+    async handler({ services, exchange, caller, params, query }) {
+      const { deps, options } = services;
+      const { sandbox } = await recreateSandbox(
+        deps,
+        options.driver,
+        caller,
+        params.id,
+        waitOptions(services, exchange, query),
+      );
+      const there = isSettledState(sandbox.state) && sandbox.state !== 'destroying';
+      return {
+        status: there ? 200 : 202,
+        body: services.present.sandbox(sandbox),
+        headers: { location: services.present.sandboxUrl(sandbox.id) },
+      };
+    },
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/sandboxes/{id}/fork',
+    operationId: 'forkSandbox',
+    summary: 'Make a new sandbox with the content that this one has now.',
+    tag,
+    scope: 'sandboxes',
+    params: Id,
+    query: WaitReady,
+    headers: ['Idempotency-Key'],
+    body: jsonBody(ForkRequest),
+    responses: ESTABLISHED,
+    async handler({ services, exchange, caller, params, query, body }) {
+      const options = { ...waitOptions(services, exchange, query), ...idempotencyKeyOf(exchange) };
+      return established(
+        services,
+        await forkSandbox(services.deps, services.options.driver, caller, params.id, body, options),
+      );
+    },
+  }),
+];
+
+function fullProfileId(ref: string): string {
+  const [name = ''] = ref.split('@');
+  return name.startsWith('profile.') ? name : `profile.${name}`;
+}

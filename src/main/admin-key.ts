@@ -1,0 +1,18 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { KeyScope } from '../contract/tenancy.ts';
+import type { ControlDeps } from '../control/deps.ts';
+import { createKey } from '../control/keys.ts';
+import { localCaller } from '../http/caller-for.ts';
+import { DEFAULT_ORG, DEFAULT_WORKSPACE } from './installation.ts';
+
+/** A server on TCP that has no key yet gets one, in a file that only its owner can read. */
+export async function firstAdminKey(deps: ControlDeps, stateDir: string): Promise<string | null> {
+  const keys = await deps.store.read('keys', (tx) => tx.tenancy.keys(null));
+  if (keys.length > 0) return null;
+  const caller = localCaller(DEFAULT_WORKSPACE, DEFAULT_ORG);
+  const { secret } = await createKey(deps, caller, { name: 'first administrator', actor: 'adm', scopes: KeyScope.options });
+  const file = join(stateDir, 'admin.key');
+  writeFileSync(file, `${secret}\n`, { mode: 0o600 });
+  return file;
+}

@@ -1,0 +1,14 @@
+import { pino } from 'pino';
+import type { Log } from '../core/log.ts';
+
+/** Structured, on stderr. Paths that could hold a secret are redacted even if somebody logs them by mistake. */
+export function createLog(level: string): Log {
+  return pino(
+    {
+      level,
+      base: null,
+      redact: { paths: ['*.authorization', '*.secret', '*.env', '*.value', 'headers', 'body'], censor: '[redacted]' },
+    },
+    pino.destination({ fd: 2, sync: true }),
+  );
+}

@@ -1,0 +1,106 @@
+import { mkdirSync } from 'node:fs';
+import { Registry } from 'prom-client';
+import { parseProfileDocument, parseProfileText } from '../catalogue/profile-document.ts';
+import { SandboxerError } from '../contract/errors.ts';
+import type { EventSink } from '../control/deliver-events.ts';
+import type { Extension } from '../core/extension.ts';
+import { callerByTransport, localCaller } from '../http/caller-for.ts';
+import type { HttpOptions, ProfileUpload } from '../http/http-options.ts';
+import { createHttpServer } from '../http/server.ts';
+import { firstAdminKey } from './admin-key.ts';
+import type { ResolvedConfig } from './config.ts';
+import { DEFAULT_ORG, DEFAULT_WORKSPACE } from './installation.ts';
+import { createLog } from './log.ts';
+import { packageVersion } from './shipped-files.ts';
+import { prepareSocketPath, restrictSocket } from './unix-socket.ts';
+import { type ControlPlane, wire } from './wire.ts';
+
+export interface ServeOptions {
+  readonly config: ResolvedConfig;
+  readonly env: NodeJS.ProcessEnv;
+  readonly extensions?: readonly Extension[];
+  readonly sinks?: readonly EventSink[];
+}
+
+export interface RunningServer {
+  readonly control: ControlPlane;
+  readonly socketPath: string;
+  /** `null` when it listens on the unix socket alone. */
+  readonly tcpAddress: string | null;
+  /** Where the first administrator's key was written, if this start made one. */
+  readonly adminKeyFile: string | null;
+  stop(): Promise<void>;
+}
+
+function parseProfile(upload: ProfileUpload) {
+  if (upload.kind === 'yaml') {
+    const { profile, document } = parseProfileText(upload.text);
+    return { profile, source: document };
+  }
+  return { profile: parseProfileDocument(upload.document), source: upload.document as Record<string, unknown> };
+}
+
+function hostAndPort(tcp: string): { host: string; port: number } {
+  const at = tcp.lastIndexOf(':');
+  return { host: tcp.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(tcp.slice(at + 1)) };
+}
+
+/** The whole server: control plane, unix socket for this machine, and TCP for callers with keys when configured. */
+export async function serve(options: ServeOptions): Promise<RunningServer> {
+  const { config } = options;
+  mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
+  await prepareSocketPath(config.socketPath);
+  const log = createLog(config.log.level);
+  const control = await wire({ ...options, log });
+  let ready = true;
+  const shared: HttpOptions = {
+    deps: control.deps,
+    driver: control.driver,
+    sessions: control.sessions,
+    activity: control.activity,
+    version: packageVersion(),
+    log,
+    metrics: new Registry(),
+    callerFor: callerByTransport(control.deps, localCaller(DEFAULT_WORKSPACE, DEFAULT_ORG)),
+    isReady: () => ready,
+    parseProfile,
+  };
+  const local = await createHttpServer(shared);
+  const servers = [local];
+  let tcpAddress: string | null = null;
+  let adminKeyFile: string | null = null;
+  try {
+    await local.listen({ path: config.socketPath });
+    restrictSocket(config.socketPath);
+    if (config.listen.tcp !== null) {
+      const remote = await createHttpServer(shared);
+      servers.push(remote);
+      tcpAddress = await remote.listen(hostAndPort(config.listen.tcp));
+      adminKeyFile = await firstAdminKey(control.deps, config.stateDir);
+    }
+  } catch (error) {
+    await Promise.all(servers.map((server) => server.close()));
+    await control.stop();
+    throw listenError(error);
+  }
+  return {
+    control,
+    socketPath: config.socketPath,
+    tcpAddress,
+    adminKeyFile,
+    async stop() {
+      ready = false;
+      await Promise.all(servers.map((server) => server.close()));
+      await control.stop();
+    },
+  };
+}
+
+function listenError(error: unknown): unknown {
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code !== 'EADDRINUSE' && code !== 'EACCES') return error;
+  return new SandboxerError('SBX_UNAVAILABLE', `The server cannot listen: ${(error as Error).message}`, {
+    cause: error,
+    remedy: 'Choose another address in listen.tcp or SANDBOXER_LISTEN.',
+  });
+}

@@ -1,0 +1,42 @@
+import { SandboxerError } from '../contract/errors.ts';
+import type { Migration } from './migration-files.ts';
+
+/** What the database says was done to it. */
+export type AppliedMigration = Pick<Migration, 'number' | 'name' | 'sha256'>;
+
+/** What is still to be done. Throws, before anything is changed, when this version cannot know what it would change. */
+export function migrationPlan(
+  known: readonly Migration[],
+  applied: readonly AppliedMigration[],
+): readonly Migration[] {
+  const newest = known.length;
+  for (const [i, { number, name, sha256 }] of applied.entries()) {
+    if (number !== i + 1) {
+      throw refusal(`Its migration ${i + 1} is not recorded.`, RESTORE);
+    }
+    const migration = known[i];
+    if (migration === undefined) {
+      throw refusal(
+        `It is at migration ${applied.length} ("${name}" is not known here); this version knows ${newest}.`,
+        'Run the version that wrote it or a newer one.',
+      );
+    }
+    if (migration.sha256 !== sha256) {
+      throw refusal(`Migration ${number} ("${name}") was applied with another content.`, RESTORE);
+    }
+  }
+  return known.slice(applied.length);
+}
+
+export function foreignDatabase(): SandboxerError {
+  return refusal('It has tables, but not those of sand-boxer.', 'Name another state directory.');
+}
+
+const RESTORE = 'Install an unmodified release, or restore the database from a backup that this one wrote.';
+
+function refusal(detail: string, remedy: string): SandboxerError {
+  return new SandboxerError('SBX_INTERNAL', `The database does not fit this version. ${detail}`, {
+    remedy,
+    retryable: false,
+  });
+}

@@ -1,0 +1,124 @@
+import { DatabaseSync } from 'node:sqlite';
+import type { CommitNotice, Store, Tx } from '../../core/store.ts';
+import { CommitListeners } from '../commit-listeners.ts';
+import { storeClosed } from '../rejections.ts';
+import { SqlSession } from '../sql/sql-session.ts';
+import type { SqlStatements } from '../sql/sql-transaction.ts';
+import { sqlStatements, sqlTransaction } from '../sql/sql-transaction.ts';
+import { Turnstile } from '../turnstile.ts';
+import { DatabaseLock } from './database-lock.ts';
+import { GroupCommit } from './group-commit.ts';
+import { migrate } from './migrate.ts';
+import { NodeSqliteConnection } from './node-sqlite-connection.ts';
+import { privateFile } from './private-file.ts';
+import { sqliteQueryBuilder } from './sqlite-query-builder.ts';
+
+export interface SqliteStoreOptions {
+  readonly path: string;
+  /** Where the migrations are, when not beside the code. */
+  readonly migrations?: URL;
+}
+
+const BUSY_TIMEOUT_MS = 5000;
+/** 16 MB: the pages that every commit writes are then copied to the database once for hundreds of commits. */
+const CHECKPOINT_PAGES = 4000;
+
+/** Everything in one file, for one process. One connection writes; another reads what is committed. */
+export class SqliteStore implements Store {
+  readonly exclusive = true;
+  readonly #lock: DatabaseLock;
+  readonly #writerDatabase: DatabaseSync;
+  readonly #writer: NodeSqliteConnection;
+  readonly #readerDatabase: DatabaseSync;
+  readonly #reader: NodeSqliteConnection;
+  readonly #statements: SqlStatements;
+  readonly #group: GroupCommit;
+  readonly #reads = new Turnstile();
+  readonly #listeners = new CommitListeners();
+  #closed = false;
+
+  private constructor(lock: DatabaseLock, writer: DatabaseSync, reader: DatabaseSync) {
+    this.#lock = lock;
+    this.#writerDatabase = writer;
+    this.#writer = new NodeSqliteConnection(writer);
+    this.#readerDatabase = reader;
+    this.#reader = new NodeSqliteConnection(reader);
+    this.#statements = sqlStatements(sqliteQueryBuilder());
+    this.#group = new GroupCommit(writer);
+  }
+
+  /** Rejects with `SBX_STORE_BUSY` when another process has the database, and when its schema is not known here. */
+  static async open({ path, migrations }: SqliteStoreOptions): Promise<SqliteStore> {
+    const lock = DatabaseLock.acquire(path);
+    const opened: DatabaseSync[] = [];
+    try {
+      privateFile(path);
+      const writer = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
+      opened.push(writer);
+      migrate(writer, migrations);
+      writer.exec(
+        `PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`,
+      );
+      const reader = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: true });
+      opened.push(reader);
+      return new SqliteStore(lock, writer, reader);
+    } catch (error) {
+      for (const database of opened) database.close();
+      lock.release();
+      throw error;
+    }
+  }
+
+  async transaction<T>(_label: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    if (this.#closed) throw storeClosed();
+    let session: SqlSession | undefined;
+    return await this.#group.submit(
+      async () => {
+        session = new SqlSession(this.#writer, true);
+        try {
+          return await work(sqlTransaction(session, this.#statements));
+        } finally {
+          session.end();
+        }
+      },
+      () => session && this.#listeners.tell(session),
+    );
+  }
+
+  async read<T>(_label: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    if (this.#closed) throw storeClosed();
+    const turn = this.#reads.enter();
+    try {
+      if (turn) await turn;
+      return await this.#readNow(work);
+    } finally {
+      this.#reads.leave();
+    }
+  }
+
+  onCommit(listener: (notice: CommitNotice) => void): () => void {
+    return this.#listeners.add(listener);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#group.settled();
+    const turn = this.#reads.enter();
+    if (turn) await turn;
+    this.#readerDatabase.close();
+    this.#writerDatabase.close();
+    this.#lock.release();
+  }
+
+  async #readNow<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const session = new SqlSession(this.#reader, false);
+    this.#readerDatabase.exec('BEGIN');
+    try {
+      return await work(sqlTransaction(session, this.#statements));
+    } finally {
+      session.end();
+      this.#readerDatabase.exec('COMMIT');
+    }
+  }
+}

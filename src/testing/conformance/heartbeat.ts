@@ -1,0 +1,29 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SandboxSession } from '../../core/session.ts';
+import { runShell } from './run-program.ts';
+
+export interface Heartbeat {
+  readonly file: string;
+  /** Starts a process that has left its parent, and its session where it can, and writes a byte ten times a second. */
+  readonly daemon: string;
+  /** The same loop, in the foreground. */
+  readonly loop: string;
+}
+
+export function heartbeat(name: string): Heartbeat {
+  const file = `beat-${name}`;
+  const loop = `while :; do printf x >> ${file}; sleep 0.1 || sleep 1; done`;
+  const detached = `S=; command -v setsid >/dev/null 2>&1 && S=setsid; ( $S /bin/sh -c '${loop}' </dev/null >/dev/null 2>&1 & )`;
+  return { file, loop, daemon: detached };
+}
+
+async function beats(session: SandboxSession, { file }: Heartbeat): Promise<number> {
+  return Number((await runShell(session, `wc -c < ${file} 2>/dev/null || echo 0`)).stdout.toString());
+}
+
+export async function stillBeats(session: SandboxSession, beat: Heartbeat): Promise<boolean> {
+  await sleep(500);
+  const before = await beats(session, beat);
+  await sleep(1500);
+  return (await beats(session, beat)) > before;
+}

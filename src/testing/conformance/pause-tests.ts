@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { claimTests } from './conformance-test.ts';
+import { heartbeat, stillBeats } from './heartbeat.ts';
+import { runProgram, runShell, shellArgv, spawnSpec } from './run-program.ts';
+
+const test = claimTests('pause', ({ pause }) => pause !== 'none');
+const PAUSED_MS = 3_000;
+
+export const pauseTests = [
+  test('pause and resume say and do what is declared, twice as well as once', async (subject) => {
+    const { extension, capabilities } = subject;
+    const { handle, session, spec } = await subject.establish();
+    assert.equal(await extension.pause?.(handle, subject.context()), capabilities.pause);
+    assert.equal(await extension.pause?.(handle, subject.context()), capabilities.pause);
+    assert.deepEqual(
+      (await subject.ownedAttempts()).includes(spec.stamp.attemptId),
+      true,
+      'It is no longer listed.',
+    );
+    await extension.resume?.(handle, subject.context());
+    await extension.resume?.(handle, subject.context());
+    await session.close();
+    const { session: again } = await subject.open(spec, handle);
+    assert.equal((await runProgram(again, ['/bin/true'])).code, 0);
+    await subject.teardown(spec, handle);
+  }),
+
+  test(
+    'nothing goes on while it is paused, and everything does afterwards',
+    async (subject) => {
+      const { extension } = subject;
+      const { handle, session, spec } = await subject.establish();
+      const beat = heartbeat('pause');
+      const stamped = `while :; do date +%s >> stamps; sleep 0.2 || sleep 1; done`;
+      await session.spawn(spawnSpec(shellArgv(`${beat.daemon}; ${stamped}`), { background: true }));
+      await sleep(1500);
+      await extension.pause?.(handle, subject.context());
+      await sleep(PAUSED_MS);
+      await extension.resume?.(handle, subject.context());
+      assert.equal(await stillBeats(session, beat), true, 'It does not go on.');
+      const stamps = (await runShell(session, 'cat stamps')).stdout.toString().trim().split('\n').map(Number);
+      const longest = Math.max(...stamps.slice(1).map((at, n) => at - (stamps[n] ?? at)));
+      assert.ok(
+        longest >= PAUSED_MS / 1000 - 1,
+        `The longest silence was ${longest} s: it went on while paused.`,
+      );
+      await subject.teardown(spec, handle);
+    },
+    { shell: true, applies: ({ pause, background }) => pause === 'frozen' && background },
+  ),
+
+  test(
+    'files are still there afterwards',
+    async (subject) => {
+      const { extension } = subject;
+      const { handle, session, spec } = await subject.establish();
+      await runShell(session, 'echo kept > kept');
+      await extension.pause?.(handle, subject.context());
+      await extension.resume?.(handle, subject.context());
+      const { session: again } = await subject.open(spec, handle);
+      assert.equal((await runShell(again, 'cat kept')).stdout.toString(), 'kept\n');
+      await subject.teardown(spec, handle);
+    },
+    { shell: true },
+  ),
+
+  test('what is paused can be torn down', async (subject) => {
+    const { handle, spec } = await subject.establish({ owner: `${subject.owner}-paused` });
+    await subject.extension.pause?.(handle, subject.context());
+    assert.equal((await subject.teardown(spec, handle)).gone, true);
+    assert.deepEqual(await subject.ownedAttempts(spec.stamp.owner), []);
+  }),
+];

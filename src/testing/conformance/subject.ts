@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../core/clock.ts';
+import type {
+  Extension,
+  ExtensionContext,
+  Handle,
+  Owned,
+  ProvisionSpec,
+  ResolvedSecret,
+} from '../../core/extension.ts';
+import { silentLog } from '../../core/log.ts';
+import type { Recipe } from '../../core/recipe.ts';
+import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
+import type { ConformanceOptions } from './conformance-test.ts';
+import { defaultRecipe } from './default-recipe.ts';
+
+export interface Established {
+  readonly spec: ProvisionSpec;
+  readonly handle: Handle;
+  readonly session: SandboxSession;
+  /** Throws when there are none: for tests that apply only where files are declared. */
+  readonly files: SandboxFiles;
+}
+
+export interface SpecParts {
+  readonly recipe?: Partial<Recipe>;
+  readonly secrets?: readonly ResolvedSecret[];
+  readonly owner?: string;
+  readonly endsAt?: number;
+}
+
+const LIFE_MS = 600_000;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  sleep: async (ms, signal) => {
+    await sleep(ms, undefined, signal === undefined ? {} : { signal });
+  },
+};
+
+/** The extension under test, with everything a test needs to use it and to leave nothing behind. */
+export class Subject {
+  readonly extension: Extension;
+  readonly options: ConformanceOptions;
+  readonly clock: Clock;
+  /** Everything this run makes is stamped with it, or with a name that starts with it. */
+  readonly owner = `conformance-${randomBytes(5).toString('hex')}`;
+  readonly #made: ProvisionSpec[] = [];
+  readonly #sessions: SandboxSession[] = [];
+  #shared: Promise<Established> | null = null;
+
+  constructor(extension: Extension, options: ConformanceOptions) {
+    this.extension = extension;
+    this.options = options;
+    this.clock = options.clock ?? systemClock;
+  }
+
+  get capabilities() {
+    return this.extension.header.capabilities;
+  }
+
+  get graceMs(): number {
+    return this.options.graceMs ?? 10_000;
+  }
+
+  context(signal: AbortSignal = new AbortController().signal): ExtensionContext {
+    return { signal, clock: this.clock, log: silentLog, host: this.options.host ?? null };
+  }
+
+  /** A sandbox that has never been asked for. Whatever comes of it is swept at the end. */
+  spec(parts: SpecParts = {}): ProvisionSpec {
+    const sandboxUid = `conf${randomBytes(8).toString('hex')}`;
+    const recipe = { ...defaultRecipe(this.capabilities), ...this.options.recipe, ...parts.recipe };
+    const spec: ProvisionSpec = {
+      stamp: { sandboxUid, attemptId: `${sandboxUid}-g1-a1`, owner: parts.owner ?? this.owner },
+      sandboxId: sandboxUid,
+      workspaceId: 'conformance',
+      generation: 1,
+      recipe,
+      labels: {},
+      secrets: parts.secrets ?? [],
+      endsAt: parts.endsAt ?? this.clock.now() + LIFE_MS,
+    };
+    this.#made.push(spec);
+    return spec;
+  }
+
+  async establish(parts: SpecParts = {}): Promise<Established> {
+    const spec = this.spec(parts);
+    return await this.open(spec, await this.extension.provision(spec, this.context()));
+  }
+
+  /** Waits until it is ready and opens a session. */
+  async open(spec: ProvisionSpec, handle: Handle): Promise<Established> {
+    const limit = AbortSignal.timeout(this.extension.header.provisionTimeoutSeconds * 1000);
+    await this.extension.waitReady(handle, this.context(limit));
+    const session = await this.extension.connect(handle, this.context());
+    this.#sessions.push(session);
+    return {
+      spec,
+      handle,
+      session,
+      get files() {
+        if (session.files === undefined) throw new Error('The session has no files.');
+        return session.files;
+      },
+    };
+  }
+
+  /** One sandbox for all tests that change nothing but files of their own. */
+  async shared(): Promise<Established> {
+    this.#shared ??= this.establish();
+    return await this.#shared;
+  }
+
+  async owned(owner = this.owner): Promise<Owned[]> {
+    const found: Owned[] = [];
+    for await (const item of this.extension.listOwned(owner, this.context())) found.push(item);
+    return found;
+  }
+
+  async ownedAttempts(owner = this.owner): Promise<string[]> {
+    return (await this.owned(owner)).map(({ stamp }) => stamp.attemptId).sort();
+  }
+
+  async teardown(spec: ProvisionSpec, handle: Handle | null = null) {
+    return await this.extension.teardown({ stamp: spec.stamp, handle }, this.context());
+  }
+
+  /** Asks until it is so, or the grace is over. */
+  async eventually(check: () => Promise<boolean>, withinMs = this.graceMs): Promise<boolean> {
+    for (const until = Date.now() + withinMs; ; ) {
+      if (await check()) return true;
+      if (Date.now() >= until) return false;
+      await sleep(50);
+    }
+  }
+
+  /** Removes everything; rejects when something cannot be removed. */
+  async sweep(): Promise<void> {
+    for (const session of this.#sessions.splice(0)) await session.close().catch(() => {});
+    this.#shared = null;
+    const left: string[] = [];
+    for (const spec of this.#made.splice(0)) {
+      const report = await this.teardown(spec).catch((error: unknown) => ({ gone: false, error }));
+      if (!report.gone) left.push(spec.stamp.attemptId);
+    }
+    if (left.length > 0) throw new Error(`Not gone at the end: ${left.join(', ')}`);
+  }
+}

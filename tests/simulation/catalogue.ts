@@ -1,0 +1,80 @@
+import { SandboxerError } from '../../src/contract/errors.ts';
+import type { Price } from '../../src/contract/money.ts';
+import { Profile } from '../../src/contract/profile.ts';
+import { digestOf } from '../../src/core/canonical-json.ts';
+import type { CatalogueProfile, ProfileCatalogue } from '../../src/core/catalogue.ts';
+
+const common = {
+  version: '1.0.0',
+  isolation: { level: 'none' },
+  network: { default: 'allow' },
+} as const;
+
+const PROFILES = [
+  { ...common, id: 'profile.stub-plain', ttl: { default: 40, max: 120 } },
+  { ...common, id: 'profile.stub-idle', ttl: { default: 60, max: 120, idle_reap: 12 } },
+  { ...common, id: 'profile.stub-setup', ttl: { default: 30, max: 90 }, setup: { run: ['true'] } },
+  {
+    ...common,
+    id: 'profile.stub-pinned',
+    ttl: { default: 40, max: 120 },
+    extension: 'ext.saas-stub#b',
+    route: { fallback: ['ext.saas-stub#c', 'ext.saas-stub'] },
+  },
+  {
+    ...common,
+    id: 'profile.stub-lonely',
+    ttl: { default: 25, max: 60 },
+    route: { strategy: 'lowest-cost', allow_fallbacks: false },
+  },
+] as const;
+
+export const PROFILE_IDS: readonly string[] = PROFILES.map(({ id }) => id);
+
+function build(): ProfileCatalogue {
+  const entries = new Map<string, CatalogueProfile>();
+  for (const input of PROFILES) {
+    const profile = Profile.parse(input);
+    entries.set(profile.id, { profile, source: 'simulation', fingerprint: digestOf(profile) });
+  }
+  return {
+    version: 'simulation',
+    issues: [],
+    get(ref) {
+      const found = entries.get(ref);
+      if (found) return found;
+      throw new SandboxerError('SBX_PROFILE_NOT_FOUND', `There is no profile "${ref}".`);
+    },
+    list: () => [...entries.values()],
+  };
+}
+
+export const catalogue = build();
+
+function price(version: string, over: Partial<Price>): Price {
+  return {
+    version,
+    create_fee_micro_usd: 0,
+    base_pico_usd_per_second: '0',
+    vcpu_pico_usd_per_second: '0',
+    gib_pico_usd_per_second: '0',
+    gpu_pico_usd_per_second: '0',
+    bills_when_paused: false,
+    minimum_seconds: 0,
+    ...over,
+  };
+}
+
+/** pico-USD: a million of them per micro-USD. */
+export const PRICES: Readonly<Record<string, Price>> = {
+  'ext.saas-stub': price('a', {
+    vcpu_pico_usd_per_second: '1400000000',
+    gib_pico_usd_per_second: '450000777',
+  }),
+  'ext.saas-stub#b': price('b', {
+    create_fee_micro_usd: 5_000,
+    base_pico_usd_per_second: '2100000013',
+    minimum_seconds: 10,
+  }),
+  'ext.saas-stub#c': price('c', { base_pico_usd_per_second: '900000001', bills_when_paused: true }),
+};

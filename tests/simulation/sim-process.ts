@@ -1,0 +1,148 @@
+import { SandboxerError } from '../../src/contract/errors.ts';
+import type { ExtensionHealth } from '../../src/contract/extension.ts';
+import { Activity } from '../../src/control/activity.ts';
+import type { EventSink } from '../../src/control/deliver-events.ts';
+import type { ControlDeps } from '../../src/control/deps.ts';
+import { Driver } from '../../src/control/driver.ts';
+import { Sessions } from '../../src/control/sessions.ts';
+import type { Clock } from '../../src/core/clock.ts';
+import type { Extension } from '../../src/core/extension.ts';
+import { ledger } from '../../src/core/ledger.ts';
+import type { Log } from '../../src/core/log.ts';
+import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
+import { startWorkers, type Workers } from '../../src/workers/start-workers.ts';
+import { catalogue, PRICES } from './catalogue.ts';
+import type { Desk } from './desk.ts';
+import { Prng } from './prng.ts';
+import type { Owner, Scheduler } from './scheduler.ts';
+import { type RequestInfo, SimStore } from './sim-store.ts';
+
+export const OWNER = 'simulation';
+
+const HEALTH: ExtensionHealth = { status: 'healthy', detail: '', checked_at: null, checks: [] };
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
+
+/** One control-plane process: the real use-cases, driver and workers on simulated ports. It can die at any suspension. */
+export class SimProcess implements Owner {
+  readonly name: string;
+  alive = true;
+  /** From when on it serves requests; `null` while it starts. */
+  upSince: number | null = null;
+  readonly deps: ControlDeps;
+  readonly driver: Driver;
+  readonly activity: Activity;
+  readonly sessions: Sessions;
+  readonly #desk: Desk;
+  readonly #store: SimStore;
+  readonly #sinks: readonly EventSink[];
+  #workers: Workers | null = null;
+
+  constructor(desk: Desk, name: string, sinksFor: (process: Owner) => readonly EventSink[]) {
+    this.name = name;
+    this.#desk = desk;
+    this.#store = new SimStore(desk, this, desk.scenario.replicas === 1);
+    this.deps = this.#depsOf();
+    this.driver = new Driver(this.deps);
+    this.activity = new Activity(this.deps);
+    this.sessions = new Sessions(this.deps);
+    this.#sinks = sinksFor(this);
+  }
+
+  start(): void {
+    startWorkers(this.deps, this.driver, this.activity, this.#sinks).then(
+      (workers) => {
+        this.#workers = workers;
+        this.upSince = this.#desk.scheduler.now;
+      },
+      (error: unknown) => this.#desk.auditor.defect('a process did not start', error),
+    );
+  }
+
+  /** As on SIGTERM: what is under way is interrupted and goes on after the next start. */
+  async stop(): Promise<void> {
+    this.upSince = null;
+    await Promise.all([this.driver.stop(), this.#workers?.stop(), this.sessions.close()]);
+  }
+
+  kill(): void {
+    this.alive = false;
+    this.upSince = null;
+    this.#store.abandon();
+  }
+
+  /** The ports for one request, so that its writes can be told from others'. */
+  depsFor(request: RequestInfo): ControlDeps {
+    return { ...this.deps, store: this.#store.viewFor(request) };
+  }
+
+  #depsOf(): ControlDeps {
+    const { scenario, scheduler, network, auditor } = this.#desk;
+    const prng = new Prng(scenario.seed, `ids of ${this.name}`);
+    const extensions = new Map<string, Extension>();
+    for (const { id } of scenario.backends) {
+      const transport = network.transportFor(id, this);
+      const options = { id, transport, price: PRICES[id] ?? null, provisionTimeoutSeconds: 8, teardownWaitMs: 1_500 };
+      extensions.set(id, createSaasStubExtension({ ...options, pageSize: 7 }));
+    }
+    const all = [...extensions.values()];
+    return {
+      store: this.#store.viewFor(null),
+      clock: simClock(scheduler, this),
+      ids: {
+        next: (prefix) => `${prefix}_${Array.from({ length: 12 }, () => prng.pick([...ALPHABET])).join('')}`,
+        random: () => prng.float(),
+      },
+      log: auditLog(auditor),
+      ledger,
+      extensions: {
+        get: (id) => extensions.get(id),
+        all: () => all,
+        health: () => HEALTH,
+        healthAt: () => 0,
+        version: 'simulation',
+      },
+      settings: scenario.settings,
+      owner: OWNER,
+      instance: this.name,
+      catalogue: () => catalogue,
+      resolveSecrets: async () => [],
+    };
+  }
+}
+
+function simClock(scheduler: Scheduler, process: Owner): Clock {
+  const what = { owner: process, victim: process, label: 'sleep' };
+  return {
+    now: () => scheduler.now,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal?.aborted) {
+          reject(signal.reason);
+          return;
+        }
+        const onAbort = () => {
+          cancel();
+          reject(signal?.reason);
+        };
+        const cancel = scheduler.after(ms, what, () => {
+          signal?.removeEventListener('abort', onAbort);
+          resolve();
+        });
+        signal?.addEventListener('abort', onAbort, { once: true });
+      }),
+  };
+}
+
+/** What the program itself calls an error, and any exception that is not one of ours, is a defect. */
+function auditLog(auditor: Desk['auditor']): Log {
+  const errorIn = (fields: object) => ('err' in fields ? fields.err : undefined);
+  return {
+    debug: () => {},
+    info: () => {},
+    warn: (fields, message) => {
+      const error = errorIn(fields);
+      if (error !== undefined && !(error instanceof SandboxerError)) auditor.defect(message, error);
+    },
+    error: (fields, message) => auditor.defect(message, errorIn(fields)),
+  };
+}

@@ -1,0 +1,40 @@
+import type { EventSink } from '../../src/control/deliver-events.ts';
+import type { EventRecord } from '../../src/core/event.ts';
+import type { Desk } from './desk.ts';
+import type { Owner } from './scheduler.ts';
+
+export interface SinkPlan {
+  readonly id: string;
+  readonly maxTries: number | null;
+  accepts(event: EventRecord): boolean;
+}
+
+const SINKS: readonly SinkPlan[] = [
+  { id: 'hub', maxTries: null, accepts: () => true },
+  { id: 'hook', maxTries: 3, accepts: (event) => event.type.startsWith('sandbox.') },
+];
+
+export function sinkPlans(count: number): readonly SinkPlan[] {
+  return SINKS.slice(0, count);
+}
+
+/** Somebody at the other end of a network: slow, refusing, or taking an event and failing to say so. */
+export function simSink(desk: Desk, plan: SinkPlan, process: Owner, isQuiet: () => boolean): EventSink {
+  const { scheduler, prng, auditor, scenario } = desk;
+  const deliver = (event: EventRecord): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const concerned = new Set(event.sandboxUid === null ? [] : [event.sandboxUid]);
+      const concerns = () => concerned;
+      const fails = !isQuiet() && prng.chance(scenario.sinkFailureRate);
+      const takes = !fails || prng.chance(0.5);
+      const slow = !isQuiet() && prng.chance(0.02) ? 3_000 : prng.between(0, 2);
+      scheduler.after(slow, { owner: null, victim: process, label: 'deliver:sent', concerns }, () => {
+        if (takes) auditor.delivered(plan.id, event);
+        scheduler.after(prng.between(0, 2), { owner: process, victim: process, label: 'deliver:taken', concerns }, () => {
+          if (fails) reject(new Error('The sink says no.'));
+          else resolve();
+        });
+      });
+    });
+  return { id: plan.id, maxTries: plan.maxTries, accepts: plan.accepts, deliver };
+}
