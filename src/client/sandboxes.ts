@@ -29,16 +29,20 @@ export interface WaitOptions extends CallOptions {
   readonly waitSeconds?: number | undefined;
 }
 
-export interface CreateOptions extends WaitOptions {
+export interface KeyedOptions extends CallOptions {
   /** A fresh one when left out, so that a create may always be repeated. */
   readonly idempotencyKey?: string | undefined;
 }
+
+export interface CreateOptions extends WaitOptions, KeyedOptions {}
 
 export interface DestroyOptions extends CallOptions {
   readonly wait?: 'destroyed' | 'none' | undefined;
   readonly waitSeconds?: number | undefined;
 }
 
+export type SnapshotInput = z.input<typeof SnapshotRequest>;
+export type ForkInput = z.input<typeof ForkRequest>;
 export type Explanation = z.infer<typeof RouteExplanation>;
 export interface Usage {
   readonly items: readonly Meter[];
@@ -100,11 +104,11 @@ export class Sandboxes {
     return this.#post(id, 'extend', { ttl }, options);
   }
 
-  pause(id: string, options: WaitOptions = {}): Promise<Sandbox> {
+  pause(id: string, options: CallOptions = {}): Promise<Sandbox> {
     return this.#post(id, 'pause', undefined, options);
   }
 
-  resume(id: string, options: WaitOptions = {}): Promise<Sandbox> {
+  resume(id: string, options: CallOptions = {}): Promise<Sandbox> {
     return this.#post(id, 'resume', undefined, options);
   }
 
@@ -113,12 +117,13 @@ export class Sandboxes {
     return this.#post(id, 'recreate', undefined, options);
   }
 
-  fork(id: string, request: ForkRequest = {}, options: CreateOptions = {}): Promise<Sandbox> {
+  fork(id: string, request: ForkInput = {}, options: CreateOptions = {}): Promise<Sandbox> {
     return this.#post(id, 'fork', request, options, options.idempotencyKey ?? randomUUID());
   }
 
-  snapshot(id: string, request: Partial<SnapshotRequest> = {}, options: CreateOptions = {}): Promise<Snapshot> {
-    return this.#post(id, 'snapshots', request, options, options.idempotencyKey ?? randomUUID());
+  snapshot(id: string, request: SnapshotInput = {}, options: KeyedOptions = {}): Promise<Snapshot> {
+    const { idempotencyKey = randomUUID(), ...rest } = options;
+    return this.#post(id, 'snapshots', request, rest, idempotencyKey);
   }
 
   /** Answers when it came to that, or with the state reached when the time is up. */

@@ -18,9 +18,7 @@ export const EgressRule = z
         'A lower-case host name; a leading "*." matches one label.',
       ),
     port: z.number().int().min(1).max(65_535).default(443),
-    methods: z
-      .array(z.string().regex(/^[A-Z]{3,10}$/))
-      .max(16)
+    methods: z.array(z.string().regex(/^[A-Z]{3,10}$/)).min(1).max(16)
       .optional(),
     paths: z.array(z.string().startsWith('/').max(512)).max(64).optional(),
     binaries: z.array(z.string().startsWith('/').max(512)).max(64).optional(),
@@ -83,7 +81,7 @@ export const Setup = z
   .meta({ id: 'Setup' });
 
 /** What a request may change besides ttl, labels, inputs and route. */
-export const Overridable = z.enum(['image', 'resources', 'network', 'workspace', 'idle_reap', 'env']);
+export const Overridable = z.enum(['image', 'resources', 'network', 'workspace', 'idle_reap']);
 
 export const Profile = z
   .strictObject({

@@ -20,6 +20,7 @@ export interface Admission {
   readonly recipe: Recipe;
   readonly plan: RoutePlan;
   readonly origin: SandboxOrigin;
+  readonly labels: Readonly<Record<string, string>>;
   /** `null` when it is not to be found by scope. */
   readonly reuseKey: string | null;
 }
@@ -42,7 +43,7 @@ function newRecord(admission: Admission, now: number, driver: Driver): SandboxRe
     requestDigest: admission.requestDigest,
     scope: recipe.scope,
     reuseKey: admission.reuseKey,
-    labels: request.labels,
+    labels: admission.labels,
     consumer: request.consumer,
     actor: caller.actor,
     keyId: caller.keyId,

@@ -75,6 +75,7 @@ export async function createSandbox(
           recipe,
           plan,
           origin: { kind: 'recipe' },
+          labels: { ...profile.labels, ...request.labels },
           reuseKey,
         });
     const result = existing ?? (claim as Claim).sandbox;

@@ -27,5 +27,11 @@ export interface ControlDeps {
   catalogue(workspaceId: string): ProfileCatalogue;
   /** A profile was pushed: `catalogue` shows it when this resolves. */
   profilesChanged(): Promise<void>;
-  resolveSecrets(refs: readonly SecretRef[], capabilities: CapabilityVector, signal: AbortSignal): Promise<readonly ResolvedSecret[]>;
+  /** A workspace's own secrets, for one backend. */
+  resolveSecrets(
+    workspaceId: string,
+    refs: readonly SecretRef[],
+    capabilities: CapabilityVector,
+    signal: AbortSignal,
+  ): Promise<readonly ResolvedSecret[]>;
 }

@@ -63,13 +63,14 @@ async function derive(
         profile_version: recipe.profileVersion,
         inputs: {},
         consumer: source.consumer,
-        labels: request.labels ?? source.labels,
+        labels: request.labels ?? {},
         elevated: recipe.elevated,
       },
       requestDigest: digest,
       recipe,
       plan: planRoute(deps, recipe, uid, source.origin.extensionId),
       origin: source.origin,
+      labels: request.labels ?? source.labels,
       reuseKey: null,
     });
     await rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${uid}`);

@@ -52,7 +52,7 @@ async function provisionSpec(
   const secrets =
     recipe.secretRefs.length === 0
       ? []
-      : await deps.resolveSecrets(recipe.secretRefs, extension.header.capabilities, signal).catch((error: unknown) => {
+      : await deps.resolveSecrets(sandbox.workspaceId, recipe.secretRefs, extension.header.capabilities, signal).catch((error: unknown) => {
           if (!(error instanceof SandboxerError)) throw error;
           throw new SandboxerError(error.code, error.detail, { ...error.extras, creation: 'not_created' });
         });

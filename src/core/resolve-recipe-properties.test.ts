@@ -58,7 +58,7 @@ describe('for every profile and request', () => {
         {
           host: fc.constantFrom('*.x.org', 'a.x.org', 'b.x.org', 'x.org'),
           port: fc.constantFrom(80, 443),
-          methods: fc.subarray(['GET', 'POST']),
+          methods: fc.subarray(['GET', 'POST'], { minLength: 1 }),
           credential: fc.constantFrom('S', 'T'),
         },
         { requiredKeys: ['host'] },
@@ -87,7 +87,7 @@ describe('for every profile and request', () => {
         network,
         resources,
         workspace,
-        overridable: fc.subarray(['image', 'network', 'workspace', 'env'] as const),
+        overridable: fc.subarray(['image', 'network', 'workspace'] as const),
       },
       { requiredKeys: [] },
     )

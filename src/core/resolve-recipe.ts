@@ -46,7 +46,7 @@ export function resolveRecipe(
     variables: {
       ...profile.setup.variables,
       ...setup.variables,
-      ...resolveEnv(profile, request),
+      ...request.env,
     },
     setupRun: profile.setup.run,
     instructions: [profile.setup.instructions, setup.instructions].filter(Boolean).join('\n\n'),
@@ -208,14 +208,6 @@ function resolveIdleReap(profile: Profile, request: CreateSandboxRequest): numbe
     allowOverride(profile, 'idle_reap', 'idle_reap', most);
   }
   return wanted;
-}
-
-function resolveEnv(profile: Profile, request: CreateSandboxRequest): Readonly<Record<string, string>> {
-  const env = request.env ?? {};
-  if (Object.keys(env).length > 0) {
-    allowOverride(profile, 'env', 'env', 'Set variables per exec, or in setup_metadata.variables.');
-  }
-  return env;
 }
 
 function resolveRequirements(profile: Profile, request: CreateSandboxRequest): Requirements {

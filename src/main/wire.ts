@@ -18,7 +18,7 @@ import { Loop } from '../workers/loop.ts';
 import { startWorkers } from '../workers/start-workers.ts';
 import type { ResolvedConfig } from './config.ts';
 import { ProbedExtensions } from './extension-registry.ts';
-import { prepareInstallation } from './installation.ts';
+import { DEFAULT_WORKSPACE, prepareInstallation } from './installation.ts';
 import { randomIdentifiers } from './random-identifiers.ts';
 import { shippedProfiles } from './shipped-files.ts';
 import { systemClock } from './system-clock.ts';
@@ -64,6 +64,17 @@ function settingsFrom(config: ResolvedConfig): ControlSettings {
   };
 }
 
+/** Each workspace has its own secrets; the default one's are those without a workspace's name. */
+function secretProviders(config: ResolvedConfig, env: NodeJS.ProcessEnv, workspaceId: string) {
+  const { directory } = config.secrets;
+  const isDefault = workspaceId === DEFAULT_WORKSPACE;
+  const ofWorkspace = directory === null || isDefault ? directory : join(directory, workspaceId);
+  return {
+    env: new EnvSecretProvider(env, isDefault ? null : workspaceId),
+    ...(ofWorkspace === null ? {} : { file: new FileSecretProvider(ofWorkspace) }),
+  };
+}
+
 /** The only place that knows every part. */
 export async function wire(options: WireOptions): Promise<ControlPlane> {
   const { config, log, env } = options;
@@ -74,10 +85,6 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   const catalogues = await WorkspaceCatalogues.open(store, [shippedProfiles(), ...folders]);
   const extensions = [...builtinExtensions(config.extensions), ...(options.extensions ?? [])];
   const registry = new ProbedExtensions(extensions, systemClock, log);
-  const providers = {
-    env: new EnvSecretProvider(env),
-    ...(config.secrets.directory === null ? {} : { file: new FileSecretProvider(config.secrets.directory) }),
-  };
   const deps: ControlDeps = {
     store,
     clock: systemClock,
@@ -90,7 +97,8 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     instance: ids.next('proc'),
     catalogue: (workspaceId) => catalogues.of(workspaceId),
     profilesChanged: () => catalogues.refresh(),
-    resolveSecrets: (refs, capabilities, signal) => resolveSecrets(refs, providers, capabilities, signal),
+    resolveSecrets: (workspaceId, refs, capabilities, signal) =>
+      resolveSecrets(refs, secretProviders(config, env, workspaceId), capabilities, signal),
   };
   const driver = new Driver(deps);
   const activity = new Activity(deps);

@@ -28,10 +28,11 @@ export function sandboxStatements(db: Kysely<Schema>) {
         .where('workspace_id', '=', workspaceId)
         .where('state', '<>', sql.lit('destroyed')),
     ),
+    /** The workspace is hidden from the planner, which would otherwise look through all that it ever destroyed. */
     lastDestroyedById: prepare<{ workspaceId: string; id: string }, SandboxRow>(({ workspaceId, id }) =>
       rows
         .where('id', '=', id)
-        .where('workspace_id', '=', workspaceId)
+        .where(sql`workspace_id || ''`, '=', workspaceId)
         .where('state', '=', sql.lit('destroyed'))
         .orderBy('created_at', 'desc')
         .orderBy('uid', 'desc')

@@ -19,7 +19,7 @@ interface Sums extends Sum {
 }
 
 /** So many rows of an account are added up each time before their sum is written down. */
-const MARK_AFTER_ROWS = 500;
+const MARK_AFTER_ROWS = 100;
 
 export function ledgerStatements(db: Kysely<Schema>) {
   const sums = db

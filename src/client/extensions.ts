@@ -1,0 +1,22 @@
+import type { z } from 'zod';
+import type { ExtensionEntry } from '../contract/extension.ts';
+import { pathOf } from './path-of.ts';
+import type { CallOptions, Transport } from './transport.ts';
+
+export type Backend = z.infer<typeof ExtensionEntry>;
+
+export class Extensions {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  list(options: CallOptions = {}): Promise<{ readonly items: readonly Backend[] }> {
+    return this.#transport.json({ ...options, method: 'GET', path: '/v1/extensions' });
+  }
+
+  get(id: string, options: CallOptions = {}): Promise<Backend> {
+    return this.#transport.json({ ...options, method: 'GET', path: pathOf('extensions', id) });
+  }
+}

@@ -1,0 +1,56 @@
+import type { ProcessInfo, Signal } from '../contract/exec.ts';
+import { ExecHandle } from './exec-handle.ts';
+import { FRAMES_MEDIA_TYPE } from './frames.ts';
+import { pathOf, queryOf } from './path-of.ts';
+import type { CallOptions, Transport } from './transport.ts';
+
+export interface AttachOptions extends CallOptions {
+  /** Bytes of output that are already known. */
+  readonly from?: number | undefined;
+}
+
+/** Programs that run in a sandbox. */
+export class Processes {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  async list(sandboxId: string, options: CallOptions = {}): Promise<readonly ProcessInfo[]> {
+    const path = pathOf('sandboxes', sandboxId, 'processes');
+    const page = await this.#transport.json<{ items: ProcessInfo[] }>({ ...options, method: 'GET', path });
+    return page.items;
+  }
+
+  /** The output of a background process, from the beginning or from an offset, until it ends. */
+  attach(sandboxId: string, processId: string, options: AttachOptions = {}): ExecHandle {
+    const { from = 0, signal, timeoutMs } = options;
+    const path = pathOf('sandboxes', sandboxId, 'processes', processId, 'output') + queryOf({ from });
+    return new ExecHandle({
+      from,
+      address: this.#transport.address.text,
+      open: (detached) =>
+        this.#transport.open({
+          method: 'GET',
+          path,
+          accept: FRAMES_MEDIA_TYPE,
+          timeoutMs,
+          signal: signal ? AbortSignal.any([signal, detached]) : detached,
+        }),
+      kill: (id, name) => this.signal(sandboxId, id, name),
+    });
+  }
+
+  /** To the whole process tree. */
+  async signal(sandboxId: string, processId: string, signal: Signal, options: CallOptions = {}): Promise<void> {
+    const path = pathOf('sandboxes', sandboxId, 'processes', processId, 'signal');
+    await this.#transport.json({ ...options, method: 'POST', path, json: { signal } });
+  }
+
+  /** Writes to the input of a background process. */
+  async write(sandboxId: string, processId: string, data: Uint8Array, options: CallOptions = {}): Promise<void> {
+    const path = pathOf('sandboxes', sandboxId, 'processes', processId, 'stdin');
+    await this.#transport.json({ ...options, method: 'POST', path, body: data });
+  }
+}

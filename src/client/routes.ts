@@ -1,0 +1,16 @@
+import type { RoutePlan } from '../contract/route.ts';
+import type { CreateSandboxInput } from '../contract/sandbox.ts';
+import type { CallOptions, Transport } from './transport.ts';
+
+export class Routes {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Where a create with this request would go, and why. Nothing is created. */
+  resolve(request: CreateSandboxInput = {}, options: CallOptions = {}): Promise<RoutePlan> {
+    return this.#transport.json({ ...options, method: 'POST', path: '/v1/routes/resolve', json: request });
+  }
+}

@@ -1,0 +1,45 @@
+import { StringDecoder } from 'node:string_decoder';
+
+export interface ServerSentEvent {
+  readonly id: string | null;
+  readonly event: string;
+  readonly data: string;
+}
+
+/** The `text/event-stream` format: takes bytes as they arrive, gives whole events. Comments keep the line alive. */
+export class ServerSentEventDecoder {
+  readonly #text = new StringDecoder('utf8');
+  #rest = '';
+  #id: string | null = null;
+  #event = '';
+  #data: string[] = [];
+
+  decode(bytes: Buffer): ServerSentEvent[] {
+    const events: ServerSentEvent[] = [];
+    const lines = (this.#rest + this.#text.write(bytes)).split(/\r\n|\n|\r(?!$)/);
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) {
+      if (line === '') this.#dispatch(events);
+      else this.#field(line);
+    }
+    return events;
+  }
+
+  #field(line: string): void {
+    const colon = line.indexOf(':');
+    if (colon === 0) return;
+    const name = colon === -1 ? line : line.slice(0, colon);
+    const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '');
+    if (name === 'data') this.#data.push(value);
+    else if (name === 'event') this.#event = value;
+    else if (name === 'id' && !value.includes('\0')) this.#id = value;
+  }
+
+  #dispatch(events: ServerSentEvent[]): void {
+    if (this.#data.length > 0) {
+      events.push({ id: this.#id, event: this.#event || 'message', data: this.#data.join('\n') });
+    }
+    this.#data = [];
+    this.#event = '';
+  }
+}
