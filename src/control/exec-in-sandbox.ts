@@ -59,7 +59,13 @@ export async function execInSandbox(
     },
     signal ? { signal } : {},
   );
-  const ended = use.activity.begin(sandbox.uid);
+  const key = `${sandbox.uid}:${process.id}`;
+  const inactive = use.activity.begin(sandbox.uid);
+  const ended = () => {
+    inactive();
+    use.sessions.running.delete(key);
+  };
+  use.sessions.running.set(key, process);
   process.exit.then(ended, ended);
   if (!interactive && request.stdin !== undefined) {
     void feed(process, Buffer.from(request.stdin, request.stdin_encoding));

@@ -1,5 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { ControlDeps } from './deps.ts';
+import { DONE } from './done.ts';
 
 export interface StepGuard {
   /** How long the step may take. */
@@ -31,7 +32,7 @@ export async function runStep<T>(
     result.catch(() => {});
     return await Promise.race([result, aborted]);
   } finally {
-    finished.abort();
+    finished.abort(DONE);
     await watch;
   }
 }

@@ -1,7 +1,7 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { Handle } from '../core/extension.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
-import type { SandboxSession } from '../core/session.ts';
+import type { SandboxProcess, SandboxSession } from '../core/session.ts';
 import type { ControlDeps } from './deps.ts';
 import { contextFor, extensionOf } from './perform-step.ts';
 
@@ -17,6 +17,8 @@ export class Sessions {
   readonly #closing = new AbortController();
   /** The recipe's variables by `uid:generation`, so that an exec need not read the recipe again. */
   readonly variables = new Map<string, Readonly<Record<string, string>>>();
+  /** Processes that somebody here started and reads, by `uid:process id`: they can be signalled without attaching. */
+  readonly running = new Map<string, SandboxProcess>();
 
   constructor(deps: ControlDeps) {
     this.#deps = deps;

@@ -1,5 +1,6 @@
 import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { ControlDeps } from './deps.ts';
+import { DONE } from './done.ts';
 import { contextFor } from './perform-step.ts';
 import { snapshotEvent } from './snapshot-event.ts';
 
@@ -19,7 +20,7 @@ async function removeAtBackend(deps: ControlDeps, snapshot: SnapshotRecord): Pro
   try {
     await extension.deleteSnapshot(snapshot.ref, spec, contextFor(deps, snapshot.hostId, controller.signal));
   } finally {
-    finished.abort();
+    finished.abort(DONE);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
+import { DONE } from './done.ts';
 
 /** A promise for the next commit that touches a sandbox, without polling. */
 function nextChange(deps: ControlDeps, uid: string): { changed: Promise<void>; stop(): void } {
@@ -36,7 +37,7 @@ export async function waitForSandbox(
       await Promise.race([change.changed, deps.clock.sleep(left, until).catch(() => {})]);
     } finally {
       change.stop();
-      finished.abort();
+      finished.abort(DONE);
     }
   }
 }
@@ -59,6 +60,6 @@ export async function firstWithin<T>(
     signal?.throwIfAborted();
     return first;
   } finally {
-    finished.abort();
+    finished.abort(DONE);
   }
 }

@@ -113,3 +113,8 @@ export function json<S extends z.ZodType>(
 export function jsonBody<S extends z.ZodType>(schema: S, limit: keyof HttpLimits = 'jsonBytes') {
   return { kind: 'json', schema, limit, allowsNul: false } as const;
 }
+
+/** An answer without a body. */
+export function nothing(description: string): ResponseSpec {
+  return { description, content: {} };
+}

@@ -113,7 +113,9 @@ export async function serveRoute(
     const answer = (await definition.handler(context)) as
       | typeof STREAMED
       | { status: number; body: unknown; headers?: Record<string, string> };
-    if (answer !== STREAMED) exchange.sendJson(answer.status, answer.body, answer.headers);
+    if (answer === STREAMED) return;
+    if (answer.body === undefined) exchange.sendEmpty(answer.status, answer.headers);
+    else exchange.sendJson(answer.status, answer.body, answer.headers);
   } catch (error) {
     failExchange(services, exchange, error);
   }

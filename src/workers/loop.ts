@@ -4,6 +4,8 @@ import type { Log } from '../core/log.ts';
 /** One pass of a worker. Answers when to come back at the latest; `null` leaves that to `wake`. */
 export type Round = (signal: AbortSignal) => Promise<number | null>;
 
+/** One reason for all naps: making one for each would cost more than the nap. */
+const WOKEN = new Error('woken');
 const LONGEST_NAP_MS = 3_600_000;
 
 /** Waits for an event or a time, whichever is first. A round that fails is logged and repeated, never fatal. */
@@ -35,12 +37,12 @@ export class Loop {
   wakeBy(at = 0): void {
     if (at >= this.#until) return;
     this.#until = at;
-    this.#nap?.abort();
+    this.#nap?.abort(WOKEN);
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('The server is stopping.'));
-    this.#nap?.abort();
+    this.#nap?.abort(WOKEN);
     await this.#done;
   }
 

@@ -20,7 +20,6 @@ import { type RequestInfo, SimStore } from './sim-store.ts';
 export const OWNER = 'simulation';
 
 const HEALTH: ExtensionHealth = { status: 'healthy', detail: '', checked_at: null, checks: [] };
-const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
 /** One control-plane process: the real use-cases, driver and workers on simulated ports. It can die at any suspension. */
 export class SimProcess implements Owner {
@@ -89,7 +88,7 @@ export class SimProcess implements Owner {
       store: this.#store.viewFor(null),
       clock: simClock(scheduler, this),
       ids: {
-        next: (prefix) => `${prefix}_${Array.from({ length: 12 }, () => prng.pick([...ALPHABET])).join('')}`,
+        next: (prefix) => `${prefix}_${letters(prng)}${letters(prng)}`,
         random: () => prng.float(),
       },
       log: auditLog(auditor),
@@ -108,6 +107,10 @@ export class SimProcess implements Owner {
       resolveSecrets: async () => [],
     };
   }
+}
+
+function letters(prng: Prng): string {
+  return prng.uint32().toString(36).padStart(7, '0');
 }
 
 function simClock(scheduler: Scheduler, process: Owner): Clock {

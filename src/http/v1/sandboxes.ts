@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ExtensionId, ProfileRef, SandboxId } from '../../contract/ids.ts';
+import { ExtensionId, ProfileRef } from '../../contract/ids.ts';
 import {
   CreateSandboxRequest,
   ExtendRequest,
@@ -25,8 +25,9 @@ import type { HttpServices } from '../http-services.ts';
 import { idempotencyKeyOf } from '../idempotency-key.ts';
 import { cursor, listOf, repeated, text, timeoutMs, wholeNumber } from '../query-schemas.ts';
 import { json, jsonBody, route } from '../route.ts';
+import { SandboxPathParams } from './sandbox-id.ts';
 
-const Id = z.strictObject({ id: SandboxId.describe('The id of a sandbox, or its uid.') });
+
 
 /** Whether to wait for the outcome, and for how long. */
 const WaitReady = z.strictObject({
@@ -150,7 +151,7 @@ export const sandboxRoutes = [
     summary: 'Show one sandbox.',
     tag,
     scope: 'read',
-    params: Id,
+    params: SandboxPathParams,
     responses: { 200: json(Sandbox, 'The sandbox as it is now.') },
     async handler({ services, caller, params }) {
       const { sandbox, teardown } = await getSandbox(services.deps, caller, params.id);
@@ -164,7 +165,7 @@ export const sandboxRoutes = [
     summary: 'Destroy a sandbox. Repeating it is harmless.',
     tag,
     scope: 'sandboxes',
-    params: Id,
+    params: SandboxPathParams,
     query: z.strictObject({
       wait: z.enum(['destroyed', 'none']).default('destroyed'),
       timeout: timeoutMs.optional(),
@@ -193,7 +194,7 @@ export const sandboxRoutes = [
     summary: 'Wait until a sandbox gets somewhere, without polling.',
     tag,
     scope: 'read',
-    params: Id,
+    params: SandboxPathParams,
     query: z.strictObject({
       for: z.enum(['ready', 'destroyed', 'settled']).default('ready'),
       timeout: timeoutMs.optional(),
@@ -220,7 +221,7 @@ export const sandboxRoutes = [
     summary: 'Move the deadline to now + ttl, at most the profile’s longest life.',
     tag,
     scope: 'sandboxes',
-    params: Id,
+    params: SandboxPathParams,
     body: jsonBody(ExtendRequest),
     responses: { 200: json(Sandbox, '`expires_at` is the resulting deadline.') },
     async handler({ services, caller, params, body }) {
@@ -242,7 +243,7 @@ export const sandboxRoutes = [
       summary: verb === 'pause' ? 'Pause a sandbox.' : 'Resume a paused sandbox.',
       tag,
       scope: 'sandboxes',
-      params: Id,
+      params: SandboxPathParams,
       responses: { 200: json(Sandbox, `The sandbox after the ${verb}.`) },
       async handler({ services, caller, params }) {
         const act = verb === 'pause' ? pauseSandbox : resumeSandbox;
@@ -258,7 +259,7 @@ export const sandboxRoutes = [
     summary: 'Destroy it and build the same recipe again under the same id.',
     tag,
     scope: 'sandboxes',
-    params: Id,
+    params: SandboxPathParams,
     query: WaitReady,
     responses: {
       200: json(Sandbox, 'The next generation is ready.', ['Location']),
@@ -288,7 +289,7 @@ export const sandboxRoutes = [
     summary: 'Make a new sandbox with the content that this one has now.',
     tag,
     scope: 'sandboxes',
-    params: Id,
+    params: SandboxPathParams,
     query: WaitReady,
     headers: ['Idempotency-Key'],
     body: jsonBody(ForkRequest),

@@ -117,7 +117,7 @@ CREATE TABLE sandboxes (
   established_on TEXT
 );
 CREATE UNIQUE INDEX sandboxes_present_by_id ON sandboxes (id, workspace_id) WHERE state <> 'destroyed';
-CREATE INDEX sandboxes_destroyed_by_id ON sandboxes (id, created_at, uid) WHERE state = 'destroyed';
+CREATE INDEX sandboxes_destroyed_by_id ON sandboxes (id, workspace_id, created_at, uid) WHERE state = 'destroyed';
 CREATE UNIQUE INDEX sandboxes_by_reuse_key ON sandboxes (workspace_id, reuse_key) WHERE reuse_key IS NOT NULL;
 CREATE INDEX sandboxes_of_workspace ON sandboxes (workspace_id, state, created_at, uid);
 CREATE INDEX sandboxes_by_age ON sandboxes (created_at, uid);

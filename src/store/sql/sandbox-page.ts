@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { SandboxState } from '../../contract/state.ts';
 import type { SandboxQuery } from '../../core/store.ts';
 import type { PageCursor } from '../page-cursor.ts';
+import { atMost } from './at-most.ts';
 import type { SandboxRow, Schema } from './schema.ts';
 
 /**
@@ -35,7 +36,7 @@ function inOrder(query: SandboxQuery, cursor: PageCursor | null, limit: number):
   });
   return sql<SandboxRow>`
     select s.* from (
-      ${sql.join(arms, sql` union all `)} order by created_at desc, uid desc limit ${limit}
+      ${sql.join(arms, sql` union all `)} order by created_at desc, uid desc limit ${atMost(limit)}
     ) page cross join sandboxes s where s.uid = page.uid
     order by page.created_at desc, page.uid desc`;
 }
@@ -52,7 +53,7 @@ function byLabel(
   return sql<SandboxRow>`
     select s.* from sandbox_labels l cross join sandboxes s
     where ${all([...conditions, ...filters(query, others)])}
-    order by l.created_at desc, l.sandbox_uid desc limit ${limit}`;
+    order by l.created_at desc, l.sandbox_uid desc limit ${atMost(limit)}`;
 }
 
 function byExternalId(
@@ -71,7 +72,7 @@ function byExternalId(
       union select uid from sandboxes where job_id = ${externalId}
     ) named cross join sandboxes s
     where ${all(conditions)}
-    order by s.created_at desc, s.uid desc limit ${limit}`;
+    order by s.created_at desc, s.uid desc limit ${atMost(limit)}`;
 }
 
 type Filters = Omit<SandboxQuery, 'states'> & { readonly states?: SandboxQuery['states'] | undefined };

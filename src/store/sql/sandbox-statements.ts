@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import { LIVING_STATES } from '../../core/lifecycle.ts';
+import { atMost } from './at-most.ts';
 import { RowWriter } from './row-writer.ts';
 import type { SandboxDocumentsRow, SandboxRow, Schema } from './schema.ts';
 import { prepare } from './statement.ts';
@@ -12,7 +13,7 @@ export function sandboxStatements(db: Kysely<Schema>) {
   const rows = db.selectFrom('sandboxes').selectAll();
   const due = (column: Watched) =>
     prepare<{ now: number; limit: number }, SandboxRow>(({ now, limit }) =>
-      rows.where(column, '<=', now).orderBy(column).orderBy('uid').limit(limit),
+      rows.where(column, '<=', now).orderBy(column).orderBy('uid').limit(atMost(limit)),
     );
   const earliest = (column: Watched) =>
     sql`(select min(${sql.ref(column)}) from sandboxes where ${sql.ref(column)} is not null)`;
@@ -28,15 +29,14 @@ export function sandboxStatements(db: Kysely<Schema>) {
         .where('workspace_id', '=', workspaceId)
         .where('state', '<>', sql.lit('destroyed')),
     ),
-    /** The workspace is hidden from the planner, which would otherwise look through all that it ever destroyed. */
     lastDestroyedById: prepare<{ workspaceId: string; id: string }, SandboxRow>(({ workspaceId, id }) =>
       rows
         .where('id', '=', id)
-        .where(sql`workspace_id || ''`, '=', workspaceId)
+        .where('workspace_id', '=', workspaceId)
         .where('state', '=', sql.lit('destroyed'))
         .orderBy('created_at', 'desc')
         .orderBy('uid', 'desc')
-        .limit(1),
+        .limit(sql.lit(1)),
     ),
     /** In two halves, one for each index. */
     workspacesOfId: prepare<{ id: string }, Pick<SandboxRow, 'workspace_id'>>(({ id }) => {
@@ -44,7 +44,7 @@ export function sandboxStatements(db: Kysely<Schema>) {
       return ofId
         .where('state', '<>', sql.lit('destroyed'))
         .union(ofId.where('state', '=', sql.lit('destroyed')))
-        .limit(2);
+        .limit(sql.lit(2));
     }),
     byReuseKey: prepare<{ workspaceId: string; reuseKey: string }, SandboxRow>(({ workspaceId, reuseKey }) =>
       rows.where('workspace_id', '=', workspaceId).where('reuse_key', '=', reuseKey),
@@ -79,7 +79,7 @@ export function sandboxStatements(db: Kysely<Schema>) {
           .where('established_on', '=', extensionId)
           .where('uid', '>', afterUid)
           .orderBy('uid')
-          .limit(limit),
+          .limit(atMost(limit)),
     ),
     /** Asked once, when a server starts: reads the whole table rather than make every claim write one more index. */
     leasedByOthers: prepare<{ owner: string }, SandboxRow>(({ owner }) =>
@@ -107,7 +107,7 @@ export function sandboxStatements(db: Kysely<Schema>) {
           )
           .orderBy('state_since')
           .orderBy('uid')
-          .limit(limit),
+          .limit(atMost(limit)),
     ),
     remove: prepare<{ uid: string }, unknown>(({ uid }) => db.deleteFrom('sandboxes').where('uid', '=', uid)),
     removeLabels: prepare<{ uid: string }, unknown>(({ uid }) =>

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { EventDraft, EventRecord } from '../../core/event.ts';
 import type { EventQuery, EventStore } from '../../core/store.ts';
+import { atMost } from './at-most.ts';
 import { readDocument, writeDocument } from './document.ts';
 import { RowWriter } from './row-writer.ts';
 import type { EventRow, Schema } from './schema.ts';
@@ -31,7 +32,7 @@ export function eventStatements(db: Kysely<Schema>) {
           )
           .orderBy('at')
           .orderBy('seq')
-          .limit(limit),
+          .limit(atMost(limit)),
       ),
     ),
   };
@@ -65,7 +66,7 @@ export class SqlEvents implements EventStore {
     if (workspaceId !== null) query = query.where('workspace_id', '=', workspaceId);
     if (sandboxUid !== undefined) query = query.where('sandbox_uid', '=', sandboxUid);
     if (types !== undefined) query = query.where('type', 'in', types);
-    const rows = await this.#session.query(query.orderBy('seq').limit(limit).compile());
+    const rows = await this.#session.query(query.orderBy('seq').limit(atMost(limit)).compile());
     return rows.map(eventRecord);
   }
 

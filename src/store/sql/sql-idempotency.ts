@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { IdempotencyRecord, IdempotencyStore } from '../../core/store.ts';
 import { conflict } from '../rejections.ts';
+import { atMost } from './at-most.ts';
 import { RowWriter } from './row-writer.ts';
 import type { IdempotencyRow, Schema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
@@ -23,7 +24,7 @@ export function idempotencyStatements(db: Kysely<Schema>) {
           .select(['workspace_id', 'key'])
           .where('created_at', '<', before)
           .orderBy('created_at')
-          .limit(limit),
+          .limit(atMost(limit)),
     ),
     remove: prepare<{ workspace_id: string; key: string }, unknown>(({ workspace_id, key }) =>
       db.deleteFrom('idempotency_keys').where('workspace_id', '=', workspace_id).where('key', '=', key),

@@ -4,6 +4,7 @@ import type { LedgerStore } from '../../core/store.ts';
 import type { HoldRecord, TransferDraft, TransferRecord } from '../../core/transfer.ts';
 import { conflict } from '../rejections.ts';
 import { assertTransfers, transferExists } from '../transfer-rules.ts';
+import { atMost } from './at-most.ts';
 import { RowWriter } from './row-writer.ts';
 import type { BalanceMarkRow, HoldRow, Schema, TransferRow } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
@@ -142,7 +143,7 @@ export class SqlLedger implements LedgerStore {
   }): Promise<readonly TransferRecord[]> {
     let select = this.#statements.db.selectFrom('transfers').selectAll().where('seq', '>', query.after);
     if (query.workspaceId !== null) select = select.where('workspace_id', '=', query.workspaceId);
-    const rows = await this.#session.query(select.orderBy('seq').limit(query.limit).compile());
+    const rows = await this.#session.query(select.orderBy('seq').limit(atMost(query.limit)).compile());
     return rows.map(transferRecord);
   }
 }

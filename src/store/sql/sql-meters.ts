@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import type { MeterRecord } from '../../core/meter.ts';
 import type { MeterStore } from '../../core/store.ts';
 import { conflict } from '../rejections.ts';
+import { atMost } from './at-most.ts';
 import { RowWriter } from './row-writer.ts';
 import type { MeterRow, Schema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
@@ -29,7 +30,7 @@ export function meterStatements(db: Kysely<Schema>) {
         .where('running_since', '<', before)
         .orderBy('running_since')
         .orderBy('id')
-        .limit(limit),
+        .limit(atMost(limit)),
     ),
   };
 }

@@ -4,6 +4,7 @@ import type { SnapshotRecord } from '../../core/snapshot.ts';
 import type { Page, SnapshotQuery, SnapshotStore } from '../../core/store.ts';
 import { decodeCursor, encodeCursor } from '../page-cursor.ts';
 import { conflict } from '../rejections.ts';
+import { atMost } from './at-most.ts';
 import { RowWriter } from './row-writer.ts';
 import type { Schema, SnapshotRow } from './schema.ts';
 import { snapshotRecord, snapshotRow } from './snapshot-row.ts';
@@ -24,7 +25,7 @@ export function snapshotStatements(db: Kysely<Schema>) {
         .where('state', '=', 'deleting')
         .orderBy('created_at')
         .orderBy('id')
-        .limit(limit),
+        .limit(atMost(limit)),
     ),
     expired: prepare<{ now: number }, SnapshotRow>(({ now }) =>
       db
@@ -44,7 +45,7 @@ export function snapshotStatements(db: Kysely<Schema>) {
             .where('created_at', '<', before)
             .orderBy('created_at')
             .orderBy('id')
-            .limit(limit),
+            .limit(atMost(limit)),
         ),
     ),
   };
@@ -89,7 +90,7 @@ export class SqlSnapshots implements SnapshotStore {
       query
         .orderBy('created_at', 'desc')
         .orderBy('id', 'desc')
-        .limit(limit + 1)
+        .limit(atMost(limit + 1))
         .compile(),
     );
     const items = rows.slice(0, limit).map(snapshotRecord);

@@ -50,6 +50,7 @@ export interface ArchivedFile {
   readonly type: string;
   readonly content: Buffer;
   readonly linkTarget: string;
+  readonly mode: number;
 }
 
 /** The entries of an archive, with pax and GNU long names; `./` and trailing slashes are taken off names. */
@@ -61,6 +62,8 @@ export function entriesOf(archive: Buffer): ArchivedFile[] {
     if (block.every((byte) => byte === 0)) break;
     const text = (from: number, length: number) =>
       block.toString('utf8', from, from + length).split('\0')[0] ?? '';
+    const sum = block.reduce((all, byte, index) => all + (index >= 148 && index < 156 ? 0x20 : byte), 0);
+    assert.equal(Number.parseInt(text(148, 8), 8), sum, 'The archive is damaged.');
     const size = Number.parseInt(text(124, 12).trim() || '0', 8);
     const content = archive.subarray(at + BLOCK, at + BLOCK + size);
     assert.equal(content.length, size, 'The archive is cut off.');
@@ -74,7 +77,13 @@ export function entriesOf(archive: Buffer): ArchivedFile[] {
     longName = null;
     const type = Object.entries(TYPE_FLAG).find(([, value]) => value === flag)?.[0] ?? flag;
     const name = full.replace(/^(?:\.\/)+/, '').replace(/\/+$/, '');
-    found.push({ name, type, content, linkTarget: text(157, 100) });
+    found.push({
+      name,
+      type,
+      content,
+      linkTarget: text(157, 100),
+      mode: Number.parseInt(text(100, 8), 8) & 0o777,
+    });
   }
   return found;
 }

@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { constants } from 'node:os';
 import type { ExitStatus, ProcessInfo, Signal } from '../../../contract/exec.ts';
+import { drained } from './drained.ts';
 import type { LoggedChunk } from './output-log.ts';
 import { OutputLog } from './output-log.ts';
 import type { TreeSelector } from './process-tree.ts';
@@ -101,8 +101,7 @@ export class ManagedProcess {
 
   async write(data: Buffer): Promise<void> {
     const input = this.#child.stdin;
-    if (input === null || input.destroyed || input.write(data)) return;
-    await Promise.race([once(input, 'drain'), once(input, 'close')]).catch(() => {});
+    if (input !== null && !input.destroyed && !input.write(data)) await drained(input);
   }
 
   endInput(): void {

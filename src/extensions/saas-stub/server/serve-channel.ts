@@ -12,6 +12,7 @@ import { ChannelRequest } from '../channel.ts';
 import type { Frame } from '../frames.ts';
 import { CHANNEL_FRAME, decodeFrames, encodeFrame, encodeJsonFrame } from '../frames.ts';
 import { unlessAbsent } from './confined-path.ts';
+import { drained } from './drained.ts';
 import type { Machine } from './machine.ts';
 import type { ManagedProcess, Reader } from './managed-process.ts';
 
@@ -89,8 +90,7 @@ class ChannelServer {
 
   async #send(frame: Buffer): Promise<void> {
     if (this.#stream.destroyed) throw new Error('The other side has gone.');
-    if (this.#stream.write(frame)) return;
-    await Promise.race([once(this.#stream, 'drain'), once(this.#stream, 'close')]);
+    if (!this.#stream.write(frame)) await drained(this.#stream);
   }
 
   /** What the other side sends, up to its end mark; without one the connection was lost and nothing is complete. */
@@ -164,7 +164,7 @@ class ChannelServer {
 
   async #toPort(socket: Socket): Promise<void> {
     for await (const chunk of this.#body()) {
-      if (!socket.write(chunk)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]);
+      if (!socket.write(chunk)) await drained(socket);
     }
     socket.end();
   }

@@ -1,0 +1,41 @@
+import { SandboxerError } from '../contract/errors.ts';
+import type { Caller } from '../core/caller.ts';
+import type { SandboxProcess } from '../core/session.ts';
+import { openSandbox, type Use } from './use-sandbox.ts';
+
+const notFound = (processId: string) => new SandboxerError('SBX_PROCESS_NOT_FOUND', `There is no process "${processId}".`);
+
+/** Reads along and forgets, so that what was just sent arrives before the channel is closed. */
+async function linger(process: SandboxProcess, lingerMs: number, use: Use): Promise<void> {
+  const enough = new AbortController();
+  const read = async () => {
+    for await (const _ of process.output) if (enough.signal.aborted) return;
+  };
+  await Promise.race([read().catch(() => {}), use.deps.clock.sleep(lingerMs, enough.signal).catch(() => {})]);
+  enough.abort();
+}
+
+/**
+ * A signal, input or a new size for a process that runs: one that this server started and still reads, or one in the
+ * background. It is use, and needs the right to use.
+ */
+export async function actOnProcess(
+  use: Use,
+  caller: Caller,
+  id: string,
+  processId: string,
+  lingerMs: number,
+  act: (process: SandboxProcess) => Promise<void>,
+): Promise<void> {
+  const { sandbox, session } = await openSandbox(use, caller, id, true);
+  const running = use.sessions.running.get(`${sandbox.uid}:${processId}`);
+  if (running) return act(running);
+  if (!session.attach) throw notFound(processId);
+  const process = await session.attach(processId, 0);
+  try {
+    await act(process);
+    await linger(process, lingerMs, use);
+  } finally {
+    await process.detach();
+  }
+}

@@ -1,0 +1,34 @@
+import { type Caller, requireScope, visibleWorkspace } from '../core/caller.ts';
+import type { EventRecord } from '../core/event.ts';
+import type { EventQuery } from '../core/store.ts';
+import type { ControlDeps } from './deps.ts';
+import { findSandbox } from './find-sandbox.ts';
+
+export type EventFilter = Pick<EventQuery, 'workspaceId' | 'sandboxUid' | 'types'>;
+
+/** What of the log a caller asks for and may see. */
+export async function eventFilter(
+  deps: ControlDeps,
+  caller: Caller,
+  wanted: { readonly sandboxId?: string | undefined; readonly types?: readonly string[] | undefined },
+): Promise<EventFilter> {
+  requireScope(caller, 'read');
+  const { sandboxId, types } = wanted;
+  const sandbox =
+    sandboxId === undefined ? null : await deps.store.read('events', (tx) => findSandbox(tx, caller, sandboxId));
+  return {
+    workspaceId: visibleWorkspace(caller),
+    ...(sandbox && { sandboxUid: sandbox.uid }),
+    ...(types && { types }),
+  };
+}
+
+/** Oldest first, after a number. */
+export function listEvents(
+  deps: ControlDeps,
+  filter: EventFilter,
+  after: number,
+  limit: number,
+): Promise<readonly EventRecord[]> {
+  return deps.store.read('events', (tx) => tx.events.list({ ...filter, after, limit }));
+}

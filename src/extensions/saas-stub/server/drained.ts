@@ -1,0 +1,15 @@
+import type { Writable } from 'node:stream';
+
+/** Resolves when the stream takes more, or will never take anything again. */
+export async function drained(stream: Writable): Promise<void> {
+  if (stream.destroyed || !stream.writableNeedDrain) return;
+  await new Promise<void>((resolve) => {
+    const done = () => {
+      stream.off('drain', done);
+      stream.off('close', done);
+      resolve();
+    };
+    stream.once('drain', done);
+    stream.once('close', done);
+  });
+}

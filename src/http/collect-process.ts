@@ -1,0 +1,70 @@
+import { isUtf8 } from 'node:buffer';
+import type { ExecResult } from '../contract/exec.ts';
+import type { SandboxProcess } from '../core/session.ts';
+import type { Exchange } from './exchange.ts';
+import type { HttpServices } from './http-services.ts';
+import { detachWhenGone } from './stream-process.ts';
+
+/** One stream of output, up to a limit. The rest is read and thrown away, so that the program can go on. */
+class Collected {
+  readonly #chunks: Uint8Array[] = [];
+  #room: number;
+  truncated = false;
+
+  constructor(limit: number) {
+    this.#room = limit;
+  }
+
+  add(data: Uint8Array): void {
+    const kept = data.length > this.#room ? data.subarray(0, this.#room) : data;
+    if (kept.length < data.length) this.truncated = true;
+    if (kept.length === 0) return;
+    // A copy: whoever produced the chunk may use its memory again.
+    this.#chunks.push(Buffer.from(kept));
+    this.#room -= kept.length;
+  }
+
+  /** Cut between characters: half a character would turn text into something else. */
+  bytes(): Buffer {
+    const bytes = Buffer.concat(this.#chunks);
+    if (!this.truncated) return bytes;
+    let end = bytes.length;
+    for (let back = 0; back < 3 && end > 0 && ((bytes[end - 1] as number) & 0xc0) === 0x80; back += 1) end -= 1;
+    const whole = end > 0 && (bytes[end - 1] as number) >= 0xc0 ? bytes.subarray(0, end - 1) : bytes;
+    return isUtf8(bytes) || !isUtf8(whole) ? bytes : whole;
+  }
+}
+
+/** A process as one answer, when it has ended. */
+export async function collectProcess(
+  services: HttpServices,
+  exchange: Exchange,
+  process: SandboxProcess,
+  startedAt: number,
+): Promise<ExecResult> {
+  detachWhenGone(exchange, process);
+  const { execOutputBytes } = services.limits;
+  const out = new Collected(execOutputBytes);
+  const err = new Collected(execOutputBytes);
+  try {
+    for await (const chunk of process.output) {
+      if (chunk.stream === 'gap') out.truncated = true;
+      else (chunk.stream === 'stderr' ? err : out).add(chunk.data);
+    }
+    const exit = await process.exit;
+    const [stdout, stderr] = [out.bytes(), err.bytes()];
+    const encoding = isUtf8(stdout) && isUtf8(stderr) ? 'utf8' : 'base64';
+    return {
+      process_id: process.id,
+      exit,
+      stdout: stdout.toString(encoding),
+      stderr: stderr.toString(encoding),
+      encoding,
+      stdout_truncated: out.truncated,
+      stderr_truncated: err.truncated,
+      duration_ms: services.deps.clock.now() - startedAt,
+    };
+  } catch (error) {
+    throw exchange.signal.aborted ? exchange.signal.reason : error;
+  }
+}

@@ -1,0 +1,59 @@
+import { toProblem } from '../contract/errors.ts';
+import { FRAMES_MEDIA_TYPE } from '../contract/exec.ts';
+import type { SandboxProcess } from '../core/session.ts';
+import { ClientGone, type Exchange } from './exchange.ts';
+import type { HttpServices } from './http-services.ts';
+import { problemOf } from './problem-of.ts';
+import { EVENT_STREAM, FRAMES, gapItem, type ItemFormat, LINES, NDJSON, SERVER_SENT } from './stream-item.ts';
+
+export const STREAM_FORMATS = {
+  [NDJSON]: LINES,
+  [EVENT_STREAM]: SERVER_SENT,
+  [FRAMES_MEDIA_TYPE]: FRAMES,
+} as const satisfies Record<string, ItemFormat>;
+export type StreamType = keyof typeof STREAM_FORMATS;
+
+/** A client that hangs up lets go of the process: one in the foreground is killed by that. */
+export function detachWhenGone(exchange: Exchange, process: SandboxProcess): void {
+  const detach = () => void process.detach().catch(() => {});
+  if (exchange.signal.aborted) detach();
+  else exchange.signal.addEventListener('abort', detach, { once: true });
+}
+
+/** Writes a process as a stream until it ends. What goes wrong on the way is the last item. */
+export async function streamProcess(
+  services: HttpServices,
+  exchange: Exchange,
+  type: StreamType,
+  process: SandboxProcess,
+  startedAt: number,
+): Promise<void> {
+  const format = STREAM_FORMATS[type];
+  const { response } = exchange;
+  detachWhenGone(exchange, process);
+  exchange.begin(200, { 'content-type': type, 'x-accel-buffering': 'no' });
+  try {
+    await exchange.write(format.control({ type: 'started', process_id: process.id }));
+    for await (const chunk of process.output) {
+      const parts = chunk.stream === 'gap' ? [format.control(gapItem(chunk))] : format.output(chunk);
+      let room = true;
+      for (const part of parts) room = response.write(part);
+      if (!room) await exchange.drained();
+    }
+    const exit = await process.exit;
+    const duration_ms = services.deps.clock.now() - startedAt;
+    response.end(format.control({ type: 'exit', exit, duration_ms }));
+  } catch (error) {
+    const why = exchange.signal.aborted ? exchange.signal.reason : error;
+    if (why instanceof ClientGone || response.destroyed) {
+      response.destroy();
+      return;
+    }
+    const problem = problemOf(why);
+    if (problem.code === 'SBX_INTERNAL') {
+      services.log.error({ err: why, request_id: exchange.id }, 'a stream failed');
+    }
+    response.end(format.control({ type: 'error', problem: toProblem(problem, exchange.id) }));
+    void process.detach().catch(() => {});
+  }
+}

@@ -1,0 +1,132 @@
+import { z } from 'zod';
+import { FRAMES_MEDIA_TYPE, ProcessInfo, ResizeRequest, SignalRequest } from '../../contract/exec.ts';
+import { actOnProcess } from '../../control/act-on-process.ts';
+import { attachToProcess, listProcesses } from '../../control/exec-in-sandbox.ts';
+import { preferredType } from '../media-type.ts';
+import { flag, wholeNumber } from '../query-schemas.ts';
+import { streamBody } from '../read-body.ts';
+import { json, jsonBody, nothing, route, STREAMED } from '../route.ts';
+import { EVENT_STREAM, NDJSON } from '../stream-item.ts';
+import { streamProcess } from '../stream-process.ts';
+import { STREAM_CONTENT } from './exec.ts';
+import { SandboxPathParams } from './sandbox-id.ts';
+
+const ProcessList = z.strictObject({ items: z.array(ProcessInfo) }).meta({ id: 'ProcessList' });
+const ProcessPathParams = SandboxPathParams.extend({
+  process_id: z
+    .string()
+    .max(200)
+    .regex(/^[\x21-\x7e]+$/, 'A process id has visible ASCII characters.'),
+});
+
+const tag = 'exec';
+/** How long a signal or input is given to arrive before the channel it went through is closed. */
+const ARRIVAL_MS = 100;
+const DEATH_MS = 5_000;
+
+export const processRoutes = [
+  route({
+    method: 'GET',
+    url: '/v1/sandboxes/{id}/processes',
+    operationId: 'listProcesses',
+    summary: 'List the processes that were started through the API.',
+    tag,
+    scope: 'read',
+    params: SandboxPathParams,
+    responses: { 200: json(ProcessList, 'The processes.') },
+    async handler({ services, caller, params }) {
+      return { status: 200, body: { items: await listProcesses(services.use, caller, params.id) } };
+    },
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/sandboxes/{id}/processes/{process_id}/output',
+    operationId: 'readProcessOutput',
+    summary: 'Follow the output of a background process, from an offset. Hanging up leaves it running.',
+    tag,
+    scope: 'read',
+    params: ProcessPathParams,
+    query: z.strictObject({ from: wholeNumber(0, Number.MAX_SAFE_INTEGER).default(0) }),
+    responses: { 200: { description: 'Its output, then its exit.', content: STREAM_CONTENT } },
+    async handler({ services, exchange, caller, params, query }) {
+      const type = preferredType(exchange.header('accept'), [NDJSON, EVENT_STREAM, FRAMES_MEDIA_TYPE]);
+      exchange.response.once('close', services.slots.take(caller));
+      const startedAt = services.deps.clock.now();
+      const { signal } = exchange;
+      const process = await attachToProcess(services.use, caller, params.id, params.process_id, query.from, signal);
+      await streamProcess(services, exchange, type, process, startedAt);
+      return STREAMED;
+    },
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/sandboxes/{id}/processes/{process_id}/signal',
+    operationId: 'signalProcess',
+    summary: 'Send a signal to a process and all its descendants.',
+    tag,
+    scope: 'sandboxes',
+    params: ProcessPathParams,
+    body: jsonBody(SignalRequest),
+    responses: { 204: nothing('It was sent; to a process that has ended, in vain.') },
+    async handler({ services, caller, params, body }) {
+      const lingerMs = body.signal === 'SIGKILL' ? DEATH_MS : ARRIVAL_MS;
+      await actOnProcess(services.use, caller, params.id, params.process_id, lingerMs, (process) =>
+        process.kill(body.signal),
+      );
+      return { status: 204, body: undefined };
+    },
+  }),
+  route({
+    method: 'DELETE',
+    url: '/v1/sandboxes/{id}/processes/{process_id}',
+    operationId: 'killProcess',
+    summary: 'Kill a process and all its descendants.',
+    tag,
+    scope: 'sandboxes',
+    params: ProcessPathParams,
+    responses: { 204: nothing('It was killed, or had ended.') },
+    async handler({ services, caller, params }) {
+      await actOnProcess(services.use, caller, params.id, params.process_id, DEATH_MS, (process) =>
+        process.kill('SIGKILL'),
+      );
+      return { status: 204, body: undefined };
+    },
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/sandboxes/{id}/processes/{process_id}/resize',
+    operationId: 'resizeProcess',
+    summary: 'Change the size of a process’s terminal.',
+    tag,
+    scope: 'sandboxes',
+    params: ProcessPathParams,
+    body: jsonBody(ResizeRequest),
+    responses: { 204: nothing('The terminal has the new size.') },
+    async handler({ services, caller, params, body }) {
+      await actOnProcess(services.use, caller, params.id, params.process_id, ARRIVAL_MS, (process) =>
+        process.resize(body),
+      );
+      return { status: 204, body: undefined };
+    },
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/sandboxes/{id}/processes/{process_id}/stdin',
+    operationId: 'writeProcessInput',
+    summary: 'Write to the input of a process.',
+    tag,
+    scope: 'sandboxes',
+    params: ProcessPathParams,
+    query: z.strictObject({ end: flag().default(false) }),
+    body: { kind: 'stream', mediaTypes: ['application/octet-stream'], description: 'The bytes to write.' } as const,
+    responses: { 204: nothing('It was written.') },
+    async handler({ services, exchange, caller, params, query }) {
+      const { uploadBytes, idleUploadMs } = services.limits;
+      await actOnProcess(services.use, caller, params.id, params.process_id, ARRIVAL_MS, async (process) => {
+        for await (const chunk of streamBody(exchange.request, uploadBytes, idleUploadMs)) await process.write(chunk);
+        if (query.end) await process.endInput();
+      });
+      return { status: 204, body: undefined };
+    },
+  }),
+];

@@ -1,0 +1,149 @@
+import type { StubReply, StubRequest } from '../../../src/extensions/saas-stub/protocol.ts';
+import type { AppliedCommit, AuditContext } from './audit-context.ts';
+
+const MAKES: ReadonlySet<string> = new Set(['create', 'restore', 'fork']);
+
+interface Object {
+  readonly extensionId: string;
+  readonly bornStep: number;
+}
+
+/** The truth at the backends against what the rows say of it. */
+export class BackendInvariants {
+  readonly #ctx: AuditContext;
+  readonly #born = new Map<string, Object>();
+  /** Step at which the backend last stated that there is nothing under this name. */
+  readonly #absent = new Map<string, number>();
+  /** Step at which a command was last shown to work in it. */
+  readonly #reached = new Map<string, number>();
+  readonly #forgotten = new Set<string>();
+  readonly #orphanSince = new Map<string, number>();
+  /** When listing, or removing this object, last went wrong. */
+  readonly #troubleAt = new Map<string, number>();
+
+  constructor(ctx: AuditContext) {
+    this.#ctx = ctx;
+  }
+
+  born(extensionId: string, name: string): void {
+    const { mirror, scheduler } = this.#ctx;
+    this.#born.set(name, { extensionId, bornStep: scheduler.steps });
+    const attempt = mirror.attempts.get(name);
+    const uid = uidOf(name);
+    if (attempt === undefined && !this.#forgotten.has(uid)) {
+      this.#ctx.fail('journal-first', `${extensionId} made ${name}, which nobody journalled`);
+    } else if (attempt !== undefined && attempt.extensionId !== extensionId) {
+      this.#ctx.fail('journal-first', `${name} was journalled for ${attempt.extensionId}, made by ${extensionId}`);
+    }
+  }
+
+  answered(request: StubRequest, reply: StubReply): void {
+    if (!('name' in request)) return;
+    const { steps } = this.#ctx.scheduler;
+    const body = reply.body as { gone?: boolean; error?: { created?: boolean; code: string } };
+    const { op, name } = request;
+    if (op === 'exec' && reply.status < 300) this.#reached.set(name, steps);
+    if ((op === 'delete' || op === 'wait_gone') && body.gone === true) this.#absent.set(name, steps);
+    if (!MAKES.has(op) || body.error === undefined) return;
+    const refused = reply.status < 500 || body.error.code === 'capacity';
+    if (body.error.created === false || (body.error.created === undefined && refused)) this.#absent.set(name, steps);
+  }
+
+  fault(request: StubRequest): void {
+    const { now } = this.#ctx.scheduler;
+    if (request.op === 'list') this.#troubleAt.set('list', now);
+    else if ('name' in request) this.#troubleAt.set(request.name, now);
+  }
+
+  onCommit(commit: AppliedCommit): void {
+    for (const write of commit.writes) {
+      if (write.table === 'forgotten') for (const uid of write.sandboxes) this.#forgotten.add(uid);
+      if (write.table === 'attempt') this.#checkAttempt(write.row.attemptId, write.row.sandboxUid, commit.label);
+    }
+    for (const [uid, row] of commit.after) {
+      const was = commit.before.get(uid)?.state;
+      if (row.state === 'ready' && was === 'provisioning') this.#checkReached(uid, row.generation, row.attempt);
+      if (row.state === 'destroyed' && was !== 'destroyed') this.#checkAllGone(uid);
+    }
+  }
+
+  /** An object that should not be there must be found by a sweep or two. */
+  onTime(now: number): void {
+    const { mirror, scenario, worlds } = this.#ctx;
+    const steady = this.#ctx.steadySince();
+    if (steady === null) return;
+    const boundMs = 3 * scenario.settings.reconcileMs + 25_000;
+    for (const world of worlds.values()) {
+      for (const { name, state, hidden } of world.objects()) {
+        const attempt = mirror.attempts.get(name);
+        const orphan = state !== 'deleting' && !hidden && (attempt === undefined || attempt.state === 'gone');
+        if (!orphan) {
+          this.#orphanSince.delete(name);
+          continue;
+        }
+        const since = this.#orphanSince.get(name) ?? now;
+        this.#orphanSince.set(name, since);
+        const from = Math.max(since, steady, this.#troubleAt.get('list') ?? 0, this.#troubleAt.get(name) ?? 0);
+        if (now - from > boundMs) this.#ctx.fail('orphan-swept', `${name} is an orphan for ${now - since} ms`);
+      }
+    }
+  }
+
+  /** When everything has come to rest, the backends have what the rows say and nothing else. */
+  atRest(): void {
+    const { mirror, worlds } = this.#ctx;
+    for (const [extensionId, world] of worlds) {
+      for (const { name, state } of world.objects()) {
+        const attempt = mirror.attempts.get(name);
+        const row = mirror.sandboxes.get(uidOf(name));
+        const wanted = attempt?.state === 'won' && row?.attempt === attempt.n && row.generation === attempt.generation;
+        if (!wanted) this.#ctx.fail('nothing-left', `${extensionId} still has ${name} (${state}), row ${row?.state}`);
+      }
+      for (const { name } of world.volumes()) this.#ctx.fail('nothing-left', `${extensionId} still has a volume of ${name}`);
+    }
+  }
+
+  isPresent(name: string): boolean {
+    const born = this.#born.get(name);
+    const world = born && this.#ctx.worlds.get(born.extensionId);
+    if (!world) return false;
+    const object = world.objects().find((candidate) => candidate.name === name);
+    return (object !== undefined && !object.hidden) || world.volumes().some((volume) => volume.name === name);
+  }
+
+  #checkAttempt(name: string, uid: string, label: string): void {
+    const { mirror } = this.#ctx;
+    const attempt = mirror.attempts.get(name);
+    const open = mirror.attemptRows(uid).filter(({ state }) => state !== 'gone');
+    if (open.length > 1) {
+      const which = open.map(({ attemptId, state }) => `${attemptId} ${state}`).join(', ');
+      this.#ctx.fail('one-attempt-at-a-time', `${which} (${label})`);
+    }
+    if (attempt?.state === 'gone') this.#checkGone(name, label);
+  }
+
+  #checkGone(name: string, label: string): void {
+    if (!this.isPresent(name)) return;
+    const stated = this.#absent.get(name) ?? -1;
+    const { bornStep } = this.#born.get(name) as Object;
+    if (stated < bornStep) this.#ctx.fail('gone-is-proven', `${name} is settled as gone and lives on (${label})`);
+  }
+
+  #checkAllGone(uid: string): void {
+    for (const { attemptId, state } of this.#ctx.mirror.attemptRows(uid)) {
+      if (state !== 'gone') this.#ctx.fail('gone-is-proven', `${uid} is destroyed and ${attemptId} is ${state}`);
+    }
+  }
+
+  #checkReached(uid: string, generation: number, attempt: number | null): void {
+    const name = `${uid}-g${generation}-a${attempt}`;
+    const born = this.#born.get(name);
+    if (born === undefined || (this.#reached.get(name) ?? -1) < born.bornStep) {
+      this.#ctx.fail('ready-is-reachable', `${name} became ready and was never reached`);
+    }
+  }
+}
+
+export function uidOf(name: string): string {
+  return name.slice(0, name.lastIndexOf('-g'));
+}
