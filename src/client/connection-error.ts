@@ -24,12 +24,12 @@ export class SandboxerConnectionError extends Error {
 }
 
 interface SystemError extends Error {
-  readonly code?: string;
-  readonly syscall?: string;
+  readonly code?: unknown;
+  readonly syscall?: unknown;
 }
 
 /** Failing in one of these, a request never left this machine. */
-const BEFORE_SENDING = new Set(['connect', 'getaddrinfo']);
+const BEFORE_SENDING: ReadonlySet<unknown> = new Set(['connect', 'getaddrinfo']);
 
 function reasonOf(error: SystemError): string {
   switch (error.code) {
@@ -48,11 +48,11 @@ function reasonOf(error: SystemError): string {
 }
 
 export function connectionErrorFrom(error: SystemError, address: string): SandboxerConnectionError {
-  if (error.syscall !== undefined && BEFORE_SENDING.has(error.syscall)) {
+  if (BEFORE_SENDING.has(error.syscall)) {
     const message = `Cannot reach ${address}: ${reasonOf(error)}.`;
     return new SandboxerConnectionError('unreachable', message, false, error);
   }
-  if (error.code?.startsWith('HPE_')) {
+  if (String(error.code).startsWith('HPE_')) {
     return new SandboxerConnectionError('protocol', `${address} does not speak HTTP.`, true, error);
   }
   return new SandboxerConnectionError(

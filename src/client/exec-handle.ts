@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import type { ExitStatus, Signal } from '../contract/exec.ts';
 import { connectionErrorFrom, SandboxerConnectionError } from './connection-error.ts';
 import { ExecOutput } from './exec-output.ts';
-import { type ExecChunk, FrameDecoder } from './frames.ts';
+import type { ExecChunk } from './frames.ts';
+import { FrameDecoder } from './frames.ts';
 
 const DEFAULT_KEPT_BYTES = 64 * 1_048_576;
 

@@ -1,9 +1,11 @@
 import type { ExecInput, Signal, TerminalSize } from '../contract/exec.ts';
 import { SandboxerConnectionError } from './connection-error.ts';
-import { type ExecChunk, encodeFrame, FRAME_TYPE, FrameDecoder } from './frames.ts';
+import type { ExecChunk } from './frames.ts';
+import { encodeFrame, FRAME_TYPE, FrameDecoder } from './frames.ts';
 import { pathOf } from './path-of.ts';
 import type { CallOptions, Transport } from './transport.ts';
-import { openWebSocket, type WebSocketConnection } from './web-socket.ts';
+import type { WebSocketConnection } from './web-socket.ts';
+import { openWebSocket } from './web-socket.ts';
 import { OPCODE } from './web-socket-codec.ts';
 
 const INPUT_PIECE = 65_536;
@@ -30,7 +32,8 @@ export class InteractiveExec implements AsyncIterable<ExecChunk> {
       if (ended) break;
     }
     this.#connection.close();
-    if (!ended) throw new SandboxerConnectionError('lost', 'The connection ended before the program did.', true);
+    if (!ended)
+      throw new SandboxerConnectionError('lost', 'The connection ended before the program did.', true);
   }
 
   async write(data: Uint8Array): Promise<void> {

@@ -1,7 +1,9 @@
-import { type FileHandle, lstat, open, readdir, readFile, readlink } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { lstat, open, readdir, readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { IgnoreRules } from './ignore-rules.ts';
-import { encodeTarHeader, TAR_END, type TarHeader, tarPadding } from './tar.ts';
+import type { TarHeader } from './tar.ts';
+import { encodeTarHeader, TAR_END, tarPadding } from './tar.ts';
 
 export interface PackOptions {
   /** Leaves out what `.gitignore` and `.sandboxerignore` say; the latter comes last and may take back. */

@@ -1,5 +1,6 @@
+import type { Query } from './path-of.ts';
+import { queryOf } from './path-of.ts';
 import type { CallOptions, Transport } from './transport.ts';
-import { type Query, queryOf } from './path-of.ts';
 
 export interface Page<T> {
   readonly items: readonly T[];

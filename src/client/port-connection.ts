@@ -1,10 +1,13 @@
 import { Duplex } from 'node:stream';
 import { pathOf } from './path-of.ts';
-import { asError, type CallOptions, type Transport } from './transport.ts';
-import { openWebSocket, type WebSocketConnection } from './web-socket.ts';
+import type { CallOptions, Transport } from './transport.ts';
+import { asError } from './transport.ts';
+import type { WebSocketConnection } from './web-socket.ts';
+import { openWebSocket } from './web-socket.ts';
 import { OPCODE } from './web-socket-codec.ts';
 
 const PIECE = 65_536;
+const END = Buffer.from('end');
 
 /** Bytes to and from a TCP port inside a sandbox. */
 class PortConnection extends Duplex {
@@ -12,7 +15,7 @@ class PortConnection extends Duplex {
   readonly #messages: AsyncIterator<{ readonly data: Buffer }>;
 
   constructor(connection: WebSocketConnection) {
-    super({ allowHalfOpen: false });
+    super();
     this.#connection = connection;
     this.#messages = connection[Symbol.asyncIterator]();
   }
@@ -32,9 +35,9 @@ class PortConnection extends Duplex {
     this.#sendAll(chunk).then(() => callback(), callback);
   }
 
-  override _final(callback: () => void): void {
-    this.#connection.close();
-    callback();
+  /** Closes our half; the other may still have something to say. */
+  override _final(callback: (error?: Error) => void): void {
+    this.#connection.send(OPCODE.text, END).then(() => callback(), callback);
   }
 
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {

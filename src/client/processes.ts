@@ -1,8 +1,8 @@
-import type { ProcessInfo, Signal } from '../contract/exec.ts';
+import type { ProcessInfo, Signal, TerminalSize } from '../contract/exec.ts';
 import { ExecHandle } from './exec-handle.ts';
 import { FRAMES_MEDIA_TYPE } from './frames.ts';
 import { pathOf, queryOf } from './path-of.ts';
-import type { CallOptions, Transport } from './transport.ts';
+import type { Bytes, CallOptions, Transport } from './transport.ts';
 
 export interface AttachOptions extends CallOptions {
   /** Bytes of output that are already known. */
@@ -43,14 +43,35 @@ export class Processes {
   }
 
   /** To the whole process tree. */
-  async signal(sandboxId: string, processId: string, signal: Signal, options: CallOptions = {}): Promise<void> {
+  async signal(
+    sandboxId: string,
+    processId: string,
+    signal: Signal,
+    options: CallOptions = {},
+  ): Promise<void> {
     const path = pathOf('sandboxes', sandboxId, 'processes', processId, 'signal');
     await this.#transport.json({ ...options, method: 'POST', path, json: { signal } });
   }
 
-  /** Writes to the input of a background process. */
-  async write(sandboxId: string, processId: string, data: Uint8Array, options: CallOptions = {}): Promise<void> {
-    const path = pathOf('sandboxes', sandboxId, 'processes', processId, 'stdin');
-    await this.#transport.json({ ...options, method: 'POST', path, body: data });
+  /** Writes to the input of a process; `end` closes it afterwards. */
+  async write(
+    sandboxId: string,
+    processId: string,
+    data: Bytes,
+    options: CallOptions & { readonly end?: boolean | undefined } = {},
+  ): Promise<void> {
+    const { end, ...rest } = options;
+    const path = pathOf('sandboxes', sandboxId, 'processes', processId, 'stdin') + queryOf({ end });
+    await this.#transport.json({ ...rest, method: 'POST', path, body: data });
+  }
+
+  async resize(
+    sandboxId: string,
+    processId: string,
+    size: TerminalSize,
+    options: CallOptions = {},
+  ): Promise<void> {
+    const path = pathOf('sandboxes', sandboxId, 'processes', processId, 'resize');
+    await this.#transport.json({ ...options, method: 'POST', path, json: size });
   }
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import type { CloudEvent } from '../contract/event.ts';
 import type { Meter } from '../contract/money.ts';
@@ -6,6 +5,7 @@ import type { RouteExplanation } from '../contract/route.ts';
 import type { CreateSandboxInput, ForkRequest, Sandbox } from '../contract/sandbox.ts';
 import type { Snapshot, SnapshotRequest } from '../contract/snapshot.ts';
 import type { SandboxState } from '../contract/state.ts';
+import { freshKey } from './fresh-key.ts';
 import { PagedList } from './paged-list.ts';
 import { pathOf, queryOf } from './path-of.ts';
 import type { CallOptions, Transport } from './transport.ts';
@@ -60,7 +60,10 @@ export function waitingCall<T extends CallOptions & { readonly waitSeconds?: num
   return { signal: options.signal, timeoutMs: options.timeoutMs ?? patience };
 }
 
-function waitQuery(options: { readonly wait?: string | undefined; readonly waitSeconds?: number | undefined }) {
+function waitQuery(options: {
+  readonly wait?: string | undefined;
+  readonly waitSeconds?: number | undefined;
+}) {
   return queryOf({ wait: options.wait, timeout: options.waitSeconds });
 }
 
@@ -78,7 +81,7 @@ export class Sandboxes {
       method: 'POST',
       path: `/v1/sandboxes${waitQuery(options)}`,
       json: request,
-      idempotencyKey: options.idempotencyKey ?? randomUUID(),
+      idempotencyKey: options.idempotencyKey ?? freshKey(),
     });
   }
 
@@ -118,11 +121,11 @@ export class Sandboxes {
   }
 
   fork(id: string, request: ForkInput = {}, options: CreateOptions = {}): Promise<Sandbox> {
-    return this.#post(id, 'fork', request, options, options.idempotencyKey ?? randomUUID());
+    return this.#post(id, 'fork', request, options, options.idempotencyKey ?? freshKey());
   }
 
   snapshot(id: string, request: SnapshotInput = {}, options: KeyedOptions = {}): Promise<Snapshot> {
-    const { idempotencyKey = randomUUID(), ...rest } = options;
+    const { idempotencyKey = freshKey(), ...rest } = options;
     return this.#post(id, 'snapshots', request, rest, idempotencyKey);
   }
 
@@ -150,7 +153,13 @@ export class Sandboxes {
     return new PagedList(this.#transport, pathOf('sandboxes', id, 'events'), {}, options);
   }
 
-  #post<T>(id: string, verb: string, json: unknown, options: WaitOptions, idempotencyKey?: string): Promise<T> {
+  #post<T>(
+    id: string,
+    verb: string,
+    json: unknown,
+    options: WaitOptions,
+    idempotencyKey?: string,
+  ): Promise<T> {
     const path = pathOf('sandboxes', id, verb) + waitQuery(options);
     return this.#transport.json({ ...waitingCall(options), method: 'POST', path, json, idempotencyKey });
   }

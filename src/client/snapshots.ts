@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import type { Sandbox } from '../contract/sandbox.ts';
 import type { RestoreRequest, Snapshot } from '../contract/snapshot.ts';
+import { freshKey } from './fresh-key.ts';
 import { PagedList } from './paged-list.ts';
 import { pathOf, queryOf } from './path-of.ts';
-import { type CreateOptions, waitingCall } from './sandboxes.ts';
+import type { CreateOptions } from './sandboxes.ts';
+import { waitingCall } from './sandboxes.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 export interface SnapshotFilter {
@@ -35,9 +36,10 @@ export class Snapshots {
     return this.#transport.json({
       ...waitingCall(options),
       method: 'POST',
-      path: pathOf('snapshots', id, 'restore') + queryOf({ wait: options.wait, timeout: options.waitSeconds }),
+      path:
+        pathOf('snapshots', id, 'restore') + queryOf({ wait: options.wait, timeout: options.waitSeconds }),
       json: request,
-      idempotencyKey: options.idempotencyKey ?? randomUUID(),
+      idempotencyKey: options.idempotencyKey ?? freshKey(),
     });
   }
 

@@ -87,7 +87,12 @@ export function encodeTarHeader(header: TarHeader): Buffer {
   const block = headerBlock(name, TYPE_OF[header.kind], header.mode, header.size, mtime, link);
   if (records.length === 0) return block;
   const pax = Buffer.concat(records);
-  return Buffer.concat([headerBlock('pax', 'x', 0o644, pax.length, mtime, ''), pax, tarPadding(pax.length), block]);
+  return Buffer.concat([
+    headerBlock('pax', 'x', 0o644, pax.length, mtime, ''),
+    pax,
+    tarPadding(pax.length),
+    block,
+  ]);
 }
 
 /** An archive that cannot be used: damaged, cut off, or holding what has no place in it. */

@@ -1,11 +1,4 @@
-import {
-  type Agent,
-  type ClientRequest,
-  Agent as HttpAgent,
-  request as httpRequest,
-  type IncomingMessage,
-  type RequestOptions,
-} from 'node:http';
+import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { apiErrorFrom } from './api-error.ts';
 import { connectionErrorFrom, SandboxerConnectionError } from './connection-error.ts';
@@ -54,17 +47,18 @@ export class Transport {
   readonly address: ServerAddress;
   readonly #options: TransportOptions;
   readonly #agent: Agent;
-  readonly #request: typeof httpRequest;
+  readonly #request: typeof import('node:http').request;
   readonly #target: RequestOptions;
 
   constructor(options: TransportOptions) {
     const { address } = options;
     this.address = address;
     this.#options = options;
-    // TLS is a costly import; most callers talk to a socket on this machine.
-    const https = address.secure ? process.getBuiltinModule('node:https') : null;
-    this.#agent = https ? new https.Agent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
-    this.#request = https ? https.request : httpRequest;
+    // Not by `import`: that evaluates every getter of node:http, one of which loads undici (50 ms). TLS is loaded
+    // only where it is spoken.
+    const http = process.getBuiltinModule(address.secure ? 'node:https' : 'node:http');
+    this.#agent = new http.Agent({ keepAlive: true });
+    this.#request = http.request;
     this.#target = {
       agent: this.#agent,
       ...(address.socketPath === null

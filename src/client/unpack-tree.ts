@@ -2,7 +2,8 @@ import { constants } from 'node:fs';
 import { chmod, lstat, mkdir, open, realpath, rm, symlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { staysInside } from './pack-tree.ts';
-import { readTar, type TarEntry, TarError, type TarHeader } from './tar.ts';
+import type { TarEntry, TarHeader } from './tar.ts';
+import { readTar, TarError } from './tar.ts';
 
 export interface UnpackOptions {
   readonly onEntry?: ((header: TarHeader) => void) | undefined;
@@ -13,7 +14,8 @@ export interface UnpackOptions {
 const WRITE_NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 function partsOf(name: string): string[] {
-  if (name.startsWith('/') || name.includes('\0')) throw new TarError(`The archive would leave its place: ${name}`);
+  if (name.startsWith('/') || name.includes('\0'))
+    throw new TarError(`The archive would leave its place: ${name}`);
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
   if (parts.includes('..')) throw new TarError(`The archive would leave its place: ${name}`);
   return parts;

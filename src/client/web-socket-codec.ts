@@ -36,12 +36,15 @@ function maskInto(target: Buffer, at: number, payload: Uint8Array, mask: number)
   let index = 0;
   const misaligned = (target.byteOffset + at) % 4;
   const head = Math.min(payload.length, misaligned === 0 ? 0 : 4 - misaligned);
-  for (; index < head; index += 1) target[at + index] = (target[at + index] as number) ^ (keys[index & 3] as number);
-  const turn = (index & 3) * 8;
-  const turned = turn === 0 ? mask : (mask >>> turn) | (mask << (32 - turn));
-  const count = (end - at - index) >> 2;
-  const words = new Int32Array(target.buffer, target.byteOffset + at + index, count);
-  for (let word = 0; word < count; word += 1) words[word] = (words[word] as number) ^ turned;
+  for (; index < head; index += 1)
+    target[at + index] = (target[at + index] as number) ^ (keys[index & 3] as number);
+  const count = (payload.length - index) >> 2;
+  if (count > 0) {
+    const turn = (index & 3) * 8;
+    const turned = turn === 0 ? mask : (mask >>> turn) | (mask << (32 - turn));
+    const words = new Int32Array(target.buffer, target.byteOffset + at + index, count);
+    for (let word = 0; word < count; word += 1) words[word] = (words[word] as number) ^ turned;
+  }
   for (index += count * 4; at + index < end; index += 1) {
     target[at + index] = (target[at + index] as number) ^ (keys[index & 3] as number);
   }

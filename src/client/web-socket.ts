@@ -3,14 +3,10 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { apiErrorFrom } from './api-error.ts';
 import { connectionErrorFrom, SandboxerConnectionError } from './connection-error.ts';
-import { asError, type CallOptions, type Transport } from './transport.ts';
-import {
-  encodeClose,
-  encodeWebSocketFrame,
-  OPCODE,
-  WebSocketDecoder,
-  type WebSocketMessage,
-} from './web-socket-codec.ts';
+import type { CallOptions, Transport } from './transport.ts';
+import { asError } from './transport.ts';
+import type { WebSocketMessage } from './web-socket-codec.ts';
+import { encodeClose, encodeWebSocketFrame, OPCODE, WebSocketDecoder } from './web-socket-codec.ts';
 
 const ACCEPT_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const NORMAL_CLOSE = 1000;

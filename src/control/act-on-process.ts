@@ -1,9 +1,11 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { Caller } from '../core/caller.ts';
 import type { SandboxProcess } from '../core/session.ts';
-import { openSandbox, type Use } from './use-sandbox.ts';
+import type { Use } from './use-sandbox.ts';
+import { openSandbox } from './use-sandbox.ts';
 
-const notFound = (processId: string) => new SandboxerError('SBX_PROCESS_NOT_FOUND', `There is no process "${processId}".`);
+const notFound = (processId: string) =>
+  new SandboxerError('SBX_PROCESS_NOT_FOUND', `There is no process "${processId}".`);
 
 /** Reads along and forgets, so that what was just sent arrives before the channel is closed. */
 async function linger(process: SandboxProcess, lingerMs: number, use: Use): Promise<void> {

@@ -1,4 +1,3 @@
-import { SandboxerError } from '../contract/errors.ts';
 import type { RoutePlan } from '../contract/route.ts';
 import type { CreateSandboxRequest } from '../contract/sandbox.ts';
 import type { Caller } from '../core/caller.ts';
@@ -10,6 +9,7 @@ import { advanceSandbox } from './advance-sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Claim, Driver } from './driver.ts';
 import { dearest, requireRoute } from './plan-route.ts';
+import { requireRoom } from './require-room.ts';
 import { type Attribution, SandboxEdit, saveEdit } from './sandbox-edit.ts';
 
 export interface Admission {
@@ -72,14 +72,6 @@ function newRecord(admission: Admission, now: number, driver: Driver): SandboxRe
     meterId: null,
     eventSeq: 0,
   };
-}
-
-async function requireRoom(tx: Tx, deps: ControlDeps, workspaceId: string): Promise<void> {
-  const { maxLiving } = deps.settings;
-  if (maxLiving === null || (await tx.sandboxes.countLiving(workspaceId)) < maxLiving) return;
-  throw new SandboxerError('SBX_QUOTA_EXCEEDED', `The workspace has its ${maxLiving} living sandboxes already.`, {
-    creation: 'not_created',
-  });
 }
 
 /**

@@ -8,7 +8,14 @@ import type { Tx } from '../core/store.ts';
 import { AUTOMATION, type SandboxEdit } from './sandbox-edit.ts';
 
 /** The steps that call a backend, and rest. */
-export type BackendStep = Exclude<Step, { kind: 'begin' | 'try-next' | 'start-teardown' | 'finish-teardown' }>;
+export type BackendStep =
+  | Exclude<Step, { kind: 'begin' | 'try-next' | 'start-teardown' | 'finish-teardown' | 'provision' }>
+  | {
+      readonly kind: 'provision';
+      readonly attempt: AttemptRecord;
+      /** Journalled in this very commit. Otherwise it was called for before, and what came of that is not known. */
+      readonly isFirstCall: boolean;
+    };
 
 function journal(edit: SandboxEdit, n: number, candidate: RouteCandidate): AttemptRecord {
   const { uid, generation } = edit.row;
@@ -90,6 +97,7 @@ export async function advanceSandbox(
   attempts: AttemptRecord[],
   documentsOf: (generation: number) => Promise<SandboxDocuments>,
 ): Promise<BackendStep> {
+  const known = new Set(attempts.map(({ attemptId }) => attemptId));
   for (;;) {
     const step = nextStep(edit.row, attempts);
     switch (step.kind) {
@@ -106,6 +114,8 @@ export async function advanceSandbox(
         if (edit.row.recreating) startNextGeneration(edit, await documentsOf(edit.row.generation + 1));
         else edit.move('destroyed', AUTOMATION);
         continue;
+      case 'provision':
+        return { ...step, isFirstCall: !known.has(step.attempt.attemptId) };
       default:
         return step;
     }

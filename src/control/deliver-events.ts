@@ -43,8 +43,19 @@ export async function deliverEvents(deps: ControlDeps, sink: EventSink, signal: 
     if (last > state.cursor) await tx.outbox.setCursor({ sinkId: sink.id, cursor: last });
     return tx.outbox.parked(sink.id);
   });
-  const waiting = remaining.filter((delivery) => !delivery.dead).map((delivery) => delivery.nextAt);
-  return { more: state.events.length === BATCH, retryAt: waiting.length > 0 ? Math.min(...waiting) : null };
+  return { more: state.events.length === BATCH, retryAt: nextRetryAt(remaining) };
+}
+
+/** Of each subject only the first can be tried: what is behind it would wake us for nothing. */
+function nextRetryAt(parked: readonly ParkedDelivery[]): number | null {
+  const firsts = new Map<string, ParkedDelivery>();
+  for (const delivery of parked) {
+    const first = firsts.get(delivery.subject);
+    if (!delivery.dead && (!first || delivery.seq < first.seq)) firsts.set(delivery.subject, delivery);
+  }
+  let next: number | null = null;
+  for (const { nextAt } of firsts.values()) next = next === null ? nextAt : Math.min(next, nextAt);
+  return next;
 }
 
 function parkedFor(deps: ControlDeps, sink: EventSink, event: EventRecord, tries: number, error: unknown): ParkedDelivery {

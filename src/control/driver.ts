@@ -13,6 +13,7 @@ import {
   settleAttemptFailed,
   settleOperated,
   settleOperationFailed,
+  settleProvisionFailed,
   settleProvisioned,
   settleReady,
   settleTeardown,
@@ -168,7 +169,7 @@ export class Driver {
     const { settings } = this.#deps;
     switch (step.kind) {
       case 'provision': {
-        const { attempt } = step;
+        const { attempt, isFirstCall } = step;
         const timeoutMs = this.#provisionTimeoutMs(attempt);
         return this.#call(
           claim,
@@ -176,7 +177,7 @@ export class Driver {
           timeoutMs,
           (signal) => performProvision(this.#deps, sandbox, attempt, documents, signal),
           (handle) => settleProvisioned(attempt, handle),
-          (error) => settleAttemptFailed(attempt, backendFailure(error, attempt.extensionId)),
+          (error) => settleProvisionFailed(attempt, backendFailure(error, attempt.extensionId), isFirstCall),
         );
       }
       case 'probe': {

@@ -65,7 +65,7 @@ export async function execInSandbox(
     inactive();
     use.sessions.running.delete(key);
   };
-  use.sessions.running.set(key, process);
+  if (!request.background) use.sessions.running.set(key, process);
   process.exit.then(ended, ended);
   if (!interactive && request.stdin !== undefined) {
     void feed(process, Buffer.from(request.stdin, request.stdin_encoding));

@@ -3,11 +3,11 @@ import { type Caller, visibleWorkspace } from '../core/caller.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { Tx } from '../core/store.ts';
 
-/** A snapshot that the caller may see; another workspace's or a deleted one is not found. */
-export async function findSnapshot(tx: Tx, caller: Caller, id: string): Promise<SnapshotRecord> {
+/** A snapshot that the caller may see; another workspace's is not found, nor a deleted one unless it is asked for. */
+export async function findSnapshot(tx: Tx, caller: Caller, id: string, deletedToo = false): Promise<SnapshotRecord> {
   const snapshot = await tx.snapshots.get(id);
   const workspace = visibleWorkspace(caller);
-  const visible = snapshot && snapshot.state !== 'deleted' && (workspace === null || snapshot.workspaceId === workspace);
-  if (visible) return snapshot;
+  const there = snapshot && (deletedToo || snapshot.state !== 'deleted');
+  if (there && (workspace === null || snapshot.workspaceId === workspace)) return snapshot;
   throw new SandboxerError('SBX_NOT_FOUND', `There is no snapshot "${id}".`, { remedy: 'List the snapshots to see which exist.' });
 }

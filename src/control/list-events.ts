@@ -1,4 +1,5 @@
-import { type Caller, requireScope, visibleWorkspace } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope, visibleWorkspace } from '../core/caller.ts';
 import type { EventRecord } from '../core/event.ts';
 import type { EventQuery } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
@@ -15,7 +16,9 @@ export async function eventFilter(
   requireScope(caller, 'read');
   const { sandboxId, types } = wanted;
   const sandbox =
-    sandboxId === undefined ? null : await deps.store.read('events', (tx) => findSandbox(tx, caller, sandboxId));
+    sandboxId === undefined
+      ? null
+      : await deps.store.read('events', (tx) => findSandbox(tx, caller, sandboxId));
   return {
     workspaceId: visibleWorkspace(caller),
     ...(sandbox && { sandboxUid: sandbox.uid }),
@@ -31,4 +34,8 @@ export function listEvents(
   limit: number,
 ): Promise<readonly EventRecord[]> {
   return deps.store.read('events', (tx) => tx.events.list({ ...filter, after, limit }));
+}
+
+export function lastEventSeq(deps: ControlDeps): Promise<number> {
+  return deps.store.read('events', (tx) => tx.events.lastSeq());
 }

@@ -31,8 +31,9 @@ export async function renameSnapshot(deps: ControlDeps, caller: Caller, id: stri
 export async function deleteSnapshot(deps: ControlDeps, caller: Caller, id: string): Promise<SnapshotRecord> {
   requireScope(caller, 'sandboxes');
   const marked = await deps.store.transaction('delete-snapshot', async (tx) => {
-    const snapshot = await findSnapshot(tx, caller, id);
-    return snapshot.state === 'deleting' ? snapshot : tx.snapshots.update({ ...snapshot, state: 'deleting' });
+    const snapshot = await findSnapshot(tx, caller, id, true);
+    const gone = snapshot.state === 'deleting' || snapshot.state === 'deleted';
+    return gone ? snapshot : tx.snapshots.update({ ...snapshot, state: 'deleting' });
   });
   await sweepSnapshots(deps, marked.id);
   return (await deps.store.read('get-snapshot', (tx) => tx.snapshots.get(id))) ?? marked;

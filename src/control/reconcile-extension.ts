@@ -4,6 +4,7 @@ import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
 import { contextFor } from './perform-step.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from './sandbox-edit.ts';
+import { within } from './within.ts';
 
 const BATCH = 500;
 
@@ -29,15 +30,20 @@ export async function reconcileExtension(
   signal: AbortSignal,
 ): Promise<ReconcileReport> {
   const startedAt = deps.clock.now();
-  const context = contextFor(deps, null, signal);
-  const present = new Set<string>();
+  const all = await within(deps, deps.settings.operationTimeoutMs, signal, (given) => listAll(deps, extension, given));
+  const present = new Set(all.map(({ stamp }) => stamp.attemptId));
   let removed = 0;
-  for await (const owned of extension.listOwned(deps.owner, context)) {
-    present.add(owned.stamp.attemptId);
+  for (const owned of all) {
     if (await isOrphan(deps, owned)) removed += (await removeOrphan(deps, extension, owned, signal)) ? 1 : 0;
   }
   const lost = await failMissing(deps, driver, extension.header.id, present, missingOnce, startedAt);
   return { listed: present.size, removed, lost };
+}
+
+async function listAll(deps: ControlDeps, extension: Extension, signal: AbortSignal): Promise<readonly Owned[]> {
+  const all: Owned[] = [];
+  for await (const owned of extension.listOwned(deps.owner, contextFor(deps, null, signal))) all.push(owned);
+  return all;
 }
 
 async function isOrphan(deps: ControlDeps, owned: Owned): Promise<boolean> {
@@ -52,7 +58,9 @@ async function isOrphan(deps: ControlDeps, owned: Owned): Promise<boolean> {
 async function removeOrphan(deps: ControlDeps, extension: Extension, owned: Owned, signal: AbortSignal): Promise<boolean> {
   const { stamp, handle } = owned;
   try {
-    const report = await extension.teardown({ stamp, handle }, contextFor(deps, null, signal));
+    const report = await within(deps, deps.settings.teardownTimeoutMs, signal, (given) =>
+      extension.teardown({ stamp, handle }, contextFor(deps, null, given)),
+    );
     if (!report.gone) return false;
   } catch (error) {
     deps.log.warn({ err: error, attempt: stamp.attemptId }, 'an orphan could not be removed; it will be tried again');

@@ -1,11 +1,13 @@
 import { SandboxerError } from '../contract/errors.ts';
 import { type Caller, requireScope } from '../core/caller.ts';
+import { isLiving } from '../core/lifecycle.ts';
 import { pendingOperation, type SandboxDocuments, type SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
 import { type Establishment, requireEstablished, type WaitOptions } from './establish.ts';
 import { findSandbox } from './find-sandbox.ts';
 import { dearest, planRoute, requireRoute } from './plan-route.ts';
+import { requireRoom } from './require-room.ts';
 import { SandboxEdit } from './sandbox-edit.ts';
 import { waitForSandbox } from './wait-for-sandbox.ts';
 
@@ -38,6 +40,7 @@ export async function recreateSandbox(
     const bound = seed.origin.kind === 'recipe' ? null : seed.origin.extensionId;
     const plan = planRoute(deps, seed.recipe, `${row.uid}-g${next}`, bound);
     requireRoute(plan);
+    if (!isLiving(row.state)) await requireRoom(tx, deps, row.workspaceId);
     interrupts = row.state === 'provisioning' || pendingOperation(row) !== null;
     const edit = new SandboxEdit(row, deps, now);
     const holdId = `hold-${row.uid}-g${next}`;

@@ -4,6 +4,7 @@ import type { SandboxRecord } from '../core/sandbox.ts';
 import type { SandboxProcess, SandboxSession } from '../core/session.ts';
 import type { ControlDeps } from './deps.ts';
 import { contextFor, extensionOf } from './perform-step.ts';
+import { within } from './within.ts';
 
 interface OpenSession {
   readonly generation: number;
@@ -17,7 +18,7 @@ export class Sessions {
   readonly #closing = new AbortController();
   /** The recipe's variables by `uid:generation`, so that an exec need not read the recipe again. */
   readonly variables = new Map<string, Readonly<Record<string, string>>>();
-  /** Processes that somebody here started and reads, by `uid:process id`: they can be signalled without attaching. */
+  /** Foreground processes by `uid:process id`: attaching to one and letting go again would kill it. */
   readonly running = new Map<string, SandboxProcess>();
 
   constructor(deps: ControlDeps) {
@@ -29,8 +30,15 @@ export class Sessions {
     if (known?.generation === sandbox.generation) return known.session;
     if (known) this.drop(sandbox.uid);
     const extension = extensionOf(this.#deps, sandbox.extensionId as string);
-    const context = contextFor(this.#deps, sandbox.hostId, this.#closing.signal);
-    const session = extension.connect(sandbox.handle as Handle, context);
+    // A backend that never answers must not be what everybody waits for from now on.
+    const { settings } = this.#deps;
+    const closing = this.#closing.signal;
+    const session = within(this.#deps, settings.operationTimeoutMs, closing, (given) =>
+      extension.connect(
+        sandbox.handle as Handle,
+        contextFor(this.#deps, sandbox.hostId, AbortSignal.any([closing, given])),
+      ),
+    );
     const entry = { generation: sandbox.generation, session };
     this.#open.set(sandbox.uid, entry);
     session.catch(() => {

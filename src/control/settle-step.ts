@@ -76,6 +76,12 @@ export function settleAttemptFailed(attempt: AttemptRecord, failure: BackendFail
   };
 }
 
+/** That this call created nothing says nothing of an earlier one, whose answer died with the process that made it. */
+export function settleProvisionFailed(attempt: AttemptRecord, failure: BackendFailure, isFirstCall: boolean): Settlement {
+  const ambiguous = failure.creation === 'not_created' && !isFirstCall;
+  return settleAttemptFailed(attempt, ambiguous ? { ...failure, creation: 'maybe_created' } : failure);
+}
+
 export function settleReady(attempt: AttemptRecord, ready: Ready, documents: SandboxDocuments): Settlement {
   return async (scope) => {
     const { tx, deps, edit } = scope;
@@ -150,6 +156,11 @@ function stillPending(edit: SandboxEdit, operation: SandboxOperation): boolean {
   return pendingOperation(edit.row)?.id === operation.id && isEstablished(edit.row.state);
 }
 
+/** Nobody owes for time after the deadline, however late the sweep comes. */
+function billedUntil(edit: SandboxEdit): number {
+  return Math.min(edit.now, edit.row.deadlineAt);
+}
+
 export function settleOperated(operation: SandboxOperation, outcome: OperationOutcome): Settlement {
   return async (scope) => {
     const { tx, deps, edit } = scope;
@@ -159,12 +170,12 @@ export function settleOperated(operation: SandboxOperation, outcome: OperationOu
     if (outcome.kind === 'pause' && edit.row.state !== 'paused') {
       edit.patch({ pauseKind: outcome.pauseKind });
       edit.move('paused', by, { pause_kind: outcome.pauseKind });
-      if (edit.row.meterId) await changeRate(tx, deps, edit.row.meterId, edit.now, true);
+      if (edit.row.meterId) await changeRate(tx, deps, edit.row.meterId, billedUntil(edit), true);
     }
     if (outcome.kind === 'resume' && edit.row.state === 'paused') {
       edit.patch({ lastActivityAt: edit.now });
       edit.move('active', by, { reason: 'resume' });
-      if (edit.row.meterId) await changeRate(tx, deps, edit.row.meterId, edit.now, false);
+      if (edit.row.meterId) await changeRate(tx, deps, edit.row.meterId, billedUntil(edit), false);
     }
     if (outcome.kind === 'snapshot') {
       const snapshot = await tx.snapshots.get(operation.snapshotId as string);

@@ -33,6 +33,10 @@ export interface Stamp {
   readonly owner: string;
 }
 
+/**
+ * `env` puts the value into the variable of that name. `file` puts it into `/run/secrets/<name>`, or into the file that
+ * the variable `<name>_FILE` names. `broker` leaves a placeholder inside.
+ */
 export interface ResolvedSecret {
   readonly name: string;
   readonly delivery: 'broker' | 'file' | 'env';

@@ -29,7 +29,8 @@ class Collected {
     const bytes = Buffer.concat(this.#chunks);
     if (!this.truncated) return bytes;
     let end = bytes.length;
-    for (let back = 0; back < 3 && end > 0 && ((bytes[end - 1] as number) & 0xc0) === 0x80; back += 1) end -= 1;
+    for (let back = 0; back < 3 && end > 0 && ((bytes[end - 1] as number) & 0xc0) === 0x80; back += 1)
+      end -= 1;
     const whole = end > 0 && (bytes[end - 1] as number) >= 0xc0 ? bytes.subarray(0, end - 1) : bytes;
     return isUtf8(bytes) || !isUtf8(whole) ? bytes : whole;
   }

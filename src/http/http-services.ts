@@ -1,12 +1,15 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import type { Use } from '../control/use-sandbox.ts';
+import { toCloudEvent } from '../core/event.ts';
 import type { Log } from '../core/log.ts';
 import { silentLog } from '../core/log.ts';
+import { EventFeed } from './event-feed.ts';
 import type { Exchange } from './exchange.ts';
 import type { HttpLimits, HttpOptions } from './http-options.ts';
 import { DEFAULT_HTTP_LIMITS } from './http-options.ts';
 import { Presenter } from './present.ts';
+import { StreamSlots } from './stream-slots.ts';
 
 /** What the routes share. */
 export class HttpServices {
@@ -16,6 +19,10 @@ export class HttpServices {
   readonly use: Use;
   readonly log: Log;
   readonly present: Presenter;
+  readonly slots: StreamSlots;
+  readonly feed: EventFeed;
+  /** The `source` of our events. */
+  readonly eventSource: string;
   /** Requests that wait or stream, to be told when the server stops. */
   readonly open = new Set<Exchange>();
   #stopping = false;
@@ -28,11 +35,18 @@ export class HttpServices {
     this.use = { deps, sessions, activity };
     this.log = options.log === false ? silentLog : options.log;
     this.present = new Presenter(options.publicUrl ?? '');
+    this.slots = new StreamSlots(this.limits.streamsPerKey);
+    this.eventSource = `urn:sand-boxer:${deps.owner}`;
+    this.feed = new EventFeed(deps.store, this.log, (event) =>
+      Buffer.from(
+        `id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(toCloudEvent(event, this.eventSource))}\n\n`,
+      ),
+    );
   }
 
   requireRunning(): void {
-    if (this.#stopping)
-      throw new SandboxerError('SBX_UNAVAILABLE', 'The server is stopping.', { retryAfterSeconds: 1 });
+    if (!this.#stopping) return;
+    throw new SandboxerError('SBX_UNAVAILABLE', 'The server is stopping.', { retryAfterSeconds: 1 });
   }
 
   stop(): void {

@@ -21,7 +21,10 @@ function matches(range: string, type: string): boolean {
 }
 
 /** The offered type that the client likes best; the first one offered when it does not say. */
-export function preferredType<T extends string>(accept: string | undefined, offered: readonly [T, ...T[]]): T {
+export function preferredType<T extends string>(
+  accept: string | undefined,
+  offered: readonly [T, ...T[]],
+): T {
   if (accept === undefined || accept.trim() === '') return offered[0];
   const ranges = rangesOf(accept).sort((left, right) => right.quality - left.quality);
   for (const range of ranges) {

@@ -1,6 +1,151 @@
+import type { Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
+import { SandboxState } from '../contract/state.ts';
+import type { Tx } from '../core/store.ts';
 import type { Exchange } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';
 
-export function createMetrics(_services: HttpServices) {
-  return { observe(_exchange: Exchange, _route: string): void {} };
+const BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const PREFIX = 'sandboxer_';
+const PAGE = 500;
+/** Rows that are history are not counted: there is no end to them. */
+const COUNTED = SandboxState.options.filter((state) => state !== 'destroyed');
+
+export interface Metrics {
+  /** Counts and times an exchange, under the pattern of its route and never under its path. */
+  observe(exchange: Exchange, route: string): void;
+}
+
+/** Derived from rows: a counter would drift. */
+async function countByState(tx: Tx): Promise<Map<string, number>> {
+  const counts = new Map<string, number>(COUNTED.map((state) => [state, 0]));
+  let cursor: string | null = null;
+  do {
+    const page = await tx.sandboxes.list({ workspaceId: null, states: COUNTED, cursor, limit: PAGE });
+    for (const { state } of page.items) counts.set(state, (counts.get(state) ?? 0) + 1);
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  return counts;
+}
+
+interface GaugeSpec {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames?: readonly string[];
+  collect(gauge: Gauge): void | Promise<void>;
+}
+
+/** Servers on several sockets share a registry; each metric is there once, and sums over all of them. */
+const sharing = new WeakMap<Registry, Set<HttpServices>>();
+
+function gauges(servers: ReadonlySet<HttpServices>): readonly GaugeSpec[] {
+  const [first] = servers;
+  const { store } = (first as HttpServices).deps;
+  const sum = (of: (services: HttpServices) => number) => {
+    let total = 0;
+    for (const services of servers) total += of(services);
+    return total;
+  };
+  return [
+    {
+      name: 'sandboxes',
+      help: 'Sandboxes by state, without the destroyed ones.',
+      labelNames: ['state'],
+      async collect(gauge) {
+        const counts = await store.read('metrics', countByState);
+        for (const [state, count] of counts) gauge.set({ state }, count);
+      },
+    },
+    {
+      name: 'events_last_seq',
+      help: 'Number of the latest event.',
+      async collect(gauge) {
+        gauge.set(await store.read('metrics', (tx) => tx.events.lastSeq()));
+      },
+    },
+    {
+      name: 'events_undelivered',
+      help: 'Events that the slowest sink has not read yet.',
+      async collect(gauge) {
+        const lag = await store.read('metrics', async (tx) => {
+          const last = await tx.events.lastSeq();
+          return last - ((await tx.outbox.minCursor()) ?? last);
+        });
+        gauge.set(lag);
+      },
+    },
+    {
+      name: 'driver_in_flight',
+      help: 'Sandboxes that a backend is being called for.',
+      collect: (gauge) => gauge.set((first as HttpServices).options.driver.inFlight),
+    },
+    {
+      name: 'http_open_streams',
+      help: 'Open event streams, execs, watches and tunnels.',
+      collect: (gauge) => gauge.set(sum(({ slots }) => slots.total)),
+    },
+    {
+      name: 'http_event_followers',
+      help: 'Clients that follow the event log live.',
+      collect: (gauge) => gauge.set(sum(({ feed }) => feed.followers)),
+    },
+  ];
+}
+
+function register(registry: Registry, servers: ReadonlySet<HttpServices>): void {
+  collectDefaultMetrics({ register: registry, prefix: PREFIX });
+  for (const { name, help, labelNames = [], collect } of gauges(servers)) {
+    new Gauge({
+      name: `${PREFIX}${name}`,
+      help,
+      labelNames: [...labelNames],
+      registers: [registry],
+      async collect() {
+        await collect(this);
+      },
+    });
+  }
+  const labelNames = ['method', 'route', 'status'];
+  new Histogram({
+    name: `${PREFIX}http_request_duration_seconds`,
+    help: 'Time from the request to the end of the answer, without streams.',
+    labelNames,
+    buckets: BUCKETS,
+    registers: [registry],
+  });
+  new Counter({
+    name: `${PREFIX}http_requests_total`,
+    help: 'Requests answered, streams included.',
+    labelNames,
+    registers: [registry],
+  });
+}
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+/** Longer than this is a stream or a wait, and says nothing about speed. */
+const STREAMING = /\/(?:exec|events|output|watch|tree|wait|connect)$/;
+
+export function createMetrics(services: HttpServices): Metrics {
+  const { metrics: registry } = services.options;
+  const servers = sharing.get(registry) ?? new Set();
+  servers.add(services);
+  if (servers.size === 1) register(registry, servers);
+  sharing.set(registry, servers);
+  const durations = registry.getSingleMetric(`${PREFIX}http_request_duration_seconds`) as Histogram;
+  const requests = registry.getSingleMetric(`${PREFIX}http_requests_total`) as Counter;
+  return {
+    observe(exchange, route) {
+      exchange.response.once('close', () => {
+        const { method = '' } = exchange.request;
+        const labels = {
+          method: METHODS.has(method) ? method : 'OTHER',
+          route,
+          status: exchange.response.writableFinished ? String(exchange.status) : 'aborted',
+        };
+        requests.inc(labels);
+        if (!STREAMING.test(route))
+          durations.observe(labels, (performance.now() - exchange.startedAt) / 1000);
+      });
+    },
+  };
 }

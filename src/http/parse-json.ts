@@ -37,7 +37,7 @@ function hasPrototype(value: unknown): boolean {
 
 /** Names that would reach a prototype, and text that no database keeps as it is. */
 function inspect(value: unknown, field: string, allowsNul: boolean): void {
-  if (typeof value === 'string') return requireText(value, field, allowsNul);
+  if (typeof value === 'string') requireText(value, field, allowsNul);
   if (value === null || typeof value !== 'object') return;
   for (const [key, child] of Object.entries(value)) {
     const inner = field === '' ? key : `${field}.${key}`;
@@ -49,15 +49,23 @@ function inspect(value: unknown, field: string, allowsNul: boolean): void {
   }
 }
 
-/** Strict JSON: UTF-8, bounded nesting, no prototype names, no ill-formed text. */
-export function parseJson(body: Buffer, allowsNul: boolean): unknown {
-  requireShallow(body);
+/** Strict UTF-8 without NUL. */
+export function decodeText(body: Buffer, allowsNul = false): string {
   let text: string;
   try {
     text = UTF8.decode(body);
   } catch {
     throw refuse('The body is not valid UTF-8.');
   }
+  if (!allowsNul && text.includes('\0')) throw refuse('Text cannot hold a NUL character.');
+  return text;
+}
+
+/** Strict JSON: UTF-8, bounded nesting, no prototype names, no ill-formed text. */
+export function parseJson(body: Buffer, allowsNul: boolean): unknown {
+  requireShallow(body);
+  // A bare NUL is no JSON anyway.
+  const text = decodeText(body, true);
   let value: unknown;
   try {
     value = JSON.parse(text);

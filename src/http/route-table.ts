@@ -1,5 +1,30 @@
 import type { RouteDefinition } from './route.ts';
+import { creditRoutes } from './v1/credits.ts';
+import { eventRoutes } from './v1/events.ts';
+import { execRoutes } from './v1/exec.ts';
+import { extensionRoutes } from './v1/extensions.ts';
+import { fileRoutes } from './v1/files.ts';
+import { keyRoutes } from './v1/keys.ts';
+import { metaRoutes } from './v1/meta.ts';
+import { portRoutes } from './v1/ports.ts';
+import { processRoutes } from './v1/processes.ts';
+import { profileRoutes } from './v1/profiles.ts';
+import { routingRoutes } from './v1/routes.ts';
 import { sandboxRoutes } from './v1/sandboxes.ts';
+import { snapshotRoutes } from './v1/snapshots.ts';
 
-/** Everything that is served. */
-export const ROUTE_TABLE: readonly RouteDefinition[] = [...sandboxRoutes];
+/** Everything that is served. The OpenAPI document is made from the same table. */
+export const ROUTE_TABLE: readonly RouteDefinition[] = metaRoutes([
+  ...sandboxRoutes,
+  ...execRoutes,
+  ...processRoutes,
+  ...fileRoutes,
+  ...portRoutes,
+  ...snapshotRoutes,
+  ...profileRoutes,
+  ...extensionRoutes,
+  ...routingRoutes,
+  ...creditRoutes,
+  ...eventRoutes,
+  ...keyRoutes,
+]);

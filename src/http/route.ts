@@ -2,8 +2,9 @@ import type { z } from 'zod';
 import type { KeyScope } from '../contract/tenancy.ts';
 import type { Caller } from '../core/caller.ts';
 import type { Exchange } from './exchange.ts';
-import type { HttpLimits } from './http-options.ts';
+import type { HttpLimits, ProfileUpload } from './http-options.ts';
 import type { HttpServices } from './http-services.ts';
+import type { Connect } from './web-socket-route.ts';
 
 /** The answer went out as a stream; there is nothing left to send. */
 export const STREAMED = Symbol('streamed');
@@ -41,8 +42,9 @@ export type BodySpec =
       readonly limit: keyof HttpLimits;
       /** Programs may be fed NUL characters; databases may not. */
       readonly allowsNul: boolean;
-      readonly also?: 'application/yaml';
     }
+  /** A profile as JSON or YAML; what it says is checked by the catalogue, which names line and field. */
+  | { readonly kind: 'document'; readonly limit: keyof HttpLimits }
   | { readonly kind: 'stream'; readonly mediaTypes: readonly string[]; readonly description: string };
 
 export interface RouteContext<P, Q, B> {
@@ -69,15 +71,19 @@ export interface RouteDefinition {
   readonly headers?: readonly RequestHeader[];
   readonly body?: BodySpec;
   readonly responses: Responses;
-  /** Served as a WebSocket: the handler takes the socket over. */
-  readonly websocket?: true;
+  /** Served as a WebSocket. */
+  readonly connect?: Connect<never>;
   handler(context: RouteContext<never, never, never>): Promise<unknown>;
 }
 
 export type RequestHeader = 'Idempotency-Key' | 'Last-Event-ID' | 'Range';
 
 type OutputOf<S> = S extends z.ZodType ? z.output<S> : undefined;
-type BodyOf<B> = B extends { kind: 'json'; schema: infer S extends z.ZodType } ? z.output<S> : undefined;
+type BodyOf<B> = B extends { kind: 'json'; schema: infer S extends z.ZodType }
+  ? z.output<S>
+  : B extends { kind: 'document' }
+    ? ProfileUpload
+    : undefined;
 
 /** Checks that the handler fits what the definition says. */
 export function route<

@@ -5,7 +5,7 @@ import { requireScope } from '../core/caller.ts';
 import type { Exchange } from './exchange.ts';
 import { ClientGone } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';
-import { parseJson } from './parse-json.ts';
+import { decodeText, parseJson } from './parse-json.ts';
 import { parseQuery } from './parse-query.ts';
 import { invalidRequest, problemOf } from './problem-of.ts';
 import { declaredLength, readBody } from './read-body.ts';
@@ -21,6 +21,8 @@ export const NOBODY: Caller = {
   scopes: new Set(),
   local: false,
 };
+
+const EMPTY_OBJECT = Buffer.from('{}');
 
 export function requireApiVersion(exchange: Pick<Exchange, 'header'>): void {
   const asked = exchange.header(API_VERSION_HEADER);
@@ -72,26 +74,31 @@ function requireIdentityEncoding(exchange: Exchange): void {
   throw new SandboxerError('SBX_UNSUPPORTED_MEDIA', 'Bodies are sent without Content-Encoding.');
 }
 
+const YAML_TYPES = ['application/yaml', 'application/x-yaml', 'text/yaml'];
+
+function acceptedTypes(spec: BodySpec): readonly string[] {
+  if (spec.kind === 'stream') return spec.mediaTypes;
+  return spec.kind === 'json' ? ['application/json'] : ['application/json', ...YAML_TYPES];
+}
+
 async function readInput(services: HttpServices, exchange: Exchange, spec: BodySpec): Promise<unknown> {
   const mediaType = mediaTypeOf(exchange);
-  requireIdentityEncoding(exchange);
-  if (spec.kind === 'stream') {
-    if (mediaType === '' || spec.mediaTypes.includes(mediaType) || spec.mediaTypes.includes('*/*'))
-      return undefined;
-    throw new SandboxerError('SBX_UNSUPPORTED_MEDIA', `Send ${spec.mediaTypes.join(' or ')}.`);
-  }
+  const accepted = acceptedTypes(spec);
   const empty = declaredLength(exchange.request) === 0;
-  if (!empty && mediaType !== 'application/json' && mediaType !== spec.also) {
-    throw new SandboxerError(
-      'SBX_UNSUPPORTED_MEDIA',
-      `Send application/json${spec.also ? ` or ${spec.also}` : ''}.`,
-    );
+  const known = accepted.includes(mediaType) || accepted.includes('*/*');
+  if (!known && !(mediaType === '' && (empty || spec.kind === 'stream'))) {
+    throw new SandboxerError('SBX_UNSUPPORTED_MEDIA', `Send ${accepted[0]}.`);
   }
+  requireIdentityEncoding(exchange);
+  if (spec.kind === 'stream') return undefined;
   requireUtf8(exchange);
   const { limits } = services;
-  const body = empty ? null : await readBody(exchange.request, limits[spec.limit], limits.bodyMs);
-  if (body && mediaType === spec.also) return { yaml: body.toString() };
-  const parsed = spec.schema.safeParse(body && body.length > 0 ? parseJson(body, spec.allowsNul) : {});
+  const bytes = empty ? EMPTY_OBJECT : await readBody(exchange.request, limits[spec.limit], limits.bodyMs);
+  if (spec.kind === 'document') {
+    if (YAML_TYPES.includes(mediaType)) return { kind: 'yaml', text: decodeText(bytes) };
+    return { kind: 'json', document: parseJson(bytes, false) };
+  }
+  const parsed = spec.schema.safeParse(parseJson(bytes.length === 0 ? EMPTY_OBJECT : bytes, spec.allowsNul));
   if (!parsed.success) throw invalidRequest(parsed.error, 'body');
   return parsed.data;
 }

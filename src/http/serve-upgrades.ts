@@ -1,6 +1,139 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { WebSocket } from 'ws';
+import { WebSocketServer } from 'ws';
+import { SandboxerError } from '../contract/errors.ts';
+import { answerOnSocket } from './client-error.ts';
 import type { HttpServices } from './http-services.ts';
+import { problemOf } from './problem-of.ts';
+import { requestIdOf } from './request-id.ts';
+import type { RouteDefinition } from './route.ts';
+import { ROUTE_TABLE } from './route-table.ts';
+import { identify, readAddress, requireApiVersion } from './serve-route.ts';
 
-export function serveUpgrades(_server: Server, _services: HttpServices) {
-  return { stop(): void {} };
+/** A browser cannot send an Authorization header with a WebSocket; it can offer a subprotocol. */
+const BEARER_PROTOCOL = /^bearer\.([\x21-\x2b\x2d-\x7e]{8,512})$/;
+const PROTOCOL = 'sandboxer.v1';
+const GOING_AWAY = 1001;
+const LAST_WORDS_MS = 1_000;
+
+interface Upgradable {
+  readonly definition: RouteDefinition;
+  readonly pattern: RegExp;
+}
+
+const UPGRADABLE: readonly Upgradable[] = ROUTE_TABLE.filter(({ connect }) => connect !== undefined).map(
+  (definition) => ({
+    definition,
+    pattern: new RegExp(`^${definition.url.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]{1,768})')}$`),
+  }),
+);
+
+function decoded(groups: Record<string, string>): Record<string, string> {
+  try {
+    return Object.fromEntries(
+      Object.entries(groups).map(([name, value]) => [name, decodeURIComponent(value)]),
+    );
+  } catch {
+    throw new SandboxerError('SBX_INVALID_REQUEST', 'The path is not valid percent-encoded UTF-8.');
+  }
+}
+
+function find(url: string): { definition: RouteDefinition; params: Record<string, string> } {
+  const path = url.split('?', 1)[0] ?? '';
+  for (const { definition, pattern } of UPGRADABLE) {
+    const match = pattern.exec(path);
+    if (match) return { definition, params: decoded({ ...match.groups }) };
+  }
+  throw new SandboxerError('SBX_NOT_FOUND', 'There is no WebSocket at this path.', {
+    remedy: 'See /v1/openapi.json for the paths that exist.',
+  });
+}
+
+function bearerFromProtocol(request: IncomingMessage): void {
+  if (request.headers.authorization !== undefined) return;
+  for (const offered of (request.headers['sec-websocket-protocol'] ?? '').split(',')) {
+    const key = BEARER_PROTOCOL.exec(offered.trim())?.[1];
+    if (key !== undefined) request.headers.authorization = `Bearer ${key}`;
+  }
+}
+
+/** WebSockets on the same port, with the same authentication as everything else. */
+export function serveUpgrades(server: Server, services: HttpServices): { stop(): void } {
+  const { limits } = services;
+  const sockets = new Set<WebSocket>();
+  const handshakes = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: limits.execBytes,
+    // A client that offers protocols must get one of them back; ours if it is there, which tells nobody the key.
+    handleProtocols: (offered) => (offered.has(PROTOCOL) ? PROTOCOL : ([...offered][0] ?? false)),
+  });
+
+  const keepAlive = (webSocket: WebSocket) => {
+    let answered = true;
+    webSocket.on('pong', () => {
+      answered = true;
+    });
+    const timer = setInterval(() => {
+      // While we do not read, the answer cannot be seen.
+      if (!answered && !webSocket.isPaused) return webSocket.terminate();
+      answered = false;
+      webSocket.ping();
+    }, limits.heartbeatMs);
+    webSocket.once('close', () => clearInterval(timer));
+  };
+
+  const serve = async (request: IncomingMessage, socket: Socket, head: Buffer, requestId: string) => {
+    services.requireRunning();
+    if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
+      throw new SandboxerError('SBX_INVALID_REQUEST', 'The only upgrade offered is "websocket".');
+    }
+    const header = (name: string) => request.headers[name] as string | undefined;
+    requireApiVersion({ header });
+    const { definition, params: rawParams } = find(request.url ?? '');
+    bearerFromProtocol(request);
+    const caller = await identify(services, definition, { request });
+    const { params } = readAddress(definition, request.url ?? '', rawParams);
+    const release = services.slots.take(caller);
+    socket.once('close', release);
+    const accept = () =>
+      new Promise<WebSocket>((resolve, reject) => {
+        if (socket.destroyed) return reject(new Error('The client hung up.'));
+        socket.off('error', ignore);
+        handshakes.handleUpgrade(request, socket, head, (webSocket) => {
+          sockets.add(webSocket);
+          webSocket.once('close', () => sockets.delete(webSocket));
+          // Errors end in `close`, which is what everybody waits for.
+          webSocket.on('error', () => {});
+          keepAlive(webSocket);
+          resolve(webSocket);
+        });
+      });
+    await definition.connect?.({ services, request, requestId, caller, params, accept } as never);
+  };
+
+  const ignore = () => {};
+  server.on('upgrade', (request: IncomingMessage, stream, head: Buffer) => {
+    const socket = stream as Socket;
+    const requestId = requestIdOf(request);
+    socket.on('error', ignore);
+    serve(request, socket, head, requestId).catch((error: unknown) => {
+      const problem = problemOf(error);
+      if (problem.code === 'SBX_INTERNAL') {
+        services.log.error({ err: error, request_id: requestId }, 'a WebSocket failed');
+      }
+      answerOnSocket(socket, problem, requestId);
+    });
+  });
+
+  return {
+    stop() {
+      for (const webSocket of sockets) webSocket.close(GOING_AWAY, 'The server is stopping.');
+      setTimeout(() => {
+        for (const webSocket of sockets) webSocket.terminate();
+      }, LAST_WORDS_MS).unref();
+    },
+  };
 }

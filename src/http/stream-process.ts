@@ -1,10 +1,12 @@
 import { toProblem } from '../contract/errors.ts';
 import { FRAMES_MEDIA_TYPE } from '../contract/exec.ts';
 import type { SandboxProcess } from '../core/session.ts';
-import { ClientGone, type Exchange } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
+import { ClientGone } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';
 import { problemOf } from './problem-of.ts';
-import { EVENT_STREAM, FRAMES, gapItem, type ItemFormat, LINES, NDJSON, SERVER_SENT } from './stream-item.ts';
+import type { ItemFormat } from './stream-item.ts';
+import { EVENT_STREAM, FRAMES, gapItem, LINES, NDJSON, SERVER_SENT } from './stream-item.ts';
 
 export const STREAM_FORMATS = {
   [NDJSON]: LINES,

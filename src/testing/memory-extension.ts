@@ -28,6 +28,7 @@ const HANDLE_VERSION = 1;
 const CAPABILITIES: CapabilityVector = {
   isolation: ['none'],
   egress: 'none',
+  // No program here knows a network: whoever wants it closed has it, and whoever wants it open misses nothing.
   deny_all: true,
   open_network: true,
   credentials: [],
@@ -134,12 +135,16 @@ class MemoryExtension implements Extension {
   }
 
   async pause(handle: Handle) {
-    this.#sandbox(handle).paused = true;
+    const sandbox = this.#sandbox(handle);
+    sandbox.paused = true;
+    for (const process of sandbox.processes) process.freeze();
     return 'frozen' as const;
   }
 
   async resume(handle: Handle): Promise<void> {
-    this.#sandbox(handle).paused = false;
+    const sandbox = this.#sandbox(handle);
+    sandbox.paused = false;
+    for (const process of sandbox.processes) process.thaw();
   }
 
   async snapshot(

@@ -14,6 +14,7 @@ import type { SinkPlan } from './sim-sink.ts';
 import type { RequestInfo } from './sim-store.ts';
 
 const LOOK_EVERY_MS = 500;
+const MOST_IDLE_RUNS = 60;
 
 /** Sees every commit, every effect at a backend and every delivery, and compares them with what was promised. */
 export class Auditor implements BackendWitness {
@@ -24,6 +25,8 @@ export class Auditor implements BackendWitness {
   readonly events: EventInvariants;
   readonly #requests: RequestInvariants;
   #lookedAt = 0;
+  #second = 0;
+  readonly #idleRuns = new Map<string, number>();
   trace: ((line: string) => void) | null = null;
 
   constructor(ctx: AuditContext, coverage: Coverage, sinks: readonly SinkPlan[]) {
@@ -39,6 +42,7 @@ export class Auditor implements BackendWitness {
     const { mirror } = this.#ctx;
     const { writes } = commit;
     this.#requests.beforeCommit(commit.request, writes.length, commit.label);
+    if (writes.length === 0 || commit.label === 'tick') this.#watchForSpin(commit.label);
     if (writes.length === 0) return;
     const before = new Map<string, SandboxRecord | undefined>();
     for (const write of writes) {
@@ -61,6 +65,18 @@ export class Auditor implements BackendWitness {
     this.#requests.onCommit(applied);
   }
 
+  /** A worker that runs again and again and gets nowhere. */
+  #watchForSpin(label: string): void {
+    const second = Math.floor(this.#ctx.scheduler.now / 1_000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#idleRuns.clear();
+    }
+    const runs = (this.#idleRuns.get(label) ?? 0) + 1;
+    this.#idleRuns.set(label, runs);
+    if (runs > MOST_IDLE_RUNS) this.#ctx.fail('no-busy-loop', `"${label}" ran ${runs} times within a second for nothing`);
+  }
+
   refused(_label: string, error: unknown, request: RequestInfo | null): void {
     this.#requests.refused(error, request);
   }
@@ -81,6 +97,10 @@ export class Auditor implements BackendWitness {
   born(extensionId: string, name: string): void {
     this.trace?.(`    ${extensionId} made ${name}`);
     this.backend.born(extensionId, name);
+  }
+
+  sent(request: StubRequest): void {
+    this.backend.sent(request);
   }
 
   answered(_extensionId: string, request: StubRequest, reply: StubReply): void {

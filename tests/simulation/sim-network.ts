@@ -10,6 +10,7 @@ import type { Owner, Scheduler } from './scheduler.ts';
 /** Who is told of what really happens at the backends. */
 export interface BackendWitness {
   born(extensionId: string, name: string): void;
+  sent(request: StubRequest): void;
   /** The backend answered this, whether or not the answer arrives. */
   answered(extensionId: string, request: StubRequest, reply: StubReply): void;
   fault(request: StubRequest, fault: string): void;
@@ -78,6 +79,7 @@ export class SimNetwork {
   #call(id: string, process: Owner, request: StubRequest, signal: AbortSignal): Promise<StubReply> {
     return new Promise((resolve, reject) => {
       const { op } = request;
+      this.#witness.sent(request);
       const fault = this.#networkFault();
       if (fault !== null) this.#witness.fault(request, fault);
       const uid = this.#witness.sandboxOf(request);

@@ -35,6 +35,7 @@ export class SimProcess implements Owner {
   readonly #store: SimStore;
   readonly #sinks: readonly EventSink[];
   #workers: Workers | null = null;
+  #stopping = false;
 
   constructor(desk: Desk, name: string, sinksFor: (process: Owner) => readonly EventSink[]) {
     this.name = name;
@@ -59,6 +60,7 @@ export class SimProcess implements Owner {
 
   /** As on SIGTERM: what is under way is interrupted and goes on after the next start. */
   async stop(): Promise<void> {
+    this.#stopping = true;
     this.upSince = null;
     await Promise.all([this.driver.stop(), this.#workers?.stop(), this.sessions.close()]);
   }
@@ -91,7 +93,7 @@ export class SimProcess implements Owner {
         next: (prefix) => `${prefix}_${letters(prng)}${letters(prng)}`,
         random: () => prng.float(),
       },
-      log: auditLog(auditor),
+      log: auditLog(auditor, () => this.#stopping),
       ledger,
       extensions: {
         get: (id) => extensions.get(id),
@@ -105,6 +107,7 @@ export class SimProcess implements Owner {
       instance: this.name,
       catalogue: () => catalogue,
       resolveSecrets: async () => [],
+      profilesChanged: async () => {},
     };
   }
 }
@@ -137,14 +140,14 @@ function simClock(scheduler: Scheduler, process: Owner): Clock {
 }
 
 /** What the program itself calls an error, and any exception that is not one of ours, is a defect. */
-function auditLog(auditor: Desk['auditor']): Log {
+function auditLog(auditor: Desk['auditor'], isStopping: () => boolean): Log {
   const errorIn = (fields: object) => ('err' in fields ? fields.err : undefined);
   return {
     debug: () => {},
     info: () => {},
     warn: (fields, message) => {
       const error = errorIn(fields);
-      if (error !== undefined && !(error instanceof SandboxerError)) auditor.defect(message, error);
+      if (error !== undefined && !(error instanceof SandboxerError) && !isStopping()) auditor.defect(message, error);
     },
     error: (fields, message) => auditor.defect(message, errorIn(fields)),
   };

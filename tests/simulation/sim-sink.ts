@@ -14,6 +14,8 @@ const SINKS: readonly SinkPlan[] = [
   { id: 'hook', maxTries: 3, accepts: (event) => event.type.startsWith('sandbox.') },
 ];
 
+const REFUSAL = new Error('The sink says no.');
+
 export function sinkPlans(count: number): readonly SinkPlan[] {
   return SINKS.slice(0, count);
 }
@@ -30,10 +32,13 @@ export function simSink(desk: Desk, plan: SinkPlan, process: Owner, isQuiet: () 
       const slow = !isQuiet() && prng.chance(0.02) ? 3_000 : prng.between(0, 2);
       scheduler.after(slow, { owner: null, victim: process, label: 'deliver:sent', concerns }, () => {
         if (takes) auditor.delivered(plan.id, event);
-        scheduler.after(prng.between(0, 2), { owner: process, victim: process, label: 'deliver:taken', concerns }, () => {
-          if (fails) reject(new Error('The sink says no.'));
+        const answer = () => {
+          if (!process.alive) return;
+          if (fails) reject(REFUSAL);
           else resolve();
-        });
+        };
+        if (prng.chance(0.6)) answer();
+        else scheduler.after(1, { owner: process, victim: process, label: 'deliver:taken', concerns }, answer);
       });
     });
   return { id: plan.id, maxTries: plan.maxTries, accepts: plan.accepts, deliver };

@@ -1,5 +1,6 @@
+import { SandboxerError } from '../../contract/errors.ts';
 import type { ExitStatus } from '../../contract/exec.ts';
-import type { AbortableOptions, SandboxProcess, SandboxSession } from '../../core/session.ts';
+import type { AbortableOptions, SandboxProcess, SandboxSession, SpawnSpec } from '../../core/session.ts';
 
 const DONE: ExitStatus = { code: 0, signal: null, timed_out: false, out_of_memory: false };
 
@@ -14,7 +15,13 @@ export class CallOnlySession implements SandboxSession {
     this.#run = run;
   }
 
-  async spawn(_spec: unknown, options?: AbortableOptions): Promise<SandboxProcess> {
+  async spawn(spec: SpawnSpec, options?: AbortableOptions): Promise<SandboxProcess> {
+    if (spec.terminal !== null || spec.user !== null || spec.background) {
+      throw new SandboxerError(
+        'SBX_UNSUPPORTED',
+        'Without a byte stream there is neither terminal, user nor background.',
+      );
+    }
     await this.#run(options?.signal ?? new AbortController().signal);
     this.#spawned += 1;
     return {

@@ -51,6 +51,8 @@ export class Population {
   readonly #listeners = new Set<StubEventListener>();
   #late: LateMake[] = [];
   #webhooks = 0;
+  /** Nothing happens by itself before this. Kept low enough by `touch`, made exact by each look. */
+  #quietUntil = Number.NEGATIVE_INFINITY;
 
   constructor(options: PopulationOptions, state?: PopulationState) {
     this.#options = options;
@@ -63,8 +65,9 @@ export class Population {
     this.#webhooks = state.webhooks;
   }
 
+  /** Shares its objects with the population: to be written down at once, or copied. */
   toState(): PopulationState {
-    return structuredClone({
+    return {
       objects: [...this.objects.values()],
       snapshots: [...this.snapshots.values()],
       volumes: [...this.volumes.values()],
@@ -75,7 +78,7 @@ export class Population {
         request: { ...request, boot: { env: {}, files: [] } },
       })),
       webhooks: this.#webhooks,
-    });
+    };
   }
 
   now(): number {
@@ -92,28 +95,34 @@ export class Population {
   }
 
   nextChangeAt(): number {
-    let next = Number.POSITIVE_INFINITY;
-    for (const object of this.objects.values()) next = Math.min(next, nextChangeAt(object));
-    for (const { at } of this.#late) next = Math.min(next, at);
-    return next;
+    return this.#quietUntil;
+  }
+
+  /** To be called when an object was changed in any way that time has to do with. */
+  touch(object: WorldObject): void {
+    this.#quietUntil = Math.min(this.#quietUntil, nextChangeAt(object));
   }
 
   /** Lets time do what is due, and returns the creates whose moment has come. */
   advance(): readonly MakeRequest[] {
     const now = this.now();
+    if (now < this.#quietUntil) return [];
+    this.#quietUntil = Number.POSITIVE_INFINITY;
     for (const object of [...this.objects.values()]) {
-      for (let at = nextChangeAt(object); at <= now; at = nextChangeAt(object)) {
+      for (let at = nextChangeAt(object); at <= now && object.state !== 'gone'; at = nextChangeAt(object)) {
         this.#pass(object, at);
-        if (object.state === 'gone') break;
       }
+      if (object.state !== 'gone') this.touch(object);
     }
     const due = this.#late.filter(({ at }) => at <= now);
     if (due.length > 0) this.#late = this.#late.filter(({ at }) => at > now);
+    for (const { at } of this.#late) this.#quietUntil = Math.min(this.#quietUntil, at);
     return due.map(({ request }) => request);
   }
 
   makeLater(request: MakeRequest, at: number): void {
     this.#late.push({ at, request });
+    this.#quietUntil = Math.min(this.#quietUntil, at);
   }
 
   /** What its owner can see under this name. */
@@ -140,6 +149,7 @@ export class Population {
       volumeDeletes: 0,
     };
     this.objects.set(birth.name, object);
+    this.touch(object);
     return object;
   }
 
@@ -162,6 +172,7 @@ export class Population {
     const now = this.now();
     if (object.state !== 'deleting') this.#beginRemoval(object, now);
     object.goneAt = stuck ? null : (object.goneAt ?? now + (this.#options.deleteMs ?? 0));
+    this.touch(object);
   }
 
   bodyReady(name: string): void {
@@ -169,11 +180,14 @@ export class Population {
     if (object === undefined) return;
     object.bodyReady = true;
     if (object.runsAt !== null) object.runsAt = Math.max(object.runsAt, this.now());
+    this.touch(object);
   }
 
   bodyGone(name: string): void {
     const object = this.objects.get(name);
-    if (object !== undefined) object.bodyGone = true;
+    if (object === undefined) return;
+    object.bodyGone = true;
+    this.touch(object);
   }
 
   usageOf(name: string, owner: string): number | undefined {

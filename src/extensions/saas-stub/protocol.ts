@@ -5,7 +5,7 @@ export const StubName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/, 'A name has letters, digits, ".", "_" and "-".');
 
-export const FAULT_OPS = [
+const FAULT_OPS = [
   'create',
   'get',
   'delete',

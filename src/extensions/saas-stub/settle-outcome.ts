@@ -2,11 +2,19 @@ import type { Clock } from '../../core/clock.ts';
 import type { StubReply, StubRequest } from './protocol.ts';
 import type { StubWorld } from './world.ts';
 
-/** Resolves after `ms`, or as soon as anything happens in the world. */
-async function changeWithin(world: StubWorld, clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+/** Resolves after `ms`, or as soon as anything happens to the object. */
+async function changeWithin(
+  world: StubWorld,
+  clock: Clock,
+  name: string,
+  ms: number,
+  signal: AbortSignal,
+): Promise<void> {
   const over = new AbortController();
   const changed = Promise.withResolvers<void>();
-  const stop = world.listen(() => changed.resolve());
+  const stop = world.listen((event) => {
+    if ('name' in event && event.name === name) changed.resolve();
+  });
   try {
     await Promise.race([changed.promise, clock.sleep(ms, AbortSignal.any([signal, over.signal]))]);
   } finally {
@@ -24,14 +32,17 @@ export async function settleOutcome(
 ): Promise<StubReply | 'dropped' | 'hung'> {
   let outcome = world.handle(request);
   const delayMs = outcome.delayMs ?? 0;
-  if (outcome.kind === 'wait') {
+  if (outcome.kind === 'wait' && 'name' in request) {
     const { until } = outcome;
+    const { name } = request;
     while (outcome.kind === 'wait') {
       const now = clock.now();
-      if (now < until) await changeWithin(world, clock, Math.min(until, world.nextChangeAt()) - now, signal);
+      const nextAt = Math.min(until, world.nextChangeOf(name));
+      if (now < until) await changeWithin(world, clock, name, nextAt - now, signal);
       outcome = world.check(clock.now() < until ? request : ({ ...request, timeout_ms: 0 } as StubRequest));
     }
   }
   if (delayMs > 0) await clock.sleep(delayMs, signal);
+  if (outcome.kind === 'wait') throw new Error('Nothing is waited for without a name.');
   return outcome.kind === 'reply' ? outcome.reply : outcome.kind;
 }

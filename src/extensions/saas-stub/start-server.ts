@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { extname, join } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { HttpTransport } from './http-transport.ts';
@@ -28,7 +28,8 @@ export interface StartStubServerOptions {
 export type FaultInput = Omit<FaultRule, 'params'> & Partial<Pick<FaultRule, 'params'>>;
 export type StubObjects = Pick<StubWorldState, 'objects' | 'snapshots' | 'volumes'>;
 
-const PROGRAM = fileURLToPath(new URL(`./server/server-main${extname(import.meta.url)}`, import.meta.url));
+/** The stub’s process runs this very file: see its end. */
+const PROGRAM = fileURLToPath(import.meta.url);
 
 /** A stub that runs as a process of its own. */
 export class RunningStub {
@@ -136,3 +137,5 @@ export async function startStubServer(options: StartStubServerOptions = {}): Pro
   await stub.start();
   return stub;
 }
+
+if (process.argv[1] === PROGRAM) await import('./server/server-main.ts');

@@ -12,7 +12,7 @@ import { Population } from './population.ts';
 import type { FaultOp, FaultRule, MakeRequest, StubRequest, StubRequestOf } from './protocol.ts';
 import type { StubEventListener } from './world-event.ts';
 import type { LeftVolume, WorldObject, WorldSnapshot } from './world-object.ts';
-import { viewOf, viewOfVolume } from './world-object.ts';
+import { nextChangeAt, viewOf, viewOfVolume } from './world-object.ts';
 
 export interface StubWorldOptions extends PopulationOptions {
   /** Most objects at once; more is refused for want of capacity. */
@@ -80,9 +80,15 @@ export class StubWorld {
     }
   }
 
-  /** When time alone changes something next: infinite when it never does. */
+  /** Time alone changes nothing before this: infinite when it never does. */
   nextChangeAt(): number {
     return this.#population.nextChangeAt();
+  }
+
+  /** When time alone changes this object next. */
+  nextChangeOf(name: string): number {
+    const object = this.#population.objects.get(name);
+    return object === undefined ? Number.POSITIVE_INFINITY : nextChangeAt(object);
   }
 
   /** Called at once for everything that happens, until the returned function is called. */
@@ -114,6 +120,7 @@ export class StubWorld {
     this.advance();
   }
 
+  /** Everything it knows; to be written down or copied at once, since it lives on. */
   toState(): StubWorldState {
     return { ...this.#population.toState(), faults: this.faults.toState() };
   }
@@ -190,6 +197,7 @@ export class StubWorld {
     if (request.op === 'pause') this.#population.pause(object);
     if (request.op === 'resume') this.#population.resume(object);
     if (request.op === 'extend') object.endsAt = request.ends_at;
+    this.#population.touch(object);
     return reply(200, { object: viewOf(object, now) });
   }
 
@@ -320,5 +328,6 @@ export class StubWorld {
       if (kind === 'skewed_clock' && op !== 'create') object.skewMs = params.ms ?? 0;
       if (kind === 'duplicate_webhook') object.webhookTwice = true;
     }
+    this.#population.touch(object);
   }
 }

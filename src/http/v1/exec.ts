@@ -1,4 +1,10 @@
-import { ExecRequest, ExecResult, ExecStreamItem, FRAMES_MEDIA_TYPE, ProcessInfo } from '../../contract/exec.ts';
+import {
+  ExecRequest,
+  ExecResult,
+  ExecStreamItem,
+  FRAMES_MEDIA_TYPE,
+  ProcessInfo,
+} from '../../contract/exec.ts';
 import { execInSandbox } from '../../control/exec-in-sandbox.ts';
 import { isoTime } from '../../core/clock.ts';
 import { collectProcess } from '../collect-process.ts';
@@ -6,7 +12,8 @@ import { connectExec } from '../connect-exec.ts';
 import { preferredType } from '../media-type.ts';
 import { json, route, STREAMED } from '../route.ts';
 import { EVENT_STREAM, NDJSON } from '../stream-item.ts';
-import { type StreamType, streamProcess } from '../stream-process.ts';
+import type { StreamType } from '../stream-process.ts';
+import { streamProcess } from '../stream-process.ts';
 import { webSocketRoute } from '../web-socket-route.ts';
 import { SandboxPathParams } from './sandbox-id.ts';
 
@@ -37,7 +44,14 @@ export const execRoutes = [
     async handler({ services, exchange, caller, params, body }) {
       const type = preferredType(exchange.header('accept'), TYPES);
       exchange.response.once('close', services.slots.take(caller));
-      const { process, startedAt } = await execInSandbox(services.use, caller, params.id, body, false, exchange.signal);
+      const { process, startedAt } = await execInSandbox(
+        services.use,
+        caller,
+        params.id,
+        body,
+        false,
+        exchange.signal,
+      );
       if (type !== 'application/json') {
         await streamProcess(services, exchange, type satisfies StreamType, process, startedAt);
         return STREAMED;
@@ -64,7 +78,8 @@ export const execRoutes = [
   webSocketRoute({
     url: '/v1/sandboxes/{id}/exec',
     operationId: 'execInteractively',
-    summary: 'Run a program interactively. The first message is an ExecRequest; binary frames follow both ways.',
+    summary:
+      'Run a program interactively. The first message is an ExecRequest; binary frames follow both ways.',
     tag: 'exec',
     scope: 'sandboxes',
     params: SandboxPathParams,

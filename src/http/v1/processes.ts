@@ -53,7 +53,14 @@ export const processRoutes = [
       exchange.response.once('close', services.slots.take(caller));
       const startedAt = services.deps.clock.now();
       const { signal } = exchange;
-      const process = await attachToProcess(services.use, caller, params.id, params.process_id, query.from, signal);
+      const process = await attachToProcess(
+        services.use,
+        caller,
+        params.id,
+        params.process_id,
+        query.from,
+        signal,
+      );
       await streamProcess(services, exchange, type, process, startedAt);
       return STREAMED;
     },
@@ -118,12 +125,17 @@ export const processRoutes = [
     scope: 'sandboxes',
     params: ProcessPathParams,
     query: z.strictObject({ end: flag().default(false) }),
-    body: { kind: 'stream', mediaTypes: ['application/octet-stream'], description: 'The bytes to write.' } as const,
+    body: {
+      kind: 'stream',
+      mediaTypes: ['application/octet-stream'],
+      description: 'The bytes to write.',
+    } as const,
     responses: { 204: nothing('It was written.') },
     async handler({ services, exchange, caller, params, query }) {
       const { uploadBytes, idleUploadMs } = services.limits;
       await actOnProcess(services.use, caller, params.id, params.process_id, ARRIVAL_MS, async (process) => {
-        for await (const chunk of streamBody(exchange.request, uploadBytes, idleUploadMs)) await process.write(chunk);
+        for await (const chunk of streamBody(exchange.request, uploadBytes, idleUploadMs))
+          await process.write(chunk);
         if (query.end) await process.endInput();
       });
       return { status: 204, body: undefined };

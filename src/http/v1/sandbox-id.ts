@@ -2,4 +2,6 @@ import { z } from 'zod';
 import { SandboxId } from '../../contract/ids.ts';
 
 /** The path parameter of everything below one sandbox. */
-export const SandboxPathParams = z.strictObject({ id: SandboxId.describe('The id of a sandbox, or its uid.') });
+export const SandboxPathParams = z.strictObject({
+  id: SandboxId.describe('The id of a sandbox, or its uid.'),
+});

@@ -11,7 +11,6 @@ import { SandboxState } from '../../contract/state.ts';
 import { createSandbox } from '../../control/create-sandbox.ts';
 import { forkSandbox } from '../../control/derive-sandbox.ts';
 import { destroySandbox } from '../../control/destroy-sandbox.ts';
-import type { Establishment } from '../../control/establish.ts';
 import { extendSandbox } from '../../control/extend-sandbox.ts';
 import { getSandbox } from '../../control/get-sandbox.ts';
 import { listSandboxes } from '../../control/list-sandboxes.ts';
@@ -20,20 +19,11 @@ import { recreateSandbox } from '../../control/recreate-sandbox.ts';
 import { waitForSandbox } from '../../control/wait-for-sandbox.ts';
 import { isSettledState } from '../../core/lifecycle.ts';
 import type { SandboxRecord } from '../../core/sandbox.ts';
-import type { Exchange } from '../exchange.ts';
-import type { HttpServices } from '../http-services.ts';
 import { idempotencyKeyOf } from '../idempotency-key.ts';
 import { cursor, listOf, repeated, text, timeoutMs, wholeNumber } from '../query-schemas.ts';
 import { json, jsonBody, route } from '../route.ts';
+import { ESTABLISHED, established, stands, WaitReady, waitOptions } from './establishment.ts';
 import { SandboxPathParams } from './sandbox-id.ts';
-
-
-
-/** Whether to wait for the outcome, and for how long. */
-const WaitReady = z.strictObject({
-  wait: z.enum(['ready', 'none']).default('ready'),
-  timeout: timeoutMs.optional(),
-});
 
 const List = z.strictObject({
   state: listOf(SandboxState, 16).optional(),
@@ -52,41 +42,10 @@ const List = z.strictObject({
   cursor: cursor.optional(),
 });
 
-function waitOptions(
-  services: HttpServices,
-  exchange: Exchange,
-  query: { wait: string; timeout?: number | undefined },
-) {
-  const { limits } = services;
-  return {
-    wait: query.wait !== 'none',
-    ...(query.timeout === undefined ? {} : { timeoutMs: Math.min(query.timeout, limits.waitMs) }),
-    signal: exchange.signal,
-  };
-}
-
-/** 201 for a new one, 200 for one that was there, 202 while it is on its way. */
-function established(services: HttpServices, { sandbox, reused }: Establishment) {
-  const status = isSettledState(sandbox.state) && sandbox.state !== 'destroying' ? (reused ? 200 : 201) : 202;
-  return {
-    status,
-    body: services.present.sandbox(sandbox, { reused }),
-    headers: { location: services.present.sandboxUrl(sandbox.id) },
-  } as const;
-}
-
-const ESTABLISHED = {
-  200: json(Sandbox, 'A living sandbox was found, or the request is a repetition.', ['Location']),
-  201: json(Sandbox, 'The sandbox is ready.', ['Location']),
-  202: json(Sandbox, 'The sandbox is on its way: poll `links.self`, wait, or follow `links.events`.', [
-    'Location',
-  ]),
-} as const;
-
 const WAITS_FOR: Readonly<Record<'ready' | 'destroyed' | 'settled', (row: SandboxRecord) => boolean>> = {
   ready: (row) => isSettledState(row.state) && !row.recreating,
   destroyed: (row) => row.state === 'destroyed',
-  settled: (row) => isSettledState(row.state) && row.state !== 'destroying' && row.state !== 'expired',
+  settled: (row) => stands(row) && row.state !== 'expired',
 };
 
 function labelsOf(pairs: readonly string[]): Record<string, string> {
@@ -274,9 +233,8 @@ export const sandboxRoutes = [
         params.id,
         waitOptions(services, exchange, query),
       );
-      const there = isSettledState(sandbox.state) && sandbox.state !== 'destroying';
       return {
-        status: there ? 200 : 202,
+        status: stands(sandbox) ? 200 : 202,
         body: services.present.sandbox(sandbox),
         headers: { location: services.present.sandboxUrl(sandbox.id) },
       };

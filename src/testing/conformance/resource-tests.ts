@@ -31,7 +31,29 @@ const declares = (name: ResourceName) => ({
   applies: ({ resources }: { resources: ResourceName[] }) => resources.includes(name),
 });
 
+/** Seconds of processor time in the two lines that `times` prints. */
+function cpuSeconds(text: string): number {
+  return [...text.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
+    (sum, [, min, sec]) => sum + Number(min) * 60 + Number(sec),
+    0,
+  );
+}
+
 export const resourceTests = [
+  test(
+    'cpu: more is not had',
+    async (subject) => {
+      const { session, spec } = await limited(subject, { cpu: 0.25 });
+      const script = 'end=$(( $(date +%s) + 5 )); while [ $(date +%s) -lt $end ]; do :; done; times';
+      const begun = Date.now();
+      const { stdout } = await runShell(session, script);
+      const share = cpuSeconds(stdout.toString()) / ((Date.now() - begun) / 1000);
+      assert.ok(share <= 0.4, `It had ${share.toFixed(2)} of a processor instead of 0.25.`);
+      await subject.teardown(spec);
+    },
+    declares('cpu'),
+  ),
+
   test(
     'pids: a fork bomb is bounded',
     (subject) =>

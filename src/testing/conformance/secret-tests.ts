@@ -78,7 +78,7 @@ export const secretTests = [
         const snapshot = {
           snapshotId: `snap_${randomBytes(10).toString('hex')}`,
           name: null,
-          owner: subject.owner,
+          owner: spec.stamp.owner,
         };
         const taken = await subject.extension.snapshot(handle, snapshot, { ...subject.context(), log });
         said.push(taken);

@@ -32,7 +32,7 @@ export interface SpecParts {
 
 const LIFE_MS = 600_000;
 
-export const systemClock: Clock = {
+const systemClock: Clock = {
   now: () => Date.now(),
   sleep: async (ms, signal) => {
     await sleep(ms, undefined, signal === undefined ? {} : { signal });

@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import { posix } from 'node:path';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ExitStatus, Signal } from '../../contract/exec.ts';
 import type { OutputChunk, SandboxProcess, SpawnSpec } from '../../core/session.ts';
@@ -8,7 +9,7 @@ type Sink = (stream: 'stdout' | 'stderr', data: Uint8Array | string) => Promise<
 
 interface Running {
   readonly args: readonly string[];
-  readonly tree: FileTree;
+  readonly read: (path: string) => Buffer;
   readonly input: AsyncIterable<Uint8Array>;
   readonly out: Sink;
   /** Resolves after `ms`, or never when the program is killed first. */
@@ -23,9 +24,9 @@ const PROGRAMS: Readonly<Record<string, (running: Running) => Promise<number>>> 
     await out('stdout', `${args.join(' ')}\n`);
     return 0;
   },
-  cat: async ({ args, tree, input, out }) => {
+  cat: async ({ args, read, input, out }) => {
     if (args.length === 0) for await (const chunk of input) await out('stdout', chunk);
-    for (const path of args) await out('stdout', tree.read(path));
+    for (const path of args) await out('stdout', read(path));
     return 0;
   },
   sleep: async ({ args, pause }) => {
@@ -107,6 +108,7 @@ export class MemoryProcess implements SandboxProcess {
   readonly #output = new Pipe<OutputChunk>();
   readonly #input = new Pipe<Uint8Array>();
   readonly #timers = new Set<NodeJS.Timeout>();
+  #frozen: PromiseWithResolvers<void> | null = null;
   #offset = 0;
   #ended = false;
 
@@ -132,6 +134,15 @@ export class MemoryProcess implements SandboxProcess {
     if (ENDING.has(signal)) this.#end(128 + constants.signals[signal], signal, false);
   }
 
+  freeze(): void {
+    this.#frozen ??= Promise.withResolvers();
+  }
+
+  thaw(): void {
+    this.#frozen?.resolve();
+    this.#frozen = null;
+  }
+
   async resize(): Promise<void> {
     throw new SandboxerError('SBX_UNSUPPORTED', 'There are no terminals here.');
   }
@@ -146,13 +157,17 @@ export class MemoryProcess implements SandboxProcess {
     const known = /^(?:(?:\/usr)?\/bin\/)?([a-z]+)$/.exec(program)?.[1] ?? '';
     const run = Object.hasOwn(PROGRAMS, known) ? PROGRAMS[known] : undefined;
     const out: Sink = (stream, data) => this.#put(stream, Buffer.from(data));
-    const pause = (ms: number) => new Promise<void>((resolve) => this.#after(ms, resolve));
+    const pause = async (ms: number) => {
+      await new Promise<void>((resolve) => this.#after(ms, resolve));
+      await this.#frozen?.promise;
+    };
+    const read = (path: string) => tree.read(posix.resolve('/', spec.cwd ?? '/', path));
     if (run === undefined) {
       await out('stderr', `${program}: not found\n`);
       return this.#end(127, null, false);
     }
     try {
-      this.#end(await run({ args, tree, input: this.#input, out, pause }), null, false);
+      this.#end(await run({ args, read, input: this.#input, out, pause }), null, false);
     } catch (error) {
       await out('stderr', `${program}: ${error instanceof Error ? error.message : 'failed'}\n`);
       this.#end(1, null, false);
@@ -160,6 +175,7 @@ export class MemoryProcess implements SandboxProcess {
   }
 
   async #put(stream: 'stdout' | 'stderr', data: Buffer): Promise<void> {
+    await this.#frozen?.promise;
     if (this.#ended || data.length === 0) return;
     const offset = this.#offset;
     this.#offset += data.length;
@@ -174,6 +190,7 @@ export class MemoryProcess implements SandboxProcess {
   #end(code: number, signal: string | null, timedOut: boolean): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.thaw();
     for (const timer of this.#timers) clearTimeout(timer);
     this.#input.drop();
     this.#output.end();

@@ -12,6 +12,8 @@ interface Object {
 export class BackendInvariants {
   readonly #ctx: AuditContext;
   readonly #born = new Map<string, Object>();
+  /** Step at which we last asked for it to be made. */
+  readonly #asked = new Map<string, number>();
   /** Step at which the backend last stated that there is nothing under this name. */
   readonly #absent = new Map<string, number>();
   /** Step at which a command was last shown to work in it. */
@@ -35,6 +37,10 @@ export class BackendInvariants {
     } else if (attempt !== undefined && attempt.extensionId !== extensionId) {
       this.#ctx.fail('journal-first', `${name} was journalled for ${attempt.extensionId}, made by ${extensionId}`);
     }
+  }
+
+  sent(request: StubRequest): void {
+    if (MAKES.has(request.op) && 'name' in request) this.#asked.set(request.name, this.#ctx.scheduler.steps);
   }
 
   answered(request: StubRequest, reply: StubReply): void {
@@ -124,9 +130,9 @@ export class BackendInvariants {
 
   #checkGone(name: string, label: string): void {
     if (!this.isPresent(name)) return;
+    // What comes into being after the backend said that there is nothing is the sweep's, not a mistake of ours.
     const stated = this.#absent.get(name) ?? -1;
-    const { bornStep } = this.#born.get(name) as Object;
-    if (stated < bornStep) this.#ctx.fail('gone-is-proven', `${name} is settled as gone and lives on (${label})`);
+    if (stated < (this.#asked.get(name) as number)) this.#ctx.fail('gone-is-proven', `${name} is settled as gone and lives on (${label})`);
   }
 
   #checkAllGone(uid: string): void {

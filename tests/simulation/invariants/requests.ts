@@ -49,7 +49,9 @@ export class RequestInvariants {
     if (error.code === 'SBX_INSUFFICIENT_CREDITS') {
       const available = mirror.balances.get(`credits:${request.workspaceId}`) ?? 0;
       const stated = error.extras.members as { available_micro_usd: number; shortfall_micro_usd: number };
-      if (stated.available_micro_usd !== available || stated.shortfall_micro_usd <= 0) {
+      // A recreate counts on what its old generation gives back.
+      const counted = request.kind === 'recreate' ? stated.available_micro_usd >= available : stated.available_micro_usd === available;
+      if (!counted || stated.shortfall_micro_usd <= 0) {
         this.#ctx.fail('refused-when-poor', `${JSON.stringify(stated)}, the balance is ${available}`);
       }
     }

@@ -31,6 +31,8 @@ export class Machine {
   readonly #directory: string;
   readonly #marker: string;
   readonly #processes = new Map<string, ManagedProcess>();
+  /** Looking for processes costs a walk through /proc: not where none was ever started. */
+  #used = false;
 
   constructor(directory: string, marker: string) {
     this.#directory = directory;
@@ -53,6 +55,7 @@ export class Machine {
   }
 
   async start(request: ChannelRequestOf<'spawn'>): Promise<ManagedProcess> {
+    this.#used = true;
     const cwd = request.cwd;
     const directory = cwd === null ? this.root : await this.#directoryAt(cwd);
     const id = randomUUID();
@@ -91,6 +94,7 @@ export class Machine {
   }
 
   freeze(): void {
+    if (!this.#used) return;
     for (let last = -1, now = 0; last !== now; ) {
       last = now;
       now = signalTree(this.#tree(), 'SIGSTOP');
@@ -98,11 +102,11 @@ export class Machine {
   }
 
   thaw(): void {
-    signalTree(this.#tree(), 'SIGCONT');
+    if (this.#used) signalTree(this.#tree(), 'SIGCONT');
   }
 
   async killAll(): Promise<void> {
-    await eradicateTree(this.#tree());
+    if (this.#used) await eradicateTree(this.#tree());
   }
 
   async destroy(): Promise<void> {

@@ -5,6 +5,7 @@ import { SandboxerError } from '../../../contract/errors.ts';
 import type { StubWorld } from '../world.ts';
 import type { Origin, StubEvent } from '../world-event.ts';
 import { copyTree, Machine } from './machine.ts';
+import { eradicateTree } from './process-tree.ts';
 
 /** Follows what happens in the world with directories and processes, in order for each object. */
 export class Machines {
@@ -54,8 +55,8 @@ export class Machines {
 
   /** Takes up what a previous process of the stub had begun. What ran under it has lost its output and is killed. */
   async recover(): Promise<void> {
+    await eradicateTree({ marker: this.#marker(), directory: join(this.#directory, 'objects') });
     for (const object of this.#world.objects()) {
-      await this.#machine(object.name).killAll();
       if (object.state === 'deleting') this.follow({ type: 'deleting', name: object.name });
       else if (!object.bodyReady) {
         const boot = { env: {}, files: [] };
@@ -82,10 +83,15 @@ export class Machines {
   #machine(name: string): Machine {
     const existing = this.#machines.get(name);
     if (existing !== undefined) return existing;
-    const marker = `SANDBOXER_STUB_OBJECT=${this.#id}/${name}`;
+    const marker = `${this.#marker()}${name}/`;
     const machine = new Machine(join(this.#directory, 'objects', name), marker);
     this.#machines.set(name, machine);
     return machine;
+  }
+
+  /** Begins what is in the environment of every process of this stub. */
+  #marker(): string {
+    return `SANDBOXER_STUB_OBJECT=${this.#id}/`;
   }
 
   #snapshotPath(id: string): string {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Which processes are meant: any of what is given is enough. */
 export interface TreeSelector {
-  /** `NAME=value` in the environment: inherited by daemons whoever their parent is. */
+  /** The beginning of a variable in the environment: inherited by daemons whoever their parent is. */
   readonly marker: string;
   /** Its descendants and its process group. */
   readonly leader?: number;
@@ -46,7 +46,7 @@ function isInside(pid: number, directory: string): boolean {
 
 function isMarked(pid: number, marker: string): boolean {
   const environment = attempt(() => readFileSync(`/proc/${pid}/environ`, 'latin1'));
-  return environment?.split('\0').includes(marker) ?? false;
+  return environment?.split('\0').some((variable) => variable.startsWith(marker)) ?? false;
 }
 
 export function processesOf({ marker, leader, directory }: TreeSelector): number[] {

@@ -1,4 +1,5 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StubWorldState } from '../world.ts';
 
@@ -8,23 +9,52 @@ export interface SavedState {
   readonly world: StubWorldState;
 }
 
-function fileIn(directory: string): string {
-  return join(directory, 'state.json');
-}
+/** The whole state as one file. What is asked to be saved while it is being written is written together afterwards. */
+export class StateFile {
+  readonly #directory: string;
+  #writing: Promise<void> | null = null;
+  #queued: Promise<void> | null = null;
 
-export function readState(directory: string): SavedState | null {
-  try {
-    return JSON.parse(readFileSync(fileIn(directory), 'utf8')) as SavedState;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
+  constructor(directory: string) {
+    this.#directory = directory;
   }
-}
 
-/** The whole state, in one step: a crash leaves the old one or the new. */
-export function writeState(directory: string, state: SavedState): void {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const beside = `${fileIn(directory)}.new`;
-  writeFileSync(beside, JSON.stringify(state), { mode: 0o600 });
-  renameSync(beside, fileIn(directory));
+  read(): SavedState | null {
+    try {
+      return JSON.parse(readFileSync(this.#path(), 'utf8')) as SavedState;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+      throw error;
+    }
+  }
+
+  /** Resolves when everything that `state` gives now is on the disk. */
+  save(state: () => SavedState): Promise<void> {
+    if (this.#writing === null) {
+      this.#writing = this.#write(state()).finally(() => {
+        this.#writing = null;
+      });
+      return this.#writing;
+    }
+    this.#queued ??= this.#writing
+      .catch(() => {})
+      .then(() => {
+        this.#queued = null;
+        return this.save(state);
+      });
+    return this.#queued;
+  }
+
+  /** In one step: a crash leaves the old state or the new. */
+  async #write(state: SavedState): Promise<void> {
+    const text = JSON.stringify(state);
+    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    const beside = `${this.#path()}.new`;
+    await writeFile(beside, text, { mode: 0o600 });
+    await rename(beside, this.#path());
+  }
+
+  #path(): string {
+    return join(this.#directory, 'state.json');
+  }
 }

@@ -14,7 +14,7 @@ import { StubWorld } from '../world.ts';
 import type { Machine } from './machine.ts';
 import { Machines } from './machines.ts';
 import { serveChannel } from './serve-channel.ts';
-import { readState, writeState } from './state-file.ts';
+import { StateFile } from './state-file.ts';
 import { WebhookSender } from './webhook-sender.ts';
 
 export const StubServerConfig = z.strictObject({
@@ -35,6 +35,16 @@ const MAX_BODY_BYTES = 8 * 1_048_576;
 const LONGEST_TIMER_MS = 60_000;
 /** Ops whose answer means that the machine has followed. */
 const FOLLOWED: readonly StubRequest['op'][] = ['pause', 'resume', 'snapshot'];
+
+const READS: readonly StubRequest['op'][] = [
+  'health',
+  'get',
+  'wait_running',
+  'wait_gone',
+  'list',
+  'usage',
+  'exec',
+];
 
 const systemClock: Clock = {
   now: () => Date.now(),
@@ -59,15 +69,18 @@ export class StubServer {
   readonly #config: StubServerConfig;
   readonly #id: string;
   readonly #world: StubWorld;
+  readonly #file: StateFile;
   readonly #machines: Machines;
   readonly #webhooks: WebhookSender;
   readonly #server: Server;
   readonly #streams = new Set<Duplex>();
   #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
 
   constructor(config: StubServerConfig) {
     this.#config = config;
-    const saved = readState(config.directory);
+    this.#file = new StateFile(config.directory);
+    const saved = this.#file.read();
     this.#id = saved?.id ?? randomUUID();
     this.#world = new StubWorld({
       clock: systemClock,
@@ -84,7 +97,7 @@ export class StubServer {
       if (event.type === 'webhook') this.#webhooks.send(event.body);
       this.#machines.follow(event);
       // The world is in the middle of a change: it is written down once that is done.
-      queueMicrotask(() => this.#changed());
+      queueMicrotask(() => void this.#changed());
     });
     this.#server = createServer((request, response) => void this.#serve(request, response));
     this.#server.on('upgrade', (request, stream) => this.#upgrade(request, stream));
@@ -93,7 +106,7 @@ export class StubServer {
   /** Where it listens. */
   async start(): Promise<string> {
     await this.#machines.recover();
-    this.#changed();
+    await this.#changed();
     const { socket_path: path, port } = this.#config;
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
@@ -109,29 +122,29 @@ export class StubServer {
 
   /** Ends what runs and keeps what is. */
   async stop(): Promise<void> {
+    this.#stopped = true;
     clearTimeout(this.#timer);
     this.#server.close();
     for (const stream of this.#streams) stream.destroy();
     this.#server.closeAllConnections();
     await this.#machines.killAll();
-    this.#save();
+    await this.#save();
   }
 
-  #changed(): void {
-    this.#save();
+  /** Sets the alarm for what happens next, and resolves when what happened so far is written down. */
+  async #changed(): Promise<void> {
     clearTimeout(this.#timer);
     const ms = Math.min(this.#world.nextChangeAt() - Date.now(), LONGEST_TIMER_MS);
-    this.#timer = setTimeout(
-      () => {
-        this.#world.advance();
-        this.#changed();
-      },
-      Math.max(ms, 0),
-    );
+    const wake = () => {
+      this.#world.advance();
+      void this.#changed();
+    };
+    if (!this.#stopped) this.#timer = setTimeout(wake, Math.max(ms, 0));
+    await this.#save();
   }
 
-  #save(): void {
-    writeState(this.#config.directory, { id: this.#id, world: this.#world.toState() });
+  async #save(): Promise<void> {
+    await this.#file.save(() => ({ id: this.#id, world: this.#world.toState() }));
   }
 
   #authorized(request: IncomingMessage): boolean {
@@ -152,7 +165,7 @@ export class StubServer {
       if (!this.#authorized(request)) return refuse(401, 'unauthorized', 'The key is not valid.');
       const body = await bodyOf(request);
       if (request.url === '/v1/call') return await this.#call(body, response, answer);
-      const admin = this.#admin(request, body);
+      const admin = await this.#admin(request, body);
       if (admin === undefined) refuse(404, 'no_such_path', 'There is no such path.');
       else answer(200, admin);
     } catch (error) {
@@ -172,14 +185,14 @@ export class StubServer {
     response.once('close', () => left.abort());
     const outcome = await settleOutcome(this.#world, systemClock, request, left.signal);
     if (FOLLOWED.includes(request.op) && 'name' in request) await this.#machines.settled(request.name);
-    this.#changed();
+    if (!READS.includes(request.op)) await this.#changed();
     if (outcome === 'hung') return;
     if (outcome === 'dropped') response.destroy();
     else answer(outcome.status, outcome.body, outcome.headers);
   }
 
   /** `undefined` when there is no such path. */
-  #admin({ method, url }: IncomingMessage, body: unknown): unknown {
+  async #admin({ method, url }: IncomingMessage, body: unknown): Promise<unknown> {
     if (url === '/admin/objects' && method === 'GET') {
       const { objects, snapshots, volumes } = this.#world.toState();
       return { objects, snapshots, volumes };
@@ -188,7 +201,7 @@ export class StubServer {
     if (method === 'PUT') this.#world.faults.set(z.array(FaultRule).parse(body));
     else if (method === 'POST') this.#world.faults.add(FaultRule.parse(body));
     else if (method !== 'GET') return undefined;
-    this.#changed();
+    await this.#changed();
     return { rules: this.#world.faults.rules };
   }
 

@@ -1,0 +1,66 @@
+import type { Command } from 'commander';
+import type { Invocation } from './invocation.ts';
+
+/** A command declares its arguments and options, and what happens. It is loaded only when it is asked for. */
+export interface CommandModule {
+  define(command: Command, invocation: Invocation): void;
+}
+
+export interface CommandEntry {
+  readonly name: string;
+  readonly aliases?: readonly string[];
+  readonly summary: string;
+  readonly group: 'Sandboxes' | 'Inside a sandbox' | 'Snapshots' | 'Catalogue and routing' | 'Account' | 'Server' | null;
+  /** For completion. */
+  readonly subcommands?: readonly string[];
+  /** Its exit code is that of the program it runs. */
+  readonly runsProgram?: true;
+  load(): Promise<CommandModule>;
+}
+
+/** Every command, with what `--help` says of it. `group: null` is left out of the help. */
+export const COMMANDS: readonly CommandEntry[] = [
+  { name: 'run', group: 'Sandboxes', runsProgram: true, summary: 'Run one program in a new sandbox, then destroy it', load: () => import('./commands/run.ts') },
+  { name: 'create', group: 'Sandboxes', summary: 'Create a sandbox (without arguments: the canary)', load: () => import('./commands/create.ts') },
+  { name: 'list', aliases: ['ls'], group: 'Sandboxes', summary: 'List sandboxes', load: () => import('./commands/list.ts') },
+  { name: 'get', group: 'Sandboxes', summary: 'Show one sandbox', load: () => import('./commands/get.ts') },
+  { name: 'extend', group: 'Sandboxes', summary: 'Move the deadline to now + a duration', load: () => import('./commands/extend.ts') },
+  { name: 'pause', group: 'Sandboxes', summary: 'Pause a sandbox', load: () => import('./commands/pause.ts') },
+  { name: 'resume', group: 'Sandboxes', summary: 'Resume a paused sandbox', load: () => import('./commands/resume.ts') },
+  { name: 'recreate', group: 'Sandboxes', summary: 'Destroy it and build it anew under the same id', load: () => import('./commands/recreate.ts') },
+  { name: 'fork', group: 'Sandboxes', summary: 'Make a second sandbox with the same content', load: () => import('./commands/fork.ts') },
+  { name: 'destroy', aliases: ['rm'], group: 'Sandboxes', summary: 'Destroy sandboxes', load: () => import('./commands/destroy.ts') },
+  { name: 'events', group: 'Sandboxes', summary: 'Show what happened, or follow it', load: () => import('./commands/events.ts') },
+  { name: 'usage', group: 'Sandboxes', summary: 'Show what a sandbox used and cost', load: () => import('./commands/usage.ts') },
+
+  { name: 'exec', group: 'Inside a sandbox', runsProgram: true, summary: 'Run a program in a sandbox', load: () => import('./commands/exec.ts') },
+  { name: 'shell', group: 'Inside a sandbox', runsProgram: true, summary: 'Open a shell in a sandbox', load: () => import('./commands/shell.ts') },
+  { name: 'cp', group: 'Inside a sandbox', summary: 'Copy files and directories in or out', load: () => import('./commands/cp.ts') },
+  { name: 'ps', group: 'Inside a sandbox', summary: 'List the processes of a sandbox', load: () => import('./commands/ps.ts') },
+  { name: 'logs', group: 'Inside a sandbox', summary: 'Show the output of a background process', load: () => import('./commands/logs.ts') },
+  { name: 'port-forward', group: 'Inside a sandbox', summary: 'Reach a port of a sandbox from this machine', load: () => import('./commands/port-forward.ts') },
+  { name: 'ssh', group: 'Inside a sandbox', runsProgram: true, summary: 'Connect with ssh, for editors and rsync', load: () => import('./commands/ssh.ts') },
+
+  { name: 'snapshot', group: 'Snapshots', summary: 'Take a snapshot of a sandbox', load: () => import('./commands/snapshot.ts') },
+  { name: 'restore', group: 'Snapshots', summary: 'Make a sandbox from a snapshot', load: () => import('./commands/restore.ts') },
+  { name: 'snapshots', group: 'Snapshots', summary: 'List, show, rename and delete snapshots', subcommands: ['list', 'show', 'rename', 'delete'], load: () => import('./commands/snapshots.ts') },
+
+  { name: 'profiles', group: 'Catalogue and routing', summary: 'List, show, push and validate profiles', subcommands: ['list', 'show', 'push', 'validate'], load: () => import('./commands/profiles.ts') },
+  { name: 'extensions', group: 'Catalogue and routing', summary: 'Show the backends and how they are', subcommands: ['list', 'show'], load: () => import('./commands/extensions.ts') },
+  { name: 'route', group: 'Catalogue and routing', summary: 'Explain where a sandbox went, or would go', subcommands: ['explain', 'resolve'], load: () => import('./commands/route.ts') },
+  { name: 'inspect', group: 'Catalogue and routing', summary: 'Look at hosts, and at what was left behind', subcommands: ['host', 'stale'], load: () => import('./commands/inspect.ts') },
+
+  { name: 'credits', group: 'Account', summary: 'Show and grant credits', subcommands: ['balance', 'grant', 'history'], load: () => import('./commands/credits.ts') },
+  { name: 'keys', group: 'Account', summary: 'Create, list and revoke API keys', subcommands: ['create', 'list', 'revoke'], load: () => import('./commands/keys.ts') },
+
+  { name: 'doctor', group: 'Server', summary: 'Check this machine and say what to fix', load: () => import('./commands/doctor.ts') },
+  { name: 'serve', group: 'Server', summary: 'Run the server in the foreground', load: () => import('./commands/serve.ts') },
+  { name: 'daemon', group: 'Server', summary: 'Look after the local server', subcommands: ['status', 'start', 'stop', 'restart'], load: () => import('./commands/daemon.ts') },
+  { name: 'version', group: 'Server', summary: 'Show the versions of command and server', load: () => import('./commands/version.ts') },
+  { name: 'completion', group: 'Server', summary: 'Print completion for bash, zsh or fish', subcommands: ['bash', 'zsh', 'fish'], load: () => import('./commands/completion.ts') },
+  { name: 'proxy', group: null, runsProgram: true, summary: 'The ProxyCommand of `sandboxer ssh`', load: () => import('./commands/proxy.ts') },
+]; // biome-ignore format: a table
+
+export function findCommand(name: string): CommandEntry | undefined {
+  return COMMANDS.find((entry) => entry.name === name || entry.aliases?.includes(name));
+}

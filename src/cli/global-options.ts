@@ -1,0 +1,71 @@
+import type { Command } from 'commander';
+
+/** What every command understands. */
+export interface GlobalOptions {
+  readonly json: boolean;
+  readonly url: string | undefined;
+  readonly key: string | undefined;
+  readonly workspace: string | undefined;
+  readonly quiet: boolean;
+  readonly color: boolean;
+}
+
+export const DEFAULT_OPTIONS: GlobalOptions = {
+  json: false,
+  url: undefined,
+  key: undefined,
+  workspace: undefined,
+  quiet: false,
+  color: true,
+};
+
+const WITH_VALUE = new Set(['--url', '--key', '--workspace']);
+const GROUP = 'Global options:';
+
+/** Both on the program and on each command, so that they may stand before and after the command's name. */
+export function addGlobalOptions(command: Command): void {
+  const option = (flags: string, description: string) =>
+    command.addOption(command.createOption(flags, description).helpGroup(GROUP));
+  option('--json', 'answer as JSON');
+  option('--url <address>', 'the server');
+  option('--key <secret>', 'API key');
+  option('--workspace <id>', 'another workspace than the key’s own');
+  option('-q, --quiet', 'only what was asked for');
+  option('--no-color', 'no colours');
+  command.helpOption(false);
+  command.addOption(command.createOption('-h, --help', 'this help').helpGroup(GROUP));
+}
+
+/** What was given anywhere on the line; what stands closer to the command wins. */
+export function globalOptionsOf(command: Command, env: NodeJS.ProcessEnv): GlobalOptions {
+  const given: Record<string, unknown> = {};
+  for (let at: Command | null = command; at !== null; at = at.parent) {
+    for (const name of Object.keys(DEFAULT_OPTIONS)) {
+      const source = at.getOptionValueSource(name);
+      if (source !== undefined && source !== 'default' && !(name in given)) given[name] = at.getOptionValue(name);
+    }
+  }
+  return {
+    ...DEFAULT_OPTIONS,
+    url: env.SANDBOXER_URL || undefined,
+    key: env.SANDBOXER_KEY || undefined,
+    workspace: env.SANDBOXER_WORKSPACE || undefined,
+    ...given,
+  };
+}
+
+/** The first word that is no option: the command's name. */
+export function commandNameIn(argv: readonly string[]): string | undefined {
+  for (let at = 0; at < argv.length; at += 1) {
+    const word = argv[at] as string;
+    if (!word.startsWith('-')) return word;
+    if (WITH_VALUE.has(word)) at += 1;
+  }
+  return undefined;
+}
+
+/** Told without parsing, for errors of the parsing itself. Words behind `--` are the program's. */
+export function wantsJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--');
+  return argv.slice(0, end === -1 ? argv.length : end).includes('--json');
+}

@@ -1,0 +1,146 @@
+import type { Duplex } from 'node:stream';
+import type { ExecInput, ProcessInfo } from '../contract/exec.ts';
+import type { ServerVersion } from '../contract/version.ts';
+import type { SandboxerConnectionError } from './connection-error.ts';
+import { Credits } from './credits.ts';
+import { Events } from './events.ts';
+import { ExecHandle } from './exec-handle.ts';
+import { Extensions } from './extensions.ts';
+import { Files } from './files.ts';
+import { FRAMES_MEDIA_TYPE } from './frames.ts';
+import type { InteractiveExec } from './interactive-exec.ts';
+import { Keys } from './keys.ts';
+import { pathOf } from './path-of.ts';
+import { Processes } from './processes.ts';
+import { Profiles } from './profiles.ts';
+import { Routes } from './routes.ts';
+import { Sandboxes } from './sandboxes.ts';
+import { defaultSocketPath, parseServerAddress } from './server-address.ts';
+import { Snapshots } from './snapshots.ts';
+import type { CallOptions, RequestSpec } from './transport.ts';
+import { Transport } from './transport.ts';
+
+/** The contract's `API_VERSION`; a test compares the two. */
+export const API_VERSION = 1;
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+const DEFAULT_RETRIES = 3;
+
+export interface ClientOptions {
+  /** `http://…`, `https://…` or `unix:/path`. Default: `SANDBOXER_URL`, then the socket of the embedded default. */
+  readonly url?: string | undefined;
+  /** Default: `SANDBOXER_KEY`. The local socket needs none. */
+  readonly key?: string | undefined;
+  /** Another workspace than the key's own, where the key reaches it. */
+  readonly workspace?: string | undefined;
+  /** Ends everything this client does. */
+  readonly signal?: AbortSignal | undefined;
+  /** For the answer to one request; requests that wait in the server are given the time they ask for. */
+  readonly timeoutMs?: number | undefined;
+  readonly maxRetries?: number | undefined;
+  /** Called once per request when nobody was reached; resolves when another try makes sense, rejects to give up. */
+  readonly onUnreachable?: ((error: SandboxerConnectionError) => Promise<void>) | undefined;
+}
+
+/** One server. Objects are those of the API, as they are on the wire. */
+export class SandboxerClient {
+  readonly sandboxes: Sandboxes;
+  readonly snapshots: Snapshots;
+  readonly files: Files;
+  readonly processes: Processes;
+  readonly profiles: Profiles;
+  readonly extensions: Extensions;
+  readonly routes: Routes;
+  readonly credits: Credits;
+  readonly events: Events;
+  readonly keys: Keys;
+  readonly #transport: Transport;
+
+  constructor(options: ClientOptions = {}) {
+    const { env } = process;
+    const key = options.key ?? env.SANDBOXER_KEY;
+    const transport = new Transport({
+      address: parseServerAddress(options.url ?? (env.SANDBOXER_URL || `unix:${defaultSocketPath(env)}`)),
+      headers: {
+        'sandboxer-api-version': String(API_VERSION),
+        'user-agent': 'sand-boxer-client',
+        ...(key ? { authorization: `Bearer ${key}` } : {}),
+        ...(options.workspace === undefined ? {} : { 'sandboxer-workspace': options.workspace }),
+      },
+      signal: options.signal,
+      timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      maxRetries: options.maxRetries ?? DEFAULT_RETRIES,
+      onUnreachable: options.onUnreachable,
+    });
+    this.#transport = transport;
+    this.sandboxes = new Sandboxes(transport);
+    this.snapshots = new Snapshots(transport);
+    this.files = new Files(transport);
+    this.processes = new Processes(transport);
+    this.profiles = new Profiles(transport);
+    this.extensions = new Extensions(transport);
+    this.routes = new Routes(transport);
+    this.credits = new Credits(transport);
+    this.events = new Events(transport);
+    this.keys = new Keys(transport);
+  }
+
+  /** Where this client talks to. */
+  get address(): string {
+    return this.#transport.address.text;
+  }
+
+  /** Runs a program. The output comes as raw bytes; a slow reader slows the program down. */
+  exec(sandboxId: string, request: ExecInput, options: CallOptions = {}): ExecHandle {
+    const { signal, timeoutMs } = options;
+    return new ExecHandle({
+      address: this.#transport.address.text,
+      open: (detached) =>
+        this.#transport.open({
+          method: 'POST',
+          path: pathOf('sandboxes', sandboxId, 'exec'),
+          accept: FRAMES_MEDIA_TYPE,
+          json: request,
+          timeoutMs,
+          signal: signal ? AbortSignal.any([signal, detached]) : detached,
+        }),
+      kill: (processId, name) => this.processes.signal(sandboxId, processId, name),
+    });
+  }
+
+  /** Runs a program whose input stays open. Aborting it closes the connection. */
+  async interactive(
+    sandboxId: string,
+    request: ExecInput,
+    options: CallOptions = {},
+  ): Promise<InteractiveExec> {
+    const { openInteractiveExec } = await import('./interactive-exec.ts');
+    return openInteractiveExec(this.#transport, sandboxId, request, options);
+  }
+
+  /** Starts a program that goes on when nobody listens: `processes.attach` reads its output. */
+  background(sandboxId: string, request: ExecInput, options: CallOptions = {}): Promise<ProcessInfo> {
+    const path = pathOf('sandboxes', sandboxId, 'exec');
+    return this.#transport.json({ ...options, method: 'POST', path, json: { ...request, background: true } });
+  }
+
+  /** A byte stream to a TCP port inside. */
+  async connect(sandboxId: string, port: number, options: CallOptions = {}): Promise<Duplex> {
+    const { connectPort } = await import('./port-connection.ts');
+    return connectPort(this.#transport, sandboxId, port, options);
+  }
+
+  version(options: CallOptions = {}): Promise<ServerVersion> {
+    return this.#transport.json({ ...options, method: 'GET', path: '/v1/version' });
+  }
+
+  /** Anything of the API that has no method of its own here. */
+  request<T>(spec: RequestSpec): Promise<T> {
+    return this.#transport.json(spec);
+  }
+
+  /** Closes idle connections. What is under way goes on. */
+  close(): void {
+    this.#transport.close();
+  }
+}

@@ -1,0 +1,230 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { SandboxerApiError } from './api-error.ts';
+import { SandboxerConnectionError } from './connection-error.ts';
+import { SandboxerClient } from './sandboxer-client.ts';
+
+const PROBLEM = {
+  type: 'urn:x',
+  title: 't',
+  status: 503,
+  detail: 'busy',
+  code: 'SBX_UNAVAILABLE',
+  remedy: 'wait',
+  retryable: true,
+};
+
+type Handler = (request: IncomingMessage, response: ServerResponse, count: number) => void;
+
+const open: (() => void)[] = [];
+afterEach(() => {
+  for (const close of open.splice(0)) close();
+});
+
+async function serve(handler: Handler, socketPath?: string) {
+  let count = 0;
+  const connections = new Set<unknown>();
+  const requests: IncomingMessage[] = [];
+  const server: Server = createServer((request, response) => {
+    count += 1;
+    requests.push(request);
+    connections.add(request.socket);
+    handler(request, response, count);
+  });
+  server.listen(socketPath ?? { port: 0, host: '127.0.0.1' });
+  await once(server, 'listening');
+  open.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = socketPath
+    ? `unix:${socketPath}`
+    : `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url, server, requests, connections };
+}
+
+function answer(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+) {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify(body));
+}
+
+function clientFor(url: string, options = {}) {
+  const client = new SandboxerClient({ url, key: 'k'.repeat(10), ...options });
+  open.push(() => client.close());
+  return client;
+}
+
+describe('Transport', () => {
+  it('keeps its connection and names the API version and the key', async () => {
+    const { url, requests, connections } = await serve((_request, response) =>
+      answer(response, 200, { ok: 1 }),
+    );
+    const client = clientFor(url);
+    for (let n = 0; n < 5; n += 1) expect(await client.version()).toEqual({ ok: 1 });
+    expect(connections.size).toBe(1);
+    expect(requests[0]?.headers).toMatchObject({
+      'sandboxer-api-version': '1',
+      authorization: `Bearer ${'k'.repeat(10)}`,
+    });
+  });
+
+  it('speaks over a unix socket', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'sbx-'));
+    open.push(() => rmSync(directory, { recursive: true }));
+    const { url } = await serve((_request, response) => answer(response, 200, {}), join(directory, 's.sock'));
+    expect(await clientFor(url).version()).toEqual({});
+  });
+
+  it('turns a problem into an error with everything it says', async () => {
+    const { url } = await serve((_request, response) =>
+      answer(response, 402, {
+        ...PROBLEM,
+        status: 402,
+        code: 'SBX_INSUFFICIENT_CREDITS',
+        creation: 'not_created',
+        request_id: 'r1',
+        field: 'ttl',
+        shortfall: 7,
+      }),
+    );
+    const error = await clientFor(url)
+      .sandboxes.create()
+      .catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(SandboxerApiError);
+    expect(error).toMatchObject({
+      code: 'SBX_INSUFFICIENT_CREDITS',
+      status: 402,
+      creation: 'not_created',
+      requestId: 'r1',
+      field: 'ttl',
+      remedy: 'wait',
+    });
+    expect(error.problem.shortfall).toBe(7);
+  });
+
+  it('makes a problem of an answer that is none', async () => {
+    const { url } = await serve((_request, response) => response.writeHead(404).end('<html>nginx</html>'));
+    await expect(clientFor(url).version()).rejects.toMatchObject({
+      status: 404,
+      detail: expect.stringContaining('nginx'),
+    });
+  });
+
+  it('repeats what is retryable, with the same idempotency key', async () => {
+    const { url, requests } = await serve((_request, response, count) =>
+      count < 3
+        ? answer(response, 503, PROBLEM, { 'retry-after': '0' })
+        : answer(response, 201, { sandbox_id: 'a' }),
+    );
+    expect(await clientFor(url).sandboxes.create({})).toEqual({ sandbox_id: 'a' });
+    const keys = requests.map((request) => request.headers['idempotency-key']);
+    expect(keys).toHaveLength(3);
+    expect(new Set(keys).size).toBe(1);
+    expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it.each([
+    ['402, whatever it says', 402, { ...PROBLEM, status: 402 }],
+    ['what is not retryable', 409, { ...PROBLEM, status: 409, retryable: false }],
+    ['a wait that is too long', 429, { ...PROBLEM, status: 429, retry_after_seconds: 3600 }],
+  ])('does not repeat %s', async (_what, status, problem) => {
+    const { url, requests } = await serve((_request, response) => answer(response, status, problem));
+    await expect(clientFor(url).version()).rejects.toBeInstanceOf(SandboxerApiError);
+    expect(requests).toHaveLength(1);
+  });
+
+  it('repeats a POST without a key only when nothing was done', async () => {
+    const { url, requests } = await serve((_request, response, count) =>
+      answer(
+        response,
+        count === 1 ? 503 : 502,
+        { ...PROBLEM, status: count === 1 ? 503 : 502 },
+        { 'retry-after': '0' },
+      ),
+    );
+    await expect(clientFor(url).sandboxes.pause('a')).rejects.toMatchObject({ status: 502 });
+    expect(requests).toHaveLength(2);
+  });
+
+  it('repeats a read whose connection broke, and not a write', async () => {
+    const { url, requests } = await serve((request, response, count) =>
+      count === 1 || request.method === 'POST' ? request.socket.destroy() : answer(response, 200, {}),
+    );
+    const client = clientFor(url);
+    expect(await client.version()).toEqual({});
+    await expect(client.sandboxes.pause('a')).rejects.toMatchObject({ failure: 'lost', sent: true });
+    expect(requests).toHaveLength(3);
+  });
+
+  it('gives up after the retries it was given', async () => {
+    const { url, requests } = await serve((_request, response) =>
+      answer(response, 503, PROBLEM, { 'retry-after': '0' }),
+    );
+    await expect(clientFor(url, { maxRetries: 1 }).version()).rejects.toMatchObject({ status: 503 });
+    expect(requests).toHaveLength(2);
+  });
+
+  it('asks for help once when nobody is reached', async () => {
+    const url = `unix:${join(tmpdir(), 'sbx-nobody-here.sock')}`;
+    let asked = 0;
+    const onUnreachable = async () => {
+      asked += 1;
+    };
+    const client = clientFor(url, { maxRetries: 0, onUnreachable });
+    await expect(client.version()).rejects.toMatchObject({ failure: 'unreachable', sent: false });
+    expect(asked).toBe(1);
+  });
+
+  it('ends on abort and on timeout', async () => {
+    const { url } = await serve(() => {});
+    const abort = new AbortController();
+    const aborted = clientFor(url).version({ signal: abort.signal });
+    abort.abort(new Error('enough'));
+    await expect(aborted).rejects.toThrow('enough');
+    await expect(clientFor(url).version({ timeoutMs: 20 })).rejects.toMatchObject({ failure: 'timeout' });
+    const whole = new AbortController();
+    const client = clientFor(url, { signal: whole.signal });
+    const pending = client.version();
+    whole.abort(new Error('all of it'));
+    await expect(pending).rejects.toThrow('all of it');
+  });
+
+  it('stops sending a body that the server has already refused', async () => {
+    const { url } = await serve((_request, response) =>
+      answer(response, 413, { ...PROBLEM, status: 413, retryable: false }, { connection: 'close' }),
+    );
+    let sent = 0;
+    async function* endless() {
+      for (;;) {
+        sent += 1;
+        yield Buffer.alloc(65_536);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+    const error = await clientFor(url)
+      .files.write('a', '/f', endless())
+      .catch((thrown) => thrown);
+    expect(error instanceof SandboxerApiError || error instanceof SandboxerConnectionError).toBe(true);
+    expect(sent).toBeLessThan(10_000);
+  });
+
+  it('passes on the error of a body that cannot be read', async () => {
+    const { url } = await serve((request) => void request.resume());
+    async function* broken() {
+      yield Buffer.from('x');
+      throw new Error('disk on fire');
+    }
+    await expect(clientFor(url).files.write('a', '/f', broken())).rejects.toThrow('disk on fire');
+  });
+});

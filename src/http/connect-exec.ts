@@ -1,0 +1,145 @@
+import type { WebSocket } from 'ws';
+import type { z } from 'zod';
+import { SandboxerError, toProblem } from '../contract/errors.ts';
+import { ExecRequest, FRAME_TYPE, SignalRequest, TerminalSize } from '../contract/exec.ts';
+import { execInSandbox } from '../control/exec-in-sandbox.ts';
+import { openSandbox } from '../control/use-sandbox.ts';
+import type { SandboxProcess } from '../core/session.ts';
+import type { HttpServices } from './http-services.ts';
+import { InputQueue } from './input-queue.ts';
+import { parseJson } from './parse-json.ts';
+import { invalidRequest, problemOf } from './problem-of.ts';
+import { controlFrame, frame, gapItem } from './stream-item.ts';
+import type { WebSocketContext } from './web-socket-route.ts';
+import { WebSocketSender } from './web-socket-sender.ts';
+
+const HEADER_BYTES = 5;
+const FIRST_MESSAGE_MS = 15_000;
+const NORMAL = 1000;
+const REFUSED = 1008;
+const FAILED = 1011;
+
+function parsed<S extends z.ZodType>(schema: S, bytes: Buffer): z.output<S> {
+  const result = schema.safeParse(parseJson(bytes, true));
+  if (!result.success) throw invalidRequest(result.error, 'body');
+  return result.data;
+}
+
+interface Frame {
+  readonly type: number;
+  readonly payload: Buffer;
+}
+
+/** Whole frames, one or more in a message. */
+function framesOf(message: Buffer): Frame[] {
+  const frames: Frame[] = [];
+  for (let at = 0; at < message.length; ) {
+    if (message.length - at < HEADER_BYTES) throw brokenFrame();
+    const end = at + HEADER_BYTES + message.readUInt32BE(at + 1);
+    if (end > message.length) throw brokenFrame();
+    frames.push({ type: message[at] as number, payload: message.subarray(at + HEADER_BYTES, end) });
+    at = end;
+  }
+  return frames;
+}
+
+function brokenFrame(): SandboxerError {
+  return new SandboxerError('SBX_INVALID_REQUEST', 'A message holds whole frames.');
+}
+
+function firstMessage(webSocket: WebSocket): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const late = () => reject(new SandboxerError('SBX_TIMEOUT', 'The first message did not come in time.'));
+    const timer = setTimeout(late, FIRST_MESSAGE_MS);
+    webSocket.once('message', (data) => {
+      clearTimeout(timer);
+      // What follows waits in the socket until the program runs.
+      webSocket.pause();
+      resolve(data as Buffer);
+    });
+    webSocket.once('close', () => {
+      clearTimeout(timer);
+      reject(new Error('The client hung up.'));
+    });
+  });
+}
+
+/** Input goes in order; signals and sizes overtake it, so that a program that does not read can be interrupted. */
+function passInput(webSocket: WebSocket, process: SandboxProcess, failed: (error: unknown) => void): void {
+  const input = new InputQueue(webSocket, failed);
+  const take = ({ type, payload }: Frame): Promise<void> | undefined => {
+    switch (type) {
+      case FRAME_TYPE.stdin:
+        input.add(payload.length, () => process.write(payload));
+        return undefined;
+      case FRAME_TYPE.stdinEnd:
+        input.add(0, () => process.endInput());
+        return undefined;
+      case FRAME_TYPE.resize:
+        return process.resize(parsed(TerminalSize, payload));
+      case FRAME_TYPE.signal:
+        return process.kill(parsed(SignalRequest, payload).signal);
+      default:
+        throw new SandboxerError('SBX_INVALID_REQUEST', `There is no frame of type ${type}.`);
+    }
+  };
+  webSocket.on('message', (data) => {
+    try {
+      for (const received of framesOf(data as Buffer)) take(received)?.catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  });
+}
+
+async function passOutput(
+  services: HttpServices,
+  sender: WebSocketSender,
+  process: SandboxProcess,
+  startedAt: number,
+): Promise<void> {
+  await sender.send(controlFrame({ type: 'started', process_id: process.id }));
+  for await (const chunk of process.output) {
+    const bytes =
+      chunk.stream === 'gap' ? controlFrame(gapItem(chunk)) : frame(FRAME_TYPE[chunk.stream], chunk.data);
+    const room = sender.send(bytes);
+    if (room) await room;
+  }
+  const exit = await process.exit;
+  await sender.send(controlFrame({ type: 'exit', exit, duration_ms: services.deps.clock.now() - startedAt }));
+}
+
+function fail(services: HttpServices, webSocket: WebSocket, requestId: string, error: unknown): void {
+  if (webSocket.readyState !== webSocket.OPEN) return;
+  const problem = problemOf(error);
+  if (problem.code === 'SBX_INTERNAL') {
+    services.log.error({ err: error, request_id: requestId }, 'an interactive exec failed');
+  }
+  webSocket.send(controlFrame({ type: 'error', problem: toProblem(problem, requestId) }), { binary: true });
+  webSocket.close(problem.status < 500 ? REFUSED : FAILED, problem.code);
+}
+
+/** A program with its input open. Closing the connection kills it, unless it runs in the background. */
+export async function connectExec(context: WebSocketContext<{ id: string }>): Promise<void> {
+  const { services, caller, params, requestId } = context;
+  const { use } = services;
+  await openSandbox(use, caller, params.id, false);
+  const webSocket = await context.accept();
+  try {
+    const request = parsed(ExecRequest, await firstMessage(webSocket));
+    const gone = new AbortController();
+    webSocket.once('close', () => gone.abort(new Error('The client hung up.')));
+    const { process, startedAt } = await execInSandbox(use, caller, params.id, request, true, gone.signal);
+    const detach = () => void process.detach().catch(() => {});
+    if (webSocket.readyState !== webSocket.OPEN) return detach();
+    webSocket.once('close', detach);
+    const failed = (error: unknown) => fail(services, webSocket, requestId, error);
+    passInput(webSocket, process, failed);
+    if (request.stdin !== undefined) await process.write(Buffer.from(request.stdin, request.stdin_encoding));
+    webSocket.resume();
+    await passOutput(services, new WebSocketSender(webSocket), process, startedAt);
+    webSocket.close(NORMAL);
+  } catch (error) {
+    fail(services, webSocket, requestId, error);
+  }
+}

@@ -1,0 +1,29 @@
+import type { WebSocket } from 'ws';
+
+const PAUSE_ABOVE_BYTES = 1_048_576;
+
+/** Passes input on in order, one piece at a time. While too much of it waits, the socket is not read. */
+export class InputQueue {
+  readonly #webSocket: WebSocket;
+  readonly #failed: (error: unknown) => void;
+  #waiting = 0;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(webSocket: WebSocket, failed: (error: unknown) => void) {
+    this.#webSocket = webSocket;
+    this.#failed = failed;
+  }
+
+  add(bytes: number, pass: () => Promise<void>): void {
+    const webSocket = this.#webSocket;
+    this.#waiting += bytes;
+    if (this.#waiting > PAUSE_ABOVE_BYTES) webSocket.pause();
+    this.#last = this.#last
+      .then(pass)
+      .catch(this.#failed)
+      .then(() => {
+        this.#waiting -= bytes;
+        if (webSocket.isPaused && this.#waiting <= PAUSE_ABOVE_BYTES / 2) webSocket.resume();
+      });
+  }
+}

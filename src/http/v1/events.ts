@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import { SandboxerError } from '../../contract/errors.ts';
+import { CloudEvent, EventPage, EventType } from '../../contract/event.ts';
+import { SandboxId } from '../../contract/ids.ts';
+import { eventFilter, listEvents } from '../../control/list-events.ts';
+import type { Caller } from '../../core/caller.ts';
+import { toCloudEvent } from '../../core/event.ts';
+import type { Exchange } from '../exchange.ts';
+import type { HttpServices } from '../http-services.ts';
+import { preferredType } from '../media-type.ts';
+import { listOf, wholeNumber } from '../query-schemas.ts';
+import type { Answer } from '../route.ts';
+import { json, route, STREAMED } from '../route.ts';
+import { streamEvents } from '../stream-events.ts';
+import { EVENT_STREAM } from '../stream-item.ts';
+import { SandboxPathParams } from './sandbox-id.ts';
+
+const Seq = wholeNumber(0, Number.MAX_SAFE_INTEGER);
+const Query = z.strictObject({
+  after: Seq.optional().describe(
+    'Only events with a greater number. A stream without it starts now, a page at 0.',
+  ),
+  cursor: Seq.optional().describe('`next_cursor` of the page before; the same as `after`.'),
+  limit: wholeNumber(1, 1000).default(100),
+  type: listOf(EventType, 32).optional(),
+});
+
+const page = json(EventPage, 'Events in order; as a stream when `Accept` asks for text/event-stream.');
+const RESPONSES = {
+  200: { ...page, content: { 'application/json': EventPage, [EVENT_STREAM]: CloudEvent } } as typeof page,
+} as const;
+
+/** What an event source sends when it comes back; it knows best where it was. */
+function lastEventId(exchange: Exchange): number | null {
+  const given = exchange.header('last-event-id');
+  if (given === undefined || given === '') return null;
+  const parsed = Seq.safeParse(given);
+  if (parsed.success) return parsed.data;
+  throw new SandboxerError('SBX_INVALID_REQUEST', 'The Last-Event-ID is not the number of an event.', {
+    field: 'Last-Event-ID',
+  });
+}
+
+async function answer(
+  services: HttpServices,
+  exchange: Exchange,
+  caller: Caller,
+  query: z.output<typeof Query>,
+  sandboxId: string | undefined,
+): Promise<Answer<typeof RESPONSES>> {
+  const { deps, eventSource } = services;
+  const type = preferredType(exchange.header('accept'), ['application/json', EVENT_STREAM]);
+  const filter = await eventFilter(deps, caller, { sandboxId, types: query.type });
+  if (type === EVENT_STREAM) {
+    const after = lastEventId(exchange) ?? query.cursor ?? query.after ?? null;
+    exchange.response.once('close', services.slots.take(caller));
+    await streamEvents(services, exchange, filter, after);
+    return STREAMED;
+  }
+  const events = await listEvents(deps, filter, query.cursor ?? query.after ?? 0, query.limit);
+  const last = events.length === query.limit ? events.at(-1) : undefined;
+  const items = events.map((event) => toCloudEvent(event, eventSource));
+  return { status: 200, body: { items, next_cursor: last ? String(last.seq) : null } };
+}
+
+export const eventRoutes = [
+  route({
+    method: 'GET',
+    url: '/v1/events',
+    operationId: 'listEvents',
+    summary: 'The event log, as pages or live. Resume a stream with Last-Event-ID.',
+    tag: 'events',
+    scope: 'read',
+    query: Query.extend({ sandbox_id: SandboxId.optional().describe('Only events of this sandbox.') }),
+    headers: ['Last-Event-ID'],
+    responses: RESPONSES,
+    handler: ({ services, exchange, caller, query }) =>
+      answer(services, exchange, caller, query, query.sandbox_id),
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/sandboxes/{id}/events',
+    operationId: 'listSandboxEvents',
+    summary: 'The events of one sandbox, as pages or live.',
+    tag: 'events',
+    scope: 'read',
+    params: SandboxPathParams,
+    query: Query,
+    headers: ['Last-Event-ID'],
+    responses: RESPONSES,
+    handler: ({ services, exchange, caller, params, query }) =>
+      answer(services, exchange, caller, query, params.id),
+  }),
+];

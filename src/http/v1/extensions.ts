@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { SandboxerError } from '../../contract/errors.ts';
+import { ExtensionEntry } from '../../contract/extension.ts';
+import { ExtensionId } from '../../contract/ids.ts';
+import { json, route } from '../route.ts';
+
+const ExtensionList = z.strictObject({ items: z.array(ExtensionEntry) }).meta({ id: 'ExtensionList' });
+const tag = 'extensions';
+
+export const extensionRoutes = [
+  route({
+    method: 'GET',
+    url: '/v1/extensions',
+    operationId: 'listExtensions',
+    summary: 'List the backends with their capabilities, prices and health.',
+    tag,
+    scope: 'read',
+    responses: { 200: json(ExtensionList, 'The backends.') },
+    async handler({ services }) {
+      const { extensions } = services.deps;
+      const items = extensions.all().map((extension) => services.present.extension(extension, extensions));
+      return { status: 200, body: { items } };
+    },
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/extensions/{extension}',
+    operationId: 'getExtension',
+    summary: 'Show one backend.',
+    tag,
+    scope: 'read',
+    params: z.strictObject({ extension: ExtensionId }),
+    responses: { 200: json(ExtensionEntry, 'The backend.') },
+    async handler({ services, params }) {
+      const { extensions } = services.deps;
+      const extension = extensions.get(params.extension);
+      if (extension) return { status: 200, body: services.present.extension(extension, extensions) };
+      throw new SandboxerError('SBX_NOT_FOUND', `There is no extension "${params.extension}".`, {
+        remedy: 'List the extensions to see which exist.',
+      });
+    },
+  }),
+];

@@ -1,0 +1,260 @@
+import { z } from 'zod';
+import { SandboxerError } from '../../contract/errors.ts';
+import {
+  FileChange,
+  FileEntry,
+  FileListing,
+  MkdirRequest,
+  MoveRequest,
+  SandboxPath,
+} from '../../contract/files.ts';
+import { openFiles } from '../../control/use-sandbox.ts';
+import type { SandboxFiles } from '../../core/session.ts';
+import type { Exchange } from '../exchange.ts';
+import type { HttpServices } from '../http-services.ts';
+import { preferredType } from '../media-type.ts';
+import { flag, wholeNumber } from '../query-schemas.ts';
+import { streamBody } from '../read-body.ts';
+import { json, jsonBody, nothing, route, STREAMED } from '../route.ts';
+import { sendFile } from '../send-file.ts';
+import { EVENT_STREAM, NDJSON } from '../stream-item.ts';
+import { SandboxPathParams } from './sandbox-id.ts';
+
+const At = z.strictObject({ path: SandboxPath });
+const Mode = z
+  .string()
+  .regex(/^[0-7]{3,5}$/, 'Write the permission bits in octal, such as "644".')
+  .transform((octal) => Number.parseInt(octal, 8))
+  .refine((mode) => mode <= 0o7777, 'Permission bits end at 7777.');
+const UploadedTree = z.strictObject({ files: z.number().int() }).meta({ id: 'UploadedTree' });
+
+const tag = 'files';
+const BYTES = { 'application/octet-stream': null } as const;
+
+function uploadOf(services: HttpServices, exchange: Exchange): AsyncIterable<Uint8Array> {
+  const { uploadBytes, idleUploadMs } = services.limits;
+  return streamBody(exchange.request, uploadBytes, idleUploadMs);
+}
+
+/** Changes as they happen, until the client hangs up. */
+async function streamChanges(
+  exchange: Exchange,
+  files: SandboxFiles,
+  path: string,
+  recursive: boolean,
+  heartbeatMs: number,
+): Promise<void> {
+  if (!files.watch) throw new SandboxerError('SBX_UNSUPPORTED', 'The backend cannot watch files.');
+  const type = preferredType(exchange.header('accept'), [NDJSON, EVENT_STREAM]);
+  const sse = type === EVENT_STREAM;
+  const changes = files.watch(path, { recursive, signal: exchange.signal });
+  const iterator = changes[Symbol.asyncIterator]();
+  const open = () => {
+    exchange.begin(200, { 'content-type': type, 'x-accel-buffering': 'no' });
+    exchange.response.write(sse ? ': watching\n\n' : '\n');
+  };
+  // A path that cannot be watched says so soon, and then as an ordinary problem.
+  let next = iterator.next();
+  const first = await Promise.race([next, new Promise<null>((resolve) => setImmediate(resolve, null))]);
+  open();
+  const beat = setInterval(() => exchange.response.write(sse ? ': \n\n' : '\n'), heartbeatMs);
+  try {
+    for (let step = first ?? (await next); !step.done; step = await next) {
+      const text = JSON.stringify(step.value);
+      await exchange.write(sse ? `event: change\ndata: ${text}\n\n` : `${text}\n`);
+      next = iterator.next();
+    }
+    exchange.response.end();
+  } finally {
+    clearInterval(beat);
+    void iterator.return?.()?.catch(() => {});
+  }
+}
+
+export const fileRoutes = [
+  ...(['GET', 'HEAD'] as const).map((method) =>
+    route({
+      method,
+      url: '/v1/sandboxes/{id}/files',
+      operationId: method === 'GET' ? 'readFile' : 'statFile',
+      summary: method === 'GET' ? 'Read a file, or a range of it.' : 'The size of a file.',
+      tag,
+      scope: 'read',
+      params: SandboxPathParams,
+      query: At,
+      headers: ['Range'],
+      responses: {
+        200: { description: 'The bytes of the file.', content: BYTES },
+        206: { description: 'The bytes of the range.', content: BYTES, headers: ['Content-Range'] },
+      },
+      async handler({ services, exchange, caller, params, query }) {
+        const files = await openFiles(services.use, caller, params.id, false);
+        await sendFile(exchange, files, query.path);
+        return STREAMED;
+      },
+    }),
+  ),
+  route({
+    method: 'PUT',
+    url: '/v1/sandboxes/{id}/files',
+    operationId: 'writeFile',
+    summary: 'Write a file as a whole. Missing directories are made.',
+    tag,
+    scope: 'sandboxes',
+    params: SandboxPathParams,
+    query: At.extend({ mode: Mode.optional(), exclusive: flag().default(false) }),
+    body: { kind: 'stream', mediaTypes: ['*/*'], description: 'The bytes of the file.' } as const,
+    responses: { 200: json(FileEntry, 'The file as it is now.') },
+    async handler({ services, exchange, caller, params, query }) {
+      const files = await openFiles(services.use, caller, params.id, true);
+      const entry = await files.write(query.path, uploadOf(services, exchange), {
+        ...(query.mode === undefined ? {} : { mode: query.mode }),
+        exclusive: query.exclusive,
+        signal: exchange.signal,
+      });
+      return { status: 200, body: entry };
+    },
+  }),
+  route({
+    method: 'DELETE',
+    url: '/v1/sandboxes/{id}/files',
+    operationId: 'removeFile',
+    summary: 'Remove a file or a directory. What is not there is no error.',
+    tag,
+    scope: 'sandboxes',
+    params: SandboxPathParams,
+    query: At.extend({ recursive: flag().default(false) }),
+    responses: { 204: nothing('It is not there any more.') },
+    async handler({ services, exchange, caller, params, query }) {
+      const files = await openFiles(services.use, caller, params.id, true);
+      await files.remove(query.path, { recursive: query.recursive, signal: exchange.signal });
+      return { status: 204, body: undefined };
+    },
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/sandboxes/{id}/files/list',
+    operationId: 'listFiles',
+    summary: 'List a directory.',
+    tag,
+    scope: 'read',
+    params: SandboxPathParams,
+    query: At.extend({ limit: wholeNumber(1, 100_000).default(10_000) }),
+    responses: { 200: json(FileListing, 'Its entries.') },
+    async handler({ services, exchange, caller, params, query }) {
+      const files = await openFiles(services.use, caller, params.id, false);
+      const listing = await files.list(query.path, { limit: query.limit, signal: exchange.signal });
+      return { status: 200, body: { path: query.path, ...listing } };
+    },
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/sandboxes/{id}/files/stat',
+    operationId: 'statPath',
+    summary: 'Describe a path; a symbolic link is described itself.',
+    tag,
+    scope: 'read',
+    params: SandboxPathParams,
+    query: At,
+    responses: { 200: json(FileEntry, 'What is there.') },
+    async handler({ services, exchange, caller, params, query }) {
+      const files = await openFiles(services.use, caller, params.id, false);
+      return { status: 200, body: await files.stat(query.path, { signal: exchange.signal }) };
+    },
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/sandboxes/{id}/files/mkdir',
+    operationId: 'makeDirectory',
+    summary: 'Make a directory.',
+    tag,
+    scope: 'sandboxes',
+    params: SandboxPathParams,
+    body: jsonBody(MkdirRequest),
+    responses: { 204: nothing('It is there.') },
+    async handler({ services, exchange, caller, params, body }) {
+      const files = await openFiles(services.use, caller, params.id, true);
+      await files.mkdir(body.path, { parents: body.parents, mode: body.mode, signal: exchange.signal });
+      return { status: 204, body: undefined };
+    },
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/sandboxes/{id}/files/move',
+    operationId: 'moveFile',
+    summary: 'Move or rename a file or a directory.',
+    tag,
+    scope: 'sandboxes',
+    params: SandboxPathParams,
+    body: jsonBody(MoveRequest),
+    responses: { 204: nothing('It is at its new place.') },
+    async handler({ services, exchange, caller, params, body }) {
+      const files = await openFiles(services.use, caller, params.id, true);
+      await files.move(body.from, body.to, { overwrite: body.overwrite, signal: exchange.signal });
+      return { status: 204, body: undefined };
+    },
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/sandboxes/{id}/files/watch',
+    operationId: 'watchFiles',
+    summary: 'Follow the changes below a directory.',
+    tag,
+    scope: 'read',
+    params: SandboxPathParams,
+    query: At.extend({ recursive: flag().default(false) }),
+    responses: {
+      200: {
+        description: 'Changes as they happen; empty lines keep the connection alive.',
+        content: { [NDJSON]: FileChange, [EVENT_STREAM]: FileChange },
+      },
+    },
+    async handler({ services, exchange, caller, params, query }) {
+      exchange.response.once('close', services.slots.take(caller));
+      const files = await openFiles(services.use, caller, params.id, false);
+      await streamChanges(exchange, files, query.path, query.recursive, services.limits.heartbeatMs);
+      return STREAMED;
+    },
+  }),
+  route({
+    method: 'PUT',
+    url: '/v1/sandboxes/{id}/files/tree',
+    operationId: 'uploadTree',
+    summary: 'Unpack a tar archive below a directory.',
+    tag,
+    scope: 'sandboxes',
+    params: SandboxPathParams,
+    query: At,
+    body: {
+      kind: 'stream',
+      mediaTypes: ['application/x-tar', 'application/octet-stream'],
+      description: 'A tar archive.',
+    } as const,
+    responses: { 200: json(UploadedTree, 'How many files were written.') },
+    async handler({ services, exchange, caller, params, query }) {
+      const files = await openFiles(services.use, caller, params.id, true);
+      const body = uploadOf(services, exchange);
+      return { status: 200, body: await files.upload(query.path, body, { signal: exchange.signal }) };
+    },
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/sandboxes/{id}/files/tree',
+    operationId: 'downloadTree',
+    summary: 'Pack a directory as a tar archive.',
+    tag,
+    scope: 'read',
+    params: SandboxPathParams,
+    query: At,
+    responses: { 200: { description: 'A tar archive.', content: { 'application/x-tar': null } } },
+    async handler({ services, exchange, caller, params, query }) {
+      exchange.response.once('close', services.slots.take(caller));
+      const files = await openFiles(services.use, caller, params.id, false);
+      const tar = await files.download(query.path, { signal: exchange.signal });
+      exchange.begin(200, { 'content-type': 'application/x-tar', 'content-disposition': 'attachment' });
+      for await (const chunk of tar) await exchange.write(chunk);
+      exchange.response.end();
+      return STREAMED;
+    },
+  }),
+];

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { KeyId } from '../../contract/ids.ts';
+import { ApiKey, CreatedKey, CreateKeyRequest } from '../../contract/tenancy.ts';
+import { createKey, listKeys, revokeKey } from '../../control/keys.ts';
+import { json, jsonBody, route } from '../route.ts';
+
+const KeyList = z.strictObject({ items: z.array(ApiKey) }).meta({ id: 'KeyList' });
+const tag = 'keys';
+
+export const keyRoutes = [
+  route({
+    method: 'POST',
+    url: '/v1/keys',
+    operationId: 'createKey',
+    summary: 'Make a key. Its secret is in this answer and nowhere else.',
+    tag,
+    scope: 'keys',
+    body: jsonBody(CreateKeyRequest),
+    responses: { 201: json(CreatedKey, 'The key with its secret.') },
+    async handler({ services, caller, body }) {
+      const { key, secret } = await createKey(services.deps, caller, body);
+      return { status: 201, body: { ...services.present.key(key), secret } };
+    },
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/keys',
+    operationId: 'listKeys',
+    summary: 'List the keys.',
+    tag,
+    scope: 'keys',
+    responses: { 200: json(KeyList, 'The keys, without their secrets.') },
+    async handler({ services, caller }) {
+      const keys = await listKeys(services.deps, caller);
+      return { status: 200, body: { items: keys.map((key) => services.present.key(key)) } };
+    },
+  }),
+  route({
+    method: 'DELETE',
+    url: '/v1/keys/{key_id}',
+    operationId: 'revokeKey',
+    summary: 'Revoke a key, from this moment on.',
+    tag,
+    scope: 'keys',
+    params: z.strictObject({ key_id: KeyId }),
+    responses: { 200: json(ApiKey, 'The revoked key.') },
+    async handler({ services, caller, params }) {
+      const key = await revokeKey(services.deps, caller, params.key_id);
+      return { status: 200, body: services.present.key(key) };
+    },
+  }),
+];

@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { SandboxerError } from '../../contract/errors.ts';
+import { API_VERSION, ServerVersion } from '../../contract/version.ts';
+import { requireScope } from '../../core/caller.ts';
+import { openApiDocument } from '../openapi.ts';
+import type { RouteDefinition } from '../route.ts';
+import { json, route, STREAMED } from '../route.ts';
+
+const Health = z.strictObject({ status: z.literal('ok') }).meta({ id: 'Health' });
+const OpenApi = z.record(z.string(), z.unknown());
+const tag = 'meta';
+
+const versionRoute = route({
+  method: 'GET',
+  url: '/v1/version',
+  operationId: 'getVersion',
+  summary: 'Who answers, and which versions of the API it speaks.',
+  tag,
+  scope: 'public',
+  responses: { 200: json(ServerVersion, 'The server.') },
+  async handler({ services }) {
+    const { options, deps } = services;
+    return {
+      status: 200,
+      body: {
+        product: 'sand-boxer',
+        version: options.version,
+        api_version: API_VERSION,
+        oldest_api_version: API_VERSION,
+        installation_id: deps.owner,
+      },
+    };
+  },
+});
+
+const livenessRoutes = (['GET', 'HEAD'] as const).flatMap((method) => [
+  route({
+    method,
+    url: '/healthz',
+    operationId: method === 'GET' ? 'getHealth' : 'checkHealth',
+    summary: 'Whether the process answers.',
+    tag,
+    scope: 'public',
+    responses: { 200: json(Health, 'It does.') },
+    async handler() {
+      return { status: 200, body: { status: 'ok' } };
+    },
+  }),
+  route({
+    method,
+    url: '/readyz',
+    operationId: method === 'GET' ? 'getReadiness' : 'checkReadiness',
+    summary: 'Whether it can take requests.',
+    tag,
+    scope: 'public',
+    responses: { 200: json(Health, 'It can.') },
+    async handler({ services }) {
+      if (services.options.isReady()) return { status: 200, body: { status: 'ok' } };
+      throw new SandboxerError('SBX_UNAVAILABLE', 'The server is not ready.', { retryAfterSeconds: 1 });
+    },
+  }),
+]);
+
+const metricsRoute = route({
+  method: 'GET',
+  url: '/metrics',
+  operationId: 'getMetrics',
+  summary: 'Metrics in the format of Prometheus. They cover every workspace.',
+  tag,
+  scope: 'public',
+  responses: { 200: { description: 'The metrics.', content: { 'text/plain': z.string() } } },
+  async handler({ services, exchange }) {
+    const { metrics, publicMetrics, callerFor } = services.options;
+    if (publicMetrics !== true) requireScope(await callerFor(exchange.request), 'server');
+    exchange.sendText(200, metrics.contentType, await metrics.metrics());
+    return STREAMED;
+  },
+});
+
+/** The document describes the whole table, itself included. */
+export function metaRoutes(others: readonly RouteDefinition[]): readonly RouteDefinition[] {
+  let text: string | null = null;
+  const documentRoute = route({
+    method: 'GET',
+    url: '/v1/openapi.json',
+    operationId: 'getOpenApi',
+    summary: 'This API as an OpenAPI 3.1 document.',
+    tag,
+    scope: 'public',
+    responses: { 200: json(OpenApi, 'The document.') },
+    async handler({ services, exchange }) {
+      text ??= JSON.stringify(openApiDocument(all, services.options.version));
+      exchange.sendText(200, 'application/json; charset=utf-8', text);
+      return STREAMED;
+    },
+  });
+  const all: readonly RouteDefinition[] = [
+    ...others,
+    versionRoute,
+    documentRoute,
+    ...livenessRoutes,
+    metricsRoute,
+  ];
+  return all;
+}

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { ProfileRef } from '../../contract/ids.ts';
+import { ProfileEntry, ProfileIssue } from '../../contract/profile.ts';
+import { getProfile, listProfiles } from '../../control/list-profiles.ts';
+import { pushProfile } from '../../control/push-profile.ts';
+import { json, route } from '../route.ts';
+
+const ProfileList = z
+  .strictObject({ items: z.array(ProfileEntry), issues: z.array(ProfileIssue) })
+  .meta({ id: 'ProfileList' });
+const tag = 'profiles';
+
+export const profileRoutes = [
+  route({
+    method: 'GET',
+    url: '/v1/profiles',
+    operationId: 'listProfiles',
+    summary: 'List every version of every profile, and what is wrong with those that cannot be had.',
+    tag,
+    scope: 'read',
+    responses: { 200: json(ProfileList, 'The catalogue.') },
+    async handler({ services, caller }) {
+      const { profiles, issues } = listProfiles(services.deps, caller);
+      const items = profiles.map((view) => services.present.profile(view));
+      const body = { items, issues: [...issues] };
+      return { status: 200, body };
+    },
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/profiles/{profile}',
+    operationId: 'getProfile',
+    summary: 'Show a profile: its latest version, or the one named as `profile.name@1.0.0`.',
+    tag,
+    scope: 'read',
+    params: z.strictObject({ profile: ProfileRef }),
+    responses: { 200: json(ProfileEntry, 'The profile.') },
+    async handler({ services, caller, params }) {
+      return {
+        status: 200,
+        body: services.present.profile(getProfile(services.deps, caller, params.profile)),
+      };
+    },
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/profiles',
+    operationId: 'pushProfile',
+    summary: 'Publish a version of a profile, as JSON or YAML. A published version never changes.',
+    tag,
+    scope: 'profiles',
+    body: { kind: 'document', limit: 'jsonBytes' } as const,
+    responses: {
+      200: json(ProfileEntry, 'The very same profile was published before.'),
+      201: json(ProfileEntry, 'It is published.'),
+    },
+    async handler({ services, caller, body }) {
+      const { deps, options, present } = services;
+      const { profile, source } = options.parseProfile(body);
+      const { created } = await pushProfile(deps, caller, profile, source);
+      const view = getProfile(deps, caller, `${profile.id}@${profile.version}`);
+      return { status: created ? 201 : 200, body: present.profile(view) };
+    },
+  }),
+];

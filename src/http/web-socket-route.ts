@@ -1,0 +1,39 @@
+import type { IncomingMessage } from 'node:http';
+import type { WebSocket } from 'ws';
+import type { z } from 'zod';
+import { SandboxerError } from '../contract/errors.ts';
+import type { Caller } from '../core/caller.ts';
+import type { HttpServices } from './http-services.ts';
+import type { RouteDefinition } from './route.ts';
+
+export interface WebSocketContext<P> {
+  readonly services: HttpServices;
+  readonly request: IncomingMessage;
+  readonly requestId: string;
+  readonly caller: Caller;
+  readonly params: P;
+  /** Answers the handshake. What is thrown before is an HTTP answer; afterwards only the socket can tell. */
+  accept(): Promise<WebSocket>;
+}
+
+export type Connect<P> = (context: WebSocketContext<P>) => Promise<void>;
+
+/** A route that is served as a WebSocket; a plain GET of it is told so. */
+export function webSocketRoute<P extends z.ZodObject>(
+  definition: Pick<RouteDefinition, 'url' | 'operationId' | 'summary' | 'tag' | 'scope'> & {
+    readonly params: P;
+    readonly connect: Connect<z.output<P>>;
+  },
+): RouteDefinition {
+  return {
+    ...definition,
+    method: 'GET',
+    connect: definition.connect as Connect<never>,
+    responses: { 101: { description: 'The connection is a WebSocket now.', content: {} } },
+    async handler() {
+      throw new SandboxerError('SBX_INVALID_REQUEST', 'This path is served as a WebSocket.', {
+        remedy: 'Send an upgrade request: "Connection: Upgrade", "Upgrade: websocket".',
+      });
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import type { Caller } from '../../src/core/caller.ts';
+import type { Desk } from './desk.ts';
+import { drawOperation, type Operation, type Knowledge } from './operations.ts';
+import { Prng } from './prng.ts';
+import type { SimProcess } from './sim-process.ts';
+import type { RequestInfo } from './sim-store.ts';
+
+export const ADMIN: Caller = {
+  actor: 'adm',
+  workspaceId: 'w1',
+  orgId: 'o1',
+  keyId: null,
+  scopes: new Set(['read', 'sandboxes', 'credits', 'profiles', 'keys']),
+  local: true,
+};
+
+interface Pending {
+  readonly operation: Operation;
+  readonly process: SimProcess;
+}
+
+const GONE = new Error('The client went away.');
+
+/** The consumers: they ask concurrently, repeat what they got no answer to, and give up waiting. */
+export class Client {
+  readonly #desk: Desk;
+  readonly #prng: Prng;
+  readonly knowledge: Knowledge = { sandboxes: [], snapshots: [], creates: [] };
+  readonly #pending = new Map<number, Pending>();
+  readonly #again: Operation[] = [];
+  started = 0;
+
+  constructor(desk: Desk) {
+    this.#desk = desk;
+    this.#prng = new Prng(desk.scenario.seed, 'client');
+  }
+
+  get waiting(): number {
+    return this.#pending.size;
+  }
+
+  /** Begins one more operation at this process. */
+  next(process: SimProcess): void {
+    const repeated = this.#prng.chance(0.5) ? this.#again.shift() : undefined;
+    this.run(process, repeated ?? drawOperation(this.#prng, this.knowledge));
+  }
+
+  run(process: SimProcess, operation: Operation): void {
+    const { scheduler, auditor } = this.#desk;
+    this.started += 1;
+    const request: RequestInfo = {
+      id: this.started,
+      kind: operation.kind,
+      workspaceId: operation.caller.workspaceId,
+      ...(operation.idempotencyKey !== undefined && { idempotencyKey: operation.idempotencyKey }),
+    };
+    auditor.trace?.(`    client #${request.id} ${operation.describe()}`);
+    const controller = operation.cancelAfterMs === null ? null : new AbortController();
+    if (controller !== null) {
+      const what = { owner: null, victim: null, label: 'client:cancel' };
+      scheduler.after(operation.cancelAfterMs as number, what, () => controller.abort(GONE));
+    }
+    this.#pending.set(request.id, { operation, process });
+    const context = {
+      deps: process.depsFor(request),
+      process,
+      knowledge: this.knowledge,
+      signal: controller?.signal,
+      sleep: (ms: number) =>
+        new Promise<void>((resolve) => {
+          scheduler.after(ms, { owner: process, victim: process, label: 'client:busy' }, resolve);
+        }),
+    };
+    operation.perform(context).then(
+      () => this.#ended(request, null),
+      (error: unknown) => this.#ended(request, error === GONE ? null : error),
+    );
+  }
+
+  /** The process died: whoever waited for it has no answer, and some will ask again. */
+  lost(process: SimProcess): void {
+    for (const [id, pending] of this.#pending) {
+      if (pending.process !== process) continue;
+      this.#pending.delete(id);
+      if (this.#prng.chance(0.6)) this.#again.push(pending.operation);
+    }
+  }
+
+  #ended(request: RequestInfo, error: unknown): void {
+    this.#pending.delete(request.id);
+    this.#desk.auditor.requestEnded(request, error);
+  }
+}

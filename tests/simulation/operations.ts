@@ -1,0 +1,223 @@
+import type { CreateSandboxRequest } from '../../src/contract/sandbox.ts';
+import { createSandbox } from '../../src/control/create-sandbox.ts';
+import { grantCredits } from '../../src/control/credits.ts';
+import type { ControlDeps } from '../../src/control/deps.ts';
+import { forkSandbox, restoreSnapshot } from '../../src/control/derive-sandbox.ts';
+import { destroySandbox } from '../../src/control/destroy-sandbox.ts';
+import { extendSandbox } from '../../src/control/extend-sandbox.ts';
+import { getSandbox } from '../../src/control/get-sandbox.ts';
+import { listSandboxes } from '../../src/control/list-sandboxes.ts';
+import { deleteSnapshot } from '../../src/control/manage-snapshots.ts';
+import { pauseSandbox, resumeSandbox } from '../../src/control/pause-sandbox.ts';
+import { recreateSandbox } from '../../src/control/recreate-sandbox.ts';
+import { snapshotSandbox } from '../../src/control/snapshot-sandbox.ts';
+import { openSandbox } from '../../src/control/use-sandbox.ts';
+import type { Caller } from '../../src/core/caller.ts';
+import { PROFILE_IDS } from './catalogue.ts';
+import type { Prng } from './prng.ts';
+import type { SimProcess } from './sim-process.ts';
+
+/** What the consumers have learned from answers. */
+export interface Knowledge {
+  readonly sandboxes: string[];
+  readonly snapshots: string[];
+  /** Creates to repeat word for word. */
+  readonly creates: Operation[];
+}
+
+export interface OperationContext {
+  readonly deps: ControlDeps;
+  readonly process: SimProcess;
+  readonly knowledge: Knowledge;
+  readonly signal: AbortSignal | undefined;
+  sleep(ms: number): Promise<void>;
+}
+
+export interface Operation {
+  /** Also the label of the transaction that accepts it. */
+  readonly kind: string;
+  /** For the trace. */
+  describe(): string;
+  readonly caller: Caller;
+  readonly idempotencyKey?: string;
+  readonly cancelAfterMs: number | null;
+  perform(context: OperationContext): Promise<void>;
+}
+
+function caller(actor: Caller['actor'], workspaceId: string, keyId: string): Caller {
+  return { actor, workspaceId, orgId: 'o1', keyId, scopes: new Set(['read', 'sandboxes', 'credits']), local: false };
+}
+
+const CALLERS = [caller('agt', 'w1', 'key-1'), caller('agt', 'w1', 'key-2'), caller('adm', 'w1', 'key-3')] as const;
+const STRANGER = caller('agt', 'w2', 'key-9');
+
+function learn(list: string[], value: string): void {
+  if (!list.includes(value)) list.push(value);
+  if (list.length > 24) list.shift();
+}
+
+/** Mostly something recent; now and then something that never was. */
+function target(prng: Prng, known: readonly string[]): string {
+  if (known.length === 0 || prng.chance(0.02)) return 'never-was';
+  return prng.pick(prng.chance(0.6) ? known.slice(-6) : known);
+}
+
+function consumerOf(prng: Prng, scope: CreateSandboxRequest['scope'] | null): CreateSandboxRequest['consumer'] {
+  if (scope === 'session') return { harness: 'h', session_id: `s${prng.between(1, 4)}` };
+  if (scope === 'agent') return { harness: 'h', agent_id: `a${prng.between(1, 2)}` };
+  return {};
+}
+
+function newCreate(prng: Prng): Operation {
+  const scope = prng.weighted([
+    [null, 6],
+    ['session', 3],
+    ['agent', 0.7],
+    ['shared', 0.7],
+  ] as const);
+  const named = prng.chance(0.2) ? `c${prng.between(1, 6)}` : null;
+  const variant = named === null ? prng.between(1, 3) : Number(named.slice(1)) + (prng.chance(0.1) ? 10 : 0);
+  const request: CreateSandboxRequest = {
+    ...(named !== null && { id: named }),
+    profile: prng.pick(PROFILE_IDS),
+    inputs: { variant },
+    ...(scope !== null && { scope }),
+    ...(prng.chance(0.3) && { ttl: prng.pick([4, 12, 25]) }),
+    consumer: consumerOf(prng, scope),
+    labels: {},
+    elevated: false,
+  };
+  const fixed = named === null ? request : { ...request, profile: 'profile.stub-plain', consumer: {} };
+  if (named !== null) delete (fixed as { ttl?: number }).ttl;
+  const idempotencyKey = prng.chance(0.4) ? `k${prng.uint32()}` : undefined;
+  const wait = prng.chance(0.6);
+  return {
+    kind: 'create',
+    describe: () => `create ${JSON.stringify(fixed)} key=${idempotencyKey} wait=${wait}`,
+    caller: prng.chance(0.9) ? prng.pick(CALLERS) : STRANGER,
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+    cancelAfterMs: wait && prng.chance(0.12) ? prng.pick([1, 40, 900]) : null,
+    async perform({ deps, process, knowledge, signal }) {
+      const options = { wait, ...(signal && { signal }), ...(idempotencyKey !== undefined && { idempotencyKey }) };
+      const { sandbox } = await createSandbox(deps, process.driver, this.caller, fixed, options);
+      learn(knowledge.sandboxes, sandbox.id);
+    },
+  };
+}
+
+function create(prng: Prng, knowledge: Knowledge): Operation {
+  if (knowledge.creates.length > 0 && prng.chance(0.15)) return prng.pick(knowledge.creates);
+  const operation = newCreate(prng);
+  knowledge.creates.push(operation);
+  if (knowledge.creates.length > 10) knowledge.creates.shift();
+  return operation;
+}
+
+type Perform = (context: OperationContext, by: Caller) => Promise<void>;
+
+function simple(prng: Prng, kind: string, on: string, perform: Perform, by: Caller = prng.pick(CALLERS)): Operation {
+  return { kind, describe: () => `${kind} ${on} by ${by.keyId}`, caller: by, cancelAfterMs: null, perform: (c) => perform(c, by) };
+}
+
+function derived(prng: Prng, kind: 'restore' | 'fork', on: string): Operation {
+  const idempotencyKey = prng.chance(0.3) ? `d${prng.uint32()}` : undefined;
+  const options = { wait: prng.chance(0.5), ...(idempotencyKey !== undefined && { idempotencyKey }) };
+  const request = prng.chance(0.2) ? { ttl: 10 } : {};
+  const derive = kind === 'restore' ? restoreSnapshot : forkSandbox;
+  const operation = simple(prng, kind, on, async ({ deps, process, knowledge }, by) => {
+    const { sandbox } = await derive(deps, process.driver, by, on, request, options);
+    learn(knowledge.sandboxes, sandbox.id);
+  });
+  return idempotencyKey === undefined ? operation : { ...operation, idempotencyKey };
+}
+
+function snapshot(prng: Prng, on: string): Operation {
+  const idempotencyKey = prng.chance(0.3) ? `s${prng.uint32()}` : undefined;
+  const request = { labels: {}, ...(prng.chance(0.4) && { retain: prng.pick([5, 30]) }) };
+  const operation = simple(prng, 'snapshot', on, async ({ deps, process, knowledge }, by) => {
+    const taken = await snapshotSandbox(deps, process.driver, by, on, request, idempotencyKey);
+    learn(knowledge.snapshots, taken.id);
+  });
+  return idempotencyKey === undefined ? operation : { ...operation, idempotencyKey };
+}
+
+/** Uses it as an exec does: a channel, a note of the use, and a while in which something runs. */
+function use(prng: Prng, on: string): Operation {
+  const busyMs = prng.chance(0.4) ? prng.pick([50, 3_000, 20_000]) : 0;
+  return simple(prng, 'use', on, async ({ deps, process, sleep }, by) => {
+    const { activity, sessions } = process;
+    const { sandbox } = await openSandbox({ deps, sessions, activity }, by, on, true);
+    if (busyMs === 0) return;
+    const ended = activity.begin(sandbox.uid);
+    await sleep(busyMs);
+    ended();
+  });
+}
+
+export function drawOperation(prng: Prng, knowledge: Knowledge): Operation {
+  const kind = prng.weighted([
+    ['create', 34],
+    ['use', 12],
+    ['destroy', 12],
+    ['extend', 7],
+    ['pause', 8],
+    ['resume', 8],
+    ['snapshot', 6],
+    ['restore', 4],
+    ['fork', 4],
+    ['recreate', 6],
+    ['look', 5],
+    ['delete-snapshot', 3],
+    ['grant', 1],
+  ] as const);
+  const on = target(prng, knowledge.sandboxes);
+  const wait = prng.chance(0.5);
+  switch (kind) {
+    case 'create':
+      return create(prng, knowledge);
+    case 'use':
+      return use(prng, on);
+    case 'snapshot':
+      return snapshot(prng, on);
+    case 'fork':
+      return derived(prng, 'fork', on);
+    case 'restore':
+      return derived(prng, 'restore', target(prng, knowledge.snapshots));
+    case 'destroy':
+      return simple(prng, kind, on, async (c, by) => void (await destroySandbox(c.deps, c.process.driver, by, on, { wait })));
+    case 'recreate':
+      return simple(prng, kind, on, async (c, by) => void (await recreateSandbox(c.deps, c.process.driver, by, on, { wait })));
+    case 'pause':
+      return simple(prng, kind, on, async (c, by) => void (await pauseSandbox(c.deps, c.process.driver, by, on)));
+    case 'resume':
+      return simple(prng, kind, on, async (c, by) => void (await resumeSandbox(c.deps, c.process.driver, by, on)));
+    case 'extend': {
+      const ttl = prng.pick([3, 15, 60, 500]);
+      return simple(prng, kind, on, async (c, by) => void (await extendSandbox(c.deps, c.process.driver, by, on, ttl)));
+    }
+    case 'delete-snapshot': {
+      const id = target(prng, knowledge.snapshots);
+      return simple(prng, kind, id, async (c, by) => void (await deleteSnapshot(c.deps, by, id)));
+    }
+    case 'grant':
+      return grant(prng.pick([100_000, 1_000_000]), prng.chance(0.5) ? `ref-${prng.between(1, 3)}` : undefined);
+    case 'look':
+      return simple(prng, kind, on, async (c, by) => {
+        await listSandboxes(c.deps, by, { limit: 5 });
+        await getSandbox(c.deps, by, on);
+      });
+  }
+}
+
+export function grant(amount: number, reference?: string, workspaceId = 'w1'): Operation {
+  const by = { ...CALLERS[2], workspaceId };
+  return {
+    kind: 'grant',
+    describe: () => `grant ${amount} ${reference}`,
+    caller: by,
+    cancelAfterMs: null,
+    perform: async ({ deps }) => {
+      await grantCredits(deps, by, { amount_micro_usd: amount, ...(reference !== undefined && { reference }) });
+    },
+  };
+}

@@ -1,0 +1,3 @@
+export async function runMutations(): Promise<boolean> {
+  return true;
+}
