@@ -19,6 +19,7 @@ export interface CommandEntry {
 }
 
 /** Every command, with what `--help` says of it. `group: null` is left out of the help. */
+// biome-ignore format: one line for each
 export const COMMANDS: readonly CommandEntry[] = [
   { name: 'run', group: 'Sandboxes', runsProgram: true, summary: 'Run one program in a new sandbox, then destroy it', load: () => import('./commands/run.ts') },
   { name: 'create', group: 'Sandboxes', summary: 'Create a sandbox (without arguments: the canary)', load: () => import('./commands/create.ts') },
@@ -59,7 +60,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'version', group: 'Server', summary: 'Show the versions of command and server', load: () => import('./commands/version.ts') },
   { name: 'completion', group: 'Server', summary: 'Print completion for bash, zsh or fish', subcommands: ['bash', 'zsh', 'fish'], load: () => import('./commands/completion.ts') },
   { name: 'proxy', group: null, runsProgram: true, summary: 'The ProxyCommand of `sandboxer ssh`', load: () => import('./commands/proxy.ts') },
-]; // biome-ignore format: a table
+];
 
 export function findCommand(name: string): CommandEntry | undefined {
   return COMMANDS.find((entry) => entry.name === name || entry.aliases?.includes(name));

@@ -32,8 +32,7 @@ export function addGlobalOptions(command: Command): void {
   option('--workspace <id>', 'another workspace than the key’s own');
   option('-q, --quiet', 'only what was asked for');
   option('--no-color', 'no colours');
-  command.helpOption(false);
-  command.addOption(command.createOption('-h, --help', 'this help').helpGroup(GROUP));
+  command.addHelpOption(command.createOption('-h, --help', 'this help').helpGroup(GROUP));
 }
 
 /** What was given anywhere on the line; what stands closer to the command wins. */

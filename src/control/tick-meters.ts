@@ -3,16 +3,22 @@ import { tickMeter } from './sandbox-money.ts';
 
 const BATCH = 100;
 
-/** Captures what running sandboxes have used. Answers how many were due: a full batch means there may be more. */
+/**
+ * Captures what running sandboxes have used. Answers for how many that was more than before: while it is any, there may
+ * be more. A sandbox past its deadline adds nothing, and stays due until it is expired.
+ */
 export async function tickMeters(deps: ControlDeps): Promise<number> {
   const now = deps.clock.now();
   return deps.store.transaction('tick', async (tx) => {
     const due = await tx.meters.openSince(now - deps.settings.meterTickMs, BATCH);
+    let moved = 0;
     for (const meter of due) {
       const sandbox = await tx.sandboxes.get(meter.sandboxUid);
       const until = Math.min(now, sandbox?.deadlineAt ?? now);
-      await tickMeter(tx, deps, meter, Math.max(until, meter.since), meter.rate);
+      if (until <= meter.since) continue;
+      await tickMeter(tx, deps, meter, until, meter.rate);
+      moved += 1;
     }
-    return due.length;
+    return moved;
   });
 }

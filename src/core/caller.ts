@@ -1,6 +1,7 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { Actor } from '../contract/state.ts';
 import type { KeyScope } from '../contract/tenancy.ts';
+import type { AuditTrail } from './audit.ts';
 
 /** Who a request comes from, after authentication. */
 export interface Caller {
@@ -13,11 +14,14 @@ export interface Caller {
   readonly scopes: ReadonlySet<KeyScope>;
   /** On the unix socket of this machine: the only caller whose paths the server may read. */
   readonly local: boolean;
+  /** Chose one workspace to act in: the `server` scope reaches over no other then. */
+  readonly narrowed?: boolean;
+  readonly trail?: AuditTrail;
 }
 
 /** Which workspaces a caller sees: its own, or all (`null`) with the `server` scope. */
 export function visibleWorkspace(caller: Caller): string | null {
-  return caller.scopes.has('server') ? null : caller.workspaceId;
+  return caller.scopes.has('server') && caller.narrowed !== true ? null : caller.workspaceId;
 }
 
 export function requireScope(caller: Caller, scope: KeyScope): void {

@@ -6,12 +6,14 @@
 import type { Profile } from '../contract/profile.ts';
 import type { SandboxState } from '../contract/state.ts';
 import type { AttemptRecord } from './attempt.ts';
+import type { AuditDraft, AuditRecord } from './audit.ts';
 import type { EventDraft, EventRecord } from './event.ts';
 import type { MeterRecord } from './meter.ts';
 import type { SandboxDocuments, SandboxRecord } from './sandbox.ts';
 import type { SnapshotRecord } from './snapshot.ts';
 import type { KeyRecord, OrgRecord, WorkspaceRecord } from './tenancy.ts';
 import type { HoldRecord, TransferDraft, TransferRecord } from './transfer.ts';
+import type { WebhookRecord } from './webhook.ts';
 
 export interface Page<T> {
   readonly items: readonly T[];
@@ -107,18 +109,56 @@ export interface ParkedDelivery {
   readonly seq: number;
   readonly subject: string;
   readonly tries: number;
+  /** When it is tried again; of a dead one, when it was given up. */
   readonly nextAt: number;
   readonly lastError: string;
   /** Given up: visible, replayable, and no longer in the way of others. */
   readonly dead: boolean;
 }
 
+/** A sink as the store knows it. */
+export interface SinkState extends SinkCursor {
+  /** Somebody delivers to it: what it has not read is kept. */
+  readonly active: boolean;
+  /** When it last took an event. */
+  readonly takenAt: number | null;
+}
+
+export interface ParkedQuery {
+  readonly sinkId: string;
+  readonly dead?: boolean;
+  readonly after: number;
+  readonly limit: number;
+}
+
+export interface ParkedCounts {
+  readonly waiting: number;
+  readonly dead: number;
+  /** Dead ones that were given up after `since`. */
+  readonly deadSince: number;
+  /** Of the delivery that failed most often; `null` when none failed. */
+  readonly lastError: string | null;
+}
+
 export interface OutboxStore {
   cursor(sinkId: string): Promise<number | null>;
+  /** A new sink is active. */
   setCursor(cursor: SinkCursor): Promise<void>;
+  sink(sinkId: string): Promise<SinkState | null>;
+  /** By id. */
+  sinks(): Promise<readonly SinkState[]>;
+  setActive(sinkId: string, active: boolean): Promise<void>;
+  setTaken(sinkId: string, at: number): Promise<void>;
   removeSink(sinkId: string): Promise<void>;
+  /** Of the active sinks. */
   minCursor(): Promise<number | null>;
   parked(sinkId: string): Promise<readonly ParkedDelivery[]>;
+  /** The parked ones that are not dead, in order. */
+  waiting(sinkId: string): Promise<readonly ParkedDelivery[]>;
+  parkedPage(query: ParkedQuery): Promise<readonly ParkedDelivery[]>;
+  parkedCounts(sinkId: string, since: number): Promise<ParkedCounts>;
+  /** Removes dead deliveries that were given up before `before`. */
+  pruneDead(before: number, limit: number): Promise<number>;
   park(delivery: ParkedDelivery): Promise<void>;
   unpark(sinkId: string, seq: number): Promise<void>;
 }
@@ -204,14 +244,47 @@ export interface ProfileStore {
 export interface TenancyStore {
   org(id: string): Promise<OrgRecord | null>;
   insertOrg(org: OrgRecord): Promise<void>;
+  updateOrg(org: OrgRecord): Promise<void>;
+  /** By id, the deleted ones too: an id is never given twice. */
+  orgs(): Promise<readonly OrgRecord[]>;
   workspace(id: string): Promise<WorkspaceRecord | null>;
   insertWorkspace(workspace: WorkspaceRecord): Promise<void>;
+  updateWorkspace(workspace: WorkspaceRecord): Promise<void>;
   workspaces(orgId: string | null): Promise<readonly WorkspaceRecord[]>;
   key(id: string): Promise<KeyRecord | null>;
   keyByHash(secretHash: string): Promise<KeyRecord | null>;
   insertKey(key: KeyRecord): Promise<void>;
   updateKey(key: KeyRecord): Promise<void>;
   keys(workspaceId: string | null): Promise<readonly KeyRecord[]>;
+}
+
+export interface WebhookStore {
+  get(id: string): Promise<WebhookRecord | null>;
+  insert(record: WebhookRecord): Promise<void>;
+  /** Compare-and-set like sandboxes. */
+  update(record: WebhookRecord): Promise<WebhookRecord>;
+  remove(id: string): Promise<void>;
+  /** Oldest first. */
+  list(workspaceId: string | null): Promise<readonly WebhookRecord[]>;
+}
+
+export interface AuditQuery {
+  /** `null` sees every workspace. */
+  readonly workspaceId: string | null;
+  readonly keyId?: string;
+  readonly action?: string;
+  readonly target?: string;
+  /** Only records with a smaller number. */
+  readonly before?: number;
+  readonly limit: number;
+}
+
+/** Rows are written once and never changed. */
+export interface AuditStore {
+  append(drafts: readonly AuditDraft[]): Promise<void>;
+  /** Newest first. */
+  list(query: AuditQuery): Promise<readonly AuditRecord[]>;
+  prune(before: number, limit: number): Promise<number>;
 }
 
 export interface Tx {
@@ -225,6 +298,8 @@ export interface Tx {
   readonly ledger: LedgerStore;
   readonly profiles: ProfileStore;
   readonly tenancy: TenancyStore;
+  readonly webhooks: WebhookStore;
+  readonly audit: AuditStore;
   /** Small facts about the installation itself, such as its id. */
   setting(name: string): Promise<string | null>;
   setSetting(name: string, value: string): Promise<void>;

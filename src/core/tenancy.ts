@@ -5,6 +5,8 @@ export interface OrgRecord {
   readonly id: string;
   readonly name: string;
   readonly createdAt: number;
+  /** Kept, so that its id is never given again. */
+  readonly deletedAt?: number;
 }
 
 export interface WorkspaceRecord {
@@ -12,6 +14,8 @@ export interface WorkspaceRecord {
   readonly orgId: string;
   readonly name: string;
   readonly createdAt: number;
+  /** Kept, so that its id is never given again. */
+  readonly deletedAt?: number;
 }
 
 export interface KeyRecord {

@@ -47,26 +47,53 @@ function brokenFrame(): SandboxerError {
   return new SandboxerError('SBX_INVALID_REQUEST', 'A message holds whole frames.');
 }
 
-function firstMessage(webSocket: WebSocket): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const late = () => reject(new SandboxerError('SBX_TIMEOUT', 'The first message did not come in time.'));
-    const timer = setTimeout(late, FIRST_MESSAGE_MS);
-    webSocket.once('message', (data) => {
-      clearTimeout(timer);
-      // What follows waits in the socket until the program runs.
+/** The messages of a socket. What comes before somebody takes them waits, and the socket is not read meanwhile. */
+class Inbox {
+  readonly #webSocket: WebSocket;
+  readonly #early: Buffer[] = [];
+  #take: ((message: Buffer) => void) | null = null;
+
+  constructor(webSocket: WebSocket) {
+    this.#webSocket = webSocket;
+    webSocket.on('message', (data) => {
+      if (this.#take) return this.#take(data as Buffer);
+      this.#early.push(data as Buffer);
       webSocket.pause();
-      resolve(data as Buffer);
     });
-    webSocket.once('close', () => {
-      clearTimeout(timer);
-      reject(new Error('The client hung up.'));
+  }
+
+  first(): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const late = () => reject(new SandboxerError('SBX_TIMEOUT', 'The first message did not come in time.'));
+      const timer = setTimeout(late, FIRST_MESSAGE_MS);
+      this.#webSocket.once('message', () => {
+        clearTimeout(timer);
+        resolve(this.#early.shift() as Buffer);
+      });
+      this.#webSocket.once('close', () => {
+        clearTimeout(timer);
+        reject(new Error('The client hung up.'));
+      });
     });
-  });
+  }
+
+  deliver(take: (message: Buffer) => void): void {
+    for (const message of this.#early.splice(0)) take(message);
+    this.#take = take;
+    this.#webSocket.resume();
+  }
 }
 
 /** Input goes in order; signals and sizes overtake it, so that a program that does not read can be interrupted. */
-function passInput(webSocket: WebSocket, process: SandboxProcess, failed: (error: unknown) => void): void {
+function inputTo(
+  webSocket: WebSocket,
+  process: SandboxProcess,
+  request: ExecRequest,
+  failed: (error: unknown) => void,
+): (message: Buffer) => void {
   const input = new InputQueue(webSocket, failed);
+  const { stdin, stdin_encoding } = request;
+  if (stdin !== undefined) input.add(stdin.length, () => process.write(Buffer.from(stdin, stdin_encoding)));
   const take = ({ type, payload }: Frame): Promise<void> | undefined => {
     switch (type) {
       case FRAME_TYPE.stdin:
@@ -83,13 +110,13 @@ function passInput(webSocket: WebSocket, process: SandboxProcess, failed: (error
         throw new SandboxerError('SBX_INVALID_REQUEST', `There is no frame of type ${type}.`);
     }
   };
-  webSocket.on('message', (data) => {
+  return (message) => {
     try {
-      for (const received of framesOf(data as Buffer)) take(received)?.catch(failed);
+      for (const received of framesOf(message)) take(received)?.catch(failed);
     } catch (error) {
       failed(error);
     }
-  });
+  };
 }
 
 async function passOutput(
@@ -117,6 +144,8 @@ function fail(services: HttpServices, webSocket: WebSocket, requestId: string, e
   }
   webSocket.send(controlFrame({ type: 'error', problem: toProblem(problem, requestId) }), { binary: true });
   webSocket.close(problem.status < 500 ? REFUSED : FAILED, problem.code);
+  // The other side's good-bye has to be read.
+  webSocket.resume();
 }
 
 /** A program with its input open. Closing the connection kills it, unless it runs in the background. */
@@ -125,8 +154,9 @@ export async function connectExec(context: WebSocketContext<{ id: string }>): Pr
   const { use } = services;
   await openSandbox(use, caller, params.id, false);
   const webSocket = await context.accept();
+  const inbox = new Inbox(webSocket);
   try {
-    const request = parsed(ExecRequest, await firstMessage(webSocket));
+    const request = parsed(ExecRequest, await inbox.first());
     const gone = new AbortController();
     webSocket.once('close', () => gone.abort(new Error('The client hung up.')));
     const { process, startedAt } = await execInSandbox(use, caller, params.id, request, true, gone.signal);
@@ -134,9 +164,7 @@ export async function connectExec(context: WebSocketContext<{ id: string }>): Pr
     if (webSocket.readyState !== webSocket.OPEN) return detach();
     webSocket.once('close', detach);
     const failed = (error: unknown) => fail(services, webSocket, requestId, error);
-    passInput(webSocket, process, failed);
-    if (request.stdin !== undefined) await process.write(Buffer.from(request.stdin, request.stdin_encoding));
-    webSocket.resume();
+    inbox.deliver(inputTo(webSocket, process, request, failed));
     await passOutput(services, new WebSocketSender(webSocket), process, startedAt);
     webSocket.close(NORMAL);
   } catch (error) {

@@ -4,7 +4,8 @@
 import { abortTests } from './conformance/abort-tests.ts';
 import { backgroundTests } from './conformance/background-tests.ts';
 import { confinementTests } from './conformance/confinement-tests.ts';
-import type { ConformanceOptions, ConformanceTest } from './conformance/conformance-test.ts';
+import type { ConformanceOptions } from './conformance/conformance-options.ts';
+import type { ConformanceTest } from './conformance/conformance-test.ts';
 import { SkippedTest } from './conformance/conformance-test.ts';
 import { contractTests } from './conformance/contract-tests.ts';
 import { deadManTests } from './conformance/dead-man-tests.ts';

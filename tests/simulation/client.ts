@@ -1,6 +1,7 @@
 import type { Caller } from '../../src/core/caller.ts';
 import type { Desk } from './desk.ts';
-import { drawOperation, type Operation, type Knowledge } from './operations.ts';
+import type { Mirror } from './mirror.ts';
+import { drawOperation, type Knowledge, type Operation } from './operations.ts';
 import { Prng } from './prng.ts';
 import type { SimProcess } from './sim-process.ts';
 import type { RequestInfo } from './sim-store.ts';
@@ -25,13 +26,14 @@ const GONE = new Error('The client went away.');
 export class Client {
   readonly #desk: Desk;
   readonly #prng: Prng;
-  readonly knowledge: Knowledge = { sandboxes: [], snapshots: [], creates: [] };
+  readonly knowledge: Knowledge;
   readonly #pending = new Map<number, Pending>();
   readonly #again: Operation[] = [];
   started = 0;
 
-  constructor(desk: Desk) {
+  constructor(desk: Desk, mirror: Mirror) {
     this.#desk = desk;
+    this.knowledge = { mirror, sandboxes: [], snapshots: [], creates: [], last: null };
     this.#prng = new Prng(desk.scenario.seed, 'client');
   }
 

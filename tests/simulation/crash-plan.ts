@@ -1,18 +1,19 @@
+import { BACKEND_FAULTS, NETWORK_FAULTS } from './fault-plan.ts';
 import type { Prng } from './prng.ts';
 import type { Suspension } from './scheduler.ts';
 
-/** The labels of transactions that touch sandboxes, by how often they come up anyway: rare ones are aimed at. */
 const TRANSACTIONS = [
   'create', 'restore', 'fork', 'claim', 'renew', 'settle-provision', 'settle-probe', 'settle-teardown', 'settle-pause',
   'settle-resume', 'settle-snapshot', 'settle-extend', 'destroy', 'extend', 'pause', 'resume', 'snapshot', 'recreate',
   'touch', 'expire', 'lost', 'orphan-removed', 'tick', 'delivered', 'redelivered', 'snapshot-deleted',
-  'delete-snapshot', 'grant', 'prune', 'recover',
+  'delete-snapshot', 'grant', 'prune',
 ] as const;
 const BACKEND = [
   'create', 'restore', 'fork', 'wait_running', 'exec', 'delete', 'wait_gone', 'list', 'pause', 'resume', 'extend',
   'snapshot', 'delete_snapshot', 'get',
 ] as const;
 
+/** Where a process can be made to die: around each transaction, before and after each effect elsewhere, while it sleeps. */
 export const CRASH_POINTS: readonly string[] = [
   ...TRANSACTIONS.flatMap((label) => [`tx:${label}:before`, `tx:${label}:after`]),
   ...BACKEND.flatMap((op) => [`backend:${op}:sent`, `backend:${op}:effected`]),
@@ -20,19 +21,22 @@ export const CRASH_POINTS: readonly string[] = [
   'deliver:taken',
   'sleep',
 ];
+const KNOWN: ReadonlySet<string> = new Set(CRASH_POINTS);
 
-interface Aim {
+export const FAULTS: readonly string[] = [...BACKEND_FAULTS, ...NETWORK_FAULTS];
+
+type Aim = {
   /** Armed once this many operations have begun. */
   readonly fromOperation: number;
-  /** `null`: anywhere. */
-  readonly point: string | null;
-  /** Wait for a sandbox that has just met a fault. */
-  readonly afterFault: boolean;
   /** As SIGTERM instead of a power cut. */
   readonly graceful: boolean;
   skip: number;
   patience: number;
-}
+} & (
+  | { readonly kind: 'point'; readonly point: string }
+  /** At one of the next suspensions of a sandbox that has just met this fault. */
+  | { readonly kind: 'fault'; readonly fault: string }
+);
 
 export type CrashKind = 'kill' | 'stop';
 
@@ -42,35 +46,35 @@ export class CrashPlan {
 
   constructor(prng: Prng, count: number, operations: number) {
     this.#aims = Array.from({ length: count }, (_, index): Aim => {
-      const aimed = prng.chance(0.75);
-      return {
+      const common = {
         fromOperation: Math.floor(((index + prng.float()) * operations) / count),
-        point: aimed ? prng.pick(CRASH_POINTS) : null,
-        afterFault: prng.chance(0.6),
-        graceful: prng.chance(0.08),
-        skip: aimed ? prng.between(0, 2) : prng.between(0, 60),
-        patience: 450,
+        graceful: prng.chance(0.06),
+        skip: prng.between(0, 3),
+        patience: 260,
       };
+      if (prng.chance(0.45)) return { ...common, kind: 'point', point: prng.pick(CRASH_POINTS) };
+      return { ...common, kind: 'fault', fault: prng.pick(FAULTS) };
     });
   }
 
   /** Asked at each suspension that somebody could die at. */
-  async wants(what: Suspension, operation: number, hadFault: (uid: string) => boolean): Promise<CrashKind | null> {
+  async wants(what: Suspension, operation: number, faultOf: (uid: string) => string): Promise<CrashKind | null> {
     const aim = this.#aims[0];
-    if (aim === undefined || operation < aim.fromOperation) return null;
+    if (aim === undefined || operation < aim.fromOperation || !KNOWN.has(what.label)) return null;
     aim.patience -= 1;
     if (aim.patience > 0) {
-      if (aim.point !== null && aim.point !== what.label) return null;
-      if (aim.skip > 0) {
-        aim.skip -= 1;
-        return null;
-      }
-      if (aim.afterFault && aim.patience > 200 && what.concerns !== undefined && aim.point !== null) {
-        const concerned = [...(await what.concerns())];
-        if (!concerned.some(hadFault)) return null;
-      }
+      if (!(await this.#isHit(aim, what, faultOf))) return null;
+      aim.skip -= 1;
+      if (aim.skip >= 0) return null;
     }
     this.#aims.shift();
     return aim.graceful ? 'stop' : 'kill';
+  }
+
+  async #isHit(aim: Aim, what: Suspension, faultOf: (uid: string) => string): Promise<boolean> {
+    if (aim.kind === 'point') return aim.point === what.label;
+    if (what.concerns === undefined) return false;
+    for (const uid of await what.concerns()) if (faultOf(uid) === aim.fault) return true;
+    return false;
   }
 }

@@ -14,11 +14,15 @@ import { snapshotSandbox } from '../../src/control/snapshot-sandbox.ts';
 import { openSandbox } from '../../src/control/use-sandbox.ts';
 import type { Caller } from '../../src/core/caller.ts';
 import { PROFILE_IDS } from './catalogue.ts';
+import type { Mirror } from './mirror.ts';
 import type { Prng } from './prng.ts';
 import type { SimProcess } from './sim-process.ts';
 
-/** What the consumers have learned from answers. */
+/** What the consumers have learned from answers; and the truth, so that they mostly ask for what can be had. */
 export interface Knowledge {
+  readonly mirror: Mirror;
+  /** What was asked about last: several ask about the same at once. */
+  last: string | null;
   readonly sandboxes: string[];
   readonly snapshots: string[];
   /** Creates to repeat word for word. */
@@ -56,10 +60,38 @@ function learn(list: string[], value: string): void {
   if (list.length > 24) list.shift();
 }
 
-/** Mostly something recent; now and then something that never was. */
-function target(prng: Prng, known: readonly string[]): string {
-  if (known.length === 0 || prng.chance(0.02)) return 'never-was';
-  return prng.pick(prng.chance(0.6) ? known.slice(-6) : known);
+/** The states in which an operation can succeed. */
+const FITTING: Readonly<Record<string, readonly string[]>> = {
+  use: ['ready', 'active'],
+  pause: ['ready', 'active'],
+  resume: ['paused'],
+  snapshot: ['ready', 'active', 'paused'],
+  fork: ['ready', 'active', 'paused'],
+  extend: ['provisioning', 'ready', 'active', 'paused'],
+  recreate: ['provisioning', 'ready', 'active', 'paused', 'failed'],
+  destroy: ['provisioning', 'ready', 'active', 'paused', 'failed', 'destroying'],
+};
+
+/** Mostly something that fits; now and then what somebody else is at, anything at all, or what never was. */
+function target(prng: Prng, knowledge: Knowledge, kind: string): string {
+  const { last, sandboxes, mirror } = knowledge;
+  const dice = prng.float();
+  if (dice < 0.15 && last !== null) return last;
+  if (dice < 0.25) return prng.pickOrNull(sandboxes) ?? 'never-was';
+  if (dice < 0.26) return 'never-was';
+  const fitting: string[] = [];
+  for (const { id, state, workspaceId } of mirror.unfinished.values()) {
+    if (workspaceId === 'w1' && (FITTING[kind] ?? []).includes(state)) fitting.push(id);
+  }
+  knowledge.last = prng.pickOrNull(fitting) ?? prng.pickOrNull(sandboxes) ?? 'never-was';
+  return knowledge.last;
+}
+
+function snapshotTarget(prng: Prng, { snapshots, mirror }: Knowledge): string {
+  const known = prng.pickOrNull(snapshots);
+  if (known !== null && prng.chance(0.5)) return known;
+  const present = [...mirror.snapshots.values()].filter(({ state }) => state === 'available' || state === 'creating');
+  return prng.pickOrNull(present)?.id ?? known ?? 'never-was';
 }
 
 function consumerOf(prng: Prng, scope: CreateSandboxRequest['scope'] | null): CreateSandboxRequest['consumer'] {
@@ -170,7 +202,7 @@ export function drawOperation(prng: Prng, knowledge: Knowledge): Operation {
     ['delete-snapshot', 3],
     ['grant', 1],
   ] as const);
-  const on = target(prng, knowledge.sandboxes);
+  const on = target(prng, knowledge, kind);
   const wait = prng.chance(0.5);
   switch (kind) {
     case 'create':
@@ -182,7 +214,7 @@ export function drawOperation(prng: Prng, knowledge: Knowledge): Operation {
     case 'fork':
       return derived(prng, 'fork', on);
     case 'restore':
-      return derived(prng, 'restore', target(prng, knowledge.snapshots));
+      return derived(prng, 'restore', snapshotTarget(prng, knowledge));
     case 'destroy':
       return simple(prng, kind, on, async (c, by) => void (await destroySandbox(c.deps, c.process.driver, by, on, { wait })));
     case 'recreate':
@@ -196,7 +228,7 @@ export function drawOperation(prng: Prng, knowledge: Knowledge): Operation {
       return simple(prng, kind, on, async (c, by) => void (await extendSandbox(c.deps, c.process.driver, by, on, ttl)));
     }
     case 'delete-snapshot': {
-      const id = target(prng, knowledge.snapshots);
+      const id = snapshotTarget(prng, knowledge);
       return simple(prng, kind, id, async (c, by) => void (await deleteSnapshot(c.deps, by, id)));
     }
     case 'grant':

@@ -83,7 +83,7 @@ export function scenarioFor(seed: number): Scenario {
     lossRate: rates[weather] / 3,
     sinkFailureRate: prng.pick([0, 0.03, 0.15]),
     sinks: prng.chance(0.3) ? 2 : 1,
-    crashes: prng.between(4, 9),
+    crashes: prng.between(5, 12),
     jumps: prng.pick([0, 1, 2]),
   };
 }

@@ -18,6 +18,11 @@ export interface BackendWitness {
   sandboxOf(request: StubRequest): string | null;
 }
 
+/** Requests that come up seldom meet faults more often. */
+const RARE: ReadonlySet<string> = new Set([
+  'pause', 'resume', 'extend', 'snapshot', 'restore', 'fork', 'delete_snapshot', 'get',
+]);
+
 const NOBODY: ReadonlySet<string> = new Set();
 
 /** The stub's worlds, and a network to them that delays, loses, repeats and reorders. */
@@ -127,7 +132,7 @@ export class SimNetwork {
     if (this.#quiet) return null;
     const { faultRate, stormRate } = this.#scenario;
     const rate = (this.#storms.get(id) ?? 0) > this.#scheduler.now ? stormRate : faultRate;
-    return this.#prng.chance(rate) ? drawFault(op, this.#prng) : null;
+    return this.#prng.chance(RARE.has(op) ? rate * 3 : rate) ? drawFault(op, this.#prng) : null;
   }
 
   #arrive(id: string, request: StubRequest, answer: (reply: StubReply | 'dropped') => void): void {

@@ -82,7 +82,7 @@ export class Simulation {
       network,
       prng: new Prng(seed, 'processes'),
     };
-    this.#client = new Client(this.#desk);
+    this.#client = new Client(this.#desk, this.#mirror);
     this.#plan = new CrashPlan(new Prng(seed, 'crashes'), scenario.crashes, scenario.operations);
     if (trace) {
       const start = this.#scheduler.now;
@@ -165,6 +165,9 @@ export class Simulation {
         if (volume) return `a volume of ${volume.name} is still there`;
       }
     }
+    for (const { id, state } of this.#mirror.snapshots.values()) {
+      if (state === 'creating' || state === 'deleting') return `${id} is ${state}`;
+    }
     return this.#desk.auditor.events.undelivered();
   }
 
@@ -198,8 +201,7 @@ export class Simulation {
   async #maybeCrash(what: Suspension): Promise<boolean> {
     const victim = what.victim as SimProcess | null;
     if (this.#quiet || victim === null || !victim.alive || victim.upSince === null) return false;
-    const hadFault = (uid: string) => this.#coverage.faultOf(uid) !== 'none';
-    const kind = await this.#plan.wants(what, this.#client.started, hadFault);
+    const kind = await this.#plan.wants(what, this.#client.started, (uid) => this.#coverage.faultOf(uid));
     if (kind === null) return false;
     const concerned = what.concerns === undefined ? [] : [...(await what.concerns())];
     await drained();

@@ -84,7 +84,10 @@ export class RunningStub {
     ended.catch(() => {});
     const [line] = (await Promise.race([once(lines, 'line'), ended])) as [string];
     this.#url = (JSON.parse(line) as { url: string }).url;
-    if (!tethered) child.unref();
+    lines.close();
+    if (tethered) return;
+    child.stdout.destroy();
+    child.unref();
   }
 
   /** A way to it that outlives its restarts. */

@@ -102,6 +102,15 @@ export class StubWorld {
     return [...this.#population.objects.values()];
   }
 
+  objectOf(name: string): Readonly<WorldObject> | null {
+    return this.#population.objects.get(name) ?? null;
+  }
+
+  /** What an object that is gone has been billed. */
+  finalBillOf(name: string): number | undefined {
+    return this.#population.ended.get(name);
+  }
+
   snapshots(): readonly WorldSnapshot[] {
     return [...this.#population.snapshots.values()];
   }

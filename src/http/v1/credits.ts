@@ -47,7 +47,9 @@ export const creditRoutes = [
     scope: 'read',
     query: z.strictObject({
       after: wholeNumber(0, Number.MAX_SAFE_INTEGER).default(0),
-      cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER).optional().describe('`next_cursor` of the page before.'),
+      cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER)
+        .optional()
+        .describe('`next_cursor` of the page before.'),
       limit: wholeNumber(1, 1000).default(100),
     }),
     responses: { 200: json(TransferPage, 'A page of transfers.') },

@@ -1,14 +1,25 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { SqliteStore } from './sqlite-store.ts';
+import type { StoreProcess } from './store-process.ts';
 import { startStoreProcess } from './store-process.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sandboxer-lock-'));
 let count = 0;
 const freshPath = () => join(root, `state-${count++}`, 'sandboxer.db');
 
+const started: StoreProcess[] = [];
+function start(...args: Parameters<typeof startStoreProcess>): StoreProcess {
+  const child = startStoreProcess(...args);
+  started.push(child);
+  return child;
+}
+
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill();
+});
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 describe('one process per database', () => {
@@ -16,7 +27,7 @@ describe('one process per database', () => {
     const path = freshPath();
     const store = await SqliteStore.open({ path });
     await expect(SqliteStore.open({ path })).rejects.toMatchObject({ code: 'SBX_STORE_BUSY' });
-    const other = startStoreProcess(path, 'open');
+    const other = start(path, 'open');
     expect(await other.line()).toBe('SBX_STORE_BUSY');
     await other.exited;
     await store.transaction('t', (tx) => tx.setSetting('still', 'mine'));
@@ -28,7 +39,7 @@ describe('one process per database', () => {
 
   it('is free again as soon as its holder is killed', async () => {
     const path = freshPath();
-    const holder = startStoreProcess(path, 'open');
+    const holder = start(path, 'open');
     expect(await holder.line()).toBe('open');
     await expect(SqliteStore.open({ path })).rejects.toMatchObject({ code: 'SBX_STORE_BUSY' });
     holder.kill();
@@ -42,7 +53,7 @@ describe('durability', () => {
   it('keeps everything that was acknowledged when the process is killed', async () => {
     for (let round = 0; round < 3; round++) {
       const path = freshPath();
-      const writer = startStoreProcess(path, 'write');
+      const writer = start(path, 'write');
       let acknowledged = 0;
       while (acknowledged < 40 + round * 17) acknowledged = Number(await writer.line());
       writer.kill();

@@ -12,7 +12,7 @@ import type {
 import { silentLog } from '../../core/log.ts';
 import type { Recipe } from '../../core/recipe.ts';
 import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
-import type { ConformanceOptions } from './conformance-test.ts';
+import type { ConformanceOptions } from './conformance-options.ts';
 import { defaultRecipe } from './default-recipe.ts';
 
 export interface Established {

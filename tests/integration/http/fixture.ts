@@ -1,6 +1,7 @@
 /** A control plane in memory behind a real HTTP server on a real unix socket, and a plain client for it. */
 import { mkdtemp, rm } from 'node:fs/promises';
-import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
@@ -13,7 +14,8 @@ import { callerByTransport, localCaller } from '../../../src/http/caller-for.ts'
 import type { HttpLimits, HttpOptions } from '../../../src/http/http-options.ts';
 import { createHttpServer } from '../../../src/http/server.ts';
 import { loadConfig } from '../../../src/main/config.ts';
-import { type ControlPlane, wire } from '../../../src/main/wire.ts';
+import type { ControlPlane } from '../../../src/main/wire.ts';
+import { wire } from '../../../src/main/wire.ts';
 import { memoryDatabase } from '../../../src/store/memory/memory-database.ts';
 import { MemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { createMemoryExtension } from '../../../src/testing/memory-extension.ts';
@@ -106,6 +108,7 @@ export interface FixtureOptions {
   readonly extensions?: readonly Extension[];
   readonly limits?: Partial<HttpLimits>;
   readonly store?: Store;
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 export async function startFixture(options: FixtureOptions = {}): Promise<Fixture> {
@@ -113,7 +116,7 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
   const store = options.store ?? new MemoryStore(memoryDatabase());
   const extensions = [createMemoryExtension(), ...(options.extensions ?? [])];
   const config = loadConfig({ SANDBOXER_STATE_DIR: dir });
-  const control = await wire({ config, log: silentLog, env: {}, store, extensions });
+  const control = await wire({ config, log: silentLog, env: options.env ?? {}, store, extensions });
   const http: HttpOptions = {
     deps: control.deps,
     driver: control.driver,
@@ -138,13 +141,15 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
   const socketPath = join(dir, 'http.sock');
   await app.listen({ path: socketPath });
   const target = { socketPath };
-  const call = (method: string, path: string, given?: CallOptions) => answerTo(send(target, method, path, given));
+  const call = (method: string, path: string, given?: CallOptions) =>
+    answerTo(send(target, method, path, given));
   const must = async (status: number, answer: Promise<Answer>) => {
     const got = await answer;
     if (got.status !== status) throw new Error(`expected ${status}, got ${got.status}: ${got.text}`);
     return got.json;
   };
-  for (const profile of [MEMORY_PROFILE, LIVE_PROFILE]) await must(201, call('POST', '/v1/profiles', { json: profile }));
+  for (const profile of [MEMORY_PROFILE, LIVE_PROFILE])
+    await must(201, call('POST', '/v1/profiles', { json: profile }));
   await must(200, call('POST', '/v1/credits/grants', { json: { amount_micro_usd: 1_000_000_000 } }));
   return {
     control,

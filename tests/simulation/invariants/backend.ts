@@ -1,3 +1,4 @@
+import type { SandboxRecord } from '../../../src/core/sandbox.ts';
 import type { StubReply, StubRequest } from '../../../src/extensions/saas-stub/protocol.ts';
 import type { AppliedCommit, AuditContext } from './audit-context.ts';
 
@@ -20,6 +21,8 @@ export class BackendInvariants {
   readonly #reached = new Map<string, number>();
   readonly #forgotten = new Set<string>();
   readonly #orphanSince = new Map<string, number>();
+  /** Sandboxes that anything ever went wrong with at a backend. */
+  readonly #everFaulted = new Set<string>();
   /** When listing, or removing this object, last went wrong. */
   readonly #troubleAt = new Map<string, number>();
 
@@ -57,6 +60,7 @@ export class BackendInvariants {
 
   fault(request: StubRequest): void {
     const { now } = this.#ctx.scheduler;
+    if ('name' in request) this.#everFaulted.add(uidOf(request.name));
     if (request.op === 'list') this.#troubleAt.set('list', now);
     else if ('name' in request) this.#troubleAt.set(request.name, now);
   }
@@ -99,13 +103,28 @@ export class BackendInvariants {
   atRest(): void {
     const { mirror, worlds } = this.#ctx;
     for (const [extensionId, world] of worlds) {
-      for (const { name, state } of world.objects()) {
+      for (const { name, state, endsAt } of world.objects()) {
         const attempt = mirror.attempts.get(name);
         const row = mirror.sandboxes.get(uidOf(name));
         const wanted = attempt?.state === 'won' && row?.attempt === attempt.n && row.generation === attempt.generation;
         if (!wanted) this.#ctx.fail('nothing-left', `${extensionId} still has ${name} (${state}), row ${row?.state}`);
+        else if (!this.#everFaulted.has(row.uid)) this.#checkAgreement(row, state, endsAt);
+      }
+      for (const { id } of world.snapshots()) {
+        const state = mirror.snapshots.get(id)?.state;
+        if (state !== 'available') this.#ctx.fail('no-snapshot-left', `${extensionId} still has ${id}, which is ${state}`);
       }
       for (const { name } of world.volumes()) this.#ctx.fail('nothing-left', `${extensionId} still has a volume of ${name}`);
+    }
+  }
+
+  /** Where nothing ever went wrong, the backend has it as the row says. */
+  #checkAgreement(row: SandboxRecord, state: string, endsAt: number): void {
+    const expected = row.state === 'paused' ? 'paused' : 'running';
+    if (state !== expected) this.#ctx.fail('backend-agrees', `${row.uid} is ${row.state}, the backend has it ${state}`);
+    const bound = row.deadlineAt + this.#ctx.scenario.settings.deadManGraceMs;
+    if (endsAt !== bound) {
+      this.#ctx.fail('backend-bounds-life', `${row.uid} ends ${endsAt - row.deadlineAt} ms after its deadline at the backend`);
     }
   }
 

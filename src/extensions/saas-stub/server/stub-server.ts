@@ -14,7 +14,7 @@ import { StubWorld } from '../world.ts';
 import type { Machine } from './machine.ts';
 import { Machines } from './machines.ts';
 import { serveChannel } from './serve-channel.ts';
-import { StateFile } from './state-file.ts';
+import { StateJournal } from './state-journal.ts';
 import { WebhookSender } from './webhook-sender.ts';
 
 export const StubServerConfig = z.strictObject({
@@ -69,7 +69,8 @@ export class StubServer {
   readonly #config: StubServerConfig;
   readonly #id: string;
   readonly #world: StubWorld;
-  readonly #file: StateFile;
+  readonly #journal: StateJournal;
+  readonly #changedNames = new Set<string>();
   readonly #machines: Machines;
   readonly #webhooks: WebhookSender;
   readonly #server: Server;
@@ -79,8 +80,8 @@ export class StubServer {
 
   constructor(config: StubServerConfig) {
     this.#config = config;
-    this.#file = new StateFile(config.directory);
-    const saved = this.#file.read();
+    this.#journal = new StateJournal(config.directory);
+    const saved = this.#journal.read();
     this.#id = saved?.id ?? randomUUID();
     this.#world = new StubWorld({
       clock: systemClock,
@@ -95,6 +96,7 @@ export class StubServer {
     this.#webhooks = new WebhookSender(config.webhook_url);
     this.#world.listen((event) => {
       if (event.type === 'webhook') this.#webhooks.send(event.body);
+      else if ('name' in event) this.#changedNames.add(event.name);
       this.#machines.follow(event);
       // The world is in the middle of a change: it is written down once that is done.
       queueMicrotask(() => void this.#changed());
@@ -105,6 +107,7 @@ export class StubServer {
 
   /** Where it listens. */
   async start(): Promise<string> {
+    this.#journal.begin(this.#id, this.#world);
     await this.#machines.recover();
     await this.#changed();
     const { socket_path: path, port } = this.#config;
@@ -144,7 +147,9 @@ export class StubServer {
   }
 
   async #save(): Promise<void> {
-    await this.#file.save(() => ({ id: this.#id, world: this.#world.toState() }));
+    const names = [...this.#changedNames];
+    this.#changedNames.clear();
+    await this.#journal.save(names, this.#world);
   }
 
   #authorized(request: IncomingMessage): boolean {
@@ -185,7 +190,10 @@ export class StubServer {
     response.once('close', () => left.abort());
     const outcome = await settleOutcome(this.#world, systemClock, request, left.signal);
     if (FOLLOWED.includes(request.op) && 'name' in request) await this.#machines.settled(request.name);
-    if (!READS.includes(request.op)) await this.#changed();
+    if (!READS.includes(request.op)) {
+      if ('name' in request) this.#changedNames.add(request.name);
+      await this.#changed();
+    }
     if (outcome === 'hung') return;
     if (outcome === 'dropped') response.destroy();
     else answer(outcome.status, outcome.body, outcome.headers);

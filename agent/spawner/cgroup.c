@@ -1,0 +1,406 @@
+/* Cgroup slots, version 1 (also hybrid) and version 2. A slot is used again and again: a new memory cgroup for every
+ * sandbox would leave dying ones behind, and joining one on the request path waits for RCU. */
+#define _GNU_SOURCE
+#include "spawner.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLOTS_MAX 8192
+
+enum controller { MEMORY, PIDS, CPU, FREEZER, UNIFIED, CONTROLLERS };
+static const char *const NAMES[] = {"memory", "pids", "cpu", "freezer", "unified"};
+
+/* The directory of our group for each controller; on version 2 only UNIFIED is set. */
+static char group_dir[CONTROLLERS][PATH_MAX];
+static bool have[CONTROLLERS];
+static bool v2_memory, v2_pids, v2_cpu;
+static struct slot slots[SLOTS_MAX];
+static int slot_high;
+
+static int put(const char *directory, const char *file, const char *text) {
+  char path[PATH_MAX + 64];
+  snprintf(path, sizeof path, "%s/%s", directory, file);
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  ssize_t wrote = write(fd, text, strlen(text));
+  int error = errno;
+  close(fd);
+  errno = error;
+  return wrote < 0 ? -1 : 0;
+}
+
+static int put_number(const char *directory, const char *file, long long value) {
+  char text[32];
+  snprintf(text, sizeof text, "%lld", value);
+  return put(directory, file, text);
+}
+
+static ssize_t get(const char *directory, const char *file, char *text, size_t size) {
+  char path[PATH_MAX + 64];
+  snprintf(path, sizeof path, "%s/%s", directory, file);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  ssize_t length = read(fd, text, size - 1);
+  close(fd);
+  if (length >= 0) text[length] = 0;
+  return length;
+}
+
+static void slot_dir(const struct slot *slot, enum controller controller, char *path, size_t size) {
+  snprintf(path, size, "%s/s%d", group_dir[controller], slot->index);
+}
+
+static bool has_word(const char *list, const char *word, char separator) {
+  size_t length = strlen(word);
+  for (const char *at = list; (at = strstr(at, word)) != NULL; at += length) {
+    bool begins = at == list || at[-1] == separator || at[-1] == ' ';
+    char after = at[length];
+    if (begins && (after == 0 || after == separator || after == ' ' || after == '\n')) return true;
+  }
+  return false;
+}
+
+/* Our own cgroup in a hierarchy, as /proc/self/cgroup tells it; "/" when it is not told. */
+static void own_cgroup(const char *controller, char *path, size_t size) {
+  char line[PATH_MAX];
+  FILE *file = fopen("/proc/self/cgroup", "re");
+  snprintf(path, size, "/");
+  if (file == NULL) return;
+  while (fgets(line, sizeof line, file)) {
+    char *names = strchr(line, ':');
+    char *where = names ? strchr(names + 1, ':') : NULL;
+    if (where == NULL) continue;
+    *where++ = 0;
+    where[strcspn(where, "\n")] = 0;
+    bool match = controller[0] == 0 ? names[1] == 0 : has_word(names + 1, controller, ',');
+    if (match) snprintf(path, size, "%s", where);
+  }
+  fclose(file);
+}
+
+/* Makes our group at the top of the hierarchy, or below our own cgroup where only that is delegated to us. */
+static bool make_group(enum controller controller, const char *mount_point) {
+  char own[PATH_MAX / 2], *path = group_dir[controller];
+  snprintf(path, PATH_MAX, "%s/%s", mount_point, settings.group);
+  if (mkdir(path, 0755) == 0 || (errno == EEXIST && access(path, W_OK) == 0)) return true;
+  own_cgroup(controller == UNIFIED ? "" : NAMES[controller], own, sizeof own);
+  snprintf(path, PATH_MAX, "%s%s/%s", mount_point, own, settings.group);
+  if (mkdir(path, 0755) == 0 || (errno == EEXIST && access(path, W_OK) == 0)) return true;
+  path[0] = 0;
+  return false;
+}
+
+static void enable_v2(void) {
+  char parent[PATH_MAX], text[1024];
+  snprintf(parent, sizeof parent, "%s", group_dir[UNIFIED]);
+  *strrchr(parent, '/') = 0;
+  static const char *const WANTED[] = {"memory", "pids", "cpu"};
+  bool *const got[] = {&v2_memory, &v2_pids, &v2_cpu};
+  for (int i = 0; i < 3; i++) {
+    snprintf(text, sizeof text, "+%s", WANTED[i]);
+    put(parent, "cgroup.subtree_control", text);
+    put(group_dir[UNIFIED], "cgroup.subtree_control", text);
+    if (get(group_dir[UNIFIED], "cgroup.subtree_control", text, sizeof text) >= 0)
+      *got[i] = has_word(text, WANTED[i], ' ');
+  }
+}
+
+/* Field 5 is the mount point; after " - " come type, source and options. */
+void cgroups_open(void) {
+  if (settings.no_cgroups) return;
+  char line[PATH_MAX * 2];
+  FILE *file = fopen("/proc/self/mountinfo", "re");
+  if (file == NULL) return;
+  while (fgets(line, sizeof line, file)) {
+    char point[PATH_MAX], *tail = strstr(line, " - ");
+    if (tail == NULL || sscanf(line, "%*s %*s %*s %*s %4095s", point) != 1) continue;
+    if (strncmp(tail + 3, "cgroup2 ", 8) == 0) {
+      if (!have[UNIFIED]) have[UNIFIED] = make_group(UNIFIED, point);
+    } else if (strncmp(tail + 3, "cgroup ", 7) == 0) {
+      char *options = strrchr(tail, ' ');
+      for (int c = MEMORY; c <= FREEZER; c++)
+        if (!have[c] && options && has_word(options + 1, NAMES[c], ',')) have[c] = make_group((enum controller)c, point);
+    }
+  }
+  fclose(file);
+  bool v1 = have[MEMORY] || have[PIDS] || have[CPU] || have[FREEZER];
+  if (have[UNIFIED] && v1) {
+    rmdir(group_dir[UNIFIED]);
+    have[UNIFIED] = false;
+  }
+  if (have[UNIFIED]) enable_v2();
+  for (int i = 0; i < SLOTS_MAX; i++) slots[i].index = i;
+}
+
+bool cgroups_usable(void) {
+  return have[MEMORY] || have[PIDS] || have[CPU] || have[FREEZER] || have[UNIFIED];
+}
+
+bool cgroups_can_freeze(void) { return have[FREEZER] || have[UNIFIED]; }
+
+const char *cgroups_describe(void) {
+  static char text[160];
+  if (have[UNIFIED])
+    snprintf(text, sizeof text, "v2%s%s%s,freezer", v2_memory ? ",memory" : "", v2_pids ? ",pids" : "",
+             v2_cpu ? ",cpu" : "");
+  else if (cgroups_usable())
+    snprintf(text, sizeof text, "v1%s%s%s%s", have[MEMORY] ? ",memory" : "", have[PIDS] ? ",pids" : "",
+             have[CPU] ? ",cpu" : "", have[FREEZER] ? ",freezer" : "");
+  else
+    snprintf(text, sizeof text, "none");
+  return text;
+}
+
+static bool make_slot(struct slot *slot) {
+  char path[PATH_MAX + 32];
+  if (slot->made) return true;
+  for (int c = 0; c < CONTROLLERS; c++) {
+    if (!have[c]) continue;
+    slot_dir(slot, (enum controller)c, path, sizeof path);
+    if (mkdir(path, 0755) < 0 && errno != EEXIST) return false;
+  }
+  slot->made = true;
+  slot->limits = (struct limits){-2, -2, -2};
+  return true;
+}
+
+struct slot *slot_take(void) {
+  if (!cgroups_usable()) return NULL;
+  for (int i = 0; i < SLOTS_MAX; i++) {
+    if (slots[i].used) continue;
+    if (!make_slot(&slots[i])) return NULL;
+    slots[i].used = true;
+    if (i >= slot_high) slot_high = i + 1;
+    return &slots[i];
+  }
+  return NULL;
+}
+
+struct slot *slot_claim(int index) {
+  if (index < 0 || index >= SLOTS_MAX || !cgroups_usable() || slots[index].used) return NULL;
+  if (!make_slot(&slots[index])) return NULL;
+  slots[index].used = true;
+  if (index >= slot_high) slot_high = index + 1;
+  return &slots[index];
+}
+
+static void remove_slot(struct slot *slot) {
+  char path[PATH_MAX + 32];
+  for (int c = 0; c < CONTROLLERS; c++) {
+    if (!have[c]) continue;
+    slot_dir(slot, (enum controller)c, path, sizeof path);
+    rmdir(path);
+  }
+  slot->made = false;
+}
+
+void slot_give_back(struct slot *slot) {
+  static const struct limits NONE = {-1, -1, -1};
+  if (slot == NULL) return;
+  slot_limit(slot, &NONE);
+  slot->used = false;
+  int spare = 0;
+  for (int i = 0; i < slot_high; i++) spare += slots[i].made && !slots[i].used;
+  if (spare > settings.pool * 4 + 16) remove_slot(slot);
+}
+
+/* Called in the process that is to live in the slot. */
+int slot_join(const struct slot *slot) {
+  char path[PATH_MAX + 32];
+  if (slot == NULL) return 0;
+  for (int c = 0; c < CONTROLLERS; c++) {
+    if (!have[c]) continue;
+    slot_dir(slot, (enum controller)c, path, sizeof path);
+    if (put(path, "cgroup.procs", "0") < 0) return -1;
+  }
+  return 0;
+}
+
+static int limit_memory_v1(const struct slot *slot, long long bytes) {
+  char path[PATH_MAX + 32], probe[32];
+  slot_dir(slot, MEMORY, path, sizeof path);
+  bool swap = get(path, "memory.memsw.limit_in_bytes", probe, sizeof probe) >= 0;
+  if (bytes < 0 && swap) put_number(path, "memory.memsw.limit_in_bytes", -1);
+  if (put_number(path, "memory.limit_in_bytes", bytes) < 0) return -1;
+  if (bytes >= 0 && swap) put_number(path, "memory.memsw.limit_in_bytes", bytes);
+  return 0;
+}
+
+static int limit_v2(const struct slot *slot, const struct limits *limits) {
+  char path[PATH_MAX + 32], text[48];
+  slot_dir(slot, UNIFIED, path, sizeof path);
+  int failed = 0;
+  if (v2_memory) {
+    snprintf(text, sizeof text, "%lld", limits->memory);
+    failed |= put(path, "memory.max", limits->memory < 0 ? "max" : text);
+    put(path, "memory.swap.max", limits->memory < 0 ? "max" : "0");
+  } else if (limits->memory >= 0) failed = -1;
+  if (v2_pids) {
+    snprintf(text, sizeof text, "%lld", limits->pids);
+    failed |= put(path, "pids.max", limits->pids < 0 ? "max" : text);
+  } else if (limits->pids >= 0) failed = -1;
+  if (v2_cpu) {
+    snprintf(text, sizeof text, "%lld 100000", limits->cpu * 100);
+    failed |= put(path, "cpu.max", limits->cpu < 0 ? "max 100000" : text);
+  } else if (limits->cpu >= 0) failed = -1;
+  return failed;
+}
+
+/* 0 when every limit that was asked for is in force. */
+int slot_limit(struct slot *slot, const struct limits *limits) {
+  if (slot == NULL) return limits->memory < 0 && limits->pids < 0 && limits->cpu < 0 ? 0 : -1;
+  struct limits *now = &slot->limits;
+  char path[PATH_MAX + 32];
+  if (memcmp(now, limits, sizeof *now) == 0) return 0;
+  int failed = 0;
+  if (have[UNIFIED]) failed = limit_v2(slot, limits);
+  else {
+    if (limits->memory != now->memory)
+      failed |= have[MEMORY] ? limit_memory_v1(slot, limits->memory) : (limits->memory >= 0 ? -1 : 0);
+    if (limits->pids != now->pids) {
+      slot_dir(slot, PIDS, path, sizeof path);
+      if (!have[PIDS]) failed |= limits->pids >= 0 ? -1 : 0;
+      else failed |= limits->pids < 0 ? put(path, "pids.max", "max") : put_number(path, "pids.max", limits->pids);
+    }
+    if (limits->cpu != now->cpu) {
+      slot_dir(slot, CPU, path, sizeof path);
+      if (!have[CPU]) failed |= limits->cpu >= 0 ? -1 : 0;
+      else failed |= put_number(path, "cpu.cfs_quota_us", limits->cpu < 0 ? -1 : limits->cpu * 100);
+    }
+  }
+  if (failed == 0) *now = *limits;
+  else *now = (struct limits){-2, -2, -2};
+  return failed;
+}
+
+static void nap_us(long us) {
+  struct timespec wait = {0, us * 1000};
+  nanosleep(&wait, NULL);
+}
+
+/* Returns once everything in the slot has stopped, or runs again. */
+int slot_freeze(const struct slot *slot, bool frozen) {
+  char path[PATH_MAX + 32], text[256];
+  if (slot == NULL || !cgroups_can_freeze()) return -1;
+  slot_dir(slot, have[UNIFIED] ? UNIFIED : FREEZER, path, sizeof path);
+  if (have[UNIFIED]) {
+    if (put(path, "cgroup.freeze", frozen ? "1" : "0") < 0) return -1;
+  } else if (put(path, "freezer.state", frozen ? "FROZEN" : "THAWED") < 0) return -1;
+  for (int tries = 0; tries < 20000; tries++) {
+    if (have[UNIFIED]) {
+      if (get(path, "cgroup.events", text, sizeof text) < 0) return -1;
+      if ((strstr(text, "frozen 1") != NULL) == frozen) return 0;
+    } else {
+      if (get(path, "freezer.state", text, sizeof text) < 0) return -1;
+      if (strncmp(text, frozen ? "FROZEN" : "THAWED", 6) == 0) return 0;
+      if (frozen && tries % 50 == 49) put(path, "freezer.state", "FROZEN");
+    }
+    nap_us(tries < 20 ? 20 : 100);
+  }
+  if (frozen) slot_freeze(slot, false);
+  return -1;
+}
+
+static FILE *slot_procs(const struct slot *slot) {
+  char path[PATH_MAX + 64];
+  for (int c = 0; c < CONTROLLERS; c++) {
+    if (!have[c]) continue;
+    slot_dir(slot, (enum controller)c, path, sizeof path);
+    strcat(path, "/cgroup.procs");
+    return fopen(path, "re");
+  }
+  return NULL;
+}
+
+/* Processes inside, or -1. */
+int slot_count(const struct slot *slot) {
+  FILE *file = slot == NULL ? NULL : slot_procs(slot);
+  if (file == NULL) return -1;
+  int count = 0;
+  long pid;
+  while (fscanf(file, "%ld", &pid) == 1) count++;
+  fclose(file);
+  return count;
+}
+
+void slot_kill(const struct slot *slot) {
+  if (slot == NULL) return;
+  for (int round = 0; round < 50; round++) {
+    FILE *file = slot_procs(slot);
+    if (file == NULL) return;
+    long pid;
+    int count = 0;
+    while (fscanf(file, "%ld", &pid) == 1)
+      if (pid > 1) {
+        kill((pid_t)pid, SIGKILL);
+        count++;
+      }
+    fclose(file);
+    if (count == 0) return;
+    if (cgroups_can_freeze()) slot_freeze(slot, false);
+    nap_us(2000);
+  }
+}
+
+static long long get_number(const struct slot *slot, enum controller controller, const char *file) {
+  char path[PATH_MAX + 32], text[64];
+  if (!have[controller]) return -1;
+  slot_dir(slot, controller, path, sizeof path);
+  return get(path, file, text, sizeof text) < 0 ? -1 : atoll(text);
+}
+
+void slot_stats(const struct slot *slot, char *text, size_t size) {
+  char path[PATH_MAX + 32], events[512] = "";
+  text[0] = 0;
+  if (slot == NULL) return;
+  bool unified = have[UNIFIED];
+  slot_dir(slot, unified ? UNIFIED : MEMORY, path, sizeof path);
+  if (get(path, unified ? "memory.events" : "memory.oom_control", events, sizeof events) < 0) events[0] = 0;
+  char *oom = strstr(events, "oom_kill ");
+  snprintf(text, size, "\tmemory=%lld\tpids=%lld\toom_kill=%lld",
+           get_number(slot, unified ? UNIFIED : MEMORY, unified ? "memory.current" : "memory.usage_in_bytes"),
+           get_number(slot, unified ? UNIFIED : PIDS, "pids.current"), oom ? atoll(oom + 9) : -1);
+}
+
+/* Ends what is left in slots that belong to nobody, from a spawner that was killed. */
+void slots_sweep(void) {
+  for (int c = 0; c < CONTROLLERS; c++) {
+    if (!have[c]) continue;
+    DIR *directory = opendir(group_dir[c]);
+    if (directory == NULL) continue;
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+      int index;
+      char rest;
+      if (sscanf(entry->d_name, "s%d%c", &index, &rest) != 1 || index < 0 || index >= SLOTS_MAX) continue;
+      if (slots[index].used) continue;
+      slots[index].made = true;
+      slot_freeze(&slots[index], false);
+      slot_kill(&slots[index]);
+      remove_slot(&slots[index]);
+    }
+    closedir(directory);
+  }
+}
+
+int slots_made(void) {
+  int count = 0;
+  for (int i = 0; i < slot_high; i++) count += slots[i].made;
+  return count;
+}
+
+void cgroups_close(void) {
+  for (int i = 0; i < slot_high; i++)
+    if (slots[i].made && !slots[i].used) remove_slot(&slots[i]);
+  for (int c = 0; c < CONTROLLERS; c++)
+    if (have[c]) rmdir(group_dir[c]);
+}

@@ -1,0 +1,150 @@
+/*
+ * sandboxer-spawner: starts, watches and ends the OCI runtime for every sandbox of one state directory, so that the
+ * Node process never forks. See README.md for the protocol and for what each file holds.
+ */
+#ifndef SPAWNER_H
+#define SPAWNER_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SPAWNER_PROTOCOL 1
+#define ID_MAX 160
+#define LINE_MAX_BYTES 32768
+#define FIELDS_MAX 32
+#define LAYERS_MAX 64
+#define RANGE_SIZE 65536u
+
+struct settings {
+  char base[PATH_MAX];    /* <state_dir>/local */
+  char runtime[PATH_MAX]; /* crun or runc */
+  char group[64];         /* name of our cgroup below each controller */
+  char usermap[256];      /* rootless: "uid:first:count" of subordinate ids, empty as root */
+  char build[80];
+  bool runc;
+  bool no_cgroups;
+  int pool;
+  int linger_ms;
+  uint32_t storage; /* who owns the files of a sandbox's root at rest, in our own user namespace */
+  bool idmap;       /* each sandbox sees them through an id-mapped mount of its own */
+};
+extern struct settings settings;
+
+/* ---- main.c ---- */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int64_t now_ms(void);
+void watch_fd(int fd, uint32_t events, void (*handle)(void *, uint32_t), void *context);
+void unwatch_fd(int fd);
+void schedule_deadlines(void);
+void consider_leaving(void);
+extern bool leaving;
+
+/* ---- control.c: requests are lines "seq\tverb\tkey=value…" ---- */
+struct request {
+  int client; /* index and generation: a client that went away gets no answer */
+  unsigned generation;
+  char seq[24];
+};
+struct fields {
+  int count;
+  char *key[FIELDS_MAX];
+  char *value[FIELDS_MAX];
+};
+const char *field(const struct fields *fields, const char *key);
+long long number(const struct fields *fields, const char *key, long long otherwise);
+void answer_ok(const struct request *request, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void answer_error(const struct request *request, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void tell_all(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void open_control(void);
+int count_clients(void);
+
+/* ---- cgroup.c: slots are cgroups that are used again and again ---- */
+struct limits {
+  long long memory; /* bytes; -1: none */
+  long long pids;
+  long long cpu; /* thousandths of a processor */
+};
+struct slot {
+  int index;
+  bool used;
+  bool made;
+  struct limits limits;
+};
+void cgroups_open(void);
+void cgroups_close(void);
+const char *cgroups_describe(void);
+bool cgroups_usable(void);
+bool cgroups_can_freeze(void);
+struct slot *slot_take(void);
+struct slot *slot_claim(int index);
+void slot_give_back(struct slot *slot);
+int slot_join(const struct slot *slot);
+int slot_limit(struct slot *slot, const struct limits *limits);
+int slot_freeze(const struct slot *slot, bool frozen);
+int slot_count(const struct slot *slot);
+void slot_kill(const struct slot *slot);
+void slot_stats(const struct slot *slot, char *text, size_t size);
+void slots_sweep(void);
+int slots_made(void);
+
+/* ---- launcher.c: a process that waits in its slot and mount namespace to become the runtime ---- */
+struct launcher {
+  pid_t pid;
+  int socket;
+  struct slot *slot;
+};
+struct launch {
+  char id[ID_MAX];
+  char layers[LAYERS_MAX][256]; /* below base, topmost first */
+  int layer_count;
+};
+enum { FD_STDIN, FD_ERROR, FD_LISTEN, FD_BOOT, FD_USERNS, FD_COUNT };
+void launchers_fill(void);
+bool launcher_take(struct launcher *launcher);
+int launcher_send(const struct launcher *launcher, const struct launch *launch, const int fds[FD_COUNT]);
+bool launcher_reaped(pid_t pid);
+void launchers_end(void);
+
+/* ---- idmap.c ---- */
+int userns_for_range(uint32_t first);
+int attach_idmapped(const char *source, const char *target, int userns);
+bool idmap_works(const char *directory);
+
+/* ---- sandbox.c ---- */
+void sandboxes_adopt(void);
+int sandboxes_count(void);
+void sandbox_reaped(pid_t pid, int status);
+void sandboxes_deadlines(int64_t now);
+int64_t sandboxes_next_deadline(void);
+void do_create(const struct request *request, const struct fields *fields);
+void do_destroy(const struct request *request, const struct fields *fields);
+void do_freeze(const struct request *request, const struct fields *fields, bool frozen);
+void do_extend(const struct request *request, const struct fields *fields);
+void do_status(const struct request *request, const struct fields *fields);
+void do_capture(const struct request *request, const struct fields *fields);
+void do_list(const struct request *request);
+
+/* ---- tree.c: whole trees ---- */
+struct tally {
+  long long files;
+  long long bytes;
+};
+int tree_copy(const char *from, const char *to, struct tally *tally);
+int tree_remove(const char *path);
+bool tree_exceeds(const char *path, long long files, long long bytes, struct tally *tally);
+
+/* ---- work.c: what takes long, in processes of their own ---- */
+void janitor_start(void);
+void janitor_discard(const char *path);
+bool janitor_reaped(pid_t pid);
+void janitor_end(void);
+typedef void (*work_done)(void *context, bool ok, const struct tally *tally, const char *error);
+void work_copy(const char *from, const char *to, work_done done, void *context);
+
+/* ---- rootless.c ---- */
+int enter_user_namespace(const char *usermap);
+
+#endif

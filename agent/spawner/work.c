@@ -1,0 +1,138 @@
+/* The janitor removes what was thrown away; a copy runs in a process of its own and reports when it is done. */
+#define _GNU_SOURCE
+#include "spawner.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t janitor;
+static int janitor_wake = -1;
+
+static void child_begins(const char *name) {
+  sigset_t none;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_NAME, name);
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void empty_trash(void) {
+  char path[PATH_MAX + 512];
+  snprintf(path, sizeof path, "%s/trash", settings.base);
+  DIR *directory = opendir(path);
+  if (directory == NULL) return;
+  for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    snprintf(path, sizeof path, "%s/trash/%s", settings.base, entry->d_name);
+    tree_remove(path);
+  }
+  closedir(directory);
+}
+
+static void __attribute__((noreturn)) janitor_main(int wake) {
+  char bytes[4096];
+  child_begins("sbx-janitor");
+  dup2(wake, 3);
+  close_range(4, ~0u, 0);
+  setpriority(PRIO_PROCESS, 0, 5);
+  do empty_trash();
+  while (read(3, bytes, sizeof bytes) > 0);
+  empty_trash();
+  _exit(0);
+}
+
+void janitor_start(void) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) < 0) return;
+  janitor = fork();
+  if (janitor == 0) janitor_main(ends[0]);
+  close(ends[0]);
+  fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  if (janitor_wake >= 0) close(janitor_wake);
+  janitor_wake = ends[1];
+}
+
+/* Out of sight at once, gone a little later. */
+void janitor_discard(const char *path) {
+  static unsigned serial;
+  char target[PATH_MAX + 64];
+  snprintf(target, sizeof target, "%s/trash/%d-%u", settings.base, getpid(), serial++);
+  if (rename(path, target) < 0) {
+    if (errno != ENOENT) say("cannot throw away %s: %s", path, strerror(errno));
+    return;
+  }
+  if (write(janitor_wake, "x", 1) < 0 && errno != EAGAIN) say("the janitor does not listen");
+}
+
+bool janitor_reaped(pid_t pid) {
+  if (pid != janitor) return false;
+  janitor = 0;
+  if (!leaving) janitor_start();
+  return true;
+}
+
+/* Waits until all is removed. */
+void janitor_end(void) {
+  if (janitor_wake >= 0) close(janitor_wake);
+  janitor_wake = -1;
+  if (janitor > 0) waitpid(janitor, NULL, 0);
+}
+
+struct work {
+  int result;
+  pid_t pid;
+  work_done done;
+  void *context;
+};
+struct outcome {
+  struct tally tally;
+  int error;
+};
+
+static void work_finished(void *context, uint32_t events) {
+  struct work *work = context;
+  struct outcome outcome = {.error = EIO};
+  (void)events;
+  bool whole = read(work->result, &outcome, sizeof outcome) == sizeof outcome;
+  unwatch_fd(work->result);
+  close(work->result);
+  bool ok = whole && outcome.error == 0;
+  work->done(work->context, ok, &outcome.tally, ok ? "" : strerror(outcome.error));
+  free(work);
+}
+
+void work_copy(const char *from, const char *to, work_done done, void *context) {
+  int ends[2] = {-1, -1};
+  struct work *work = calloc(1, sizeof *work);
+  struct tally none = {0, 0};
+  pid_t pid = work != NULL && pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
+  if (pid < 0) {
+    if (ends[0] >= 0) close(ends[0]), close(ends[1]);
+    free(work);
+    done(context, false, &none, strerror(errno));
+    return;
+  }
+  if (pid == 0) {
+    struct outcome outcome = {{0, 0}, 0};
+    child_begins("sbx-copy");
+    dup2(ends[1], 3);
+    close_range(4, ~0u, 0);
+    if (tree_copy(from, to, &outcome.tally) < 0) outcome.error = errno ? errno : EIO;
+    if (write(3, &outcome, sizeof outcome) < 0) _exit(1);
+    _exit(0);
+  }
+  close(ends[1]);
+  *work = (struct work){ends[0], pid, done, context};
+  watch_fd(ends[0], EPOLLIN, work_finished, work);
+}

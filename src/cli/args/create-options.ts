@@ -1,0 +1,135 @@
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { CreateSandboxInput } from '../../contract/sandbox.ts';
+import { UsageError } from '../usage-error.ts';
+import { decimalNumber, duration, wholeNumber } from './numbers.ts';
+import { list, type Pairs, pairs } from './pairs.ts';
+
+type Strategy = NonNullable<NonNullable<CreateSandboxInput['route']>['strategy']>;
+
+export interface CreateFlags {
+  readonly profile?: string;
+  readonly id?: string;
+  readonly ttl?: string | number;
+  readonly idleReap?: string;
+  readonly input?: readonly string[];
+  readonly label?: Pairs;
+  readonly scope?: 'session' | 'agent' | 'shared';
+  readonly image?: string;
+  readonly cpu?: number;
+  readonly memory?: string;
+  readonly disk?: string;
+  readonly extension?: readonly string[];
+  readonly strategy?: Strategy;
+  readonly maxCostPerHour?: number;
+  readonly region?: string;
+  readonly isolation?: 'none' | 'policy' | 'container' | 'gvisor' | 'microvm';
+  readonly egress?: readonly string[];
+  readonly secret?: readonly string[];
+  readonly harness?: string;
+  readonly session?: string;
+  readonly runId?: string;
+  readonly job?: string;
+  readonly agent?: string;
+  readonly elevated?: boolean;
+}
+
+/** What `create`, `run` and `route resolve` have in common: the request. */
+export function addCreateOptions(command: Command): Command {
+  return command
+    .option('-p, --profile <ref>', 'profile, such as agent-dev or agent-dev@1.0.0')
+    .option('--id <id>', 'an id of your own')
+    .option('--ttl <duration>', 'how long it lives, such as 2h', duration)
+    .option('--idle-reap <duration>', 'destroy after so long without activity; "never" turns it off')
+    .option('-i, --input <key=value>', 'input of the profile; key:=value for JSON', list)
+    .option('-l, --label <key=value>', 'label', pairs('label'))
+    .option('--scope <scope>', 'session, agent or shared: who gets the same sandbox again')
+    .option('--image <name>', 'another image than the profile’s')
+    .option('--cpu <number>', 'CPUs', decimalNumber)
+    .option('--memory <size>', 'memory, such as 2GiB')
+    .option('--disk <size>', 'disk, such as 10GiB')
+    .option('--extension <id>', 'only on this backend', list)
+    .option('--strategy <name>', 'prefer-self-hosted, lowest-cost, lowest-latency or explicit')
+    .option('--max-cost-per-hour <usd>', 'refuse what costs more', decimalNumber)
+    .option('--region <name>', 'only in this region')
+    .option('--isolation <level>', 'at least: none, policy, container, gvisor or microvm')
+    .option('--egress <host[:port]>', 'allow this destination', list)
+    .option('--secret <ref>', 'a secret the profile declares, or provider:key', list)
+    .option('--harness <name>', 'who asks: the harness')
+    .option('--session <id>', 'who asks: its session')
+    .option('--run-id <id>', 'who asks: its run')
+    .option('--job <id>', 'who asks: its job')
+    .option('--agent <id>', 'who asks: its agent')
+    .option('--elevated', 'audited escape hatch for administrators');
+}
+
+function withoutUndefined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } | undefined {
+  const entries = Object.entries(value).filter(([, one]) => one !== undefined);
+  return entries.length === 0 ? undefined : (Object.fromEntries(entries) as never);
+}
+
+function pathOrText(value: string): string {
+  const home = value.startsWith('~/') ? join(homedir(), value.slice(2)) : value;
+  const looksLikePath = /^(?:\.{1,2}$|\.{0,2}\/)/.test(home);
+  return looksLikePath && existsSync(home) ? resolve(home) : value;
+}
+
+/** `key=text`, where a path of this machine becomes absolute; `key:=json` for everything else. */
+function inputsOf(texts: readonly string[]): Record<string, never> {
+  const inputs: Record<string, unknown> = {};
+  for (const text of texts) {
+    const match = /^([^=:]+)(:?=)([\s\S]*)$/.exec(text);
+    if (!match) throw new UsageError(`"${text}" is no input.`, 'Write inputs as key=value, or key:=json.');
+    const [, key = '', operator, value = ''] = match;
+    try {
+      inputs[key] = operator === ':=' ? JSON.parse(value) : pathOrText(value);
+    } catch {
+      throw new UsageError(`The input "${key}" is not valid JSON.`, 'Write key=value for plain text.');
+    }
+  }
+  return inputs as Record<string, never>;
+}
+
+function destination(text: string): { host: string; port?: number } {
+  const colon = text.lastIndexOf(':');
+  if (colon === -1) return { host: text };
+  return { host: text.slice(0, colon), port: wholeNumber(text.slice(colon + 1)) };
+}
+
+/** The request as the API has it: only what was asked for. */
+export function createRequestOf(flags: CreateFlags): CreateSandboxInput {
+  const constraints = withoutUndefined({
+    region: flags.region,
+    require_isolation: flags.isolation,
+    max_cost_per_hour: flags.maxCostPerHour,
+  });
+  const request = {
+    id: flags.id,
+    profile: flags.profile,
+    ttl: flags.ttl,
+    idle_reap: flags.idleReap === undefined ? undefined : flags.idleReap === 'never' ? null : duration(flags.idleReap),
+    inputs: flags.input && inputsOf(flags.input),
+    labels: flags.label,
+    scope: flags.scope,
+    image: flags.image,
+    resources: withoutUndefined({ cpu: flags.cpu, memory_mb: flags.memory, disk_mb: flags.disk }),
+    route: withoutUndefined({
+      only: flags.extension && [...flags.extension],
+      strategy: flags.strategy,
+      constraints,
+    }),
+    network: flags.egress && { default: 'deny', egress: flags.egress.map(destination) },
+    setup_metadata: flags.secret && { secret_refs: [...flags.secret] },
+    consumer: withoutUndefined({
+      harness: flags.harness,
+      session_id: flags.session,
+      run_id: flags.runId,
+      job_id: flags.job,
+      agent_id: flags.agent,
+    }),
+    elevated: flags.elevated,
+  };
+  return (withoutUndefined(request) ?? {}) as CreateSandboxInput;
+}

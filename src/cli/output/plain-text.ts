@@ -1,0 +1,38 @@
+const WIDE = /\p{Script=Han}|\p{Script=Hangul}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Emoji_Presentation}/u;
+const INVISIBLE = /\p{Mark}|\u200d|\ufe0f/u;
+const ASCII = /^[\x20-\x7e]*$/;
+
+/** Text from elsewhere must not steer the terminal: control characters become visible. */
+export function plainText(text: string): string {
+  if (ASCII.test(text)) return text;
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, (character) =>
+    character === '\n' || character === '\t' ? ' ' : `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  );
+}
+
+/** Like `plainText`, but lines stay lines. */
+export function plainLines(text: string): string {
+  return text.split('\n').map(plainText).join('\n');
+}
+
+/** Columns that a text takes on a terminal. */
+export function displayWidth(text: string): number {
+  if (ASCII.test(text)) return text.length;
+  let width = 0;
+  for (const character of text) width += INVISIBLE.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
+  return width;
+}
+
+/** At most `width` columns, with an ellipsis where something is missing. */
+export function cutText(text: string, width: number): string {
+  if (displayWidth(text) <= width) return text;
+  let kept = '';
+  let used = 0;
+  for (const character of text) {
+    const next = used + displayWidth(character);
+    if (next > width - 1) break;
+    kept += character;
+    used = next;
+  }
+  return `${kept}…`;
+}

@@ -1,0 +1,83 @@
+import type { WriteStream } from 'node:tty';
+import colors from 'picocolors';
+import { plainLines, plainText } from './plain-text.ts';
+import { type Column, tableLines } from './table.ts';
+
+type Colors = ReturnType<typeof colors.createColors>;
+
+export interface PrinterOptions {
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly color: boolean;
+}
+
+function colorful(stream: Partial<WriteStream>, options: PrinterOptions): boolean {
+  const { NO_COLOR, TERM } = process.env;
+  return options.color && !NO_COLOR && TERM !== 'dumb' && stream.isTTY === true;
+}
+
+const NARROWEST_TERMINAL = 40;
+
+/** Results on stdout, everything else on stderr. */
+export class Printer {
+  readonly json: boolean;
+  readonly quiet: boolean;
+  /** For stdout and for stderr: one may be a terminal and the other not. */
+  readonly out: Colors;
+  readonly err: Colors;
+
+  constructor(options: PrinterOptions) {
+    this.json = options.json;
+    this.quiet = options.quiet;
+    this.out = colors.createColors(colorful(process.stdout, options));
+    this.err = colors.createColors(colorful(process.stderr, options));
+  }
+
+  /** A wire object in JSON mode, otherwise what `human` prints. */
+  result(value: unknown, human: () => void): void {
+    if (this.json) this.document(value);
+    else human();
+  }
+
+  /** One JSON document on one line; for a person at a terminal, on several. */
+  document(value: unknown): void {
+    const indent = process.stdout.isTTY ? 2 : undefined;
+    process.stdout.write(`${JSON.stringify(value, null, indent)}\n`);
+  }
+
+  /** One item of a stream. */
+  item(value: unknown): void {
+    process.stdout.write(`${JSON.stringify(value)}\n`);
+  }
+
+  line(text: string): void {
+    process.stdout.write(`${text}\n`);
+  }
+
+  table<T>(columns: readonly Column<T>[], rows: readonly T[]): void {
+    const { isTTY, columns: width } = process.stdout;
+    const cut = isTTY && width ? Math.max(width, NARROWEST_TERMINAL) : undefined;
+    for (const line of tableLines(columns, rows, cut, this.out.dim)) this.line(line);
+  }
+
+  /** Names and values, one below the other. What is `null` is left out. */
+  details(pairs: readonly (readonly [string, string | null])[]): void {
+    const shown = pairs.filter((pair): pair is readonly [string, string] => pair[1] !== null);
+    const width = Math.max(0, ...shown.map(([name]) => name.length));
+    for (const [name, value] of shown) {
+      this.line(`${this.out.dim(name.padEnd(width))}  ${plainLines(value).replaceAll('\n', `\n${' '.repeat(width + 2)}`)}`);
+    }
+  }
+
+  /** For a person; not with `--quiet` or `--json`. */
+  note(text: string): void {
+    if (this.quiet || this.json) return;
+    process.stderr.write(`${plainText(text)}\n`);
+  }
+
+  /** Something a person should know even with `--quiet`. */
+  warn(text: string): void {
+    if (this.json) return;
+    process.stderr.write(`${this.err.yellow('warning:')} ${plainText(text)}\n`);
+  }
+}

@@ -1,0 +1,85 @@
+import type { Sandbox } from '../../contract/sandbox.ts';
+import type { Printer } from './printer.ts';
+import { ageOf, relativeTime, shortDuration } from './relative-time.ts';
+import type { Column } from './table.ts';
+
+function paintState(printer: Printer, text: string, state: Sandbox['state']): string {
+  const { green, yellow, red, dim, cyan } = printer.out;
+  if (state === 'ready' || state === 'active') return green(text);
+  if (state === 'paused') return cyan(text);
+  if (state === 'failed') return red(text);
+  return state === 'destroyed' ? dim(text) : yellow(text);
+}
+
+function stateText({ state, pause_kind, operation, teardown }: Sandbox): string {
+  if (teardown?.stuck_since) return `${state} (stuck)`;
+  if (pause_kind !== null) return `${state} (${pause_kind})`;
+  return operation === null ? state : `${state} (${operation.kind})`;
+}
+
+function pairText(pairs: Readonly<Record<string, string>>): string {
+  return Object.entries(pairs)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(' ');
+}
+
+export function sandboxColumns(printer: Printer, now: number): Column<Sandbox>[] {
+  return [
+    { title: 'ID', value: (row) => row.sandbox_id },
+    { title: 'STATE', value: stateText, paint: (text, row) => paintState(printer, text, row.state) },
+    { title: 'PROFILE', cuttable: true, value: (row) => row.profile.replace(/^profile\./, '') },
+    { title: 'EXTENSION', cuttable: true, value: (row) => row.extension ?? '-' },
+    { title: 'AGE', value: (row) => ageOf(row.created_at, now) },
+    {
+      title: 'EXPIRES',
+      value: (row) => (row.state === 'destroyed' ? '-' : relativeTime(row.expires_at, now)),
+    },
+    { title: 'LABELS', cuttable: true, value: (row) => pairText(row.labels) },
+  ];
+}
+
+function reachabilityPairs({ reachability }: Sandbox): [string, string | null][] {
+  if (reachability === null) return [];
+  const { ssh, tunnel_ref, endpoints, services } = reachability;
+  return [
+    ['ssh', ssh && `${ssh.user}@${ssh.host}:${ssh.port}`],
+    ['tunnel', tunnel_ref],
+    ['endpoints', endpoints.map(({ name, port, url }) => `${name} (${port}): ${url}`).join('\n') || null],
+    ['services', services.map(({ name, state, health }) => `${name}: ${health ?? state}`).join('\n') || null],
+  ];
+}
+
+/** Everything worth knowing, for `get`. */
+export function printSandbox(printer: Printer, sandbox: Sandbox, now: number): void {
+  const { failure, teardown, consumer } = sandbox;
+  printer.details([
+    ['id', sandbox.sandbox_id],
+    ['state', paintState(printer, stateText(sandbox), sandbox.state)],
+    ['since', relativeTime(sandbox.state_since, now)],
+    ['profile', `${sandbox.profile}@${sandbox.profile_version}`],
+    ['extension', sandbox.extension],
+    ['host', sandbox.host],
+    ['isolation', sandbox.isolation],
+    ['generation', sandbox.generation > 1 ? String(sandbox.generation) : null],
+    ['scope', sandbox.scope],
+    ['created', relativeTime(sandbox.created_at, now)],
+    ['active', sandbox.last_activity_at && relativeTime(sandbox.last_activity_at, now)],
+    ['expires', sandbox.state === 'destroyed' ? null : relativeTime(sandbox.expires_at, now)],
+    ['idle reap', sandbox.idle_reap_seconds === null ? null : shortDuration(sandbox.idle_reap_seconds)],
+    ['consumer', pairText(consumer as Record<string, string>) || null],
+    ['labels', pairText(sandbox.labels) || null],
+    ...reachabilityPairs(sandbox),
+    ['exposed', sandbox.exposed_secrets.join(', ') || null],
+    ['elevated', sandbox.elevated ? 'yes' : null],
+    ['notes', sandbox.notes.join('\n') || null],
+    ['failure', failure && `${failure.detail}\n${failure.code}: ${failure.remedy}`],
+    ['teardown', teardown && `${teardown.tries} tries${teardown.last_error ? `: ${teardown.last_error}` : ''}`],
+  ]);
+}
+
+/** `ready in 0.4s on ext.local, expires in 4h`. */
+export function establishedText(sandbox: Sandbox, tookMs: number, now: number): string {
+  const took = sandbox.reused ? 'already there' : `${sandbox.state} in ${(tookMs / 1000).toFixed(tookMs < 1000 ? 3 : 1)}s`;
+  const where = sandbox.extension === null ? '' : ` on ${sandbox.extension}${sandbox.host ? `/${sandbox.host}` : ''}`;
+  return `${took}${where}, expires ${relativeTime(sandbox.expires_at, now)}`;
+}

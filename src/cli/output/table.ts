@@ -1,0 +1,68 @@
+import { cutText, displayWidth, plainText } from './plain-text.ts';
+
+export interface Column<T> {
+  readonly title: string;
+  value(row: T): string;
+  /** May be cut when the terminal is narrow. What can be copied into a command never is. */
+  readonly cuttable?: boolean;
+  readonly align?: 'right';
+  paint?(text: string, row: T): string;
+}
+
+const GAP = 2;
+const NARROWEST = 6;
+
+/** Takes from the widest columns that may be cut until the line fits. */
+function fit<T>(columns: readonly Column<T>[], wanted: readonly number[], width: number): number[] {
+  const widths = [...wanted];
+  let excess = widths.reduce((sum, one) => sum + one, GAP * (columns.length - 1)) - width;
+  while (excess > 0) {
+    let widest = -1;
+    for (const [index, column] of columns.entries()) {
+      const size = widths[index] ?? 0;
+      if (column.cuttable && size > NARROWEST && size > (widths[widest] ?? 0)) widest = index;
+    }
+    if (widest === -1) break;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+    excess -= 1;
+  }
+  return widths;
+}
+
+function padded(text: string, width: number, align: 'right' | undefined): string {
+  const space = ' '.repeat(Math.max(0, width - displayWidth(text)));
+  return align === 'right' ? space + text : text + space;
+}
+
+/** Lines of a table, aligned; cut to `width` columns when it is given. */
+export function tableLines<T>(
+  columns: readonly Column<T>[],
+  rows: readonly T[],
+  width: number | undefined,
+  paintTitle: (text: string) => string = (text) => text,
+): string[] {
+  const cells = rows.map((row) => columns.map((column) => plainText(column.value(row))));
+  const wanted = columns.map((column, index) =>
+    Math.max(column.title.length, ...cells.map((line) => displayWidth(line[index] ?? ''))),
+  );
+  const widths = width === undefined ? wanted : fit(columns, wanted, width);
+  const line = (texts: readonly string[], paint: (text: string, index: number) => string) =>
+    texts
+      .map((text, index) => {
+        const size = widths[index] ?? 0;
+        const last = index === texts.length - 1 && columns[index]?.align === undefined;
+        const cut = cutText(text, size);
+        return paint(last ? cut : padded(cut, size, columns[index]?.align), index);
+      })
+      .join(' '.repeat(GAP))
+      .trimEnd();
+  return [
+    line(
+      columns.map((column) => column.title),
+      (text) => paintTitle(text),
+    ),
+    ...rows.map((row, at) =>
+      line(cells[at] ?? [], (text, index) => columns[index]?.paint?.(text, row) ?? text),
+    ),
+  ];
+}

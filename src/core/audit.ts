@@ -1,0 +1,32 @@
+import type { Consumer } from '../contract/sandbox.ts';
+import type { Actor } from '../contract/state.ts';
+
+/** Who did what to what, and what came of it. Never a secret, an environment or a body. */
+export interface AuditDraft {
+  readonly at: number;
+  /** The workspace that it happened in. */
+  readonly workspaceId: string;
+  /** `null` for the local administrator on the unix socket. */
+  readonly keyId: string | null;
+  readonly actor: Actor;
+  readonly consumer: Consumer;
+  /** The operation, as the OpenAPI document names it. */
+  readonly action: string;
+  /** Ids from the path, or of what was made; empty when there is neither. */
+  readonly target: string;
+  /** `ok`, or the code of the error. */
+  readonly outcome: string;
+  readonly requestId: string | null;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+export interface AuditRecord extends AuditDraft {
+  readonly seq: number;
+}
+
+/** Goes with one request: what writes its own record in its own transaction says so here, after the commit. */
+export interface AuditTrail {
+  readonly requestId: string;
+  consumer: Consumer;
+  written: boolean;
+}

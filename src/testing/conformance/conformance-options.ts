@@ -1,0 +1,24 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Extension, PlacementHost } from '../../core/extension.ts';
+import type { Recipe } from '../../core/recipe.ts';
+
+export interface ConformanceOptions {
+  /** A backend that is ready to be used. It is made once for the whole run. */
+  create(): Promise<{ readonly extension: Extension; cleanup(): Promise<void> }>;
+  /** What to ask for instead of the least that the vector offers. */
+  readonly recipe?: Partial<Recipe>;
+  readonly host?: PlacementHost;
+  readonly clock?: Clock;
+  /** Mounts, interfaces, processes, cgroups … as text: it must be the same after as before. */
+  hostSnapshot?(): Promise<string>;
+  /** Whether `/bin/sh` and the POSIX tools are inside. */
+  readonly shell?: boolean;
+  /** Names of tests, each with the reason why it is left out. */
+  readonly skip?: Readonly<Record<string, string>>;
+  /** How soon an aborted call must have ended. */
+  readonly abortWithinMs?: number;
+  /** The shortest life that the backend can be asked for. */
+  readonly deadManMs?: number;
+  /** How much later than asked it may end a sandbox, or show that something has gone. */
+  readonly graceMs?: number;
+}

@@ -1,0 +1,56 @@
+/** SPEC §12: what the neighbours send, as they send it. The dots of the specification are filled in. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { CapabilityVector } from '../../../src/contract/capability.ts';
+import { createSaasStubExtension } from '../../../src/extensions/saas-stub/index.ts';
+import { StubWorld } from '../../../src/extensions/saas-stub/world.ts';
+import { WorldTransport } from '../../../src/extensions/saas-stub/world-transport.ts';
+import { systemClock } from '../../../src/main/system-clock.ts';
+import type { Fixture } from './fixture.ts';
+import { startFixture } from './fixture.ts';
+
+const STRONG: Partial<CapabilityVector> = {
+  isolation: ['container'],
+  deny_all: true,
+  egress: 'l7',
+  credentials: ['broker', 'file', 'env'],
+  pty: true,
+  ports: true,
+  demo: false,
+  hosting: 'self-hosted',
+  pricing: 'free',
+};
+
+function backend(id: string) {
+  const transport = new WorldTransport(new StubWorld({ clock: systemClock }), systemClock);
+  return createSaasStubExtension({ id, transport, price: null, capabilities: STRONG });
+}
+
+let f: Fixture;
+beforeAll(async () => {
+  const env = { SANDBOXER_SECRET_NPM_TOKEN: 'hush' };
+  f = await startFixture({ extensions: [backend('ext.strong'), backend('ext.compose-ssh')], env });
+});
+afterAll(() => f.close());
+
+const REQUESTS = {
+  'glas-harness': `{ "profile":"profile.agent-dev", "scope":"session", "workspace":{"mode":"mirror","access":"rw"},
+  "consumer":{"actor":"agt","harness":"glas-harness","session_id":"s1"} }`,
+  'wise-validator': `{ "profile":"profile.compose-e2e", "inputs":{"repo_ref":"https://git.example/r.git#main","compose_bundle_ref":"bundle-1"}, "ttl":"2h",
+  "consumer":{"actor":"atm","harness":"wise-validator","run_id":"r1"} }`,
+  'snuggle-inventor': `{ "profile":"profile.build", "setup_metadata":{"instructions_ref":"docs/setup.md","secret_refs":["NPM_TOKEN"]},
+  "consumer":{"actor":"agt","harness":"snuggle-inventor","job_id":"j1"} }`,
+};
+
+test.each(Object.entries(REQUESTS))('%s', async (harness, body) => {
+  const headers = { 'content-type': 'application/json' };
+  const created = await f.call('POST', '/v1/sandboxes', { body, headers });
+  expect(created.json).toMatchObject({ state: 'ready', consumer: { harness } });
+  expect(created.status).toBe(201);
+  expect(created.json.reachability.exec_url).toBe(`${created.json.links.self}/exec`);
+  expect(created.text).not.toContain('hush');
+  const events = await f.call('GET', created.json.links.events);
+  expect(events.json.items.map(({ type }: { type: string }) => type)).toContain('sandbox.ready');
+  expect(events.json.items[0].data.consumer.harness).toBe(harness);
+  const found = await f.call('GET', `/v1/sandboxes?harness=${harness}`);
+  expect(found.json.items).toHaveLength(1);
+});
