@@ -28,6 +28,7 @@ static int cached;
 static int wait_to_be_killed(void *unused) {
   (void)unused;
   for (;;) pause();
+  return 0;
 }
 
 static int write_map(pid_t pid, const char *name, const char *text) {

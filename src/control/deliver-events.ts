@@ -1,138 +1,104 @@
 import type { EventRecord } from '../core/event.ts';
+import type { EventSink } from '../core/event-sink.ts';
 import type { ParkedDelivery } from '../core/store.ts';
+import { type Lane, lanesOf, runLane } from './delivery-lane.ts';
 import type { ControlDeps } from './deps.ts';
-import { backoffMs } from './settings.ts';
 
-/** Somebody who is told of events: at least once each, in order per subject. */
-export interface EventSink {
-  readonly id: string;
-  /** Tries after which an event is set aside as dead; `null` never gives up. */
-  readonly maxTries: number | null;
-  accepts(event: EventRecord): boolean;
-  /** Rejects when it was not taken; it is then sent again. */
-  deliver(event: EventRecord, signal: AbortSignal): Promise<void>;
-}
+export type { EventSink } from '../core/event-sink.ts';
 
 export interface DeliveryRound {
   /** More events may be waiting now. */
   readonly more: boolean;
   /** The earliest time at which something parked wants another try; `null` when nothing is parked. */
   readonly retryAt: number | null;
+  /** Something was not taken. */
+  readonly failed: boolean;
+  /** An event was given up. */
+  readonly gaveUp: boolean;
+  /** Why the receiver will never take anything again. */
+  readonly gone: string | null;
 }
 
 const BATCH = 200;
+const CONCURRENCY = 8;
+/** A sink that takes nothing is not read on for: what it did not take stays in the log, not in a second list. */
+const MOST_WAITING = 1_000;
+/** A cursor that passes only events that are not for its sink is written this often. */
+const SKIPPED = 500;
+
+interface RoundStart {
+  readonly cursor: number | null;
+  readonly waiting: readonly ParkedDelivery[];
+  readonly events: readonly EventRecord[];
+  /** Everything up to here that is for the sink is in `events`. */
+  readonly seen: number;
+}
+
+async function startOf(deps: ControlDeps, sink: EventSink): Promise<RoundStart> {
+  const { workspaceId = null, types } = sink.filter ?? {};
+  return deps.store.read('outbox', async (tx) => {
+    const cursor = await tx.outbox.cursor(sink.id);
+    const after = cursor ?? 0;
+    const waiting = await tx.outbox.waiting(sink.id);
+    if (waiting.length >= MOST_WAITING) return { cursor, waiting, events: [], seen: after };
+    const events = await tx.events.list({ workspaceId, ...(types && { types }), after, limit: BATCH });
+    const seen = events.length === BATCH ? (events.at(-1)?.seq ?? after) : await tx.events.lastSeq();
+    return { cursor, waiting, events, seen };
+  });
+}
 
 /**
- * One round for one sink: first what is parked and due, then new events after the cursor. An event that is not taken
- * is parked, and later ones of the same subject park behind it, so that no subject holds up another. The cursor moves
- * only together with what it skipped being parked.
+ * One round for one sink: what is parked and due, and new events after the cursor. Subjects are told at the same time,
+ * the events of one subject one after the other: one that is not taken is parked, and later ones of its subject park
+ * behind it. The cursor moves only together with what it skipped being parked.
  */
 export async function deliverEvents(deps: ControlDeps, sink: EventSink, signal: AbortSignal): Promise<DeliveryRound> {
-  const state = await deps.store.read('outbox', async (tx) => {
-    const cursor = (await tx.outbox.cursor(sink.id)) ?? 0;
-    const parked = await tx.outbox.parked(sink.id);
-    const events = await tx.events.list({ workspaceId: null, after: cursor, limit: BATCH });
-    return { cursor, parked, events };
-  });
-  const blocked = new Set<string>();
-  await retryParked(deps, sink, state.parked, blocked, signal);
-  const failed = await deliverNew(deps, sink, state.events, blocked, signal);
-  const last = state.events.at(-1)?.seq ?? state.cursor;
-  const remaining = await deps.store.transaction('delivered', async (tx) => {
-    for (const delivery of failed) await tx.outbox.park(delivery);
-    if (last > state.cursor) await tx.outbox.setCursor({ sinkId: sink.id, cursor: last });
-    return tx.outbox.parked(sink.id);
-  });
-  return { more: state.events.length === BATCH, retryAt: nextRetryAt(remaining) };
-}
-
-/** Of each subject only the first can be tried: what is behind it would wake us for nothing. */
-function nextRetryAt(parked: readonly ParkedDelivery[]): number | null {
-  const firsts = new Map<string, ParkedDelivery>();
-  for (const delivery of parked) {
-    const first = firsts.get(delivery.subject);
-    if (!delivery.dead && (!first || delivery.seq < first.seq)) firsts.set(delivery.subject, delivery);
-  }
-  let next: number | null = null;
-  for (const { nextAt } of firsts.values()) next = next === null ? nextAt : Math.min(next, nextAt);
-  return next;
-}
-
-function parkedFor(deps: ControlDeps, sink: EventSink, event: EventRecord, tries: number, error: unknown): ParkedDelivery {
-  const message = error instanceof Error ? error.message : String(error);
+  const start = await startOf(deps, sink);
+  const lanes = lanesOf(start.waiting, start.events.filter((event) => sink.accepts(event)));
+  const queue = lanes.values();
+  const run = async () => {
+    for (const lane of queue) await runLane(deps, sink, lane, signal);
+  };
+  await Promise.all(Array.from({ length: Math.min(sink.concurrency ?? CONCURRENCY, lanes.length) }, run));
+  const moved = await settle(deps, sink, start, lanes);
+  const quiet = start.waiting.length === 0 && lanes.every((lane) => lane.parked.length === 0);
+  const waiting = quiet ? [] : await deps.store.read('outbox', (tx) => tx.outbox.waiting(sink.id));
+  const gone = lanes.find((lane) => lane.gone !== null)?.gone ?? null;
   return {
-    sinkId: sink.id,
-    seq: event.seq,
-    subject: event.subject,
-    tries,
-    nextAt: deps.clock.now() + backoffMs(deps.settings, tries, deps.ids.random()),
-    lastError: message.slice(0, 500),
-    dead: sink.maxTries !== null && tries >= sink.maxTries,
+    more: start.events.length === BATCH || !moved,
+    retryAt: earliest(waiting),
+    failed: lanes.some((lane) => lane.blocked),
+    gaveUp: lanes.some((lane) => lane.gaveUp),
+    gone,
   };
 }
 
-async function retryParked(
+/** `false` when somebody moved the cursor meanwhile: a replay, a deletion, another process. What they wrote stands. */
+async function settle(
   deps: ControlDeps,
   sink: EventSink,
-  parked: readonly ParkedDelivery[],
-  blocked: Set<string>,
-  signal: AbortSignal,
-): Promise<void> {
-  for (const delivery of [...parked].sort((a, b) => a.seq - b.seq)) {
-    if (delivery.dead || blocked.has(delivery.subject)) continue;
-    if (delivery.nextAt > deps.clock.now()) {
-      blocked.add(delivery.subject);
-      continue;
-    }
-    const [event] = await deps.store.read('parked', (tx) =>
-      tx.events.list({ workspaceId: null, after: delivery.seq - 1, limit: 1 }),
-    );
-    const settled = await attempt(deps, sink, event, delivery, signal);
-    await deps.store.transaction('redelivered', async (tx) => {
-      await tx.outbox.unpark(sink.id, delivery.seq);
-      if (settled) await tx.outbox.park(settled);
-    });
-    if (settled && !settled.dead) blocked.add(delivery.subject);
-  }
+  { cursor, events, seen }: RoundStart,
+  lanes: readonly Lane[],
+): Promise<boolean> {
+  // Cut short, the round has reached what lies before the first event that nobody tried.
+  const untried = lanes.flatMap((lane) => lane.fresh.slice(lane.tried)).map((event) => event.seq);
+  const reached = Math.min(seen, ...untried.map((seq) => seq - 1));
+  const parked = lanes.flatMap((lane) => lane.parked).filter((delivery) => delivery.seq <= reached);
+  const taken = lanes.some((lane) => lane.taken > 0);
+  const ahead = reached - (cursor ?? 0);
+  if (!taken && parked.length === 0 && ahead < (events.length > 0 ? 1 : SKIPPED)) return true;
+  return deps.store.transaction('delivered', async (tx) => {
+    if ((await tx.outbox.cursor(sink.id)) !== cursor) return false;
+    for (const delivery of parked) await tx.outbox.park(delivery);
+    if (ahead > 0) await tx.outbox.setCursor({ sinkId: sink.id, cursor: reached });
+    if (taken) await tx.outbox.setTaken(sink.id, deps.clock.now());
+    return true;
+  });
 }
 
-/** `null` when it was taken, or is no longer kept. */
-async function attempt(
-  deps: ControlDeps,
-  sink: EventSink,
-  event: EventRecord | undefined,
-  delivery: ParkedDelivery,
-  signal: AbortSignal,
-): Promise<ParkedDelivery | null> {
-  if (event?.seq !== delivery.seq) return null;
-  try {
-    await sink.deliver(event, signal);
-    return null;
-  } catch (error) {
-    return parkedFor(deps, sink, event, delivery.tries + 1, error);
-  }
-}
-
-async function deliverNew(
-  deps: ControlDeps,
-  sink: EventSink,
-  events: readonly EventRecord[],
-  blocked: Set<string>,
-  signal: AbortSignal,
-): Promise<ParkedDelivery[]> {
-  const failed: ParkedDelivery[] = [];
-  for (const event of events) {
-    if (!sink.accepts(event)) continue;
-    if (blocked.has(event.subject)) {
-      failed.push({ ...parkedFor(deps, sink, event, 0, 'waits behind an earlier event'), dead: false });
-      continue;
-    }
-    try {
-      await sink.deliver(event, signal);
-    } catch (error) {
-      failed.push(parkedFor(deps, sink, event, 1, error));
-      blocked.add(event.subject);
-    }
-  }
-  return failed;
+/** Of each subject, only the first waits for a time; the others wait for it. */
+function earliest(waiting: readonly ParkedDelivery[]): number | null {
+  const heads = new Map<string, number>();
+  for (const { subject, nextAt } of waiting) if (!heads.has(subject)) heads.set(subject, nextAt);
+  return heads.size > 0 ? Math.min(...heads.values()) : null;
 }

@@ -39,7 +39,7 @@ export interface TakenUp {
  */
 export class Driver {
   readonly #deps: ControlDeps;
-  readonly #running = new Map<string, AbortController>();
+  readonly #running = new Map<string, { readonly token: string; readonly controller: AbortController }>();
   #stopping = false;
 
   constructor(deps: ControlDeps) {
@@ -72,8 +72,7 @@ export class Driver {
   /** Goes on with a claim that was made in somebody else's transaction. Answers the last row it wrote. Never rejects. */
   async resume(first: Claim): Promise<SandboxRecord> {
     const { uid } = first.sandbox;
-    const controller = new AbortController();
-    this.#running.set(uid, controller);
+    this.#running.set(uid, { token: first.token, controller: new AbortController() });
     let claim: Claim = first;
     try {
       while (claim.step.kind !== 'rest') {
@@ -84,20 +83,21 @@ export class Driver {
     } catch (error) {
       this.#deps.log.error({ err: error, sandbox: uid }, 'work on a sandbox was given up; its lease will run out');
     } finally {
-      this.#running.delete(uid);
+      // Somebody may have taken it up anew between our last commit and now.
+      if (this.#running.get(uid)?.token === first.token) this.#running.delete(uid);
     }
     return claim.sandbox;
   }
 
   /** Ends the backend call in flight, so that a changed wish is acted on at once. */
   interrupt(uid: string): void {
-    this.#running.get(uid)?.abort(new Interrupted('The sandbox is wanted otherwise now.'));
+    this.#running.get(uid)?.controller.abort(new Interrupted('The sandbox is wanted otherwise now.'));
   }
 
   /** Takes no new work. What is in flight is interrupted and goes on where it was after the next start. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    for (const controller of this.#running.values()) controller.abort(new LeaseLost('The server is stopping.'));
+    for (const { controller } of this.#running.values()) controller.abort(new LeaseLost('The server is stopping.'));
   }
 
   newLease(now: number): { owner: string; token: string; until: number } {
@@ -235,7 +235,7 @@ export class Driver {
     // A fresh controller for each call: an interrupt ends the call it met, not the ones that follow from it.
     const controller = new AbortController();
     if (this.#stopping) return null;
-    this.#running.set(uid, controller);
+    this.#running.set(uid, { token: claim.token, controller });
     const guard = { timeoutMs, renewLease: () => this.#renewLease(claim) };
     let settlement: Settlement;
     try {

@@ -1,8 +1,8 @@
 import { SandboxerError } from '../contract/errors.ts';
 import { type Caller, requireScope } from '../core/caller.ts';
-import { isLiving } from '../core/lifecycle.ts';
+import { isEstablished, isLiving } from '../core/lifecycle.ts';
 import { costMicroUsd } from '../core/meter.ts';
-import type { SandboxRecord } from '../core/sandbox.ts';
+import { pendingOperation, type SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
@@ -45,12 +45,16 @@ export async function extendSandbox(
     if (movesBackend) {
       requireNoOperation(row);
       edit.patch({ operation: newOperation(deps, 'extend', caller.actor, now), workDueAt: now });
+    } else if (!isEstablished(row.state) && !pendingOperation(row)) {
+      // Its backend may have been told the old deadline already: it is told this one as soon as it is ready.
+      edit.patch({ operation: newOperation(deps, 'extend', caller.actor, now) });
     }
     edit.patch({ deadlineAt });
     edit.note('sandbox.extended', { actor: caller.actor }, { expires_at: new Date(deadlineAt).toISOString() });
     return movesBackend ? driver.takeUp(tx, edit) : { sandbox: await saveEdit(tx, deps, edit), claim: null };
   });
   const { sandbox } = taken;
+  if (!isEstablished(sandbox.state)) return sandbox;
   if (sandbox.operation?.kind !== 'extend' || sandbox.operation.finishedAt !== null) return sandbox;
   void driver.follow(taken);
   return awaitOperation(deps, sandbox, sandbox.operation.id);

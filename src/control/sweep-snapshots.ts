@@ -1,4 +1,6 @@
+import { pendingOperation } from '../core/sandbox.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
+import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
 import { DONE } from './done.ts';
 import { contextFor } from './perform-step.ts';
@@ -24,18 +26,26 @@ async function removeAtBackend(deps: ControlDeps, snapshot: SnapshotRecord): Pro
   }
 }
 
+/** Its sandbox's operation comes first: deleted before it is taken, it would stay at the backend for ever. */
+async function isBeingTaken(tx: Tx, snapshot: SnapshotRecord): Promise<boolean> {
+  const sandbox = await tx.sandboxes.get(snapshot.sandboxUid);
+  return sandbox !== null && pendingOperation(sandbox)?.snapshotId === snapshot.id;
+}
+
 /** Deletes at the backend what is marked for it or past its time. What fails stays marked and is tried again. */
 export async function sweepSnapshots(deps: ControlDeps, only: string | null = null): Promise<number> {
   const now = deps.clock.now();
   const due = await deps.store.read('due-snapshots', async (tx) => {
-    if (only === null) return tx.snapshots.dueDeletion(now, BATCH);
-    const snapshot = await tx.snapshots.get(only);
-    return snapshot?.state === 'deleting' ? [snapshot] : [];
+    const marked = only === null ? await tx.snapshots.dueDeletion(now, BATCH) : [await tx.snapshots.get(only)];
+    const removable: SnapshotRecord[] = [];
+    for (const snapshot of marked) {
+      if (!snapshot || snapshot.state === 'creating' || (only !== null && snapshot.state !== 'deleting')) continue;
+      if (!(await isBeingTaken(tx, snapshot))) removable.push(snapshot);
+    }
+    return removable;
   });
   let deleted = 0;
   for (const snapshot of due) {
-    // Still being taken: its sandbox's operation decides about it first.
-    if (snapshot.state === 'creating') continue;
     try {
       await removeAtBackend(deps, snapshot);
     } catch (error) {

@@ -82,9 +82,8 @@ export class Exchange {
       ...headers,
       ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterSeconds)) }),
       ...(error.code === 'SBX_UNAUTHENTICATED' ? { 'www-authenticate': 'Bearer realm="sand-boxer"' } : {}),
-      // What is left of a refused body is not worth reading.
-      ...(this.request.complete || !hasBody(this.request) ? {} : { connection: 'close' }),
     });
+    if (!this.request.complete) discardRest(this.request);
   }
 
   /** Writes the head. The body follows by `write` and `end`. */
@@ -131,7 +130,21 @@ export class Exchange {
   }
 }
 
-function hasBody(request: IncomingMessage): boolean {
-  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
-  return encoding !== undefined || (length !== undefined && length !== '0');
+const DISCARD_BYTES = 8 * 1_048_576;
+const DISCARD_MS = 5_000;
+
+/**
+ * What is left of a refused body is read and thrown away, so that the client gets to see the answer: a connection that
+ * is closed with unread bytes is reset. Whoever goes on sending is cut off.
+ */
+function discardRest(request: IncomingMessage): void {
+  const cut = () => request.destroy();
+  const timer = setTimeout(cut, DISCARD_MS);
+  let left = DISCARD_BYTES;
+  request.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) cut();
+  });
+  request.once('close', () => clearTimeout(timer));
+  request.once('end', () => clearTimeout(timer));
 }

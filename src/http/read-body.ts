@@ -50,39 +50,56 @@ export function readBody(request: IncomingMessage, limit: number, timeoutMs: num
 }
 
 /** The body as it comes, bounded in size; a client that falls silent in the middle is given up. */
-export async function* streamBody(
-  request: IncomingMessage,
-  limit: number,
-  idleMs: number,
-): AsyncGenerator<Buffer> {
-  const declared = declaredLength(request);
-  if (declared !== null && declared > limit) throw tooLarge(limit);
-  let size = 0;
-  // Only the client's silence counts, not the time that the sandbox takes.
-  let waitingSince = performance.now();
-  let silent = false;
-  const timer = setInterval(
-    () => {
-      if (performance.now() - waitingSince < idleMs) return;
-      silent = true;
-      request.destroy();
-    },
-    Math.max(10, idleMs / 4),
-  );
-  try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-      waitingSince = Number.POSITIVE_INFINITY;
-      size += (chunk as Buffer).length;
-      if (size > limit) throw tooLarge(limit);
-      yield chunk as Buffer;
-      waitingSince = performance.now();
+export class Upload implements AsyncIterable<Buffer> {
+  readonly #request: IncomingMessage;
+  readonly #limit: number;
+  readonly #idleMs: number;
+  /** Why it broke off. Whoever was reading may have wrapped it into something of his own. */
+  failure: Error | null = null;
+
+  constructor(request: IncomingMessage, limit: number, idleMs: number) {
+    const declared = declaredLength(request);
+    if (declared !== null && declared > limit) throw tooLarge(limit);
+    this.#request = request;
+    this.#limit = limit;
+    this.#idleMs = idleMs;
+  }
+
+  /** Does something with the body. If the body is what failed, that is the error. */
+  async into<T>(work: (body: AsyncIterable<Uint8Array>) => Promise<T>): Promise<T> {
+    try {
+      return await work(this);
+    } catch (error) {
+      throw this.failure ?? error;
     }
-    if (!request.complete) throw new ClientGone('The client hung up.');
-  } catch (error) {
-    if (silent) throw tooSlow();
-    if (error instanceof SandboxerError || request.complete) throw error;
-    throw new ClientGone('The client hung up.', { cause: error });
-  } finally {
-    clearInterval(timer);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+    const request = this.#request;
+    let size = 0;
+    // Only the client's silence counts, not the time that the sandbox takes.
+    let waitingSince = performance.now();
+    const look = () => {
+      if (performance.now() - waitingSince < this.#idleMs) return;
+      this.failure = tooSlow();
+      request.destroy();
+    };
+    const timer = setInterval(look, Math.max(10, this.#idleMs / 4));
+    try {
+      for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+        waitingSince = Number.POSITIVE_INFINITY;
+        size += (chunk as Buffer).length;
+        if (size > this.#limit) throw tooLarge(this.#limit);
+        yield chunk as Buffer;
+        waitingSince = performance.now();
+      }
+      if (!request.complete) throw new ClientGone('The client hung up.');
+    } catch (error) {
+      const known = error instanceof SandboxerError || error instanceof ClientGone;
+      this.failure ??= known ? error : new ClientGone('The client hung up.', { cause: error });
+      throw this.failure;
+    } finally {
+      clearInterval(timer);
+    }
   }
 }

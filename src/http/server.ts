@@ -42,7 +42,13 @@ export async function createHttpServer(options: HttpOptions): Promise<FastifyIns
       // Queries are read strictly, with the route's own schema.
       querystringParser: () => ({}),
     },
-    http: { maxHeaderSize: limits.headerBytes, headersTimeout: limits.headersMs, requestTimeout: 0 },
+    http: {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headersMs,
+      connectionsCheckingInterval: Math.min(limits.headersMs, 5_000),
+      // Uploads take as long as they take; `read-body.ts` watches them.
+      requestTimeout: 0,
+    },
     clientErrorHandler: answerClientError,
     frameworkErrors(error, request, reply) {
       reply.hijack();

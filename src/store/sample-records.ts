@@ -60,7 +60,7 @@ export function sampleSandbox(over: Partial<SandboxRecord> = {}): SandboxRecord 
   };
 }
 
-export function sampleRecipe(): SandboxDocuments['recipe'] {
+function sampleRecipe(): SandboxDocuments['recipe'] {
   return {
     profileId: 'profile.agent-dev',
     profileVersion: '1.0.0',

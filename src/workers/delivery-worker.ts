@@ -2,10 +2,14 @@ import { deliverEvents, type EventSink } from '../control/deliver-events.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import { Loop } from './loop.ts';
 
+/** A receiver that fails is not run after at the pace of our commits. */
+const BREATH_MS = 100;
+
 /** One loop per sink: a slow one delays nobody else. Woken by commits that wrote events. */
 export function deliveryWorker(deps: ControlDeps, sink: EventSink): Loop {
   return new Loop(`deliver ${sink.id}`, deps.clock, deps.log, async (signal) => {
-    const { more, retryAt } = await deliverEvents(deps, sink, signal);
+    const { more, retryAt, failed } = await deliverEvents(deps, sink, signal);
+    if (failed) await deps.clock.sleep(BREATH_MS, signal).catch(() => {});
     return more ? deps.clock.now() : retryAt;
   });
 }

@@ -43,7 +43,7 @@ export function addCreateOptions(command: Command): Command {
     .option('--id <id>', 'an id of your own')
     .option('--ttl <duration>', 'how long it lives, such as 2h', duration)
     .option('--idle-reap <duration>', 'destroy after so long without activity; "never" turns it off')
-    .option('-i, --input <key=value>', 'input of the profile; key:=value for JSON', list)
+    .option('--input <key=value>', 'input of the profile; key:=value for JSON', list)
     .option('-l, --label <key=value>', 'label', pairs('label'))
     .option('--scope <scope>', 'session, agent or shared: who gets the same sandbox again')
     .option('--image <name>', 'another image than the profile’s')

@@ -4,6 +4,7 @@ import { plainLines, plainText } from './plain-text.ts';
 import { type Column, tableLines } from './table.ts';
 
 type Colors = ReturnType<typeof colors.createColors>;
+export type Detail = readonly [name: string, value: string | null, paint?: (text: string) => string];
 
 export interface PrinterOptions {
   readonly json: boolean;
@@ -61,11 +62,13 @@ export class Printer {
   }
 
   /** Names and values, one below the other. What is `null` is left out. */
-  details(pairs: readonly (readonly [string, string | null])[]): void {
-    const shown = pairs.filter((pair): pair is readonly [string, string] => pair[1] !== null);
+  details(pairs: readonly Detail[]): void {
+    const shown = pairs.filter(([, value]) => value !== null);
     const width = Math.max(0, ...shown.map(([name]) => name.length));
-    for (const [name, value] of shown) {
-      this.line(`${this.out.dim(name.padEnd(width))}  ${plainLines(value).replaceAll('\n', `\n${' '.repeat(width + 2)}`)}`);
+    const indent = ' '.repeat(width + 2);
+    for (const [name, value, paint = (text: string) => text] of shown) {
+      const lines = plainLines(value ?? '').split('\n').map(paint);
+      this.line(`${this.out.dim(name.padEnd(width))}  ${lines.join(`\n${indent}`)}`);
     }
   }
 

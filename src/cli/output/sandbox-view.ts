@@ -1,5 +1,5 @@
 import type { Sandbox } from '../../contract/sandbox.ts';
-import type { Printer } from './printer.ts';
+import type { Detail, Printer } from './printer.ts';
 import { ageOf, relativeTime, shortDuration } from './relative-time.ts';
 import type { Column } from './table.ts';
 
@@ -38,7 +38,7 @@ export function sandboxColumns(printer: Printer, now: number): Column<Sandbox>[]
   ];
 }
 
-function reachabilityPairs({ reachability }: Sandbox): [string, string | null][] {
+function reachabilityDetails({ reachability }: Sandbox): Detail[] {
   if (reachability === null) return [];
   const { ssh, tunnel_ref, endpoints, services } = reachability;
   return [
@@ -54,7 +54,7 @@ export function printSandbox(printer: Printer, sandbox: Sandbox, now: number): v
   const { failure, teardown, consumer } = sandbox;
   printer.details([
     ['id', sandbox.sandbox_id],
-    ['state', paintState(printer, stateText(sandbox), sandbox.state)],
+    ['state', stateText(sandbox), (text) => paintState(printer, text, sandbox.state)],
     ['since', relativeTime(sandbox.state_since, now)],
     ['profile', `${sandbox.profile}@${sandbox.profile_version}`],
     ['extension', sandbox.extension],
@@ -68,7 +68,7 @@ export function printSandbox(printer: Printer, sandbox: Sandbox, now: number): v
     ['idle reap', sandbox.idle_reap_seconds === null ? null : shortDuration(sandbox.idle_reap_seconds)],
     ['consumer', pairText(consumer as Record<string, string>) || null],
     ['labels', pairText(sandbox.labels) || null],
-    ...reachabilityPairs(sandbox),
+    ...reachabilityDetails(sandbox),
     ['exposed', sandbox.exposed_secrets.join(', ') || null],
     ['elevated', sandbox.elevated ? 'yes' : null],
     ['notes', sandbox.notes.join('\n') || null],
@@ -82,4 +82,12 @@ export function establishedText(sandbox: Sandbox, tookMs: number, now: number): 
   const took = sandbox.reused ? 'already there' : `${sandbox.state} in ${(tookMs / 1000).toFixed(tookMs < 1000 ? 3 : 1)}s`;
   const where = sandbox.extension === null ? '' : ` on ${sandbox.extension}${sandbox.host ? `/${sandbox.host}` : ''}`;
   return `${took}${where}, expires ${relativeTime(sandbox.expires_at, now)}`;
+}
+
+/** The id on stdout, what became of it on stderr. */
+export function printState(printer: Printer, sandbox: Sandbox): void {
+  printer.result(sandbox, () => {
+    printer.line(sandbox.sandbox_id);
+    printer.note(`${stateText(sandbox)}, expires ${relativeTime(sandbox.expires_at, Date.now())}`);
+  });
 }

@@ -153,8 +153,9 @@ export class SaasStubExtension implements Extension {
     return { ref: snapshotRefOf(snapshot_id), sizeBytes: null };
   }
 
-  async deleteSnapshot(ref: Json, spec: SnapshotSpec, ctx: ExtensionContext): Promise<void> {
-    const request = { op: 'delete_snapshot', snapshot_id: readSnapshotRef(ref), owner: spec.owner } as const;
+  async deleteSnapshot(ref: Json | null, spec: SnapshotSpec, ctx: ExtensionContext): Promise<void> {
+    const snapshot_id = ref === null ? spec.snapshotId : readSnapshotRef(ref);
+    const request = { op: 'delete_snapshot', snapshot_id, owner: spec.owner } as const;
     await this.#call(request, EmptyBody, ctx.signal);
   }
 

@@ -14,7 +14,7 @@ import type { Exchange } from '../exchange.ts';
 import type { HttpServices } from '../http-services.ts';
 import { preferredType } from '../media-type.ts';
 import { flag, wholeNumber } from '../query-schemas.ts';
-import { streamBody } from '../read-body.ts';
+import { Upload } from '../read-body.ts';
 import { json, jsonBody, nothing, route, STREAMED } from '../route.ts';
 import { sendFile } from '../send-file.ts';
 import { EVENT_STREAM, NDJSON } from '../stream-item.ts';
@@ -31,43 +31,35 @@ const UploadedTree = z.strictObject({ files: z.number().int() }).meta({ id: 'Upl
 const tag = 'files';
 const BYTES = { 'application/octet-stream': null } as const;
 
-function uploadOf(services: HttpServices, exchange: Exchange): AsyncIterable<Uint8Array> {
-  const { uploadBytes, idleUploadMs } = services.limits;
-  return streamBody(exchange.request, uploadBytes, idleUploadMs);
+function uploadOf({ limits }: HttpServices, { request }: Exchange): Upload {
+  return new Upload(request, limits.uploadBytes, limits.idleUploadMs);
 }
 
 /** Changes as they happen, until the client hangs up. */
 async function streamChanges(
+  services: HttpServices,
   exchange: Exchange,
   files: SandboxFiles,
-  path: string,
-  recursive: boolean,
-  heartbeatMs: number,
+  { path, recursive }: { readonly path: string; readonly recursive: boolean },
 ): Promise<void> {
+  const { response, signal } = exchange;
   if (!files.watch) throw new SandboxerError('SBX_UNSUPPORTED', 'The backend cannot watch files.');
   const type = preferredType(exchange.header('accept'), [NDJSON, EVENT_STREAM]);
   const sse = type === EVENT_STREAM;
-  const changes = files.watch(path, { recursive, signal: exchange.signal });
-  const iterator = changes[Symbol.asyncIterator]();
-  const open = () => {
-    exchange.begin(200, { 'content-type': type, 'x-accel-buffering': 'no' });
-    exchange.response.write(sse ? ': watching\n\n' : '\n');
-  };
-  // A path that cannot be watched says so soon, and then as an ordinary problem.
-  let next = iterator.next();
-  const first = await Promise.race([next, new Promise<null>((resolve) => setImmediate(resolve, null))]);
-  open();
-  const beat = setInterval(() => exchange.response.write(sse ? ': \n\n' : '\n'), heartbeatMs);
+  await files.stat(path, { signal });
+  const changes = files.watch(path, { recursive, signal });
+  exchange.begin(200, { 'content-type': type, 'x-accel-buffering': 'no' });
+  const beat = () => response.write(sse ? ': \n\n' : '\n');
+  const beating = setInterval(beat, services.limits.heartbeatMs);
+  beat();
   try {
-    for (let step = first ?? (await next); !step.done; step = await next) {
-      const text = JSON.stringify(step.value);
+    for await (const change of changes) {
+      const text = JSON.stringify(change);
       await exchange.write(sse ? `event: change\ndata: ${text}\n\n` : `${text}\n`);
-      next = iterator.next();
     }
-    exchange.response.end();
+    response.end();
   } finally {
-    clearInterval(beat);
-    void iterator.return?.()?.catch(() => {});
+    clearInterval(beating);
   }
 }
 
@@ -107,12 +99,13 @@ export const fileRoutes = [
     responses: { 200: json(FileEntry, 'The file as it is now.') },
     async handler({ services, exchange, caller, params, query }) {
       const files = await openFiles(services.use, caller, params.id, true);
-      const entry = await files.write(query.path, uploadOf(services, exchange), {
+      const options = {
         ...(query.mode === undefined ? {} : { mode: query.mode }),
         exclusive: query.exclusive,
         signal: exchange.signal,
-      });
-      return { status: 200, body: entry };
+      };
+      const upload = uploadOf(services, exchange);
+      return { status: 200, body: await upload.into((body) => files.write(query.path, body, options)) };
     },
   }),
   route({
@@ -212,7 +205,7 @@ export const fileRoutes = [
     async handler({ services, exchange, caller, params, query }) {
       exchange.response.once('close', services.slots.take(caller));
       const files = await openFiles(services.use, caller, params.id, false);
-      await streamChanges(exchange, files, query.path, query.recursive, services.limits.heartbeatMs);
+      await streamChanges(services, exchange, files, query);
       return STREAMED;
     },
   }),
@@ -233,8 +226,9 @@ export const fileRoutes = [
     responses: { 200: json(UploadedTree, 'How many files were written.') },
     async handler({ services, exchange, caller, params, query }) {
       const files = await openFiles(services.use, caller, params.id, true);
-      const body = uploadOf(services, exchange);
-      return { status: 200, body: await files.upload(query.path, body, { signal: exchange.signal }) };
+      const { signal } = exchange;
+      const upload = uploadOf(services, exchange);
+      return { status: 200, body: await upload.into((body) => files.upload(query.path, body, { signal })) };
     },
   }),
   route({

@@ -4,7 +4,7 @@ import { actOnProcess } from '../../control/act-on-process.ts';
 import { attachToProcess, listProcesses } from '../../control/exec-in-sandbox.ts';
 import { preferredType } from '../media-type.ts';
 import { flag, wholeNumber } from '../query-schemas.ts';
-import { streamBody } from '../read-body.ts';
+import { Upload } from '../read-body.ts';
 import { json, jsonBody, nothing, route, STREAMED } from '../route.ts';
 import { EVENT_STREAM, NDJSON } from '../stream-item.ts';
 import { streamProcess } from '../stream-process.ts';
@@ -133,11 +133,13 @@ export const processRoutes = [
     responses: { 204: nothing('It was written.') },
     async handler({ services, exchange, caller, params, query }) {
       const { uploadBytes, idleUploadMs } = services.limits;
-      await actOnProcess(services.use, caller, params.id, params.process_id, ARRIVAL_MS, async (process) => {
-        for await (const chunk of streamBody(exchange.request, uploadBytes, idleUploadMs))
-          await process.write(chunk);
-        if (query.end) await process.endInput();
-      });
+      const upload = new Upload(exchange.request, uploadBytes, idleUploadMs);
+      await actOnProcess(services.use, caller, params.id, params.process_id, ARRIVAL_MS, (process) =>
+        upload.into(async (body) => {
+          for await (const chunk of body) await process.write(chunk);
+          if (query.end) await process.endInput();
+        }),
+      );
       return { status: 204, body: undefined };
     },
   }),

@@ -3,6 +3,7 @@ import type { TransferRecord } from '../../core/transfer.ts';
 import { CommitListeners } from '../commit-listeners.ts';
 import { Turnstile } from '../turnstile.ts';
 import { MemoryAttempts } from './memory-attempts.ts';
+import { MemoryAudit } from './memory-audit.ts';
 import { MemoryEvents } from './memory-events.ts';
 import { MemoryIdempotency } from './memory-idempotency.ts';
 import { MemoryJournal } from './memory-journal.ts';
@@ -14,6 +15,7 @@ import { MemorySandboxes } from './memory-sandboxes.ts';
 import { MemorySnapshots } from './memory-snapshots.ts';
 import { MemoryTable } from './memory-table.ts';
 import { MemoryTenancy } from './memory-tenancy.ts';
+import { MemoryWebhooks } from './memory-webhooks.ts';
 
 /** The state that outlives the processes: each of them sees it through its own `MemoryStore`. */
 export interface MemoryDatabase {
@@ -52,6 +54,8 @@ export function memoryDatabase(): MemoryDatabase {
     ledger,
     profiles: new MemoryProfiles(journal),
     tenancy: new MemoryTenancy(journal),
+    webhooks: new MemoryWebhooks(journal),
+    audit: new MemoryAudit(journal),
     setting: async (name) => settings.get(name) ?? null,
     setSetting: async (name, value) => {
       journal.assertWritable();

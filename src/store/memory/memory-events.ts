@@ -62,13 +62,12 @@ export class MemoryEvents implements EventStore {
   async prune(before: number, seq: number, limit: number): Promise<number> {
     this.#journal.assertWritable();
     const parked = this.#parkedSeqs();
-    const gone = new Set<EventRecord>();
-    for (const event of this.#log) {
-      if (event.seq > seq || gone.size >= limit) break;
-      if (event.at < before && !parked.has(event.seq)) gone.add(event);
-    }
-    this.#remove(gone);
-    return gone.size;
+    const old = this.#log
+      .filter((event) => event.seq <= seq && event.at < before && !parked.has(event.seq))
+      .sort((a, b) => a.at - b.at || a.seq - b.seq)
+      .slice(0, limit);
+    this.#remove(new Set(old));
+    return old.length;
   }
 
   ofSandbox(uid: string): readonly EventRecord[] {

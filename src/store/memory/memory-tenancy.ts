@@ -29,6 +29,16 @@ export class MemoryTenancy implements TenancyStore {
     this.#orgs.set(org.id, org);
   }
 
+  async updateOrg(org: OrgRecord): Promise<void> {
+    this.#journal.assertWritable();
+    if (!this.#orgs.has(org.id)) throw conflict(`The org ${org.id} is gone.`);
+    this.#orgs.set(org.id, org);
+  }
+
+  async orgs(): Promise<readonly OrgRecord[]> {
+    return [...this.#orgs.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
   async workspace(id: string): Promise<WorkspaceRecord | null> {
     return this.#workspaces.get(id) ?? null;
   }
@@ -36,6 +46,12 @@ export class MemoryTenancy implements TenancyStore {
   async insertWorkspace(workspace: WorkspaceRecord): Promise<void> {
     this.#journal.assertWritable();
     if (this.#workspaces.has(workspace.id)) throw conflict(`The workspace ${workspace.id} exists.`);
+    this.#workspaces.set(workspace.id, workspace);
+  }
+
+  async updateWorkspace(workspace: WorkspaceRecord): Promise<void> {
+    this.#journal.assertWritable();
+    if (!this.#workspaces.has(workspace.id)) throw conflict(`The workspace ${workspace.id} is gone.`);
     this.#workspaces.set(workspace.id, workspace);
   }
 

@@ -65,7 +65,7 @@ export interface SandboxRow {
   established_on: Text | null;
 }
 
-export interface SandboxLabelRow {
+interface SandboxLabelRow {
   sandbox_uid: Text;
   name: Text;
   value: Text;
@@ -121,6 +121,9 @@ export interface EventRow {
 export interface CursorRow {
   sink_id: Text;
   cursor: Whole;
+  /** The database gives these to a new row. */
+  active?: Bool;
+  taken_at?: Whole | null;
 }
 
 export interface ParkedRow {
@@ -231,6 +234,7 @@ export interface OrgRow {
   id: Text;
   name: Text;
   created_at: Whole;
+  deleted_at: Whole | null;
 }
 
 export interface WorkspaceRow {
@@ -238,6 +242,7 @@ export interface WorkspaceRow {
   org_id: Text;
   name: Text;
   created_at: Whole;
+  deleted_at: Whole | null;
 }
 
 export interface KeyRow {
@@ -251,6 +256,34 @@ export interface KeyRow {
   expires_at: Whole | null;
   revoked_at: Whole | null;
   last_used_at: Whole | null;
+}
+
+export interface WebhookRow {
+  id: Text;
+  workspace_id: Text;
+  version: Whole;
+  url: Text;
+  types: Document | null;
+  description: Text;
+  sealed_secret: Text;
+  previous_secret: Document | null;
+  created_at: Whole;
+  disabled: Document | null;
+  event_seq: Whole;
+}
+
+export interface AuditRow {
+  seq: Whole;
+  at: Whole;
+  workspace_id: Text;
+  key_id: Text | null;
+  actor: Text;
+  consumer: Document;
+  action: Text;
+  target: Text;
+  outcome: Text;
+  request_id: Text | null;
+  details: Document;
 }
 
 export interface SettingRow {
@@ -281,6 +314,8 @@ export interface Schema {
   orgs: OrgRow;
   workspaces: WorkspaceRow;
   api_keys: KeyRow;
+  webhooks: WebhookRow;
+  audit_log: AuditRow;
   settings: SettingRow;
   sequences: SequenceRow;
 }

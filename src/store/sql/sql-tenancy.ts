@@ -16,6 +16,7 @@ export function tenancyStatements(db: Kysely<Schema>) {
     workspaceRows: new RowWriter(db, 'workspaces'),
     keyRows: new RowWriter(db, 'api_keys'),
     org: prepare<{ id: string }, OrgRow>(({ id }) => db.selectFrom('orgs').selectAll().where('id', '=', id)),
+    orgs: prepare<object, OrgRow>(() => db.selectFrom('orgs').selectAll().orderBy('id')),
     workspace: prepare<{ id: string }, WorkspaceRow>(({ id }) => workspaces.where('id', '=', id)),
     allWorkspaces: prepare<object, WorkspaceRow>(() => workspaces),
     workspacesOf: prepare<{ orgId: string }, WorkspaceRow>(({ orgId }) =>
@@ -43,13 +44,22 @@ export class SqlTenancy implements TenancyStore {
 
   async org(id: string): Promise<OrgRecord | null> {
     const row = await this.#session.first(this.#statements.org, { id });
-    return row && { id: row.id, name: row.name, createdAt: row.created_at };
+    return row && orgRecord(row);
   }
 
-  async insertOrg({ id, name, createdAt }: OrgRecord): Promise<void> {
-    const row = { id, name, created_at: createdAt };
-    const inserted = await this.#session.change(this.#statements.orgRows.insert(row));
-    if (inserted === 0) throw conflict(`The org ${id} exists.`);
+  async insertOrg(org: OrgRecord): Promise<void> {
+    const inserted = await this.#session.change(this.#statements.orgRows.insert(orgRow(org)));
+    if (inserted === 0) throw conflict(`The org ${org.id} exists.`);
+  }
+
+  async updateOrg(org: OrgRecord): Promise<void> {
+    const { id, ...rest } = orgRow(org);
+    const updated = await this.#session.change(this.#statements.orgRows.update(rest, { id }));
+    if (updated === 0) throw conflict(`The org ${id} is gone.`);
+  }
+
+  async orgs(): Promise<readonly OrgRecord[]> {
+    return (await this.#session.all(this.#statements.orgs, {})).map(orgRecord);
   }
 
   async workspace(id: string): Promise<WorkspaceRecord | null> {
@@ -57,10 +67,17 @@ export class SqlTenancy implements TenancyStore {
     return row && workspaceRecord(row);
   }
 
-  async insertWorkspace({ id, orgId, name, createdAt }: WorkspaceRecord): Promise<void> {
-    const row = { id, org_id: orgId, name, created_at: createdAt };
-    const inserted = await this.#session.change(this.#statements.workspaceRows.insert(row));
-    if (inserted === 0) throw conflict(`The workspace ${id} exists.`);
+  async insertWorkspace(workspace: WorkspaceRecord): Promise<void> {
+    const inserted = await this.#session.change(
+      this.#statements.workspaceRows.insert(workspaceRow(workspace)),
+    );
+    if (inserted === 0) throw conflict(`The workspace ${workspace.id} exists.`);
+  }
+
+  async updateWorkspace(workspace: WorkspaceRecord): Promise<void> {
+    const { id, ...rest } = workspaceRow(workspace);
+    const updated = await this.#session.change(this.#statements.workspaceRows.update(rest, { id }));
+    if (updated === 0) throw conflict(`The workspace ${id} is gone.`);
   }
 
   async workspaces(orgId: string | null): Promise<readonly WorkspaceRecord[]> {
@@ -102,8 +119,24 @@ export class SqlTenancy implements TenancyStore {
   }
 }
 
+function deletion({ deleted_at }: { deleted_at: number | null }): { deletedAt?: number } {
+  return deleted_at === null ? {} : { deletedAt: deleted_at };
+}
+
+function orgRow({ id, name, createdAt, deletedAt }: OrgRecord): OrgRow {
+  return { id, name, created_at: createdAt, deleted_at: deletedAt ?? null };
+}
+
+function orgRecord(row: OrgRow): OrgRecord {
+  return { id: row.id, name: row.name, createdAt: row.created_at, ...deletion(row) };
+}
+
+function workspaceRow({ id, orgId, name, createdAt, deletedAt }: WorkspaceRecord): WorkspaceRow {
+  return { id, org_id: orgId, name, created_at: createdAt, deleted_at: deletedAt ?? null };
+}
+
 function workspaceRecord(row: WorkspaceRow): WorkspaceRecord {
-  return { id: row.id, orgId: row.org_id, name: row.name, createdAt: row.created_at };
+  return { id: row.id, orgId: row.org_id, name: row.name, createdAt: row.created_at, ...deletion(row) };
 }
 
 function keyRow(record: KeyRecord): KeyRow {

@@ -4,6 +4,7 @@ import { RowWriter } from './row-writer.ts';
 import { sandboxStatements } from './sandbox-statements.ts';
 import type { Schema, SettingRow } from './schema.ts';
 import { attemptStatements, SqlAttempts } from './sql-attempts.ts';
+import { auditStatements, SqlAudit } from './sql-audit.ts';
 import { eventStatements, SqlEvents } from './sql-events.ts';
 import { idempotencyStatements, SqlIdempotency } from './sql-idempotency.ts';
 import { ledgerStatements, SqlLedger } from './sql-ledger.ts';
@@ -14,6 +15,7 @@ import { SqlSandboxes } from './sql-sandboxes.ts';
 import type { SqlSession } from './sql-session.ts';
 import { SqlSnapshots, snapshotStatements } from './sql-snapshots.ts';
 import { SqlTenancy, tenancyStatements } from './sql-tenancy.ts';
+import { SqlWebhooks, webhookStatements } from './sql-webhooks.ts';
 import { prepare } from './statement.ts';
 
 /** Compiled once for a dialect and used on each of its connections. */
@@ -29,6 +31,8 @@ export function sqlStatements(db: Kysely<Schema>) {
     ledger: ledgerStatements(db),
     profiles: profileStatements(db),
     tenancy: tenancyStatements(db),
+    webhooks: webhookStatements(db),
+    audit: auditStatements(db),
     settingRows: new RowWriter(db, 'settings'),
     setting: prepare<{ name: string }, SettingRow>(({ name }) =>
       db.selectFrom('settings').selectAll().where('name', '=', name),
@@ -51,6 +55,8 @@ export function sqlTransaction(session: SqlSession, statements: SqlStatements): 
     ledger: new SqlLedger(session, statements.ledger),
     profiles: new SqlProfiles(session, statements.profiles),
     tenancy: new SqlTenancy(session, statements.tenancy),
+    webhooks: new SqlWebhooks(session, statements.webhooks),
+    audit: new SqlAudit(session, statements.audit),
     async setting(name) {
       return (await session.first(statements.setting, { name }))?.value ?? null;
     },

@@ -94,7 +94,7 @@ describe('migrations', () => {
     const path = freshPath();
     await openAndClose(path);
     const database = new DatabaseSync(path);
-    database.exec('UPDATE schema_migrations SET number = number + 1');
+    database.exec('UPDATE schema_migrations SET number = number + 1000');
     database.close();
     await expect(openAndClose(path)).rejects.toMatchObject({ name: 'SandboxerError' });
     const foreign = freshPath();

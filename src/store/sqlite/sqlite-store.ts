@@ -19,7 +19,8 @@ export interface SqliteStoreOptions {
   readonly migrations?: URL;
 }
 
-const BUSY_TIMEOUT_MS = 5000;
+/** Nobody but a person with a tool can be in the way, and the whole process waits. */
+const BUSY_TIMEOUT_MS = 1000;
 /** 16 MB: the pages that every commit writes are then copied to the database once for hundreds of commits. */
 const CHECKPOINT_PAGES = 4000;
 

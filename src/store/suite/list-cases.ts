@@ -105,7 +105,7 @@ export const listCases: StoreCase[] = [
           const uid = `new${n}-${Object.keys(filter).join()}`;
           await insertAll(store, [{ uid, createdAt: T0 + 1000 + n, ...label }]);
           await write(store, async (tx) => {
-            const row = await tx.sandboxes.get(before[n * 7 + 9] as string);
+            const row = await tx.sandboxes.get(before[n * 7 + 9] ?? 'none');
             if (row) await tx.sandboxes.update({ ...row, state: 'failed' });
           });
         }

@@ -1,0 +1,170 @@
+/* What the parts of the agent know of each other. */
+#ifndef AGENT_H
+#define AGENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "conn.h"
+
+#define MAX_CHANNELS 4096
+#define MAX_PROCESSES 4096
+#define MAX_GROUPS 64
+#define TEMPORARY_PREFIX ".sandboxer-"
+#define MARKER "SANDBOXER_PROCESS="
+
+typedef struct {
+  bool init;       /* --init: the duties of PID 1 */
+  bool privileged; /* may become other users */
+  uid_t uid;
+  gid_t gid;
+  const char *user;        /* the default user; NULL: itself */
+  const char *cwd;         /* the default directory; NULL: the home of the user */
+  rlim_t open_files;       /* for children; 0: what the agent was given */
+  struct rlimit own_files; /* as the agent was given it */
+  int oom_score;           /* for children */
+  int null_fd;
+  char run_id[9]; /* tells this run of the agent from others */
+} Agent;
+
+extern Agent agent;
+
+/* main.c */
+void agent_stdio_gone(void);
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* users.c */
+typedef struct {
+  uid_t uid;
+  gid_t gid;
+  int ngroups;
+  gid_t groups[MAX_GROUPS];
+} Cred;
+
+typedef struct {
+  Cred cred;
+  char name[64], home[1024], shell[256];
+} User;
+
+/* NULL or "": the default of the connection. Otherwise a name, or uid[:gid]. Returns 0 or ENOENT, EPERM, EINVAL. */
+int user_resolve(const Conn *c, const char *spec, User *user);
+/* Where relative paths of this connection start. */
+const char *default_dir(const Conn *c, const User *user);
+
+/* privileges.c */
+void fs_enter(const Cred *cred); /* file operations of this process are now those of that user */
+void fs_leave(void);
+int become(const Cred *cred); /* for good; raw system calls only. 0 or errno */
+bool cut_capabilities(void);
+
+/* child.c: processes that are waited for */
+typedef struct Child Child;
+struct Child {
+  Child *next;
+  pid_t pid; /* 0 when it was reaped */
+  void (*ended)(Child *child, int status);
+};
+
+bool children_start(void);
+void child_watch(Child *child, pid_t pid, void (*ended)(Child *, int));
+void child_forget(Child *child);
+
+/* spawn.c */
+typedef struct {
+  const char **argv;
+  const char **env; /* with a free place at the end */
+  const char *cwd;  /* NULL: the default */
+  const char *base; /* where a relative cwd starts */
+  const User *user;
+  int in, out, err; /* out < 0: `in` is a terminal */
+} SpawnPlan;
+
+typedef struct {
+  enum { SPAWN_OK, SPAWN_CWD, SPAWN_USER, SPAWN_EXEC, SPAWN_FORK } stage;
+  int error;
+} SpawnFailure;
+
+bool spawn_start(void);
+pid_t spawn_program(const SpawnPlan *plan, SpawnFailure *failure);
+
+/* pty.c */
+int pty_open(int *slave, unsigned cols, unsigned rows, const Cred *owner); /* the master, or -1 */
+void pty_resize(int master, unsigned cols, unsigned rows);
+
+/* tree.c */
+/* To every process that carries the mark, and to the session and the descendants of `root` unless it is 0. */
+size_t tree_signal(const char *id, pid_t root, int signo);
+void tree_kill(const char *id, pid_t root); /* SIGKILL until nobody is left */
+
+/* process.c, process-list.c */
+void request_spawn(Conn *c, uint32_t id, Cursor *request);
+void request_attach(Conn *c, uint32_t id, Cursor *request);
+void request_processes(Conn *c, uint32_t id, Cursor *request);
+void processes_end(void);
+size_t processes_running(void);
+
+/* files.c */
+#define FILES_AS_ROOT 1
+typedef struct {
+  User user;
+  int base; /* AT_FDCWD, or where a relative path starts: close it by place_close() */
+} Place;
+/* Answers the host itself and returns false when there is no such user. The file system is entered. */
+bool place_open(Conn *c, uint32_t id, uint8_t flags, const char *path, Place *place);
+void place_close(Place *place); /* leaves the file system */
+int open_base(const Conn *c, const User *user, const char *path);
+bool put_entry(Builder *b, int dir, const char *name, const char *shown);
+int make_parents(int base, const char *path); /* of path; 0 or errno */
+void request_stat(Conn *c, uint32_t id, Cursor *request);
+void request_list(Conn *c, uint32_t id, Cursor *request);
+void request_mkdir(Conn *c, uint32_t id, Cursor *request);
+void request_move(Conn *c, uint32_t id, Cursor *request);
+void request_remove(Conn *c, uint32_t id, Cursor *request);
+
+/* file-read.c, file-write.c */
+void request_read(Conn *c, uint32_t id, Cursor *request);
+void request_write(Conn *c, uint32_t id, Cursor *request);
+
+/* tree-job.c: whole trees, in a helper process that has become the user */
+enum { TREE_UNPACK, TREE_PACK, TREE_REMOVE };
+void tree_job(Conn *c, uint32_t id, int what, uint8_t flags, const char *path, uint32_t window);
+void request_unpack(Conn *c, uint32_t id, Cursor *request);
+void request_pack(Conn *c, uint32_t id, Cursor *request);
+
+/* In the helper. They return 0 or an errno, and say in `why` what it was about. */
+typedef struct {
+  int base; /* where a relative path starts */
+  int data; /* the archive */
+  uint64_t files;
+  char why[200];
+  void (*opened)(void);
+} TreeWork;
+int unpack_tree(TreeWork *work, const char *path);
+int pack_tree(TreeWork *work, const char *path);
+int remove_tree(TreeWork *work, const char *path);
+
+/* beneath.c */
+int open_beneath(int base, const char *path, int flags); /* never outside of base; fd or -errno */
+int open_parent_beneath(int base, const char *path, bool make, const char **last);
+
+/* watch.c, dial.c, listen.c */
+void request_watch(Conn *c, uint32_t id, Cursor *request);
+void request_dial(Conn *c, uint32_t id, Cursor *request);
+void request_listen(Conn *c, uint32_t id, Cursor *request);
+void request_handout(Conn *c, uint32_t id, Cursor *request);
+void relay_accepted(Conn *c, uint32_t id, int fd, int *pending);
+int listen_socket(const char *spec, char *shown, size_t size); /* "tcp:127.0.0.1:80"; fd or -errno */
+int boot_listen(const char *spec);                               /* kept for request_handout() */
+size_t boot_listeners(int *fds, size_t max);
+
+/* init.c */
+bool init_network(bool any_ip);
+void init_begin(void);
+void report_ready(int fd);
+
+/* relay.c */
+int relay_stdio(const char *path);
+
+#endif

@@ -1,0 +1,230 @@
+#define _GNU_SOURCE
+#include "spawner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef SPAWNER_BUILD
+#define SPAWNER_BUILD "unknown"
+#endif
+#define WATCHED_MAX 65536
+
+struct settings settings = {.pool = 8, .linger_ms = 60000, .build = SPAWNER_BUILD};
+bool leaving;
+
+static struct watched {
+  void (*handle)(void *, uint32_t);
+  void *context;
+} watched[WATCHED_MAX];
+static int loop, deadline_timer, linger_timer;
+
+void say(const char *format, ...) {
+  char text[1024], time_text[32];
+  time_t now = time(NULL);
+  struct tm parts;
+  va_list list;
+  va_start(list, format);
+  vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  strftime(time_text, sizeof time_text, "%FT%TZ", gmtime_r(&now, &parts));
+  dprintf(2, "%s %s\n", time_text, text);
+}
+
+int64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
+}
+
+void watch_fd(int fd, uint32_t events, void (*handle)(void *, uint32_t), void *context) {
+  if (fd >= WATCHED_MAX) return;
+  struct epoll_event event = {.events = events, .data.fd = fd};
+  watched[fd] = (struct watched){handle, context};
+  epoll_ctl(loop, EPOLL_CTL_ADD, fd, &event);
+}
+
+void unwatch_fd(int fd) {
+  if (fd < 0 || fd >= WATCHED_MAX) return;
+  watched[fd].handle = NULL;
+  epoll_ctl(loop, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static void set_timer(int timer, int64_t at_ms) {
+  struct itimerspec when = {0};
+  if (at_ms != INT64_MAX) {
+    when.it_value.tv_sec = at_ms / 1000;
+    when.it_value.tv_nsec = at_ms % 1000 * 1000000 + 1;
+  }
+  timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+/* Wall-clock time: an end is a date, also across a suspended machine. */
+void schedule_deadlines(void) { set_timer(deadline_timer, sandboxes_next_deadline()); }
+
+void consider_leaving(void) {
+  bool idle = sandboxes_count() == 0 && count_clients() == 0;
+  set_timer(linger_timer, idle ? now_ms() + settings.linger_ms : INT64_MAX);
+}
+
+static void deadline_passed(void *context, uint32_t events) {
+  uint64_t times;
+  (void)context;
+  (void)events;
+  if (read(deadline_timer, &times, sizeof times) < 0 && errno != EAGAIN) return;
+  sandboxes_deadlines(now_ms());
+  schedule_deadlines();
+}
+
+static void linger_passed(void *context, uint32_t events) {
+  uint64_t times;
+  (void)context;
+  (void)events;
+  if (read(linger_timer, &times, sizeof times) < 0) return;
+  if (sandboxes_count() == 0 && count_clients() == 0) leaving = true;
+}
+
+static void signalled(void *context, uint32_t events) {
+  struct signalfd_siginfo info;
+  int fd = (int)(intptr_t)context, status;
+  (void)events;
+  while (read(fd, &info, sizeof info) == sizeof info)
+    if (info.ssi_signo != SIGCHLD) leaving = true;
+  for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+    if (!launcher_reaped(pid) && !janitor_reaped(pid)) sandbox_reaped(pid, status);
+  if (!leaving) launchers_fill();
+}
+
+static void __attribute__((noreturn)) refuse(const char *what) {
+  say("%s: %s", what, strerror(errno));
+  exit(1);
+}
+
+/* What follows "--name=", or NULL when it is another option. */
+static const char *value_of(const char *option, const char *name) {
+  size_t length = strlen(name);
+  return strncmp(option, name, length) == 0 && option[length] == '=' ? option + length + 1 : NULL;
+}
+
+static void read_option(const char *option) {
+  const char *value;
+  if ((value = value_of(option, "--base"))) snprintf(settings.base, sizeof settings.base, "%s", value);
+  else if ((value = value_of(option, "--runtime"))) snprintf(settings.runtime, sizeof settings.runtime, "%s", value);
+  else if ((value = value_of(option, "--group"))) snprintf(settings.group, sizeof settings.group, "%s", value);
+  else if ((value = value_of(option, "--usermap"))) snprintf(settings.usermap, sizeof settings.usermap, "%s", value);
+  else if ((value = value_of(option, "--storage"))) settings.storage = (uint32_t)strtoul(value, NULL, 10);
+  else if ((value = value_of(option, "--pool"))) settings.pool = atoi(value);
+  else if ((value = value_of(option, "--linger-ms"))) settings.linger_ms = atoi(value);
+  else if (strcmp(option, "--idmap") == 0) settings.idmap = true;
+  else if (strcmp(option, "--no-cgroups") == 0) settings.no_cgroups = true;
+  else if (strcmp(option, "--runc") == 0) settings.runc = true;
+  else {
+    fprintf(stderr, "sandboxer-spawner: unknown option %s\n", option);
+    exit(2);
+  }
+}
+
+static void make_directories(void) {
+  static const char *const NAMES[] = {"", "/sandboxes", "/layers", "/trash", "/mnt", "/mnt/u", "/run", "/run/runtime"};
+  char path[PATH_MAX + 32];
+  for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+    snprintf(path, sizeof path, "%s%s", settings.base, NAMES[i]);
+    if (mkdir(path, 0700) < 0 && errno != EEXIST) refuse(path);
+  }
+}
+
+/* One for each state directory, for as long as the lock is held. */
+static void be_the_only_one(void) {
+  char path[PATH_MAX + 32];
+  snprintf(path, sizeof path, "%s/spawner.lock", settings.base);
+  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) refuse(path);
+  if (flock(fd, LOCK_EX | LOCK_NB) < 0) exit(0);
+}
+
+/* Mounts made from here on are nobody else's. crun refuses a hybrid layout as long as it sees the unified mount. */
+static void leave_host_mounts(void) {
+  if (settings.usermap[0] && enter_user_namespace(settings.usermap) < 0) refuse("user namespace");
+  if (unshare(CLONE_NEWNS) < 0) refuse("mount namespace");
+  if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) refuse("private mounts");
+  cgroups_open();
+  struct stat info;
+  if (stat("/sys/fs/cgroup/unified", &info) == 0 && umount2("/sys/fs/cgroup/unified", MNT_DETACH) < 0)
+    mount("none", "/sys/fs/cgroup/unified", "tmpfs", MS_RDONLY, "size=4k");
+}
+
+int main(int count, char **arguments) {
+  if (count == 2 && strcmp(arguments[1], "--version") == 0) return printf("%s\n", SPAWNER_BUILD) < 0;
+  for (int i = 1; i < count; i++) read_option(arguments[i]);
+  if (settings.base[0] != '/' || settings.runtime[0] != '/' || settings.group[0] == 0) {
+    fprintf(stderr, "usage: sandboxer-spawner --base=/DIR --runtime=/PATH --group=NAME [--storage=ID] [--idmap] …\n");
+    return 2;
+  }
+  setsid();
+  umask(022);
+  make_directories();
+  be_the_only_one();
+  struct rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGCHLD);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigprocmask(SIG_BLOCK, &signals, NULL);
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGHUP, SIG_IGN);
+  leave_host_mounts();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (settings.idmap && !idmap_works(settings.base)) {
+    say("files cannot be shown under other ids here: %s", strerror(errno));
+    settings.idmap = false;
+  }
+  loop = epoll_create1(EPOLL_CLOEXEC);
+  deadline_timer = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+  linger_timer = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+  int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (loop < 0 || deadline_timer < 0 || linger_timer < 0 || signal_fd < 0) refuse("event loop");
+  watch_fd(deadline_timer, EPOLLIN, deadline_passed, NULL);
+  watch_fd(linger_timer, EPOLLIN, linger_passed, NULL);
+  watch_fd(signal_fd, EPOLLIN, signalled, (void *)(intptr_t)signal_fd);
+  janitor_start();
+  sandboxes_adopt();
+  schedule_deadlines();
+  launchers_fill();
+  open_control();
+  consider_leaving();
+  say("ready: build %s, cgroups %s, idmap %d", settings.build, cgroups_describe(), settings.idmap);
+  while (!leaving) {
+    struct epoll_event events[64];
+    int ready = epoll_wait(loop, events, 64, -1);
+    for (int i = 0; i < ready && !leaving; i++) {
+      struct watched *one = &watched[events[i].data.fd];
+      if (one->handle) one->handle(one->context, events[i].events);
+    }
+  }
+  launchers_end();
+  janitor_end();
+  cgroups_close();
+  say("gone");
+  return 0;
+}

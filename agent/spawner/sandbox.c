@@ -1,0 +1,604 @@
+/* The life of each sandbox: launching, live, ending, dead. What must outlive us is in its file "run". */
+#define _GNU_SOURCE
+#include "spawner.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define LAUNCH_MS 30000
+#define WAITERS 4
+#define SMALL_FILES 400
+#define SMALL_BYTES (8ll << 20)
+
+enum state { LAUNCHING, LIVE, ENDING, DEAD };
+static const char *const STATES[] = {"launching", "live", "ending", "dead"};
+
+struct sandbox {
+  char id[ID_MAX];
+  enum state state;
+  pid_t runtime; /* crun, until it has ended */
+  pid_t pid;     /* the agent, as the host knows it */
+  unsigned long long started;
+  int pidfd, boot, error_fd;
+  struct slot *slot;
+  int64_t launch_by, ends_at;
+  bool keep;    /* its disk outlives its end */
+  bool discard; /* its directory goes with it */
+  bool frozen, capturing;
+  char capture_to[256];
+  char error[1024];
+  struct request creates[WAITERS], ends[WAITERS], capture;
+  struct sandbox *next;
+};
+
+#define BUCKETS 1024
+static struct sandbox *table[BUCKETS];
+static int count;
+static char boot_id[40];
+
+static struct sandbox **place_of(const char *id) {
+  unsigned hash = 5381;
+  for (const char *at = id; *at; at++) hash = hash * 33 + (unsigned char)*at;
+  struct sandbox **place = &table[hash % BUCKETS];
+  while (*place && strcmp((*place)->id, id) != 0) place = &(*place)->next;
+  return place;
+}
+
+static struct sandbox *add(const char *id) {
+  struct sandbox **place = place_of(id);
+  struct sandbox *sandbox = calloc(1, sizeof *sandbox);
+  if (sandbox == NULL) return NULL;
+  snprintf(sandbox->id, sizeof sandbox->id, "%s", id);
+  sandbox->pidfd = sandbox->boot = sandbox->error_fd = -1;
+  *place = sandbox;
+  count++;
+  return sandbox;
+}
+
+static void forget(struct sandbox *sandbox) {
+  struct sandbox **place = place_of(sandbox->id);
+  *place = sandbox->next;
+  free(sandbox);
+  count--;
+  consider_leaving();
+}
+
+/* Ids become names of directories and of containers. */
+static const char *id_of(const struct fields *fields) {
+  const char *id = field(fields, "id");
+  if (id == NULL || id[0] == 0 || id[0] == '.' || strlen(id) >= ID_MAX) return NULL;
+  size_t plain = strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+  return id[plain] == 0 ? id : NULL;
+}
+
+static void path_of(const char *id, const char *name, char *path, size_t size) {
+  snprintf(path, size, "%s/sandboxes/%s%s%s", settings.base, id, name[0] ? "/" : "", name);
+}
+
+static void keep_waiting(struct request waiters[WAITERS], const struct request *request) {
+  for (int i = 0; i < WAITERS; i++)
+    if (waiters[i].seq[0] == 0) {
+      waiters[i] = *request;
+      return;
+    }
+  answer_error(request, "busy", "too many callers wait for it");
+}
+
+static void save(const struct sandbox *sandbox) {
+  char path[PATH_MAX + ID_MAX + 32], final[PATH_MAX + ID_MAX + 32], text[256];
+  path_of(sandbox->id, "run.new", path, sizeof path);
+  path_of(sandbox->id, "run", final, sizeof final);
+  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  int length = snprintf(text, sizeof text, "1 %s %s %d %llu %d %lld %d %d\n", boot_id, STATES[sandbox->state],
+                        sandbox->pid, sandbox->started, sandbox->slot ? sandbox->slot->index : -1,
+                        (long long)sandbox->ends_at, sandbox->keep, sandbox->frozen);
+  bool whole = write(fd, text, (size_t)length) == length;
+  close(fd);
+  if (!whole || rename(path, final) < 0) say("cannot write %s: %s", final, strerror(errno));
+}
+
+/* The 22nd field of /proc/PID/stat; the second may hold anything, also brackets. */
+static unsigned long long start_time(pid_t pid) {
+  char path[64], text[1024];
+  snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  ssize_t length = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (length <= 0) return 0;
+  text[length] = 0;
+  char *at = strrchr(text, ')');
+  for (int i = 2; at && i < 22; i++) at = strchr(at + 1, ' ');
+  return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+static void close_fd(int *fd, bool watched) {
+  if (*fd < 0) return;
+  if (watched) unwatch_fd(*fd);
+  close(*fd);
+  *fd = -1;
+}
+
+static void read_error(struct sandbox *sandbox) {
+  size_t length = strlen(sandbox->error);
+  if (sandbox->error_fd < 0 || length >= sizeof sandbox->error - 1) return;
+  ssize_t got = read(sandbox->error_fd, sandbox->error + length, sizeof sandbox->error - 1 - length);
+  if (got > 0) sandbox->error[length + (size_t)got] = 0;
+}
+
+static void remove_runtime_state(const char *id) {
+  char path[PATH_MAX + ID_MAX + 32];
+  snprintf(path, sizeof path, "%s/run/runtime/%s", settings.base, id);
+  tree_remove(path);
+}
+
+static void answer_all(struct request waiters[WAITERS], const char *error_code, const char *detail) {
+  for (int i = 0; i < WAITERS; i++) {
+    if (waiters[i].seq[0] == 0) continue;
+    if (error_code) answer_error(&waiters[i], error_code, "%s", detail);
+    else answer_ok(&waiters[i], "%s", detail);
+    waiters[i].seq[0] = 0;
+  }
+}
+
+static void finish_capture(struct sandbox *sandbox);
+
+/* Only when both the agent and the runtime are gone: the runtime writes its state after the agent answers. */
+static void settle(struct sandbox *sandbox) {
+  char path[PATH_MAX + ID_MAX + 32];
+  if (sandbox->runtime > 0 || sandbox->pidfd >= 0) return;
+  if (sandbox->state != LAUNCHING && sandbox->state != ENDING && sandbox->state != LIVE) return;
+  bool launching = sandbox->state == LAUNCHING;
+  read_error(sandbox);
+  close_fd(&sandbox->error_fd, false);
+  close_fd(&sandbox->boot, true);
+  if (sandbox->slot && slot_count(sandbox->slot) > 0) slot_kill(sandbox->slot);
+  slot_give_back(sandbox->slot);
+  sandbox->slot = NULL;
+  remove_runtime_state(sandbox->id);
+  sandbox->state = DEAD;
+  sandbox->pid = 0;
+  sandbox->frozen = false;
+  if (sandbox->capturing) finish_capture(sandbox);
+  path_of(sandbox->id, "a.sock", path, sizeof path);
+  unlink(path);
+  if (launching) answer_all(sandbox->creates, "launch", sandbox->error[0] ? sandbox->error : "the agent did not start");
+  else answer_all(sandbox->creates, "ended", "it was ended");
+  tell_all("gone\tid=%s", sandbox->id);
+  if (sandbox->discard) {
+    path_of(sandbox->id, "", path, sizeof path);
+    janitor_discard(path);
+    answer_all(sandbox->ends, NULL, "");
+    forget(sandbox);
+  } else {
+    save(sandbox);
+    answer_all(sandbox->ends, NULL, "");
+    consider_leaving();
+  }
+  schedule_deadlines();
+}
+
+static void agent_ended(void *context, uint32_t events) {
+  struct sandbox *sandbox = context;
+  (void)events;
+  close_fd(&sandbox->pidfd, true);
+  settle(sandbox);
+}
+
+static void end_now(struct sandbox *sandbox) {
+  if (sandbox->state == DEAD) return;
+  sandbox->state = ENDING;
+  if (sandbox->runtime > 0) kill(sandbox->runtime, SIGKILL);
+  if (sandbox->pidfd >= 0) syscall(SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0);
+  else slot_kill(sandbox->slot);
+  if (sandbox->slot) slot_freeze(sandbox->slot, false);
+  settle(sandbox);
+}
+
+static void booted(void *context, uint32_t events) {
+  struct sandbox *sandbox = context;
+  char text[256];
+  struct iovec part = {text, sizeof text - 1};
+  union {
+    char bytes[256];
+    struct cmsghdr align;
+  } control;
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  (void)events;
+  ssize_t length = recvmsg(sandbox->boot, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (length < 0 && errno == EAGAIN) return;
+  pid_t pid = 0;
+  for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_CREDENTIALS)
+      pid = ((struct ucred *)(void *)CMSG_DATA(header))->pid;
+    if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+      /* Nobody asked for descriptors: what an agent sends unasked is closed. */
+      int fds[32], sent = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+      memcpy(fds, CMSG_DATA(header), (size_t)(sent < 32 ? sent : 32) * sizeof(int));
+      for (int i = 0; i < sent && i < 32; i++) close(fds[i]);
+    }
+  }
+  close_fd(&sandbox->boot, true);
+  if (sandbox->state != LAUNCHING) return;
+  if (length > 0) text[length] = 0;
+  bool ready = length > 0 && pid > 0 && strncasecmp(text, "ready", 5) == 0;
+  if (!ready) {
+    if (length > 0) snprintf(sandbox->error, sizeof sandbox->error, "the agent said: %.200s", text);
+    if (pid > 0) kill(pid, SIGKILL);
+    sandbox->launch_by = now_ms() + 1000;
+    schedule_deadlines();
+    settle(sandbox);
+    return;
+  }
+  sandbox->pid = pid;
+  sandbox->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+  sandbox->started = start_time(pid);
+  sandbox->launch_by = 0;
+  if (sandbox->pidfd < 0) return settle(sandbox);
+  sandbox->state = LIVE;
+  watch_fd(sandbox->pidfd, EPOLLIN, agent_ended, sandbox);
+  save(sandbox);
+  char detail[128];
+  snprintf(detail, sizeof detail, "\tpid=%d\tstarted=%llu\tslot=%d", pid, sandbox->started,
+           sandbox->slot ? sandbox->slot->index : -1);
+  answer_all(sandbox->creates, NULL, detail);
+  schedule_deadlines();
+  launchers_fill();
+}
+
+static int listen_in(const char *id) {
+  char path[PATH_MAX + ID_MAX + 32];
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  path_of(id, "", path, sizeof path);
+  int directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return -1;
+  unlinkat(directory, "a.sock", 0);
+  snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/a.sock", directory);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  mode_t mask = umask(0177);
+  if (fd >= 0 && (bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, 128) < 0)) close_fd(&fd, false);
+  umask(mask);
+  close(directory);
+  return fd;
+}
+
+/* The writable part: owned, at rest, by the one who is root inside. */
+static int make_disk(const char *id) {
+  static const char *const PARTS[] = {"disk", "disk/upper", "disk/work", "rootfs"};
+  char path[PATH_MAX + ID_MAX + 32];
+  for (int i = 0; i < 4; i++) {
+    path_of(id, PARTS[i], path, sizeof path);
+    if (mkdir(path, 0755) < 0) {
+      if (errno != EEXIST) return -1;
+    } else if (i > 0 && i < 3 && chown(path, settings.storage, settings.storage) < 0) return -1;
+  }
+  return 0;
+}
+
+static bool read_layers(const struct fields *fields, struct launch *launch) {
+  const char *list = field(fields, "layers");
+  while (list && *list) {
+    size_t length = strcspn(list, ":");
+    if (launch->layer_count == LAYERS_MAX || length == 0 || length >= sizeof launch->layers[0]) return false;
+    char *layer = launch->layers[launch->layer_count++];
+    memcpy(layer, list, length);
+    layer[length] = 0;
+    if (layer[0] == '/' || strstr(layer, "..") || strpbrk(layer, ",\\")) return false;
+    list += length + (list[length] == ':');
+  }
+  return launch->layer_count > 0;
+}
+
+static const char *start(struct sandbox *sandbox, const struct launch *launch, const struct limits *limits,
+                         uint32_t range) {
+  int fds[FD_COUNT] = {-1, -1, -1, -1, -1}, input[2] = {-1, -1}, error[2] = {-1, -1}, boot[2] = {-1, -1}, yes = 1;
+  struct launcher launcher;
+  const char *failure = NULL;
+  if (make_disk(sandbox->id) < 0) failure = "its directories cannot be made";
+  else if ((fds[FD_LISTEN] = listen_in(sandbox->id)) < 0) failure = "its socket cannot be made";
+  else if (pipe2(input, O_CLOEXEC) < 0 || pipe2(error, O_CLOEXEC | O_NONBLOCK) < 0) failure = "no pipe";
+  else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, boot) < 0) failure = "no socket pair";
+  else if (setsockopt(boot[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) < 0) failure = "no credentials";
+  else if (settings.idmap && (fds[FD_USERNS] = userns_for_range(range)) < 0) failure = "its ids cannot be mapped";
+  else if (!launcher_take(&launcher)) failure = "no process can be started";
+  else {
+    sandbox->slot = launcher.slot;
+    sandbox->runtime = launcher.pid;
+    fds[FD_STDIN] = input[0];
+    fds[FD_ERROR] = error[1];
+    fds[FD_BOOT] = boot[1];
+    if (slot_limit(launcher.slot, limits) < 0) failure = "its limits cannot be set";
+    else if (launcher_send(&launcher, launch, fds) < 0) failure = "its launcher is gone";
+    if (failure) kill(launcher.pid, SIGKILL);
+    close(launcher.socket);
+  }
+  if (failure == NULL) {
+    sandbox->error_fd = error[0];
+    sandbox->boot = boot[0];
+    error[0] = boot[0] = -1;
+    fcntl(sandbox->boot, F_SETFL, O_NONBLOCK);
+    watch_fd(sandbox->boot, EPOLLIN, booted, sandbox);
+  }
+  int *const left[] = {&fds[FD_LISTEN], &input[0], &input[1], &error[0], &error[1], &boot[0], &boot[1]};
+  for (int i = 0; i < 7; i++) close_fd(left[i], false);
+  return failure;
+}
+
+void do_create(const struct request *request, const struct fields *fields) {
+  struct launch launch = {0};
+  const char *id = id_of(fields);
+  if (id == NULL || !read_layers(fields, &launch)) return answer_error(request, "invalid", "id or layers");
+  struct sandbox *sandbox = *place_of(id);
+  if (sandbox && sandbox->state == LAUNCHING) return keep_waiting(sandbox->creates, request);
+  if (sandbox && sandbox->state == LIVE)
+    return answer_ok(request, "\tpid=%d\tstarted=%llu\tslot=%d", sandbox->pid, sandbox->started,
+                     sandbox->slot ? sandbox->slot->index : -1);
+  if (sandbox && sandbox->state == ENDING) return answer_error(request, "ended", "it is being ended");
+  if (sandbox == NULL && (sandbox = add(id)) == NULL) return answer_error(request, "memory", "out of memory");
+  snprintf(launch.id, sizeof launch.id, "%s", id);
+  struct limits limits = {number(fields, "memory", -1), number(fields, "pids", -1), number(fields, "cpu", -1)};
+  sandbox->state = LAUNCHING;
+  sandbox->discard = sandbox->frozen = false;
+  sandbox->error[0] = 0;
+  sandbox->ends_at = number(fields, "ends_at", 0);
+  sandbox->keep = number(fields, "keep", 0) != 0;
+  sandbox->launch_by = now_ms() + LAUNCH_MS;
+  keep_waiting(sandbox->creates, request);
+  const char *failure = start(sandbox, &launch, &limits, (uint32_t)number(fields, "range", 0));
+  if (failure) {
+    snprintf(sandbox->error, sizeof sandbox->error, "%s: %s", failure, strerror(errno));
+    if (sandbox->runtime == 0) settle(sandbox);
+    return;
+  }
+  save(sandbox);
+  schedule_deadlines();
+}
+
+void do_destroy(const struct request *request, const struct fields *fields) {
+  char path[PATH_MAX + ID_MAX + 32];
+  const char *id = id_of(fields);
+  if (id == NULL) return answer_error(request, "invalid", "id");
+  bool discard = number(fields, "discard", 1) != 0;
+  struct sandbox *sandbox = *place_of(id);
+  if (sandbox == NULL || sandbox->state == DEAD) {
+    remove_runtime_state(id);
+    path_of(id, "", path, sizeof path);
+    if (discard) janitor_discard(path);
+    if (discard && sandbox) forget(sandbox);
+    return answer_ok(request, "%s", "");
+  }
+  sandbox->discard |= discard;
+  keep_waiting(sandbox->ends, request);
+  if (sandbox->state != ENDING) end_now(sandbox);
+}
+
+static struct sandbox *live(const struct request *request, const struct fields *fields) {
+  const char *id = id_of(fields);
+  struct sandbox *sandbox = id ? *place_of(id) : NULL;
+  if (sandbox && sandbox->state == LIVE) return sandbox;
+  answer_error(request, "gone", "it does not run");
+  return NULL;
+}
+
+void do_freeze(const struct request *request, const struct fields *fields, bool frozen) {
+  struct sandbox *sandbox = live(request, fields);
+  if (sandbox == NULL) return;
+  if (sandbox->capturing) return answer_error(request, "busy", "it is being copied");
+  if (slot_freeze(sandbox->slot, frozen) < 0)
+    return answer_error(request, "freeze", "the kernel did not %s it", frozen ? "freeze" : "thaw");
+  sandbox->frozen = frozen;
+  save(sandbox);
+  answer_ok(request, "%s", "");
+}
+
+void do_extend(const struct request *request, const struct fields *fields) {
+  const char *id = id_of(fields);
+  struct sandbox *sandbox = id ? *place_of(id) : NULL;
+  if (sandbox == NULL) return answer_error(request, "gone", "there is no such sandbox");
+  sandbox->ends_at = number(fields, "ends_at", sandbox->ends_at);
+  save(sandbox);
+  schedule_deadlines();
+  answer_ok(request, "%s", "");
+}
+
+void do_status(const struct request *request, const struct fields *fields) {
+  char stats[256];
+  const char *id = id_of(fields);
+  struct sandbox *sandbox = id ? *place_of(id) : NULL;
+  if (sandbox == NULL) return answer_ok(request, "\tstate=none");
+  slot_stats(sandbox->slot, stats, sizeof stats);
+  answer_ok(request, "\tstate=%s\tpid=%d\tstarted=%llu\tslot=%d\tfrozen=%d\tends_at=%lld%s", STATES[sandbox->state],
+            sandbox->pid, sandbox->started, sandbox->slot ? sandbox->slot->index : -1, sandbox->frozen,
+            (long long)sandbox->ends_at, stats);
+}
+
+void do_list(const struct request *request) {
+  char text[LINE_MAX_BYTES - 64];
+  size_t length = 0;
+  text[0] = 0;
+  for (int i = 0; i < BUCKETS; i++)
+    for (struct sandbox *one = table[i]; one; one = one->next)
+      if (length < sizeof text - ID_MAX - 16)
+        length += (size_t)snprintf(text + length, sizeof text - length, "\t%s=%s", one->id, STATES[one->state]);
+  answer_ok(request, "%s", text);
+}
+
+static void thaw_after(struct sandbox *sandbox) {
+  if (sandbox->state == LIVE && !sandbox->frozen) slot_freeze(sandbox->slot, false);
+}
+
+static void copied(void *context, bool ok, const struct tally *tally, const char *error) {
+  char *id = context;
+  struct sandbox *sandbox = *place_of(id);
+  free(id);
+  if (sandbox == NULL) return;
+  sandbox->capturing = false;
+  thaw_after(sandbox);
+  if (ok) answer_ok(&sandbox->capture, "\thow=copied\tfiles=%lld\tbytes=%lld", tally->files, tally->bytes);
+  else answer_error(&sandbox->capture, "copy", "%s", error);
+  sandbox->capture.seq[0] = 0;
+}
+
+/* The agent is gone: its disk becomes the layer as it is. */
+static void finish_capture(struct sandbox *sandbox) {
+  char upper[PATH_MAX + ID_MAX + 32], work[PATH_MAX + ID_MAX + 32], target[PATH_MAX + 300];
+  sandbox->capturing = false;
+  path_of(sandbox->id, "disk/upper", upper, sizeof upper);
+  path_of(sandbox->id, "disk/work", work, sizeof work);
+  snprintf(target, sizeof target, "%s/%s", settings.base, sandbox->capture_to);
+  if (rename(upper, target) < 0) answer_error(&sandbox->capture, "seal", "%s", strerror(errno));
+  else {
+    janitor_discard(work);
+    answer_ok(&sandbox->capture, "\thow=sealed");
+  }
+  sandbox->capture.seq[0] = 0;
+}
+
+/*
+ * Makes a layer of what was written so far. Small: copied while everything stands still. Large and nothing runs but the
+ * agent: the agent is ended and the disk itself becomes the layer, at no cost; the caller starts it anew on top. Large
+ * and busy: copied while it stands still.
+ */
+void do_capture(const struct request *request, const struct fields *fields) {
+  char upper[PATH_MAX + ID_MAX + 32], target[PATH_MAX + 300];
+  const char *to = field(fields, "to"), *id = id_of(fields);
+  struct tally tally = {0, 0};
+  struct sandbox *sandbox = id ? *place_of(id) : NULL;
+  if (to == NULL || to[0] == '/' || strstr(to, "..") || strlen(to) >= sizeof sandbox->capture_to)
+    return answer_error(request, "invalid", "to");
+  if (sandbox == NULL || (sandbox->state != LIVE && sandbox->state != DEAD))
+    return answer_error(request, "gone", "it does not run");
+  if (sandbox->capturing) return answer_error(request, "busy", "it is being copied");
+  path_of(sandbox->id, "disk/upper", upper, sizeof upper);
+  snprintf(target, sizeof target, "%s/%s", settings.base, to);
+  if (sandbox->state == LIVE && slot_freeze(sandbox->slot, true) < 0 && cgroups_can_freeze())
+    return answer_error(request, "freeze", "the kernel did not freeze it");
+  sandbox->capturing = true;
+  sandbox->capture = *request;
+  bool seal = number(fields, "seal", 1) != 0 && sandbox->state == LIVE && !sandbox->frozen &&
+              slot_count(sandbox->slot) == 1 && tree_exceeds(upper, SMALL_FILES, SMALL_BYTES, &tally);
+  if (!seal) return work_copy(upper, target, copied, strdup(sandbox->id));
+  snprintf(sandbox->capture_to, sizeof sandbox->capture_to, "%s", to);
+  sandbox->discard = false;
+  end_now(sandbox);
+}
+
+void sandbox_reaped(pid_t pid, int status) {
+  for (int i = 0; i < BUCKETS; i++)
+    for (struct sandbox *one = table[i]; one; one = one->next) {
+      if (one->runtime != pid) continue;
+      one->runtime = 0;
+      bool failed = one->state == LAUNCHING && status != 0;
+      if (failed) {
+        close_fd(&one->boot, true);
+        slot_kill(one->slot);
+      }
+      if (one->state == LIVE) close_fd(&one->error_fd, false);
+      if (failed || one->state == ENDING || (one->state == LAUNCHING && one->boot < 0)) settle(one);
+      return;
+    }
+}
+
+void sandboxes_deadlines(int64_t now) {
+  for (int i = 0; i < BUCKETS; i++)
+    for (struct sandbox *one = table[i], *next; one; one = next) {
+      next = one->next;
+      if (one->state == LAUNCHING && one->launch_by && now >= one->launch_by) {
+        if (one->error[0] == 0) snprintf(one->error, sizeof one->error, "it took longer than %d s", LAUNCH_MS / 1000);
+        close_fd(&one->boot, true);
+        if (one->runtime > 0) kill(one->runtime, SIGKILL);
+        slot_kill(one->slot);
+        one->launch_by = 0;
+        settle(one);
+      } else if (one->ends_at && now >= one->ends_at && one->state != ENDING && one->state != LAUNCHING) {
+        say("%s has come to its end", one->id);
+        one->ends_at = 0;
+        one->discard = !one->keep;
+        if (one->state == LIVE) end_now(one);
+        else if (one->discard) {
+          char path[PATH_MAX + ID_MAX + 32];
+          path_of(one->id, "", path, sizeof path);
+          janitor_discard(path);
+          tell_all("gone\tid=%s", one->id);
+          forget(one);
+        }
+      }
+    }
+}
+
+int64_t sandboxes_next_deadline(void) {
+  int64_t least = INT64_MAX;
+  for (int i = 0; i < BUCKETS; i++)
+    for (struct sandbox *one = table[i]; one; one = one->next) {
+      if (one->launch_by && one->launch_by < least) least = one->launch_by;
+      if (one->ends_at && one->state != ENDING && one->ends_at < least) least = one->ends_at;
+    }
+  return least;
+}
+
+/* Those that must be watched: what is dead and has no end of its own waits for its owner. */
+int sandboxes_count(void) {
+  int living = 0;
+  for (int i = 0; i < BUCKETS; i++)
+    for (struct sandbox *one = table[i]; one; one = one->next) living += one->state != DEAD;
+  return living;
+}
+
+static void adopt(const char *id) {
+  char path[PATH_MAX + ID_MAX + 32], text[256] = "", boot[40], state[16];
+  int pid, slot, keep, frozen;
+  unsigned long long started;
+  long long ends_at;
+  path_of(id, "run", path, sizeof path);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  ssize_t length = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (length <= 0 || sscanf(text, "1 %39s %15s %d %llu %d %lld %d %d", boot, state, &pid, &started, &slot, &ends_at,
+                            &keep, &frozen) != 8)
+    return;
+  struct sandbox *sandbox = *place_of(id) ? NULL : add(id);
+  if (sandbox == NULL) return;
+  sandbox->state = DEAD;
+  sandbox->ends_at = ends_at;
+  sandbox->keep = keep != 0;
+  bool same_boot = strcmp(boot, boot_id) == 0;
+  if (!same_boot || pid <= 0 || start_time(pid) != started) return remove_runtime_state(id);
+  sandbox->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+  if (sandbox->pidfd < 0 || start_time(pid) != started) return close_fd(&sandbox->pidfd, false);
+  sandbox->state = LIVE;
+  sandbox->pid = pid;
+  sandbox->started = started;
+  sandbox->frozen = frozen != 0;
+  sandbox->slot = slot_claim(slot);
+  watch_fd(sandbox->pidfd, EPOLLIN, agent_ended, sandbox);
+}
+
+void sandboxes_adopt(void) {
+  char path[PATH_MAX + 32];
+  int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  ssize_t length = fd < 0 ? 0 : read(fd, boot_id, sizeof boot_id - 1);
+  if (fd >= 0) close(fd);
+  boot_id[length > 0 ? length : 0] = 0;
+  boot_id[strcspn(boot_id, "\n")] = 0;
+  if (boot_id[0] == 0) strcpy(boot_id, "unknown");
+  snprintf(path, sizeof path, "%s/sandboxes", settings.base);
+  DIR *directory = opendir(path);
+  if (directory == NULL) return;
+  for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+    if (entry->d_name[0] != '.' && strlen(entry->d_name) < ID_MAX) adopt(entry->d_name);
+  closedir(directory);
+  slots_sweep();
+}

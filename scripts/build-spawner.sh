@@ -1,0 +1,33 @@
+#!/bin/sh
+# Builds agent/build/sandboxer-spawner and agent/build/sandboxer-sudo: static, for this machine. Does nothing when they
+# are newer than their sources. Speaks on stderr.
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+source=$root/agent/spawner
+build=$root/agent/build
+cc=${CC:-cc}
+
+up_to_date() {
+  [ -x "$build/sandboxer-spawner" ] && [ -x "$build/sandboxer-sudo" ] || return 1
+  [ -z "$(find "$source" -name '*.[ch]' -newer "$build/sandboxer-spawner" | head -n 1)" ]
+}
+
+if up_to_date; then exit 0; fi
+if ! command -v "$cc" >/dev/null 2>&1; then
+  echo "build: no C compiler; install one (Debian: apt-get install gcc libc6-dev) and run scripts/build-spawner.sh" >&2
+  exit 1
+fi
+mkdir -p "$build"
+revision=$(cat "$source"/*.[ch] | cksum | tr ' ' '-')
+temporary=$build/.spawner.$$
+trap 'rm -f "$temporary" "$temporary.sudo"' EXIT
+flags="-std=gnu11 -O2 -static -Wall -Wextra -Wshadow -Wno-format-truncation"
+# shellcheck disable=SC2086 # a list of flags
+"$cc" $flags -DSPAWNER_BUILD="\"$revision\"" -o "$temporary" "$source"/main.c "$source"/control.c "$source"/sandbox.c \
+  "$source"/launcher.c "$source"/cgroup.c "$source"/idmap.c "$source"/tree.c "$source"/work.c "$source"/rootless.c
+# shellcheck disable=SC2086
+"$cc" $flags -o "$temporary.sudo" "$source"/sudo.c
+strip "$temporary" "$temporary.sudo" 2>/dev/null || true
+mv "$temporary.sudo" "$build/sandboxer-sudo"
+mv "$temporary" "$build/sandboxer-spawner"

@@ -1,0 +1,33 @@
+import type { Command } from 'commander';
+import { addCreateOptions, type CreateFlags, createRequestOf } from '../args/create-options.ts';
+import { durationSeconds } from '../args/numbers.ts';
+import type { Invocation } from '../invocation.ts';
+import { establishedText } from '../output/sandbox-view.ts';
+import { uploadWorkdir, type WorkdirFlags } from '../upload-workdir.ts';
+
+interface Flags extends CreateFlags, WorkdirFlags {
+  readonly wait: boolean;
+  readonly waitTimeout?: number;
+}
+
+export function define(command: Command, invocation: Invocation): void {
+  addCreateOptions(command)
+    .option('--workdir <directory>', 'upload this directory when it is ready, without what its ignore files name')
+    .option('--no-wait', 'answer at once, before it is ready')
+    .option('--wait-timeout <duration>', 'wait no longer than this', durationSeconds)
+    .action(async (flags: Flags) => {
+      const { printer } = invocation;
+      const client = await invocation.client();
+      const startedAt = Date.now();
+      const request = createRequestOf(flags);
+      const progress = invocation.progress(`Creating a sandbox from ${request.profile ?? 'the canary'}`);
+      const options = { wait: flags.wait ? 'ready' : 'none', waitSeconds: flags.waitTimeout } as const;
+      const sandbox = await progress.during(client.sandboxes.create(request, options));
+      const took = Date.now() - startedAt;
+      if (flags.workdir !== undefined) await uploadWorkdir(invocation, client, sandbox.sandbox_id, flags);
+      printer.result(sandbox, () => {
+        printer.line(sandbox.sandbox_id);
+        printer.note(establishedText(sandbox, took, Date.now()));
+      });
+    });
+}

@@ -1,0 +1,66 @@
+import type { Command } from 'commander';
+import type { Backend } from '../../client/extensions.ts';
+import type { Invocation } from '../invocation.ts';
+import type { Printer } from '../output/printer.ts';
+import { relativeTime } from '../output/relative-time.ts';
+import type { Column } from '../output/table.ts';
+
+function paintHealth(printer: Printer, text: string, status: string): string {
+  const { green, red, yellow } = printer.out;
+  return status === 'healthy' ? green(text) : status === 'unhealthy' ? red(text) : yellow(text);
+}
+
+function columns(printer: Printer): Column<Backend>[] {
+  return [
+    { title: 'EXTENSION', value: (row) => row.id },
+    {
+      title: 'HEALTH',
+      value: (row) => row.health.status,
+      paint: (text, row) => paintHealth(printer, text, row.health.status),
+    },
+    { title: 'HOSTING', value: (row) => row.capabilities.hosting },
+    { title: 'ISOLATION', value: (row) => row.capabilities.isolation.join(',') },
+    { title: 'SNAPSHOT', value: (row) => row.capabilities.snapshot },
+    { title: 'PRICING', value: (row) => row.capabilities.pricing },
+    { title: 'DETAIL', cuttable: true, value: (row) => row.health.detail },
+  ];
+}
+
+function valueText(value: unknown): string {
+  if (Array.isArray(value)) return value.length === 0 ? '-' : value.join(', ');
+  return value === null ? '-' : String(value);
+}
+
+function show(printer: Printer, backend: Backend): void {
+  const { health, capabilities } = backend;
+  printer.details([
+    ['id', backend.id],
+    ['title', backend.title],
+    ['health', `${health.status}: ${health.detail}`, (text) => paintHealth(printer, text, health.status)],
+    ['checked', health.checked_at && relativeTime(health.checked_at, Date.now())],
+    ...health.checks.map(
+      ({ name, ok, detail, fix }) => [name, `${ok ? 'ok' : 'failed'}: ${detail}${fix ? `\nfix: ${fix}` : ''}`] as const,
+    ),
+    ...Object.entries(capabilities).map(([name, value]) => [name, valueText(value)] as const),
+  ]);
+}
+
+export function define(command: Command, invocation: Invocation): void {
+  command
+    .command('list', { isDefault: true })
+    .description('List the backends')
+    .action(async () => {
+      const { printer } = invocation;
+      const found = await (await invocation.client()).extensions.list();
+      printer.result(found, () => printer.table(columns(printer), found.items));
+    });
+  command
+    .command('show')
+    .description('Show one backend with its capabilities and checks')
+    .argument('<id>', 'such as ext.local')
+    .action(async (id: string) => {
+      const { printer } = invocation;
+      const backend = await (await invocation.client()).extensions.get(id);
+      printer.result(backend, () => show(printer, backend));
+    });
+}

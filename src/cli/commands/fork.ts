@@ -1,0 +1,20 @@
+import type { Command } from 'commander';
+import { type DeriveFlags, addDeriveOptions, deriveRequestOf } from '../args/derive-options.ts';
+import type { Invocation } from '../invocation.ts';
+import { establishedText } from '../output/sandbox-view.ts';
+
+export function define(command: Command, invocation: Invocation): void {
+  addDeriveOptions(command)
+    .argument('<id>', 'the sandbox to fork')
+    .action(async (source: string, flags: DeriveFlags) => {
+      const { printer } = invocation;
+      const client = await invocation.client();
+      const startedAt = Date.now();
+      const work = client.sandboxes.fork(source, deriveRequestOf(flags), { wait: flags.wait ? 'ready' : 'none' });
+      const sandbox = await invocation.progress(`Forking ${source}`).during(work);
+      printer.result(sandbox, () => {
+        printer.line(sandbox.sandbox_id);
+        printer.note(establishedText(sandbox, Date.now() - startedAt, Date.now()));
+      });
+    });
+}

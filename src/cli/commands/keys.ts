@@ -1,0 +1,77 @@
+import type { Command } from 'commander';
+import type { ApiKey, KeyScope } from '../../contract/tenancy.ts';
+import { duration } from '../args/numbers.ts';
+import { list } from '../args/pairs.ts';
+import type { Invocation } from '../invocation.ts';
+import { relativeTime } from '../output/relative-time.ts';
+import type { Column } from '../output/table.ts';
+
+interface CreateFlags {
+  readonly actor?: 'adm' | 'agt' | 'atm';
+  readonly scope?: readonly KeyScope[];
+  readonly expiresIn?: string | number;
+  readonly inWorkspace?: string;
+}
+
+function stateOf(key: ApiKey, now: number): string {
+  if (key.revoked_at !== null) return 'revoked';
+  return key.expires_at !== null && Date.parse(key.expires_at) <= now ? 'expired' : 'valid';
+}
+
+function columns(now: number): Column<ApiKey>[] {
+  return [
+    { title: 'KEY', value: (row) => row.key_id },
+    { title: 'NAME', cuttable: true, value: (row) => row.name },
+    { title: 'STATE', value: (row) => stateOf(row, now) },
+    { title: 'ACTOR', value: (row) => row.actor },
+    { title: 'SCOPES', cuttable: true, value: (row) => row.scopes.join(',') },
+    { title: 'WORKSPACE', value: (row) => row.workspace_id },
+    { title: 'EXPIRES', value: (row) => relativeTime(row.expires_at, now) },
+    { title: 'USED', value: (row) => relativeTime(row.last_used_at, now) },
+  ];
+}
+
+export function define(command: Command, invocation: Invocation): void {
+  command
+    .command('create')
+    .description('Make a key; its secret is shown this once')
+    .argument('<name>', 'what it is for')
+    .option('--actor <actor>', 'adm, agt or atm')
+    .option('--scope <scope>', 'read, sandboxes, profiles, credits, keys or server', list)
+    .option('--expires-in <duration>', 'not valid after this time', duration)
+    .option('--in-workspace <id>', 'for this workspace')
+    .action(async (name: string, flags: CreateFlags) => {
+      const { printer } = invocation;
+      const key = await (await invocation.client()).keys.create({
+        name,
+        ...(flags.actor === undefined ? {} : { actor: flags.actor }),
+        ...(flags.scope === undefined ? {} : { scopes: [...flags.scope] }),
+        ...(flags.expiresIn === undefined ? {} : { expires_in: flags.expiresIn }),
+        ...(flags.inWorkspace === undefined ? {} : { workspace_id: flags.inWorkspace }),
+      });
+      printer.result(key, () => {
+        printer.line(key.secret);
+        printer.note(`${key.key_id}: keep the secret, it is not shown again`);
+      });
+    });
+  command
+    .command('list', { isDefault: true })
+    .description('List the keys')
+    .action(async () => {
+      const { printer } = invocation;
+      const found = await (await invocation.client()).keys.list();
+      printer.result(found, () => {
+        if (found.items.length === 0) printer.note('There are no keys.');
+        else printer.table(columns(Date.now()), found.items);
+      });
+    });
+  command
+    .command('revoke')
+    .description('Revoke a key, from this moment on')
+    .argument('<key>', 'the id of the key')
+    .action(async (id: string) => {
+      const { printer } = invocation;
+      const key = await (await invocation.client()).keys.revoke(id);
+      printer.result(key, () => printer.line(key.key_id));
+    });
+}

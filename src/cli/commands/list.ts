@@ -1,0 +1,96 @@
+import type { Command } from 'commander';
+import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import type { SandboxFilter } from '../../client/sandboxes.ts';
+import type { Sandbox } from '../../contract/sandbox.ts';
+import type { SandboxState } from '../../contract/state.ts';
+import { wholeNumber } from '../args/numbers.ts';
+import { list, type Pairs, pairs } from '../args/pairs.ts';
+import type { Invocation } from '../invocation.ts';
+import { sandboxColumns } from '../output/sandbox-view.ts';
+
+interface Flags {
+  readonly all?: boolean;
+  readonly state?: readonly SandboxState[];
+  readonly profile?: string;
+  readonly extension?: string;
+  readonly label?: Pairs;
+  readonly harness?: string;
+  readonly externalId?: string;
+  readonly limit: number;
+  readonly watch?: boolean;
+}
+
+const NOT_DESTROYED: readonly SandboxState[] = [
+  'requested',
+  'provisioning',
+  'ready',
+  'active',
+  'paused',
+  'expired',
+  'failed',
+  'destroying',
+];
+const LARGEST_PAGE = 500;
+const CLEAR_SCREEN = '\x1b[H\x1b[2J\x1b[3J';
+
+function filterOf(flags: Flags): SandboxFilter {
+  return {
+    state: flags.state ?? (flags.all ? undefined : NOT_DESTROYED),
+    profile: flags.profile,
+    extension: flags.extension,
+    labels: flags.label,
+    harness: flags.harness,
+    externalId: flags.externalId,
+    limit: Math.min(flags.limit, LARGEST_PAGE),
+  };
+}
+
+async function fetchPage(client: SandboxerClient, flags: Flags) {
+  const found = client.sandboxes.list(filterOf(flags));
+  const first = await found.page();
+  if (flags.limit <= LARGEST_PAGE || first.next_cursor === null) return first;
+  return { items: await found.all(flags.limit), next_cursor: null };
+}
+
+function print(invocation: Invocation, page: { items: readonly Sandbox[]; next_cursor: string | null }): void {
+  const { printer } = invocation;
+  printer.result(page, () => {
+    if (printer.quiet) {
+      for (const { sandbox_id } of page.items) printer.line(sandbox_id);
+      return;
+    }
+    if (page.items.length === 0) printer.note('There are no sandboxes.');
+    else printer.table(sandboxColumns(printer, Date.now()), page.items);
+    if (page.next_cursor !== null) printer.note(`There are more: raise --limit (${page.items.length}).`);
+  });
+}
+
+/** Again whenever something happens. */
+async function watch(invocation: Invocation, client: SandboxerClient, flags: Flags): Promise<void> {
+  const show = async () => {
+    const page = await fetchPage(client, flags);
+    if (process.stdout.isTTY && !invocation.printer.json) process.stdout.write(CLEAR_SCREEN);
+    print(invocation, page);
+  };
+  const events = client.events.follow();
+  await show();
+  for await (const event of events) if (event.type.startsWith('sandbox.')) await show();
+}
+
+export function define(command: Command, invocation: Invocation): void {
+  command
+    .option('-a, --all', 'destroyed ones, too')
+    .option('--state <state>', 'only in this state', list)
+    .option('-p, --profile <ref>', 'only of this profile')
+    .option('--extension <id>', 'only on this backend')
+    .option('-l, --label <key=value>', 'only with this label', pairs('label'))
+    .option('--harness <name>', 'only of this harness')
+    .option('--external-id <id>', 'only of this session, run, job or agent')
+    .option('-n, --limit <number>', 'at most so many', wholeNumber, 100)
+    .option('--watch', 'again whenever something changes')
+    .action(async (flags: Flags) => {
+      const client = await invocation.client();
+      if (flags.watch) return watch(invocation, client, flags);
+      print(invocation, await fetchPage(client, flags));
+    });
+}

@@ -1,0 +1,21 @@
+import type { Command } from 'commander';
+import { addDeriveOptions, type DeriveFlags, deriveRequestOf } from '../args/derive-options.ts';
+import type { Invocation } from '../invocation.ts';
+import { establishedText } from '../output/sandbox-view.ts';
+
+export function define(command: Command, invocation: Invocation): void {
+  addDeriveOptions(command)
+    .argument('<snapshot>', 'the id of the snapshot')
+    .action(async (snapshot: string, flags: DeriveFlags) => {
+      const { printer } = invocation;
+      const client = await invocation.client();
+      const startedAt = Date.now();
+      const options = { wait: flags.wait ? 'ready' : 'none' } as const;
+      const work = client.snapshots.restore(snapshot, deriveRequestOf(flags), options);
+      const sandbox = await invocation.progress(`Restoring ${snapshot}`).during(work);
+      printer.result(sandbox, () => {
+        printer.line(sandbox.sandbox_id);
+        printer.note(establishedText(sandbox, Date.now() - startedAt, Date.now()));
+      });
+    });
+}

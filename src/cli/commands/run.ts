@@ -1,0 +1,133 @@
+import type { Command } from 'commander';
+import { SandboxerApiError } from '../../client/api-error.ts';
+import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import type { ExecInput, Signal } from '../../contract/exec.ts';
+import { addCreateOptions, type CreateFlags, createRequestOf } from '../args/create-options.ts';
+import type { Invocation } from '../invocation.ts';
+import { establishedText } from '../output/sandbox-view.ts';
+import { addExecOptions, argvOf, type ExecFlags, execRequestOf } from '../terminal/exec-options.ts';
+import { exitCodeAfter, type Interrupt, onInterrupts } from '../terminal/interrupts.ts';
+import { exitCodeFrom, runInSandbox } from '../terminal/run-in-sandbox.ts';
+import { requireDirectory, uploadWorkdir, type WorkdirFlags } from '../upload-workdir.ts';
+
+interface Flags extends CreateFlags, ExecFlags, WorkdirFlags {
+  readonly keep?: boolean;
+  readonly tty?: boolean;
+  readonly interactive?: boolean;
+}
+
+const ID_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
+const BROKEN_PIPE = 141;
+
+/** Ours, so that it can be destroyed even when the answer to the create never came. */
+function freshId(): string {
+  const bytes = process.getBuiltinModule('node:crypto').randomBytes(12);
+  return `run-${[...bytes].map((byte) => ID_LETTERS[byte % ID_LETTERS.length]).join('')}`;
+}
+
+/** What happens to the run from outside: signals, and a reader that left. */
+class RunControl {
+  readonly #abort = new AbortController();
+  #kill: ((signal: Signal) => Promise<void>) | null = null;
+  #exitCode: number | null = null;
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** What to end with when the run was ended from outside. */
+  get exitCode(): number | null {
+    return this.#exitCode;
+  }
+
+  started(kill: (signal: Signal) => Promise<void>): void {
+    this.#kill = kill;
+  }
+
+  /** The first Ctrl-C is the program's; before there is one, and for the other signals, it is ours. */
+  first(signal: Interrupt): void {
+    if (signal === 'SIGINT' && this.#kill) this.#kill('SIGINT').catch(() => this.end(exitCodeAfter(signal)));
+    else this.end(exitCodeAfter(signal));
+  }
+
+  end(exitCode: number): void {
+    this.#exitCode ??= exitCode;
+    this.#abort.abort(new Error('The run was ended.'));
+  }
+}
+
+async function destroy(client: SandboxerClient, id: string, invocation: Invocation): Promise<void> {
+  try {
+    await client.sandboxes.destroy(id, { wait: 'none' });
+  } catch (error) {
+    if (error instanceof SandboxerApiError && error.status === 404) return;
+    invocation.printer.warn(`${id} was not destroyed: ${(error as Error).message}`);
+  }
+}
+
+async function execute(
+  invocation: Invocation,
+  client: SandboxerClient,
+  id: string,
+  command: ExecInput['command'],
+  flags: Flags,
+  control: RunControl,
+): Promise<number> {
+  const { printer } = invocation;
+  const { signal } = control;
+  const startedAt = Date.now();
+  const request = createRequestOf({ ...flags, id });
+  const progress = invocation.progress(`Creating a sandbox from ${request.profile ?? 'the canary'}`);
+  const sandbox = await progress.during(client.sandboxes.create(request, { signal }));
+  if (printer.json) printer.item({ type: 'sandbox', sandbox });
+  else if (flags.keep) printer.note(`${id}: ${establishedText(sandbox, Date.now() - startedAt, Date.now())}`);
+  if (flags.workdir !== undefined) await uploadWorkdir(invocation, client, id, flags, signal);
+  const exit = await runInSandbox(invocation, client, {
+    sandboxId: id,
+    request: execRequestOf(command, flags),
+    stdin: flags.tty === true || flags.interactive === true || process.stdin.isTTY !== true,
+    tty: flags.tty === true,
+    signal,
+    onStarted: (kill) => control.started(kill),
+  });
+  return exitCodeFrom(exit, invocation);
+}
+
+async function run(invocation: Invocation, words: readonly string[], flags: Flags): Promise<number> {
+  if (flags.workdir !== undefined) await requireDirectory(flags.workdir);
+  const client = await invocation.client();
+  const id = flags.id ?? freshId();
+  const control = new RunControl();
+  invocation.onOutputClosed = () => control.end(BROKEN_PIPE);
+  const release = onInterrupts({
+    first: (signal) => control.first(signal),
+    again: (signal) => control.end(exitCodeAfter(signal)),
+  });
+  try {
+    return await execute(invocation, client, id, argvOf(words), flags, control);
+  } catch (error) {
+    if (control.exitCode === null) throw error;
+    return control.exitCode;
+  } finally {
+    if (!flags.keep) await destroy(client, id, invocation);
+    release();
+  }
+}
+
+export function define(command: Command, invocation: Invocation): void {
+  addExecOptions(addCreateOptions(command))
+    .argument('<program...>', 'the program and its arguments')
+    .passThroughOptions()
+    .option('--workdir <directory>', 'upload this directory first, without what its ignore files name')
+    .option('--keep', 'do not destroy the sandbox')
+    .option('-t, --tty', 'in a terminal')
+    .option('-i, --interactive', 'pass input on even when it is a terminal; what is piped in always is')
+    .addHelpText(
+      'after',
+      '\nEnds with the exit code of the program; 125 when sandboxer failed, 126 and 127 as a shell has them.' +
+        '\nCtrl-C interrupts the program; a second one destroys the sandbox.',
+    )
+    .action(async (words: string[], flags: Flags) => {
+      invocation.exitCode = await run(invocation, words, flags);
+    });
+}

@@ -1,0 +1,19 @@
+import type { Command } from 'commander';
+import type { Invocation } from '../invocation.ts';
+import { addExecOptions, type ExecFlags } from '../terminal/exec-options.ts';
+import { execInForeground } from './exec.ts';
+
+/** The best shell there is. */
+const SHELL = 'if command -v bash >/dev/null 2>&1; then exec bash -l; else exec sh -l; fi';
+
+export function define(command: Command, invocation: Invocation): void {
+  addExecOptions(command)
+    .argument('<id>', 'the sandbox')
+    .action(async (id: string, flags: ExecFlags) => {
+      const tty = process.stdin.isTTY === true && process.stdout.isTTY === true;
+      const term = process.env.TERM;
+      const env = tty && term ? { TERM: term, ...flags.env } : flags.env;
+      const all = { ...flags, ...(env ? { env } : {}), tty, stdin: true };
+      invocation.exitCode = await execInForeground(invocation, id, ['/bin/sh', '-c', SHELL], all);
+    });
+}

@@ -1,0 +1,81 @@
+import type { Command } from 'commander';
+import type { Snapshot } from '../../contract/snapshot.ts';
+import { wholeNumber } from '../args/numbers.ts';
+import type { Invocation } from '../invocation.ts';
+import { byteText } from '../output/amounts.ts';
+import { ageOf, relativeTime } from '../output/relative-time.ts';
+import type { Column } from '../output/table.ts';
+
+function columns(now: number): Column<Snapshot>[] {
+  return [
+    { title: 'ID', value: (row) => row.snapshot_id },
+    { title: 'NAME', cuttable: true, value: (row) => row.name ?? '-' },
+    { title: 'STATE', value: (row) => row.state },
+    { title: 'SANDBOX', value: (row) => row.sandbox_id },
+    { title: 'KIND', value: (row) => row.kind },
+    { title: 'SIZE', align: 'right', value: (row) => (row.size_bytes === null ? '-' : byteText(row.size_bytes)) },
+    { title: 'AGE', value: (row) => ageOf(row.created_at, now) },
+    { title: 'EXPIRES', value: (row) => relativeTime(row.expires_at, now) },
+  ];
+}
+
+function show(invocation: Invocation, snapshot: Snapshot): void {
+  const { printer } = invocation;
+  const now = Date.now();
+  printer.result(snapshot, () =>
+    printer.details([
+      ['id', snapshot.snapshot_id],
+      ['name', snapshot.name],
+      ['state', snapshot.state],
+      ['kind', snapshot.kind],
+      ['sandbox', `${snapshot.sandbox_id} (generation ${snapshot.generation})`],
+      ['profile', `${snapshot.profile}@${snapshot.profile_version}`],
+      ['extension', snapshot.extension],
+      ['size', snapshot.size_bytes === null ? null : byteText(snapshot.size_bytes)],
+      ['created', relativeTime(snapshot.created_at, now)],
+      ['expires', snapshot.expires_at && relativeTime(snapshot.expires_at, now)],
+    ]),
+  );
+}
+
+export function define(command: Command, invocation: Invocation): void {
+  command
+    .command('list', { isDefault: true })
+    .description('List snapshots')
+    .option('--sandbox <id>', 'only of this sandbox')
+    .option('-n, --limit <number>', 'at most so many', wholeNumber, 100)
+    .action(async ({ sandbox, limit }: { readonly sandbox?: string; readonly limit: number }) => {
+      const { printer } = invocation;
+      const page = await (await invocation.client()).snapshots.list({ sandbox, limit }).page();
+      printer.result(page, () => {
+        if (printer.quiet) for (const { snapshot_id } of page.items) printer.line(snapshot_id);
+        else if (page.items.length === 0) printer.note('There are no snapshots.');
+        else printer.table(columns(Date.now()), page.items);
+      });
+    });
+  command
+    .command('show')
+    .description('Show one snapshot')
+    .argument('<snapshot>')
+    .action(async (id: string) => show(invocation, await (await invocation.client()).snapshots.get(id)));
+  command
+    .command('rename')
+    .description('Name a snapshot; without a name, take it away')
+    .argument('<snapshot>')
+    .argument('[name]')
+    .action(async (id: string, name: string | undefined) =>
+      show(invocation, await (await invocation.client()).snapshots.rename(id, name ?? null)),
+    );
+  command
+    .command('delete')
+    .description('Delete a snapshot')
+    .argument('<snapshot>')
+    .action(async (id: string) => {
+      const { printer } = invocation;
+      const snapshot = await (await invocation.client()).snapshots.delete(id);
+      printer.result(snapshot, () => {
+        printer.line(snapshot.snapshot_id);
+        printer.note(snapshot.state);
+      });
+    });
+}

@@ -1,0 +1,37 @@
+import type { Command } from 'commander';
+import type { ServerVersion } from '../../contract/version.ts';
+import { SandboxerClient } from '../../client/sandboxer-client.ts';
+import { defaultSocketPath } from '../../client/server-address.ts';
+import type { Invocation } from '../invocation.ts';
+import { packageVersion } from '../package-version.ts';
+
+/** The server as it is: asking for its version starts none. */
+async function serverVersion(invocation: Invocation): Promise<ServerVersion | null> {
+  const { url, key } = invocation.options;
+  const address = url ?? `unix:${defaultSocketPath(invocation.env)}`;
+  const client = new SandboxerClient({ url: address, key, maxRetries: 0, timeoutMs: 5_000 });
+  try {
+    return await client.version();
+  } catch (error) {
+    if (url !== undefined) throw error;
+    return null;
+  } finally {
+    client.close();
+  }
+}
+
+export function define(command: Command, invocation: Invocation): void {
+  command.action(async () => {
+    const { printer } = invocation;
+    const version = packageVersion();
+    const server = await serverVersion(invocation);
+    printer.result({ version, node: process.versions.node, server }, () =>
+      printer.details([
+        ['sandboxer', version],
+        ['node', process.versions.node],
+        ['server', server === null ? 'not running' : `${server.version} (API ${server.api_version})`],
+        ['installation', server?.installation_id ?? null],
+      ]),
+    );
+  });
+}

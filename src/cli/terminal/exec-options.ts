@@ -1,0 +1,35 @@
+import type { Command } from 'commander';
+import type { ExecInput } from '../../contract/exec.ts';
+import { duration } from '../args/numbers.ts';
+import { type Pairs, variables } from '../args/pairs.ts';
+
+export interface ExecFlags {
+  readonly env?: Pairs;
+  readonly cwd?: string;
+  readonly user?: string;
+  readonly timeout?: string | number;
+}
+
+/** What `run`, `exec` and `shell` have in common. */
+export function addExecOptions(command: Command): Command {
+  return command
+    .option('-e, --env <key[=value]>', 'variable; without a value, the one it has here', variables)
+    .option('-w, --cwd <path>', 'working directory inside')
+    .option('-u, --user <name>', 'user inside')
+    .option('--timeout <duration>', 'kill the program after this time', duration);
+}
+
+export function execRequestOf(command: ExecInput['command'], flags: ExecFlags): ExecInput {
+  return {
+    command,
+    ...(flags.env === undefined ? {} : { env: { ...flags.env } }),
+    ...(flags.cwd === undefined ? {} : { cwd: flags.cwd }),
+    ...(flags.user === undefined ? {} : { user: flags.user }),
+    ...(flags.timeout === undefined ? {} : { timeout: flags.timeout }),
+  };
+}
+
+/** `exec id -- ls`: the separator is not part of the program. */
+export function argvOf(words: readonly string[]): string[] {
+  return words[0] === '--' ? words.slice(1) : [...words];
+}

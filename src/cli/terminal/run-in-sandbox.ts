@@ -1,0 +1,100 @@
+import type { ExecInput, ExitStatus, Signal, TerminalSize } from '../../contract/exec.ts';
+import { SandboxerConnectionError } from '../../client/connection-error.ts';
+import type { ExecChunk } from '../../client/frames.ts';
+import type { InteractiveExec } from '../../client/interactive-exec.ts';
+import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import type { Invocation } from '../invocation.ts';
+import { writeChunk } from './write-output.ts';
+
+export interface ProgramOptions {
+  readonly sandboxId: string;
+  readonly request: ExecInput;
+  /** Pass our input on. */
+  readonly stdin: boolean;
+  /** In a terminal, which ours becomes. */
+  readonly tty: boolean;
+  readonly signal: AbortSignal;
+  /** Called when it runs, with the way to signal it. */
+  onStarted?(kill: (signal: Signal) => Promise<void>): void;
+}
+
+function terminalSize(): TerminalSize {
+  const { columns, rows } = process.stdout.isTTY ? process.stdout : process.stderr;
+  return { cols: columns || 80, rows: rows || 24 };
+}
+
+async function pumpInput(exec: InteractiveExec): Promise<void> {
+  try {
+    for await (const chunk of process.stdin) await exec.write(chunk as Buffer);
+  } catch {
+    // An input that cannot be read has ended.
+  }
+  await exec.endInput();
+}
+
+/** Keys go to the program as they are, Ctrl-C included. Returns what gives the terminal back. */
+function takeTerminal(exec: InteractiveExec): () => void {
+  const { stdin, stdout } = process;
+  const raw = stdin.isTTY === true;
+  const resize = () => void exec.resize(terminalSize());
+  const restore = () => {
+    if (raw) stdin.setRawMode(false);
+  };
+  if (raw) stdin.setRawMode(true);
+  stdout.on('resize', resize);
+  process.on('exit', restore);
+  return () => {
+    stdout.off('resize', resize);
+    process.off('exit', restore);
+    restore();
+  };
+}
+
+async function passOutput(chunks: AsyncIterable<ExecChunk>, invocation: Invocation): Promise<ExitStatus> {
+  let exit: ExitStatus | null = null;
+  for await (const chunk of chunks) {
+    if (chunk.type === 'exit') exit = chunk.exit;
+    await writeChunk(chunk, invocation.printer);
+  }
+  if (exit === null) throw new SandboxerConnectionError('lost', 'The output ended before the program did.', true);
+  return exit;
+}
+
+async function runInteractively(
+  invocation: Invocation,
+  client: SandboxerClient,
+  options: ProgramOptions,
+): Promise<ExitStatus> {
+  const { sandboxId, tty, signal } = options;
+  const request = tty ? { ...options.request, tty: terminalSize() } : options.request;
+  const exec = await client.interactive(sandboxId, request, { signal });
+  options.onStarted?.((name) => exec.kill(name));
+  const giveBack = tty ? takeTerminal(exec) : () => {};
+  try {
+    if (options.stdin) void pumpInput(exec);
+    else await exec.endInput();
+    return await passOutput(exec, invocation);
+  } finally {
+    giveBack();
+    process.stdin.pause();
+  }
+}
+
+/** Runs a program there as if it ran here. Resolves with how it ended. */
+export async function runInSandbox(
+  invocation: Invocation,
+  client: SandboxerClient,
+  options: ProgramOptions,
+): Promise<ExitStatus> {
+  if (options.stdin || options.tty) return runInteractively(invocation, client, options);
+  const handle = client.exec(options.sandboxId, options.request, { signal: options.signal });
+  options.onStarted?.((name) => handle.kill(name));
+  return passOutput(handle, invocation);
+}
+
+/** The program's own exit code, and a word on why it ended where the code does not tell. */
+export function exitCodeFrom(exit: ExitStatus, invocation: Invocation): number {
+  if (exit.timed_out) invocation.printer.note('the program was killed: its time was up');
+  if (exit.out_of_memory) invocation.printer.note('the program was killed: it ran out of memory');
+  return exit.code;
+}

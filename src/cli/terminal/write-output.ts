@@ -1,0 +1,31 @@
+import { isUtf8 } from 'node:buffer';
+import type { ExecStreamItem } from '../../contract/exec.ts';
+import type { ExecChunk } from '../../client/frames.ts';
+import type { Printer } from '../output/printer.ts';
+
+function drained(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      stream.off('drain', done).off('close', done).off('error', done);
+      resolve();
+    };
+    stream.on('drain', done).on('close', done).on('error', done);
+  });
+}
+
+/** The wire's own form of a chunk: one line of an exec stream. */
+export function streamItemOf(chunk: ExecChunk): ExecStreamItem {
+  if (!('data' in chunk)) return chunk;
+  const encoding = isUtf8(chunk.data) ? 'utf8' : 'base64';
+  return { type: chunk.type, offset: chunk.offset, data: chunk.data.toString(encoding), encoding };
+}
+
+/** A program's output as it is: its stdout to ours, its stderr to ours, at the pace of the reader. */
+export async function writeChunk(chunk: ExecChunk, printer: Printer): Promise<void> {
+  if (printer.json) printer.item(streamItemOf(chunk));
+  else if (chunk.type === 'gap') printer.warn(`${chunk.missing} bytes of output are no longer kept`);
+  else if ('data' in chunk) {
+    const stream = chunk.type === 'stderr' ? process.stderr : process.stdout;
+    if (!stream.destroyed && !stream.write(chunk.data)) await drained(stream);
+  }
+}

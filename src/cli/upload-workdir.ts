@@ -1,0 +1,45 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { SandboxerClient } from '../client/sandboxer-client.ts';
+import type { Invocation } from './invocation.ts';
+import { byteText } from './output/amounts.ts';
+import { UsageError } from './usage-error.ts';
+
+export interface WorkdirFlags {
+  readonly workdir?: string;
+}
+
+/** Where a directory goes when nobody says: the working directory of the sandbox's default user. */
+export const WORKDIR_INSIDE = '.';
+
+export async function requireDirectory(path: string): Promise<string> {
+  const stats = await stat(path).catch(() => null);
+  if (!stats?.isDirectory()) throw new UsageError(`There is no directory ${path}.`, 'Give --workdir a directory of this machine.');
+  return resolve(path);
+}
+
+/** A directory of this machine into the sandbox, without what its ignore files name. */
+export async function uploadWorkdir(
+  invocation: Invocation,
+  client: SandboxerClient,
+  sandboxId: string,
+  flags: WorkdirFlags,
+  signal?: AbortSignal,
+): Promise<void> {
+  const directory = await requireDirectory(flags.workdir ?? '.');
+  const progress = invocation.progress(`Uploading ${directory}`);
+  let files = 0;
+  let bytes = 0;
+  const skipped: string[] = [];
+  const upload = client.files.uploadDirectory(sandboxId, directory, WORKDIR_INSIDE, {
+    signal,
+    onEntry: ({ kind, size }) => {
+      if (kind === 'file') files += 1;
+      bytes += size;
+      progress.update(`Uploading ${directory}: ${files} files, ${byteText(bytes)}`);
+    },
+    onSkipped: (path, reason) => skipped.push(`left out ${path}: ${reason}`),
+  });
+  await progress.during(upload);
+  for (const text of skipped) invocation.printer.note(text);
+}

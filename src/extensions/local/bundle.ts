@@ -1,0 +1,130 @@
+/** The OCI bundle of a sandbox: everything the runtime is told, and nothing secret. */
+
+export interface BundleParts {
+  readonly hostname: string;
+  /** First id outside that root inside is; and how many there are. */
+  readonly range: { readonly first: number; readonly size: number } | null;
+  readonly agentPath: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly openFiles: number | null;
+  /** The host's `/usr` belongs there; `idmap`: root outside shows as root inside. */
+  readonly hostUsr: { readonly idmap: boolean; readonly paths: readonly string[] } | null;
+  /** A file system in memory for secrets: it is in no snapshot and on no disk. */
+  readonly secretFiles: boolean;
+  readonly seccomp: { readonly bpf: string } | { readonly profile: object };
+}
+
+/** What root inside may have; the agent drops more as soon as the network is up. */
+const CAPABILITIES = [
+  'CAP_CHOWN',
+  'CAP_DAC_OVERRIDE',
+  'CAP_FOWNER',
+  'CAP_FSETID',
+  'CAP_KILL',
+  'CAP_SETGID',
+  'CAP_SETUID',
+  'CAP_SETPCAP',
+  'CAP_NET_BIND_SERVICE',
+  'CAP_SYS_CHROOT',
+  'CAP_AUDIT_WRITE',
+  'CAP_SETFCAP',
+];
+const AGENT_ONLY = ['CAP_NET_ADMIN', 'CAP_NET_RAW'];
+
+const MASKED = [
+  ...['acpi', 'asound', 'kcore', 'keys', 'latency_stats', 'timer_list', 'timer_stats', 'sched_debug', 'scsi'],
+  ...['interrupts', 'kallsyms', 'kmsg'],
+].map((name) => `/proc/${name}`);
+const MASKED_SYS = ['/sys/firmware', '/sys/devices/virtual/powercap'];
+const READ_ONLY = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/proc/${name}`);
+
+export const AGENT_INSIDE = '/.init';
+const HARD_OPEN_FILES = 16_384;
+
+function mounts(parts: BundleParts): object[] {
+  const { hostUsr, agentPath, secretFiles, range } = parts;
+  const terminals = range === null ? [] : ['gid=5'];
+  const usr = hostUsr?.paths.map((path) => ({
+    destination: path,
+    source: path,
+    type: 'bind',
+    options: ['bind', 'ro', 'nodev', ...(hostUsr.idmap ? ['idmap'] : [])],
+  }));
+  return [
+    { destination: '/proc', type: 'proc', source: 'proc', options: ['nosuid', 'noexec', 'nodev'] },
+    {
+      destination: '/dev',
+      type: 'tmpfs',
+      source: 'tmpfs',
+      options: ['nosuid', 'strictatime', 'mode=755', 'size=1m'],
+    },
+    {
+      destination: '/dev/pts',
+      type: 'devpts',
+      source: 'devpts',
+      options: ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', ...terminals],
+    },
+    {
+      destination: '/dev/shm',
+      type: 'tmpfs',
+      source: 'shm',
+      options: ['nosuid', 'noexec', 'nodev', 'mode=1777', 'size=64m'],
+    },
+    { destination: '/sys', type: 'sysfs', source: 'sysfs', options: ['nosuid', 'noexec', 'nodev', 'ro'] },
+    ...(usr ?? []),
+    ...(secretFiles
+      ? [
+          {
+            destination: '/run/secrets',
+            type: 'tmpfs',
+            source: 'secrets',
+            options: ['nosuid', 'noexec', 'nodev', 'mode=755', 'size=4m'],
+          },
+        ]
+      : []),
+    {
+      destination: AGENT_INSIDE,
+      type: 'bind',
+      source: agentPath,
+      options: ['bind', 'ro', 'nosuid', 'nodev'],
+    },
+  ];
+}
+
+export function bundleConfig(parts: BundleParts): object {
+  const { range, seccomp, openFiles } = parts;
+  const mapping =
+    range === null ? undefined : [{ containerID: 0, hostID: range.first, size: range.size }];
+  const files = openFiles ?? HARD_OPEN_FILES;
+  const all = [...CAPABILITIES, ...AGENT_ONLY];
+  const kinds = ['pid', 'network', 'ipc', 'uts', 'mount', 'cgroup', ...(range === null ? [] : ['user'])];
+  return {
+    ociVersion: '1.0.2',
+    process: {
+      terminal: false,
+      user: { uid: 0, gid: 0 },
+      args: [AGENT_INSIDE, '--init'],
+      env: Object.entries(parts.environment).map(([name, value]) => `${name}=${value}`),
+      cwd: '/',
+      capabilities: { bounding: all, effective: all, permitted: all },
+      rlimits: [
+        { type: 'RLIMIT_CORE', hard: 0, soft: 0 },
+        { type: 'RLIMIT_NOFILE', hard: files, soft: Math.min(files, 1024) },
+      ],
+      // A set-uid file of the host has no power here anyway: root inside is nobody outside.
+      noNewPrivileges: false,
+    },
+    root: { path: 'rootfs', readonly: false },
+    hostname: parts.hostname,
+    mounts: mounts(parts),
+    ...('bpf' in seccomp ? { annotations: { 'run.oci.seccomp_bpf_data': seccomp.bpf } } : {}),
+    linux: {
+      namespaces: kinds.map((type) => ({ type })),
+      ...(mapping === undefined ? {} : { uidMappings: mapping, gidMappings: mapping }),
+      resources: {},
+      maskedPaths: [...MASKED, ...MASKED_SYS],
+      readonlyPaths: READ_ONLY,
+      ...('profile' in seccomp ? { seccomp: seccomp.profile } : {}),
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Json } from '../../contract/json.ts';
+import type { Handle } from '../../core/extension.ts';
+
+export const HANDLE_VERSION = 1;
+
+const HandleData = z.strictObject({ attempt_id: z.string().min(1).max(200), owner: z.string().min(1).max(200) });
+export type HandleData = z.infer<typeof HandleData>;
+
+const SnapshotRef = z.strictObject({ snapshot_id: z.string().min(1).max(200), owner: z.string().min(1).max(200) });
+export type SnapshotRef = z.infer<typeof SnapshotRef>;
+
+export function handleOf(attemptId: string, owner: string): Handle {
+  return { version: HANDLE_VERSION, data: { attempt_id: attemptId, owner } };
+}
+
+export function readHandle(handle: Handle): HandleData {
+  const parsed = HandleData.safeParse(handle.data);
+  if (handle.version === HANDLE_VERSION && parsed.success) return parsed.data;
+  throw new SandboxerError('SBX_EXTENSION_FAILED', `A handle of version ${handle.version} cannot be read.`);
+}
+
+export function readSnapshotRef(ref: Json): SnapshotRef {
+  const parsed = SnapshotRef.safeParse(ref);
+  if (parsed.success) return parsed.data;
+  throw new SandboxerError('SBX_EXTENSION_FAILED', 'The snapshot reference cannot be read.', {
+    creation: 'not_created',
+  });
+}

@@ -1,0 +1,57 @@
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { z } from 'zod';
+
+/**
+ * Everything about a sandbox that must outlive this process, in `<sandbox>/record.json`. What the spawner must know of
+ * a running one (pid, start time, slot, end) is in its own file beside it.
+ */
+const SandboxRecord = z.strictObject({
+  version: z.literal(1),
+  sandboxUid: z.string(),
+  attemptId: z.string(),
+  owner: z.string(),
+  createdAt: z.number(),
+  endsAt: z.number(),
+  keep: z.boolean(),
+  /** First host id of its range; all of them share one where ids cannot be mapped. */
+  range: z.number().int(),
+  /** Topmost first, relative to the base; the writable part lies above them. */
+  layers: z.array(z.string()).min(1),
+  limits: z.strictObject({
+    memoryBytes: z.number().nullable(),
+    pids: z.number().nullable(),
+    cpuMillis: z.number().nullable(),
+    openFiles: z.number().nullable(),
+  }),
+  variables: z.record(z.string(), z.string()),
+  secretFiles: z.boolean(),
+  isolation: z.string(),
+  notes: z.array(z.string()),
+});
+export type SandboxRecord = z.infer<typeof SandboxRecord>;
+
+/** Whole or not at all; `durable` also across a power cut. */
+export function writeWhole(path: string, text: string, durable: boolean): void {
+  const temporary = `${path}.new`;
+  const fd = openSync(temporary, 'w', 0o600);
+  try {
+    writeSync(fd, text);
+    if (durable) fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  renameSync(temporary, path);
+}
+
+export function writeRecord(path: string, record: SandboxRecord): void {
+  writeWhole(path, JSON.stringify(record), record.keep);
+}
+
+/** `null` when there is none, or it was cut off by a crash. */
+export function readRecord(path: string): SandboxRecord | null {
+  try {
+    return SandboxRecord.parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch {
+    return null;
+  }
+}
