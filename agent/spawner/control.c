@@ -112,14 +112,31 @@ static void hello(const struct request *request) {
             settings.storage, sandboxes_count());
 }
 
+/* Only what lies below the base, named without a way up. */
+static bool ours(const char *name) {
+  return name && name[0] && name[0] != '/' && strstr(name, "..") == NULL && strchr(name, '/') != NULL;
+}
+
+/* A skeleton that the caller wrote: settles who owns it, which only we may do. */
+static void own(const struct request *request, const struct fields *fields) {
+  const char *name = field(fields, "path");
+  char path[PATH_MAX + 512], part[PATH_MAX + 600];
+  if (!ours(name)) return answer_error(request, "refused", "not a path of ours");
+  snprintf(path, sizeof path, "%s/%s", settings.base, name);
+  if (tree_own(path, settings.storage) < 0) return answer_error(request, "own", "%s", strerror(errno));
+  snprintf(part, sizeof part, "%s/home/user", path);
+  /* With a single id there is nobody else to give it to. */
+  if (settings.storage > 0 && tree_own(part, settings.storage + 1000) < 0 && errno != ENOENT)
+    return answer_error(request, "own", "%s", strerror(errno));
+  snprintf(part, sizeof part, "%s/opt/sandboxer/bin/sudo", path);
+  if (chmod(part, 04755) < 0 && errno != ENOENT) return answer_error(request, "own", "%s", strerror(errno));
+  answer_ok(request, "%s", "");
+}
+
 static void discard(const struct request *request, const struct fields *fields) {
   const char *name = field(fields, "path");
   char path[PATH_MAX + 512];
-  /* Only what lies below the base, named without a way up. */
-  if (name == NULL || name[0] == '/' || strstr(name, "..") != NULL || strchr(name, '/') == NULL) {
-    answer_error(request, "refused", "not a path of ours");
-    return;
-  }
+  if (!ours(name)) return answer_error(request, "refused", "not a path of ours");
   snprintf(path, sizeof path, "%s/%s", settings.base, name);
   janitor_discard(path);
   answer_ok(request, "%s", "");
@@ -135,6 +152,8 @@ static void perform(const struct request *request, const char *verb, const struc
   else if (strcmp(verb, "status") == 0) do_status(request, fields);
   else if (strcmp(verb, "capture") == 0) do_capture(request, fields);
   else if (strcmp(verb, "list") == 0) do_list(request);
+  else if (strcmp(verb, "claim") == 0) do_claim(request, fields);
+  else if (strcmp(verb, "own") == 0) own(request, fields);
   else if (strcmp(verb, "discard") == 0) discard(request, fields);
   else if (strcmp(verb, "retire") == 0) {
     /* Makes room for another build; what runs goes on and is adopted by the next one. */

@@ -26,6 +26,7 @@ static const char *const STATES[] = {"launching", "live", "ending", "dead"};
 
 struct sandbox {
   char id[ID_MAX];
+  char container[ID_MAX]; /* its name at the runtime: another one when it was started ahead of its claim */
   enum state state;
   pid_t runtime; /* crun, until it has ended */
   pid_t pid;     /* the agent, as the host knows it */
@@ -60,6 +61,7 @@ static struct sandbox *add(const char *id) {
   struct sandbox *sandbox = calloc(1, sizeof *sandbox);
   if (sandbox == NULL) return NULL;
   snprintf(sandbox->id, sizeof sandbox->id, "%s", id);
+  snprintf(sandbox->container, sizeof sandbox->container, "%s", id);
   sandbox->pidfd = sandbox->boot = sandbox->error_fd = -1;
   *place = sandbox;
   count++;
@@ -96,14 +98,14 @@ static void keep_waiting(struct request waiters[WAITERS], const struct request *
 }
 
 static void save(const struct sandbox *sandbox) {
-  char path[PATH_MAX + ID_MAX + 32], final[PATH_MAX + ID_MAX + 32], text[256];
+  char path[PATH_MAX + ID_MAX + 32], final[PATH_MAX + ID_MAX + 32], text[512];
   path_of(sandbox->id, "run.new", path, sizeof path);
   path_of(sandbox->id, "run", final, sizeof final);
   int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return;
-  int length = snprintf(text, sizeof text, "1 %s %s %d %llu %d %lld %d %d\n", boot_id, STATES[sandbox->state],
+  int length = snprintf(text, sizeof text, "1 %s %s %d %llu %d %lld %d %d %s\n", boot_id, STATES[sandbox->state],
                         sandbox->pid, sandbox->started, sandbox->slot ? sandbox->slot->index : -1,
-                        (long long)sandbox->ends_at, sandbox->keep, sandbox->frozen);
+                        (long long)sandbox->ends_at, sandbox->keep, sandbox->frozen, sandbox->container);
   bool whole = write(fd, text, (size_t)length) == length;
   close(fd);
   if (!whole || rename(path, final) < 0) say("cannot write %s: %s", final, strerror(errno));
@@ -167,7 +169,7 @@ static void settle(struct sandbox *sandbox) {
   if (sandbox->slot && slot_count(sandbox->slot) > 0) slot_kill(sandbox->slot);
   slot_give_back(sandbox->slot);
   sandbox->slot = NULL;
-  remove_runtime_state(sandbox->id);
+  remove_runtime_state(sandbox->container);
   sandbox->state = DEAD;
   sandbox->pid = 0;
   sandbox->frozen = false;
@@ -348,6 +350,7 @@ void do_create(const struct request *request, const struct fields *fields) {
   if (sandbox && sandbox->state == ENDING) return answer_error(request, "ended", "it is being ended");
   if (sandbox == NULL && (sandbox = add(id)) == NULL) return answer_error(request, "memory", "out of memory");
   snprintf(launch.id, sizeof launch.id, "%s", id);
+  snprintf(sandbox->container, sizeof sandbox->container, "%s", id);
   struct limits limits = {number(fields, "memory", -1), number(fields, "pids", -1), number(fields, "cpu", -1)};
   sandbox->state = LAUNCHING;
   sandbox->discard = sandbox->frozen = false;
@@ -364,6 +367,35 @@ void do_create(const struct request *request, const struct fields *fields) {
   }
   save(sandbox);
   schedule_deadlines();
+}
+
+/* Gives a sandbox that was started ahead its name, limits and end. Once only: the name is free or it is not. */
+void do_claim(const struct request *request, const struct fields *fields) {
+  char from[PATH_MAX + ID_MAX + 32], to[PATH_MAX + ID_MAX + 32];
+  const char *id = id_of(fields);
+  struct fields target = {1, {"id"}, {(char *)field(fields, "to")}};
+  const char *name = target.value[0] ? id_of(&target) : NULL;
+  struct sandbox *sandbox = id ? *place_of(id) : NULL;
+  if (name == NULL) return answer_error(request, "invalid", "to");
+  if (sandbox == NULL || sandbox->state != LIVE || sandbox->capturing)
+    return answer_error(request, "gone", "it does not run");
+  if (*place_of(name)) return answer_error(request, "taken", "the name is taken");
+  struct limits limits = {number(fields, "memory", -1), number(fields, "pids", -1), number(fields, "cpu", -1)};
+  if (slot_limit(sandbox->slot, &limits) < 0) return answer_error(request, "limits", "its limits cannot be set");
+  path_of(id, "", from, sizeof from);
+  path_of(name, "", to, sizeof to);
+  if (rename(from, to) < 0) return answer_error(request, "claim", "%s", strerror(errno));
+  struct sandbox **place = place_of(sandbox->id);
+  *place = sandbox->next;
+  sandbox->next = NULL;
+  snprintf(sandbox->id, sizeof sandbox->id, "%s", name);
+  *place_of(sandbox->id) = sandbox;
+  sandbox->ends_at = number(fields, "ends_at", 0);
+  sandbox->keep = number(fields, "keep", 0) != 0;
+  save(sandbox);
+  schedule_deadlines();
+  answer_ok(request, "\tpid=%d\tstarted=%llu\tslot=%d", sandbox->pid, sandbox->started,
+            sandbox->slot ? sandbox->slot->index : -1);
 }
 
 void do_destroy(const struct request *request, const struct fields *fields) {
@@ -557,7 +589,7 @@ int sandboxes_count(void) {
 }
 
 static void adopt(const char *id) {
-  char path[PATH_MAX + ID_MAX + 32], text[256] = "", boot[40], state[16];
+  char path[PATH_MAX + ID_MAX + 32], text[512] = "", boot[40], state[16], container[ID_MAX];
   int pid, slot, keep, frozen;
   unsigned long long started;
   long long ends_at;
@@ -566,16 +598,17 @@ static void adopt(const char *id) {
   if (fd < 0) return;
   ssize_t length = read(fd, text, sizeof text - 1);
   close(fd);
-  if (length <= 0 || sscanf(text, "1 %39s %15s %d %llu %d %lld %d %d", boot, state, &pid, &started, &slot, &ends_at,
-                            &keep, &frozen) != 8)
+  if (length <= 0 || sscanf(text, "1 %39s %15s %d %llu %d %lld %d %d %159s", boot, state, &pid, &started, &slot,
+                            &ends_at, &keep, &frozen, container) != 9)
     return;
   struct sandbox *sandbox = *place_of(id) ? NULL : add(id);
   if (sandbox == NULL) return;
   sandbox->state = DEAD;
   sandbox->ends_at = ends_at;
   sandbox->keep = keep != 0;
+  snprintf(sandbox->container, sizeof sandbox->container, "%s", container);
   bool same_boot = strcmp(boot, boot_id) == 0;
-  if (!same_boot || pid <= 0 || start_time(pid) != started) return remove_runtime_state(id);
+  if (!same_boot || pid <= 0 || start_time(pid) != started) return remove_runtime_state(container);
   sandbox->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
   if (sandbox->pidfd < 0 || start_time(pid) != started) return close_fd(&sandbox->pidfd, false);
   sandbox->state = LIVE;

@@ -124,6 +124,7 @@ void do_destroy(const struct request *request, const struct fields *fields);
 void do_freeze(const struct request *request, const struct fields *fields, bool frozen);
 void do_extend(const struct request *request, const struct fields *fields);
 void do_status(const struct request *request, const struct fields *fields);
+void do_claim(const struct request *request, const struct fields *fields);
 void do_capture(const struct request *request, const struct fields *fields);
 void do_list(const struct request *request);
 
@@ -134,6 +135,7 @@ struct tally {
 };
 int tree_copy(const char *from, const char *to, struct tally *tally);
 int tree_remove(const char *path);
+int tree_own(const char *path, uint32_t owner);
 bool tree_exceeds(const char *path, long long files, long long bytes, struct tally *tally);
 
 /* ---- work.c: what takes long, in processes of their own ---- */

@@ -244,3 +244,30 @@ bool tree_exceeds(const char *path, long long files, long long bytes, struct tal
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   return fd >= 0 && exceeds_below(fd, files, bytes, tally, 0);
 }
+
+static int own_below(int parent, uint32_t owner, int depth) {
+  DIR *directory = fdopendir(dup(parent));
+  if (directory == NULL || depth > 64) return -1;
+  int failed = 0;
+  for (struct dirent *entry; !failed && (entry = readdir(directory)) != NULL;) {
+    struct stat info;
+    if (is_dot(entry->d_name)) continue;
+    failed = fstatat(parent, entry->d_name, &info, AT_SYMLINK_NOFOLLOW);
+    failed = failed || fchownat(parent, entry->d_name, owner, owner, AT_SYMLINK_NOFOLLOW);
+    if (failed || !S_ISDIR(info.st_mode)) continue;
+    int inner = openat(parent, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    failed = inner < 0 || own_below(inner, owner, depth + 1);
+    if (inner >= 0) close(inner);
+  }
+  closedir(directory);
+  return failed ? -1 : 0;
+}
+
+/* Gives a tree that we wrote ourselves to the one who is root inside, or to another of its users. */
+int tree_own(const char *path, uint32_t owner) {
+  int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (top < 0) return -1;
+  int failed = fchown(top, owner, owner) < 0 || own_below(top, owner, 0) < 0;
+  close(top);
+  return failed ? -1 : 0;
+}

@@ -10,7 +10,14 @@ export interface CommandEntry {
   readonly name: string;
   readonly aliases?: readonly string[];
   readonly summary: string;
-  readonly group: 'Sandboxes' | 'Inside a sandbox' | 'Snapshots' | 'Catalogue and routing' | 'Account' | 'Server' | null;
+  readonly group:
+    | 'Sandboxes'
+    | 'Inside a sandbox'
+    | 'Snapshots'
+    | 'Catalogue and routing'
+    | 'Account'
+    | 'Server'
+    | null;
   /** For completion. */
   readonly subcommands?: readonly string[];
   /** Its exit code is that of the program it runs. */

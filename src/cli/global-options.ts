@@ -22,8 +22,9 @@ export const DEFAULT_OPTIONS: GlobalOptions = {
 const WITH_VALUE = new Set(['--url', '--key', '--workspace']);
 const GROUP = 'Global options:';
 
-/** Both on the program and on each command, so that they may stand before and after the command's name. */
+/** On the program and on each command below, so that they may stand before and after the command's name. */
 export function addGlobalOptions(command: Command): void {
+  for (const below of command.commands) addGlobalOptions(below);
   const option = (flags: string, description: string) =>
     command.addOption(command.createOption(flags, description).helpGroup(GROUP));
   option('--json', 'answer as JSON');
@@ -41,7 +42,8 @@ export function globalOptionsOf(command: Command, env: NodeJS.ProcessEnv): Globa
   for (let at: Command | null = command; at !== null; at = at.parent) {
     for (const name of Object.keys(DEFAULT_OPTIONS)) {
       const source = at.getOptionValueSource(name);
-      if (source !== undefined && source !== 'default' && !(name in given)) given[name] = at.getOptionValue(name);
+      if (source !== undefined && source !== 'default' && !(name in given))
+        given[name] = at.getOptionValue(name);
     }
   }
   return {

@@ -26,7 +26,9 @@ const EXAMPLES = `Examples:
 
 /** Made from the table alone, so that it costs no command's import. */
 export function helpText(): string {
-  const width = Math.max(...COMMANDS.map(({ name, aliases }) => [name, ...(aliases ?? [])].join(', ').length));
+  const width = Math.max(
+    ...COMMANDS.map(({ name, aliases }) => [name, ...(aliases ?? [])].join(', ').length),
+  );
   const groups = new Map<string, string>();
   for (const { name, aliases, summary, group } of COMMANDS) {
     if (group === null) continue;

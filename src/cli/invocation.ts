@@ -1,7 +1,8 @@
 import { SandboxerClient } from '../client/sandboxer-client.ts';
 import { defaultSocketPath, parseServerAddress } from '../client/server-address.ts';
 import { daemonFiles, isOutdated } from './daemon/daemon-files.ts';
-import { DEFAULT_OPTIONS, type GlobalOptions } from './global-options.ts';
+import type { GlobalOptions } from './global-options.ts';
+import { DEFAULT_OPTIONS } from './global-options.ts';
 import { Printer } from './output/printer.ts';
 import { Progress } from './output/progress.ts';
 import { UsageError } from './usage-error.ts';

@@ -1,6 +1,13 @@
-import { type CommandEntry, COMMANDS, findCommand } from './command-table.ts';
+import type { CommandEntry } from './command-table.ts';
+import { COMMANDS, findCommand } from './command-table.ts';
 import { EXIT, exitCodeOf } from './exit-code.ts';
-import { addGlobalOptions, commandNameIn, DEFAULT_OPTIONS, globalOptionsOf, wantsJson } from './global-options.ts';
+import {
+  addGlobalOptions,
+  commandNameIn,
+  DEFAULT_OPTIONS,
+  globalOptionsOf,
+  wantsJson,
+} from './global-options.ts';
 import { helpText } from './help-text.ts';
 import { Invocation } from './invocation.ts';
 import { nearestName } from './nearest-name.ts';
@@ -25,23 +32,26 @@ function usageErrorOf(message: string, entry: CommandEntry): UsageError {
   return new UsageError(text, hint?.replace(/^\((.*)\)$/, '$1') ?? `See sandboxer ${entry.name} --help.`);
 }
 
-async function runCommand(entry: CommandEntry, argv: readonly string[], invocation: Invocation): Promise<void> {
+async function runCommand(
+  entry: CommandEntry,
+  argv: readonly string[],
+  invocation: Invocation,
+): Promise<void> {
   const [{ Command, CommanderError }, { define }] = await Promise.all([import('commander'), entry.load()]);
-  class GlobalCommand extends Command {
-    override createCommand(name?: string): Command {
-      const command = new GlobalCommand(name);
-      addGlobalOptions(command);
-      return command;
-    }
-  }
-  const program = new GlobalCommand('sandboxer');
-  addGlobalOptions(program);
-  program.enablePositionalOptions().exitOverride().configureOutput({ outputError: () => {} });
+  const program = new Command('sandboxer');
+  program
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ outputError: () => {} });
   program.hook('preAction', (_program, action) => {
     invocation.configure(globalOptionsOf(action, invocation.env));
   });
-  const command = program.command(entry.name).aliases([...(entry.aliases ?? [])]).description(entry.summary);
+  const command = program
+    .command(entry.name)
+    .aliases([...(entry.aliases ?? [])])
+    .description(entry.summary);
   define(command, invocation);
+  addGlobalOptions(program);
   try {
     await program.parseAsync([...argv], { from: 'user' });
   } catch (error) {

@@ -14,7 +14,8 @@ export const WORKDIR_INSIDE = '.';
 
 export async function requireDirectory(path: string): Promise<string> {
   const stats = await stat(path).catch(() => null);
-  if (!stats?.isDirectory()) throw new UsageError(`There is no directory ${path}.`, 'Give --workdir a directory of this machine.');
+  if (!stats?.isDirectory())
+    throw new UsageError(`There is no directory ${path}.`, 'Give --workdir a directory of this machine.');
   return resolve(path);
 }
 

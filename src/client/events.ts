@@ -10,6 +10,8 @@ import type { CallOptions, Transport } from './transport.ts';
 export interface EventFilter {
   readonly sandbox?: string | undefined;
   readonly type?: readonly EventType[] | undefined;
+  /** Only events with a greater number. */
+  readonly after?: number | undefined;
   readonly limit?: number | undefined;
 }
 

@@ -25,6 +25,7 @@ export const EventType = z.enum([
   'profile.pushed',
   'credits.granted',
   'orphan.removed',
+  'webhook.disabled',
 ]);
 export type EventType = z.infer<typeof EventType>;
 

@@ -1,3 +1,4 @@
+export * from './audit.ts';
 export * from './capability.ts';
 export * from './duration.ts';
 export * from './errors.ts';
@@ -20,3 +21,4 @@ export * from './snapshot.ts';
 export * from './state.ts';
 export * from './tenancy.ts';
 export * from './version.ts';
+export * from './webhook.ts';

@@ -6,12 +6,28 @@ import { Actor } from './state.ts';
 export const Org = z
   .strictObject({ org_id: OrgId, name: z.string(), created_at: z.string() })
   .meta({ id: 'Org' });
+export type Org = z.infer<typeof Org>;
 export const Workspace = z
   .strictObject({ workspace_id: WorkspaceId, org_id: OrgId, name: z.string(), created_at: z.string() })
   .meta({ id: 'Workspace' });
+export type Workspace = z.infer<typeof Workspace>;
+
+const TenantName = z.string().min(1).max(128);
+export const CreateOrgRequest = z
+  .strictObject({ org_id: OrgId, name: TenantName.optional() })
+  .meta({ id: 'CreateOrgRequest' });
+export const CreateWorkspaceRequest = z
+  .strictObject({ workspace_id: WorkspaceId, org_id: OrgId, name: TenantName.optional() })
+  .meta({ id: 'CreateWorkspaceRequest' });
+export const RenameTenantRequest = z
+  .strictObject({ name: TenantName })
+  .meta({ id: 'RenameTenantRequest' });
+
+/** An administrator with the scope `server` names the workspace that a request acts in. */
+export const WORKSPACE_HEADER = 'sandboxer-workspace';
 
 /** What a key may do. `adm` actors have them all within their workspace; `server` reaches over all workspaces. */
-export const KeyScope = z.enum(['read', 'sandboxes', 'profiles', 'credits', 'keys', 'server']);
+export const KeyScope = z.enum(['read', 'sandboxes', 'profiles', 'credits', 'keys', 'webhooks', 'server']);
 export type KeyScope = z.infer<typeof KeyScope>;
 
 export const CreateKeyRequest = z
@@ -42,3 +58,26 @@ export type ApiKey = z.infer<typeof ApiKey>;
 
 /** The secret is in this answer and nowhere else, ever. */
 export const CreatedKey = ApiKey.extend({ secret: z.string() }).meta({ id: 'CreatedKey' });
+
+export const RotateKeyRequest = z
+  .strictObject({
+    overlap: DurationSeconds.optional().describe('How long the old key goes on working; not at all when left out.'),
+    expires_in: DurationSeconds.optional().describe('Of the new key; as long as the old one had when left out.'),
+  })
+  .meta({ id: 'RotateKeyRequest' });
+export type RotateKeyRequest = z.infer<typeof RotateKeyRequest>;
+
+/** Who the server takes the caller for. */
+export const WhoAmI = z
+  .strictObject({
+    actor: Actor,
+    workspace_id: z.string(),
+    org_id: z.string(),
+    key_id: z.string().nullable().describe('`null` for the local administrator.'),
+    key_name: z.string().nullable(),
+    scopes: z.array(KeyScope),
+    expires_at: z.string().nullable(),
+    local: z.boolean(),
+  })
+  .meta({ id: 'WhoAmI' });
+export type WhoAmI = z.infer<typeof WhoAmI>;

@@ -4,6 +4,7 @@ import { type Caller, requireScope } from '../core/caller.ts';
 import { accounts } from '../core/ledger.ts';
 import type { TransferRecord } from '../core/transfer.ts';
 import type { Tx } from '../core/store.ts';
+import { auditedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 
 export interface WorkspaceBalance {
@@ -31,7 +32,9 @@ export async function grantCredits(deps: ControlDeps, caller: Caller, request: G
   if (caller.actor !== 'adm') throw new SandboxerError('SBX_FORBIDDEN', 'Only an administrator grants credits.');
   const { workspaceId } = caller;
   const reference = request.reference ?? deps.ids.next('grant');
-  return deps.store.transaction('grant', async (tx) => {
+  const details = { amount_micro_usd: request.amount_micro_usd };
+  const subject = { action: 'grantCredits', target: reference, details };
+  return auditedTransaction(deps, caller, 'grant', subject, async (tx) => {
     const now = deps.clock.now();
     const added = await deps.ledger.grant(tx, `grant:${workspaceId}:${reference}`, workspaceId, request.amount_micro_usd, now);
     if (added) {

@@ -2,12 +2,14 @@ import type { CapabilityVector } from '../contract/capability.ts';
 import type { SecretRef } from '../contract/secret.ts';
 import type { ProfileCatalogue } from '../core/catalogue.ts';
 import type { Clock } from '../core/clock.ts';
+import type { ConfiguredSink } from '../core/event-sink.ts';
 import type { ResolvedSecret } from '../core/extension.ts';
 import type { Identifiers } from '../core/identifiers.ts';
 import type { Ledger } from '../core/ledger.ts';
 import type { Log } from '../core/log.ts';
 import type { ExtensionRegistry } from '../core/registry.ts';
 import type { Store } from '../core/store.ts';
+import type { WebhookPort } from '../core/webhook.ts';
 import type { ControlSettings } from './settings.ts';
 
 /** Everything the use-cases reach the world through. `main/wire.ts` fills it, and so does the simulation. */
@@ -34,4 +36,8 @@ export interface ControlDeps {
     capabilities: CapabilityVector,
     signal: AbortSignal,
   ): Promise<readonly ResolvedSecret[]>;
+  /** Without it, webhooks are neither made nor delivered. */
+  readonly webhooks?: WebhookPort;
+  /** The receivers of events that the configuration knows, configured or not. */
+  readonly sinks?: readonly ConfiguredSink[];
 }

@@ -1,13 +1,14 @@
 import type { ControlDeps } from './deps.ts';
 
 const BATCH = 500;
+const KEEP_AUDIT_MS = 365 * 24 * 3_600_000;
 
 /**
  * Forgets what is older than the retention times, and only what every sink has received. Money is never forgotten.
  * Answers how many rows went.
  */
 export async function pruneHistory(deps: ControlDeps): Promise<number> {
-  const { keepDestroyedMs, keepEventsMs, keepIdempotencyMs } = deps.settings;
+  const { keepDestroyedMs, keepEventsMs, keepIdempotencyMs, keepAuditMs = KEEP_AUDIT_MS } = deps.settings;
   let total = 0;
   for (;;) {
     const pruned = await deps.store.transaction('prune', async (tx) => {
@@ -17,7 +18,9 @@ export async function pruneHistory(deps: ControlDeps): Promise<number> {
       const events = await tx.events.prune(now - keepEventsMs, delivered, BATCH);
       const keys = await tx.idempotency.prune(now - keepIdempotencyMs, BATCH);
       const snapshots = await tx.snapshots.prune(now - keepDestroyedMs, BATCH);
-      return [sandboxes, events, keys, snapshots];
+      const dead = await tx.outbox.pruneDead(now - keepEventsMs, BATCH);
+      const audit = await tx.audit.prune(now - keepAuditMs, BATCH);
+      return [sandboxes, events, keys, snapshots, dead, audit];
     });
     total += pruned.reduce((sum, count) => sum + count, 0);
     if (pruned.every((count) => count < BATCH)) return total;

@@ -2,6 +2,7 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { Profile } from '../contract/profile.ts';
 import { type Caller, requireScope } from '../core/caller.ts';
 import { canonicalJson } from '../core/canonical-json.ts';
+import { auditedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 
 /** Publishes a version. The same content again is the same version; another content under it is refused. */
@@ -16,7 +17,8 @@ export async function pushProfile(
   const immutable = () =>
     new SandboxerError('SBX_PROFILE_IMMUTABLE', `${profile.id}@${profile.version} exists with another content.`, { field: 'version' });
   if (shipped) throw immutable();
-  const outcome = await deps.store.transaction('push-profile', async (tx) => {
+  const subject = { action: 'pushProfile', target: `${profile.id}@${profile.version}` };
+  const outcome = await auditedTransaction(deps, caller, 'push-profile', subject, async (tx) => {
     const known = await tx.profiles.get(caller.workspaceId, profile.id, profile.version);
     if (known) {
       if (canonicalJson(known.source) !== canonicalJson(source)) throw immutable();

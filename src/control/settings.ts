@@ -24,6 +24,8 @@ export interface ControlSettings {
   readonly keepDestroyedMs: number;
   readonly keepEventsMs: number;
   readonly keepIdempotencyMs: number;
+  /** A year when left out. */
+  readonly keepAuditMs?: number;
 }
 
 const MINUTE = 60_000;

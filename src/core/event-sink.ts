@@ -18,6 +18,15 @@ export interface EventSink {
   close?(): void;
 }
 
+/** A receiver that the configuration names, or would. */
+export interface ConfiguredSink {
+  readonly id: string;
+  readonly kind: 'state-hub' | 'other';
+  /** Without credentials; `null` when it is not configured. */
+  readonly endpoint: string | null;
+  readonly configured: boolean;
+}
+
 /** Instead of any other error: the receiver will never take anything again. */
 export class SinkGone extends Error {
   override readonly name = 'SinkGone';

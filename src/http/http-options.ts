@@ -7,6 +7,7 @@ import type { Driver } from '../control/driver.ts';
 import type { Sessions } from '../control/sessions.ts';
 import type { Caller } from '../core/caller.ts';
 import type { Log } from '../core/log.ts';
+import type { PreviewOrigin } from './preview/preview-origin.ts';
 
 /** Bounds on everything a client can make the server hold. Sizes are bytes, times milliseconds. */
 export interface HttpLimits {
@@ -76,6 +77,8 @@ export interface HttpOptions {
   /** Throws `SBX_PROFILE_INVALID` with every issue. */
   parseProfile(upload: ProfileUpload): ParsedProfile;
   readonly limits?: Partial<HttpLimits>;
+  /** Where ports inside sandboxes are shown; previews are refused without it. */
+  readonly preview?: PreviewOrigin;
   /** What links start with, such as `https://sandboxes.example`. Links are paths without it. */
   readonly publicUrl?: string;
   /** Metrics cover every workspace: they need the scope `server` unless this says otherwise. */

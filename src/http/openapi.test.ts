@@ -103,6 +103,8 @@ describe('the document', () => {
   });
 
   test('lists every error', () => {
-    expect(Object.keys((document as unknown as { 'x-errors': object })['x-errors'])).toEqual(Object.keys(ERRORS));
+    expect(Object.keys((document as unknown as { 'x-errors': object })['x-errors'])).toEqual(
+      Object.keys(ERRORS),
+    );
   });
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ERRORS, Problem } from '../contract/errors.ts';
+import { Profile } from '../contract/profile.ts';
 import { API_VERSION_HEADER } from '../contract/version.ts';
 import { PROBLEM_MEDIA_TYPE } from './exchange.ts';
 import type { RequestHeader, ResponseSpec, RouteDefinition } from './route.ts';
@@ -99,10 +100,8 @@ function requestBody(definition: RouteDefinition, components: Components): JsonO
     };
   }
   if (body.kind === 'document') {
-    const content = {
-      'application/json': { schema: { type: 'object' } },
-      'application/yaml': { schema: { type: 'string' } },
-    };
+    const schema = components.reference(Profile, 'input');
+    const content = { 'application/json': { schema }, 'application/yaml': { schema } };
     return { requestBody: { description: 'A profile.', required: true, content } };
   }
   const required = !body.schema.safeParse({}).success;

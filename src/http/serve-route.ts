@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { SandboxerError } from '../contract/errors.ts';
 import { API_VERSION, API_VERSION_HEADER } from '../contract/version.ts';
 import type { Caller } from '../core/caller.ts';
@@ -58,6 +59,12 @@ export function readAddress(definition: RouteDefinition, url: string, params: un
   return { params: path?.data, query: query?.data };
 }
 
+/** A line without a version is HTTP/0.9, which has neither headers nor a status. */
+function requireHttp1(request: IncomingMessage): void {
+  if (request.httpVersionMajor >= 1) return;
+  throw new SandboxerError('SBX_INVALID_REQUEST', 'The request line names no version of HTTP.');
+}
+
 function mediaTypeOf(exchange: Exchange): string {
   return (exchange.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
@@ -112,6 +119,7 @@ export async function serveRoute(
 ): Promise<void> {
   try {
     services.requireRunning();
+    requireHttp1(exchange.request);
     requireApiVersion(exchange);
     const caller = await identify(services, definition, exchange);
     const { params, query } = readAddress(definition, exchange.request.url ?? '', rawParams);

@@ -58,6 +58,11 @@ function bearerFromProtocol(request: IncomingMessage): void {
   }
 }
 
+/** Any other upgrade, and any other method, is an ordinary request. */
+export function isWebSocketRequest(request: IncomingMessage): boolean {
+  return request.method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket';
+}
+
 /** WebSockets on the same port, with the same authentication as everything else. */
 export function serveUpgrades(server: Server, services: HttpServices): { stop(): void } {
   const { limits } = services;
@@ -69,6 +74,14 @@ export function serveUpgrades(server: Server, services: HttpServices): { stop():
     maxPayload: limits.execBytes,
     // A client that offers protocols must get one of them back; ours if it is there, which tells nobody the key.
     handleProtocols: (offered) => (offered.has(PROTOCOL) ? PROTOCOL : ([...offered][0] ?? false)),
+  });
+
+  handshakes.on('wsClientError', (error, socket, request) => {
+    const problem = new SandboxerError(
+      'SBX_INVALID_REQUEST',
+      `The WebSocket handshake is wrong: ${error.message}.`,
+    );
+    answerOnSocket(socket as Socket, problem, requestIdOf(request));
   });
 
   const keepAlive = (webSocket: WebSocket) => {
@@ -87,8 +100,8 @@ export function serveUpgrades(server: Server, services: HttpServices): { stop():
 
   const serve = async (request: IncomingMessage, socket: Socket, head: Buffer, requestId: string) => {
     services.requireRunning();
-    if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
-      throw new SandboxerError('SBX_INVALID_REQUEST', 'The only upgrade offered is "websocket".');
+    if (!isWebSocketRequest(request)) {
+      throw new SandboxerError('SBX_INVALID_REQUEST', 'The only upgrade offered is "websocket", by GET.');
     }
     const header = (name: string) => request.headers[name] as string | undefined;
     requireApiVersion({ header });

@@ -10,7 +10,7 @@ import { unknownRoute } from './not-found.ts';
 import { requestIdOf } from './request-id.ts';
 import { ROUTE_TABLE } from './route-table.ts';
 import { failExchange, serveRoute } from './serve-route.ts';
-import { serveUpgrades } from './serve-upgrades.ts';
+import { isWebSocketRequest, serveUpgrades } from './serve-upgrades.ts';
 
 /** The longest name in a path is a profile with its version. */
 const LONGEST_SEGMENT = 256;
@@ -48,6 +48,7 @@ export async function createHttpServer(options: HttpOptions): Promise<FastifyIns
       connectionsCheckingInterval: Math.min(limits.headersMs, 5_000),
       // Uploads take as long as they take; `read-body.ts` watches them.
       requestTimeout: 0,
+      shouldUpgradeCallback: isWebSocketRequest,
     },
     clientErrorHandler: answerClientError,
     frameworkErrors(error, request, reply) {

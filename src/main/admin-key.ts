@@ -11,7 +11,11 @@ export async function firstAdminKey(deps: ControlDeps, stateDir: string): Promis
   const keys = await deps.store.read('keys', (tx) => tx.tenancy.keys(null));
   if (keys.length > 0) return null;
   const caller = localCaller(DEFAULT_WORKSPACE, DEFAULT_ORG);
-  const { secret } = await createKey(deps, caller, { name: 'first administrator', actor: 'adm', scopes: KeyScope.options });
+  const { secret } = await createKey(deps, caller, {
+    name: 'first administrator',
+    actor: 'adm',
+    scopes: KeyScope.options,
+  });
   const file = join(stateDir, 'admin.key');
   writeFileSync(file, `${secret}\n`, { mode: 0o600 });
   return file;

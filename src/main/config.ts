@@ -15,26 +15,70 @@ const StubInstance = z.strictObject({
 
 /** The configuration file. Everything has a default: an empty file, or none, is a working server. */
 export const Config = z.strictObject({
-  state_dir: z.string().optional().describe('Database, socket and images. Default: $XDG_DATA_HOME/sandboxer.'),
+  state_dir: z
+    .string()
+    .optional()
+    .describe('Database, socket and images. Default: $XDG_DATA_HOME/sandboxer.'),
   listen: z
     .strictObject({
-      socket: z.string().optional().describe('Unix socket for callers on this machine. Default: <state_dir>/sandboxer.sock.'),
+      socket: z
+        .string()
+        .optional()
+        .describe('Unix socket for callers on this machine. Default: <state_dir>/sandboxer.sock.'),
       tcp: z
         .string()
-        .regex(/^(?:\[[0-9a-f:]+\]|[\w.-]+):\d{1,5}$/i, 'Write an address and port, such as "127.0.0.1:8400".')
+        .regex(
+          /^(?:\[[0-9a-f:]+\]|[\w.-]+):\d{1,5}$/i,
+          'Write an address and port, such as "127.0.0.1:8400".',
+        )
         .nullable()
         .default(null)
         .describe('Address and port for callers with a key.'),
     })
     .default({ tcp: null }),
-  log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info') }).default({ level: 'info' }),
-  profiles: z.strictObject({ folders: z.array(z.string()).default([]).describe('Further catalogue folders.') }).default({ folders: [] }),
+  log: z
+    .strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info') })
+    .default({ level: 'info' }),
+  profiles: z
+    .strictObject({ folders: z.array(z.string()).default([]).describe('Further catalogue folders.') })
+    .default({ folders: [] }),
   secrets: z
-    .strictObject({ directory: z.string().nullable().default(null).describe('Where the `file` provider finds secrets.') })
+    .strictObject({
+      directory: z.string().nullable().default(null).describe('Where the `file` provider finds secrets.'),
+    })
     .default({ directory: null }),
   limits: z
-    .strictObject({ living_sandboxes: z.number().int().positive().nullable().default(null).describe('Per workspace.') })
+    .strictObject({
+      living_sandboxes: z.number().int().positive().nullable().default(null).describe('Per workspace.'),
+    })
     .default({ living_sandboxes: null }),
+  preview: z
+    .strictObject({
+      listen: z
+        .string()
+        .regex(/^(?:\[[0-9a-f:]+\]|[\w.-]+):\d{1,5}$/i)
+        .nullable()
+        .default(null)
+        .describe(
+          'Address and port of the preview server. Default: a free port of 127.0.0.1, when first needed.',
+        ),
+      domain: z
+        .string()
+        .max(200)
+        .default('localhost')
+        .describe(
+          'Every preview is a host of its own below this domain. It must not be the domain of the API.',
+        ),
+      url: z
+        .string()
+        .includes('*')
+        .nullable()
+        .default(null)
+        .describe(
+          'How a preview is reached from outside, with `*` for its host label: https://*.preview.example.org',
+        ),
+    })
+    .default({ listen: null, domain: 'localhost', url: null }),
   timing: z
     .strictObject({
       lease: Duration.optional().describe('How long a dead worker holds its sandboxes.'),
@@ -58,7 +102,9 @@ export const Config = z.strictObject({
       saas_stub: z
         .record(z.string().regex(/^[a-z0-9-]{1,32}$/), StubInstance)
         .default({})
-        .describe('Instances of the stub for tests and demos, by name; `default` is ext.saas-stub itself. It isolates nothing.'),
+        .describe(
+          'Instances of the stub for tests and demos, by name; `default` is ext.saas-stub itself. It isolates nothing.',
+        ),
     })
     .default({ saas_stub: {} }),
 });
@@ -78,15 +124,22 @@ function readDocument(path: string | undefined): unknown {
   try {
     return parse(readFileSync(path, 'utf8'), { maxAliasCount: 0 }) ?? {};
   } catch (error) {
-    throw new SandboxerError('SBX_INVALID_REQUEST', `The configuration file ${path} cannot be read: ${(error as Error).message}`, {
-      cause: error,
-      remedy: 'Correct the file, or point SANDBOXER_CONFIG elsewhere.',
-    });
+    throw new SandboxerError(
+      'SBX_INVALID_REQUEST',
+      `The configuration file ${path} cannot be read: ${(error as Error).message}`,
+      {
+        cause: error,
+        remedy: 'Correct the file, or point SANDBOXER_CONFIG elsewhere.',
+      },
+    );
   }
 }
 
 /** File first, then the environment on top of it. */
-export function loadConfig(env: NodeJS.ProcessEnv, overrides: Partial<z.input<typeof Config>> = {}): ResolvedConfig {
+export function loadConfig(
+  env: NodeJS.ProcessEnv,
+  overrides: Partial<z.input<typeof Config>> = {},
+): ResolvedConfig {
   const parsed = Config.safeParse({ ...(readDocument(env.SANDBOXER_CONFIG) as object), ...overrides });
   if (!parsed.success) {
     const issue = parsed.error.issues[0];

@@ -1,12 +1,18 @@
 import type { ExtensionHealth } from '../contract/extension.ts';
 import { digestOf } from '../core/canonical-json.ts';
-import { type Clock, isoTime } from '../core/clock.ts';
+import type { Clock } from '../core/clock.ts';
+import { isoTime } from '../core/clock.ts';
 import type { Extension } from '../core/extension.ts';
 import type { Log } from '../core/log.ts';
 import type { ExtensionRegistry } from '../core/registry.ts';
 
 const PROBE_TIMEOUT_MS = 10_000;
-const UNKNOWN: ExtensionHealth = { status: 'unknown', detail: 'not probed yet', checked_at: null, checks: [] };
+const UNKNOWN: ExtensionHealth = {
+  status: 'unknown',
+  detail: 'not probed yet',
+  checked_at: null,
+  checks: [],
+};
 
 /** Holds the backends and asks each how it is, apart from the others. */
 export class ProbedExtensions implements ExtensionRegistry {
@@ -54,7 +60,12 @@ export class ProbedExtensions implements ExtensionRegistry {
     } catch (error) {
       if (stop.aborted) return;
       const detail = error instanceof Error ? error.message : 'its probe failed';
-      this.#health.set(id, { status: 'unhealthy', detail, checked_at: isoTime(this.#clock.now()), checks: [] });
+      this.#health.set(id, {
+        status: 'unhealthy',
+        detail,
+        checked_at: isoTime(this.#clock.now()),
+        checks: [],
+      });
     }
   }
 }

@@ -6,7 +6,11 @@ export const DEFAULT_ORG = 'default';
 export const DEFAULT_WORKSPACE = 'default';
 
 /** What every database has: its own name, which is stamped on backend objects, and a workspace to start with. */
-export async function prepareInstallation(store: Store, ids: Identifiers, clock: Clock): Promise<{ owner: string }> {
+export async function prepareInstallation(
+  store: Store,
+  ids: Identifiers,
+  clock: Clock,
+): Promise<{ owner: string }> {
   return store.transaction('prepare', async (tx) => {
     let owner = await tx.setting('installation_id');
     if (owner === null) {
@@ -14,9 +18,15 @@ export async function prepareInstallation(store: Store, ids: Identifiers, clock:
       await tx.setSetting('installation_id', owner);
     }
     const createdAt = clock.now();
-    if (!(await tx.tenancy.org(DEFAULT_ORG))) await tx.tenancy.insertOrg({ id: DEFAULT_ORG, name: 'Default', createdAt });
+    if (!(await tx.tenancy.org(DEFAULT_ORG)))
+      await tx.tenancy.insertOrg({ id: DEFAULT_ORG, name: 'Default', createdAt });
     if (!(await tx.tenancy.workspace(DEFAULT_WORKSPACE))) {
-      await tx.tenancy.insertWorkspace({ id: DEFAULT_WORKSPACE, orgId: DEFAULT_ORG, name: 'Default', createdAt });
+      await tx.tenancy.insertWorkspace({
+        id: DEFAULT_WORKSPACE,
+        orgId: DEFAULT_ORG,
+        name: 'Default',
+        createdAt,
+      });
     }
     return { owner };
   });

@@ -7,7 +7,10 @@ export function createLog(level: string): Log {
     {
       level,
       base: null,
-      redact: { paths: ['*.authorization', '*.secret', '*.env', '*.value', 'headers', 'body'], censor: '[redacted]' },
+      redact: {
+        paths: ['*.authorization', '*.secret', '*.env', '*.value', 'headers', 'body'],
+        censor: '[redacted]',
+      },
     },
     pino.destination({ fd: 2, sync: true }),
   );

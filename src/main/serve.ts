@@ -11,9 +11,11 @@ import { firstAdminKey } from './admin-key.ts';
 import type { ResolvedConfig } from './config.ts';
 import { DEFAULT_ORG, DEFAULT_WORKSPACE } from './installation.ts';
 import { createLog } from './log.ts';
+import { Previews } from './preview.ts';
 import { packageVersion } from './shipped-files.ts';
 import { prepareSocketPath, restrictSocket } from './unix-socket.ts';
-import { type ControlPlane, wire } from './wire.ts';
+import type { ControlPlane } from './wire.ts';
+import { wire } from './wire.ts';
 
 export interface ServeOptions {
   readonly config: ResolvedConfig;
@@ -37,7 +39,10 @@ function parseProfile(upload: ProfileUpload) {
     const { profile, document } = parseProfileText(upload.text);
     return { profile, source: document };
   }
-  return { profile: parseProfileDocument(upload.document), source: upload.document as Record<string, unknown> };
+  return {
+    profile: parseProfileDocument(upload.document),
+    source: upload.document as Record<string, unknown>,
+  };
 }
 
 function hostAndPort(tcp: string): { host: string; port: number } {
@@ -52,6 +57,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   await prepareSocketPath(config.socketPath);
   const log = createLog(config.log.level);
   const control = await wire({ ...options, log });
+  const local = localCaller(DEFAULT_WORKSPACE, DEFAULT_ORG);
+  const previews = await Previews.open(control, local, config.preview);
   let ready = true;
   const shared: HttpOptions = {
     deps: control.deps,
@@ -61,16 +68,17 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     version: packageVersion(),
     log,
     metrics: new Registry(),
-    callerFor: callerByTransport(control.deps, localCaller(DEFAULT_WORKSPACE, DEFAULT_ORG)),
+    callerFor: callerByTransport(control.deps, local),
     isReady: () => ready,
     parseProfile,
+    preview: previews,
   };
-  const local = await createHttpServer(shared);
-  const servers = [local];
+  const onSocket = await createHttpServer(shared);
+  const servers = [onSocket];
   let tcpAddress: string | null = null;
   let adminKeyFile: string | null = null;
   try {
-    await local.listen({ path: config.socketPath });
+    await onSocket.listen({ path: config.socketPath });
     restrictSocket(config.socketPath);
     if (config.listen.tcp !== null) {
       const remote = await createHttpServer(shared);
@@ -79,7 +87,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       adminKeyFile = await firstAdminKey(control.deps, config.stateDir);
     }
   } catch (error) {
-    await Promise.all(servers.map((server) => server.close()));
+    await Promise.all([previews.close(), ...servers.map((server) => server.close())]);
     await control.stop();
     throw listenError(error);
   }
@@ -90,7 +98,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     adminKeyFile,
     async stop() {
       ready = false;
-      await Promise.all(servers.map((server) => server.close()));
+      await Promise.all([previews.close(), ...servers.map((server) => server.close())]);
       await control.stop();
     },
   };

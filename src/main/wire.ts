@@ -1,10 +1,11 @@
 import { join } from 'node:path';
-import type { EventSink } from '../control/deliver-events.ts';
 import { Activity } from '../control/activity.ts';
+import type { EventSink } from '../control/deliver-events.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import { Driver } from '../control/driver.ts';
 import { Sessions } from '../control/sessions.ts';
-import { type ControlSettings, DEFAULT_SETTINGS } from '../control/settings.ts';
+import type { ControlSettings } from '../control/settings.ts';
+import { DEFAULT_SETTINGS } from '../control/settings.ts';
 import type { Extension } from '../core/extension.ts';
 import { ledger } from '../core/ledger.ts';
 import type { Log } from '../core/log.ts';
@@ -81,7 +82,11 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   const ids = randomIdentifiers();
   const store = options.store ?? (await SqliteStore.open({ path: join(config.stateDir, 'sandboxer.db') }));
   const { owner } = await prepareInstallation(store, ids, systemClock);
-  const folders = config.profiles.folders.map((path, index) => ({ path, priority: 100 + index, label: path }));
+  const folders = config.profiles.folders.map((path, index) => ({
+    path,
+    priority: 100 + index,
+    label: path,
+  }));
   const catalogues = await WorkspaceCatalogues.open(store, [shippedProfiles(), ...folders]);
   const extensions = [...builtinExtensions(config.extensions), ...(options.extensions ?? [])];
   const registry = new ProbedExtensions(extensions, systemClock, log);

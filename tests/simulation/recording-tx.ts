@@ -30,11 +30,14 @@ export class RecordingTx {
     this.touched = new Set();
   }
 
-  #note(write: Write): void {
+  /** The write, where it does not fail. A failing one ends its transaction, so it is noted before that is known. */
+  #noted(write: Write, done: Promise<void>): Promise<void> {
     this.writes.push(write);
+    return done;
   }
 
-  #saw<T extends SandboxRecord | null>(row: T): T {
+  async #seen(found: Promise<SandboxRecord | null>): Promise<SandboxRecord | null> {
+    const row = await found;
     if (row !== null) this.touched.add(row.uid);
     return row;
   }
@@ -42,24 +45,23 @@ export class RecordingTx {
   #sandboxes(): Tx['sandboxes'] {
     const { sandboxes } = this.#inner;
     return delegate<Tx['sandboxes']>(sandboxes, {
-      get: async (uid) => this.#saw(await sandboxes.get(uid)),
-      find: async (workspaceId, id) => this.#saw(await sandboxes.find(workspaceId, id)),
-      findReusable: async (workspaceId, key) => this.#saw(await sandboxes.findReusable(workspaceId, key)),
-      insert: async (row) => {
-        await sandboxes.insert(row);
+      get: (uid) => {
+        this.touched.add(uid);
+        return sandboxes.get(uid);
+      },
+      find: (workspaceId, id) => this.#seen(sandboxes.find(workspaceId, id)),
+      findReusable: (workspaceId, key) => this.#seen(sandboxes.findReusable(workspaceId, key)),
+      insert: (row) => {
         this.touched.add(row.uid);
-        this.#note({ table: 'sandbox', row });
+        return this.#noted({ table: 'sandbox', row }, sandboxes.insert(row));
       },
       update: async (row) => {
         const stored = await sandboxes.update(row);
         this.touched.add(row.uid);
-        this.#note({ table: 'sandbox', row: stored });
+        this.writes.push({ table: 'sandbox', row: stored });
         return stored;
       },
-      insertDocuments: async (documents) => {
-        await sandboxes.insertDocuments(documents);
-        this.#note({ table: 'documents' });
-      },
+      insertDocuments: (documents) => this.#noted({ table: 'documents' }, sandboxes.insertDocuments(documents)),
       releaseForeignLeases: async (owner, now) => {
         const count = await sandboxes.releaseForeignLeases(owner, now);
         if (count > 0) await this.#noteReleased();
@@ -76,14 +78,8 @@ export class RecordingTx {
   #attempts(): Tx['attempts'] {
     const { attempts } = this.#inner;
     return delegate<Tx['attempts']>(attempts, {
-      insert: async (row) => {
-        await attempts.insert(row);
-        this.#note({ table: 'attempt', row });
-      },
-      update: async (row) => {
-        await attempts.update(row);
-        this.#note({ table: 'attempt', row });
-      },
+      insert: (row) => this.#noted({ table: 'attempt', row }, attempts.insert(row)),
+      update: (row) => this.#noted({ table: 'attempt', row }, attempts.update(row)),
     });
   }
 
@@ -92,7 +88,7 @@ export class RecordingTx {
     return delegate<Tx['events']>(events, {
       append: async (drafts) => {
         const rows = await events.append(drafts);
-        for (const row of rows) this.#note({ table: 'event', row });
+        for (const row of rows) this.writes.push({ table: 'event', row });
         return rows;
       },
       prune: async (before, seq, limit) => {
@@ -106,31 +102,19 @@ export class RecordingTx {
   #outbox(): Tx['outbox'] {
     const { outbox } = this.#inner;
     return delegate<Tx['outbox']>(outbox, {
-      setCursor: async (cursor) => {
-        await outbox.setCursor(cursor);
-        this.#note({ table: 'cursor' });
-      },
-      park: async (row) => {
-        await outbox.park(row);
-        this.#note({ table: 'parked', row });
-      },
-      unpark: async (sinkId, seq) => {
-        await outbox.unpark(sinkId, seq);
-        this.#note({ table: 'unparked', sinkId, seq });
-      },
+      setCursor: (cursor) => this.#noted({ table: 'cursor' }, outbox.setCursor(cursor)),
+      park: (row) => this.#noted({ table: 'parked', row }, outbox.park(row)),
+      unpark: (sinkId, seq) => this.#noted({ table: 'unparked', sinkId, seq }, outbox.unpark(sinkId, seq)),
     });
   }
 
   #idempotency(): Tx['idempotency'] {
     const { idempotency } = this.#inner;
     return delegate<Tx['idempotency']>(idempotency, {
-      insert: async (row) => {
-        await idempotency.insert(row);
-        this.#note({ table: 'idempotency', row });
-      },
+      insert: (row) => this.#noted({ table: 'idempotency', row }, idempotency.insert(row)),
       prune: async (before, limit) => {
         const count = await idempotency.prune(before, limit);
-        if (count > 0) this.#note({ table: 'keys-forgotten', keys: await this.#forgottenKeys() });
+        if (count > 0) this.writes.push({ table: 'keys-forgotten', keys: await this.#forgottenKeys() });
         return count;
       },
     });
@@ -139,13 +123,10 @@ export class RecordingTx {
   #snapshots(): Tx['snapshots'] {
     const { snapshots } = this.#inner;
     return delegate<Tx['snapshots']>(snapshots, {
-      insert: async (row) => {
-        await snapshots.insert(row);
-        this.#note({ table: 'snapshot', row });
-      },
+      insert: (row) => this.#noted({ table: 'snapshot', row }, snapshots.insert(row)),
       update: async (row) => {
         const stored = await snapshots.update(row);
-        this.#note({ table: 'snapshot', row: stored });
+        this.writes.push({ table: 'snapshot', row: stored });
         return stored;
       },
     });
@@ -154,14 +135,10 @@ export class RecordingTx {
   #meters(): Tx['meters'] {
     const { meters } = this.#inner;
     return delegate<Tx['meters']>(meters, {
-      insert: async (row) => {
-        await meters.insert(row);
-        this.#note({ table: 'meter', row });
-      },
-      update: async (row) => {
-        await meters.update(row);
+      insert: (row) => this.#noted({ table: 'meter', row }, meters.insert(row)),
+      update: (row) => {
         this.touched.add(row.sandboxUid);
-        this.#note({ table: 'meter', row });
+        return this.#noted({ table: 'meter', row }, meters.update(row));
       },
     });
   }
@@ -171,16 +148,10 @@ export class RecordingTx {
     return delegate<Tx['ledger']>(ledger, {
       transfer: async (drafts) => {
         await ledger.transfer(drafts);
-        for (const row of drafts) this.#note({ table: 'transfer', row });
+        for (const row of drafts) this.writes.push({ table: 'transfer', row });
       },
-      insertHold: async (row) => {
-        await ledger.insertHold(row);
-        this.#note({ table: 'hold', row });
-      },
-      updateHold: async (row) => {
-        await ledger.updateHold(row);
-        this.#note({ table: 'hold', row });
-      },
+      insertHold: (row) => this.#noted({ table: 'hold', row }, ledger.insertHold(row)),
+      updateHold: (row) => this.#noted({ table: 'hold', row }, ledger.updateHold(row)),
     });
   }
 
@@ -190,7 +161,7 @@ export class RecordingTx {
       const stored = await this.#inner.sandboxes.get(row.uid);
       if (stored === null || stored.version === row.version) continue;
       this.touched.add(row.uid);
-      this.#note({ table: 'sandbox', row: stored });
+      this.writes.push({ table: 'sandbox', row: stored });
     }
   }
 
@@ -208,7 +179,7 @@ export class RecordingTx {
       if (row.state === 'destroyed' && (await this.#inner.sandboxes.get(row.uid)) === null) gone.push(row.uid);
     }
     const kept = await this.#inner.events.list({ workspaceId: null, after: 0, limit: Number.MAX_SAFE_INTEGER });
-    this.#note({ table: 'forgotten', sandboxes: gone, keptEvents: new Set(kept.map(({ seq }) => seq)) });
+    this.writes.push({ table: 'forgotten', sandboxes: gone, keptEvents: new Set(kept.map(({ seq }) => seq)) });
   }
 }
 

@@ -5,7 +5,8 @@ import type { Command } from 'commander';
 import type { CreateSandboxInput } from '../../contract/sandbox.ts';
 import { UsageError } from '../usage-error.ts';
 import { decimalNumber, duration, wholeNumber } from './numbers.ts';
-import { list, type Pairs, pairs } from './pairs.ts';
+import type { Pairs } from './pairs.ts';
+import { list, pairs } from './pairs.ts';
 
 type Strategy = NonNullable<NonNullable<CreateSandboxInput['route']>['strategy']>;
 
@@ -65,7 +66,9 @@ export function addCreateOptions(command: Command): Command {
     .option('--elevated', 'audited escape hatch for administrators');
 }
 
-function withoutUndefined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } | undefined {
+function withoutUndefined<T extends object>(
+  value: T,
+): { [K in keyof T]: Exclude<T[K], undefined> } | undefined {
   const entries = Object.entries(value).filter(([, one]) => one !== undefined);
   return entries.length === 0 ? undefined : (Object.fromEntries(entries) as never);
 }
@@ -109,7 +112,8 @@ export function createRequestOf(flags: CreateFlags): CreateSandboxInput {
     id: flags.id,
     profile: flags.profile,
     ttl: flags.ttl,
-    idle_reap: flags.idleReap === undefined ? undefined : flags.idleReap === 'never' ? null : duration(flags.idleReap),
+    idle_reap:
+      flags.idleReap === undefined ? undefined : flags.idleReap === 'never' ? null : duration(flags.idleReap),
     inputs: flags.input && inputsOf(flags.input),
     labels: flags.label,
     scope: flags.scope,

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { duration } from './numbers.ts';
-import { type Pairs, pairs } from './pairs.ts';
+import type { Pairs } from './pairs.ts';
+import { pairs } from './pairs.ts';
 
 export interface DeriveFlags {
   readonly id?: string;

@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
-import { addCreateOptions, type CreateFlags, createRequestOf } from '../args/create-options.ts';
+import type { CreateFlags } from '../args/create-options.ts';
+import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import { durationSeconds } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
-import { uploadWorkdir, type WorkdirFlags } from '../upload-workdir.ts';
+import type { WorkdirFlags } from '../upload-workdir.ts';
+import { uploadWorkdir } from '../upload-workdir.ts';
 
 interface Flags extends CreateFlags, WorkdirFlags {
   readonly wait: boolean;
@@ -12,7 +14,10 @@ interface Flags extends CreateFlags, WorkdirFlags {
 
 export function define(command: Command, invocation: Invocation): void {
   addCreateOptions(command)
-    .option('--workdir <directory>', 'upload this directory when it is ready, without what its ignore files name')
+    .option(
+      '--workdir <directory>',
+      'upload this directory when it is ready, without what its ignore files name',
+    )
     .option('--no-wait', 'answer at once, before it is ready')
     .option('--wait-timeout <duration>', 'wait no longer than this', durationSeconds)
     .action(async (flags: Flags) => {

@@ -30,7 +30,7 @@ async function status(invocation: Invocation): Promise<void> {
       ['version', version === null ? null : version + other],
       ['started', shown.started_at && relativeTime(shown.started_at, Date.now())],
       ['socket', shown.socket],
-      ['state', shown.state_dir],
+      ['directory', shown.state_dir],
       ['log', shown.log],
     ]);
   });
@@ -55,7 +55,9 @@ export function define(command: Command, invocation: Invocation): void {
     .description('Stop it; the sandboxes live on')
     .action(async () => {
       const { printer } = invocation;
-      const stopped = await invocation.progress('Stopping the local server').during(stopDaemon(daemonFiles(env)));
+      const stopped = await invocation
+        .progress('Stopping the local server')
+        .during(stopDaemon(daemonFiles(env)));
       printer.result({ stopped: stopped !== null, pid: stopped?.pid ?? null }, () =>
         printer.note(stopped === null ? 'It was not running.' : `Stopped (pid ${stopped.pid}).`),
       );

@@ -23,7 +23,9 @@ async function destroyAll(invocation: Invocation, ids: readonly string[], flags:
     if (outcome.status === 'fulfilled') gone.push(outcome.value);
     else invocation.exitCode = Math.max(invocation.exitCode, exitCodeOf(outcome.reason, false));
   }
-  const errors = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []));
+  const errors = outcomes.flatMap((outcome) =>
+    outcome.status === 'rejected' ? [outcome.reason as unknown] : [],
+  );
   if (printer.json) {
     const problems = errors.map((error) => reportOf(error).problem);
     if (ids.length === 1) printer.document(gone[0] ?? { error: problems[0] });

@@ -3,8 +3,8 @@ import type { CloudEvent, EventType } from '../../contract/event.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import { list } from '../args/pairs.ts';
 import type { Invocation } from '../invocation.ts';
-import type { Printer } from '../output/printer.ts';
 import { plainText } from '../output/plain-text.ts';
+import type { Printer } from '../output/printer.ts';
 import type { Column } from '../output/table.ts';
 
 interface Flags {
@@ -55,7 +55,11 @@ async function follow(invocation: Invocation, sandbox: string | undefined, flags
 }
 
 /** The log is read from its beginning: only the last ones are kept. */
-async function latest(invocation: Invocation, sandbox: string | undefined, flags: Flags): Promise<CloudEvent[]> {
+async function latest(
+  invocation: Invocation,
+  sandbox: string | undefined,
+  flags: Flags,
+): Promise<CloudEvent[]> {
   const client = await invocation.client();
   const query = { sandbox, type: flags.type, limit: PAGE, after: flags.after };
   const kept: CloudEvent[] = [];

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type { Signal } from '../../contract/exec.ts';
 import type { Invocation } from '../invocation.ts';
-import { addExecOptions, argvOf, type ExecFlags, execRequestOf } from '../terminal/exec-options.ts';
+import type { ExecFlags } from '../terminal/exec-options.ts';
+import { addExecOptions, argvOf, execRequestOf } from '../terminal/exec-options.ts';
 import { exitCodeAfter, onInterrupts } from '../terminal/interrupts.ts';
 import { exitCodeFrom, runInSandbox } from '../terminal/run-in-sandbox.ts';
 import { UsageError } from '../usage-error.ts';
@@ -14,7 +15,12 @@ interface Flags extends ExecFlags {
 
 const BROKEN_PIPE = 141;
 
-async function startInBackground(invocation: Invocation, id: string, argv: string[], flags: Flags): Promise<void> {
+async function startInBackground(
+  invocation: Invocation,
+  id: string,
+  argv: string[],
+  flags: Flags,
+): Promise<void> {
   const { printer } = invocation;
   const client = await invocation.client();
   const started = await client.background(id, execRequestOf(argv, flags));
@@ -81,7 +87,8 @@ export function define(command: Command, invocation: Invocation): void {
     )
     .action(async (id: string, words: string[], flags: Flags) => {
       const argv = argvOf(words);
-      if (argv.length === 0) throw new UsageError('There is no program to run.', `Write sandboxer exec ${id} -- <program>.`);
+      if (argv.length === 0)
+        throw new UsageError('There is no program to run.', `Write sandboxer exec ${id} -- <program>.`);
       if (flags.detach) return startInBackground(invocation, id, argv, flags);
       const stdin = flags.interactive === true || flags.tty === true;
       invocation.exitCode = await execInForeground(invocation, id, argv, { ...flags, stdin });

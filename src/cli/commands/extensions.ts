@@ -39,7 +39,8 @@ function show(printer: Printer, backend: Backend): void {
     ['health', `${health.status}: ${health.detail}`, (text) => paintHealth(printer, text, health.status)],
     ['checked', health.checked_at && relativeTime(health.checked_at, Date.now())],
     ...health.checks.map(
-      ({ name, ok, detail, fix }) => [name, `${ok ? 'ok' : 'failed'}: ${detail}${fix ? `\nfix: ${fix}` : ''}`] as const,
+      ({ name, ok, detail, fix }) =>
+        [name, `${ok ? 'ok' : 'failed'}: ${detail}${fix ? `\nfix: ${fix}` : ''}`] as const,
     ),
     ...Object.entries(capabilities).map(([name, value]) => [name, valueText(value)] as const),
   ]);

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { type DeriveFlags, addDeriveOptions, deriveRequestOf } from '../args/derive-options.ts';
+import type { DeriveFlags } from '../args/derive-options.ts';
+import { addDeriveOptions, deriveRequestOf } from '../args/derive-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
 
@@ -10,7 +11,9 @@ export function define(command: Command, invocation: Invocation): void {
       const { printer } = invocation;
       const client = await invocation.client();
       const startedAt = Date.now();
-      const work = client.sandboxes.fork(source, deriveRequestOf(flags), { wait: flags.wait ? 'ready' : 'none' });
+      const work = client.sandboxes.fork(source, deriveRequestOf(flags), {
+        wait: flags.wait ? 'ready' : 'none',
+      });
       const sandbox = await invocation.progress(`Forking ${source}`).during(work);
       printer.result(sandbox, () => {
         printer.line(sandbox.sandbox_id);

@@ -4,7 +4,8 @@ import type { SandboxFilter } from '../../client/sandboxes.ts';
 import type { Sandbox } from '../../contract/sandbox.ts';
 import type { SandboxState } from '../../contract/state.ts';
 import { wholeNumber } from '../args/numbers.ts';
-import { list, type Pairs, pairs } from '../args/pairs.ts';
+import type { Pairs } from '../args/pairs.ts';
+import { list, pairs } from '../args/pairs.ts';
 import type { Invocation } from '../invocation.ts';
 import { sandboxColumns } from '../output/sandbox-view.ts';
 
@@ -52,7 +53,10 @@ async function fetchPage(client: SandboxerClient, flags: Flags) {
   return { items: await found.all(flags.limit), next_cursor: null };
 }
 
-function print(invocation: Invocation, page: { items: readonly Sandbox[]; next_cursor: string | null }): void {
+function print(
+  invocation: Invocation,
+  page: { items: readonly Sandbox[]; next_cursor: string | null },
+): void {
   const { printer } = invocation;
   printer.result(page, () => {
     if (printer.quiet) {

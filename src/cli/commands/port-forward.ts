@@ -1,7 +1,9 @@
-import { createServer, type Server, type Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
+import { createServer } from 'node:net';
 import type { Command } from 'commander';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
-import { type PortPair, portPair } from '../args/numbers.ts';
+import type { PortPair } from '../args/numbers.ts';
+import { portPair } from '../args/numbers.ts';
 import { CommandFailure } from '../command-failure.ts';
 import type { Invocation } from '../invocation.ts';
 import { exitCodeAfter, onInterrupts } from '../terminal/interrupts.ts';
@@ -22,7 +24,9 @@ function listen(server: Server, pair: PortPair, address: string): Promise<number
   return new Promise((resolve, reject) => {
     server.once('error', (cause) => {
       const remedy = `Choose another port of this machine: [local:]${pair.remote}.`;
-      reject(new CommandFailure(`Cannot listen: ${cause.message}`, { code: 'SBX_CLI_LISTEN', remedy, cause }));
+      reject(
+        new CommandFailure(`Cannot listen: ${cause.message}`, { code: 'SBX_CLI_LISTEN', remedy, cause }),
+      );
     });
     server.listen(pair.local, address, () => {
       const bound = server.address();

@@ -33,9 +33,15 @@ function columns(printer: Printer): Column<CatalogueProfile>[] {
   ];
 }
 
+async function readInput(): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of process.stdin) parts.push(part as Buffer);
+  return Buffer.concat(parts).toString('utf8');
+}
+
 async function readDocument(path: string): Promise<string> {
   try {
-    return path === '-' ? await new Response(process.stdin as never).text() : await readFile(path, 'utf8');
+    return path === '-' ? await readInput() : await readFile(path, 'utf8');
   } catch (cause) {
     throw new UsageError(`The file ${path} cannot be read: ${(cause as Error).message}`);
   }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { addDeriveOptions, type DeriveFlags, deriveRequestOf } from '../args/derive-options.ts';
+import type { DeriveFlags } from '../args/derive-options.ts';
+import { addDeriveOptions, deriveRequestOf } from '../args/derive-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
 

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type { Explanation } from '../../client/sandboxes.ts';
 import type { RouteCandidate, RoutePlan } from '../../contract/route.ts';
-import { addCreateOptions, type CreateFlags, createRequestOf } from '../args/create-options.ts';
+import type { CreateFlags } from '../args/create-options.ts';
+import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { moneyText } from '../output/amounts.ts';
 import type { Printer } from '../output/printer.ts';
@@ -18,12 +19,23 @@ function reasonOf({ excluded_by, score }: RouteCandidate): string {
 
 function candidateColumns(printer: Printer): Column<RouteCandidate>[] {
   const { green, dim } = printer.out;
-  const paint = (text: string, row: RouteCandidate) => (row.rank === null ? dim(text) : row.rank === 0 ? green(text) : text);
+  const paint = (text: string, row: RouteCandidate) =>
+    row.rank === null ? dim(text) : row.rank === 0 ? green(text) : text;
   return [
-    { title: 'RANK', align: 'right', value: (row) => (row.rank === null ? '-' : String(row.rank + 1)), paint },
+    {
+      title: 'RANK',
+      align: 'right',
+      value: (row) => (row.rank === null ? '-' : String(row.rank + 1)),
+      paint,
+    },
     { title: 'EXTENSION', value: (row) => row.extension, paint },
     { title: 'HOST', value: (row) => row.host ?? '-', paint },
-    { title: 'PER HOUR', align: 'right', value: (row) => (row.quote ? moneyText(row.quote.micro_usd_per_hour) : '-'), paint },
+    {
+      title: 'PER HOUR',
+      align: 'right',
+      value: (row) => (row.quote ? moneyText(row.quote.micro_usd_per_hour) : '-'),
+      paint,
+    },
     { title: 'WHY', cuttable: true, value: reasonOf, paint },
   ];
 }
@@ -33,7 +45,11 @@ const ATTEMPT_COLUMNS: readonly Column<Attempt>[] = [
   { title: 'EXTENSION', value: (row) => row.extension },
   { title: 'STATE', value: (row) => row.state },
   { title: 'CREATION', value: (row) => row.creation ?? '-' },
-  { title: 'ERROR', cuttable: true, value: (row) => (row.error ? `${row.error.code}: ${row.error.detail}` : '-') },
+  {
+    title: 'ERROR',
+    cuttable: true,
+    value: (row) => (row.error ? `${row.error.code}: ${row.error.detail}` : '-'),
+  },
 ];
 
 function printPlan(printer: Printer, plan: RoutePlan): void {
@@ -43,7 +59,9 @@ function printPlan(printer: Printer, plan: RoutePlan): void {
     ['pinned', plan.pinned],
   ]);
   printer.line('');
-  const ranked = [...plan.candidates].sort((a, b) => (a.rank ?? Number.MAX_VALUE) - (b.rank ?? Number.MAX_VALUE));
+  const ranked = [...plan.candidates].sort(
+    (a, b) => (a.rank ?? Number.MAX_VALUE) - (b.rank ?? Number.MAX_VALUE),
+  );
   printer.table(candidateColumns(printer), ranked);
 }
 

@@ -2,13 +2,17 @@ import type { Command } from 'commander';
 import { SandboxerApiError } from '../../client/api-error.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
 import type { ExecInput, Signal } from '../../contract/exec.ts';
-import { addCreateOptions, type CreateFlags, createRequestOf } from '../args/create-options.ts';
+import type { CreateFlags } from '../args/create-options.ts';
+import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
-import { addExecOptions, argvOf, type ExecFlags, execRequestOf } from '../terminal/exec-options.ts';
-import { exitCodeAfter, type Interrupt, onInterrupts } from '../terminal/interrupts.ts';
+import type { ExecFlags } from '../terminal/exec-options.ts';
+import { addExecOptions, argvOf, execRequestOf } from '../terminal/exec-options.ts';
+import type { Interrupt } from '../terminal/interrupts.ts';
+import { exitCodeAfter, onInterrupts } from '../terminal/interrupts.ts';
 import { exitCodeFrom, runInSandbox } from '../terminal/run-in-sandbox.ts';
-import { requireDirectory, uploadWorkdir, type WorkdirFlags } from '../upload-workdir.ts';
+import type { WorkdirFlags } from '../upload-workdir.ts';
+import { requireDirectory, uploadWorkdir } from '../upload-workdir.ts';
 
 interface Flags extends CreateFlags, ExecFlags, WorkdirFlags {
   readonly keep?: boolean;

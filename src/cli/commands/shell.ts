@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Invocation } from '../invocation.ts';
-import { addExecOptions, type ExecFlags } from '../terminal/exec-options.ts';
+import type { ExecFlags } from '../terminal/exec-options.ts';
+import { addExecOptions } from '../terminal/exec-options.ts';
 import { execInForeground } from './exec.ts';
 
 /** The best shell there is. */

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { duration } from '../args/numbers.ts';
-import { type Pairs, pairs } from '../args/pairs.ts';
+import type { Pairs } from '../args/pairs.ts';
+import { pairs } from '../args/pairs.ts';
 import type { Invocation } from '../invocation.ts';
 import { byteText } from '../output/amounts.ts';
 

@@ -13,7 +13,11 @@ function columns(now: number): Column<Snapshot>[] {
     { title: 'STATE', value: (row) => row.state },
     { title: 'SANDBOX', value: (row) => row.sandbox_id },
     { title: 'KIND', value: (row) => row.kind },
-    { title: 'SIZE', align: 'right', value: (row) => (row.size_bytes === null ? '-' : byteText(row.size_bytes)) },
+    {
+      title: 'SIZE',
+      align: 'right',
+      value: (row) => (row.size_bytes === null ? '-' : byteText(row.size_bytes)),
+    },
     { title: 'AGE', value: (row) => ageOf(row.created_at, now) },
     { title: 'EXPIRES', value: (row) => relativeTime(row.expires_at, now) },
   ];

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { ServerVersion } from '../../contract/version.ts';
 import { SandboxerClient } from '../../client/sandboxer-client.ts';
 import { defaultSocketPath } from '../../client/server-address.ts';
+import type { ServerVersion } from '../../contract/version.ts';
 import type { Invocation } from '../invocation.ts';
 import { packageVersion } from '../package-version.ts';
 

@@ -35,7 +35,8 @@ export function daemonFiles(env: NodeJS.ProcessEnv): DaemonFiles {
 export function readRecord(files: DaemonFiles): DaemonRecord | null {
   try {
     const record = JSON.parse(readFileSync(files.record, 'utf8')) as Partial<DaemonRecord>;
-    if (!Number.isInteger(record.pid) || (record.pid as number) <= 1 || typeof record.version !== 'string') return null;
+    if (!Number.isInteger(record.pid) || (record.pid as number) <= 1 || typeof record.version !== 'string')
+      return null;
     return record as DaemonRecord;
   } catch {
     return null;

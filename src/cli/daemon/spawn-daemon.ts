@@ -59,7 +59,11 @@ function readyLine(pipe: Readable): Promise<string | null> {
 }
 
 /** Starts the daemon on its own and resolves when it listens. */
-export async function spawnDaemon(files: DaemonFiles, env: NodeJS.ProcessEnv, version: string): Promise<void> {
+export async function spawnDaemon(
+  files: DaemonFiles,
+  env: NodeJS.ProcessEnv,
+  version: string,
+): Promise<void> {
   const log = openLog(files.log);
   try {
     const { size } = fstatSync(log);
@@ -81,10 +85,13 @@ export async function spawnDaemon(files: DaemonFiles, env: NodeJS.ProcessEnv, ve
     child.unref();
     if (line !== null) return;
     const tail = tailOf(log, size);
-    throw new CommandFailure(`The local server (${version}) did not start.${tail === '' ? '' : `\n${tail}`}`, {
-      code: 'SBX_CLI_DAEMON',
-      remedy: `The whole log is in ${files.log}; sandboxer doctor may know more.`,
-    });
+    throw new CommandFailure(
+      `The local server (${version}) did not start.${tail === '' ? '' : `\n${tail}`}`,
+      {
+        code: 'SBX_CLI_DAEMON',
+        remedy: `The whole log is in ${files.log}; sandboxer doctor may know more.`,
+      },
+    );
   } finally {
     closeSync(log);
   }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandFailure } from '../command-failure.ts';
-import { type DaemonFiles, type DaemonRecord, readRecord } from './daemon-files.ts';
+import type { DaemonFiles, DaemonRecord } from './daemon-files.ts';
+import { readRecord } from './daemon-files.ts';
 import { isSameProcess } from './process-identity.ts';
 
 const STOP_WITHIN_MS = 30_000;

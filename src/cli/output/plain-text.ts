@@ -1,4 +1,5 @@
-const WIDE = /\p{Script=Han}|\p{Script=Hangul}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Emoji_Presentation}/u;
+const WIDE =
+  /\p{Script=Han}|\p{Script=Hangul}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Emoji_Presentation}/u;
 const INVISIBLE = /\p{Mark}|\u200d|\ufe0f/u;
 const ASCII = /^[\x20-\x7e]*$/;
 
@@ -6,7 +7,9 @@ const ASCII = /^[\x20-\x7e]*$/;
 export function plainText(text: string): string {
   if (ASCII.test(text)) return text;
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, (character) =>
-    character === '\n' || character === '\t' ? ' ' : `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
+    character === '\n' || character === '\t'
+      ? ' '
+      : `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
   );
 }
 

@@ -1,6 +1,6 @@
-import type { Problem } from '../../contract/errors.ts';
 import { SandboxerApiError } from '../../client/api-error.ts';
 import { SandboxerConnectionError } from '../../client/connection-error.ts';
+import type { Problem } from '../../contract/errors.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { UsageError } from '../usage-error.ts';
 import { plainLines, plainText } from './plain-text.ts';
@@ -43,12 +43,34 @@ function notesOf(problem: Problem): string[] {
     const place = [file, line].filter((part) => part !== undefined && part !== null).join(':');
     return `${place === '' ? '' : `${place}: `}${field}: ${what}`;
   });
-  const single = issues.length === 1 && candidates.length === 0 && list(problem.issues).every((item) => !(item as Issue).file);
+  const single =
+    issues.length === 1 &&
+    candidates.length === 0 &&
+    list(problem.issues).every((item) => !(item as Issue).file);
   return single ? candidates : [...candidates, ...issues];
 }
 
+/** The server's own error class, thrown in this process by `serve`. It is known by its shape: its module is not ours. */
+interface ServerSideError {
+  readonly code: string;
+  readonly detail: string;
+  readonly remedy: string;
+}
+
+function isServerSide(error: unknown): error is ServerSideError {
+  const { code, detail, remedy } = (error ?? {}) as Partial<ServerSideError>;
+  return typeof code === 'string' && typeof detail === 'string' && typeof remedy === 'string';
+}
+
 function local(message: string, code: string, remedy: string | null): ErrorReport {
-  const problem = { type: `urn:sand-boxer:error:${code}`, title: message, detail: message, code, remedy, retryable: false };
+  const problem = {
+    type: `urn:sand-boxer:error:${code}`,
+    title: message,
+    detail: message,
+    code,
+    remedy,
+    retryable: false,
+  };
   return { message, code, remedy, notes: [], problem };
 }
 
@@ -69,6 +91,7 @@ export function reportOf(error: unknown): ErrorReport {
   }
   if (error instanceof CommandFailure) return local(error.message, error.code, error.remedy);
   if (error instanceof UsageError) return local(error.message, 'SBX_CLI_USAGE', error.remedy ?? null);
+  if (isServerSide(error)) return local(error.detail, error.code, error.remedy);
   const message = error instanceof Error ? error.message : String(error);
   return local(message, 'SBX_CLI_FAILED', null);
 }

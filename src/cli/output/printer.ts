@@ -1,7 +1,8 @@
 import type { WriteStream } from 'node:tty';
 import colors from 'picocolors';
 import { plainLines, plainText } from './plain-text.ts';
-import { type Column, tableLines } from './table.ts';
+import type { Column } from './table.ts';
+import { tableLines } from './table.ts';
 
 type Colors = ReturnType<typeof colors.createColors>;
 export type Detail = readonly [name: string, value: string | null, paint?: (text: string) => string];
@@ -67,7 +68,9 @@ export class Printer {
     const width = Math.max(0, ...shown.map(([name]) => name.length));
     const indent = ' '.repeat(width + 2);
     for (const [name, value, paint = (text: string) => text] of shown) {
-      const lines = plainLines(value ?? '').split('\n').map(paint);
+      const lines = plainLines(value ?? '')
+        .split('\n')
+        .map(paint);
       this.line(`${this.out.dim(name.padEnd(width))}  ${lines.join(`\n${indent}`)}`);
     }
   }

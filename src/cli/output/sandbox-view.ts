@@ -73,14 +73,20 @@ export function printSandbox(printer: Printer, sandbox: Sandbox, now: number): v
     ['elevated', sandbox.elevated ? 'yes' : null],
     ['notes', sandbox.notes.join('\n') || null],
     ['failure', failure && `${failure.detail}\n${failure.code}: ${failure.remedy}`],
-    ['teardown', teardown && `${teardown.tries} tries${teardown.last_error ? `: ${teardown.last_error}` : ''}`],
+    [
+      'teardown',
+      teardown && `${teardown.tries} tries${teardown.last_error ? `: ${teardown.last_error}` : ''}`,
+    ],
   ]);
 }
 
 /** `ready in 0.4s on ext.local, expires in 4h`. */
 export function establishedText(sandbox: Sandbox, tookMs: number, now: number): string {
-  const took = sandbox.reused ? 'already there' : `${sandbox.state} in ${(tookMs / 1000).toFixed(tookMs < 1000 ? 3 : 1)}s`;
-  const where = sandbox.extension === null ? '' : ` on ${sandbox.extension}${sandbox.host ? `/${sandbox.host}` : ''}`;
+  const took = sandbox.reused
+    ? 'already there'
+    : `${sandbox.state} in ${(tookMs / 1000).toFixed(tookMs < 1000 ? 3 : 1)}s`;
+  const where =
+    sandbox.extension === null ? '' : ` on ${sandbox.extension}${sandbox.host ? `/${sandbox.host}` : ''}`;
   return `${took}${where}, expires ${relativeTime(sandbox.expires_at, now)}`;
 }
 

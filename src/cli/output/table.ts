@@ -13,7 +13,7 @@ const GAP = 2;
 const NARROWEST = 6;
 
 /** Takes from the widest columns that may be cut until the line fits. */
-function fit<T>(columns: readonly Column<T>[], wanted: readonly number[], width: number): number[] {
+function fitted<T>(columns: readonly Column<T>[], wanted: readonly number[], width: number): number[] {
   const widths = [...wanted];
   let excess = widths.reduce((sum, one) => sum + one, GAP * (columns.length - 1)) - width;
   while (excess > 0) {
@@ -45,7 +45,7 @@ export function tableLines<T>(
   const wanted = columns.map((column, index) =>
     Math.max(column.title.length, ...cells.map((line) => displayWidth(line[index] ?? ''))),
   );
-  const widths = width === undefined ? wanted : fit(columns, wanted, width);
+  const widths = width === undefined ? wanted : fitted(columns, wanted, width);
   const line = (texts: readonly string[], paint: (text: string, index: number) => string) =>
     texts
       .map((text, index) => {

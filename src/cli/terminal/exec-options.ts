@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type { ExecInput } from '../../contract/exec.ts';
 import { duration } from '../args/numbers.ts';
-import { type Pairs, variables } from '../args/pairs.ts';
+import type { Pairs } from '../args/pairs.ts';
+import { variables } from '../args/pairs.ts';
 
 export interface ExecFlags {
   readonly env?: Pairs;

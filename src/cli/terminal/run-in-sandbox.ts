@@ -1,8 +1,8 @@
-import type { ExecInput, ExitStatus, Signal, TerminalSize } from '../../contract/exec.ts';
 import { SandboxerConnectionError } from '../../client/connection-error.ts';
 import type { ExecChunk } from '../../client/frames.ts';
 import type { InteractiveExec } from '../../client/interactive-exec.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import type { ExecInput, ExitStatus, Signal, TerminalSize } from '../../contract/exec.ts';
 import type { Invocation } from '../invocation.ts';
 import { writeChunk } from './write-output.ts';
 
@@ -56,7 +56,8 @@ async function passOutput(chunks: AsyncIterable<ExecChunk>, invocation: Invocati
     if (chunk.type === 'exit') exit = chunk.exit;
     await writeChunk(chunk, invocation.printer);
   }
-  if (exit === null) throw new SandboxerConnectionError('lost', 'The output ended before the program did.', true);
+  if (exit === null)
+    throw new SandboxerConnectionError('lost', 'The output ended before the program did.', true);
   return exit;
 }
 

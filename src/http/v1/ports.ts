@@ -1,9 +1,29 @@
+import { PortAccess, PortRequest } from '../../contract/port.ts';
+import { openPort } from '../../control/open-port.ts';
 import { connectPort } from '../connect-port.ts';
+import { previewAccess } from '../preview/preview-origin.ts';
 import { wholeNumber } from '../query-schemas.ts';
+import { json, jsonBody, route } from '../route.ts';
 import { webSocketRoute } from '../web-socket-route.ts';
 import { SandboxPathParams } from './sandbox-id.ts';
 
 export const portRoutes = [
+  route({
+    method: 'POST',
+    url: '/v1/sandboxes/{id}/ports',
+    operationId: 'openPort',
+    summary: 'An address, on an origin of its own, for an HTTP service on a port inside.',
+    tag: 'ports',
+    scope: 'sandboxes',
+    params: SandboxPathParams,
+    body: jsonBody(PortRequest),
+    responses: { 200: json(PortAccess, 'The address, and the token it needs unless it is public.') },
+    async handler({ services, caller, params, body }) {
+      const { deps, options } = services;
+      const sandbox = await openPort(deps, caller, params.id);
+      return { status: 200, body: await previewAccess(deps, options.preview, sandbox, body) };
+    },
+  }),
   webSocketRoute({
     url: '/v1/sandboxes/{id}/ports/{port}/connect',
     operationId: 'connectPort',

@@ -12,8 +12,8 @@ export class MemorySandboxIndex {
   readonly destroyed = new Map<string, SandboxRecord>();
   /** The one of (workspace, id) that is not destroyed. */
   readonly #presentById = new Map<string, string>();
-  /** All of an id, by workspace. */
-  readonly #everById = new Map<string, Map<string, NewestFirst>>();
+  /** All of an id, of whatever workspace. */
+  readonly #everById = new Map<string, NewestFirst>();
   readonly #uidByReuseKey = new Map<string, string>();
   readonly #living = new Map<string, Set<string>>();
   readonly #newestFirst = new NewestFirst();
@@ -24,11 +24,14 @@ export class MemorySandboxIndex {
   }
 
   lastCreatedById(workspaceId: string, id: string): SandboxRecord | undefined {
-    return this.#row(this.#everById.get(id)?.get(workspaceId)?.first());
+    for (const record of this.#everOf(id)) if (record.workspaceId === workspaceId) return record;
+    return undefined;
   }
 
-  workspacesOfId(id: string): readonly string[] {
-    return [...(this.#everById.get(id)?.keys() ?? [])];
+  workspacesOfId(id: string): ReadonlySet<string> {
+    const workspaces = new Set<string>();
+    for (const record of this.#everOf(id)) workspaces.add(record.workspaceId);
+    return workspaces;
   }
 
   byReuseKey(workspaceId: string, reuseKey: string): SandboxRecord | undefined {
@@ -48,7 +51,7 @@ export class MemorySandboxIndex {
   add(record: SandboxRecord): void {
     const { uid, id, workspaceId } = record;
     const key = { createdAt: record.createdAt, key: uid };
-    addTo(entryOf(this.#everById, id, newMap), workspaceId, key);
+    addTo(this.#everById, id, key);
     this.#newestFirst.add(key);
     addTo(this.#newestFirstByWorkspace, workspaceId, key);
     this.#place(null, record);
@@ -57,11 +60,7 @@ export class MemorySandboxIndex {
   remove(record: SandboxRecord): void {
     const { uid, id, workspaceId } = record;
     const key = { createdAt: record.createdAt, key: uid };
-    const ofId = this.#everById.get(id);
-    if (ofId !== undefined) {
-      removeFrom(ofId, workspaceId, key);
-      if (ofId.size === 0) this.#everById.delete(id);
-    }
+    removeFrom(this.#everById, id, key);
     this.#newestFirst.remove(key);
     removeFrom(this.#newestFirstByWorkspace, workspaceId, key);
     this.#place(record, null);
@@ -98,6 +97,10 @@ export class MemorySandboxIndex {
     }
   }
 
+  *#everOf(id: string): Generator<SandboxRecord> {
+    for (const uid of this.#everById.get(id)?.after(null) ?? []) yield this.rows.get(uid) as SandboxRecord;
+  }
+
   #row(uid: string | undefined): SandboxRecord | undefined {
     return uid === undefined ? undefined : this.rows.get(uid);
   }
@@ -117,7 +120,6 @@ function scoped(workspaceId: string, key: string): string {
   return `${workspaceId}\n${key}`;
 }
 
-const newMap = () => new Map<string, NewestFirst>();
 const newSet = () => new Set<string>();
 const newOrder = () => new NewestFirst();
 

@@ -19,6 +19,7 @@ CREATE TABLE webhooks (
   sealed_secret TEXT NOT NULL,
   previous_secret TEXT,
   created_at BIGINT NOT NULL,
+  enabled_at BIGINT NOT NULL,
   disabled TEXT,
   event_seq BIGINT NOT NULL
 );

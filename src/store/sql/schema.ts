@@ -268,6 +268,7 @@ export interface WebhookRow {
   sealed_secret: Text;
   previous_secret: Document | null;
   created_at: Whole;
+  enabled_at: Whole;
   disabled: Document | null;
   event_seq: Whole;
 }

@@ -74,6 +74,7 @@ function webhookRow(record: WebhookRecord): WebhookRow {
     sealed_secret: record.sealedSecret,
     previous_secret: writeDocumentOrNull(record.previousSecret),
     created_at: record.createdAt,
+    enabled_at: record.enabledAt,
     disabled: writeDocumentOrNull(record.disabled),
     event_seq: record.eventSeq,
   };
@@ -90,6 +91,7 @@ function webhookRecord(row: WebhookRow): WebhookRecord {
     sealedSecret: row.sealed_secret,
     previousSecret: readDocumentOrNull(row.previous_secret),
     createdAt: row.created_at,
+    enabledAt: row.enabled_at,
     disabled: readDocumentOrNull(row.disabled),
     eventSeq: row.event_seq,
   };

@@ -16,6 +16,7 @@ function webhook(id: string, over: Partial<WebhookRecord> = {}): WebhookRecord {
     sealedSecret: 'sealed',
     previousSecret: null,
     createdAt: T0,
+    enabledAt: T0,
     disabled: null,
     eventSeq: 0,
     ...over,

@@ -2,7 +2,7 @@ import type { AuditContext } from './audit-context.ts';
 import { lives } from '../mirror.ts';
 
 /** How late a sweep may be once a process is up and time runs evenly. */
-const ENFORCED_WITHIN_MS = 5_000;
+const ENFORCED_WITHIN_MS = 3_000;
 
 /** Every stored time is acted on, whoever stored it and whatever died since. */
 export function checkTiming(ctx: AuditContext, now: number): void {

@@ -1,0 +1,166 @@
+/*
+ * A program is started on the memory of the agent, which stands still meanwhile (as vfork does, on a stack of its own):
+ * nothing is copied. Between clone and exec only raw system calls are made and nothing is written but `failure`.
+ * The agent is not dumpable, so that nobody can look into that memory once the child has become another user.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent.h"
+
+#define STACK_BYTES (64 * 1024)
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+typedef struct {
+  const SpawnPlan *plan;
+  SpawnFailure *failure;
+  sigset_t mask;
+} Start;
+
+static uint8_t *stack;
+static SpawnFailure *shared; /* also seen when the child has a copy of our memory */
+
+bool spawn_start(void) {
+  int prot = PROT_READ | PROT_WRITE;
+  stack = mmap(NULL, STACK_BYTES, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  shared = mmap(NULL, sizeof *shared, prot, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return stack != MAP_FAILED && shared != MAP_FAILED;
+}
+
+static void fail(const Start *start, int stage, int error) {
+  start->failure->stage = stage;
+  start->failure->error = error;
+  _exit(127);
+}
+
+static bool put_fd(int from, int to) {
+  if (from == to) return fcntl(from, F_SETFD, 0) == 0;
+  return dup2(from, to) == to;
+}
+
+static int enter_dir(const SpawnPlan *plan) {
+  if (plan->cwd == NULL || plan->cwd[0] != '/') {
+    /* Without a wish a directory that is not there or not ours is no error. */
+    if (chdir(plan->base) != 0 && (plan->cwd != NULL || chdir("/") != 0)) return errno;
+  }
+  return plan->cwd != NULL && chdir(plan->cwd) != 0 ? errno : 0;
+}
+
+static void set_limits(void) {
+  struct rlimit none = {0, 0}, files = agent.own_files;
+  (void)setrlimit(RLIMIT_CORE, &none);
+  if (agent.open_files > 0) files = (struct rlimit){agent.open_files, agent.open_files};
+  if (agent.open_files > 0 && agent.own_files.rlim_max < agent.open_files)
+    files.rlim_cur = files.rlim_max = agent.own_files.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
+static const char *variable(const char **env, const char *name) {
+  size_t len = strlen(name);
+  for (; *env != NULL; env++) {
+    if (strncmp(*env, name, len) == 0 && (*env)[len] == '=') return *env + len + 1;
+  }
+  return NULL;
+}
+
+static int exec_search(const char **argv, const char **env) {
+  const char *program = argv[0];
+  char **args = (char **)(uintptr_t)argv, **vars = (char **)(uintptr_t)env;
+  if (strchr(program, '/') != NULL) {
+    execve(program, args, vars);
+    return errno;
+  }
+  const char *path = variable(env, "PATH");
+  if (path == NULL || *path == 0) path = "/usr/local/bin:/usr/bin:/bin";
+  size_t name = strlen(program);
+  int result = ENOENT;
+  char full[PATH_MAX];
+  if (name == 0) return ENOENT;
+  for (const char *at = path;; at++) {
+    size_t len = strcspn(at, ":");
+    if (len + name + 3 <= sizeof full) {
+      size_t put = len;
+      memcpy(full, at, len);
+      if (len == 0) full[put++] = '.';
+      full[put++] = '/';
+      memcpy(full + put, program, name + 1);
+      execve(full, args, vars);
+      if (errno == EACCES) result = EACCES;
+      else if (errno != ENOENT && errno != ENOTDIR) return errno;
+    }
+    at += len;
+    if (*at == 0) return result;
+  }
+}
+
+static int child_main(void *argument) {
+  const Start *start = argument;
+  const SpawnPlan *plan = start->plan;
+  /* Above 2, so that one does not overwrite another on its way to its place. */
+  int in = fcntl(plan->in, F_DUPFD_CLOEXEC, 3), out = plan->out, err = plan->err;
+  (void)setsid();
+  if (out < 0) {
+    if (ioctl(in, TIOCSCTTY, 0) != 0) fail(start, SPAWN_FORK, errno);
+    out = err = in;
+  } else {
+    out = fcntl(out, F_DUPFD_CLOEXEC, 3);
+    err = fcntl(err, F_DUPFD_CLOEXEC, 3);
+  }
+  if (in < 0 || out < 0 || err < 0 || !put_fd(in, 0) || !put_fd(out, 1) || !put_fd(err, 2))
+    fail(start, SPAWN_FORK, errno);
+  (void)syscall(SYS_close_range, 3u, ~0u, 0u); /* all of ours close on exec anyway */
+  set_limits();
+  (void)umask(022);
+  int error = become(&plan->user->cred);
+  if (error != 0) fail(start, SPAWN_USER, error);
+  error = enter_dir(plan);
+  if (error != 0) fail(start, SPAWN_CWD, error);
+  signal(SIGPIPE, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &start->mask, NULL);
+  fail(start, SPAWN_EXEC, exec_search(plan->argv, plan->env));
+  return 127;
+}
+
+static void raise_oom_score(pid_t pid) {
+  char path[48], text[16];
+  snprintf(path, sizeof path, "/proc/%d/oom_score_adj", (int)pid);
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  int len = snprintf(text, sizeof text, "%d", agent.oom_score);
+  if (write(fd, text, (size_t)len) < 0) errno = 0; /* it may have ended, or have a higher one */
+  close(fd);
+}
+
+pid_t spawn_program(const SpawnPlan *plan, SpawnFailure *failure) {
+  Start start = {.plan = plan, .failure = shared};
+  sigset_t all, before;
+  *shared = (SpawnFailure){.stage = SPAWN_OK};
+  sigemptyset(&start.mask);
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, &before);
+#ifdef AGENT_PLAIN_FORK /* sanitizers do not stand a child on their memory */
+  pid_t pid = (pid_t)syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
+  if (pid == 0) child_main(&start);
+#else
+  pid_t pid = clone(child_main, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
+#endif
+  int error = errno;
+  sigprocmask(SIG_SETMASK, &before, NULL);
+  *failure = *shared;
+  if (pid < 0) *failure = (SpawnFailure){.stage = SPAWN_FORK, .error = error};
+  else if (failure->stage == SPAWN_OK && agent.oom_score != 0) raise_oom_score(pid);
+  return pid < 0 || failure->stage != SPAWN_OK ? -1 : pid; /* a child that failed is reaped like any other */
+}

@@ -1,0 +1,26 @@
+import type { Command } from 'commander';
+import type { Check } from '../doctor/checks.ts';
+import { checkBackends, checkMachine, checkServer, checkState } from '../doctor/checks.ts';
+import type { Invocation } from '../invocation.ts';
+
+export function define(command: Command, invocation: Invocation): void {
+  command.action(async () => {
+    const { printer } = invocation;
+    const progress = invocation.progress('Looking around');
+    const checks: Check[] = [...checkMachine(), ...(invocation.isLocal ? checkState(invocation.env) : [])];
+    const server = await checkServer(invocation);
+    checks.push(server);
+    if (server.status === 'ok') checks.push(...(await checkBackends(invocation)));
+    progress.stop();
+    const ok = checks.every(({ status }) => status !== 'failed');
+    printer.result({ ok, checks }, () => {
+      const { green, red, yellow, dim } = printer.out;
+      const mark = { ok: green('✓'), warning: yellow('!'), failed: red('✗') };
+      for (const { name, status, detail, fix } of checks) {
+        printer.line(`${mark[status]} ${name}  ${dim(detail)}`);
+        if (fix !== null) printer.line(`  ╰▶ ${fix}`);
+      }
+    });
+    if (!ok) invocation.exitCode = 1;
+  });
+}

@@ -1,0 +1,110 @@
+import { createWriteStream } from 'node:fs';
+import { chmod, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import type { FileEntry } from '../../contract/files.ts';
+import type { Invocation } from '../invocation.ts';
+import { byteText } from '../output/amounts.ts';
+import type { Progress } from '../output/progress.ts';
+import { UsageError } from '../usage-error.ts';
+import type { Transferred } from './transferred.ts';
+
+async function* counted(source: AsyncIterable<Buffer>, progress: Progress, label: string, size: number) {
+  let bytes = 0;
+  for await (const part of source) {
+    bytes += part.length;
+    progress.update(`${label}: ${byteText(bytes)} of ${byteText(size)}`);
+    yield part;
+  }
+}
+
+/** The last part of a path inside, which must not become a way out of the directory it is put in. */
+function nameOf(path: string): string {
+  const name =
+    path
+      .split('/')
+      .filter((part) => part !== '' && part !== '.')
+      .at(-1) ?? '';
+  if (name === '' || name === '..')
+    throw new UsageError(`The path ${path} has no name.`, 'Name the target, too.');
+  return name;
+}
+
+/** The file appears under its name when it is complete. */
+async function downloadFile(
+  client: SandboxerClient,
+  id: string,
+  entry: FileEntry,
+  from: string,
+  target: string,
+  progress: Progress,
+): Promise<Transferred> {
+  const response = await client.files.download(id, from);
+  const draft = `${target}.${process.pid}.part`;
+  try {
+    await pipeline(
+      counted(response, progress, `Downloading ${from}`, entry.size),
+      createWriteStream(draft, { flags: 'wx' }),
+    );
+    await chmod(draft, entry.mode & 0o777);
+    await rename(draft, target);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+  return { files: 1, path: target };
+}
+
+async function downloadDirectory(
+  invocation: Invocation,
+  client: SandboxerClient,
+  id: string,
+  from: string,
+  target: string,
+  progress: Progress,
+): Promise<Transferred> {
+  let bytes = 0;
+  const { files } = await client.files.downloadDirectory(id, from, target, {
+    onEntry: ({ name, size }) => {
+      bytes += size;
+      progress.update(`Downloading ${byteText(bytes)}: ${name}`);
+    },
+    onSkipped: (path, reason) => invocation.printer.warn(`left out ${path}: ${reason}`),
+  });
+  return { files, path: target };
+}
+
+async function kindOf(client: SandboxerClient, id: string, path: string): Promise<FileEntry> {
+  const entry = await client.files.stat(id, path);
+  if (entry.kind !== 'symlink') return entry;
+  // What a link leads to is a directory if it can be listed, and read as a file otherwise.
+  const listed = await client.files.list(id, path, { limit: 1 }).catch(() => null);
+  return { ...entry, kind: listed === null ? 'file' : 'directory' };
+}
+
+/** A file or a directory of a sandbox to this machine; `-` is the output. */
+export async function downloadPath(
+  invocation: Invocation,
+  client: SandboxerClient,
+  id: string,
+  from: string,
+  to: string,
+): Promise<Transferred> {
+  if (to === '-') {
+    const response = await client.files.download(id, from);
+    await pipeline(response, process.stdout, { end: false });
+    return { files: 1, path: to };
+  }
+  const entry = await kindOf(client, id, from);
+  const there = await stat(to).catch(() => null);
+  const contentOnly = /(?:^|\/)\.\/?$/.test(from);
+  const into = there?.isDirectory() === true && !contentOnly;
+  const target = into ? join(to, nameOf(from)) : to;
+  const progress = invocation.progress(`Downloading ${from}`);
+  const work =
+    entry.kind === 'directory'
+      ? downloadDirectory(invocation, client, id, from, target, progress)
+      : downloadFile(client, id, entry, from, target, progress);
+  return progress.during(work);
+}

@@ -1,0 +1,5 @@
+/** What a copy did. */
+export interface Transferred {
+  readonly files: number;
+  readonly path: string;
+}

@@ -1,0 +1,97 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { SandboxerApiError } from '../../client/api-error.ts';
+import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import type { Invocation } from '../invocation.ts';
+import { byteText } from '../output/amounts.ts';
+import type { Progress } from '../output/progress.ts';
+import { UsageError } from '../usage-error.ts';
+import type { Transferred } from './transferred.ts';
+
+async function isDirectoryInside(client: SandboxerClient, id: string, path: string): Promise<boolean> {
+  try {
+    const found = await client.files.stat(id, path);
+    if (found.kind !== 'symlink') return found.kind === 'directory';
+    // The description is of the link itself; what it leads to is a directory if it can be listed.
+    await client.files.list(id, path, { limit: 1 });
+    return true;
+  } catch (error) {
+    if (error instanceof SandboxerApiError && error.status < 500 && error.code.startsWith('SBX_PATH'))
+      return false;
+    throw error;
+  }
+}
+
+function joined(directory: string, name: string): string {
+  return directory.endsWith('/') ? `${directory}${name}` : `${directory}/${name}`;
+}
+
+async function* counted(source: AsyncIterable<Buffer>, progress: Progress, label: string) {
+  let bytes = 0;
+  for await (const part of source) {
+    bytes += part.length;
+    progress.update(`${label}: ${byteText(bytes)}`);
+    yield part;
+  }
+}
+
+async function uploadFile(
+  client: SandboxerClient,
+  id: string,
+  source: AsyncIterable<Buffer>,
+  target: string,
+  mode: number | undefined,
+  progress: Progress,
+): Promise<Transferred> {
+  const body = counted(source, progress, `Uploading to ${target}`);
+  const entry = await client.files.write(id, target, body, { mode });
+  return { files: 1, path: entry.path };
+}
+
+async function uploadDirectory(
+  invocation: Invocation,
+  client: SandboxerClient,
+  id: string,
+  directory: string,
+  target: string,
+  progress: Progress,
+): Promise<Transferred> {
+  let bytes = 0;
+  await client.files.mkdir(id, target, { parents: true });
+  const { files } = await client.files.uploadDirectory(id, directory, target, {
+    ignore: false,
+    onEntry: ({ name, size }) => {
+      bytes += size;
+      progress.update(`Uploading ${byteText(bytes)}: ${name}`);
+    },
+    onSkipped: (path, reason) => invocation.printer.warn(`left out ${path}: ${reason}`),
+  });
+  return { files, path: target };
+}
+
+/** A file or a directory of this machine into a sandbox; `-` is the input. */
+export async function uploadPath(
+  invocation: Invocation,
+  client: SandboxerClient,
+  from: string,
+  id: string,
+  to: string,
+): Promise<Transferred> {
+  const progress = invocation.progress(`Uploading ${from}`);
+  if (from === '-') {
+    return progress.during(
+      uploadFile(client, id, process.stdin as AsyncIterable<Buffer>, to, undefined, progress),
+    );
+  }
+  const found = await stat(from).catch(() => null);
+  if (found === null) throw new UsageError(`There is no file ${from}.`);
+  const into = to.endsWith('/') || (await isDirectoryInside(client, id, to));
+  // `dir/.` means its content, as with cp.
+  const contentOnly = /(?:^|\/)\.\/?$/.test(from);
+  const target = into && !contentOnly ? joined(to, basename(resolve(from))) : to;
+  const work = found.isDirectory()
+    ? uploadDirectory(invocation, client, id, from, target, progress)
+    : uploadFile(client, id, createReadStream(from), target, found.mode & 0o777, progress);
+  return progress.during(work);
+}

@@ -1,0 +1,72 @@
+import type { CapabilityVector, ResourceName } from '../../contract/capability.ts';
+import type { HostFacts } from './host-facts.ts';
+
+export interface LocalOptions {
+  /** `<state_dir>/local`: everything it keeps lies below it. */
+  readonly directory: string;
+  /** Path of crun or runc. Default: the first that is found. */
+  readonly runtime?: string;
+  /** Folder of the agent and the spawner. Default: `agent/build`. */
+  readonly binaries?: string;
+  /** `false` leaves the kernel's control groups alone: no limits, no pause. */
+  readonly cgroups?: boolean;
+  /** Processes that wait to become a sandbox. */
+  readonly launchers?: number;
+  /** Most sandboxes that are kept running ahead of their claim; 0 turns it off. */
+  readonly warm?: number;
+  /** Put on a sandbox whose profile names no limit, so that none can take the whole machine. */
+  readonly defaultPids?: number;
+  readonly defaultMemoryShare?: number;
+  /** How long the spawner stays when nothing runs and nobody is connected. */
+  readonly lingerMs?: number;
+}
+
+export const DEFAULTS = {
+  launchers: 8,
+  warm: 0,
+  defaultPids: 4096,
+  defaultMemoryShare: 0.8,
+  lingerMs: 60_000,
+} as const;
+
+const LIMITS: readonly (readonly [ResourceName, 'memory' | 'pids' | 'cpu'])[] = [
+  ['cpu', 'cpu'],
+  ['memory_mb', 'memory'],
+  ['pids', 'pids'],
+];
+
+/** Only what this machine can keep to. */
+export function capabilitiesOn(facts: HostFacts): CapabilityVector {
+  const enforced = LIMITS.filter(([, controller]) => facts.controllers.includes(controller));
+  return {
+    isolation: ['container'],
+    egress: 'none',
+    deny_all: true,
+    open_network: false,
+    credentials: ['file', 'env'],
+    dead_man: 'extendable',
+    snapshot: 'filesystem',
+    snapshot_destructive: false,
+    fork: true,
+    pause: facts.controllers.includes('freezer') ? 'frozen' : 'none',
+    persistence: ['ephemeral', 'persistent', 'checkpoint'],
+    exec: true,
+    pty: true,
+    background: true,
+    files: true,
+    watch: true,
+    ports: true,
+    ssh: false,
+    resources: [...enforced.map(([name]) => name), 'open_files'],
+    images: ['host'],
+    regions: [],
+    gpu: [],
+    max_ttl_seconds: null,
+    pricing: 'free',
+    latency_class: 'instant',
+    hosting: 'self-hosted',
+    host_root: false,
+    elevated: false,
+    demo: false,
+  };
+}

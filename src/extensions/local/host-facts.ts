@@ -1,0 +1,206 @@
+/** What this machine offers, found without changing it. Synchronous: the capability vector is built from it. */
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { arch, platform, release, totalmem, userInfo } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { seccompProfile } from './seccomp.ts';
+
+export type Controller = 'memory' | 'pids' | 'cpu' | 'freezer';
+
+export interface Subordinate {
+  readonly firstUid: number;
+  readonly uids: number;
+  readonly firstGid: number;
+  readonly gids: number;
+}
+
+export interface Runtime {
+  readonly kind: 'crun' | 'runc';
+  readonly path: string;
+  readonly version: string;
+}
+
+export interface Binaries {
+  readonly spawner: string | null;
+  readonly agent: string | null;
+  readonly sudo: string | null;
+}
+
+export interface HostFacts {
+  readonly linux: boolean;
+  readonly architecture: string;
+  readonly kernel: readonly [major: number, minor: number];
+  readonly root: boolean;
+  readonly runtime: Runtime | null;
+  readonly binaries: Binaries;
+  readonly seccomp: boolean;
+  readonly userNamespaces: boolean;
+  /** Without root: its range of ids, or `null` when it has none it can use. */
+  readonly subordinate: Subordinate | null;
+  readonly cgroups: 'v1' | 'v2' | 'hybrid' | 'none';
+  /** Those that we may use. */
+  readonly controllers: readonly Controller[];
+  readonly hostSudo: boolean;
+  readonly hardOpenFiles: number;
+  readonly memoryBytes: number;
+}
+
+function text(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function writable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function findProgram(name: string): string | null {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/bin'];
+  const found = folders.map((folder) => join(folder, name)).find((path) => path.startsWith('/') && existsSync(path));
+  return found ?? null;
+}
+
+function findRuntime(wanted: string | undefined): Runtime | null {
+  for (const kind of ['crun', 'runc'] as const) {
+    const path = wanted === undefined ? findProgram(kind) : wanted.endsWith(kind) ? wanted : null;
+    if (path === null || !existsSync(path)) continue;
+    const { stdout, status } = spawnSync(path, ['--version'], { encoding: 'utf8' });
+    const version = /version\s+(\S+)/.exec(stdout ?? '')?.[1];
+    if (status === 0 && version !== undefined) return { kind, path, version };
+  }
+  return null;
+}
+
+/** `name:first:count` lines; those of a user are by name or by number. */
+function subordinateOf(path: string, name: string, id: number): { first: number; count: number } | null {
+  for (const line of text(path).split('\n')) {
+    const [who, first, count] = line.split(':');
+    if (who === name || who === String(id)) return { first: Number(first), count: Number(count) };
+  }
+  return null;
+}
+
+const RANGE = 65_535;
+
+function findSubordinate(): Subordinate | null {
+  const { username, uid, gid } = userInfo();
+  const users = subordinateOf('/etc/subuid', username, uid);
+  const groups = subordinateOf('/etc/subgid', username, gid);
+  if (users === null || groups === null || users.count < RANGE || groups.count < RANGE) return null;
+  if (findProgram('newuidmap') === null || findProgram('newgidmap') === null) return null;
+  return { firstUid: users.first, uids: RANGE, firstGid: groups.first, gids: RANGE };
+}
+
+interface CgroupMount {
+  readonly point: string;
+  readonly unified: boolean;
+  readonly options: readonly string[];
+}
+
+function cgroupMounts(): CgroupMount[] {
+  return text('/proc/self/mountinfo')
+    .split('\n')
+    .flatMap((line) => {
+      const [before = '', after = ''] = line.split(' - ');
+      const [type, , options = ''] = after.split(' ');
+      const point = before.split(' ')[4];
+      if (point === undefined || (type !== 'cgroup' && type !== 'cgroup2')) return [];
+      return [{ point, unified: type === 'cgroup2', options: options.split(',') }];
+    });
+}
+
+function ownCgroup(controller: string): string {
+  for (const line of text('/proc/self/cgroup').split('\n')) {
+    const [, names = '', ...path] = line.split(':');
+    if (controller === '' ? names === '' : names.split(',').includes(controller)) return path.join(':');
+  }
+  return '/';
+}
+
+function usableV1(mounts: readonly CgroupMount[]): Controller[] {
+  return (['memory', 'pids', 'cpu', 'freezer'] as const).filter((controller) => {
+    const mount = mounts.find(({ options, unified }) => !unified && options.includes(controller));
+    if (mount === undefined) return false;
+    return writable(mount.point) || writable(join(mount.point, ownCgroup(controller)));
+  });
+}
+
+function usableV2(mount: CgroupMount): Controller[] {
+  const places = [mount.point, join(mount.point, ownCgroup(''))];
+  const place = places.find((path) => writable(path) && writable(join(path, 'cgroup.subtree_control')));
+  if (place === undefined) return [];
+  const offered = text(join(place, 'cgroup.controllers')).trim().split(' ');
+  const enabled = text(join(place, 'cgroup.subtree_control')).trim().split(' ');
+  // Below the root, controllers can be handed on only by a cgroup that has no processes of its own.
+  const free = place === mount.point || text(join(place, 'cgroup.procs')).trim() === '';
+  const limits = (['memory', 'pids', 'cpu'] as const).filter(
+    (name) => offered.includes(name) && (free || enabled.includes(name)),
+  );
+  return [...limits, 'freezer'];
+}
+
+function findCgroups(): Pick<HostFacts, 'cgroups' | 'controllers'> {
+  const mounts = cgroupMounts();
+  const unified = mounts.find((mount) => mount.unified);
+  const v1 = usableV1(mounts);
+  if (v1.length > 0) return { cgroups: unified ? 'hybrid' : 'v1', controllers: v1 };
+  if (unified === undefined) return { cgroups: mounts.length > 0 ? 'v1' : 'none', controllers: [] };
+  return { cgroups: 'v2', controllers: usableV2(unified) };
+}
+
+function userNamespacesOffered(root: boolean): boolean {
+  if (Number(text('/proc/sys/user/max_user_namespaces') || '0') === 0) return false;
+  if (root) return true;
+  if (text('/proc/sys/kernel/unprivileged_userns_clone').trim() === '0') return false;
+  return text('/proc/sys/kernel/apparmor_restrict_unprivileged_userns').trim() !== '1';
+}
+
+function hardOpenFiles(): number {
+  const limit = /^Max open files\s+\S+\s+(\S+)/m.exec(text('/proc/self/limits'))?.[1];
+  const parsed = Number(limit);
+  return Number.isFinite(parsed) && parsed > 0 ? parsed : 4096;
+}
+
+const REPOSITORY = join(import.meta.dirname, '..', '..', '..');
+
+/** In a clone they are built when they are wanted first; a package brings its own. */
+function findBinaries(folder: string | undefined): Binaries {
+  const place = folder ?? join(REPOSITORY, 'agent', 'build');
+  if (folder === undefined && platform() === 'linux') {
+    for (const script of ['build-agent.sh', 'build-spawner.sh']) {
+      const path = join(REPOSITORY, 'scripts', script);
+      if (existsSync(path)) spawnSync('sh', [path], { stdio: 'ignore' });
+    }
+  }
+  const find = (name: string) => (existsSync(join(place, name)) ? join(place, name) : null);
+  return { spawner: find('sandboxer-spawner'), agent: find('sandboxer-agent'), sudo: find('sandboxer-sudo') };
+}
+
+export function findHostFacts(options: { runtime?: string; binaries?: string; cgroups?: boolean } = {}): HostFacts {
+  const [major = 0, minor = 0] = release().split('.').map(Number);
+  const root = process.getuid?.() === 0;
+  const linux = platform() === 'linux';
+  return {
+    linux,
+    architecture: arch(),
+    kernel: [major, minor],
+    root,
+    runtime: linux ? findRuntime(options.runtime) : null,
+    binaries: findBinaries(options.binaries),
+    seccomp: seccompProfile() !== null,
+    userNamespaces: linux && userNamespacesOffered(root),
+    subordinate: linux && !root ? findSubordinate() : null,
+    ...(options.cgroups === false ? ({ cgroups: 'none', controllers: [] } as const) : findCgroups()),
+    hostSudo: existsSync('/usr/bin/sudo'),
+    hardOpenFiles: linux ? hardOpenFiles() : 0,
+    memoryBytes: totalmem(),
+  };
+}

@@ -1,0 +1,194 @@
+/**
+ * The image `host`: a small file system of our own around the machine's `/usr`. Of the host's `/etc` only what `/usr`
+ * cannot do without and everybody may read; nothing of its `/home`, `/root` and `/var`.
+ */
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+
+const VERSION = 3;
+const MOST_BYTES = 8 << 20;
+export const HELPERS = '/opt/sandboxer/bin';
+
+const DIRECTORIES: readonly (readonly [string, number])[] = [
+  ['dev', 0o755],
+  ['etc', 0o755],
+  ['home', 0o755],
+  ['home/user', 0o755],
+  ['media', 0o755],
+  ['mnt', 0o755],
+  ['opt', 0o755],
+  ['proc', 0o755],
+  ['root', 0o700],
+  ['run', 0o755],
+  ['run/secrets', 0o755],
+  ['run/lock', 0o1777],
+  ['srv', 0o755],
+  ['sys', 0o755],
+  ['tmp', 0o1777],
+  ['usr', 0o755],
+  ['var', 0o755],
+  ['var/cache', 0o755],
+  ['var/lib', 0o755],
+  ['var/log', 0o755],
+  ['var/mail', 0o755],
+  ['var/spool', 0o755],
+  ['var/tmp', 0o1777],
+];
+
+/** Names only: no value in any of these is somebody's secret. */
+const FROM_ETC = [
+  'alternatives',
+  'ca-certificates.conf',
+  'debian_version',
+  'fonts',
+  'java-17-openjdk',
+  'ld.so.cache',
+  'ld.so.conf',
+  'ld.so.conf.d',
+  'localtime',
+  'magic',
+  'mime.types',
+  'os-release',
+  'perl',
+  'pki/ca-trust/extracted',
+  'pki/tls/certs',
+  'protocols',
+  'rpc',
+  'services',
+  'ssl/certs',
+  'ssl/openssl.cnf',
+  'terminfo',
+  'timezone',
+];
+
+const PAM_OPEN = 'auth sufficient pam_permit.so\naccount sufficient pam_permit.so\nsession sufficient pam_permit.so\n';
+const PAM_SU =
+  'auth sufficient pam_rootok.so\nauth required pam_deny.so\naccount sufficient pam_permit.so\nsession sufficient pam_permit.so\n';
+
+const FILES: Readonly<Record<string, readonly [content: string, mode: number]>> = {
+  'etc/passwd': [
+    [
+      'root:x:0:0:root:/root:/bin/bash',
+      'daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin',
+      'bin:x:2:2:bin:/bin:/usr/sbin/nologin',
+      'sys:x:3:3:sys:/dev:/usr/sbin/nologin',
+      'mail:x:8:8:mail:/var/mail:/usr/sbin/nologin',
+      'www-data:x:33:33:www-data:/var/www:/usr/sbin/nologin',
+      '_apt:x:42:65534::/nonexistent:/usr/sbin/nologin',
+      'user:x:1000:1000:user:/home/user:/bin/bash',
+      'nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin',
+      '',
+    ].join('\n'),
+    0o644,
+  ],
+  'etc/group': [
+    [
+      ...['root:x:0:', 'daemon:x:1:', 'bin:x:2:', 'sys:x:3:', 'adm:x:4:', 'tty:x:5:', 'disk:x:6:', 'mail:x:8:'],
+      ...['sudo:x:27:user', 'www-data:x:33:', 'shadow:x:42:', 'utmp:x:43:', 'staff:x:50:', 'users:x:100:'],
+      ...['user:x:1000:', 'nogroup:x:65534:', ''],
+    ].join('\n'),
+    0o644,
+  ],
+  'etc/shadow': ['root:*:19000:0:99999:7:::\nuser:*:19000:0:99999:7:::\n', 0o640],
+  'etc/gshadow': ['root:*::\nsudo:*::user\nuser:!::\n', 0o640],
+  'etc/hostname': ['sandbox\n', 0o644],
+  'etc/hosts': ['127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n', 0o644],
+  'etc/resolv.conf': ['nameserver 127.0.0.1\noptions timeout:1 attempts:1\n', 0o644],
+  'etc/nsswitch.conf': ['passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\n', 0o644],
+  'etc/host.conf': ['multi on\n', 0o644],
+  'etc/shells': ['/bin/sh\n/bin/bash\n', 0o644],
+  'etc/login.defs': ['UMASK 022\nUID_MIN 1000\nUID_MAX 60000\nGID_MIN 1000\nGID_MAX 60000\nENCRYPT_METHOD SHA512\n', 0o644],
+  'etc/profile': ['export PATH\n[ "$PS1" ] && PS1="\\u@\\h:\\w\\$ "\n', 0o644],
+  'etc/fstab': ['', 0o644],
+  'etc/environment': ['', 0o644],
+  'etc/subuid': ['', 0o644],
+  'etc/subgid': ['', 0o644],
+  'etc/sudoers': [
+    'Defaults !fqdn\nDefaults env_keep += "LANG LC_ALL TERM"\nroot ALL=(ALL:ALL) NOPASSWD: ALL\nuser ALL=(ALL:ALL) NOPASSWD: ALL\n',
+    0o440,
+  ],
+  'etc/pam.d/other': [PAM_OPEN, 0o644],
+  'etc/pam.d/sudo': [PAM_OPEN, 0o644],
+  'etc/pam.d/sudo-i': [PAM_OPEN, 0o644],
+  'etc/pam.d/su': [PAM_SU, 0o644],
+  'etc/pam.d/su-l': [PAM_SU, 0o644],
+  'home/user/.profile': ['', 0o644],
+  '.init': ['', 0o755],
+};
+
+/** The parts of `/usr` that a host with separate `/bin` and `/lib` keeps outside of it. */
+const MERGED = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'];
+
+/** What must be shown from the host: `/usr`, and what has not been merged into it. */
+export function hostPaths(): string[] {
+  const apart = MERGED.filter((name) => lstatSync(`/${name}`, { throwIfNoEntry: false })?.isDirectory());
+  return ['/usr', ...apart.map((name) => `/${name}`)];
+}
+
+function copyReadable(from: string, to: string): void {
+  const info = lstatSync(from, { throwIfNoEntry: false });
+  if (info === undefined) return;
+  if (info.isSymbolicLink()) return symlinkSync(readlinkSync(from), to);
+  if ((info.mode & 0o004) === 0) return;
+  if (info.isDirectory()) {
+    mkdirSync(to, { recursive: true, mode: 0o755 });
+    for (const name of readdirSync(from)) copyReadable(join(from, name), join(to, name));
+  } else if (info.isFile() && info.size <= MOST_BYTES) {
+    copyFileSync(from, to);
+    chmodSync(to, 0o644 | (info.mode & 0o111));
+  }
+}
+
+/** Changes when the host's own files do: what was built from the old ones keeps them. */
+export function skeletonDigest(sudoHelper: string | null): string {
+  const hash = createHash('sha256').update(JSON.stringify([VERSION, DIRECTORIES, FILES, hostPaths()]));
+  for (const name of FROM_ETC) {
+    const info = statSync(join('/etc', name), { throwIfNoEntry: false });
+    if (info !== undefined) hash.update(`${name} ${info.mtimeMs} ${info.size}\n`);
+  }
+  if (sudoHelper !== null) hash.update(`sudo ${statSync(sudoHelper).size} ${statSync(sudoHelper).mtimeMs}`);
+  return hash.digest('hex').slice(0, 24);
+}
+
+/** Writes the tree; who owns what is settled by the spawner, who may give files away. */
+export function writeSkeleton(root: string, sudoHelper: string | null): void {
+  mkdirSync(root, { recursive: true, mode: 0o755 });
+  for (const [name, mode] of DIRECTORIES) {
+    mkdirSync(join(root, name), { recursive: true });
+    chmodSync(join(root, name), mode);
+  }
+  for (const name of MERGED) {
+    const info = lstatSync(`/${name}`, { throwIfNoEntry: false });
+    if (info?.isSymbolicLink()) symlinkSync(readlinkSync(`/${name}`), join(root, name));
+    else if (info?.isDirectory()) mkdirSync(join(root, name));
+  }
+  symlinkSync('../run/lock', join(root, 'var/lock'));
+  symlinkSync('../run', join(root, 'var/run'));
+  symlinkSync('/proc/self/mounts', join(root, 'etc/mtab'));
+  for (const [name, [content, mode]] of Object.entries(FILES)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, name), content);
+    chmodSync(join(root, name), mode);
+  }
+  const python = readdirSync('/etc').filter((name) => /^python3(?:\.\d+)?$/.test(name));
+  for (const name of [...FROM_ETC, ...python]) {
+    if (!existsSync(join('/etc', name))) continue;
+    mkdirSync(dirname(join(root, 'etc', name)), { recursive: true, mode: 0o755 });
+    copyReadable(join('/etc', name), join(root, 'etc', name));
+  }
+  if (sudoHelper === null) return;
+  mkdirSync(join(root, HELPERS), { recursive: true, mode: 0o755 });
+  copyFileSync(sudoHelper, join(root, HELPERS, 'sudo'));
+}

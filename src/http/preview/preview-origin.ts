@@ -1,0 +1,48 @@
+import type { z } from 'zod';
+import { SandboxerError } from '../../contract/errors.ts';
+import type { PortAccess, PortRequest } from '../../contract/port.ts';
+import type { ControlDeps } from '../../control/deps.ts';
+import { isoTime } from '../../core/clock.ts';
+import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { PreviewAccess } from './preview-access.ts';
+
+/** Where previews are served. */
+export interface PreviewOrigin {
+  readonly access: PreviewAccess;
+  /** The address of a host label, such as `http://<label>.localhost:8401`. It may start the server. */
+  addressOf(label: string): Promise<string>;
+}
+
+const DEFAULT_SECONDS = 3600;
+
+/** Never longer than the sandbox itself can live. */
+function expiryOf(deps: ControlDeps, sandbox: SandboxRecord, seconds: number): number {
+  return Math.floor(Math.min(deps.clock.now() + seconds * 1000, sandbox.maxDeadlineAt) / 1000);
+}
+
+export async function previewAccess(
+  deps: ControlDeps,
+  origin: PreviewOrigin | undefined,
+  sandbox: SandboxRecord,
+  request: z.output<typeof PortRequest>,
+): Promise<z.output<typeof PortAccess>> {
+  if (!origin) {
+    throw new SandboxerError('SBX_UNSUPPORTED', 'This server shows no previews.', {
+      remedy: 'Set preview.listen and preview.domain in the configuration.',
+    });
+  }
+  const { port } = request;
+  const grant = {
+    sandbox: sandbox.uid.replace(/^sbx_/, ''),
+    port,
+    expiresAt: expiryOf(deps, sandbox, request.expires_in ?? DEFAULT_SECONDS),
+  };
+  const expires_at = isoTime(grant.expiresAt * 1000);
+  if (request.public) {
+    const url = `${await origin.addressOf(origin.access.publicLabel(grant))}/`;
+    return { port, url, token: null, public: true, expires_at };
+  }
+  const token = origin.access.token(grant);
+  const url = `${await origin.addressOf(origin.access.privateLabel(grant))}/?sandboxer_token=${token}`;
+  return { port, url, token, public: false, expires_at };
+}

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { dialPort } from '../control/use-sandbox.ts';
+import type { Caller } from '../core/caller.ts';
+import type { Store } from '../core/store.ts';
+import { portDuplex } from '../http/preview/port-duplex.ts';
+import { PreviewAccess } from '../http/preview/preview-access.ts';
+import type { PreviewOrigin } from '../http/preview/preview-origin.ts';
+import { PreviewServer } from '../http/preview/preview-server.ts';
+import type { ResolvedConfig } from './config.ts';
+import type { ControlPlane } from './wire.ts';
+
+const KEY_SETTING = 'preview_key';
+
+async function previewKey(store: Store): Promise<Buffer> {
+  return store.transaction('preview-key', async (tx) => {
+    const known = await tx.setting(KEY_SETTING);
+    if (known !== null) return Buffer.from(known, 'base64');
+    const fresh = randomBytes(32);
+    await tx.setSetting(KEY_SETTING, fresh.toString('base64'));
+    return fresh;
+  });
+}
+
+/** Previews on a server of their own. It starts listening when the first one is asked for, unless an address is configured. */
+export class Previews implements PreviewOrigin {
+  readonly access: PreviewAccess;
+  readonly #server: PreviewServer;
+  readonly #config: ResolvedConfig['preview'];
+  #listening: Promise<number> | null = null;
+
+  private constructor(control: ControlPlane, caller: Caller, config: ResolvedConfig['preview'], key: Buffer) {
+    const { deps, sessions, activity } = control;
+    this.access = new PreviewAccess(key);
+    this.#config = config;
+    this.#server = new PreviewServer({
+      access: this.access,
+      log: deps.log,
+      domain: config.domain,
+      now: () => deps.clock.now(),
+      // The signature is what admits a visitor; the sandbox is then reached in our own name.
+      dial: async (uid, port, signal) =>
+        portDuplex(await dialPort({ deps, sessions, activity }, caller, uid, port, signal)),
+    });
+  }
+
+  static async open(
+    control: ControlPlane,
+    caller: Caller,
+    config: ResolvedConfig['preview'],
+  ): Promise<Previews> {
+    const previews = new Previews(control, caller, config, await previewKey(control.deps.store));
+    if (config.listen !== null) await previews.#listen();
+    return previews;
+  }
+
+  async addressOf(label: string): Promise<string> {
+    const port = await this.#listen();
+    return this.#config.url === null
+      ? `http://${label}.${this.#config.domain}:${port}`
+      : this.#config.url.replace('*', label);
+  }
+
+  async close(): Promise<void> {
+    if (this.#listening) await this.#server.close();
+  }
+
+  #listen(): Promise<number> {
+    this.#listening ??= new Promise((resolve, reject) => {
+      const address = this.#config.listen ?? '127.0.0.1:0';
+      const at = address.lastIndexOf(':');
+      const { server } = this.#server;
+      server.once('error', reject);
+      server.listen(Number(address.slice(at + 1)), address.slice(0, at).replace(/^\[|\]$/g, ''), () =>
+        resolve((server.address() as AddressInfo).port),
+      );
+    });
+    return this.#listening;
+  }
+}

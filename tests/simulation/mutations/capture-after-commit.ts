@@ -1,0 +1,15 @@
+import type { Mutation } from './mutation.ts';
+
+export const captureAfterCommit: Mutation = {
+  name: 'capture-after-commit',
+  what: 'the money of a sandbox that ends is settled in a transaction after the one that ends it',
+  breaks: ['hold-has-living-owner', 'no-open-meter-on-the-dead', 'charge-is-exact'],
+  patches: [
+    {
+      file: 'src/control/sandbox-edit.ts',
+      search: 'await closeMoney(tx, deps, before, edit.now);',
+      replace:
+        "void deps.store.transaction('late-money', (late) => closeMoney(late, deps, before, edit.now)).catch(() => {});",
+    },
+  ],
+};

@@ -1,0 +1,37 @@
+import type { Mutation } from './mutation.ts';
+
+export const livingCounter: Mutation = {
+  name: 'living-counter',
+  what: 'living sandboxes are counted up and down instead of derived from the rows',
+  breaks: ['living-within-limit', 'quota-when-full'],
+  patches: [
+    {
+      file: 'src/control/require-room.ts',
+      search: 'const free = maxLiving - (await tx.sandboxes.countLiving(workspaceId));',
+      replace:
+        'const free = maxLiving - livingCount(deps, workspaceId);\n  if (free > 0) count(deps, workspaceId, 1);',
+    },
+    {
+      file: 'src/control/require-room.ts',
+      search: 'const PAGE = 100;',
+      replace: `const PAGE = 100;
+const counts = new Map<string, number>();
+function livingCount(deps: ControlDeps, workspaceId: string): number {
+  return counts.get(\`\${deps.instance} \${workspaceId}\`) ?? 0;
+}
+export function count(deps: ControlDeps, workspaceId: string, by: number): void {
+  counts.set(\`\${deps.instance} \${workspaceId}\`, livingCount(deps, workspaceId) + by);
+}`,
+    },
+    {
+      file: 'src/control/sandbox-edit.ts',
+      search: '    await closeMoney(tx, deps, before, edit.now);',
+      replace: '    count(deps, before.workspaceId, -1);\n    await closeMoney(tx, deps, before, edit.now);',
+    },
+    {
+      file: 'src/control/sandbox-edit.ts',
+      search: "import { closeMoney } from './sandbox-money.ts';",
+      replace: "import { count } from './require-room.ts';\nimport { closeMoney } from './sandbox-money.ts';",
+    },
+  ],
+};

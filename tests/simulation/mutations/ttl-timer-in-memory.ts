@@ -1,0 +1,31 @@
+import type { Mutation } from './mutation.ts';
+
+export const ttlTimerInMemory: Mutation = {
+  name: 'ttl-timer-in-memory',
+  what: 'only the process that admitted a sandbox ends it at its deadline',
+  breaks: ['deadline-enforced'],
+  patches: [
+    {
+      file: 'src/control/expire-sandboxes.ts',
+      search: 'const BATCH = 100;',
+      replace: 'const BATCH = 100;\nexport const armed = new Set<string>();',
+    },
+    {
+      file: 'src/control/expire-sandboxes.ts',
+      search: "    if (!(await expire(deps, uid, pastDeadline, 'ttl'))) continue;",
+      replace:
+        "    if (!armed.has(`${deps.instance} ${uid}`)) continue;\n    if (!(await expire(deps, uid, pastDeadline, 'ttl'))) continue;",
+    },
+    {
+      file: 'src/control/establish.ts',
+      search: '  const fresh = isClaim(admitted);',
+      replace:
+        '  const fresh = isClaim(admitted);\n  if (fresh) armed.add(`${deps.instance} ${admitted.sandbox.uid}`);',
+    },
+    {
+      file: 'src/control/establish.ts',
+      search: "import type { ControlDeps } from './deps.ts';",
+      replace: "import type { ControlDeps } from './deps.ts';\nimport { armed } from './expire-sandboxes.ts';",
+    },
+  ],
+};
