@@ -154,7 +154,13 @@ void request_watch(Conn *c, uint32_t id, Cursor *request);
 void request_dial(Conn *c, uint32_t id, Cursor *request);
 void request_listen(Conn *c, uint32_t id, Cursor *request);
 void request_handout(Conn *c, uint32_t id, Cursor *request);
-void relay_accepted(Conn *c, uint32_t id, int fd, int *pending);
+/* Accepted connections that the host has not taken. It lives as long as its listener and they do. */
+typedef struct {
+  int waiting;
+  Channel *listener; /* NULL when it is gone */
+} Backlog;
+void relay_accepted(Conn *c, uint32_t id, int fd, Backlog *backlog);
+void backlog_leave(Backlog *backlog); /* one was taken or is gone */
 int listen_socket(const char *spec, char *shown, size_t size); /* "tcp:127.0.0.1:80"; fd or -errno */
 int boot_listen(const char *spec);                               /* kept for request_handout() */
 size_t boot_listeners(int *fds, size_t max);

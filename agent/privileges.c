@@ -35,7 +35,9 @@ void fs_leave(void) {
 
 int become(const Cred *cred) {
   if (!agent.privileged) return 0;
-  if (syscall(SYS_setgroups, cred->ngroups, cred->groups) != 0) return errno;
+  bool same = cred->uid == agent.uid && cred->gid == agent.gid;
+  /* A user namespace of one user does not let groups be set at all. */
+  if (syscall(SYS_setgroups, cred->ngroups, cred->groups) != 0 && !same) return errno;
   if (syscall(SYS_setresgid, cred->gid, cred->gid, cred->gid) != 0) return errno;
   if (syscall(SYS_setresuid, cred->uid, cred->uid, cred->uid) != 0) return errno;
   return 0;

@@ -3,8 +3,6 @@
 
 #include "process.h"
 
-#define MAX_RECORD (8 * 1024)
-
 typedef struct {
   Channel ch;
   uint64_t after; /* told are those up to this seq */
@@ -28,12 +26,14 @@ static bool list_pull(Channel *ch) {
   if (to == NULL) return false;
   uint8_t *records = malloc(MAX_LIST_FRAME);
   Builder b = {.data = records, .cap = records == NULL ? 0 : MAX_LIST_FRAME};
+  bool all = true;
   for (const Process *p = process_first(); p != NULL; p = p->next) {
     if (p->seq <= list->after) continue;
     size_t before = b.len;
     put_process(&b, p);
     if (b.bad || b.len > room) {
       b.len = before;
+      all = false;
       break;
     }
     list->after = p->seq;
@@ -44,7 +44,7 @@ static bool list_pull(Channel *ch) {
     bulk_commit(ch, T_ENTRIES, b.len);
     return true;
   }
-  if (b.bad) return false; /* more room is needed: credit will come */
+  if (!all) return false; /* more room is needed: credit will come */
   conn_send(ch->conn, T_RESULT, ch->id, NULL, 0);
   channel_end(ch);
   return false;

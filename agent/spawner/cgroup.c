@@ -209,9 +209,23 @@ void slot_give_back(struct slot *slot) {
   if (slot == NULL) return;
   slot_limit(slot, &NONE);
   slot->used = false;
+  slot->dirty = true;
   int spare = 0;
   for (int i = 0; i < slot_high; i++) spare += slots[i].made && !slots[i].used;
   if (spare > settings.pool * 4 + 16) remove_slot(slot);
+}
+
+/* Page cache and dentries that the last sandbox left charged. Takes milliseconds: only where nobody waits. */
+void slot_clean(const struct slot *slot) {
+  char path[PATH_MAX + 32];
+  if (slot == NULL || !slot->dirty) return;
+  if (have[UNIFIED] && v2_memory) {
+    slot_dir(slot, UNIFIED, path, sizeof path);
+    put(path, "memory.reclaim", "1G");
+  } else if (have[MEMORY]) {
+    slot_dir(slot, MEMORY, path, sizeof path);
+    put(path, "memory.force_empty", "0");
+  }
 }
 
 /* Called in the process that is to live in the slot. */

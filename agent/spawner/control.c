@@ -107,9 +107,9 @@ long long number(const struct fields *fields, const char *key, long long otherwi
 }
 
 static void hello(const struct request *request) {
-  answer_ok(request, "\tprotocol=%d\tbuild=%s\tpid=%d\tcgroups=%s\tidmap=%d\trootless=%d\tstorage=%u\tsandboxes=%d",
+  answer_ok(request, "\tprotocol=%d\tbuild=%s\tpid=%d\tcgroups=%s\tidmap=%d\trootless=%d\tstorage=%u\tsandboxes=%d\tagent=%s",
             SPAWNER_PROTOCOL, settings.build, getpid(), cgroups_describe(), settings.idmap, settings.usermap[0] != 0,
-            settings.storage, sandboxes_count());
+            settings.storage, sandboxes_count(), settings.agent);
 }
 
 /* Only what lies below the base, named without a way up. */

@@ -82,7 +82,7 @@ static void __attribute__((noreturn)) become_runtime(const struct launch *launch
   give_up("%s", settings.runtime);
 }
 
-static void __attribute__((noreturn)) launcher_main(int socket, const struct slot *slot, pid_t parent) {
+static void __attribute__((noreturn)) launcher_main(int socket, const struct slot *slot, pid_t parent, bool ahead) {
   struct launch launch;
   int fds[FD_COUNT];
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -94,6 +94,7 @@ static void __attribute__((noreturn)) launcher_main(int socket, const struct slo
   sigprocmask(SIG_SETMASK, &none, NULL);
   dup2(socket, 3);
   close_range(4, ~0u, 0);
+  if (ahead) slot_clean(slot);
   if (slot_join(slot) < 0 || unshare(CLONE_NEWNS) < 0) _exit(2);
   struct iovec part = {&launch, sizeof launch};
   union {
@@ -110,14 +111,14 @@ static void __attribute__((noreturn)) launcher_main(int socket, const struct slo
   become_runtime(&launch, fds);
 }
 
-static bool start_launcher(struct launcher *launcher) {
+static bool start_launcher(struct launcher *launcher, bool ahead) {
   int pair[2];
   launcher->slot = slot_take();
   if (launcher->slot == NULL && cgroups_usable()) return false;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) return slot_give_back(launcher->slot), false;
   pid_t self = getpid();
   launcher->pid = fork();
-  if (launcher->pid == 0) launcher_main(pair[1], launcher->slot, self);
+  if (launcher->pid == 0) launcher_main(pair[1], launcher->slot, self, ahead);
   close(pair[1]);
   launcher->socket = pair[0];
   if (launcher->pid > 0) return true;
@@ -127,11 +128,11 @@ static bool start_launcher(struct launcher *launcher) {
 }
 
 void launchers_fill(void) {
-  while (!leaving && pooled < settings.pool && pooled < POOL_MAX && start_launcher(&pool[pooled])) pooled++;
+  while (!leaving && pooled < settings.pool && pooled < POOL_MAX && start_launcher(&pool[pooled], true)) pooled++;
 }
 
 bool launcher_take(struct launcher *launcher) {
-  if (pooled == 0) return start_launcher(launcher);
+  if (pooled == 0) return start_launcher(launcher, false);
   *launcher = pool[0];
   memmove(pool, pool + 1, (size_t)--pooled * sizeof *pool);
   return true;

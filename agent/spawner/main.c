@@ -126,6 +126,7 @@ static void read_option(const char *option) {
   const char *value;
   if ((value = value_of(option, "--base"))) snprintf(settings.base, sizeof settings.base, "%s", value);
   else if ((value = value_of(option, "--runtime"))) snprintf(settings.runtime, sizeof settings.runtime, "%s", value);
+  else if ((value = value_of(option, "--agent"))) snprintf(settings.agent, sizeof settings.agent, "%s", value);
   else if ((value = value_of(option, "--group"))) snprintf(settings.group, sizeof settings.group, "%s", value);
   else if ((value = value_of(option, "--usermap"))) snprintf(settings.usermap, sizeof settings.usermap, "%s", value);
   else if ((value = value_of(option, "--storage"))) settings.storage = (uint32_t)strtoul(value, NULL, 10);
@@ -141,7 +142,7 @@ static void read_option(const char *option) {
 }
 
 static void make_directories(void) {
-  static const char *const NAMES[] = {"", "/sandboxes", "/layers", "/trash", "/mnt", "/mnt/u", "/run", "/run/runtime"};
+  static const char *const NAMES[] = {"", "/sandboxes", "/layers", "/trash", "/mnt", "/mnt/u", "/run", "/run/runtime", "/bin"};
   char path[PATH_MAX + 32];
   for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
     snprintf(path, sizeof path, "%s%s", settings.base, NAMES[i]);
@@ -169,11 +170,28 @@ static void leave_host_mounts(void) {
     mount("none", "/sys/fs/cgroup/unified", "tmpfs", MS_RDONLY, "size=4k");
 }
 
+/* A file system of our own for the agent: inside, the mount table shows where a file comes from. */
+static void place_agent(void) {
+  char path[PATH_MAX + 32], bytes[65536];
+  if (settings.agent[0] == 0) return;
+  snprintf(path, sizeof path, "%s/bin", settings.base);
+  if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=32m,mode=0711") < 0) refuse(path);
+  strcat(path, "/init");
+  int from = open(settings.agent, O_RDONLY | O_CLOEXEC), to = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+  if (from < 0 || to < 0) refuse(settings.agent);
+  for (ssize_t got; (got = read(from, bytes, sizeof bytes)) > 0;)
+    if (write(to, bytes, (size_t)got) != got) refuse(path);
+  /* Executable and unreadable: the kernel then keeps its memory from everybody inside, whatever else fails. */
+  fchmod(to, 0711);
+  close(from);
+  close(to);
+}
+
 int main(int count, char **arguments) {
   if (count == 2 && strcmp(arguments[1], "--version") == 0) return printf("%s\n", SPAWNER_BUILD) < 0;
   for (int i = 1; i < count; i++) read_option(arguments[i]);
   if (settings.base[0] != '/' || settings.runtime[0] != '/' || settings.group[0] == 0) {
-    fprintf(stderr, "usage: sandboxer-spawner --base=/DIR --runtime=/PATH --group=NAME [--storage=ID] [--idmap] …\n");
+    fprintf(stderr, "usage: sandboxer-spawner --base=/DIR --runtime=/PATH --group=NAME [--agent=/PATH] [--storage=ID] [--idmap] …\n");
     return 2;
   }
   setsid();
@@ -194,6 +212,7 @@ int main(int count, char **arguments) {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGHUP, SIG_IGN);
   leave_host_mounts();
+  place_agent();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (settings.idmap && !idmap_works(settings.base)) {
     say("files cannot be shown under other ids here: %s", strerror(errno));
@@ -222,6 +241,9 @@ int main(int count, char **arguments) {
       if (one->handle) one->handle(one->context, events[i].events);
     }
   }
+  char path[PATH_MAX + 32];
+  snprintf(path, sizeof path, "%s/spawner.sock", settings.base);
+  unlink(path);
   launchers_end();
   janitor_end();
   cgroups_close();

@@ -21,6 +21,7 @@ struct settings {
   char base[PATH_MAX];    /* <state_dir>/local */
   char runtime[PATH_MAX]; /* crun or runc */
   char group[64];         /* name of our cgroup below each controller */
+  char agent[PATH_MAX];   /* the agent's binary, copied to where its path tells nothing */
   char usermap[256];      /* rootless: "uid:first:count" of subordinate ids, empty as root */
   char build[80];
   bool runc;
@@ -71,6 +72,7 @@ struct slot {
   int index;
   bool used;
   bool made;
+  bool dirty; /* had a sandbox: what it left in memory goes before the next one comes */
   struct limits limits;
 };
 void cgroups_open(void);
@@ -82,6 +84,7 @@ struct slot *slot_take(void);
 struct slot *slot_claim(int index);
 void slot_give_back(struct slot *slot);
 int slot_join(const struct slot *slot);
+void slot_clean(const struct slot *slot);
 int slot_limit(struct slot *slot, const struct limits *limits);
 int slot_freeze(const struct slot *slot, bool frozen);
 int slot_count(const struct slot *slot);

@@ -55,14 +55,15 @@ export function globalOptionsOf(command: Command, env: NodeJS.ProcessEnv): Globa
   };
 }
 
-/** The first word that is no option: the command's name. */
-export function commandNameIn(argv: readonly string[]): string | undefined {
+/** The words that are no global options, in order: the command's name comes first. */
+export function plainWordsIn(argv: readonly string[]): string[] {
+  const words: string[] = [];
   for (let at = 0; at < argv.length; at += 1) {
     const word = argv[at] as string;
-    if (!word.startsWith('-')) return word;
-    if (WITH_VALUE.has(word)) at += 1;
+    if (!word.startsWith('-')) words.push(word);
+    else if (WITH_VALUE.has(word)) at += 1;
   }
-  return undefined;
+  return words;
 }
 
 /** Told without parsing, for errors of the parsing itself. Words behind `--` are the program's. */

@@ -1,11 +1,13 @@
 #!/usr/bin/env node
 import { enableCompileCache } from 'node:module';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { compileCacheDir } from './compile-cache.ts';
+import { instantAnswer } from './instant-answer.ts';
 
-// In the user's own folder: code from a shared one could be anybody's.
-const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
-if (!process.env.NODE_COMPILE_CACHE) enableCompileCache(join(cache, 'sandboxer', 'compile'));
-
-const { runProgram } = await import('./program.ts');
-await runProgram(process.argv.slice(2));
+const argv = process.argv.slice(2);
+const answer = instantAnswer(argv);
+if (answer !== null) process.stdout.write(answer);
+else {
+  enableCompileCache(compileCacheDir(process.env));
+  const { runProgram } = await import('./program.ts');
+  await runProgram(argv);
+}

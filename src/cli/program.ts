@@ -3,26 +3,35 @@ import { COMMANDS, findCommand } from './command-table.ts';
 import { EXIT, exitCodeOf } from './exit-code.ts';
 import {
   addGlobalOptions,
-  commandNameIn,
   DEFAULT_OPTIONS,
   globalOptionsOf,
+  plainWordsIn,
   wantsJson,
 } from './global-options.ts';
-import { helpText } from './help-text.ts';
 import { Invocation } from './invocation.ts';
 import { nearestName } from './nearest-name.ts';
 import { printError } from './output/print-error.ts';
 import { Printer } from './output/printer.ts';
-import { packageVersion } from './package-version.ts';
 import { UsageError } from './usage-error.ts';
 
-function unknownCommand(name: string): UsageError {
-  const near = nearestName(
-    name,
-    COMMANDS.flatMap((entry) => [entry.name, ...(entry.aliases ?? [])]),
-  );
-  const hint = near === null ? 'See sandboxer --help.' : `Did you mean "${near}"?`;
-  return new UsageError(`There is no command "${name}".`, hint);
+function unknownWord(what: string, word: string, names: readonly string[], help: string): UsageError {
+  const near = nearestName(word, names);
+  return new UsageError(`There is no ${what} "${word}".`, near === null ? help : `Did you mean "${near}"?`);
+}
+
+function commandIn(argv: readonly string[]): CommandEntry {
+  const [name, next] = plainWordsIn(argv);
+  if (name === undefined) throw new UsageError('There is no command on the line.', 'See sandboxer --help.');
+  const entry = findCommand(name);
+  if (entry === undefined) {
+    const names = COMMANDS.flatMap((known) => [known.name, ...(known.aliases ?? [])]);
+    throw unknownWord('command', name, names, 'See sandboxer --help.');
+  }
+  const { subcommands } = entry;
+  if (subcommands && next !== undefined && !subcommands.includes(next)) {
+    throw unknownWord(`${name} command`, next, subcommands, `Choose one of: ${subcommands.join(', ')}.`);
+  }
+  return entry;
 }
 
 /** Commander's `error: unknown option '--jsn'\n(Did you mean --json?)`, in our form. */
@@ -61,18 +70,17 @@ async function runCommand(
 }
 
 async function dispatch(argv: readonly string[], invocation: Invocation): Promise<number> {
-  const name = commandNameIn(argv);
-  const entry = name === undefined ? undefined : findCommand(name);
+  let runsProgram = false;
   try {
-    if (name === undefined) throw new UsageError('There is no command on the line.', 'See sandboxer --help.');
-    if (entry === undefined) throw unknownCommand(name);
+    const entry = commandIn(argv);
+    runsProgram = entry.runsProgram === true;
     await runCommand(entry, argv, invocation);
     return invocation.exitCode;
   } catch (error) {
     const configured = invocation.options !== DEFAULT_OPTIONS;
     const options = { ...DEFAULT_OPTIONS, json: wantsJson(argv), color: !argv.includes('--no-color') };
     printError(error, configured ? invocation.printer : new Printer(options));
-    return exitCodeOf(error, entry?.runsProgram === true);
+    return exitCodeOf(error, runsProgram);
   } finally {
     invocation.close();
   }
@@ -83,14 +91,6 @@ function flushed(stream: NodeJS.WriteStream): Promise<void> {
     if (stream.destroyed) resolve();
     else stream.write('', () => resolve());
   });
-}
-
-function answerAtOnce(argv: readonly string[]): string | null {
-  if (argv.length === 0) return helpText();
-  const [first] = argv;
-  if (argv.length > 1) return null;
-  if (first === '--help' || first === '-h' || first === 'help') return helpText();
-  return first === '--version' || first === '-V' ? `${packageVersion()}\n` : null;
 }
 
 /** `help create` is `create --help`. */
@@ -105,11 +105,6 @@ export async function runProgram(argv: readonly string[]): Promise<void> {
     invocation.onOutputClosed();
   });
   process.stderr.on('error', () => {});
-  const answer = answerAtOnce(argv);
-  if (answer !== null) {
-    process.stdout.write(answer);
-    return;
-  }
   const code = await dispatch(withoutHelpWord(argv), invocation);
   await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
   process.exit(code);

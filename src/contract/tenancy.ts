@@ -19,9 +19,7 @@ export const CreateOrgRequest = z
 export const CreateWorkspaceRequest = z
   .strictObject({ workspace_id: WorkspaceId, org_id: OrgId, name: TenantName.optional() })
   .meta({ id: 'CreateWorkspaceRequest' });
-export const RenameTenantRequest = z
-  .strictObject({ name: TenantName })
-  .meta({ id: 'RenameTenantRequest' });
+export const RenameTenantRequest = z.strictObject({ name: TenantName }).meta({ id: 'RenameTenantRequest' });
 
 /** An administrator with the scope `server` names the workspace that a request acts in. */
 export const WORKSPACE_HEADER = 'sandboxer-workspace';
@@ -61,8 +59,12 @@ export const CreatedKey = ApiKey.extend({ secret: z.string() }).meta({ id: 'Crea
 
 export const RotateKeyRequest = z
   .strictObject({
-    overlap: DurationSeconds.optional().describe('How long the old key goes on working; not at all when left out.'),
-    expires_in: DurationSeconds.optional().describe('Of the new key; as long as the old one had when left out.'),
+    overlap: DurationSeconds.optional().describe(
+      'How long the old key goes on working; not at all when left out.',
+    ),
+    expires_in: DurationSeconds.optional().describe(
+      'Of the new key; as long as the old one had when left out.',
+    ),
   })
   .meta({ id: 'RotateKeyRequest' });
 export type RotateKeyRequest = z.infer<typeof RotateKeyRequest>;

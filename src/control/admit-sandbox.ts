@@ -6,6 +6,7 @@ import { recipeFingerprint } from '../core/resolve-recipe.ts';
 import type { SandboxOrigin, SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import { advanceSandbox } from './advance-sandbox.ts';
+import { auditDraft } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Claim, Driver } from './driver.ts';
 import { dearest, requireRoute } from './plan-route.ts';
@@ -74,6 +75,15 @@ function newRecord(admission: Admission, now: number, driver: Driver): SandboxRe
   };
 }
 
+/** What reaches further than usual is in the audit log of the same transaction. */
+async function auditGrants(tx: Tx, deps: ControlDeps, caller: Caller, record: SandboxRecord): Promise<void> {
+  const { id: target, elevated, exposedSecrets } = record;
+  if (elevated) await tx.audit.append([auditDraft(deps, caller, { action: 'elevateSandbox', target })]);
+  if (exposedSecrets.length === 0) return;
+  const details = { names: exposedSecrets };
+  await tx.audit.append([auditDraft(deps, caller, { action: 'exposeSecrets', target, details })]);
+}
+
 /**
  * One transaction's worth of admission: room, money, row, plan, events, and the first attempt journalled under our own
  * lease, so that the hand-over to the driver costs no second commit. Nothing remains if any of it is refused.
@@ -99,6 +109,7 @@ export async function admitSandbox(tx: Tx, deps: ControlDeps, driver: Driver, ad
   edit.announce(by, { profile: `${recipe.profileId}@${recipe.profileVersion}`, reason: plan.reason });
   if (recipe.elevated) edit.note('sandbox.elevated', by, { key_id: caller.keyId });
   if (record.exposedSecrets.length > 0) edit.note('sandbox.secret_exposed', by, { names: record.exposedSecrets });
+  await auditGrants(tx, deps, caller, record);
   const documents = { uid: record.uid, generation: 1, request: admission.request, recipe, plan, origin: admission.origin };
   await tx.sandboxes.insertDocuments(documents);
   const step = await advanceSandbox(tx, edit, [], async () => documents);

@@ -1,6 +1,7 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { AuditDraft, AuditRecord } from '../core/audit.ts';
-import { type Caller, requireScope, visibleWorkspace } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope, visibleWorkspace } from '../core/caller.ts';
 import type { AuditQuery, Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
 
@@ -13,7 +14,12 @@ export interface AuditSubject {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-export function auditDraft(deps: ControlDeps, caller: Caller, subject: AuditSubject, outcome = 'ok'): AuditDraft {
+export function auditDraft(
+  deps: ControlDeps,
+  caller: Caller,
+  subject: AuditSubject,
+  outcome = 'ok',
+): AuditDraft {
   return {
     at: deps.clock.now(),
     workspaceId: subject.workspaceId ?? caller.workspaceId,
@@ -51,6 +57,7 @@ export async function listAudit(
   query: Omit<AuditQuery, 'workspaceId'>,
 ): Promise<readonly AuditRecord[]> {
   requireScope(caller, 'read');
-  if (caller.actor !== 'adm') throw new SandboxerError('SBX_FORBIDDEN', 'Only an administrator reads the audit log.');
+  if (caller.actor !== 'adm')
+    throw new SandboxerError('SBX_FORBIDDEN', 'Only an administrator reads the audit log.');
   return deps.store.read('audit', (tx) => tx.audit.list({ ...query, workspaceId: visibleWorkspace(caller) }));
 }

@@ -1,7 +1,8 @@
 import type { EventRecord } from '../core/event.ts';
 import type { EventSink } from '../core/event-sink.ts';
 import type { ParkedDelivery } from '../core/store.ts';
-import { type Lane, lanesOf, runLane } from './delivery-lane.ts';
+import type { Lane } from './delivery-lane.ts';
+import { lanesOf, runLane } from './delivery-lane.ts';
 import type { ControlDeps } from './deps.ts';
 
 export type { EventSink } from '../core/event-sink.ts';
@@ -52,9 +53,16 @@ async function startOf(deps: ControlDeps, sink: EventSink): Promise<RoundStart> 
  * the events of one subject one after the other: one that is not taken is parked, and later ones of its subject park
  * behind it. The cursor moves only together with what it skipped being parked.
  */
-export async function deliverEvents(deps: ControlDeps, sink: EventSink, signal: AbortSignal): Promise<DeliveryRound> {
+export async function deliverEvents(
+  deps: ControlDeps,
+  sink: EventSink,
+  signal: AbortSignal,
+): Promise<DeliveryRound> {
   const start = await startOf(deps, sink);
-  const lanes = lanesOf(start.waiting, start.events.filter((event) => sink.accepts(event)));
+  const lanes = lanesOf(
+    start.waiting,
+    start.events.filter((event) => sink.accepts(event)),
+  );
   const queue = lanes.values();
   const run = async () => {
     for (const lane of queue) await runLane(deps, sink, lane, signal);

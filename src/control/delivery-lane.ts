@@ -1,5 +1,6 @@
 import type { EventRecord } from '../core/event.ts';
-import { type EventSink, SinkGone } from '../core/event-sink.ts';
+import type { EventSink } from '../core/event-sink.ts';
+import { SinkGone } from '../core/event-sink.ts';
 import type { ParkedDelivery } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
 import { backoffMs } from './settings.ts';
@@ -52,7 +53,9 @@ export async function runLane(
   await retryWaiting(deps, sink, lane, signal);
   for (const event of lane.fresh) {
     if (signal.aborted) return;
-    const failure = lane.blocked ? waitsBehind(deps, sink, event) : await attempt(deps, sink, lane, event, 0, signal);
+    const failure = lane.blocked
+      ? waitsBehind(deps, sink, event)
+      : await attempt(deps, sink, lane, event, 0, signal);
     if (failure === 'aborted') return;
     lane.tried += 1;
     if (failure) lane.parked.push(failure);
@@ -75,7 +78,8 @@ async function retryWaiting(
       tx.events.list({ workspaceId: null, after: delivery.seq - 1, limit: 1 }),
     );
     // An event that is no longer kept cannot be delivered any more.
-    const failure = event?.seq === delivery.seq ? await attempt(deps, sink, lane, event, delivery.tries, signal) : null;
+    const failure =
+      event?.seq === delivery.seq ? await attempt(deps, sink, lane, event, delivery.tries, signal) : null;
     if (failure === 'aborted') return;
     await deps.store.transaction('redelivered', async (tx) => {
       if ((await tx.outbox.cursor(sink.id)) === null) return;

@@ -1,5 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
-import { type Caller, visibleWorkspace } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { visibleWorkspace } from '../core/caller.ts';
 import type { Tx } from '../core/store.ts';
 import type { WebhookPort, WebhookRecord } from '../core/webhook.ts';
 import type { ControlDeps } from './deps.ts';

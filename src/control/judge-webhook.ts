@@ -7,7 +7,11 @@ import { webhookProgress } from './sink-progress.ts';
  * Disables a webhook whose receiver is gone for good (`gone` says why), or has let the last so many events die. Nothing
  * is lost: what it did not take is kept for as long as events are.
  */
-export async function judgeWebhook(deps: ControlDeps, webhookId: string, gone: string | null): Promise<boolean> {
+export async function judgeWebhook(
+  deps: ControlDeps,
+  webhookId: string,
+  gone: string | null,
+): Promise<boolean> {
   const { disableAfter } = webhookPort(deps);
   return deps.store.transaction('judge-webhook', async (tx) => {
     const webhook = await tx.webhooks.get(webhookId);

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { SandboxerError } from '../contract/errors.ts';
 import type { CreateKeyRequest, RotateKeyRequest } from '../contract/tenancy.ts';
-import { type Caller, requireScope, visibleWorkspace } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope, visibleWorkspace } from '../core/caller.ts';
 import type { Tx } from '../core/store.ts';
 import type { KeyRecord } from '../core/tenancy.ts';
 import { auditedTransaction } from './audit.ts';
@@ -31,12 +32,17 @@ async function findKey(tx: Tx, caller: Caller, id: string): Promise<KeyRecord> {
 }
 
 /** A key never gives more than its maker has. */
-export async function createKey(deps: ControlDeps, caller: Caller, request: CreateKeyRequest): Promise<{ key: KeyRecord; secret: string }> {
+export async function createKey(
+  deps: ControlDeps,
+  caller: Caller,
+  request: CreateKeyRequest,
+): Promise<{ key: KeyRecord; secret: string }> {
   requireScope(caller, 'keys');
   const all = caller.scopes.has('server');
   const workspaceId = request.workspace_id ?? caller.workspaceId;
   requireNoMore(caller, request);
-  if (workspaceId !== caller.workspaceId && !all) throw new SandboxerError('SBX_FORBIDDEN', 'That is another workspace.', { field: 'workspace_id' });
+  if (workspaceId !== caller.workspaceId && !all)
+    throw new SandboxerError('SBX_FORBIDDEN', 'That is another workspace.', { field: 'workspace_id' });
   const secret = newSecret(deps);
   const now = deps.clock.now();
   const key: KeyRecord = {
@@ -55,7 +61,10 @@ export async function createKey(deps: ControlDeps, caller: Caller, request: Crea
   const subject = { action: 'createKey', target: key.id, workspaceId, details };
   await auditedTransaction(deps, caller, 'create-key', subject, async (tx) => {
     const workspace = await tx.tenancy.workspace(workspaceId);
-    if (!workspace || workspace.deletedAt !== undefined) throw new SandboxerError('SBX_NOT_FOUND', `There is no workspace "${workspaceId}".`, { field: 'workspace_id' });
+    if (!workspace || workspace.deletedAt !== undefined)
+      throw new SandboxerError('SBX_NOT_FOUND', `There is no workspace "${workspaceId}".`, {
+        field: 'workspace_id',
+      });
     await tx.tenancy.insertKey(key);
   });
   return { key, secret };
@@ -94,9 +103,15 @@ export async function rotateKey(
     requireNoMore(caller, old);
     const now = deps.clock.now();
     if (old.revokedAt !== null || (old.expiresAt !== null && old.expiresAt <= now)) {
-      throw new SandboxerError('SBX_CONFLICT', `The key "${id}" has ended.`, { retryable: false, remedy: 'Make a new key.' });
+      throw new SandboxerError('SBX_CONFLICT', `The key "${id}" has ended.`, {
+        retryable: false,
+        remedy: 'Make a new key.',
+      });
     }
-    const lifeMs = request.expires_in === undefined ? old.expiresAt && old.expiresAt - old.createdAt : request.expires_in * 1000;
+    const lifeMs =
+      request.expires_in === undefined
+        ? old.expiresAt && old.expiresAt - old.createdAt
+        : request.expires_in * 1000;
     const next: KeyRecord = {
       ...old,
       id: successor,

@@ -1,8 +1,11 @@
-import { type Caller, requireScope } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
 import type { ConfiguredSink } from '../core/event-sink.ts';
-import { type WebhookRecord, webhookSinkId } from '../core/webhook.ts';
+import type { WebhookRecord } from '../core/webhook.ts';
+import { webhookSinkId } from '../core/webhook.ts';
 import type { ControlDeps } from './deps.ts';
-import { type SinkProgress, sinkProgress, webhookProgress } from './sink-progress.ts';
+import type { SinkProgress } from './sink-progress.ts';
+import { sinkProgress, webhookProgress } from './sink-progress.ts';
 
 export type SinkView = SinkProgress &
   ({ readonly configured: ConfiguredSink } | { readonly webhook: WebhookRecord });
@@ -34,7 +37,8 @@ export async function alignSinks(deps: ControlDeps, configured: readonly string[
     }
     for (const { sinkId, active } of await tx.outbox.sinks()) {
       const wanted = configured.includes(sinkId);
-      if (!sinkId.startsWith(webhookSinkId('')) && active !== wanted) await tx.outbox.setActive(sinkId, wanted);
+      if (!sinkId.startsWith(webhookSinkId('')) && active !== wanted)
+        await tx.outbox.setActive(sinkId, wanted);
     }
   });
 }

@@ -4,13 +4,16 @@ import type {
   RotateWebhookSecretRequest,
   UpdateWebhookRequest,
 } from '../contract/webhook.ts';
-import { type Caller, requireScope, visibleWorkspace } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope, visibleWorkspace } from '../core/caller.ts';
 import type { Tx } from '../core/store.ts';
-import { type WebhookRecord, webhookSinkId } from '../core/webhook.ts';
+import type { WebhookRecord } from '../core/webhook.ts';
+import { webhookSinkId } from '../core/webhook.ts';
 import { auditedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import { findWebhook, webhookPort } from './find-webhook.ts';
-import { type SinkProgress, webhookProgress } from './sink-progress.ts';
+import type { SinkProgress } from './sink-progress.ts';
+import { webhookProgress } from './sink-progress.ts';
 
 export interface WebhookView {
   readonly webhook: WebhookRecord;
@@ -19,6 +22,10 @@ export interface WebhookView {
 
 async function viewOf(tx: Tx, webhook: WebhookRecord): Promise<WebhookView> {
   return { webhook, progress: await webhookProgress(tx, webhook) };
+}
+
+function originOf(url: string): string {
+  return new URL(url).origin;
 }
 
 /** It is told of what happens from now on: its cursor is written with it. */
@@ -48,10 +55,13 @@ export async function createWebhook(
     disabled: null,
     eventSeq: 0,
   };
-  const subject = { action: 'createWebhook', target: id, details: { url: request.url } };
+  const subject = { action: 'createWebhook', target: id, details: { origin: originOf(request.url) } };
   const view = await auditedTransaction(deps, caller, 'create-webhook', subject, async (tx) => {
     if ((await tx.webhooks.list(workspaceId)).length >= port.mostPerWorkspace) {
-      throw new SandboxerError('SBX_QUOTA_EXCEEDED', `A workspace has at most ${port.mostPerWorkspace} webhooks.`);
+      throw new SandboxerError(
+        'SBX_QUOTA_EXCEEDED',
+        `A workspace has at most ${port.mostPerWorkspace} webhooks.`,
+      );
     }
     await tx.webhooks.insert(webhook);
     await tx.outbox.setCursor({ sinkId: webhookSinkId(id), cursor: await tx.events.lastSeq() });
@@ -65,7 +75,8 @@ export async function listWebhooks(deps: ControlDeps, caller: Caller): Promise<r
   requireScope(caller, 'webhooks');
   return deps.store.read('webhooks', async (tx) => {
     const views: WebhookView[] = [];
-    for (const webhook of await tx.webhooks.list(visibleWorkspace(caller))) views.push(await viewOf(tx, webhook));
+    for (const webhook of await tx.webhooks.list(visibleWorkspace(caller)))
+      views.push(await viewOf(tx, webhook));
     return views;
   });
 }
@@ -102,11 +113,14 @@ export async function updateWebhook(
 ): Promise<WebhookView> {
   requireScope(caller, 'webhooks');
   if (request.url !== undefined) webhookPort(deps).checkUrl(request.url);
-  return changeWebhook(deps, caller, id, 'updateWebhook', { ...request }, (webhook) => ({
+  const { url, types, description } = request;
+  // Paths and queries of webhooks often hold a token.
+  const details = { fields: Object.keys(request), ...(url !== undefined && { origin: originOf(url) }) };
+  return changeWebhook(deps, caller, id, 'updateWebhook', details, (webhook) => ({
     ...webhook,
-    url: request.url ?? webhook.url,
-    types: request.types === undefined ? webhook.types : request.types,
-    description: request.description ?? webhook.description,
+    url: url ?? webhook.url,
+    types: types === undefined ? webhook.types : types,
+    description: description ?? webhook.description,
   }));
 }
 

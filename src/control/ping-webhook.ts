@@ -1,5 +1,6 @@
 import type { CloudEvent } from '../contract/event.ts';
-import { type Caller, requireScope } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
 import { isoTime } from '../core/clock.ts';
 import type { ControlDeps } from './deps.ts';
 import { findWebhook, webhookPort } from './find-webhook.ts';

@@ -22,7 +22,11 @@ export async function requireRoom(tx: Tx, deps: ControlDeps, workspaceId: string
   if (maxLiving === null) return;
   const free = maxLiving - (await tx.sandboxes.countLiving(workspaceId));
   if (free > 0 && (await countRecreating(tx, workspaceId, free)) < free) return;
-  throw new SandboxerError('SBX_QUOTA_EXCEEDED', `The workspace has its ${maxLiving} living sandboxes already.`, {
-    creation: 'not_created',
-  });
+  throw new SandboxerError(
+    'SBX_QUOTA_EXCEEDED',
+    `The workspace has its ${maxLiving} living sandboxes already.`,
+    {
+      creation: 'not_created',
+    },
+  );
 }

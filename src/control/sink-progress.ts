@@ -1,5 +1,6 @@
 import type { EventQuery, ParkedCounts, SinkState, Tx } from '../core/store.ts';
-import { type WebhookRecord, webhookSinkId } from '../core/webhook.ts';
+import type { WebhookRecord } from '../core/webhook.ts';
+import { webhookSinkId } from '../core/webhook.ts';
 
 export interface SinkProgress {
   readonly sink: SinkState | null;
@@ -22,7 +23,10 @@ export async function sinkProgress(
   return { sink, lag, counts: await tx.outbox.parkedCounts(sinkId, Math.max(since, sink?.takenAt ?? 0)) };
 }
 
-export function webhookFilter({ workspaceId, types }: WebhookRecord): Pick<EventQuery, 'workspaceId' | 'types'> {
+export function webhookFilter({
+  workspaceId,
+  types,
+}: WebhookRecord): Pick<EventQuery, 'workspaceId' | 'types'> {
   return { workspaceId, ...(types && { types }) };
 }
 

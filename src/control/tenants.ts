@@ -1,5 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
-import { type Caller, requireScope } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
 import { accounts } from '../core/ledger.ts';
 import type { Tx } from '../core/store.ts';
 import type { OrgRecord, WorkspaceRecord } from '../core/tenancy.ts';
@@ -34,7 +35,12 @@ async function findWorkspace(tx: Tx, id: string): Promise<WorkspaceRecord> {
 
 const isThere = ({ deletedAt }: { readonly deletedAt?: number }) => deletedAt === undefined;
 
-export async function createOrg(deps: ControlDeps, caller: Caller, id: string, name: string): Promise<OrgRecord> {
+export async function createOrg(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  name: string,
+): Promise<OrgRecord> {
   requireScope(caller, 'server');
   const org = { id, name, createdAt: deps.clock.now() };
   return auditedTransaction(deps, caller, 'create-org', { action: 'createOrg', target: id }, async (tx) => {
@@ -54,7 +60,12 @@ export async function getOrg(deps: ControlDeps, caller: Caller, id: string): Pro
   return deps.store.read('orgs', (tx) => findOrg(tx, id));
 }
 
-export async function renameOrg(deps: ControlDeps, caller: Caller, id: string, name: string): Promise<OrgRecord> {
+export async function renameOrg(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  name: string,
+): Promise<OrgRecord> {
   requireScope(caller, 'server');
   return auditedTransaction(deps, caller, 'rename-org', { action: 'renameOrg', target: id }, async (tx) => {
     const org = { ...(await findOrg(tx, id)), name };
@@ -86,7 +97,8 @@ export async function createWorkspace(
   const subject = { action: 'createWorkspace', target: id, workspaceId: id };
   return auditedTransaction(deps, caller, 'create-workspace', subject, async (tx) => {
     await findOrg(tx, orgId);
-    if (await tx.tenancy.workspace(id)) throw refused(`The id "${id}" was given before.`, 'Choose another id.');
+    if (await tx.tenancy.workspace(id))
+      throw refused(`The id "${id}" was given before.`, 'Choose another id.');
     await tx.tenancy.insertWorkspace(workspace);
     return workspace;
   });
@@ -123,13 +135,23 @@ export async function renameWorkspace(
 
 /** What must be ended by a decision of its own, before a workspace can go. */
 async function requireEmpty(tx: Tx, id: string): Promise<void> {
-  const present = ['requested', 'provisioning', 'ready', 'active', 'paused', 'expired', 'failed', 'destroying'] as const;
+  const present = [
+    'requested',
+    'provisioning',
+    'ready',
+    'active',
+    'paused',
+    'expired',
+    'failed',
+    'destroying',
+  ] as const;
   const { items: sandboxes } = await tx.sandboxes.list({ workspaceId: id, states: present, limit: 1 });
   if (sandboxes.length > 0) throw refused('The workspace has sandboxes.', 'Destroy its sandboxes first.');
   const { items: snapshots } = await tx.snapshots.list({ workspaceId: id, limit: 1 });
   if (snapshots.length > 0) throw refused('The workspace has snapshots.', 'Delete its snapshots first.');
   const held = await tx.ledger.balance(accounts.held(id));
-  if (held !== 0) throw refused('The workspace has money on hold.', 'Try again when its last hold is resolved.');
+  if (held !== 0)
+    throw refused('The workspace has money on hold.', 'Try again when its last hold is resolved.');
 }
 
 /** Its keys end and its webhooks go with it; its money and its history stay, and its id is never given again. */
@@ -156,7 +178,10 @@ export async function deleteWorkspace(deps: ControlDeps, caller: Caller, id: str
 /** The same caller in another workspace, which it then does not reach beyond. */
 export async function actIn(deps: ControlDeps, caller: Caller, workspaceId: string): Promise<Caller> {
   if (caller.actor !== 'adm' || !caller.scopes.has('server')) {
-    throw new SandboxerError('SBX_FORBIDDEN', 'Only an administrator of the server acts in other workspaces.');
+    throw new SandboxerError(
+      'SBX_FORBIDDEN',
+      'Only an administrator of the server acts in other workspaces.',
+    );
   }
   const workspace = await deps.store.read('workspaces', (tx) => findWorkspace(tx, workspaceId));
   return { ...caller, workspaceId, orgId: workspace.orgId, narrowed: true };

@@ -1,5 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
-import { type Caller, requireScope } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
 import type { EventRecord } from '../core/event.ts';
 import type { ParkedDelivery, ParkedQuery } from '../core/store.ts';
 import { webhookSinkId } from '../core/webhook.ts';
@@ -33,7 +34,12 @@ export async function listDeliveries(
 }
 
 /** One delivery is tried again at once, as if for the first time. */
-export async function replayDelivery(deps: ControlDeps, caller: Caller, id: string, seq: number): Promise<DeliveryView> {
+export async function replayDelivery(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  seq: number,
+): Promise<DeliveryView> {
   requireScope(caller, 'webhooks');
   const port = webhookPort(deps);
   const sinkId = webhookSinkId(id);
@@ -43,9 +49,13 @@ export async function replayDelivery(deps: ControlDeps, caller: Caller, id: stri
     const [delivery] = await tx.outbox.parkedPage({ sinkId, after: seq - 1, limit: 1 });
     const [event] = await tx.events.list({ workspaceId: null, after: seq - 1, limit: 1 });
     if (delivery?.seq !== seq || event?.seq !== seq) {
-      throw new SandboxerError('SBX_NOT_FOUND', `The webhook has no delivery ${seq} that could be replayed.`, {
-        remedy: 'List its deliveries, or replay everything from a number on.',
-      });
+      throw new SandboxerError(
+        'SBX_NOT_FOUND',
+        `The webhook has no delivery ${seq} that could be replayed.`,
+        {
+          remedy: 'List its deliveries, or replay everything from a number on.',
+        },
+      );
     }
     const again = { ...delivery, tries: 0, nextAt: deps.clock.now(), dead: false };
     await tx.outbox.park(again);
@@ -56,7 +66,12 @@ export async function replayDelivery(deps: ControlDeps, caller: Caller, id: stri
 }
 
 /** Everything that is kept, from a number on, is told again. Receivers know repetitions by the id of the event. */
-export async function replayFrom(deps: ControlDeps, caller: Caller, id: string, from: number): Promise<{ readonly from: number }> {
+export async function replayFrom(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  from: number,
+): Promise<{ readonly from: number }> {
   requireScope(caller, 'webhooks');
   const port = webhookPort(deps);
   const sinkId = webhookSinkId(id);
@@ -64,7 +79,8 @@ export async function replayFrom(deps: ControlDeps, caller: Caller, id: string, 
   const result = await auditedTransaction(deps, caller, 'replay', subject, async (tx) => {
     await findWebhook(tx, caller, id);
     const cursor = Math.max(0, Math.min(from - 1, await tx.events.lastSeq()));
-    for (const { seq } of await tx.outbox.parked(sinkId)) if (seq > cursor) await tx.outbox.unpark(sinkId, seq);
+    for (const { seq } of await tx.outbox.parked(sinkId))
+      if (seq > cursor) await tx.outbox.unpark(sinkId, seq);
     await tx.outbox.setCursor({ sinkId, cursor });
     return { from: cursor + 1 };
   });

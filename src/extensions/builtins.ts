@@ -1,10 +1,14 @@
 import { readFileSync } from 'node:fs';
 import type { Extension } from '../core/extension.ts';
+import type { LocalOptions } from './local/config.ts';
+import { createLocalExtension } from './local/index.ts';
 import { HttpTransport } from './saas-stub/http-transport.ts';
 import { createSaasStubExtension } from './saas-stub/index.ts';
 
 /** What the configuration says about the built-in backends. */
 export interface BuiltinsConfig {
+  /** `null` where it is turned off. */
+  readonly local: LocalOptions | null;
   readonly saas_stub: Readonly<
     Record<string, { readonly url: string; readonly key_file?: string | undefined }>
   >;
@@ -19,10 +23,11 @@ function transportFor(url: string, key: string): HttpTransport {
 
 /** The one list of backends that come with sand-boxer. */
 export function builtinExtensions(config: BuiltinsConfig): Extension[] {
-  return Object.entries(config.saas_stub).map(([name, { url, key_file }]) =>
+  const stubs = Object.entries(config.saas_stub).map(([name, { url, key_file }]) =>
     createSaasStubExtension({
       id: name === 'default' ? 'ext.saas-stub' : `ext.saas-stub#${name}`,
       transport: transportFor(url, key_file ? readFileSync(key_file, 'utf8').trim() : ''),
     }),
   );
+  return [...(config.local === null ? [] : [createLocalExtension(config.local)]), ...stubs];
 }

@@ -8,6 +8,7 @@ import type { Sessions } from '../control/sessions.ts';
 import type { Caller } from '../core/caller.ts';
 import type { Log } from '../core/log.ts';
 import type { PreviewOrigin } from './preview/preview-origin.ts';
+import type { RateLimits } from './rate-limits.ts';
 
 /** Bounds on everything a client can make the server hold. Sizes are bytes, times milliseconds. */
 export interface HttpLimits {
@@ -57,7 +58,7 @@ export type ProfileUpload =
   | { readonly kind: 'json'; readonly document: unknown }
   | { readonly kind: 'yaml'; readonly text: string };
 
-export interface ParsedProfile {
+interface ParsedProfile {
   readonly profile: Profile;
   readonly source: Readonly<Record<string, unknown>>;
 }
@@ -79,6 +80,8 @@ export interface HttpOptions {
   readonly limits?: Partial<HttpLimits>;
   /** Where ports inside sandboxes are shown; previews are refused without it. */
   readonly preview?: PreviewOrigin;
+  /** Shared by the servers of one process; without it, nobody is limited. */
+  readonly rates?: RateLimits;
   /** What links start with, such as `https://sandboxes.example`. Links are paths without it. */
   readonly publicUrl?: string;
   /** Metrics cover every workspace: they need the scope `server` unless this says otherwise. */

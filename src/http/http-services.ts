@@ -1,9 +1,12 @@
+import type { ServerResponse } from 'node:http';
 import { SandboxerError } from '../contract/errors.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import type { Use } from '../control/use-sandbox.ts';
+import type { Caller } from '../core/caller.ts';
 import { toCloudEvent } from '../core/event.ts';
 import type { Log } from '../core/log.ts';
 import { silentLog } from '../core/log.ts';
+import { AuditBatch } from './audit-batch.ts';
 import { EventFeed } from './event-feed.ts';
 import type { Exchange } from './exchange.ts';
 import type { HttpLimits, HttpOptions } from './http-options.ts';
@@ -21,6 +24,7 @@ export class HttpServices {
   readonly present: Presenter;
   readonly slots: StreamSlots;
   readonly feed: EventFeed;
+  readonly audit: AuditBatch;
   /** The `source` of our events. */
   readonly eventSource: string;
   /** Requests that wait or stream, to be told when the server stops. */
@@ -35,6 +39,7 @@ export class HttpServices {
     this.use = { deps, sessions, activity };
     this.log = options.log === false ? silentLog : options.log;
     this.present = new Presenter(options.publicUrl ?? '');
+    this.audit = new AuditBatch(deps.store, this.log);
     this.slots = new StreamSlots(this.limits.streamsPerKey);
     this.eventSource = `urn:sand-boxer:${deps.owner}`;
     this.feed = new EventFeed(deps.store, this.log, (event) =>
@@ -47,6 +52,17 @@ export class HttpServices {
   requireRunning(): void {
     if (!this.#stopping) return;
     throw new SandboxerError('SBX_UNAVAILABLE', 'The server is stopping.', { retryAfterSeconds: 1 });
+  }
+
+  /** What is left goes with the answer, also when nothing is. */
+  limitRate(caller: Caller, response?: ServerResponse): void {
+    const { rates } = this.options;
+    if (!rates) return;
+    try {
+      rates.take(caller);
+    } finally {
+      for (const [name, value] of Object.entries(rates.headersOf(caller))) response?.setHeader(name, value);
+    }
   }
 
   stop(): void {

@@ -1,4 +1,5 @@
 import type { RouteDefinition } from './route.ts';
+import { auditRoutes } from './v1/audit.ts';
 import { creditRoutes } from './v1/credits.ts';
 import { eventRoutes } from './v1/events.ts';
 import { execRoutes } from './v1/exec.ts';
@@ -11,7 +12,10 @@ import { processRoutes } from './v1/processes.ts';
 import { profileRoutes } from './v1/profiles.ts';
 import { routingRoutes } from './v1/routes.ts';
 import { sandboxRoutes } from './v1/sandboxes.ts';
+import { sinkRoutes } from './v1/sinks.ts';
 import { snapshotRoutes } from './v1/snapshots.ts';
+import { tenantRoutes } from './v1/tenants.ts';
+import { webhookRoutes } from './v1/webhooks.ts';
 
 /** Everything that is served. The OpenAPI document is made from the same table. */
 export const ROUTE_TABLE: readonly RouteDefinition[] = metaRoutes([
@@ -27,4 +31,8 @@ export const ROUTE_TABLE: readonly RouteDefinition[] = metaRoutes([
   ...creditRoutes,
   ...eventRoutes,
   ...keyRoutes,
+  ...webhookRoutes,
+  ...sinkRoutes,
+  ...tenantRoutes,
+  ...auditRoutes,
 ]);

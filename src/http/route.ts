@@ -64,8 +64,8 @@ export interface RouteDefinition {
   readonly operationId: string;
   readonly summary: string;
   readonly tag: string;
-  /** `public` needs no key. */
-  readonly scope: KeyScope | 'public';
+  /** `public` needs no key, `any` a key with whatever scopes. */
+  readonly scope: KeyScope | 'public' | 'any';
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly headers?: readonly RequestHeader[];

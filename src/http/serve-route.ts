@@ -1,6 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { SandboxerError } from '../contract/errors.ts';
+import { WorkspaceId } from '../contract/ids.ts';
+import { WORKSPACE_HEADER } from '../contract/tenancy.ts';
 import { API_VERSION, API_VERSION_HEADER } from '../contract/version.ts';
+import { actIn } from '../control/tenants.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import type { Exchange } from './exchange.ts';
@@ -10,11 +13,12 @@ import { decodeText, parseJson } from './parse-json.ts';
 import { parseQuery } from './parse-query.ts';
 import { invalidRequest, problemOf } from './problem-of.ts';
 import { declaredLength, readBody } from './read-body.ts';
+import { RequestAudit } from './request-audit.ts';
 import type { BodySpec, RouteDefinition } from './route.ts';
 import { STREAMED } from './route.ts';
 
 /** Nobody in particular: what a public route sees. */
-export const NOBODY: Caller = {
+const NOBODY: Caller = {
   actor: 'agt',
   workspaceId: '',
   orgId: '',
@@ -36,11 +40,25 @@ export function requireApiVersion(exchange: Pick<Exchange, 'header'>): void {
 export async function identify(
   services: HttpServices,
   definition: RouteDefinition,
-  exchange: Pick<Exchange, 'request'>,
+  exchange: Pick<Exchange, 'request'> & Partial<Pick<Exchange, 'response'>>,
+  audit: RequestAudit,
 ): Promise<Caller> {
   if (definition.scope === 'public') return NOBODY;
-  const caller = await services.options.callerFor(exchange.request);
-  requireScope(caller, definition.scope);
+  const { request, response } = exchange;
+  let caller = audit.begin(await services.options.callerFor(request));
+  services.limitRate(caller, response);
+  const chosen = request.headers[WORKSPACE_HEADER];
+  if (chosen !== undefined) {
+    const workspaceId = WorkspaceId.safeParse(chosen);
+    if (!workspaceId.success) {
+      throw new SandboxerError('SBX_INVALID_REQUEST', `The header ${WORKSPACE_HEADER} does not name a workspace.`, {
+        field: WORKSPACE_HEADER,
+      });
+    }
+    caller = await actIn(services.deps, caller, workspaceId.data);
+    audit.narrow(caller);
+  }
+  if (definition.scope !== 'any') requireScope(caller, definition.scope);
   return caller;
 }
 
@@ -117,21 +135,25 @@ export async function serveRoute(
   exchange: Exchange,
   rawParams: unknown,
 ): Promise<void> {
+  const audit = new RequestAudit(services, definition, exchange.id);
   try {
     services.requireRunning();
     requireHttp1(exchange.request);
     requireApiVersion(exchange);
-    const caller = await identify(services, definition, exchange);
+    const caller = await identify(services, definition, exchange, audit);
     const { params, query } = readAddress(definition, exchange.request.url ?? '', rawParams);
     const body = definition.body && (await readInput(services, exchange, definition.body));
+    audit.saw(params, body);
     const context = { services, exchange, caller, params, query, body } as never;
     const answer = (await definition.handler(context)) as
       | typeof STREAMED
       | { status: number; body: unknown; headers?: Record<string, string> };
+    await audit.done(answer);
     if (answer === STREAMED) return;
     if (answer.body === undefined) exchange.sendEmpty(answer.status, answer.headers);
     else exchange.sendJson(answer.status, answer.body, answer.headers);
   } catch (error) {
+    await audit.failed(error);
     failExchange(services, exchange, error);
   }
 }
@@ -143,7 +165,7 @@ export function failExchange(
   error: unknown,
   headers?: Record<string, string>,
 ): void {
-  if (error instanceof ClientGone) {
+  if (error instanceof ClientGone || exchange.response.destroyed) {
     exchange.response.destroy();
     return;
   }

@@ -6,6 +6,7 @@ import { SandboxerError } from '../contract/errors.ts';
 import { answerOnSocket } from './client-error.ts';
 import type { HttpServices } from './http-services.ts';
 import { problemOf } from './problem-of.ts';
+import { RequestAudit } from './request-audit.ts';
 import { requestIdOf } from './request-id.ts';
 import type { RouteDefinition } from './route.ts';
 import { ROUTE_TABLE } from './route-table.ts';
@@ -107,12 +108,32 @@ export function serveUpgrades(server: Server, services: HttpServices): { stop():
     requireApiVersion({ header });
     const { definition, params: rawParams } = find(request.url ?? '');
     bearerFromProtocol(request);
-    const caller = await identify(services, definition, { request });
+    const audit = new RequestAudit(services, definition, requestId);
+    try {
+      await upgrade(request, socket, head, requestId, definition, rawParams, audit);
+    } catch (error) {
+      await audit.failed(error);
+      throw error;
+    }
+  };
+
+  const upgrade = async (
+    request: IncomingMessage,
+    socket: Socket,
+    head: Buffer,
+    requestId: string,
+    definition: RouteDefinition,
+    rawParams: Record<string, string>,
+    audit: RequestAudit,
+  ) => {
+    const caller = await identify(services, definition, { request }, audit);
     const { params } = readAddress(definition, request.url ?? '', rawParams);
+    audit.saw(params, undefined);
     const release = services.slots.take(caller);
     socket.once('close', release);
-    const accept = () =>
-      new Promise<WebSocket>((resolve, reject) => {
+    const accept = () => {
+      void audit.done();
+      return new Promise<WebSocket>((resolve, reject) => {
         if (socket.destroyed) return reject(new Error('The client hung up.'));
         socket.off('error', ignore);
         handshakes.handleUpgrade(request, socket, head, (webSocket) => {
@@ -124,6 +145,7 @@ export function serveUpgrades(server: Server, services: HttpServices): { stop():
           resolve(webSocket);
         });
       });
+    };
     await definition.connect?.({ services, request, requestId, caller, params, accept } as never);
   };
 

@@ -8,7 +8,7 @@ import { problemOf } from './problem-of.ts';
 import type { ItemFormat } from './stream-item.ts';
 import { EVENT_STREAM, FRAMES, gapItem, LINES, NDJSON, SERVER_SENT } from './stream-item.ts';
 
-export const STREAM_FORMATS = {
+const STREAM_FORMATS = {
   [NDJSON]: LINES,
   [EVENT_STREAM]: SERVER_SENT,
   [FRAMES_MEDIA_TYPE]: FRAMES,
@@ -34,6 +34,9 @@ export async function streamProcess(
   const { response } = exchange;
   detachWhenGone(exchange, process);
   exchange.begin(200, { 'content-type': type, 'x-accel-buffering': 'no' });
+  // A program may be silent for hours; what stands between us and an event source may not wait that long.
+  const beat = () => response.write(': \n\n');
+  const beating = type === EVENT_STREAM ? setInterval(beat, services.limits.heartbeatMs) : undefined;
   try {
     await exchange.write(format.control({ type: 'started', process_id: process.id }));
     for await (const chunk of process.output) {
@@ -57,5 +60,7 @@ export async function streamProcess(
     }
     response.end(format.control({ type: 'error', problem: toProblem(problem, exchange.id) }));
     void process.detach().catch(() => {});
+  } finally {
+    clearInterval(beating);
   }
 }

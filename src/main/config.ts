@@ -1,16 +1,39 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { DurationSeconds } from '../contract/duration.ts';
 import { SandboxerError } from '../contract/errors.ts';
+import type { BuiltinsConfig } from '../extensions/builtins.ts';
 
 const Duration = DurationSeconds.transform((seconds) => seconds * 1000);
 
 const StubInstance = z.strictObject({
   url: z.string().max(2048).describe('Where the stub listens: http://127.0.0.1:port, or unix:/path/of.sock.'),
   key_file: z.string().optional().describe('File with the bearer key of the stub.'),
+});
+
+const WebhookConfig = z.strictObject({
+  allow_private: z
+    .boolean()
+    .default(false)
+    .describe('Whether webhooks may lead into private networks and to this machine.'),
+  allow_http: z.boolean().default(false).describe('Whether webhooks may go unencrypted beyond this machine.'),
+  per_workspace: z.number().int().positive().max(1000).default(20),
+  timeout: Duration.default(10_000).describe('For an answer of the receiver.'),
+  max_tries: z.number().int().min(1).max(100).default(20).describe('Before an event is set aside as dead.'),
+  longest_retry: Duration.default(3_600_000).describe('The longest pause between two tries.'),
+  disable_after: z.number().int().positive().default(10).describe('Dead events in a row.'),
+});
+
+const LocalConfig = z.strictObject({
+  enabled: z.boolean().optional().describe('Default: true on Linux.'),
+  directory: z.string().optional().describe('Default: <state_dir>/local.'),
+  runtime: z.string().optional().describe('Path of crun or runc. Default: the first that is found.'),
+  cgroups: z.boolean().default(true).describe('Whether limits and pause are to be had by control groups.'),
+  warm: z.number().int().min(0).max(256).optional().describe('Most sandboxes kept running ahead of need.'),
+  launchers: z.number().int().min(1).max(64).optional().describe('Processes that wait to become a sandbox.'),
 });
 
 /** The configuration file. Everything has a default: an empty file, or none, is a working server. */
@@ -95,10 +118,36 @@ export const Config = z.strictObject({
       sandboxes: Duration.optional().describe('Destroyed sandboxes.'),
       events: Duration.optional(),
       idempotency_keys: Duration.optional(),
+      audit: Duration.optional().describe('Records of the audit log. Default: a year.'),
     })
     .default({}),
+  rate_limit: z
+    .strictObject({
+      per_second: z.number().positive().max(1_000_000).describe('Requests of one key, on average.'),
+      burst: z.number().int().positive().max(1_000_000).describe('Requests of one key at once.'),
+    })
+    .nullable()
+    .default(null)
+    .describe('Of each key. Callers on the unix socket without one are not limited.'),
+  webhooks: WebhookConfig.default(WebhookConfig.parse({})),
+  state_hub: z
+    .strictObject({
+      url: z.url({ protocol: /^https?$/ }).max(2048).describe('Where progress events are posted.'),
+      token_file: z.string().nullable().default(null).describe('File with the bearer token of the hub.'),
+      timeout: Duration.default(10_000),
+    })
+    .nullable()
+    .default(null),
+  master_key: z
+    .strictObject({
+      file: z.string().optional().describe('Default: <state_dir>/master.key, made at the first start.'),
+      command: z.array(z.string()).min(1).optional().describe('A program and its arguments that prints it.'),
+    })
+    .default({})
+    .describe('What stored secrets are sealed with. SANDBOXER_MASTER_KEY comes before both.'),
   extensions: z
     .strictObject({
+      local: LocalConfig.default({ cgroups: true }).describe('Sandboxes on this machine.'),
       saas_stub: z
         .record(z.string().regex(/^[a-z0-9-]{1,32}$/), StubInstance)
         .default({})
@@ -106,13 +155,26 @@ export const Config = z.strictObject({
           'Instances of the stub for tests and demos, by name; `default` is ext.saas-stub itself. It isolates nothing.',
         ),
     })
-    .default({ saas_stub: {} }),
+    .default({ local: { cgroups: true }, saas_stub: {} }),
 });
 export type Config = z.infer<typeof Config>;
 
-export interface ResolvedConfig extends Config {
+export interface ResolvedConfig extends Omit<Config, 'extensions'> {
   readonly stateDir: string;
   readonly socketPath: string;
+  readonly extensions: BuiltinsConfig;
+}
+
+function localOptions(config: Config['extensions']['local'], stateDir: string): BuiltinsConfig['local'] {
+  const { enabled = process.platform === 'linux', directory, runtime, cgroups, warm, launchers } = config;
+  if (!enabled) return null;
+  return {
+    directory: resolve(directory ?? join(stateDir, 'local')),
+    cgroups,
+    ...(runtime === undefined ? {} : { runtime }),
+    ...(warm === undefined ? {} : { warm }),
+    ...(launchers === undefined ? {} : { launchers }),
+  };
 }
 
 function defaultStateDir(env: NodeJS.ProcessEnv): string {
@@ -155,6 +217,10 @@ export function loadConfig(
     socketPath: env.SANDBOXER_SOCKET || config.listen.socket || join(stateDir, 'sandboxer.sock'),
     listen: { ...config.listen, tcp: env.SANDBOXER_LISTEN || config.listen.tcp },
     log: { level: (env.SANDBOXER_LOG_LEVEL as Config['log']['level'] | undefined) ?? config.log.level },
-    extensions: { ...config.extensions, saas_stub: { ...config.extensions.saas_stub, ...stub } },
+    extensions: {
+      ...config.extensions,
+      local: localOptions(config.extensions.local, stateDir),
+      saas_stub: { ...config.extensions.saas_stub, ...stub },
+    },
   };
 }

@@ -6,6 +6,7 @@ import type { EventSink } from '../control/deliver-events.ts';
 import type { Extension } from '../core/extension.ts';
 import { callerByTransport, localCaller } from '../http/caller-for.ts';
 import type { HttpOptions, ProfileUpload } from '../http/http-options.ts';
+import { RateLimits } from '../http/rate-limits.ts';
 import { createHttpServer } from '../http/server.ts';
 import { firstAdminKey } from './admin-key.ts';
 import type { ResolvedConfig } from './config.ts';
@@ -13,6 +14,7 @@ import { DEFAULT_ORG, DEFAULT_WORKSPACE } from './installation.ts';
 import { createLog } from './log.ts';
 import { Previews } from './preview.ts';
 import { packageVersion } from './shipped-files.ts';
+import { systemClock } from './system-clock.ts';
 import { prepareSocketPath, restrictSocket } from './unix-socket.ts';
 import type { ControlPlane } from './wire.ts';
 import { wire } from './wire.ts';
@@ -50,6 +52,10 @@ function hostAndPort(tcp: string): { host: string; port: number } {
   return { host: tcp.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(tcp.slice(at + 1)) };
 }
 
+function rateLimits({ per_second, burst }: NonNullable<ResolvedConfig['rate_limit']>): RateLimits {
+  return new RateLimits({ perSecond: per_second, burst }, systemClock);
+}
+
 /** The whole server: control plane, unix socket for this machine, and TCP for callers with keys when configured. */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { config } = options;
@@ -71,6 +77,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     callerFor: callerByTransport(control.deps, local),
     isReady: () => ready,
     parseProfile,
+    ...(config.rate_limit === null ? {} : { rates: rateLimits(config.rate_limit) }),
     preview: previews,
   };
   const onSocket = await createHttpServer(shared);

@@ -3,6 +3,7 @@ import { Activity } from '../control/activity.ts';
 import type { EventSink } from '../control/deliver-events.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import { Driver } from '../control/driver.ts';
+import { alignSinks } from '../control/list-sinks.ts';
 import { Sessions } from '../control/sessions.ts';
 import type { ControlSettings } from '../control/settings.ts';
 import { DEFAULT_SETTINGS } from '../control/settings.ts';
@@ -23,6 +24,8 @@ import { DEFAULT_WORKSPACE, prepareInstallation } from './installation.ts';
 import { randomIdentifiers } from './random-identifiers.ts';
 import { shippedProfiles } from './shipped-files.ts';
 import { systemClock } from './system-clock.ts';
+import { describeSink, stateHub } from './state-hub.ts';
+import { openSecretBox, Webhooks } from './webhooks.ts';
 import { WorkspaceCatalogues } from './workspace-catalogues.ts';
 
 export interface ControlPlane {
@@ -62,6 +65,7 @@ function settingsFrom(config: ResolvedConfig): ControlSettings {
     keepDestroyedMs: retention.sandboxes ?? d.keepDestroyedMs,
     keepEventsMs: retention.events ?? d.keepEventsMs,
     keepIdempotencyMs: retention.idempotency_keys ?? d.keepIdempotencyMs,
+    ...(retention.audit === undefined ? {} : { keepAuditMs: retention.audit }),
   };
 }
 
@@ -90,6 +94,9 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   const catalogues = await WorkspaceCatalogues.open(store, [shippedProfiles(), ...folders]);
   const extensions = [...builtinExtensions(config.extensions), ...(options.extensions ?? [])];
   const registry = new ProbedExtensions(extensions, systemClock, log);
+  const webhooks = new Webhooks(config.webhooks, openSecretBox(config, env), owner);
+  const hub = stateHub(config.state_hub, owner);
+  const sinks = [...(hub.sink ? [hub.sink] : []), ...(options.sinks ?? [])];
   const deps: ControlDeps = {
     store,
     clock: systemClock,
@@ -104,6 +111,8 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     profilesChanged: () => catalogues.refresh(),
     resolveSecrets: (workspaceId, refs, capabilities, signal) =>
       resolveSecrets(refs, secretProviders(config, env, workspaceId), capabilities, signal),
+    webhooks,
+    sinks: [hub.description, ...(options.sinks ?? []).map(describeSink)],
   };
   const driver = new Driver(deps);
   const activity = new Activity(deps);
@@ -114,7 +123,12 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     await registry.probeAll(signal);
     return systemClock.now() + PROBE_MS;
   });
-  const workers = await startWorkers(deps, driver, activity, options.sinks ?? []);
+  await alignSinks(
+    deps,
+    sinks.map(({ id }) => id),
+  );
+  const workers = await startWorkers(deps, driver, activity, sinks);
+  await webhooks.start(deps);
   health.start();
   return {
     deps,
@@ -123,7 +137,8 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     activity,
     async stop() {
       await driver.stop();
-      await Promise.all([health.stop(), workers.stop()]);
+      await Promise.all([health.stop(), workers.stop(), webhooks.stop()]);
+      for (const sink of sinks) sink.close?.();
       await sessions.close();
       await Promise.all(extensions.map((extension) => extension.close?.()));
       await store.close();

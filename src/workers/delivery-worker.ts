@@ -1,4 +1,5 @@
-import { deliverEvents, type EventSink } from '../control/deliver-events.ts';
+import type { EventSink } from '../control/deliver-events.ts';
+import { deliverEvents } from '../control/deliver-events.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import { Loop } from './loop.ts';
 

@@ -3,14 +3,18 @@
  * problem for every refusal, and a refusal changes nothing. `FUZZ_SEED` repeats a run.
  */
 import { createHash } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Problem } from '../../src/contract/errors.ts';
 import type { Store } from '../../src/core/store.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import type { RouteDefinition } from '../../src/http/route.ts';
 import { ROUTE_TABLE } from '../../src/http/route-table.ts';
+import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Fixture } from '../integration/http/fixture.ts';
 import { MEMORY_PROFILE, startFixture } from '../integration/http/fixture.ts';
 import type { Schema } from './fuzz-inputs.ts';
@@ -26,7 +30,7 @@ import {
 } from './fuzz-inputs.ts';
 
 const SEED = Number(process.env.FUZZ_SEED ?? 20_260_131);
-const PER_ROUTE = 80;
+const PER_ROUTE = 55;
 const ANSWER_MS = 5_000;
 const LEAST_REQUESTS = 3_000;
 
@@ -44,6 +48,7 @@ interface Hit {
 }
 
 let f: Fixture;
+let directory: string;
 const agent = new Agent({ keepAlive: true, maxSockets: 4 });
 const random = seeded(SEED);
 const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
@@ -55,11 +60,17 @@ const resolve = (ref: string) =>
     .reduce<unknown>((at, step) => (at as Record<string, unknown>)[step], document) as Schema;
 
 beforeAll(async () => {
-  f = await startFixture({ limits: { waitMs: 100, jsonBytes: 64_000, execBytes: 64_000, bodyMs: 2_000 } });
+  directory = await mkdtemp(join(tmpdir(), 'sandboxer-fuzz-'));
+  const store = await SqliteStore.open({ path: join(directory, 'fuzz.db') });
+  f = await startFixture({
+    store,
+    limits: { waitMs: 100, jsonBytes: 64_000, execBytes: 64_000, bodyMs: 2_000 },
+  });
 });
 afterAll(async () => {
   agent.destroy();
   await f.close();
+  await rm(directory, { recursive: true, force: true });
 });
 
 /** Everything that a refused request must leave alone. When a sandbox was last used is no such thing. */

@@ -46,7 +46,8 @@ export class Auditor implements BackendWitness {
     if (writes.length === 0) return;
     const before = new Map<string, SandboxRecord | undefined>();
     for (const write of writes) {
-      if (write.table === 'sandbox' && !before.has(write.row.uid)) before.set(write.row.uid, mirror.sandboxes.get(write.row.uid));
+      if (write.table === 'sandbox' && !before.has(write.row.uid))
+        before.set(write.row.uid, mirror.sandboxes.get(write.row.uid));
     }
     mirror.apply(writes);
     const after = new Map<string, SandboxRecord>();
@@ -74,7 +75,8 @@ export class Auditor implements BackendWitness {
     }
     const runs = (this.#idleRuns.get(label) ?? 0) + 1;
     this.#idleRuns.set(label, runs);
-    if (runs > MOST_IDLE_RUNS) this.#ctx.fail('no-busy-loop', `"${label}" ran ${runs} times within a second for nothing`);
+    if (runs > MOST_IDLE_RUNS)
+      this.#ctx.fail('no-busy-loop', `"${label}" ran ${runs} times within a second for nothing`);
   }
 
   refused(_label: string, error: unknown, request: RequestInfo | null): void {
@@ -82,7 +84,9 @@ export class Auditor implements BackendWitness {
   }
 
   requestEnded(request: RequestInfo, error: unknown): void {
-    this.trace?.(`    ${request.kind} #${request.id} ended: ${error === null ? 'ok' : describe(error).split('\n')[0]}`);
+    this.trace?.(
+      `    ${request.kind} #${request.id} ended: ${error === null ? 'ok' : describe(error).split('\n')[0]}`,
+    );
     this.#requests.ended(request, error);
   }
 
@@ -116,7 +120,8 @@ export class Auditor implements BackendWitness {
 
   sandboxOf(request: StubRequest): string | null {
     if ('name' in request) return uidOf(request.name);
-    if ('snapshot_id' in request) return this.#ctx.mirror.snapshots.get(request.snapshot_id)?.sandboxUid ?? null;
+    if ('snapshot_id' in request)
+      return this.#ctx.mirror.snapshots.get(request.snapshot_id)?.sandboxUid ?? null;
     return null;
   }
 

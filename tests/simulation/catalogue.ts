@@ -11,13 +11,13 @@ const common = {
 } as const;
 
 const PROFILES = [
-  { ...common, id: 'profile.stub-plain', ttl: { default: 40, max: 120 } },
-  { ...common, id: 'profile.stub-idle', ttl: { default: 60, max: 120, idle_reap: 12 } },
+  { ...common, id: 'profile.stub-plain', ttl: { default: 30, max: 90 } },
+  { ...common, id: 'profile.stub-idle', ttl: { default: 40, max: 90, idle_reap: 10 } },
   { ...common, id: 'profile.stub-setup', ttl: { default: 30, max: 90 }, setup: { run: ['true'] } },
   {
     ...common,
     id: 'profile.stub-pinned',
-    ttl: { default: 40, max: 120 },
+    ttl: { default: 30, max: 90 },
     extension: 'ext.saas-stub#b',
     route: { fallback: ['ext.saas-stub#c', 'ext.saas-stub'] },
   },

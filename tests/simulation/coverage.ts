@@ -16,6 +16,12 @@ export class Coverage {
     return this.#fault.get(uid) ?? 'none';
   }
 
+  /** Whether any sandbox has just met it. */
+  isAbout(fault: string): boolean {
+    for (const met of this.#fault.values()) if (met === fault) return true;
+    return false;
+  }
+
   crashed(point: string, sandboxes: Iterable<readonly [uid: string, state: string]>): void {
     let any = false;
     for (const [uid, state] of sandboxes) {

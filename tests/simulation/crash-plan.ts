@@ -1,16 +1,55 @@
+import type { Coverage } from './coverage.ts';
 import { BACKEND_FAULTS, NETWORK_FAULTS } from './fault-plan.ts';
 import type { Prng } from './prng.ts';
 import type { Suspension } from './scheduler.ts';
 
 const TRANSACTIONS = [
-  'create', 'restore', 'fork', 'claim', 'renew', 'settle-provision', 'settle-probe', 'settle-teardown', 'settle-pause',
-  'settle-resume', 'settle-snapshot', 'settle-extend', 'destroy', 'extend', 'pause', 'resume', 'snapshot', 'recreate',
-  'touch', 'expire', 'lost', 'orphan-removed', 'tick', 'delivered', 'redelivered', 'snapshot-deleted',
-  'delete-snapshot', 'grant', 'prune',
+  'create',
+  'restore',
+  'fork',
+  'claim',
+  'renew',
+  'settle-provision',
+  'settle-probe',
+  'settle-teardown',
+  'settle-pause',
+  'settle-resume',
+  'settle-snapshot',
+  'settle-extend',
+  'destroy',
+  'extend',
+  'pause',
+  'resume',
+  'snapshot',
+  'recreate',
+  'touch',
+  'expire',
+  'lost',
+  'orphan-removed',
+  'tick',
+  'delivered',
+  'redelivered',
+  'snapshot-deleted',
+  'delete-snapshot',
+  'grant',
+  'prune',
+  'recover',
 ] as const;
 const BACKEND = [
-  'create', 'restore', 'fork', 'wait_running', 'exec', 'delete', 'wait_gone', 'list', 'pause', 'resume', 'extend',
-  'snapshot', 'delete_snapshot', 'get',
+  'create',
+  'restore',
+  'fork',
+  'wait_running',
+  'exec',
+  'delete',
+  'wait_gone',
+  'list',
+  'pause',
+  'resume',
+  'extend',
+  'snapshot',
+  'delete_snapshot',
+  'get',
 ] as const;
 
 /** Where a process can be made to die: around each transaction, before and after each effect elsewhere, while it sleeps. */
@@ -58,12 +97,12 @@ export class CrashPlan {
   }
 
   /** Asked at each suspension that somebody could die at. */
-  async wants(what: Suspension, operation: number, faultOf: (uid: string) => string): Promise<CrashKind | null> {
+  async wants(what: Suspension, operation: number, coverage: Coverage): Promise<CrashKind | null> {
     const aim = this.#aims[0];
     if (aim === undefined || operation < aim.fromOperation || !KNOWN.has(what.label)) return null;
     aim.patience -= 1;
     if (aim.patience > 0) {
-      if (!(await this.#isHit(aim, what, faultOf))) return null;
+      if (!(await this.#isHit(aim, what, coverage))) return null;
       aim.skip -= 1;
       if (aim.skip >= 0) return null;
     }
@@ -71,10 +110,10 @@ export class CrashPlan {
     return aim.graceful ? 'stop' : 'kill';
   }
 
-  async #isHit(aim: Aim, what: Suspension, faultOf: (uid: string) => string): Promise<boolean> {
+  async #isHit(aim: Aim, what: Suspension, coverage: Coverage): Promise<boolean> {
     if (aim.kind === 'point') return aim.point === what.label;
-    if (what.concerns === undefined) return false;
-    for (const uid of await what.concerns()) if (faultOf(uid) === aim.fault) return true;
+    if (what.concerns === undefined || !coverage.isAbout(aim.fault)) return false;
+    for (const uid of await what.concerns()) if (coverage.faultOf(uid) === aim.fault) return true;
     return false;
   }
 }

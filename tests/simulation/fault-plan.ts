@@ -1,5 +1,4 @@
-import type { FaultRule } from '../../src/extensions/saas-stub/protocol.ts';
-import type { StubRequest } from '../../src/extensions/saas-stub/protocol.ts';
+import type { FaultRule, StubRequest } from '../../src/extensions/saas-stub/protocol.ts';
 import { FAULT_KINDS } from '../../src/extensions/saas-stub/protocol.ts';
 import type { Prng } from './prng.ts';
 

@@ -21,7 +21,11 @@ export type Write =
   | { readonly table: 'cursor' }
   | { readonly table: 'documents' }
   | { readonly table: 'keys-forgotten'; readonly keys: readonly string[] }
-  | { readonly table: 'forgotten'; readonly sandboxes: readonly string[]; readonly keptEvents: ReadonlySet<number> };
+  | {
+      readonly table: 'forgotten';
+      readonly sandboxes: readonly string[];
+      readonly keptEvents: ReadonlySet<number>;
+    };
 
 const LIVING: ReadonlySet<string> = new Set(['requested', 'provisioning', 'ready', 'active', 'paused']);
 

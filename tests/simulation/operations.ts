@@ -49,10 +49,21 @@ export interface Operation {
 }
 
 function caller(actor: Caller['actor'], workspaceId: string, keyId: string): Caller {
-  return { actor, workspaceId, orgId: 'o1', keyId, scopes: new Set(['read', 'sandboxes', 'credits']), local: false };
+  return {
+    actor,
+    workspaceId,
+    orgId: 'o1',
+    keyId,
+    scopes: new Set(['read', 'sandboxes', 'credits']),
+    local: false,
+  };
 }
 
-const CALLERS = [caller('agt', 'w1', 'key-1'), caller('agt', 'w1', 'key-2'), caller('adm', 'w1', 'key-3')] as const;
+const CALLERS = [
+  caller('agt', 'w1', 'key-1'),
+  caller('agt', 'w1', 'key-2'),
+  caller('adm', 'w1', 'key-3'),
+] as const;
 const STRANGER = caller('agt', 'w2', 'key-9');
 
 function learn(list: string[], value: string): void {
@@ -90,11 +101,16 @@ function target(prng: Prng, knowledge: Knowledge, kind: string): string {
 function snapshotTarget(prng: Prng, { snapshots, mirror }: Knowledge): string {
   const known = prng.pickOrNull(snapshots);
   if (known !== null && prng.chance(0.5)) return known;
-  const present = [...mirror.snapshots.values()].filter(({ state }) => state === 'available' || state === 'creating');
+  const present = [...mirror.snapshots.values()].filter(
+    ({ state }) => state === 'available' || state === 'creating',
+  );
   return prng.pickOrNull(present)?.id ?? known ?? 'never-was';
 }
 
-function consumerOf(prng: Prng, scope: CreateSandboxRequest['scope'] | null): CreateSandboxRequest['consumer'] {
+function consumerOf(
+  prng: Prng,
+  scope: CreateSandboxRequest['scope'] | null,
+): CreateSandboxRequest['consumer'] {
   if (scope === 'session') return { harness: 'h', session_id: `s${prng.between(1, 4)}` };
   if (scope === 'agent') return { harness: 'h', agent_id: `a${prng.between(1, 2)}` };
   return {};
@@ -130,7 +146,11 @@ function newCreate(prng: Prng): Operation {
     ...(idempotencyKey !== undefined && { idempotencyKey }),
     cancelAfterMs: wait && prng.chance(0.12) ? prng.pick([1, 40, 900]) : null,
     async perform({ deps, process, knowledge, signal }) {
-      const options = { wait, ...(signal && { signal }), ...(idempotencyKey !== undefined && { idempotencyKey }) };
+      const options = {
+        wait,
+        ...(signal && { signal }),
+        ...(idempotencyKey !== undefined && { idempotencyKey }),
+      };
       const { sandbox } = await createSandbox(deps, process.driver, this.caller, fixed, options);
       learn(knowledge.sandboxes, sandbox.id);
     },
@@ -147,8 +167,20 @@ function create(prng: Prng, knowledge: Knowledge): Operation {
 
 type Perform = (context: OperationContext, by: Caller) => Promise<void>;
 
-function simple(prng: Prng, kind: string, on: string, perform: Perform, by: Caller = prng.pick(CALLERS)): Operation {
-  return { kind, describe: () => `${kind} ${on} by ${by.keyId}`, caller: by, cancelAfterMs: null, perform: (c) => perform(c, by) };
+function simple(
+  prng: Prng,
+  kind: string,
+  on: string,
+  perform: Perform,
+  by: Caller = prng.pick(CALLERS),
+): Operation {
+  return {
+    kind,
+    describe: () => `${kind} ${on} by ${by.keyId}`,
+    caller: by,
+    cancelAfterMs: null,
+    perform: (c) => perform(c, by),
+  };
 }
 
 function derived(prng: Prng, kind: 'restore' | 'fork', on: string): Operation {
@@ -216,23 +248,51 @@ export function drawOperation(prng: Prng, knowledge: Knowledge): Operation {
     case 'restore':
       return derived(prng, 'restore', snapshotTarget(prng, knowledge));
     case 'destroy':
-      return simple(prng, kind, on, async (c, by) => void (await destroySandbox(c.deps, c.process.driver, by, on, { wait })));
+      return simple(
+        prng,
+        kind,
+        on,
+        async (c, by) => void (await destroySandbox(c.deps, c.process.driver, by, on, { wait })),
+      );
     case 'recreate':
-      return simple(prng, kind, on, async (c, by) => void (await recreateSandbox(c.deps, c.process.driver, by, on, { wait })));
+      return simple(
+        prng,
+        kind,
+        on,
+        async (c, by) => void (await recreateSandbox(c.deps, c.process.driver, by, on, { wait })),
+      );
     case 'pause':
-      return simple(prng, kind, on, async (c, by) => void (await pauseSandbox(c.deps, c.process.driver, by, on)));
+      return simple(
+        prng,
+        kind,
+        on,
+        async (c, by) => void (await pauseSandbox(c.deps, c.process.driver, by, on)),
+      );
     case 'resume':
-      return simple(prng, kind, on, async (c, by) => void (await resumeSandbox(c.deps, c.process.driver, by, on)));
+      return simple(
+        prng,
+        kind,
+        on,
+        async (c, by) => void (await resumeSandbox(c.deps, c.process.driver, by, on)),
+      );
     case 'extend': {
       const ttl = prng.pick([3, 15, 60, 500]);
-      return simple(prng, kind, on, async (c, by) => void (await extendSandbox(c.deps, c.process.driver, by, on, ttl)));
+      return simple(
+        prng,
+        kind,
+        on,
+        async (c, by) => void (await extendSandbox(c.deps, c.process.driver, by, on, ttl)),
+      );
     }
     case 'delete-snapshot': {
       const id = snapshotTarget(prng, knowledge);
       return simple(prng, kind, id, async (c, by) => void (await deleteSnapshot(c.deps, by, id)));
     }
     case 'grant':
-      return grant(prng.pick([100_000, 1_000_000]), prng.chance(0.5) ? `ref-${prng.between(1, 3)}` : undefined);
+      return grant(
+        prng.pick([100_000, 1_000_000]),
+        prng.chance(0.5) ? `ref-${prng.between(1, 3)}` : undefined,
+      );
     case 'look':
       return simple(prng, kind, on, async (c, by) => {
         await listSandboxes(c.deps, by, { limit: 5 });
@@ -249,7 +309,10 @@ export function grant(amount: number, reference?: string, workspaceId = 'w1'): O
     caller: by,
     cancelAfterMs: null,
     perform: async ({ deps }) => {
-      await grantCredits(deps, by, { amount_micro_usd: amount, ...(reference !== undefined && { reference }) });
+      await grantCredits(deps, by, {
+        amount_micro_usd: amount,
+        ...(reference !== undefined && { reference }),
+      });
     },
   };
 }

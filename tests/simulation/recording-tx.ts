@@ -61,7 +61,8 @@ export class RecordingTx {
         this.writes.push({ table: 'sandbox', row: stored });
         return stored;
       },
-      insertDocuments: (documents) => this.#noted({ table: 'documents' }, sandboxes.insertDocuments(documents)),
+      insertDocuments: (documents) =>
+        this.#noted({ table: 'documents' }, sandboxes.insertDocuments(documents)),
       releaseForeignLeases: async (owner, now) => {
         const count = await sandboxes.releaseForeignLeases(owner, now);
         if (count > 0) await this.#noteReleased();
@@ -176,19 +177,30 @@ export class RecordingTx {
   async #noteForgotten(): Promise<void> {
     const gone: string[] = [];
     for (const row of this.#mirror.sandboxes.values()) {
-      if (row.state === 'destroyed' && (await this.#inner.sandboxes.get(row.uid)) === null) gone.push(row.uid);
+      if (row.state === 'destroyed' && (await this.#inner.sandboxes.get(row.uid)) === null)
+        gone.push(row.uid);
     }
-    const kept = await this.#inner.events.list({ workspaceId: null, after: 0, limit: Number.MAX_SAFE_INTEGER });
-    this.writes.push({ table: 'forgotten', sandboxes: gone, keptEvents: new Set(kept.map(({ seq }) => seq)) });
+    const kept = await this.#inner.events.list({
+      workspaceId: null,
+      after: 0,
+      limit: Number.MAX_SAFE_INTEGER,
+    });
+    this.writes.push({
+      table: 'forgotten',
+      sandboxes: gone,
+      keptEvents: new Set(kept.map(({ seq }) => seq)),
+    });
   }
 }
 
 /** `inner` with some of its members replaced; all others are bound to it. */
 function delegate<T extends object>(inner: T, over: Partial<T>): T {
   const names = new Set([...Object.keys(inner), ...Object.getOwnPropertyNames(Object.getPrototypeOf(inner))]);
-  const members = [...names].filter((name) => name !== 'constructor').map((name) => {
-    const member: unknown = Reflect.get(inner, name);
-    return [name, typeof member === 'function' ? member.bind(inner) : member] as const;
-  });
+  const members = [...names]
+    .filter((name) => name !== 'constructor')
+    .map((name) => {
+      const member: unknown = Reflect.get(inner, name);
+      return [name, typeof member === 'function' ? member.bind(inner) : member] as const;
+    });
   return { ...Object.fromEntries(members), ...over } as T;
 }

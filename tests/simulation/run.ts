@@ -1,10 +1,9 @@
 /**
  * The simulation level of `npm test`, and what a failing seed is replayed with:
- * run.ts [--seeds N] [--from N] [--seed N [--trace]] [--mutations | --no-mutations] [--cells FILE] [--keep-going]
+ * run.ts [--seeds N] [--from N] [--keep-going] [--freeze] | --seed N [--trace] | --mutations
  */
-import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { printCoverage, unvisited } from './coverage-report.ts';
+import { freeze, printCoverage, unvisited } from './coverage-report.ts';
 import { runMutations } from './run-mutations.ts';
 import { runSeeds } from './run-seeds.ts';
 import { Simulation } from './simulation.ts';
@@ -18,8 +17,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     trace: { type: 'boolean', default: false },
     mutations: { type: 'boolean', default: false },
-    'no-mutations': { type: 'boolean', default: false },
-    cells: { type: 'string' },
+    freeze: { type: 'boolean', default: false },
     'keep-going': { type: 'boolean', default: false },
   },
 });
@@ -28,7 +26,9 @@ async function replay(seed: number): Promise<boolean> {
   Error.stackTraceLimit = 30;
   const result = await new Simulation(seed, values.trace ? (line) => console.log(line) : null).run();
   const { violation } = result;
-  console.log(`seed ${seed}: ${result.operations} operations, ${result.steps} steps, digest ${result.digest}`);
+  console.log(
+    `seed ${seed}: ${result.operations} operations, ${result.steps} steps, digest ${result.digest}`,
+  );
   if (violation) console.log(`${violation.invariant}: ${violation.message}`);
   return violation === null;
 }
@@ -75,8 +75,8 @@ async function runMany(first: number, count: number): Promise<boolean> {
     console.log(`\n${invariant} is broken (${times}×): ${detail}`);
     console.log(`  node tests/simulation/run.ts --seed ${seed} --trace`);
   }
-  if (values.cells !== undefined) writeFileSync(values.cells, `${JSON.stringify([...cells].sort(), null, 0)}\n`);
   printCoverage(cells);
+  if (values.freeze && failures.size === 0) freeze(cells, `${first}–${first + count - 1}`);
   const missing = count >= FULL_RUN && failures.size === 0 ? unvisited(cells) : [];
   if (missing.length > 0) console.log(`\nreachable, and not visited:\n  ${missing.join('\n  ')}`);
   return failures.size === 0 && missing.length === 0;
@@ -87,7 +87,7 @@ async function main(): Promise<boolean> {
   if (values.mutations) return runMutations();
   if (!(await isDeterministic())) return false;
   const passed = await runMany(Number(values.from), Number(values.seeds ?? FULL_RUN));
-  if (!passed || values['no-mutations'] || values.seeds !== undefined) return passed;
+  if (!passed || values.seeds !== undefined) return passed;
   return runMutations();
 }
 

@@ -1,4 +1,5 @@
-import { type ControlSettings, DEFAULT_SETTINGS } from '../../src/control/settings.ts';
+import type { ControlSettings } from '../../src/control/settings.ts';
+import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
 import { Prng } from './prng.ts';
 
 export interface BackendPlan {
@@ -68,7 +69,7 @@ export function scenarioFor(seed: number): Scenario {
   return {
     seed,
     operations: OPERATIONS_PER_SEED,
-    paceMs: prng.pick([150, 400, 800]),
+    paceMs: prng.pick([120, 300, 600]),
     backends: ids.map((id, index) => ({
       id,
       createMs: prng.pick([0, 30, 800]),

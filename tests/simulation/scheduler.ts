@@ -25,9 +25,7 @@ interface Entry {
   cancelled: boolean;
 }
 
-export interface Cancel {
-  (): void;
-}
+export type Cancel = () => void;
 
 /**
  * Virtual time and the queue of everything that waits. One resumption at a time: after each, all code that can run
@@ -48,9 +46,10 @@ export class Scheduler {
 
   /** Runs `resume` after `delayMs`. */
   after(delayMs: number, what: Suspension, resume: () => void): Cancel {
+    this.#order += 1;
     const entry: Entry = {
       due: this.now + Math.max(0, delayMs),
-      order: (this.#order += 1),
+      order: this.#order,
       what,
       resume,
       cancelled: false,

@@ -2,7 +2,8 @@ import type { StubReply, StubRequest } from '../../src/extensions/saas-stub/prot
 import type { StubTransport } from '../../src/extensions/saas-stub/transport.ts';
 import { StubConnectionError } from '../../src/extensions/saas-stub/transport.ts';
 import { StubWorld } from '../../src/extensions/saas-stub/world.ts';
-import { drawFault, type NetworkFault } from './fault-plan.ts';
+import type { NetworkFault } from './fault-plan.ts';
+import { drawFault } from './fault-plan.ts';
 import type { Prng } from './prng.ts';
 import type { Scenario } from './scenario.ts';
 import type { Owner, Scheduler } from './scheduler.ts';
@@ -20,7 +21,14 @@ export interface BackendWitness {
 
 /** Requests that come up seldom meet faults more often. */
 const RARE: ReadonlySet<string> = new Set([
-  'pause', 'resume', 'extend', 'snapshot', 'restore', 'fork', 'delete_snapshot', 'get',
+  'pause',
+  'resume',
+  'extend',
+  'snapshot',
+  'restore',
+  'fork',
+  'delete_snapshot',
+  'get',
 ]);
 
 const NOBODY: ReadonlySet<string> = new Set();
@@ -58,6 +66,19 @@ export class SimNetwork {
 
   storm(extensionId: string, ms: number): void {
     this.#storms.set(extensionId, this.#scheduler.now + ms);
+  }
+
+  /** Something that runs somewhere is lost, without anybody having asked for anything. */
+  vanish(prng: Prng): void {
+    const world = prng.pick([...this.worlds.values()]);
+    const running = world.objects().filter(({ state, hidden }) => state === 'running' && !hidden);
+    const object = prng.pickOrNull(running);
+    if (object === null) return;
+    const request = { op: 'get', name: object.name, owner: object.labels.owner } as const;
+    this.#witness.fault(request, 'disappears');
+    world.faults.set([{ op: 'get', kind: 'disappears', times: 1, params: { ms: 0 } }]);
+    world.handle(request);
+    world.faults.set([]);
   }
 
   /** From now on nothing goes wrong that has not gone wrong yet. */
@@ -124,7 +145,9 @@ export class SimNetwork {
       );
       if (fault !== 'duplicated') return;
       const again = { owner: null, victim: process, label: `backend:${op}:sent`, concerns };
-      this.#scheduler.after(this.#prng.pick([0, 50, 2_000, 10_000]), again, () => this.#arrive(id, request, answer));
+      this.#scheduler.after(this.#prng.pick([0, 50, 2_000, 10_000]), again, () =>
+        this.#arrive(id, request, answer),
+      );
     });
   }
 

@@ -10,12 +10,14 @@ import type { Extension } from '../../src/core/extension.ts';
 import { ledger } from '../../src/core/ledger.ts';
 import type { Log } from '../../src/core/log.ts';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
-import { startWorkers, type Workers } from '../../src/workers/start-workers.ts';
+import type { Workers } from '../../src/workers/start-workers.ts';
+import { startWorkers } from '../../src/workers/start-workers.ts';
 import { catalogue, PRICES } from './catalogue.ts';
 import type { Desk } from './desk.ts';
 import { Prng } from './prng.ts';
 import type { Owner, Scheduler } from './scheduler.ts';
-import { type RequestInfo, SimStore } from './sim-store.ts';
+import type { RequestInfo } from './sim-store.ts';
+import { SimStore } from './sim-store.ts';
 
 export const OWNER = 'simulation';
 
@@ -82,7 +84,13 @@ export class SimProcess implements Owner {
     const extensions = new Map<string, Extension>();
     for (const { id } of scenario.backends) {
       const transport = network.transportFor(id, this);
-      const options = { id, transport, price: PRICES[id] ?? null, provisionTimeoutSeconds: 8, teardownWaitMs: 1_500 };
+      const options = {
+        id,
+        transport,
+        price: PRICES[id] ?? null,
+        provisionTimeoutSeconds: 8,
+        teardownWaitMs: 1_500,
+      };
       extensions.set(id, createSaasStubExtension({ ...options, pageSize: 7 }));
     }
     const all = [...extensions.values()];
@@ -147,7 +155,8 @@ function auditLog(auditor: Desk['auditor'], isStopping: () => boolean): Log {
     info: () => {},
     warn: (fields, message) => {
       const error = errorIn(fields);
-      if (error !== undefined && !(error instanceof SandboxerError) && !isStopping()) auditor.defect(message, error);
+      if (error !== undefined && !(error instanceof SandboxerError) && !isStopping())
+        auditor.defect(message, error);
     },
     error: (fields, message) => auditor.defect(message, errorIn(fields)),
   };

@@ -23,23 +23,24 @@ export function sinkPlans(count: number): readonly SinkPlan[] {
 /** Somebody at the other end of a network: slow, refusing, or taking an event and failing to say so. */
 export function simSink(desk: Desk, plan: SinkPlan, process: Owner, isQuiet: () => boolean): EventSink {
   const { scheduler, prng, auditor, scenario } = desk;
-  const deliver = (event: EventRecord): Promise<void> =>
-    new Promise((resolve, reject) => {
+  const deliver = (event: EventRecord): Promise<void> => {
+    const fails = !isQuiet() && prng.chance(scenario.sinkFailureRate);
+    // Half of them are too fast for anything to happen meanwhile.
+    if (!fails && prng.chance(0.5)) {
+      auditor.delivered(plan.id, event);
+      return Promise.resolve();
+    }
+    return new Promise((resolve, reject) => {
       const concerned = new Set(event.sandboxUid === null ? [] : [event.sandboxUid]);
       const concerns = () => concerned;
-      const fails = !isQuiet() && prng.chance(scenario.sinkFailureRate);
       const takes = !fails || prng.chance(0.5);
       const slow = !isQuiet() && prng.chance(0.02) ? 3_000 : prng.between(0, 2);
       scheduler.after(slow, { owner: null, victim: process, label: 'deliver:sent', concerns }, () => {
         if (takes) auditor.delivered(plan.id, event);
-        const answer = () => {
-          if (!process.alive) return;
-          if (fails) reject(REFUSAL);
-          else resolve();
-        };
-        if (prng.chance(0.6)) answer();
-        else scheduler.after(1, { owner: process, victim: process, label: 'deliver:taken', concerns }, answer);
+        const what = { owner: process, victim: process, label: 'deliver:taken', concerns };
+        scheduler.after(1, what, () => (fails ? reject(REFUSAL) : resolve()));
       });
     });
+  };
   return { id: plan.id, maxTries: plan.maxTries, accepts: plan.accepts, deliver };
 }

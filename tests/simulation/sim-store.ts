@@ -45,7 +45,11 @@ export class SimStore {
     this.#inner.abandon();
   }
 
-  async #transaction<T>(label: string, work: (tx: Tx) => Promise<T>, request: RequestInfo | null): Promise<T> {
+  async #transaction<T>(
+    label: string,
+    work: (tx: Tx) => Promise<T>,
+    request: RequestInfo | null,
+  ): Promise<T> {
     const { recorder, prng, auditor } = this.#desk;
     await this.#suspend(`tx:${label}:before`, () => this.#peek(work));
     // A database may ask for a transaction to be run again from its start.
@@ -70,7 +74,10 @@ export class SimStore {
     return result;
   }
 
-  #suspend(label: string, concerns?: () => Promise<ReadonlySet<string>> | ReadonlySet<string>): Promise<void> {
+  #suspend(
+    label: string,
+    concerns?: () => Promise<ReadonlySet<string>> | ReadonlySet<string>,
+  ): Promise<void> {
     const { scheduler } = this.#desk;
     const what = { owner: this.#process, victim: this.#process, label, ...(concerns && { concerns }) };
     return new Promise((resolve) => scheduler.after(this.#latencyMs(), what, resolve));

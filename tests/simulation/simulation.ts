@@ -11,12 +11,15 @@ import { Mirror } from './mirror.ts';
 import { grant } from './operations.ts';
 import { Prng } from './prng.ts';
 import { RecordingTx } from './recording-tx.ts';
-import { type Scenario, scenarioFor } from './scenario.ts';
-import { drained, type Owner, Scheduler, type Suspension } from './scheduler.ts';
+import type { Scenario } from './scenario.ts';
+import { scenarioFor } from './scenario.ts';
+import type { Owner, Suspension } from './scheduler.ts';
+import { drained, Scheduler } from './scheduler.ts';
 import { SimNetwork } from './sim-network.ts';
 import { SimProcess } from './sim-process.ts';
 import { simSink, sinkPlans } from './sim-sink.ts';
-import { Verdict, type Violation } from './violation.ts';
+import type { Violation } from './violation.ts';
+import { Verdict } from './violation.ts';
 
 export interface SeedResult {
   readonly seed: number;
@@ -125,7 +128,8 @@ export class Simulation {
     if (!(await this.#stepUntil(last + 90_000, unfinished))) return;
     await this.#desk.auditor.atRest(balanceOf);
     for (const [account, balance] of this.#mirror.balances) {
-      if (account.startsWith('held:') && balance !== 0) this.#verdict.fail('ledger-balances', `${account} ends with ${balance}`);
+      if (account.startsWith('held:') && balance !== 0)
+        this.#verdict.fail('ledger-balances', `${account} ends with ${balance}`);
     }
   }
 
@@ -200,8 +204,8 @@ export class Simulation {
   /** Whether the resumption died with its process. */
   async #maybeCrash(what: Suspension): Promise<boolean> {
     const victim = what.victim as SimProcess | null;
-    if (this.#quiet || victim === null || !victim.alive || victim.upSince === null) return false;
-    const kind = await this.#plan.wants(what, this.#client.started, (uid) => this.#coverage.faultOf(uid));
+    if (this.#quiet || victim === null || !victim.alive) return false;
+    const kind = await this.#plan.wants(what, this.#client.started, this.#coverage);
     if (kind === null) return false;
     const concerned = what.concerns === undefined ? [] : [...(await what.concerns())];
     await drained();
@@ -251,7 +255,8 @@ export class Simulation {
 
   #noteSteadiness(): void {
     let since: number | null = null;
-    for (const { upSince } of this.#processes) if (upSince !== null) since = Math.min(since ?? upSince, upSince);
+    for (const { upSince } of this.#processes)
+      if (upSince !== null) since = Math.min(since ?? upSince, upSince);
     this.#steadySince = since === null ? null : Math.max(since, this.#jumpedAt);
   }
 
@@ -270,8 +275,12 @@ export class Simulation {
         else this.#client.next(process);
       }
       if (this.#quiet) return;
+      if (up.length === 0) {
+        this.#later('client', 400, pump);
+        return;
+      }
       // Now and then several at the same moment.
-      const gap = up.length > 0 && this.#prng.chance(0.25) ? 0 : -Math.log(1 - this.#prng.float()) * this.#scenario.paceMs;
+      const gap = this.#prng.chance(0.25) ? 0 : -Math.log(1 - this.#prng.float()) * this.#scenario.paceMs;
       this.#later('client', Math.floor(gap), pump);
     };
     this.#later('client', 10, pump);
@@ -285,6 +294,11 @@ export class Simulation {
         if (this.#quiet) return;
         this.#scheduler.jump(this.#prng.pick([2_000, 15_000, 60_000]));
         this.#jumpedAt = this.#scheduler.now;
+      });
+    }
+    for (let i = 0; i < 4; i += 1) {
+      this.#later('vanish', this.#prng.between(0, spanMs), () => {
+        if (!this.#quiet) this.#desk.network.vanish(this.#prng);
       });
     }
     for (let i = 0; stormRate > 0 && i < 3; i += 1) {

@@ -2,8 +2,6 @@ import type { Command } from 'commander';
 import type { CommandEntry } from '../command-table.ts';
 import { COMMANDS } from '../command-table.ts';
 import type { Invocation } from '../invocation.ts';
-import { nearestName } from '../nearest-name.ts';
-import { UsageError } from '../usage-error.ts';
 
 const GLOBAL_FLAGS = '--json --url --key --workspace --quiet --no-color --help';
 /** Commands whose first argument is a sandbox. */
@@ -80,14 +78,7 @@ complete -c sandboxer -l json -l quiet -l no-color -l url -l key -l workspace
 const SHELLS = { bash, zsh, fish } as const;
 
 export function define(command: Command, invocation: Invocation): void {
-  command.argument('<shell>', 'bash, zsh or fish').action((shell: string) => {
-    if (!Object.hasOwn(SHELLS, shell)) {
-      const near = nearestName(shell, Object.keys(SHELLS));
-      throw new UsageError(
-        `There is no completion for "${shell}".`,
-        near ? `Did you mean "${near}"?` : 'Name bash, zsh or fish.',
-      );
-    }
-    invocation.printer.line(SHELLS[shell as keyof typeof SHELLS]().trimEnd());
+  command.argument('<shell>', 'bash, zsh or fish').action((shell: keyof typeof SHELLS) => {
+    invocation.printer.line(SHELLS[shell]().trimEnd());
   });
 }

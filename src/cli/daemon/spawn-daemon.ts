@@ -4,14 +4,15 @@ import { extname, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { CommandFailure } from '../command-failure.ts';
+import { compileCacheDir } from '../compile-cache.ts';
 import type { DaemonFiles } from './daemon-files.ts';
 
 /** Beside us, as `.ts` in a checkout and as `.js` in a package. */
 const PROGRAM = fileURLToPath(new URL(`../../main/daemon${extname(import.meta.url)}`, import.meta.url));
 const START_WITHIN_MS = 45_000;
 const LARGEST_LOG = 8 * 1_048_576;
-const TAIL_BYTES = 4_096;
-const TAIL_LINES = 12;
+const EXCERPT_BYTES = 65_536;
+const EXCERPT_LINES = 16;
 const READY_FD = 3;
 
 function openLog(path: string): number {
@@ -23,13 +24,14 @@ function openLog(path: string): number {
   return openSync(path, 'a+', 0o600);
 }
 
-/** What was written to the log since `from`. */
-function tailOf(log: number, from: number): string {
+/** What was written to the log since `from`; of much, how it began and how it ended. */
+function excerptOf(log: number, from: number): string {
   const { size } = fstatSync(log);
-  const start = Math.max(from, size - TAIL_BYTES);
-  const buffer = Buffer.alloc(Math.max(0, size - start));
-  readSync(log, buffer, 0, buffer.length, start);
-  return buffer.toString('utf8').trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
+  const buffer = Buffer.alloc(Math.min(size - from, EXCERPT_BYTES));
+  readSync(log, buffer, 0, buffer.length, from);
+  const lines = buffer.toString('utf8').trimEnd().split('\n');
+  if (lines.length <= EXCERPT_LINES) return lines.join('\n');
+  return [...lines.slice(0, EXCERPT_LINES / 2), '…', ...lines.slice(-EXCERPT_LINES / 2)].join('\n');
 }
 
 function daemonEnv(files: DaemonFiles, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
@@ -39,6 +41,7 @@ function daemonEnv(files: DaemonFiles, env: NodeJS.ProcessEnv): NodeJS.ProcessEn
     SANDBOXER_STATE_DIR: files.stateDir,
     SANDBOXER_SOCKET: files.socketPath,
     SANDBOXER_READY_FD: String(READY_FD),
+    NODE_COMPILE_CACHE: compileCacheDir(env),
     // It runs in another directory than this command.
     ...(env.SANDBOXER_CONFIG ? { SANDBOXER_CONFIG: resolve(env.SANDBOXER_CONFIG) } : {}),
   };

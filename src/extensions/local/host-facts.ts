@@ -88,10 +88,21 @@ function subordinateOf(path: string, name: string, id: number): { first: number;
   return null;
 }
 
+/** A user may have no entry in the database: a container's often has none. */
+function nameOf(uid: number): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(uid);
+  }
+}
+
 const RANGE = 65_535;
 
 function findSubordinate(): Subordinate | null {
-  const { username, uid, gid } = userInfo();
+  const uid = process.getuid?.() ?? -1;
+  const gid = process.getgid?.() ?? -1;
+  const username = nameOf(uid);
   const users = subordinateOf('/etc/subuid', username, uid);
   const groups = subordinateOf('/etc/subgid', username, gid);
   if (users === null || groups === null || users.count < RANGE || groups.count < RANGE) return null;
@@ -151,8 +162,10 @@ function findCgroups(): Pick<HostFacts, 'cgroups' | 'controllers'> {
   const mounts = cgroupMounts();
   const unified = mounts.find((mount) => mount.unified);
   const v1 = usableV1(mounts);
-  if (v1.length > 0) return { cgroups: unified ? 'hybrid' : 'v1', controllers: v1 };
-  if (unified === undefined) return { cgroups: mounts.length > 0 ? 'v1' : 'none', controllers: [] };
+  const legacy = mounts.some((mount) => !mount.unified);
+  if (unified === undefined || legacy) {
+    return { cgroups: legacy ? (unified ? 'hybrid' : 'v1') : 'none', controllers: v1 };
+  }
   return { cgroups: 'v2', controllers: usableV2(unified) };
 }
 
@@ -171,17 +184,19 @@ function hardOpenFiles(): number {
 
 const REPOSITORY = join(import.meta.dirname, '..', '..', '..');
 
-/** In a clone they are built when they are wanted first; a package brings its own. */
+const NAMES = { spawner: 'sandboxer-spawner', agent: 'sandboxer-agent', sudo: 'sandboxer-sudo' } as const;
+
+/** In a clone what is missing is built when it is wanted first; a package brings its own. */
 function findBinaries(folder: string | undefined): Binaries {
   const place = folder ?? join(REPOSITORY, 'agent', 'build');
-  if (folder === undefined && platform() === 'linux') {
-    for (const script of ['build-agent.sh', 'build-spawner.sh']) {
-      const path = join(REPOSITORY, 'scripts', script);
-      if (existsSync(path)) spawnSync('sh', [path], { stdio: 'ignore' });
-    }
-  }
   const find = (name: string) => (existsSync(join(place, name)) ? join(place, name) : null);
-  return { spawner: find('sandboxer-spawner'), agent: find('sandboxer-agent'), sudo: find('sandboxer-sudo') };
+  const build = (script: string) => {
+    const path = join(REPOSITORY, 'scripts', script);
+    if (folder === undefined && platform() === 'linux' && existsSync(path)) spawnSync('sh', [path], { stdio: 'ignore' });
+  };
+  if (find(NAMES.agent) === null) build('build-agent.sh');
+  if (find(NAMES.spawner) === null || find(NAMES.sudo) === null) build('build-spawner.sh');
+  return { spawner: find(NAMES.spawner), agent: find(NAMES.agent), sudo: find(NAMES.sudo) };
 }
 
 export function findHostFacts(options: { runtime?: string; binaries?: string; cgroups?: boolean } = {}): HostFacts {

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { KeyId } from '../../contract/ids.ts';
-import { ApiKey, CreatedKey, CreateKeyRequest } from '../../contract/tenancy.ts';
-import { createKey, listKeys, revokeKey } from '../../control/keys.ts';
+import { ApiKey, CreatedKey, CreateKeyRequest, RotateKeyRequest, WhoAmI } from '../../contract/tenancy.ts';
+import { createKey, listKeys, revokeKey, rotateKey } from '../../control/keys.ts';
+import { whoAmI } from '../../control/who-am-i.ts';
+import { presentCaller } from '../present-webhook.ts';
 import { json, jsonBody, route } from '../route.ts';
 
 const KeyList = z.strictObject({ items: z.array(ApiKey) }).meta({ id: 'KeyList' });
@@ -47,6 +49,33 @@ export const keyRoutes = [
     async handler({ services, caller, params }) {
       const key = await revokeKey(services.deps, caller, params.key_id);
       return { status: 200, body: services.present.key(key) };
+    },
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/keys/{key_id}/rotate',
+    operationId: 'rotateKey',
+    summary: 'Make a successor with the same rights; the old key ends now, or after the overlap.',
+    tag,
+    scope: 'keys',
+    params: z.strictObject({ key_id: KeyId }),
+    body: jsonBody(RotateKeyRequest),
+    responses: { 201: json(CreatedKey, 'The new key with its secret.') },
+    async handler({ services, caller, params, body }) {
+      const { key, secret } = await rotateKey(services.deps, caller, params.key_id, body);
+      return { status: 201, body: { ...services.present.key(key), secret } };
+    },
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/whoami',
+    operationId: 'whoAmI',
+    summary: 'Who the server takes you for, and what you may do.',
+    tag,
+    scope: 'any',
+    responses: { 200: json(WhoAmI, 'The caller.') },
+    async handler({ services, caller }) {
+      return { status: 200, body: presentCaller(caller, await whoAmI(services.deps, caller)) };
     },
   }),
 ];

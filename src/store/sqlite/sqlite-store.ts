@@ -21,6 +21,7 @@ export interface SqliteStoreOptions {
 
 /** Nobody but a person with a tool can be in the way, and the whole process waits. */
 const BUSY_TIMEOUT_MS = 1000;
+const CACHE_KIB = 32_768;
 /** 16 MB: the pages that every commit writes are then copied to the database once for hundreds of commits. */
 const CHECKPOINT_PAGES = 4000;
 
@@ -57,9 +58,8 @@ export class SqliteStore implements Store {
       const writer = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
       opened.push(writer);
       migrate(writer, migrations);
-      writer.exec(
-        `PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`,
-      );
+      writer.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -${CACHE_KIB};
+        PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
       const reader = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: true });
       opened.push(reader);
       return new SqliteStore(lock, writer, reader);

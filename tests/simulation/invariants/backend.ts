@@ -38,7 +38,10 @@ export class BackendInvariants {
     if (attempt === undefined && !this.#forgotten.has(uid)) {
       this.#ctx.fail('journal-first', `${extensionId} made ${name}, which nobody journalled`);
     } else if (attempt !== undefined && attempt.extensionId !== extensionId) {
-      this.#ctx.fail('journal-first', `${name} was journalled for ${attempt.extensionId}, made by ${extensionId}`);
+      this.#ctx.fail(
+        'journal-first',
+        `${name} was journalled for ${attempt.extensionId}, made by ${extensionId}`,
+      );
     }
   }
 
@@ -55,7 +58,8 @@ export class BackendInvariants {
     if ((op === 'delete' || op === 'wait_gone') && body.gone === true) this.#absent.set(name, steps);
     if (!MAKES.has(op) || body.error === undefined) return;
     const refused = reply.status < 500 || body.error.code === 'capacity';
-    if (body.error.created === false || (body.error.created === undefined && refused)) this.#absent.set(name, steps);
+    if (body.error.created === false || (body.error.created === undefined && refused))
+      this.#absent.set(name, steps);
   }
 
   fault(request: StubRequest): void {
@@ -68,11 +72,13 @@ export class BackendInvariants {
   onCommit(commit: AppliedCommit): void {
     for (const write of commit.writes) {
       if (write.table === 'forgotten') for (const uid of write.sandboxes) this.#forgotten.add(uid);
-      if (write.table === 'attempt') this.#checkAttempt(write.row.attemptId, write.row.sandboxUid, commit.label);
+      if (write.table === 'attempt')
+        this.#checkAttempt(write.row.attemptId, write.row.sandboxUid, commit.label);
     }
     for (const [uid, row] of commit.after) {
       const was = commit.before.get(uid)?.state;
-      if (row.state === 'ready' && was === 'provisioning') this.#checkReached(uid, row.generation, row.attempt);
+      if (row.state === 'ready' && was === 'provisioning')
+        this.#checkReached(uid, row.generation, row.attempt);
       if (row.state === 'destroyed' && was !== 'destroyed') this.#checkAllGone(uid);
     }
   }
@@ -93,8 +99,14 @@ export class BackendInvariants {
         }
         const since = this.#orphanSince.get(name) ?? now;
         this.#orphanSince.set(name, since);
-        const from = Math.max(since, steady, this.#troubleAt.get('list') ?? 0, this.#troubleAt.get(name) ?? 0);
-        if (now - from > boundMs) this.#ctx.fail('orphan-swept', `${name} is an orphan for ${now - since} ms`);
+        const from = Math.max(
+          since,
+          steady,
+          this.#troubleAt.get('list') ?? 0,
+          this.#troubleAt.get(name) ?? 0,
+        );
+        if (now - from > boundMs)
+          this.#ctx.fail('orphan-swept', `${name} is an orphan for ${now - since} ms`);
       }
     }
   }
@@ -106,8 +118,10 @@ export class BackendInvariants {
       for (const { name, state, endsAt } of world.objects()) {
         const attempt = mirror.attempts.get(name);
         const row = mirror.sandboxes.get(uidOf(name));
-        const wanted = attempt?.state === 'won' && row?.attempt === attempt.n && row.generation === attempt.generation;
-        if (!wanted) this.#ctx.fail('nothing-left', `${extensionId} still has ${name} (${state}), row ${row?.state}`);
+        const wanted =
+          attempt?.state === 'won' && row?.attempt === attempt.n && row.generation === attempt.generation;
+        if (!wanted)
+          this.#ctx.fail('nothing-left', `${extensionId} still has ${name} (${state}), row ${row?.state}`);
         else if (!this.#everFaulted.has(row.uid)) this.#checkAgreement(row, state, endsAt);
       }
       for (const { id } of world.snapshots()) {
@@ -115,19 +129,25 @@ export class BackendInvariants {
         const state = snapshot?.state;
         // A request that was on its way when it was given up may come after its own deletion: nothing lists those.
         const disturbed = snapshot !== undefined && this.#everFaulted.has(snapshot.sandboxUid);
-        if (state !== 'available' && !disturbed) this.#ctx.fail('no-snapshot-left', `${extensionId} still has ${id}, which is ${state}`);
+        if (state !== 'available' && !disturbed)
+          this.#ctx.fail('no-snapshot-left', `${extensionId} still has ${id}, which is ${state}`);
       }
-      for (const { name } of world.volumes()) this.#ctx.fail('nothing-left', `${extensionId} still has a volume of ${name}`);
+      for (const { name } of world.volumes())
+        this.#ctx.fail('nothing-left', `${extensionId} still has a volume of ${name}`);
     }
   }
 
   /** Where nothing ever went wrong, the backend has it as the row says. */
   #checkAgreement(row: SandboxRecord, state: string, endsAt: number): void {
     const expected = row.state === 'paused' ? 'paused' : 'running';
-    if (state !== expected) this.#ctx.fail('backend-agrees', `${row.uid} is ${row.state}, the backend has it ${state}`);
+    if (state !== expected)
+      this.#ctx.fail('backend-agrees', `${row.uid} is ${row.state}, the backend has it ${state}`);
     const bound = row.deadlineAt + this.#ctx.scenario.settings.deadManGraceMs;
     if (endsAt !== bound) {
-      this.#ctx.fail('backend-bounds-life', `${row.uid} ends ${endsAt - row.deadlineAt} ms after its deadline at the backend`);
+      this.#ctx.fail(
+        'backend-bounds-life',
+        `${row.uid} ends ${endsAt - row.deadlineAt} ms after its deadline at the backend`,
+      );
     }
   }
 
@@ -154,12 +174,14 @@ export class BackendInvariants {
     if (!this.isPresent(name)) return;
     // What comes into being after the backend said that there is nothing is the sweep's, not a mistake of ours.
     const stated = this.#absent.get(name) ?? -1;
-    if (stated < (this.#asked.get(name) as number)) this.#ctx.fail('gone-is-proven', `${name} is settled as gone and lives on (${label})`);
+    if (stated < (this.#asked.get(name) as number))
+      this.#ctx.fail('gone-is-proven', `${name} is settled as gone and lives on (${label})`);
   }
 
   #checkAllGone(uid: string): void {
     for (const { attemptId, state } of this.#ctx.mirror.attemptRows(uid)) {
-      if (state !== 'gone') this.#ctx.fail('gone-is-proven', `${uid} is destroyed and ${attemptId} is ${state}`);
+      if (state !== 'gone')
+        this.#ctx.fail('gone-is-proven', `${uid} is destroyed and ${attemptId} is ${state}`);
     }
   }
 

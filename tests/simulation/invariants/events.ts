@@ -31,7 +31,10 @@ export class EventInvariants {
   delivered(sinkId: string, event: EventRecord): void {
     const log = this.#subjects.get(event.subject);
     if (log === undefined) {
-      this.#ctx.fail('events-durable-first', `${sinkId} got ${event.type} of ${event.subject}, which is not committed`);
+      this.#ctx.fail(
+        'events-durable-first',
+        `${sinkId} got ${event.type} of ${event.subject}, which is not committed`,
+      );
       return;
     }
     const taken = this.#takenBy(sinkId, event.subject);
@@ -40,7 +43,10 @@ export class EventInvariants {
     for (const earlier of log.events) {
       if (earlier.seq >= event.seq) break;
       if (taken.has(earlier.seq) || !sink.accepts(earlier) || this.#isDead(sinkId, earlier.seq)) continue;
-      this.#ctx.fail('events-in-order', `${sinkId} got ${event.subject} ${event.subjectSeq} before ${earlier.subjectSeq}`);
+      this.#ctx.fail(
+        'events-in-order',
+        `${sinkId} got ${event.subject} ${event.subjectSeq} before ${earlier.subjectSeq}`,
+      );
     }
     taken.add(event.seq);
   }
@@ -60,7 +66,8 @@ export class EventInvariants {
   }
 
   #append(event: EventRecord): void {
-    if (event.seq <= this.#lastSeq) this.#ctx.fail('events-in-order', `event ${event.seq} follows ${this.#lastSeq}`);
+    if (event.seq <= this.#lastSeq)
+      this.#ctx.fail('events-in-order', `event ${event.seq} follows ${this.#lastSeq}`);
     this.#lastSeq = event.seq;
     const log = this.#subjects.get(event.subject) ?? { lastSubjectSeq: 0, events: [] };
     this.#subjects.set(event.subject, log);
@@ -78,7 +85,10 @@ export class EventInvariants {
         for (const event of events) {
           if (kept.has(event.seq) || taken.has(event.seq) || !sink.accepts(event)) continue;
           if (this.#isDead(sink.id, event.seq)) continue;
-          this.#ctx.fail('events-kept-until-taken', `${event.type} ${event.seq} is forgotten, ${sink.id} never got it`);
+          this.#ctx.fail(
+            'events-kept-until-taken',
+            `${event.type} ${event.seq} is forgotten, ${sink.id} never got it`,
+          );
         }
       }
     }

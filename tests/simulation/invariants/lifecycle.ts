@@ -29,12 +29,18 @@ function checkRow(
   for (const event of events) {
     seq += 1;
     if (event.subjectSeq !== seq) {
-      ctx.fail('events-gapless', `${uid}: event ${event.type} has number ${event.subjectSeq}, not ${seq} (${label})`);
+      ctx.fail(
+        'events-gapless',
+        `${uid}: event ${event.type} has number ${event.subjectSeq}, not ${seq} (${label})`,
+      );
     }
     const told = event.state as SandboxState;
     const moves = event.type === `sandbox.${told}`;
     if (moves && event.previousState !== state) {
-      ctx.fail('events-tell-transitions', `${uid}: ${event.type} says it was ${event.previousState}, it was ${state}`);
+      ctx.fail(
+        'events-tell-transitions',
+        `${uid}: ${event.type} says it was ${event.previousState}, it was ${state}`,
+      );
     }
     if (!moves && told !== state) {
       ctx.fail('events-tell-transitions', `${uid}: ${event.type} says it is ${told}, it is ${state}`);
@@ -48,15 +54,26 @@ function checkRow(
     state = told;
   }
   if (state !== after.state) {
-    ctx.fail('event-with-transition', `${uid}: the row says ${after.state}, its last event ${state} (${label})`);
+    ctx.fail(
+      'event-with-transition',
+      `${uid}: the row says ${after.state}, its last event ${state} (${label})`,
+    );
   }
   if (seq !== after.eventSeq) {
-    ctx.fail('event-with-transition', `${uid}: the row counts ${after.eventSeq} events, ${seq} are written (${label})`);
+    ctx.fail(
+      'event-with-transition',
+      `${uid}: the row counts ${after.eventSeq} events, ${seq} are written (${label})`,
+    );
   }
   const generations = after.generation - (before?.generation ?? 0);
-  const recreated = events.some(({ previousState }) => previousState === 'destroying' && before !== undefined);
+  const recreated = events.some(
+    ({ previousState }) => previousState === 'destroying' && before !== undefined,
+  );
   if (generations !== 0 && before !== undefined && !recreated) {
-    ctx.fail('generation-by-recreate', `${uid}: generation ${after.generation} came without a recreate (${label})`);
+    ctx.fail(
+      'generation-by-recreate',
+      `${uid}: generation ${after.generation} came without a recreate (${label})`,
+    );
   }
 }
 
@@ -65,12 +82,17 @@ export function checkLifecycle(ctx: AuditContext, commit: AppliedCommit): void {
   const { label, before, after, writes } = commit;
   for (const [uid, row] of after) {
     const events: EventRecord[] = [];
-    for (const write of writes) if (write.table === 'event' && write.row.subject === uid) events.push(write.row);
+    for (const write of writes)
+      if (write.table === 'event' && write.row.subject === uid) events.push(write.row);
     checkRow(ctx, label, before.get(uid), row, events);
   }
   for (const write of writes) {
     if (write.table !== 'event' || write.row.sandboxUid === null) continue;
     const isTheirs = write.row.subject === write.row.sandboxUid && !after.has(write.row.subject);
-    if (isTheirs) ctx.fail('event-with-transition', `${write.row.type} of ${write.row.subject} without its row (${label})`);
+    if (isTheirs)
+      ctx.fail(
+        'event-with-transition',
+        `${write.row.type} of ${write.row.subject} without its row (${label})`,
+      );
   }
 }

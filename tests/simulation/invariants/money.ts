@@ -1,4 +1,4 @@
-import { type MeterRecord } from '../../../src/core/meter.ts';
+import type { MeterRecord } from '../../../src/core/meter.ts';
 import type { SandboxRecord } from '../../../src/core/sandbox.ts';
 import { PRICES } from '../catalogue.ts';
 import { lives } from '../mirror.ts';
@@ -52,7 +52,8 @@ export class MoneyInvariants {
   onCommit(commit: AppliedCommit): void {
     for (const write of commit.writes) {
       if (write.table === 'transfer') {
-        if (this.#seenTransfers.has(write.row.id)) this.#ctx.fail('transfers-immutable', `${write.row.id} twice`);
+        if (this.#seenTransfers.has(write.row.id))
+          this.#ctx.fail('transfers-immutable', `${write.row.id} twice`);
         this.#seenTransfers.add(write.row.id);
         const { holdId, debit, credit, amountMicroUsd } = write.row;
         if (!Number.isSafeInteger(amountMicroUsd) || amountMicroUsd <= 0) {
@@ -61,11 +62,15 @@ export class MoneyInvariants {
         this.#checkBalance(debit);
         this.#checkBalance(credit);
         if (holdId !== null && this.#resolved.has(holdId)) {
-          this.#ctx.fail('hold-resolved-once', `${write.row.id} moves money of a resolved hold (${commit.label})`);
+          this.#ctx.fail(
+            'hold-resolved-once',
+            `${write.row.id} moves money of a resolved hold (${commit.label})`,
+          );
         }
       }
     }
-    for (const write of commit.writes) if (write.table === 'hold') this.#checkHold(write.row.id, commit.label);
+    for (const write of commit.writes)
+      if (write.table === 'hold') this.#checkHold(write.row.id, commit.label);
     for (const write of commit.writes) {
       if (write.table === 'meter') this.#checkMeters(write.row.sandboxUid, commit.label);
       if (write.table === 'hold') this.#checkOwner(write.row.sandboxUid, commit.label);
@@ -84,7 +89,8 @@ export class MoneyInvariants {
     for (const [account, balance] of mirror.balances) {
       total += balance;
       const stored = await balanceOf(account);
-      if (stored !== balance) this.#ctx.fail('ledger-balances', `${account}: ${stored} stored, ${balance} by transfers`);
+      if (stored !== balance)
+        this.#ctx.fail('ledger-balances', `${account}: ${stored} stored, ${balance} by transfers`);
     }
     if (total !== 0) this.#ctx.fail('ledger-balances', `all accounts sum to ${total}`);
     const held = new Map<string, number>();
@@ -94,7 +100,8 @@ export class MoneyInvariants {
     }
     for (const [workspaceId, sum] of held) {
       const balance = mirror.balances.get(`held:${workspaceId}`) ?? 0;
-      if (balance !== sum) this.#ctx.fail('ledger-balances', `held:${workspaceId} is ${balance}, its holds ${sum}`);
+      if (balance !== sum)
+        this.#ctx.fail('ledger-balances', `held:${workspaceId} is ${balance}, its holds ${sum}`);
     }
   }
 
@@ -108,13 +115,16 @@ export class MoneyInvariants {
     const { mirror } = this.#ctx;
     const hold = mirror.holds.get(id);
     if (hold === undefined) return;
-    if (this.#resolved.has(id)) this.#ctx.fail('hold-resolved-once', `${id} is written after it was resolved (${label})`);
+    if (this.#resolved.has(id))
+      this.#ctx.fail('hold-resolved-once', `${id} is written after it was resolved (${label})`);
     if (hold.state === 'open') return;
     this.#resolved.add(id);
     const left = mirror.held.get(id) ?? 0;
-    if (left !== 0) this.#ctx.fail('hold-resolved-once', `${id} is ${hold.state} with ${left} left (${label})`);
+    if (left !== 0)
+      this.#ctx.fail('hold-resolved-once', `${id} is ${hold.state} with ${left} left (${label})`);
     const captured = mirror.captured.get(id) ?? 0;
-    if (hold.state === 'voided' && captured !== 0) this.#ctx.fail('failed-is-free', `${id} is voided, ${captured} taken`);
+    if (hold.state === 'voided' && captured !== 0)
+      this.#ctx.fail('failed-is-free', `${id} is voided, ${captured} taken`);
   }
 
   /** No hold without a living owner. */
@@ -125,7 +135,8 @@ export class MoneyInvariants {
       if (hold.state !== 'open') continue;
       const living = lives(row) && row?.generation === hold.generation;
       const awaited = row?.state === 'destroying' && row.recreating && hold.generation === row.generation + 1;
-      if (!living && !awaited) this.#ctx.fail('hold-has-living-owner', `${hold.id} is open, ${uid} is ${row?.state} (${label})`);
+      if (!living && !awaited)
+        this.#ctx.fail('hold-has-living-owner', `${hold.id} is open, ${uid} is ${row?.state} (${label})`);
     }
     if (row !== undefined && lives(row) && mirror.holds.get(row.holdId as string)?.state !== 'open') {
       this.#ctx.fail('living-has-hold', `${uid} is ${row.state} without an open hold (${label})`);
@@ -140,7 +151,8 @@ export class MoneyInvariants {
     const generations = new Set<number>();
     const open: MeterRecord[] = [];
     for (const meter of meters) {
-      if (generations.has(meter.generation)) this.#ctx.fail('one-charge-per-generation', `${uid} g${meter.generation} (${label})`);
+      if (generations.has(meter.generation))
+        this.#ctx.fail('one-charge-per-generation', `${uid} g${meter.generation} (${label})`);
       generations.add(meter.generation);
       if (meter.closedAt === null) open.push(meter);
     }
@@ -151,9 +163,15 @@ export class MoneyInvariants {
     }
     if (!established || row === undefined) return;
     if (open.length !== 1 || first?.id !== row.meterId || first.generation !== row.generation) {
-      this.#ctx.fail('established-is-metered', `${uid} is ${row.state} with ${open.length} open meters (${label})`);
+      this.#ctx.fail(
+        'established-is-metered',
+        `${uid} is ${row.state} with ${open.length} open meters (${label})`,
+      );
     } else if (first.rate !== (row.state === 'paused' ? first.pausedRate : first.runningRate)) {
-      this.#ctx.fail('established-is-metered', `${uid} is ${row.state} and metered at ${first.rate} (${label})`);
+      this.#ctx.fail(
+        'established-is-metered',
+        `${uid} is ${row.state} and metered at ${first.rate} (${label})`,
+      );
     }
   }
 
@@ -182,7 +200,10 @@ export class MoneyInvariants {
     const expected = bill.feeMicroUsd + Number(owed / PICO_MS_PER_MICRO_S);
     const captured = mirror.captured.get(bill.holdId) ?? 0;
     if (captured !== expected) {
-      this.#ctx.fail('charge-is-exact', `${uid} was charged ${captured} of ${bill.holdId}, owes ${expected} (${label})`);
+      this.#ctx.fail(
+        'charge-is-exact',
+        `${uid} was charged ${captured} of ${bill.holdId}, owes ${expected} (${label})`,
+      );
     }
   }
 }

@@ -30,7 +30,10 @@ export class RequestInvariants {
     for (const row of commit.after.values()) {
       const living = this.#ctx.mirror.living.get(row.workspaceId) ?? 0;
       if (living > maxLiving) {
-        this.#ctx.fail('living-within-limit', `${row.workspaceId} has ${living} of ${maxLiving} (${commit.label} ${row.uid})`);
+        this.#ctx.fail(
+          'living-within-limit',
+          `${row.workspaceId} has ${living} of ${maxLiving} (${commit.label} ${row.uid})`,
+        );
       }
     }
   }
@@ -41,7 +44,9 @@ export class RequestInvariants {
     const { mirror, scenario } = this.#ctx;
     if (error.code === 'SBX_QUOTA_EXCEEDED') {
       const living = mirror.living.get(request.workspaceId) ?? 0;
-      const awaited = [...mirror.unfinished.values()].filter((row) => row.recreating && row.workspaceId === request.workspaceId);
+      const awaited = [...mirror.unfinished.values()].filter(
+        (row) => row.recreating && row.workspaceId === request.workspaceId,
+      );
       if (living + awaited.length < (scenario.settings.maxLiving ?? 0)) {
         this.#ctx.fail('quota-when-full', `refused with ${living} of ${scenario.settings.maxLiving}`);
       }
@@ -50,7 +55,10 @@ export class RequestInvariants {
       const available = mirror.balances.get(`credits:${request.workspaceId}`) ?? 0;
       const stated = error.extras.members as { available_micro_usd: number; shortfall_micro_usd: number };
       // A recreate counts on what its old generation gives back.
-      const counted = request.kind === 'recreate' ? stated.available_micro_usd >= available : stated.available_micro_usd === available;
+      const counted =
+        request.kind === 'recreate'
+          ? stated.available_micro_usd >= available
+          : stated.available_micro_usd === available;
       if (!counted || stated.shortfall_micro_usd <= 0) {
         this.#ctx.fail('refused-when-poor', `${JSON.stringify(stated)}, the balance is ${available}`);
       }
@@ -69,7 +77,10 @@ export class RequestInvariants {
     const told = error.extras.backend !== undefined || error.extras.members?.uid !== undefined;
     const refusal = error.status < 500 && !told && !AFTER_ACCEPTANCE.has(error.code);
     if (refusal && writes > 0) {
-      this.#ctx.fail('refusal-changes-nothing', `${request.kind} answered ${error.code} and wrote ${writes} rows`);
+      this.#ctx.fail(
+        'refusal-changes-nothing',
+        `${request.kind} answered ${error.code} and wrote ${writes} rows`,
+      );
     }
   }
 }

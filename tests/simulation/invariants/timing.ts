@@ -1,5 +1,5 @@
-import type { AuditContext } from './audit-context.ts';
 import { lives } from '../mirror.ts';
+import type { AuditContext } from './audit-context.ts';
 
 /** How late a sweep may be once a process is up and time runs evenly. */
 const ENFORCED_WITHIN_MS = 3_000;
@@ -14,7 +14,11 @@ export function checkTiming(ctx: AuditContext, now: number): void {
     if ((lives(row) || state === 'failed') && late(row.deadlineAt)) {
       ctx.fail('deadline-enforced', `${uid} is ${state}, ${now - row.deadlineAt} ms after its deadline`);
     }
-    if (row.idleDeadlineAt !== null && (state === 'ready' || state === 'active') && late(row.idleDeadlineAt)) {
+    if (
+      row.idleDeadlineAt !== null &&
+      (state === 'ready' || state === 'active') &&
+      late(row.idleDeadlineAt)
+    ) {
       ctx.fail('idle-enforced', `${uid} is ${state}, ${now - row.idleDeadlineAt} ms after its idle deadline`);
     }
     if (lease !== null && !ctx.isAlive(lease.owner) && late(ctx.scenario.replicas === 1 ? 0 : lease.until)) {

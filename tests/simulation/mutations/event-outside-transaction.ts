@@ -8,7 +8,8 @@ export const eventOutsideTransaction: Mutation = {
     {
       file: 'src/control/sandbox-edit.ts',
       search: 'await tx.events.append(edit.events);',
-      replace: "void deps.store.transaction('late-event', (late) => late.events.append(edit.events)).catch(() => {});",
+      replace:
+        "void deps.store.transaction('late-event', (late) => late.events.append(edit.events)).catch(() => {});",
     },
   ],
 };

@@ -23,12 +23,14 @@ async function journalLate(scope: SettleScope, attempt: AttemptRecord): Promise<
     {
       file: 'src/control/settle-step.ts',
       search: "const wanted = scope.edit.row.state === 'provisioning';",
-      replace: "await journalLate(scope, attempt);\n    const wanted = scope.edit.row.state === 'provisioning';",
+      replace:
+        "await journalLate(scope, attempt);\n    const wanted = scope.edit.row.state === 'provisioning';",
     },
     {
       file: 'src/control/settle-step.ts',
       search: "const nothingLeft = failure.creation === 'not_created';",
-      replace: "await journalLate(scope, attempt);\n    const nothingLeft = failure.creation === 'not_created';",
+      replace:
+        "await journalLate(scope, attempt);\n    const nothingLeft = failure.creation === 'not_created';",
     },
   ],
 };

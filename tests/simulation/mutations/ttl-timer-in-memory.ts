@@ -14,18 +14,19 @@ export const ttlTimerInMemory: Mutation = {
       file: 'src/control/expire-sandboxes.ts',
       search: "    if (!(await expire(deps, uid, pastDeadline, 'ttl'))) continue;",
       replace:
-        "    if (!armed.has(`${deps.instance} ${uid}`)) continue;\n    if (!(await expire(deps, uid, pastDeadline, 'ttl'))) continue;",
+        "    if (!armed.has(deps.instance + uid)) continue;\n    if (!(await expire(deps, uid, pastDeadline, 'ttl'))) continue;",
     },
     {
       file: 'src/control/establish.ts',
       search: '  const fresh = isClaim(admitted);',
       replace:
-        '  const fresh = isClaim(admitted);\n  if (fresh) armed.add(`${deps.instance} ${admitted.sandbox.uid}`);',
+        '  const fresh = isClaim(admitted);\n  if (fresh) armed.add(deps.instance + admitted.sandbox.uid);',
     },
     {
       file: 'src/control/establish.ts',
       search: "import type { ControlDeps } from './deps.ts';",
-      replace: "import type { ControlDeps } from './deps.ts';\nimport { armed } from './expire-sandboxes.ts';",
+      replace:
+        "import type { ControlDeps } from './deps.ts';\nimport { armed } from './expire-sandboxes.ts';",
     },
   ],
 };

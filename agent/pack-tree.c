@@ -1,0 +1,176 @@
+/* Packs a tree as a tar stream: files, directories and links; sockets, pipes and devices are left out. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "tar.h"
+
+#define MAX_DEPTH 512
+#define BUFFER_BYTES (128 * 1024)
+#define MAX_USTAR_SIZE 077777777777ull
+
+typedef struct {
+  TreeWork *work;
+  char name[PATH_MAX]; /* of the entry at hand, from the top */
+  uint8_t buffer[BUFFER_BYTES];
+} Pack;
+
+static int fail(Pack *p, int error) {
+  if (p->work->why[0] == 0 && p->name[0] != 0)
+    snprintf(p->work->why, sizeof p->work->why, "%.120s: %s", p->name, strerror(error));
+  return error;
+}
+
+static int put(Pack *p, const void *data, size_t len) {
+  for (const uint8_t *at = data; len > 0;) {
+    ssize_t n = write(p->work->data, at, len);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return EPIPE;
+    at += n;
+    len -= (size_t)n;
+  }
+  return 0;
+}
+
+static int put_padding(Pack *p, uint64_t size) {
+  static const uint8_t zero[TAR_BLOCK];
+  return put(p, zero, (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK);
+}
+
+static int put_block(Pack *p, char type, const char *name, const char *link, mode_t mode, uint64_t size, time_t mtime) {
+  TarBlock block = {.type = type};
+  memcpy(block.name, name, strnlen(name, sizeof block.name));
+  memcpy(block.link, link, strnlen(link, sizeof block.link));
+  tar_octal(block.mode, sizeof block.mode, mode & 0777);
+  tar_octal(block.uid, sizeof block.uid, 0);
+  tar_octal(block.gid, sizeof block.gid, 0);
+  tar_octal(block.size, sizeof block.size, size);
+  tar_octal(block.mtime, sizeof block.mtime, mtime > 0 ? (uint64_t)mtime : 0);
+  memcpy(block.magic, "ustar", 6);
+  memcpy(block.version, "00", 2);
+  tar_octal(block.checksum, 7, tar_checksum(&block));
+  block.checksum[7] = ' ';
+  return put(p, &block, sizeof block);
+}
+
+/* "<length> <key>=<value>\n", where the length counts itself. */
+static size_t pax_record(char *to, size_t size, const char *key, const char *value) {
+  size_t rest = strlen(key) + strlen(value) + 3, len = rest + 1;
+  char digits[24];
+  for (int tries = 0; tries < 4; tries++) len = rest + (size_t)snprintf(digits, sizeof digits, "%zu", len);
+  return len < size ? (size_t)snprintf(to, size, "%zu %s=%s\n", len, key, value) : 0;
+}
+
+static int put_header(Pack *p, char type, const char *name, const char *link, const struct stat *st) {
+  static char records[3 * PATH_MAX];
+  uint64_t size = type == '0' ? (uint64_t)st->st_size : 0;
+  size_t len = 0;
+  char number[24];
+  snprintf(number, sizeof number, "%llu", (unsigned long long)size);
+  if (strlen(name) > 100) len += pax_record(records + len, sizeof records - len, "path", name);
+  if (strlen(link) > 100) len += pax_record(records + len, sizeof records - len, "linkpath", link);
+  if (size > MAX_USTAR_SIZE) len += pax_record(records + len, sizeof records - len, "size", number);
+  int error = 0;
+  if (len > 0) {
+    error = put_block(p, 'x', "PaxHeader", "", 0644, len, st->st_mtim.tv_sec);
+    if (error == 0) error = put(p, records, len);
+    if (error == 0) error = put_padding(p, len);
+  }
+  if (error == 0)
+    error = put_block(p, type, name, link, st->st_mode, size > MAX_USTAR_SIZE ? 0 : size, st->st_mtim.tv_sec);
+  return error;
+}
+
+/* Exactly as many bytes as its header says: what is appended meanwhile is not part of it. */
+static int put_file(Pack *p, int fd, const char *name, const struct stat *st) {
+  uint64_t left = (uint64_t)st->st_size;
+  int error = put_header(p, '0', name, "", st);
+  while (error == 0 && left > 0) {
+    ssize_t n = read(fd, p->buffer, left < BUFFER_BYTES ? (size_t)left : BUFFER_BYTES);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail(p, errno);
+    if (n == 0) {
+      snprintf(p->work->why, sizeof p->work->why, "%.120s: it shrank while it was read", name);
+      return EIO;
+    }
+    error = put(p, p->buffer, (size_t)n);
+    left -= (uint64_t)n;
+  }
+  if (error == 0) p->work->files++;
+  return error == 0 ? put_padding(p, (uint64_t)st->st_size) : error;
+}
+
+static int pack_dir(Pack *p, int fd, size_t prefix, int depth);
+
+static int pack_entry(Pack *p, int dir, const char *name, size_t end, int depth) {
+  struct stat st;
+  char link[PATH_MAX];
+  if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT ? 0 : fail(p, errno);
+  if (S_ISLNK(st.st_mode)) {
+    ssize_t n = readlinkat(dir, name, link, sizeof link - 1);
+    if (n < 0) return errno == ENOENT ? 0 : fail(p, errno);
+    link[n] = 0;
+    return put_header(p, '2', p->name, link, &st);
+  }
+  if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return 0;
+  int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), error = 0;
+  if (fd < 0) return errno == ENOENT ? 0 : fail(p, errno);
+  if (fstat(fd, &st) != 0) error = fail(p, errno);
+  else if (S_ISREG(st.st_mode)) error = put_file(p, fd, p->name, &st);
+  else if (S_ISDIR(st.st_mode)) {
+    p->name[end] = '/';
+    p->name[end + 1] = 0;
+    error = put_header(p, '5', p->name, "", &st);
+    return error == 0 ? pack_dir(p, fd, end + 1, depth + 1) : (close(fd), error);
+  }
+  close(fd);
+  return error;
+}
+
+/* Takes the fd over. */
+static int pack_dir(Pack *p, int fd, size_t prefix, int depth) {
+  DIR *dir = depth > MAX_DEPTH ? NULL : fdopendir(fd);
+  if (dir == NULL) {
+    close(fd);
+    return fail(p, depth > MAX_DEPTH ? ENAMETOOLONG : ENOMEM);
+  }
+  int error = 0;
+  for (struct dirent *e; error == 0 && (e = readdir(dir)) != NULL;) {
+    size_t len = strlen(e->d_name);
+    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+    if (prefix + len + 2 > sizeof p->name) error = fail(p, ENAMETOOLONG);
+    else {
+      memcpy(p->name + prefix, e->d_name, len + 1);
+      error = pack_entry(p, fd, e->d_name, prefix + len, depth);
+    }
+  }
+  closedir(dir);
+  p->name[prefix] = 0;
+  return error;
+}
+
+int pack_tree(TreeWork *work, const char *path) {
+  static Pack p;
+  struct stat st;
+  p.work = work;
+  int fd = openat(work->base, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), error = 0;
+  if (fd < 0 || fstat(fd, &st) != 0) return errno;
+  if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) return EINVAL;
+  work->opened();
+  if (S_ISDIR(st.st_mode)) {
+    error = put_header(&p, '5', "./", "", &st);
+    if (error == 0) error = pack_dir(&p, fd, 0, 0);
+  } else {
+    const char *slash = strrchr(path, '/');
+    error = put_file(&p, fd, slash == NULL ? path : slash + 1, &st);
+  }
+  static const uint8_t end[2 * TAR_BLOCK];
+  return error == 0 ? put(&p, end, sizeof end) : error;
+}

@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import { placeOf } from '../commands/cp.ts';
+import { nearestName } from '../nearest-name.ts';
+import { UsageError } from '../usage-error.ts';
+import { createRequestOf } from './create-options.ts';
+import { duration, durationSeconds, microUsd, portPair } from './numbers.ts';
+import { pairs, variables } from './pairs.ts';
+
+describe('values of flags', () => {
+  it('are read as people write them', () => {
+    expect(duration('90')).toBe(90);
+    expect(duration('1h30m')).toBe('1h30m');
+    expect(durationSeconds('1h30m')).toBe(5400);
+    expect(microUsd('$0.25')).toBe(250_000);
+    expect(microUsd('5')).toBe(5_000_000);
+    expect(portPair('8080')).toEqual({ local: 8080, remote: 8080 });
+    expect(portPair('9000:80')).toEqual({ local: 9000, remote: 80 });
+    expect(pairs('label')('a=b=c', { x: 'y' })).toEqual({ x: 'y', a: 'b=c' });
+    process.env.SBX_TEST_VARIABLE = 'here';
+    expect(variables('SBX_TEST_VARIABLE', undefined)).toEqual({ SBX_TEST_VARIABLE: 'here' });
+  });
+
+  it.each([
+    () => duration('soon'),
+    () => microUsd('-1'),
+    () => microUsd('0'),
+    () => portPair('0'),
+    () => portPair('80:70000'),
+    () => pairs('label')('nothing', undefined),
+    () => variables('SBX_TEST_NOT_SET', undefined),
+    () => createRequestOf({ input: ['x:={'] }),
+    () => createRequestOf({ input: ['x'] }),
+  ])('are refused where they make no sense: %s', (parse) => {
+    expect(parse).toThrow(UsageError);
+  });
+});
+
+describe('createRequestOf', () => {
+  it('holds nothing that was not asked for', () => {
+    expect(createRequestOf({})).toEqual({});
+  });
+
+  it('is a request the API understands', () => {
+    const request = createRequestOf({
+      profile: 'agent-dev@1.0.0',
+      id: 'mine',
+      ttl: '2h',
+      idleReap: 'never',
+      input: ['repo=/no/such/path', 'here=.', 'flag:=true', 'text==x'],
+      label: { a: 'b' },
+      scope: 'session',
+      cpu: 2,
+      memory: '2GiB',
+      extension: ['ext.local'],
+      strategy: 'lowest-cost',
+      isolation: 'microvm',
+      maxCostPerHour: 1.5,
+      egress: ['example.org', 'example.com:8443'],
+      secret: ['env:TOKEN'],
+      harness: 'glas-harness',
+      session: 's1',
+    });
+    expect(CreateSandboxRequest.parse(request)).toMatchObject({
+      ttl: 7200,
+      idle_reap: null,
+      inputs: { repo: '/no/such/path', here: process.cwd(), flag: true, text: '=x' },
+      resources: { cpu: 2, memory_mb: 2048 },
+      route: { only: ['ext.local'], constraints: { require_isolation: 'microvm', max_cost_per_hour: 1.5 } },
+      network: {
+        default: 'deny',
+        egress: [
+          { host: 'example.org', port: 443 },
+          { host: 'example.com', port: 8443 },
+        ],
+      },
+      consumer: { harness: 'glas-harness', session_id: 's1' },
+    });
+  });
+});
+
+describe('placeOf', () => {
+  it.each([
+    ['sbx_1:/tmp/x', 'sbx_1', '/tmp/x'],
+    ['box:', 'box', '.'],
+    ['box:a:b', 'box', 'a:b'],
+    ['./a:b', null, './a:b'],
+    ['/a:b', null, '/a:b'],
+    ['-', null, '-'],
+    ['dir/x', null, 'dir/x'],
+  ])('%s', (text, sandboxId, path) => {
+    expect(placeOf(text)).toEqual({ sandboxId, path });
+  });
+});
+
+describe('nearestName', () => {
+  it.each([
+    ['lst', 'list'],
+    ['lsit', 'list'],
+    ['cretae', 'create'],
+    ['destory', 'destroy'],
+    ['snap', 'snapshot'],
+    ['xyzzy', null],
+  ])('%s → %s', (word, name) => {
+    expect(nearestName(word, ['list', 'ls', 'create', 'destroy', 'snapshot', 'run'])).toBe(name);
+  });
+});

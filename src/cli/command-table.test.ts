@@ -1,0 +1,74 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { COMMANDS } from './command-table.ts';
+import { addGlobalOptions, globalOptionsOf, plainWordsIn, wantsJson } from './global-options.ts';
+import { helpText } from './help-text.ts';
+import { Invocation } from './invocation.ts';
+
+describe('the table of commands', () => {
+  it('has every file in commands/, and only those', async () => {
+    const files = readdirSync(join(import.meta.dirname, 'commands')).map((name) => name.replace(/\.ts$/, ''));
+    expect(COMMANDS.map(({ name }) => name).sort()).toEqual(files.sort());
+  });
+
+  it.each(COMMANDS.map((entry) => [entry.name, entry] as const))(
+    'defines %s as it says',
+    async (_name, entry) => {
+      const { define } = await entry.load();
+      const program = new Command('sandboxer').enablePositionalOptions();
+      const command = program.command(entry.name);
+      define(command, new Invocation({}));
+      addGlobalOptions(program);
+      const names = command.commands.map((below) => below.name());
+      if (names.length > 0) expect(names.sort()).toEqual([...(entry.subcommands ?? [])].sort());
+      const leaves = command.commands.length > 0 ? command.commands : [command];
+      for (const leaf of leaves) {
+        expect(leaf.options.map(({ long }) => long)).toEqual(
+          expect.arrayContaining(['--json', '--url', '--quiet']),
+        );
+        const flags = leaf.options.flatMap(({ short, long }) => [short, long]).filter(Boolean);
+        expect(new Set(flags).size).toBe(flags.length);
+      }
+    },
+  );
+
+  it('is what the help shows', () => {
+    for (const { name, summary, group } of COMMANDS) {
+      if (group !== null)
+        expect(helpText()).toMatch(new RegExp(`^  ${name}\\b.*  ${summary.replace(/[()+]/g, '.')}$`, 'm'));
+    }
+    for (const line of helpText().split('\n')) expect(line.length).toBeLessThanOrEqual(100);
+  });
+});
+
+describe('global options', () => {
+  it('are understood before and after the command', async () => {
+    for (const argv of [
+      ['--json', '--url', 'http://a', 'list'],
+      ['list', '--json', '--url', 'http://a'],
+      ['--url', 'http://b', 'list', '--url', 'http://a', '--json'],
+    ]) {
+      const program = new Command('sandboxer').enablePositionalOptions();
+      let seen: unknown;
+      program.command('list').action((_flags, command: Command) => {
+        seen = globalOptionsOf(command, { SANDBOXER_KEY: 'k' });
+      });
+      addGlobalOptions(program);
+      await program.parseAsync(argv, { from: 'user' });
+      expect(seen).toMatchObject({ json: true, url: 'http://a', key: 'k', color: true, quiet: false });
+    }
+  });
+
+  it('do not hide the command', () => {
+    expect(plainWordsIn(['--url', 'x', '--json', 'profiles', 'show', 'y'])).toEqual([
+      'profiles',
+      'show',
+      'y',
+    ]);
+    expect(plainWordsIn(['--url=x', 'list'])).toEqual(['list']);
+    expect(wantsJson(['exec', '--json', 'a', '--', 'b'])).toBe(true);
+    expect(wantsJson(['exec', 'a', '--', 'b', '--json'])).toBe(false);
+  });
+});

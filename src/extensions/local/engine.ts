@@ -1,0 +1,244 @@
+/**
+ * The running machinery of one state directory: the spawner (started when it is not there, adopted when it is), the
+ * skeleton of the image `host`, the agent's copy, the compiled seccomp filter.
+ */
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SandboxerError } from '../../contract/errors.ts';
+import type { LocalOptions } from './config.ts';
+import { DEFAULTS } from './config.ts';
+import type { HostFacts } from './host-facts.ts';
+import type { Layout } from './layout.ts';
+import { writeWhole } from './record.ts';
+import { seccompProfile } from './seccomp.ts';
+import { hostPaths, skeletonDigest, writeSkeleton } from './skeleton.ts';
+import type { Fields } from './spawner-client.ts';
+import { SpawnerClient } from './spawner-client.ts';
+import { STORAGE_RANGE } from './uid-ranges.ts';
+
+const START_MS = 10_000;
+
+export interface Machinery {
+  readonly client: SpawnerClient;
+  /** Relative to the base. */
+  readonly skeleton: string;
+  readonly agentPath: string;
+  readonly idmap: boolean;
+  readonly hostPaths: readonly string[];
+  readonly cgroups: string;
+}
+
+export type SeccompSetting = { readonly bpf: string } | { readonly profile: object };
+
+function unavailable(detail: string, remedy: string): SandboxerError {
+  return new SandboxerError('SBX_UNAVAILABLE', detail, {
+    creation: 'not_created',
+    backend: 'ext.local',
+    remedy,
+    retryable: false,
+  });
+}
+
+export class Engine {
+  readonly #options: LocalOptions;
+  readonly #facts: HostFacts;
+  readonly #layout: Layout;
+  readonly #onEvent: (word: string, fields: Fields) => void;
+  #running: Promise<Machinery> | null = null;
+  #client: SpawnerClient | null = null;
+  #bpf: string | null = null;
+  #closed = false;
+
+  constructor(
+    options: LocalOptions,
+    facts: HostFacts,
+    layout: Layout,
+    onEvent: (word: string, fields: Fields) => void,
+  ) {
+    this.#options = options;
+    this.#facts = facts;
+    this.#layout = layout;
+    this.#onEvent = onEvent;
+  }
+
+  get up(): boolean {
+    return this.#running !== null;
+  }
+
+  /** Everything is in place; brings it up when it is not. */
+  async machinery(): Promise<Machinery> {
+    if (this.#closed) throw unavailable('The extension was closed.', 'Start the server again.');
+    if (this.#client?.closed) this.#running = null;
+    this.#running ??= this.#bringUp().catch((error: unknown) => {
+      this.#running = null;
+      throw error;
+    });
+    return await this.#running;
+  }
+
+  async call(verb: string, fields: Readonly<Record<string, string | number>> = {}): Promise<Fields> {
+    return await (await this.machinery()).client.call(verb, fields);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#client?.close();
+  }
+
+  /** crun without a cache compiles the filter for every start: 2.5 ms. The one it made first is used from then on. */
+  seccomp(): SeccompSetting {
+    const profile = seccompProfile();
+    if (profile === null) throw unavailable('There is no seccomp profile for this processor.', 'Use x86-64 or arm64.');
+    if (this.#facts.runtime?.kind !== 'crun') return { profile };
+    this.#bpf ??= this.#readFilter();
+    return this.#bpf === null ? { profile } : { bpf: this.#bpf };
+  }
+
+  /** Keeps what crun compiled for this container. */
+  learnFilter(container: string): void {
+    if (this.#bpf !== null || this.#facts.runtime?.kind !== 'crun') return;
+    try {
+      const compiled = readFileSync(join(this.#layout.base, 'run', 'runtime', container, 'seccomp.bpf'));
+      if (compiled.length === 0 || compiled.length % 8 !== 0) return;
+      writeWhole(this.#filterPath(), compiled.toString('base64'), false);
+    } catch {
+      // It has none, or has ended: the next one is as good.
+    }
+  }
+
+  #filterPath(): string {
+    const key = JSON.stringify([seccompProfile(), this.#facts.runtime]);
+    const digest = createHash('sha256').update(key).digest('hex').slice(0, 24);
+    return join(this.#layout.base, `seccomp-${digest}.bpf`);
+  }
+
+  #readFilter(): string | null {
+    try {
+      const text = readFileSync(this.#filterPath(), 'utf8');
+      return text.length > 0 ? text : null;
+    } catch {
+      return null;
+    }
+  }
+
+  async #bringUp(): Promise<Machinery> {
+    const { binaries, runtime } = this.#facts;
+    if (runtime === null) throw unavailable('Neither crun nor runc is installed.', 'Install crun.');
+    if (binaries.spawner === null || binaries.agent === null) {
+      throw unavailable('The agent or the spawner was not built.', 'Install a C compiler and run scripts/setup.sh.');
+    }
+    mkdirSync(this.#layout.base, { recursive: true, mode: 0o700 });
+    mkdirSync(this.#layout.snapshots, { recursive: true, mode: 0o700 });
+    const agent = this.#agentCopy(binaries.agent);
+    const client = await this.#connect(binaries.spawner, agent);
+    this.#client = client;
+    const hello = await client.call('hello');
+    return {
+      client,
+      skeleton: await this.#skeleton(client),
+      agentPath: join(this.#layout.base, 'bin', 'init'),
+      idmap: hello.idmap === '1',
+      hostPaths: hostPaths(),
+      cgroups: hello.cgroups ?? 'none',
+    };
+  }
+
+  async #connect(binary: string, agent: string): Promise<SpawnerClient> {
+    const until = Date.now() + START_MS;
+    const found = await SpawnerClient.open(this.#layout.control, this.#onEvent).catch(() => null);
+    if (found !== null) {
+      const hello = await found.call('hello').catch(() => null);
+      if (hello?.agent === agent && hello.build === (await this.#buildOf(binary))) return found;
+      await found.call('retire').catch(() => {});
+      found.close();
+    }
+    for (let tries = 0; ; tries++) {
+      if (tries % 50 === 0) this.#start(binary, agent);
+      await sleep(tries < 20 ? 2 : 20);
+      const client = await SpawnerClient.open(this.#layout.control, this.#onEvent).catch(() => null);
+      if (client !== null && (await client.call('hello').catch(() => null)) !== null) return client;
+      client?.close();
+      if (Date.now() > until) {
+        const detail = `The spawner does not start: ${this.#lastWords()}`;
+        throw unavailable(detail, `See ${join(this.#layout.base, 'spawner.log')} and \`sandboxer doctor\`.`);
+      }
+    }
+  }
+
+  #buildOf(binary: string): Promise<string> {
+    return new Promise((resolve) => {
+      const child = spawn(binary, ['--version'], { stdio: ['ignore', 'pipe', 'ignore'] });
+      let text = '';
+      child.stdout.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+      });
+      child.once('close', () => resolve(text.trim()));
+      child.once('error', () => resolve(''));
+    });
+  }
+
+  #lastWords(): string {
+    try {
+      const lines = readFileSync(join(this.#layout.base, 'spawner.log'), 'utf8').trim().split('\n');
+      return lines.at(-1) ?? 'it says nothing';
+    } catch {
+      return 'it says nothing';
+    }
+  }
+
+  /** A process of its own: it outlives us, and so does every sandbox. */
+  #start(binary: string, agent: string): void {
+    const { root, subordinate, runtime } = this.#facts;
+    const digest = createHash('sha256').update(this.#layout.base).digest('hex').slice(0, 10);
+    const map = subordinate && [subordinate.firstUid, subordinate.uids, subordinate.firstGid, subordinate.gids];
+    const identity = root
+      ? [`--storage=${STORAGE_RANGE}`, '--idmap']
+      : [`--usermap=${map ? map.join(':') : 'self'}`, `--storage=${map ? 1 : 0}`];
+    const options = [
+      `--base=${this.#layout.base}`,
+      `--runtime=${runtime?.path}`,
+      `--agent=${agent}`,
+      `--group=sandboxer-${digest}`,
+      `--pool=${this.#options.launchers ?? DEFAULTS.launchers}`,
+      `--linger-ms=${this.#options.lingerMs ?? DEFAULTS.lingerMs}`,
+      ...identity,
+      ...(runtime?.kind === 'runc' ? ['--runc'] : []),
+      ...(this.#options.cgroups === false ? ['--no-cgroups'] : []),
+    ];
+    const log = openSync(join(this.#layout.base, 'spawner.log'), 'a', 0o600);
+    spawn(binary, options, { detached: true, stdio: ['ignore', log, log], cwd: '/', env: { PATH: process.env.PATH } }).unref();
+    closeSync(log);
+  }
+
+  async #skeleton(client: SpawnerClient): Promise<string> {
+    const { sudo } = this.#facts.binaries;
+    const name = join('skeleton', skeletonDigest(sudo));
+    const path = join(this.#layout.base, name);
+    if (existsSync(path)) return name;
+    mkdirSync(join(this.#layout.base, 'skeleton'), { recursive: true, mode: 0o700 });
+    const temporary = `${name}.${process.pid}`;
+    writeSkeleton(join(this.#layout.base, temporary), sudo);
+    await client.call('own', { path: temporary });
+    try {
+      renameSync(join(this.#layout.base, temporary), path);
+    } catch (error) {
+      if (!existsSync(path)) throw error;
+      await client.call('discard', { path: temporary });
+    }
+    return name;
+  }
+
+  /** Named for what is in it: a new build is another file, and what runs keeps its own. */
+  #agentCopy(binary: string): string {
+    const digest = createHash('sha256').update(readFileSync(binary)).digest('hex').slice(0, 24);
+    const path = join(this.#layout.base, `agent-${digest}`);
+    if (existsSync(path)) return path;
+    copyFileSync(binary, `${path}.${process.pid}`);
+    chmodSync(`${path}.${process.pid}`, 0o700);
+    renameSync(`${path}.${process.pid}`, path);
+    return path;
+  }
+}

@@ -1,0 +1,283 @@
+import { existsSync } from 'node:fs';
+import { SandboxerError } from '../../contract/errors.ts';
+import type { ExtensionHealth } from '../../contract/extension.ts';
+import type { Json } from '../../contract/json.ts';
+import type { PauseKind } from '../../contract/state.ts';
+import type {
+  CleanupReport,
+  Extension,
+  ExtensionContext,
+  ExtensionHeader,
+  Handle,
+  Owned,
+  ProvisionSpec,
+  Ready,
+  SnapshotSpec,
+  TakenSnapshot,
+  TeardownTarget,
+} from '../../core/extension.ts';
+import { refuseMisfit } from '../../core/refuse-misfit.ts';
+import type { SandboxSession } from '../../core/session.ts';
+import type { LocalOptions } from './config.ts';
+import { Engine } from './engine.ts';
+import { handleOf, readHandle, readSnapshotRef } from './handle.ts';
+import { healthOf } from './health.ts';
+import type { HostFacts } from './host-facts.ts';
+import { Layers } from './layers.ts';
+import { Layout } from './layout.ts';
+import { LocalSession } from './local-session.ts';
+import type { SandboxRecord } from './record.ts';
+import { cancelled, failed, lost, Sandboxes } from './sandboxes.ts';
+
+/** A longer chain of layers would make every look-up slow; there are always fewer than the spawner takes. */
+const MOST_LAYERS = 48;
+
+export class LocalExtension implements Extension {
+  readonly header: ExtensionHeader;
+  readonly #facts: HostFacts;
+  readonly #layout: Layout;
+  readonly #engine: Engine;
+  readonly #layers: Layers;
+  readonly #sandboxes: Sandboxes;
+  readonly pause?: Extension['pause'];
+  readonly resume?: Extension['resume'];
+
+  constructor(header: ExtensionHeader, options: LocalOptions, facts: HostFacts) {
+    this.header = header;
+    this.#facts = facts;
+    this.#layout = new Layout(options.directory);
+    this.#layers = new Layers(this.#layout);
+    this.#engine = new Engine(options, facts, this.#layout, (word, fields) => {
+      if (word === 'gone' && fields.id !== undefined) this.#sandboxes.released(fields.id);
+    });
+    this.#sandboxes = new Sandboxes({
+      options,
+      facts,
+      layout: this.#layout,
+      engine: this.#engine,
+      layers: this.#layers,
+    });
+    if (header.capabilities.pause !== 'none') {
+      this.pause = (handle) => this.#pause(handle);
+      this.resume = (handle) => this.#resume(handle);
+    }
+  }
+
+  async probe(ctx: ExtensionContext): Promise<ExtensionHealth> {
+    return await healthOf(this.#facts, this.#engine, this.#engine.up || this.#sandboxes.any(), ctx);
+  }
+
+  async provision(spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
+    return await this.#make(spec, ctx, async () => null);
+  }
+
+  async restore(spec: ProvisionSpec, ref: Json, ctx: ExtensionContext): Promise<Handle> {
+    const { snapshot_id, owner } = readSnapshotRef(ref);
+    return await this.#make(spec, ctx, async () => {
+      const snapshot = this.#layers.readSnapshot(snapshot_id);
+      if (snapshot === null || snapshot.owner !== owner) {
+        throw new SandboxerError('SBX_NOT_FOUND', 'The snapshot is no longer on this machine.', {
+          backend: this.header.id,
+          creation: 'not_created',
+        });
+      }
+      return snapshot.layers;
+    });
+  }
+
+  async fork(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
+    const { attempt_id } = readHandle(source);
+    return await this.#make(spec, ctx, async () => (await this.#capture(attempt_id)).layers);
+  }
+
+  async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
+    const record = await abortable(this.#running(handle), ctx.signal);
+    const session = await this.#sandboxes.channel(record, ctx.signal);
+    await session.close();
+    return {
+      reachability: { exec_url: null, ssh: null, tunnel_ref: null, endpoints: [], services: [] },
+      isolation: record.isolation,
+      notes: record.notes,
+    };
+  }
+
+  async connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession> {
+    const record = await abortable(this.#running(handle), ctx.signal);
+    const open = async (signal?: AbortSignal) => {
+      const latest = this.#sandboxes.record(record.attemptId);
+      if (latest === null) throw lost('There is no such sandbox on this machine.');
+      return await this.#sandboxes.channel(latest, signal);
+    };
+    return new LocalSession(await open(ctx.signal), open);
+  }
+
+  async teardown({ stamp }: TeardownTarget, ctx: ExtensionContext): Promise<CleanupReport> {
+    if (ctx.signal.aborted) throw cancelled();
+    const report = this.#sandboxes.inTurn(stamp.attemptId, async () => {
+      const record = this.#sandboxes.record(stamp.attemptId);
+      if (record !== null && record.owner !== stamp.owner) return { gone: true, removed: [], remaining: [] };
+      const removed = await this.#sandboxes.end(stamp.attemptId).catch((error: unknown) => {
+        throw failed(error);
+      });
+      if (record !== null && record.layers.length > 1) this.#collect();
+      const what = `sandbox ${stamp.attemptId}`;
+      if (existsSync(this.#layout.sandbox(stamp.attemptId)))
+        return { gone: false, removed: [], remaining: [{ what, reason: 'Its directory is still there.' }] };
+      return { gone: true, removed: removed ? [what] : [], remaining: [] };
+    });
+    return await abortable(report, ctx.signal);
+  }
+
+  async *listOwned(owner: string): AsyncIterable<Owned> {
+    for (const record of this.#sandboxes.all()) {
+      if (record.owner !== owner) continue;
+      const { sandboxUid, attemptId, createdAt } = record;
+      yield { stamp: { sandboxUid, attemptId, owner }, handle: handleOf(attemptId, owner), createdAt };
+    }
+  }
+
+  async snapshot(handle: Handle, spec: SnapshotSpec): Promise<TakenSnapshot> {
+    const { attempt_id } = readHandle(handle);
+    const ref = { snapshot_id: spec.snapshotId, owner: spec.owner };
+    const existing = this.#layers.readSnapshot(spec.snapshotId);
+    if (existing !== null) return { ref, sizeBytes: existing.sizeBytes };
+    const { layers, sizeBytes } = await this.#capture(attempt_id);
+    this.#layers.writeSnapshot({
+      version: 1,
+      snapshotId: spec.snapshotId,
+      owner: spec.owner,
+      name: spec.name,
+      createdAt: Date.now(),
+      layers,
+      sizeBytes,
+    });
+    this.#layers.settled(layers[0] ?? '');
+    return { ref, sizeBytes };
+  }
+
+  async deleteSnapshot(_ref: Json | null, spec: SnapshotSpec): Promise<void> {
+    if (this.#layers.readSnapshot(spec.snapshotId)?.owner !== spec.owner) return;
+    this.#layers.removeSnapshot(spec.snapshotId);
+    this.#collect();
+  }
+
+  async extendLife(handle: Handle, endsAt: number): Promise<void> {
+    const { attempt_id } = readHandle(handle);
+    await this.#sandboxes.inTurn(attempt_id, async () => {
+      const record = await this.#sandboxes.ready(attempt_id);
+      this.#sandboxes.update({ ...record, endsAt: Math.floor(endsAt) });
+      await this.#call('extend', attempt_id, { ends_at: Math.floor(endsAt) });
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#engine.close();
+  }
+
+  async #make(
+    spec: ProvisionSpec,
+    ctx: ExtensionContext,
+    layersOf: () => Promise<readonly string[] | null>,
+  ): Promise<Handle> {
+    refuseMisfit(this.header, spec);
+    if (ctx.signal.aborted) throw cancelled();
+    const { attemptId, owner } = spec.stamp;
+    const made = this.#sandboxes.inTurn(attemptId, async () => {
+      const layers = this.#sandboxes.record(attemptId) === null ? await layersOf() : null;
+      try {
+        if (ctx.signal.aborted) throw cancelled();
+        await this.#sandboxes.make(spec, layers, ctx.signal);
+      } catch (error) {
+        throw failed(error, 'maybe_created');
+      } finally {
+        if (layers !== null) this.#layers.settled(layers[0] ?? '');
+      }
+    });
+    await abortable(made, ctx.signal);
+    return handleOf(attemptId, owner);
+  }
+
+  /** Its record, once it runs. */
+  async #running(handle: Handle): Promise<SandboxRecord> {
+    const { attempt_id } = readHandle(handle);
+    const record = await this.#sandboxes.ready(attempt_id);
+    if (record.keep && (await this.#sandboxes.state(attempt_id)) === 'dead') {
+      await this.#sandboxes.inTurn(attempt_id, () => this.#sandboxes.revive(record));
+    }
+    return record;
+  }
+
+  /** What it has written so far as a layer on top of those it was made from. */
+  async #capture(attemptId: string): Promise<{ layers: string[]; sizeBytes: number | null }> {
+    return await this.#sandboxes.inTurn(attemptId, async () => {
+      const record = await this.#sandboxes.ready(attemptId);
+      if (record.layers.length >= MOST_LAYERS) {
+        throw new SandboxerError('SBX_UNSUPPORTED', 'Its chain of snapshots is as long as it may be.', {
+          backend: this.header.id,
+          creation: 'not_created',
+        });
+      }
+      const to = this.#layers.next();
+      // What is only in memory would be lost with the agent: secrets are, so such a one is never restarted.
+      const seal = record.secretFiles ? 0 : 1;
+      const done = await this.#call('capture', attemptId, { to, seal });
+      const layers = [to, ...record.layers];
+      if (done.how === 'sealed') {
+        const above = { ...record, layers };
+        this.#sandboxes.update(above);
+        await this.#sandboxes.startAgain(above);
+      }
+      return { layers, sizeBytes: done.bytes === undefined ? null : Number(done.bytes) };
+    });
+  }
+
+  async #pause(handle: Handle): Promise<PauseKind> {
+    const { attempt_id } = readHandle(handle);
+    await this.#sandboxes.ready(attempt_id);
+    await this.#call('freeze', attempt_id);
+    return 'frozen';
+  }
+
+  async #resume(handle: Handle): Promise<void> {
+    await this.#call('thaw', readHandle(handle).attempt_id);
+  }
+
+  async #call(verb: string, attemptId: string, fields: Record<string, string | number> = {}) {
+    return await this.#engine.call(verb, { id: this.#layout.name(attemptId), ...fields }).catch((error: unknown) => {
+      throw failed(error);
+    });
+  }
+
+  /** Layers that nothing needs any more; in the background, and again at the next occasion if it fails. */
+  #collect(): void {
+    void (async () => {
+      const { skeleton } = await this.#engine.machinery();
+      for (const path of this.#layers.unused(skeleton)) await this.#engine.call('discard', { path });
+    })().catch(() => {});
+  }
+}
+
+/** Rejects when the signal does; the work itself goes on and is swept by its stamp. */
+async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) throw given();
+  let stop = () => {};
+  const aborted = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(given(signal));
+    signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+    work.catch(() => {});
+    aborted.catch(() => {});
+  }
+}
+
+function given(signal?: AbortSignal): SandboxerError {
+  const late = signal?.reason instanceof DOMException && signal.reason.name === 'TimeoutError';
+  return new SandboxerError(late ? 'SBX_TIMEOUT' : 'SBX_CANCELLED', 'It was given up before it was done.', {
+    backend: 'ext.local',
+    creation: 'maybe_created',
+  });
+}

@@ -1,0 +1,128 @@
+import type { ExtensionHealth } from '../../contract/extension.ts';
+import { isoTime } from '../../core/clock.ts';
+import type { ExtensionContext } from '../../core/extension.ts';
+import type { Engine } from './engine.ts';
+import type { HostFacts } from './host-facts.ts';
+
+type Check = ExtensionHealth['checks'][number];
+
+/** What is wanted, whether it is there, and the exact way to get it. `needed`: without it there is no sandbox. */
+interface Want {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly needed: boolean;
+  readonly detail: string;
+  readonly fix: string;
+}
+
+function controllerWants({ controllers, cgroups, root }: HostFacts): Want[] {
+  const fix = root
+    ? 'Mount the controllers below /sys/fs/cgroup, or boot with cgroup_no_v1=all.'
+    : cgroups === 'v2'
+      ? 'Run the server by `systemd-run --user -p Delegate=yes …`, or as root.'
+      : 'Have root make /sys/fs/cgroup/{memory,pids,cpu,freezer}/<group> and chown it to you, or run as root.';
+  return (['memory', 'pids', 'cpu', 'freezer'] as const).map((name) => ({
+    name: `${name} controller`,
+    ok: controllers.includes(name),
+    needed: false,
+    detail: controllers.includes(name)
+      ? `cgroup ${cgroups}`
+      : name === 'freezer'
+        ? 'sandboxes cannot be paused'
+        : `${name} limits cannot be enforced: profiles that name one are refused`,
+    fix,
+  }));
+}
+
+function identityWants(facts: HostFacts): Want[] {
+  const { root, userNamespaces, subordinate, kernel } = facts;
+  const mapped = root && (kernel[0] > 5 || (kernel[0] === 5 && kernel[1] >= 19));
+  return [
+    {
+      name: 'user namespaces',
+      ok: userNamespaces,
+      needed: true,
+      detail: userNamespaces ? 'root inside is nobody outside' : 'the kernel does not give them to this user',
+      fix: 'sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0',
+    },
+    {
+      name: 'ids',
+      ok: root || subordinate !== null,
+      needed: false,
+      detail: root
+        ? 'runs as root: ids come from 1879048192 … 2147352575'
+        : subordinate
+          ? `subordinate ids from ${subordinate.firstUid}`
+          : 'no subordinate ids: one user inside, who is you outside',
+      fix: 'apt-get install uidmap; usermod --add-subuids 100000-165535 --add-subgids 100000-165535 "$USER"',
+    },
+    {
+      name: 'ids of their own',
+      ok: mapped,
+      needed: false,
+      detail: mapped ? 'each sandbox has its own range of ids' : 'all sandboxes share one range of ids',
+      fix: 'Run as root on Linux 5.19 or newer.',
+    },
+  ];
+}
+
+function wantsOf(facts: HostFacts): Want[] {
+  const { runtime, binaries, seccomp, hostSudo, root } = facts;
+  const sudo = (hostSudo && root) || binaries.sudo !== null;
+  return [
+    { name: 'linux', ok: facts.linux, needed: true, detail: facts.linux ? 'yes' : 'this is not Linux', fix: 'Use a Linux machine.' },
+    {
+      name: 'OCI runtime',
+      ok: runtime !== null,
+      needed: true,
+      detail: runtime ? `${runtime.kind} ${runtime.version}` : 'neither crun nor runc is there',
+      fix: 'apt-get install crun',
+    },
+    {
+      name: 'agent',
+      ok: binaries.agent !== null && binaries.spawner !== null,
+      needed: true,
+      detail: binaries.agent && binaries.spawner ? 'built' : 'not built',
+      fix: 'apt-get install gcc libc6-dev, then run scripts/setup.sh',
+    },
+    { name: 'seccomp', ok: seccomp, needed: true, detail: facts.architecture, fix: 'Use x86-64 or arm64.' },
+    ...identityWants(facts),
+    ...controllerWants(facts),
+    {
+      name: 'sudo inside',
+      ok: sudo,
+      needed: false,
+      detail: hostSudo && root ? 'the host’s own' : sudo ? 'our own' : 'none',
+      fix: 'Run scripts/build-spawner.sh.',
+    },
+  ];
+}
+
+/** Starts nothing that is not wanted yet: a spawner is brought up only for sandboxes that are already there. */
+export async function healthOf(
+  facts: HostFacts,
+  engine: Engine,
+  wanted: boolean,
+  ctx: ExtensionContext,
+): Promise<ExtensionHealth> {
+  const checked_at = isoTime(ctx.clock.now());
+  const wants = wantsOf(facts);
+  const checks: Check[] = wants.map(({ name, ok, detail, fix }) => ({ name, ok, detail, fix: ok ? null : fix }));
+  const missing = wants.find(({ ok, needed }) => needed && !ok);
+  if (missing !== undefined) {
+    return { status: 'undetected', detail: `${missing.name}: ${missing.detail}. ${missing.fix}`, checked_at, checks };
+  }
+  const { runtime, controllers, cgroups } = facts;
+  const usable = controllers.length > 0 ? `${cgroups} ${controllers.join(' ')}` : 'none';
+  const detail = `${runtime?.kind} ${runtime?.version}; cgroups: ${usable}`;
+  if (!wanted) return { status: 'healthy', detail, checked_at, checks };
+  try {
+    await engine.machinery();
+    return { status: 'healthy', detail, checked_at, checks: [...checks, { name: 'spawner', ok: true, detail: 'it answers', fix: null }] };
+  } catch (error) {
+    ctx.signal.throwIfAborted();
+    const why = error instanceof Error ? error.message : 'It does not start.';
+    const check = { name: 'spawner', ok: false, detail: why, fix: 'See spawner.log in the state directory.' };
+    return { status: 'unhealthy', detail: why, checked_at, checks: [...checks, check] };
+  }
+}

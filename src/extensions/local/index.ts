@@ -1,0 +1,20 @@
+import type { ExtensionHeader } from '../../core/extension.ts';
+import type { LocalOptions } from './config.ts';
+import { capabilitiesOn } from './config.ts';
+import { LocalExtension } from './extension.ts';
+import { HANDLE_VERSION } from './handle.ts';
+import { findHostFacts } from './host-facts.ts';
+
+/** Sandboxes on this machine, in milliseconds: an OCI runtime is the wall, the agent inside is the channel. */
+export function createLocalExtension(options: LocalOptions): LocalExtension {
+  const facts = findHostFacts(options);
+  const header: ExtensionHeader = {
+    id: 'ext.local',
+    title: 'This machine',
+    handleVersion: HANDLE_VERSION,
+    capabilities: capabilitiesOn(facts),
+    price: null,
+    provisionTimeoutSeconds: 60,
+  };
+  return new LocalExtension(header, options, facts);
+}

@@ -1,0 +1,86 @@
+/** Layers are sealed disks: written once, shared by whatever was made from them, removed when nothing is. */
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { Layout } from './layout.ts';
+import { readRecord, writeWhole } from './record.ts';
+
+const SnapshotRecord = z.strictObject({
+  version: z.literal(1),
+  snapshotId: z.string(),
+  owner: z.string(),
+  name: z.string().nullable(),
+  createdAt: z.number(),
+  layers: z.array(z.string()).min(1),
+  sizeBytes: z.number().nullable(),
+});
+export type SnapshotRecord = z.infer<typeof SnapshotRecord>;
+
+function names(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
+
+export class Layers {
+  readonly #layout: Layout;
+  /** Made, and not yet in any record. */
+  readonly #fresh = new Set<string>();
+
+  constructor(layout: Layout) {
+    this.#layout = layout;
+  }
+
+  /** Where the next layer goes, relative to the base. It is safe from `unused` until `settled`. */
+  next(): string {
+    const name = `${Date.now().toString(36)}-${randomBytes(6).toString('hex')}`;
+    mkdirSync(join(this.#layout.layers, name), { recursive: true, mode: 0o700 });
+    this.#fresh.add(name);
+    return `layers/${name}/fs`;
+  }
+
+  settled(layer: string): void {
+    this.#fresh.delete(layer.split('/')[1] ?? '');
+  }
+
+  readSnapshot(snapshotId: string): SnapshotRecord | null {
+    try {
+      return SnapshotRecord.parse(JSON.parse(readFileSync(this.#layout.snapshot(snapshotId), 'utf8')));
+    } catch {
+      return null;
+    }
+  }
+
+  writeSnapshot(record: SnapshotRecord): void {
+    mkdirSync(this.#layout.snapshots, { recursive: true, mode: 0o700 });
+    writeWhole(this.#layout.snapshot(record.snapshotId), JSON.stringify(record), true);
+  }
+
+  removeSnapshot(snapshotId: string): void {
+    rmSync(this.#layout.snapshot(snapshotId), { force: true });
+  }
+
+  /** Directories of layers and skeletons that nothing is made from any more, relative to the base. */
+  unused(skeleton: string): string[] {
+    const used = new Set([...this.#fresh].map((name) => `layers/${name}`).concat(skeleton));
+    const note = (layers: readonly string[]) => {
+      for (const layer of layers) used.add(layer.replace(/\/fs$/, ''));
+    };
+    for (const name of names(this.#layout.snapshots)) {
+      const record = this.readSnapshot(name.replace(/\.json$/, ''));
+      if (record !== null) note(record.layers);
+    }
+    for (const name of names(this.#layout.sandboxes)) {
+      const record = readRecord(join(this.#layout.sandboxes, name, 'record.json'));
+      if (record !== null) note(record.layers);
+    }
+    return ['layers', 'skeleton'].flatMap((kind) =>
+      names(join(this.#layout.base, kind))
+        .map((name) => `${kind}/${name}`)
+        .filter((path) => !used.has(path)),
+    );
+  }
+}

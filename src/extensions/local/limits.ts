@@ -1,0 +1,25 @@
+import type { ProvisionSpec } from '../../core/extension.ts';
+import type { LocalOptions } from './config.ts';
+import { DEFAULTS } from './config.ts';
+import type { HostFacts } from './host-facts.ts';
+import type { SandboxRecord } from './record.ts';
+
+const LEAST_CPU_MILLIS = 10;
+
+/** What was asked for; where nothing was, enough for any work and not enough for the whole machine. */
+export function limitsOf(spec: ProvisionSpec, facts: HostFacts, options: LocalOptions): SandboxRecord['limits'] {
+  const { cpu, memory_mb, pids, open_files } = spec.recipe.resources;
+  const has = (name: 'memory' | 'pids') => facts.controllers.includes(name);
+  const share = options.defaultMemoryShare ?? DEFAULTS.defaultMemoryShare;
+  const someMemory = has('memory') ? Math.floor(facts.memoryBytes * share) : null;
+  return {
+    memoryBytes: memory_mb === null ? someMemory : memory_mb * 1_048_576,
+    pids: pids ?? (has('pids') ? (options.defaultPids ?? DEFAULTS.defaultPids) : null),
+    cpuMillis: cpu === null ? null : Math.max(LEAST_CPU_MILLIS, Math.round(cpu * 1000)),
+    openFiles: open_files,
+  };
+}
+
+export function limitFields({ memoryBytes, pids, cpuMillis }: SandboxRecord['limits']): Record<string, number> {
+  return { memory: memoryBytes ?? -1, pids: pids ?? -1, cpu: cpuMillis ?? -1 };
+}

@@ -1,0 +1,286 @@
+/** The sandboxes of one state directory: their records, their start and their end. */
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { SandboxerError } from '../../contract/errors.ts';
+import type { ProvisionSpec, ResolvedSecret } from '../../core/extension.ts';
+import type { SandboxSession } from '../../core/session.ts';
+import { bundleConfig } from './bundle.ts';
+import { openChannel } from './channel.ts';
+import type { LocalOptions } from './config.ts';
+import type { Engine, Machinery } from './engine.ts';
+import type { HostFacts } from './host-facts.ts';
+import type { Layers } from './layers.ts';
+import type { Layout } from './layout.ts';
+import { limitFields, limitsOf } from './limits.ts';
+import { readRecord, type SandboxRecord, writeRecord } from './record.ts';
+import { deliverSecrets } from './secret-files.ts';
+import { HELPERS } from './skeleton.ts';
+import { SpawnerError } from './spawner-client.ts';
+import { Turns } from './turns.ts';
+import { RANGE_SIZE, STORAGE_RANGE, UidRanges } from './uid-ranges.ts';
+
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+export function lost(detail: string): SandboxerError {
+  return new SandboxerError('SBX_BACKEND_LOST', detail, { backend: 'ext.local' });
+}
+
+export function failed(error: unknown, creation?: 'not_created' | 'maybe_created'): SandboxerError {
+  if (error instanceof SandboxerError) return error;
+  const detail = error instanceof Error ? error.message : 'It failed.';
+  const extras = { backend: 'ext.local', cause: error, ...(creation === undefined ? {} : { creation }) };
+  if (error instanceof SpawnerError && error.code === 'gone') return new SandboxerError('SBX_BACKEND_LOST', detail, extras);
+  return new SandboxerError('SBX_EXTENSION_FAILED', detail, extras);
+}
+
+export interface Parts {
+  readonly options: LocalOptions;
+  readonly facts: HostFacts;
+  readonly layout: Layout;
+  readonly engine: Engine;
+  readonly layers: Layers;
+}
+
+export class Sandboxes {
+  readonly #parts: Parts;
+  readonly #turns = new Turns();
+  /** Under way, until the agent has answered and the secrets are inside. */
+  readonly #starting = new Map<string, Promise<void>>();
+  readonly #rangeOf = new Map<string, number>();
+  #ranges: UidRanges | null = null;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  record(attemptId: string): SandboxRecord | null {
+    const record = readRecord(this.#parts.layout.sandbox(attemptId, 'record.json'));
+    return record?.attemptId === attemptId ? record : null;
+  }
+
+  any(): boolean {
+    return this.#directories().length > 0;
+  }
+
+  all(): SandboxRecord[] {
+    return this.#directories().flatMap((name) => {
+      const record = readRecord(join(this.#parts.layout.sandboxes, name, 'record.json'));
+      return record === null ? [] : [record];
+    });
+  }
+
+  async inTurn<T>(attemptId: string, work: () => Promise<T>): Promise<T> {
+    return await this.#turns.take(attemptId, work);
+  }
+
+  /** Makes the directory with its stamp, then lets the start go on by itself: `ready` waits for it. */
+  async make(spec: ProvisionSpec, layers: readonly string[] | null, signal: AbortSignal): Promise<void> {
+    const { attemptId } = spec.stamp;
+    const { layout } = this.#parts;
+    const existing = this.record(attemptId);
+    if (existing !== null) {
+      if (existing.owner !== spec.stamp.owner) {
+        throw new SandboxerError('SBX_CONFLICT', 'The attempt belongs to another installation.', {
+          backend: 'ext.local',
+          creation: 'not_created',
+        });
+      }
+      if (!this.#starting.has(attemptId)) await this.#restart(existing, spec.secrets);
+      return;
+    }
+    const machinery = await this.#parts.engine.machinery();
+    if (signal.aborted) throw cancelled();
+    const record = this.#newRecord(spec, layers ?? [machinery.skeleton], machinery);
+    mkdirSync(layout.sandbox(attemptId), { recursive: true, mode: 0o700 });
+    writeRecord(layout.sandbox(attemptId, 'record.json'), record);
+    this.#start(record, machinery, spec.secrets);
+  }
+
+  /** Resolves when it can be used; starts it anew when it has stopped and its disk was to be kept. */
+  async ready(attemptId: string): Promise<SandboxRecord> {
+    await this.#starting.get(attemptId);
+    const record = this.record(attemptId);
+    if (record === null) throw lost('There is no such sandbox on this machine.');
+    return record;
+  }
+
+  /** What the spawner says of it. */
+  async state(attemptId: string): Promise<string> {
+    const { engine, layout } = this.#parts;
+    return (await engine.call('status', { id: layout.name(attemptId) })).state ?? 'none';
+  }
+
+  /** Starts a kept one again; anything else that does not run is lost. */
+  async revive(record: SandboxRecord): Promise<void> {
+    if (!record.keep) throw lost('It has ended.');
+    await this.#restart(record, []);
+    await this.#starting.get(record.attemptId);
+  }
+
+  /** Writes what changed of a living one. */
+  update(record: SandboxRecord): void {
+    writeRecord(this.#parts.layout.sandbox(record.attemptId, 'record.json'), record);
+  }
+
+  /** Starts it again on other layers, after its disk became one of them. */
+  async startAgain(record: SandboxRecord): Promise<void> {
+    this.#start(record, await this.#parts.engine.machinery(), []);
+    await this.#starting.get(record.attemptId);
+  }
+
+  /** Ends it and removes its directory. Nothing there is success. */
+  async end(attemptId: string): Promise<boolean> {
+    const { engine, layout } = this.#parts;
+    const there = existsSync(layout.sandbox(attemptId));
+    const starting = this.#starting.get(attemptId);
+    if (!there && starting === undefined) return false;
+    await engine.call('destroy', { id: layout.name(attemptId) });
+    await starting?.catch(() => {});
+    this.released(layout.name(attemptId));
+    return there;
+  }
+
+  /** Its directory is gone: its ids are free. */
+  released(name: string): void {
+    const first = this.#rangeOf.get(name);
+    if (first === undefined || existsSync(join(this.#parts.layout.sandboxes, name))) return;
+    this.#rangeOf.delete(name);
+    this.#ranges?.give(first);
+  }
+
+  async channel(record: SandboxRecord, signal?: AbortSignal): Promise<SandboxSession> {
+    const { layout, facts } = this.#parts;
+    return await openChannel(layout.sandbox(record.attemptId, 'a.sock'), {
+      openFiles: record.limits.openFiles,
+      user: this.#single() ? null : 'user',
+      path: facts.root && facts.hostSudo ? `${PATH}:${HELPERS}` : `${HELPERS}:${PATH}`,
+      variables: record.variables,
+      secretFiles: record.secretFiles,
+      signal,
+    });
+  }
+
+  /** Without root and without ids of its own: uid 0 inside is the only one there is. */
+  #single(): boolean {
+    return !this.#parts.facts.root && this.#parts.facts.subordinate === null;
+  }
+
+  #directories(): string[] {
+    try {
+      return readdirSync(this.#parts.layout.sandboxes);
+    } catch {
+      return [];
+    }
+  }
+
+  #newRecord(spec: ProvisionSpec, layers: readonly string[], machinery: Machinery): SandboxRecord {
+    const { facts, options, layout } = this.#parts;
+    const range = this.#takeRange(machinery);
+    this.#rangeOf.set(layout.name(spec.stamp.attemptId), range);
+    return {
+      version: 1,
+      sandboxUid: spec.stamp.sandboxUid,
+      attemptId: spec.stamp.attemptId,
+      owner: spec.stamp.owner,
+      createdAt: Date.now(),
+      endsAt: Math.floor(spec.endsAt),
+      keep: spec.recipe.persistence !== 'ephemeral',
+      range,
+      layers: [...layers],
+      limits: limitsOf(spec, facts, options),
+      variables: { ...spec.recipe.variables },
+      secretFiles: spec.secrets.length > 0,
+      isolation: 'container',
+      notes: this.#notes(machinery),
+    };
+  }
+
+  #takeRange(machinery: Machinery): number {
+    const { facts } = this.#parts;
+    if (!facts.root) return facts.subordinate === null ? 0 : 1;
+    if (!machinery.idmap) return STORAGE_RANGE;
+    this.#ranges ??= this.#readRanges();
+    const first = this.#ranges.take();
+    if (first !== null) return first;
+    throw new SandboxerError('SBX_BACKEND_QUOTA', 'All ranges of user ids are in use.', {
+      backend: 'ext.local',
+      creation: 'not_created',
+    });
+  }
+
+  #readRanges(): UidRanges {
+    for (const record of this.all()) this.#rangeOf.set(this.#parts.layout.name(record.attemptId), record.range);
+    return new UidRanges(this.#rangeOf.values());
+  }
+
+  #notes(machinery: Machinery): string[] {
+    const { facts } = this.#parts;
+    return [
+      ...(machinery.idmap ? [] : ['Its user ids outside are those of every other sandbox here.']),
+      ...(this.#single() ? ['It has one user, root, who is the user of this server outside.'] : []),
+      ...(facts.controllers.includes('memory') ? [] : ['Its memory is not limited.']),
+      ...(facts.controllers.includes('pids') ? [] : ['The number of its processes is not limited.']),
+      'Its disk is limited only by the disk of this machine.',
+    ];
+  }
+
+  async #restart(record: SandboxRecord, secrets: readonly ResolvedSecret[]): Promise<void> {
+    const state = await this.state(record.attemptId);
+    if (state === 'live') return;
+    if (state === 'ending') throw lost('It is being ended.');
+    this.#start(record, await this.#parts.engine.machinery(), secrets);
+  }
+
+  #start(record: SandboxRecord, machinery: Machinery, secrets: readonly ResolvedSecret[]): void {
+    const { attemptId } = record;
+    const starting = this.#run(record, machinery, secrets).finally(() => {
+      if (this.#starting.get(attemptId) === starting) this.#starting.delete(attemptId);
+    });
+    // Whoever waits for it gets the error; that nobody waits yet is no crash.
+    starting.catch(() => {});
+    this.#starting.set(attemptId, starting);
+  }
+
+  async #run(record: SandboxRecord, machinery: Machinery, secrets: readonly ResolvedSecret[]): Promise<void> {
+    const { engine, layout } = this.#parts;
+    const id = layout.name(record.attemptId);
+    try {
+      this.#writeBundle(record, machinery);
+      await machinery.client.call('create', {
+        id,
+        layers: record.layers.join(':'),
+        range: record.range,
+        ends_at: record.endsAt,
+        keep: record.keep ? 1 : 0,
+        ...limitFields(record.limits),
+      });
+      engine.learnFilter(id);
+      if (secrets.length > 0) await deliverSecrets(await this.channel(record), secrets);
+    } catch (error) {
+      throw failed(error, 'maybe_created');
+    }
+  }
+
+  #writeBundle(record: SandboxRecord, machinery: Machinery): void {
+    const { facts, layout, engine } = this.#parts;
+    const size = facts.root ? RANGE_SIZE : RANGE_SIZE - 1;
+    const config = bundleConfig({
+      hostname: 'sandbox',
+      range: this.#single() ? null : { first: record.range, size },
+      agentPath: machinery.agentPath,
+      environment: { PATH },
+      openFiles: facts.hardOpenFiles,
+      hostUsr: { idmap: facts.root && machinery.idmap, paths: machinery.hostPaths },
+      secretFiles: record.secretFiles,
+      seccomp: engine.seccomp(),
+    });
+    writeFileSync(layout.sandbox(record.attemptId, 'config.json'), JSON.stringify(config));
+  }
+}
+
+export function cancelled(): SandboxerError {
+  return new SandboxerError('SBX_CANCELLED', 'It was given up before it began.', {
+    backend: 'ext.local',
+    creation: 'not_created',
+  });
+}

@@ -1,0 +1,42 @@
+/**
+ * Secrets go into a file system in memory at `/run/secrets`, through the channel: on no disk, in no snapshot, in no
+ * argument and no configuration. Those that are wanted in the environment are kept there too, for whoever connects later.
+ */
+import { z } from 'zod';
+import type { ResolvedSecret } from '../../core/extension.ts';
+import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
+
+const DIRECTORY = '/run/secrets';
+const ENVIRONMENT = `${DIRECTORY}/.environment`;
+const Environment = z.record(z.string(), z.string());
+
+async function* once(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
+
+function filesOf(session: SandboxSession): SandboxFiles {
+  if (session.files === undefined) throw new Error('The channel has no files.');
+  return session.files;
+}
+
+export async function deliverSecrets(session: SandboxSession, secrets: readonly ResolvedSecret[]): Promise<void> {
+  const files = filesOf(session);
+  const byFile = secrets.filter(({ delivery }) => delivery === 'file');
+  const byEnv = secrets.filter(({ delivery }) => delivery === 'env');
+  try {
+    for (const { name, value } of byFile) {
+      await files.write(`${DIRECTORY}/${name}`, once(value), { mode: 0o400 });
+    }
+    const environment = Object.fromEntries(byEnv.map(({ name, value }) => [name, value]));
+    await files.write(ENVIRONMENT, once(JSON.stringify(environment)), { mode: 0o400 });
+  } finally {
+    await session.close();
+  }
+}
+
+export async function secretEnvironment(session: SandboxSession): Promise<Record<string, string>> {
+  const { body } = await filesOf(session).read(ENVIRONMENT);
+  const parts: Uint8Array[] = [];
+  for await (const part of body) parts.push(part);
+  return Environment.parse(JSON.parse(Buffer.concat(parts).toString()));
+}
