@@ -48,6 +48,15 @@ static void mount_root(const struct launch *launch, int userns) {
     length += snprintf(options + length, sizeof options - (size_t)length, "%s%s", i ? ":" : "", name);
   }
   snprintf(source, sizeof source, "%s/sandboxes/%s/disk", settings.base, launch->id);
+  if (disk_is_image(launch->id, target, sizeof target)) {
+    if (disk_mount(target, "d") < 0) give_up("disk image of %s", launch->id);
+    for (int i = 0; i < 2; i++) {
+      const char *part = i ? "d/work" : "d/upper";
+      if (mkdir(part, 0755) < 0 && errno != EEXIST) give_up("%s", part);
+      if (chown(part, settings.storage, settings.storage) < 0) give_up("%s", part);
+    }
+    snprintf(source, sizeof source, "d");
+  }
   if (attach_idmapped(source, "u", userns) < 0) give_up("disk of %s", launch->id);
   snprintf(options + length, sizeof options - (size_t)length, ",upperdir=u/upper,workdir=u/work");
   snprintf(target, sizeof target, "%s/sandboxes/%s/rootfs", settings.base, launch->id);

@@ -142,7 +142,7 @@ static void read_option(const char *option) {
 }
 
 static void make_directories(void) {
-  static const char *const NAMES[] = {"", "/sandboxes", "/layers", "/trash", "/mnt", "/mnt/u", "/run", "/run/runtime", "/bin"};
+  static const char *const NAMES[] = {"", "/sandboxes", "/layers", "/trash", "/mnt", "/mnt/u", "/mnt/d", "/disks", "/run", "/run/runtime", "/bin"};
   char path[PATH_MAX + 32];
   for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
     snprintf(path, sizeof path, "%s%s", settings.base, NAMES[i]);

@@ -277,7 +277,7 @@ static int listen_in(const char *id) {
 }
 
 /* The writable part: owned, at rest, by the one who is root inside. */
-static int make_disk(const char *id) {
+static int make_disk(const char *id, const char *blank) {
   static const char *const PARTS[] = {"disk", "disk/upper", "disk/work", "rootfs"};
   char path[PATH_MAX + ID_MAX + 32];
   for (int i = 0; i < 4; i++) {
@@ -286,7 +286,10 @@ static int make_disk(const char *id) {
       if (errno != EEXIST) return -1;
     } else if (i > 0 && i < 3 && chown(path, settings.storage, settings.storage) < 0) return -1;
   }
-  return 0;
+  if (blank == NULL || disk_is_image(id, path, sizeof path)) return 0;
+  char from[PATH_MAX + 300];
+  snprintf(from, sizeof from, "%s/%s", settings.base, blank);
+  return file_copy(from, path);
 }
 
 static bool read_layers(const struct fields *fields, struct launch *launch) {
@@ -304,11 +307,11 @@ static bool read_layers(const struct fields *fields, struct launch *launch) {
 }
 
 static const char *start(struct sandbox *sandbox, const struct launch *launch, const struct limits *limits,
-                         uint32_t range) {
+                         uint32_t range, const char *blank) {
   int fds[FD_COUNT] = {-1, -1, -1, -1, -1}, input[2] = {-1, -1}, error[2] = {-1, -1}, boot[2] = {-1, -1}, yes = 1;
   struct launcher launcher;
   const char *failure = NULL;
-  if (make_disk(sandbox->id) < 0) failure = "its directories cannot be made";
+  if (make_disk(sandbox->id, blank) < 0) failure = "its directories cannot be made";
   else if ((fds[FD_LISTEN] = listen_in(sandbox->id)) < 0) failure = "its socket cannot be made";
   else if (pipe2(input, O_CLOEXEC) < 0 || pipe2(error, O_CLOEXEC | O_NONBLOCK) < 0) failure = "no pipe";
   else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, boot) < 0) failure = "no socket pair";
@@ -341,7 +344,10 @@ static const char *start(struct sandbox *sandbox, const struct launch *launch, c
 void do_create(const struct request *request, const struct fields *fields) {
   struct launch launch = {0};
   const char *id = id_of(fields);
+  const char *blank = field(fields, "disk");
   if (id == NULL || !read_layers(fields, &launch)) return answer_error(request, "invalid", "id or layers");
+  if (blank && (strncmp(blank, "disks/", 6) != 0 || strstr(blank, "..") || strlen(blank) > 200))
+    return answer_error(request, "invalid", "disk");
   struct sandbox *sandbox = *place_of(id);
   if (sandbox && sandbox->state == LAUNCHING) return keep_waiting(sandbox->creates, request);
   if (sandbox && sandbox->state == LIVE)
@@ -359,7 +365,7 @@ void do_create(const struct request *request, const struct fields *fields) {
   sandbox->keep = number(fields, "keep", 0) != 0;
   sandbox->launch_by = now_ms() + LAUNCH_MS;
   keep_waiting(sandbox->creates, request);
-  const char *failure = start(sandbox, &launch, &limits, (uint32_t)number(fields, "range", 0));
+  const char *failure = start(sandbox, &launch, &limits, (uint32_t)number(fields, "range", 0), blank);
   if (failure) {
     snprintf(sandbox->error, sizeof sandbox->error, "%s: %s", failure, strerror(errno));
     if (sandbox->runtime == 0) settle(sandbox);
@@ -519,9 +525,11 @@ void do_capture(const struct request *request, const struct fields *fields) {
     return answer_error(request, "freeze", "the kernel did not freeze it");
   sandbox->capturing = true;
   sandbox->capture = *request;
-  bool seal = number(fields, "seal", 1) != 0 && sandbox->state == LIVE && !sandbox->frozen &&
+  char image[PATH_MAX + ID_MAX + 32];
+  bool is_image = disk_is_image(sandbox->id, image, sizeof image);
+  bool seal = !is_image && number(fields, "seal", 1) != 0 && sandbox->state == LIVE && !sandbox->frozen &&
               slot_count(sandbox->slot) == 1 && tree_exceeds(upper, SMALL_FILES, SMALL_BYTES, &tally);
-  if (!seal) return work_copy(upper, target, copied, strdup(sandbox->id));
+  if (!seal) return work_copy(is_image ? image : NULL, upper, target, copied, strdup(sandbox->id));
   snprintf(sandbox->capture_to, sizeof sandbox->capture_to, "%s", to);
   sandbox->discard = false;
   end_now(sandbox);

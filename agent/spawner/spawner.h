@@ -93,6 +93,10 @@ void slot_stats(const struct slot *slot, char *text, size_t size);
 void slots_sweep(void);
 int slots_made(void);
 
+/* ---- disk.c: disks of limited size ---- */
+int disk_mount(const char *image, const char *target);
+bool disk_is_image(const char *id, char *path, size_t size);
+
 /* ---- launcher.c: a process that waits in its slot and mount namespace to become the runtime ---- */
 struct launcher {
   pid_t pid;
@@ -137,6 +141,7 @@ struct tally {
   long long bytes;
 };
 int tree_copy(const char *from, const char *to, struct tally *tally);
+int file_copy(const char *from, const char *to);
 int tree_remove(const char *path);
 int tree_own(const char *path, uint32_t owner);
 bool tree_exceeds(const char *path, long long files, long long bytes, struct tally *tally);
@@ -147,7 +152,8 @@ void janitor_discard(const char *path);
 bool janitor_reaped(pid_t pid);
 void janitor_end(void);
 typedef void (*work_done)(void *context, bool ok, const struct tally *tally, const char *error);
-void work_copy(const char *from, const char *to, work_done done, void *context);
+/* `image`: the disk that `from` lies on, or NULL when it is a directory of ours. */
+void work_copy(const char *image, const char *from, const char *to, work_done done, void *context);
 
 /* ---- rootless.c ---- */
 int enter_user_namespace(const char *usermap);

@@ -169,6 +169,20 @@ static int copy_directory(int root, int from, int to, const char *path, int dept
   return failed;
 }
 
+/* `to` must not exist. */
+int file_copy(const char *from, const char *to) {
+  struct stat info;
+  int source = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  int target = source < 0 ? -1 : open(to, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  int failed = target < 0 || fstat(source, &info) < 0 || copy_data(source, target, info.st_size) < 0;
+  int error = errno;
+  if (source >= 0) close(source);
+  if (target >= 0) close(target);
+  if (failed && target >= 0) unlink(to);
+  errno = error;
+  return failed ? -1 : 0;
+}
+
 /* `to` must not exist. Owners, modes, times, extended attributes, hard links and holes are kept. */
 int tree_copy(const char *from, const char *to, struct tally *tally) {
   struct stat info;

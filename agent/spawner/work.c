@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +113,16 @@ static void work_finished(void *context, uint32_t events) {
   free(work);
 }
 
-void work_copy(const char *from, const char *to, work_done done, void *context) {
+/* In a mount namespace of its own: what it mounts is gone with it. */
+static int copy_from_image(const char *image, const char *to, struct tally *tally) {
+  char point[PATH_MAX + 32];
+  snprintf(point, sizeof point, "%s/mnt/u", settings.base);
+  if (unshare(CLONE_NEWNS) < 0 || disk_mount(image, point) < 0) return -1;
+  strcat(point, "/upper");
+  return tree_copy(point, to, tally);
+}
+
+void work_copy(const char *image, const char *from, const char *to, work_done done, void *context) {
   int ends[2] = {-1, -1};
   struct work *work = calloc(1, sizeof *work);
   struct tally none = {0, 0};
@@ -128,7 +138,8 @@ void work_copy(const char *from, const char *to, work_done done, void *context) 
     child_begins("sbx-copy");
     dup2(ends[1], 3);
     close_range(4, ~0u, 0);
-    if (tree_copy(from, to, &outcome.tally) < 0) outcome.error = errno ? errno : EIO;
+    int failed = image ? copy_from_image(image, to, &outcome.tally) : tree_copy(from, to, &outcome.tally);
+    if (failed < 0) outcome.error = errno ? errno : EIO;
     if (write(3, &outcome, sizeof outcome) < 0) _exit(1);
     _exit(0);
   }

@@ -1,8 +1,23 @@
+import { apiHtml } from './api-html.ts';
+import { apiPage } from './api-page.ts';
+import { cliPage } from './cli-page.ts';
+import { configPage } from './config-page.ts';
 import { errorsPage } from './errors-page.ts';
 import type { Generator } from './generator.ts';
 import { lifecyclePage } from './lifecycle-page.ts';
+import { openApiJson } from './openapi-json.ts';
 import { profilePage } from './profile-page.ts';
 import { profileSchema } from './profile-schema.ts';
 
 /** The one list: whatever is here is written by `npm run generate` and checked by `npm run generate:check`. */
-export const allGenerators: readonly Generator[] = [profileSchema, profilePage, errorsPage, lifecyclePage];
+export const allGenerators: readonly Generator[] = [
+  profileSchema,
+  profilePage,
+  errorsPage,
+  lifecyclePage,
+  cliPage,
+  configPage,
+  openApiJson,
+  apiPage,
+  apiHtml,
+];

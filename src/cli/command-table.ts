@@ -65,6 +65,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'serve', group: 'Server', summary: 'Run the server in the foreground', load: () => import('./commands/serve.ts') },
   { name: 'daemon', group: 'Server', summary: 'Look after the local server', subcommands: ['status', 'start', 'stop', 'restart'], load: () => import('./commands/daemon.ts') },
   { name: 'version', group: 'Server', summary: 'Show the versions of command and server', load: () => import('./commands/version.ts') },
+  { name: 'import', group: 'Server', summary: 'Report on the store of an older version', subcommands: ['legacy'], load: () => import('./commands/import.ts') },
   { name: 'completion', group: 'Server', summary: 'Print completion for bash, zsh or fish', subcommands: ['bash', 'zsh', 'fish'], load: () => import('./commands/completion.ts') },
   { name: 'proxy', group: null, runsProgram: true, summary: 'The ProxyCommand of `sandboxer ssh`', load: () => import('./commands/proxy.ts') },
 ];

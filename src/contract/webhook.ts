@@ -33,7 +33,9 @@ export type UpdateWebhookRequest = z.infer<typeof UpdateWebhookRequest>;
 
 export const RotateWebhookSecretRequest = z
   .strictObject({
-    overlap: DurationSeconds.default(86_400).describe('How long the old secret signs beside the new one.'),
+    overlap: DurationSeconds.nullable()
+      .default(86_400)
+      .describe('How long the old secret signs beside the new one; `null` for not at all.'),
   })
   .meta({ id: 'RotateWebhookSecretRequest' });
 export type RotateWebhookSecretRequest = z.infer<typeof RotateWebhookSecretRequest>;

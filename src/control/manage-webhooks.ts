@@ -134,11 +134,11 @@ export async function rotateWebhookSecret(
   requireScope(caller, 'webhooks');
   const port = webhookPort(deps);
   const secret = port.newSecret();
-  const until = deps.clock.now() + overlap * 1000;
+  const until = deps.clock.now() + (overlap ?? 0) * 1000;
   const view = await changeWebhook(deps, caller, id, 'rotateWebhookSecret', { overlap }, (webhook) => ({
     ...webhook,
     sealedSecret: port.seal(id, secret),
-    previousSecret: overlap > 0 ? { sealed: webhook.sealedSecret, until } : null,
+    previousSecret: overlap !== null ? { sealed: webhook.sealedSecret, until } : null,
   }));
   return { ...view, secret };
 }

@@ -117,11 +117,21 @@ function candidateFor(input: RouteInput, header: ExtensionHeader): RouteCandidat
   };
 }
 
-function reasonFor(ranked: readonly RouteCandidate[], total: number, strategy: string): string {
+function reasonFor(
+  ranked: readonly RouteCandidate[],
+  candidates: readonly RouteCandidate[],
+  pinned: string | null,
+  strategy: string,
+): string {
   const [first, ...others] = ranked;
-  if (!first) return total === 0 ? 'No backend is enabled.' : `None of ${total} backends can give what was asked.`;
-  const rest = others.length > 0 ? `, then ${others.map((candidate) => candidate.extension).join(', ')}` : '';
-  return `${first.extension} comes first by ${strategy}${rest}.`;
+  if (first) {
+    const rest = others.length > 0 ? `, then ${others.map((candidate) => candidate.extension).join(', ')}` : '';
+    return `${first.extension} comes first by ${strategy}${rest}.`;
+  }
+  const isThere = pinned === null || candidates.some((candidate) => matches([pinned], candidate.extension));
+  if (!isThere) return `The profile needs ${pinned}, which is not enabled on this server.`;
+  if (candidates.length === 0) return 'No backend is enabled on this server.';
+  return `None of ${candidates.length} backends can give what was asked.`;
 }
 
 /** SPEC §8: pure, total, explained. */
@@ -154,7 +164,7 @@ export function decide(input: RouteInput): RoutePlan {
     seed: input.seed,
     pinned: input.boundTo ?? recipe.pinnedExtension,
     candidates: listed,
-    reason: reasonFor(ranked, candidates.length, strategy),
+    reason: reasonFor(ranked, candidates, recipe.pinnedExtension, strategy),
   };
 }
 

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Extension } from '../core/extension.ts';
 import type { LocalOptions } from './local/config.ts';
-import { createLocalExtension } from './local/index.ts';
 import { HttpTransport } from './saas-stub/http-transport.ts';
 import { createSaasStubExtension } from './saas-stub/index.ts';
 
@@ -22,12 +21,14 @@ function transportFor(url: string, key: string): HttpTransport {
 }
 
 /** The one list of backends that come with sand-boxer. */
-export function builtinExtensions(config: BuiltinsConfig): Extension[] {
+export async function builtinExtensions(config: BuiltinsConfig): Promise<Extension[]> {
   const stubs = Object.entries(config.saas_stub).map(([name, { url, key_file }]) =>
     createSaasStubExtension({
       id: name === 'default' ? 'ext.saas-stub' : `ext.saas-stub#${name}`,
       transport: transportFor(url, key_file ? readFileSync(key_file, 'utf8').trim() : ''),
     }),
   );
-  return [...(config.local === null ? [] : [createLocalExtension(config.local)]), ...stubs];
+  if (config.local === null) return stubs;
+  const { createLocalExtension } = await import('./local/index.ts');
+  return [createLocalExtension(config.local) as Extension, ...stubs];
 }

@@ -28,7 +28,7 @@ const WebhookConfig = z.strictObject({
 });
 
 const LocalConfig = z.strictObject({
-  enabled: z.boolean().optional().describe('Default: true on Linux.'),
+  enabled: z.boolean().default(false),
   directory: z.string().optional().describe('Default: <state_dir>/local.'),
   runtime: z.string().optional().describe('Path of crun or runc. Default: the first that is found.'),
   cgroups: z.boolean().default(true).describe('Whether limits and pause are to be had by control groups.'),
@@ -147,7 +147,7 @@ export const Config = z.strictObject({
     .describe('What stored secrets are sealed with. SANDBOXER_MASTER_KEY comes before both.'),
   extensions: z
     .strictObject({
-      local: LocalConfig.default({ cgroups: true }).describe('Sandboxes on this machine.'),
+      local: LocalConfig.default({ enabled: false, cgroups: true }).describe('Sandboxes on this machine.'),
       saas_stub: z
         .record(z.string().regex(/^[a-z0-9-]{1,32}$/), StubInstance)
         .default({})
@@ -155,7 +155,7 @@ export const Config = z.strictObject({
           'Instances of the stub for tests and demos, by name; `default` is ext.saas-stub itself. It isolates nothing.',
         ),
     })
-    .default({ local: { cgroups: true }, saas_stub: {} }),
+    .default({ local: { enabled: false, cgroups: true }, saas_stub: {} }),
 });
 export type Config = z.infer<typeof Config>;
 
@@ -166,7 +166,7 @@ export interface ResolvedConfig extends Omit<Config, 'extensions'> {
 }
 
 function localOptions(config: Config['extensions']['local'], stateDir: string): BuiltinsConfig['local'] {
-  const { enabled = process.platform === 'linux', directory, runtime, cgroups, warm, launchers } = config;
+  const { enabled, directory, runtime, cgroups, warm, launchers } = config;
   if (!enabled) return null;
   return {
     directory: resolve(directory ?? join(stateDir, 'local')),

@@ -92,7 +92,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     label: path,
   }));
   const catalogues = await WorkspaceCatalogues.open(store, [shippedProfiles(), ...folders]);
-  const extensions = [...builtinExtensions(config.extensions), ...(options.extensions ?? [])];
+  const extensions = [...(await builtinExtensions(config.extensions)), ...(options.extensions ?? [])];
   const registry = new ProbedExtensions(extensions, systemClock, log);
   const webhooks = new Webhooks(config.webhooks, openSecretBox(config, env), owner);
   const hub = stateHub(config.state_hub, owner);

@@ -1,7 +1,8 @@
 import type { Caller } from '../../src/core/caller.ts';
 import type { Desk } from './desk.ts';
 import type { Mirror } from './mirror.ts';
-import type { Knowledge, Operation } from './operations.ts';
+import type { Knowledge } from './operation-targets.ts';
+import type { Operation } from './operations.ts';
 import { drawOperation } from './operations.ts';
 import { Prng } from './prng.ts';
 import type { SimProcess } from './sim-process.ts';

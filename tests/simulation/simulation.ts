@@ -1,5 +1,4 @@
 import type { EventSink } from '../../src/control/deliver-events.ts';
-import { pendingOperation } from '../../src/core/sandbox.ts';
 import { memoryDatabase } from '../../src/store/memory/memory-database.ts';
 import { Auditor } from './auditor.ts';
 import { Client } from './client.ts';
@@ -18,6 +17,7 @@ import { drained, Scheduler } from './scheduler.ts';
 import { SimNetwork } from './sim-network.ts';
 import { SimProcess } from './sim-process.ts';
 import { simSink, sinkPlans } from './sim-sink.ts';
+import { unrestIn } from './unrest.ts';
 import type { Violation } from './violation.ts';
 import { Verdict } from './violation.ts';
 
@@ -131,6 +131,11 @@ export class Simulation {
       if (account.startsWith('held:') && balance !== 0)
         this.#verdict.fail('ledger-balances', `${account} ends with ${balance}`);
     }
+    for (const { uid, version } of this.#mirror.sandboxes.values()) {
+      const stored = await database.tx.sandboxes.get(uid);
+      if (stored?.version !== version)
+        this.#verdict.fail('mirror-is-true', `${uid} is not what its commits add up to`);
+    }
   }
 
   /** Steps until `pending` answers nothing; a violation when the time is up before. */
@@ -151,28 +156,10 @@ export class Simulation {
     }
   }
 
-  /** What still goes on; `null` when nothing does. */
   #unrest(): string | null {
-    for (const row of this.#mirror.unfinished.values()) {
-      if (row.lease !== null) return `${row.uid} is leased to ${row.lease.owner}`;
-      if (row.workDueAt !== null) return `${row.uid} is ${row.state} and has work due`;
-      const operation = pendingOperation(row);
-      if (operation) return `${row.uid} has a pending ${operation.kind}`;
-    }
+    const { network, auditor } = this.#desk;
     if (this.#client.waiting > 0) return `${this.#client.waiting} requests wait`;
-    for (const { worlds } of [this.#desk.network]) {
-      for (const world of worlds.values()) {
-        for (const { name } of world.objects()) {
-          if (this.#mirror.attempts.get(name)?.state !== 'won') return `${name} is still there`;
-        }
-        const [volume] = world.volumes();
-        if (volume) return `a volume of ${volume.name} is still there`;
-      }
-    }
-    for (const { id, state } of this.#mirror.snapshots.values()) {
-      if (state === 'creating' || state === 'deleting') return `${id} is ${state}`;
-    }
-    return this.#desk.auditor.events.undelivered();
+    return unrestIn(this.#mirror, network.worlds) ?? auditor.events.undelivered();
   }
 
   async #step(): Promise<boolean> {

@@ -1,5 +1,6 @@
 /** Servers under test run in a process of their own, so that client and server share no event loop. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,10 +24,20 @@ function ended(child: ChildProcess): Promise<void> {
 }
 
 /** Starts `file` and resolves when it printed its first line. */
-export async function startChild(file: string, dir: string, env: Record<string, string> = {}): Promise<ChildServer> {
+export async function startChild(
+  file: string,
+  dir: string,
+  env: Record<string, string> = {},
+): Promise<ChildServer> {
   const socketPath = join(dir, 'server.sock');
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
-    env: { ...process.env, SANDBOXER_STATE_DIR: dir, SANDBOXER_SOCKET: socketPath, SANDBOXER_LOG_LEVEL: 'silent', ...env },
+    env: {
+      ...process.env,
+      SANDBOXER_STATE_DIR: dir,
+      SANDBOXER_SOCKET: socketPath,
+      SANDBOXER_LOG_LEVEL: 'silent',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await new Promise<void>((resolve, reject) => {

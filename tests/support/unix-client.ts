@@ -24,7 +24,10 @@ export class UnixClient {
           agent: this.#agent,
           method,
           path,
-          headers: payload === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) },
+          headers:
+            payload === undefined
+              ? {}
+              : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) },
         },
         (response) => {
           let text = '';
@@ -42,7 +45,8 @@ export class UnixClient {
   /** Like `call`, and anything but the expected status is an error: a benchmark of failures is none. */
   async expect<T>(status: number, method: string, path: string, body?: unknown): Promise<T> {
     const answer = await this.call(method, path, body);
-    if (answer.status !== status) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.body.slice(0, 400)}`);
+    if (answer.status !== status)
+      throw new Error(`${method} ${path} answered ${answer.status}: ${answer.body.slice(0, 400)}`);
     return JSON.parse(answer.body) as T;
   }
 

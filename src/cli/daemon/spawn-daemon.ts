@@ -87,9 +87,9 @@ export async function spawnDaemon(
     pipe.destroy();
     child.unref();
     if (line !== null) return;
-    const tail = tailOf(log, size);
+    const excerpt = excerptOf(log, size);
     throw new CommandFailure(
-      `The local server (${version}) did not start.${tail === '' ? '' : `\n${tail}`}`,
+      `The local server (${version}) did not start.${excerpt === '' ? '' : `\n${excerpt}`}`,
       {
         code: 'SBX_CLI_DAEMON',
         remedy: `The whole log is in ${files.log}; sandboxer doctor may know more.`,

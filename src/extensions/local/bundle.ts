@@ -5,8 +5,10 @@ export interface BundleParts {
   /** First id outside that root inside is; and how many there are. */
   readonly range: { readonly first: number; readonly size: number } | null;
   readonly agentPath: string;
+  readonly agentOptions: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
-  readonly openFiles: number | null;
+  /** The agent's own; what it starts may have less. */
+  readonly openFiles: number;
   /** The host's `/usr` belongs there; `idmap`: root outside shows as root inside. */
   readonly hostUsr: { readonly idmap: boolean; readonly paths: readonly string[] } | null;
   /** A file system in memory for secrets: it is in no snapshot and on no disk. */
@@ -39,7 +41,6 @@ const MASKED_SYS = ['/sys/firmware', '/sys/devices/virtual/powercap'];
 const READ_ONLY = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/proc/${name}`);
 
 export const AGENT_INSIDE = '/.init';
-const HARD_OPEN_FILES = 16_384;
 
 function mounts(parts: BundleParts): object[] {
   const { hostUsr, agentPath, secretFiles, range } = parts;
@@ -95,7 +96,6 @@ export function bundleConfig(parts: BundleParts): object {
   const { range, seccomp, openFiles } = parts;
   const mapping =
     range === null ? undefined : [{ containerID: 0, hostID: range.first, size: range.size }];
-  const files = openFiles ?? HARD_OPEN_FILES;
   const all = [...CAPABILITIES, ...AGENT_ONLY];
   const kinds = ['pid', 'network', 'ipc', 'uts', 'mount', 'cgroup', ...(range === null ? [] : ['user'])];
   return {
@@ -103,13 +103,13 @@ export function bundleConfig(parts: BundleParts): object {
     process: {
       terminal: false,
       user: { uid: 0, gid: 0 },
-      args: [AGENT_INSIDE, '--init'],
+      args: [AGENT_INSIDE, '--init', ...parts.agentOptions],
       env: Object.entries(parts.environment).map(([name, value]) => `${name}=${value}`),
       cwd: '/',
       capabilities: { bounding: all, effective: all, permitted: all },
       rlimits: [
         { type: 'RLIMIT_CORE', hard: 0, soft: 0 },
-        { type: 'RLIMIT_NOFILE', hard: files, soft: Math.min(files, 1024) },
+        { type: 'RLIMIT_NOFILE', hard: openFiles, soft: Math.min(openFiles, 1024) },
       ],
       // A set-uid file of the host has no power here anyway: root inside is nobody outside.
       noNewPrivileges: false,

@@ -2,11 +2,12 @@
  * The running machinery of one state directory: the spawner (started when it is not there, adopted when it is), the
  * skeleton of the image `host`, the agent's copy, the compiled seccomp filter.
  */
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readFileSync, renameSync } from 'node:fs';
+import { chmodSync, closeSync, copyFileSync, existsSync, ftruncateSync, mkdirSync, openSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { LocalOptions } from './config.ts';
 import { DEFAULTS } from './config.ts';
@@ -47,8 +48,10 @@ export class Engine {
   readonly #facts: HostFacts;
   readonly #layout: Layout;
   readonly #onEvent: (word: string, fields: Fields) => void;
+  readonly #onUp: () => void;
   #running: Promise<Machinery> | null = null;
   #client: SpawnerClient | null = null;
+  readonly #blanks = new Map<number, Promise<void>>();
   #bpf: string | null = null;
   #closed = false;
 
@@ -56,12 +59,13 @@ export class Engine {
     options: LocalOptions,
     facts: HostFacts,
     layout: Layout,
-    onEvent: (word: string, fields: Fields) => void,
+    on: { event(word: string, fields: Fields): void; up(): void },
   ) {
     this.#options = options;
     this.#facts = facts;
     this.#layout = layout;
-    this.#onEvent = onEvent;
+    this.#onEvent = on.event;
+    this.#onUp = on.up;
   }
 
   get up(): boolean {
@@ -109,6 +113,30 @@ export class Engine {
     }
   }
 
+  /** An empty disk of this size, made once; each sandbox gets a copy of it, which is mostly holes. */
+  async blankDisk(sizeMb: number): Promise<string> {
+    const name = join('disks', `${sizeMb}.ext4`);
+    const making = this.#blanks.get(sizeMb) ?? this.#makeBlank(join(this.#layout.base, name), sizeMb);
+    this.#blanks.set(sizeMb, making);
+    await making.catch((error: unknown) => {
+      this.#blanks.delete(sizeMb);
+      throw error;
+    });
+    return name;
+  }
+
+  async #makeBlank(path: string, sizeMb: number): Promise<void> {
+    if (existsSync(path)) return;
+    const temporary = `${path}.${process.pid}`;
+    const file = openSync(temporary, 'w', 0o600);
+    ftruncateSync(file, sizeMb * 1_048_576);
+    closeSync(file);
+    const lazily = 'lazy_itable_init=1,lazy_journal_init=1,nodiscard';
+    const args = ['-q', '-F', '-m', '0', '-E', lazily, '-J', 'size=4', temporary];
+    await promisify(execFile)(this.#facts.diskMaker ?? 'mkfs.ext4', args);
+    renameSync(temporary, path);
+  }
+
   #filterPath(): string {
     const key = JSON.stringify([seccompProfile(), this.#facts.runtime]);
     const digest = createHash('sha256').update(key).digest('hex').slice(0, 24);
@@ -136,9 +164,11 @@ export class Engine {
     const client = await this.#connect(binaries.spawner, agent);
     this.#client = client;
     const hello = await client.call('hello');
+    const skeleton = await this.#skeleton(client);
+    setImmediate(this.#onUp);
     return {
       client,
-      skeleton: await this.#skeleton(client),
+      skeleton,
       agentPath: join(this.#layout.base, 'bin', 'init'),
       idmap: hello.idmap === '1',
       hostPaths: hostPaths(),
@@ -156,7 +186,7 @@ export class Engine {
       found.close();
     }
     for (let tries = 0; ; tries++) {
-      if (tries % 50 === 0) this.#start(binary, agent);
+      if (tries % 15 === 0) this.#start(binary, agent);
       await sleep(tries < 20 ? 2 : 20);
       const client = await SpawnerClient.open(this.#layout.control, this.#onEvent).catch(() => null);
       if (client !== null && (await client.call('hello').catch(() => null)) !== null) return client;

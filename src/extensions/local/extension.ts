@@ -47,8 +47,11 @@ export class LocalExtension implements Extension {
     this.#facts = facts;
     this.#layout = new Layout(options.directory);
     this.#layers = new Layers(this.#layout);
-    this.#engine = new Engine(options, facts, this.#layout, (word, fields) => {
-      if (word === 'gone' && fields.id !== undefined) this.#sandboxes.released(fields.id);
+    this.#engine = new Engine(options, facts, this.#layout, {
+      event: (word, fields) => {
+        if (word === 'gone' && fields.id !== undefined) this.#sandboxes.released(fields.id);
+      },
+      up: () => void this.#sandboxes.sweep().then(() => this.#collect()).catch(() => {}),
     });
     this.#sandboxes = new Sandboxes({
       options,
@@ -171,6 +174,7 @@ export class LocalExtension implements Extension {
   }
 
   async close(): Promise<void> {
+    if (this.#engine.up) await this.#sandboxes.close();
     this.#engine.close();
   }
 

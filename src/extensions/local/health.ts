@@ -89,6 +89,13 @@ function wantsOf(facts: HostFacts): Want[] {
     ...identityWants(facts),
     ...controllerWants(facts),
     {
+      name: 'disk limits',
+      ok: facts.diskMaker !== null,
+      needed: false,
+      detail: facts.diskMaker === null ? 'disk_mb cannot be enforced: profiles that name it are refused' : 'loop devices',
+      fix: 'Run as root, with loop devices (modprobe loop) and mkfs.ext4 (apt-get install e2fsprogs).',
+    },
+    {
       name: 'sudo inside',
       ok: sudo,
       needed: false,

@@ -40,6 +40,8 @@ export interface HostFacts {
   readonly cgroups: 'v1' | 'v2' | 'hybrid' | 'none';
   /** Those that we may use. */
   readonly controllers: readonly Controller[];
+  /** mkfs.ext4, where disks of limited size can be had. */
+  readonly diskMaker: string | null;
   readonly hostSudo: boolean;
   readonly hardOpenFiles: number;
   readonly memoryBytes: number;
@@ -214,6 +216,7 @@ export function findHostFacts(options: { runtime?: string; binaries?: string; cg
     userNamespaces: linux && userNamespacesOffered(root),
     subordinate: linux && !root ? findSubordinate() : null,
     ...(options.cgroups === false ? ({ cgroups: 'none', controllers: [] } as const) : findCgroups()),
+    diskMaker: root && existsSync('/dev/loop-control') ? findProgram('mkfs.ext4') : null,
     hostSudo: existsSync('/usr/bin/sudo'),
     hardOpenFiles: linux ? hardOpenFiles() : 0,
     memoryBytes: totalmem(),

@@ -5,10 +5,12 @@ import type { HostFacts } from './host-facts.ts';
 import type { SandboxRecord } from './record.ts';
 
 const LEAST_CPU_MILLIS = 10;
+/** Less has no room for the file system's own tables. */
+const LEAST_DISK_MB = 16;
 
 /** What was asked for; where nothing was, enough for any work and not enough for the whole machine. */
 export function limitsOf(spec: ProvisionSpec, facts: HostFacts, options: LocalOptions): SandboxRecord['limits'] {
-  const { cpu, memory_mb, pids, open_files } = spec.recipe.resources;
+  const { cpu, memory_mb, pids, open_files, disk_mb } = spec.recipe.resources;
   const has = (name: 'memory' | 'pids') => facts.controllers.includes(name);
   const share = options.defaultMemoryShare ?? DEFAULTS.defaultMemoryShare;
   const someMemory = has('memory') ? Math.floor(facts.memoryBytes * share) : null;
@@ -17,6 +19,7 @@ export function limitsOf(spec: ProvisionSpec, facts: HostFacts, options: LocalOp
     pids: pids ?? (has('pids') ? (options.defaultPids ?? DEFAULTS.defaultPids) : null),
     cpuMillis: cpu === null ? null : Math.max(LEAST_CPU_MILLIS, Math.round(cpu * 1000)),
     openFiles: open_files,
+    diskMb: disk_mb === null ? null : Math.max(LEAST_DISK_MB, disk_mb),
   };
 }
 

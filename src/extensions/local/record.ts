@@ -22,6 +22,7 @@ const SandboxRecord = z.strictObject({
     pids: z.number().nullable(),
     cpuMillis: z.number().nullable(),
     openFiles: z.number().nullable(),
+    diskMb: z.number().int().nullable(),
   }),
   variables: z.record(z.string(), z.string()),
   secretFiles: z.boolean(),

@@ -7,6 +7,7 @@ import type { SandboxSession } from '../../core/session.ts';
 import { bundleConfig } from './bundle.ts';
 import { openChannel } from './channel.ts';
 import type { LocalOptions } from './config.ts';
+import { DEFAULTS } from './config.ts';
 import type { Engine, Machinery } from './engine.ts';
 import type { HostFacts } from './host-facts.ts';
 import type { Layers } from './layers.ts';
@@ -16,9 +17,12 @@ import { readRecord, type SandboxRecord, writeRecord } from './record.ts';
 import { deliverSecrets } from './secret-files.ts';
 import { HELPERS } from './skeleton.ts';
 import { SpawnerError } from './spawner-client.ts';
+import { WarmPool, type WarmOne } from './warm-pool.ts';
 import { Turns } from './turns.ts';
 import { RANGE_SIZE, STORAGE_RANGE, UidRanges } from './uid-ranges.ts';
 
+const WARM_LIFE_MS = 3_600_000;
+const MOST_OPEN_FILES = 1_048_576;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export function lost(detail: string): SandboxerError {
@@ -47,10 +51,12 @@ export class Sandboxes {
   /** Under way, until the agent has answered and the secrets are inside. */
   readonly #starting = new Map<string, Promise<void>>();
   readonly #rangeOf = new Map<string, number>();
+  readonly #warm: WarmPool;
   #ranges: UidRanges | null = null;
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#warm = new WarmPool(parts.options.warm ?? DEFAULTS.warm, (name) => this.#startAhead(name));
   }
 
   record(attemptId: string): SandboxRecord | null {
@@ -90,7 +96,8 @@ export class Sandboxes {
     }
     const machinery = await this.#parts.engine.machinery();
     if (signal.aborted) throw cancelled();
-    const record = this.#newRecord(spec, layers ?? [machinery.skeleton], machinery);
+    if (layers === null && canBeWarm(spec) && (await this.#claim(spec, machinery))) return;
+    const record = this.#newRecord(spec, layers ?? [machinery.skeleton], this.#takeRange(machinery), machinery);
     mkdirSync(layout.sandbox(attemptId), { recursive: true, mode: 0o700 });
     writeRecord(layout.sandbox(attemptId, 'record.json'), record);
     this.#start(record, machinery, spec.secrets);
@@ -142,6 +149,7 @@ export class Sandboxes {
 
   /** Its directory is gone: its ids are free. */
   released(name: string): void {
+    this.#warm.lose(name);
     const first = this.#rangeOf.get(name);
     if (first === undefined || existsSync(join(this.#parts.layout.sandboxes, name))) return;
     this.#rangeOf.delete(name);
@@ -149,15 +157,7 @@ export class Sandboxes {
   }
 
   async channel(record: SandboxRecord, signal?: AbortSignal): Promise<SandboxSession> {
-    const { layout, facts } = this.#parts;
-    return await openChannel(layout.sandbox(record.attemptId, 'a.sock'), {
-      openFiles: record.limits.openFiles,
-      user: this.#single() ? null : 'user',
-      path: facts.root && facts.hostSudo ? `${PATH}:${HELPERS}` : `${HELPERS}:${PATH}`,
-      variables: record.variables,
-      secretFiles: record.secretFiles,
-      signal,
-    });
+    return await openChannel(this.#parts.layout.sandbox(record.attemptId, 'a.sock'), record, signal);
   }
 
   /** Without root and without ids of its own: uid 0 inside is the only one there is. */
@@ -173,9 +173,13 @@ export class Sandboxes {
     }
   }
 
-  #newRecord(spec: ProvisionSpec, layers: readonly string[], machinery: Machinery): SandboxRecord {
+  #newRecord(
+    spec: ProvisionSpec,
+    layers: readonly string[],
+    range: number,
+    machinery: Machinery,
+  ): SandboxRecord {
     const { facts, options, layout } = this.#parts;
-    const range = this.#takeRange(machinery);
     this.#rangeOf.set(layout.name(spec.stamp.attemptId), range);
     return {
       version: 1,
@@ -191,8 +195,69 @@ export class Sandboxes {
       variables: { ...spec.recipe.variables },
       secretFiles: spec.secrets.length > 0,
       isolation: 'container',
-      notes: this.#notes(machinery),
+      notes: this.#notes(spec, machinery),
     };
+  }
+
+  /** One that runs already becomes this one. `false` when there is none. */
+  async #claim(spec: ProvisionSpec, machinery: Machinery): Promise<boolean> {
+    const one = this.#warm.take();
+    if (one === null) return false;
+    const { layout } = this.#parts;
+    const record = this.#newRecord(spec, [machinery.skeleton], one.range, machinery);
+    const name = layout.name(record.attemptId);
+    try {
+      writeRecord(join(layout.sandboxes, one.name, 'record.json'), record);
+      await machinery.client.call('claim', {
+        id: one.name,
+        to: name,
+        ends_at: record.endsAt,
+        keep: record.keep ? 1 : 0,
+        ...limitFields(record.limits),
+      });
+      this.#rangeOf.delete(one.name);
+      return true;
+    } catch {
+      this.#rangeOf.delete(name);
+      await machinery.client.call('destroy', { id: one.name }).catch(() => {});
+      this.released(one.name);
+      return false;
+    }
+  }
+
+  async #startAhead(name: string): Promise<WarmOne> {
+    const { layout } = this.#parts;
+    const machinery = await this.#parts.engine.machinery();
+    const range = this.#takeRange(machinery);
+    this.#rangeOf.set(name, range);
+    mkdirSync(join(layout.sandboxes, name), { recursive: true, mode: 0o700 });
+    this.#writeBundle(name, { range, secretFiles: false, openFiles: null }, machinery);
+    // It ends by itself when nobody comes, also when we do not.
+    const fields = { id: name, layers: machinery.skeleton, range, ends_at: Date.now() + WARM_LIFE_MS, keep: 0 };
+    try {
+      await machinery.client.call('create', fields);
+    } catch (error) {
+      await machinery.client.call('destroy', { id: name }).catch(() => {});
+      this.released(name);
+      throw error;
+    }
+    return { name, range };
+  }
+
+  /** What an earlier process left: started ahead, or not yet stamped when it died. Nobody can ask for it any more. */
+  async sweep(): Promise<void> {
+    for (const name of this.#directories()) {
+      if (this.#rangeOf.has(name)) continue;
+      const stamped = readRecord(join(this.#parts.layout.sandboxes, name, 'record.json')) !== null;
+      if (name.startsWith('warm-') || !stamped) await this.#parts.engine.call('destroy', { id: name });
+    }
+    this.#warm.fill();
+  }
+
+  async close(): Promise<void> {
+    for (const { name } of this.#warm.close()) {
+      await this.#parts.engine.call('destroy', { id: name }).catch(() => {});
+    }
   }
 
   #takeRange(machinery: Machinery): number {
@@ -213,14 +278,15 @@ export class Sandboxes {
     return new UidRanges(this.#rangeOf.values());
   }
 
-  #notes(machinery: Machinery): string[] {
+  #notes(spec: ProvisionSpec, machinery: Machinery): string[] {
     const { facts } = this.#parts;
+    const unlimited = spec.recipe.resources.disk_mb === null;
     return [
+      ...(unlimited ? ['Its disk is limited only by the free space of this machine.'] : []),
       ...(machinery.idmap ? [] : ['Its user ids outside are those of every other sandbox here.']),
       ...(this.#single() ? ['It has one user, root, who is the user of this server outside.'] : []),
       ...(facts.controllers.includes('memory') ? [] : ['Its memory is not limited.']),
       ...(facts.controllers.includes('pids') ? [] : ['The number of its processes is not limited.']),
-      'Its disk is limited only by the disk of this machine.',
     ];
   }
 
@@ -245,9 +311,11 @@ export class Sandboxes {
     const { engine, layout } = this.#parts;
     const id = layout.name(record.attemptId);
     try {
-      this.#writeBundle(record, machinery);
+      this.#writeBundle(id, { ...record, openFiles: record.limits.openFiles }, machinery);
+      const disk = record.limits.diskMb === null ? {} : { disk: await engine.blankDisk(record.limits.diskMb) };
       await machinery.client.call('create', {
         id,
+        ...disk,
         layers: record.layers.join(':'),
         range: record.range,
         ends_at: record.endsAt,
@@ -261,21 +329,38 @@ export class Sandboxes {
     }
   }
 
-  #writeBundle(record: SandboxRecord, machinery: Machinery): void {
+  #writeBundle(
+    name: string,
+    own: { readonly range: number; readonly secretFiles: boolean; readonly openFiles: number | null },
+    machinery: Machinery,
+  ): void {
     const { facts, layout, engine } = this.#parts;
     const size = facts.root ? RANGE_SIZE : RANGE_SIZE - 1;
     const config = bundleConfig({
       hostname: 'sandbox',
-      range: this.#single() ? null : { first: record.range, size },
+      range: this.#single() ? null : { first: own.range, size },
       agentPath: machinery.agentPath,
-      environment: { PATH },
-      openFiles: facts.hardOpenFiles,
+      agentOptions: own.openFiles === null ? [] : ['--nofile', String(own.openFiles)],
+      environment: { PATH: this.#path(), LANG: 'C.UTF-8' },
+      openFiles: Math.min(facts.hardOpenFiles, MOST_OPEN_FILES),
       hostUsr: { idmap: facts.root && machinery.idmap, paths: machinery.hostPaths },
-      secretFiles: record.secretFiles,
+      secretFiles: own.secretFiles,
       seccomp: engine.seccomp(),
     });
-    writeFileSync(layout.sandbox(record.attemptId, 'config.json'), JSON.stringify(config));
+    writeFileSync(join(layout.sandboxes, name, 'config.json'), JSON.stringify(config));
   }
+
+  /** The host's sudo works where its files show as root's; ours stands in where they do not. */
+  #path(): string {
+    const { facts } = this.#parts;
+    return facts.root && facts.hostSudo ? `${PATH}:${HELPERS}` : `${HELPERS}:${PATH}`;
+  }
+}
+
+/** Limits, variables and ends can be given later; what the runtime is told at the start cannot. */
+function canBeWarm(spec: ProvisionSpec): boolean {
+  const { resources, inputs } = spec.recipe;
+  return spec.secrets.length === 0 && resources.open_files === null && resources.disk_mb === null && inputs.warm !== false;
 }
 
 export function cancelled(): SandboxerError {

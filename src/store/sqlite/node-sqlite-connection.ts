@@ -3,13 +3,18 @@ import { SandboxerError } from '../../contract/errors.ts';
 import { conflict } from '../rejections.ts';
 import type { SqlConnection } from '../sql/sql-connection.ts';
 
+interface Prepared {
+  readonly statement: StatementSync;
+  readonly columns: readonly string[];
+}
+
 /** `SQLITE_CONSTRAINT`, in the low byte of every constraint's own code. */
 const CONSTRAINT = 19;
 
 /** Node's own SQLite. Every statement is prepared once, and answers at once. */
 export class NodeSqliteConnection implements SqlConnection {
   readonly #database: DatabaseSync;
-  readonly #prepared = new Map<string, StatementSync>();
+  readonly #prepared = new Map<string, Prepared>();
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -17,7 +22,9 @@ export class NodeSqliteConnection implements SqlConnection {
 
   all(sql: string, parameters: readonly unknown[]): readonly unknown[] {
     try {
-      return this.#prepare(sql).all(...(parameters as SQLInputValue[]));
+      const { statement, columns } = this.#prepare(sql);
+      const rows = statement.all(...(parameters as SQLInputValue[])) as unknown as readonly unknown[][];
+      return rows.map((values) => rowOf(columns, values));
     } catch (error) {
       throw failure(error);
     }
@@ -25,20 +32,29 @@ export class NodeSqliteConnection implements SqlConnection {
 
   run(sql: string, parameters: readonly unknown[]): number {
     try {
-      return Number(this.#prepare(sql).run(...(parameters as SQLInputValue[])).changes);
+      return Number(this.#prepare(sql).statement.run(...(parameters as SQLInputValue[])).changes);
     } catch (error) {
       throw failure(error);
     }
   }
 
-  #prepare(sql: string): StatementSync {
-    let statement = this.#prepared.get(sql);
-    if (statement === undefined) {
-      statement = this.#database.prepare(sql);
-      this.#prepared.set(sql, statement);
+  #prepare(sql: string): Prepared {
+    let prepared = this.#prepared.get(sql);
+    if (prepared === undefined) {
+      const statement = this.#database.prepare(sql);
+      // As objects, the binding's rows are dictionaries: a wide one takes longer to read than it took to fetch.
+      statement.setReturnArrays(true);
+      prepared = { statement, columns: statement.columns().map(({ name }) => name) };
+      this.#prepared.set(sql, prepared);
     }
-    return statement;
+    return prepared;
   }
+}
+
+function rowOf(columns: readonly string[], values: readonly unknown[]): Record<string, unknown> {
+  const row: Record<string, unknown> = {};
+  for (let i = 0; i < columns.length; i++) row[columns[i] as string] = values[i];
+  return row;
 }
 
 function failure(error: unknown): SandboxerError {

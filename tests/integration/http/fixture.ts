@@ -115,7 +115,7 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
   const dir = await mkdtemp(join(tmpdir(), 'sandboxer-http-'));
   const store = options.store ?? new MemoryStore(memoryDatabase());
   const extensions = [createMemoryExtension(), ...(options.extensions ?? [])];
-  const config = loadConfig({ SANDBOXER_STATE_DIR: dir });
+  const config = loadConfig({ SANDBOXER_STATE_DIR: dir }, { extensions: { local: { enabled: false } } });
   const control = await wire({ config, log: silentLog, env: options.env ?? {}, store, extensions });
   const http: HttpOptions = {
     deps: control.deps,

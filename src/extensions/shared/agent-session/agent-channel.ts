@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../../contract/errors.ts';
 import { agentError } from './agent-error.ts';
 import { ProtocolViolation } from './protocol-violation.ts';
-import { costOf, isCharged, isLast, MAX_WINDOW, T } from './wire.ts';
+import { costOf, isLast, isStream, MAX_WINDOW, T } from './wire.ts';
 
 export interface ChannelFrame {
   readonly type: number;
@@ -163,8 +163,7 @@ export class AgentChannel {
       const reader = this.#reader;
       this.#reader = null;
       this.#used(frame);
-      // Read at once, whereas a control frame lies in memory that is used again.
-      reader.resolve(cost > 0 && !isCharged(type) ? frame : this.#kept(frame, true));
+      reader.resolve(this.#kept(frame, true));
     } else if (this.#discarding && !last) {
       this.#used(frame);
     } else {
@@ -195,9 +194,9 @@ export class AgentChannel {
     this.onOver();
   }
 
+  /** A control frame lies in memory that is used again; bytes lie in memory of their own, but of a large buffer. */
   #kept(frame: ChannelFrame, readAtOnce: boolean): ChannelFrame {
-    const shared = frame.type === T.stdout || frame.type === T.data || frame.type === T.stderr || frame.type === T.terminal;
-    if (shared && (readAtOnce || frame.data.length >= COPY_BELOW)) return frame;
+    if (isStream(frame.type) && (readAtOnce || frame.data.length >= COPY_BELOW)) return frame;
     return frame.data.length === 0 ? frame : { ...frame, data: Buffer.from(frame.data) };
   }
 

@@ -1,0 +1,50 @@
+/**
+ * One example for each command, in the order of the page. They run as they stand, one after the other, in
+ * tests/docs/examples.test.ts; what cannot (it needs a terminal, a person or no end) is marked.
+ */
+interface Example {
+  readonly text: string;
+  readonly runs: boolean;
+}
+
+const runs = (text: string): Example => ({ text, runs: true });
+const shown = (text: string): Example => ({ text, runs: false });
+
+export const CLI_EXAMPLES: Readonly<Record<string, Example>> = {
+  run: runs('sandboxer run --profile stub-basic -- uname -s'),
+  create: runs('sandboxer create --profile stub-basic --id box --ttl 30m --label team=docs'),
+  list: runs('sandboxer list --label team=docs\nsandboxer list --all --json'),
+  get: runs('sandboxer get box'),
+  extend: runs('sandboxer extend box 1h'),
+  pause: runs('sandboxer pause box'),
+  resume: runs('sandboxer resume box'),
+  recreate: runs('sandboxer recreate box'),
+  fork: runs('sandboxer fork box --id twin'),
+  destroy: runs('sandboxer destroy twin'),
+  events: runs('sandboxer events box'),
+  usage: runs('sandboxer usage box'),
+  exec: runs(
+    "sandboxer exec box -- sh -c 'echo hello > note.txt'\nsandboxer exec --detach box -- sleep 300",
+  ),
+  shell: shown('sandboxer shell box'),
+  cp: runs('sandboxer cp box:note.txt .\nsandboxer cp note.txt box:copy.txt\nsandboxer cp box:copy.txt -'),
+  ps: runs('sandboxer ps box'),
+  logs: runs("sandboxer exec --detach box -- sh -c 'echo done'\nsandboxer logs box"),
+  'port-forward': shown('sandboxer port-forward box 9000:8080'),
+  ssh: shown('sandboxer ssh box\nsandboxer ssh box --print-config >> ~/.ssh/config'),
+  snapshot: runs('snapshot=$(sandboxer snapshot box --name first --retain 7d)'),
+  restore: runs('sandboxer restore "$snapshot" --id again'),
+  snapshots: runs('sandboxer snapshots\nsandboxer snapshots rename "$snapshot" second'),
+  profiles: runs('sandboxer profiles\nsandboxer profiles show stub-basic'),
+  extensions: runs('sandboxer extensions\nsandboxer extensions show ext.saas-stub'),
+  route: runs('sandboxer route explain box\nsandboxer route resolve --profile stub-metered --ttl 30m'),
+  inspect: runs('sandboxer inspect host\nsandboxer inspect stale'),
+  credits: runs('sandboxer credits\nsandboxer credits grant 5 --reference invoice-17'),
+  keys: runs('sandboxer keys create ci --actor atm --scope read --scope sandboxes --expires 90d\nsandboxer keys list'),
+  doctor: runs('sandboxer doctor'),
+  serve: shown('sandboxer serve --listen 127.0.0.1:8400'),
+  daemon: runs('sandboxer daemon status'),
+  version: runs('sandboxer version'),
+  import: shown('sandboxer import legacy ~/.local/share/sandboxer/sandboxes.json'),
+  completion: runs('sandboxer completion bash > sandboxer.bash'),
+};

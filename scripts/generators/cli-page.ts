@@ -1,0 +1,150 @@
+import { Command } from 'commander';
+import { EXIT } from '../../src/cli/exit-code.ts';
+import type { CommandEntry } from '../../src/cli/command-table.ts';
+import { COMMANDS } from '../../src/cli/command-table.ts';
+import { Invocation } from '../../src/cli/invocation.ts';
+import { CLI_EXAMPLES } from './cli-examples.ts';
+import type { Generator } from './generator.ts';
+import { page, table } from './generator.ts';
+
+interface Defined {
+  readonly entry: CommandEntry;
+  readonly command: Command;
+}
+
+async function defined(entry: CommandEntry): Promise<Defined> {
+  const { define } = await entry.load();
+  const command = new Command('sandboxer')
+    .enablePositionalOptions()
+    .command(entry.name).description(entry.summary);
+  define(command, new Invocation({}));
+  return { entry, command };
+}
+
+const all = await Promise.all(COMMANDS.filter(({ group }) => group !== null).map(defined));
+
+/** Commander keeps it as a listener of its own event. */
+function textAfter(command: Command): string[] {
+  let text = '';
+  command.emit('afterHelp', { error: false, command, write: (part: string) => (text += part) });
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines.some(Boolean) ? [lines.filter(Boolean).join(' ')] : [];
+}
+
+function defaultText(value: unknown, negate: boolean): string {
+  if (value === undefined || negate) return '';
+  return ` Default: \`${typeof value === 'string' ? value : JSON.stringify(value)}\`.`;
+}
+
+/** Prose in a table cell: `<id>` would be taken for markup. */
+function prose(text: string): string {
+  return text.replaceAll('<', '&lt;');
+}
+
+function sentence(text: string): string {
+  const trimmed = text.replace(/\s{2,}(\[\w+\])$/, ' $1').trim();
+  return prose(`${trimmed.charAt(0).toUpperCase()}${trimmed.slice(1)}`.replace(/([^.!?])$/, '$1.'));
+}
+
+function usage(command: Command, name: string): string {
+  const words = command.registeredArguments.map((argument) => {
+    const dots = argument.variadic ? '...' : '';
+    return argument.required ? `<${argument.name()}${dots}>` : `[${argument.name()}${dots}]`;
+  });
+  const options = command.options.length > 0 ? ['[options]'] : [];
+  return ['sandboxer', name, ...options, ...words].join(' ');
+}
+
+function leaf(command: Command, name: string): string[] {
+  const parameters = [
+    ...command.registeredArguments
+      .filter(({ description }) => description)
+      .map((argument) => [
+        `\`${argument.name()}\``,
+        sentence(argument.description) + defaultText(argument.defaultValue, false),
+      ]),
+    ...command.options.map((option) => [
+      `\`${option.flags}\``,
+      sentence(option.description) + defaultText(option.defaultValue, option.negate),
+    ]),
+  ];
+  return [
+    `\`\`\`text\n${usage(command, name)}\n\`\`\``,
+    ...(parameters.length > 0 ? [table(['Argument or option', 'Meaning'], parameters)] : []),
+    ...textAfter(command).map(prose),
+  ];
+}
+
+function example(name: string): string[] {
+  const found = CLI_EXAMPLES[name];
+  return found ? [`\`\`\`${found.runs ? 'sh' : 'text'}\n${found.text}\n\`\`\``] : [];
+}
+
+function section({ entry, command }: Defined): string[] {
+  const aliases = entry.aliases?.map((alias) => `\`${alias}\``).join(', ');
+  const also = aliases === undefined ? '' : ` Also: ${aliases}.`;
+  const heading = [`### ${entry.name}`, `${sentence(entry.summary)}${also}`];
+  if (command.commands.length === 0) return [...heading, ...leaf(command, entry.name), ...example(entry.name)];
+  const byDefault = (command as unknown as { _defaultCommandName?: string })._defaultCommandName;
+  return [
+    ...heading,
+    ...command.commands.flatMap((below) => {
+      const usual = below.name() === byDefault ? ` This is what \`sandboxer ${entry.name}\` alone does.` : '';
+      return [
+        `**${entry.name} ${below.name()}** – ${sentence(below.description())}${usual}`,
+        ...leaf(below, `${entry.name} ${below.name()}`),
+      ];
+    }),
+    ...example(entry.name),
+  ];
+}
+
+function groups(): string[] {
+  const names = [...new Set(all.map(({ entry }) => entry.group))];
+  return names.flatMap((group) => [
+    `## ${group}`,
+    ...all.filter(({ entry }) => entry.group === group).flatMap(section),
+  ]);
+}
+
+export const cliPage: Generator = {
+  file: 'docs/reference/cli.md',
+  render: () =>
+    page(
+      'src/cli/commands/',
+      '# The command `sandboxer`',
+      'Without a server configured, the command starts one for you on this machine, on a unix socket of yours alone. `--url` and `--key`, or `SANDBOXER_URL` and `SANDBOXER_KEY`, lead to another.',
+      table(
+        ['Command', 'What'],
+        all.map(({ entry }) => [`[\`${entry.name}\`](#${entry.name})`, sentence(entry.summary)]),
+      ),
+      '## Options of every command',
+      'Before or after the name of the command.',
+      table(
+        ['Option', 'Variable', 'Meaning'],
+        [
+          ['`--json`', '', 'Answer as JSON; streams as one document on each line. Errors too, on stdout.'],
+          ['`--url <address>`', '`SANDBOXER_URL`', 'The server: `http://…`, `https://…` or `unix:/path`.'],
+          ['`--key <secret>`', '`SANDBOXER_KEY`', 'API key.'],
+          ['`--workspace <id>`', '`SANDBOXER_WORKSPACE`', 'Another workspace than the key’s own.'],
+          ['`-q, --quiet`', '', 'Only what was asked for: ids, no progress, no notes.'],
+          ['`--no-color`', '`NO_COLOR`', 'No colours. There are none where the output is not a terminal.'],
+          ['`-h, --help`', '', 'Help, also for each command.'],
+        ],
+      ),
+      '## Exit codes',
+      table(
+        ['Code', 'Meaning'],
+        [
+          [String(EXIT.ok), 'Done.'],
+          [String(EXIT.failed), 'Failed: the server cannot be reached, or failed itself.'],
+          [String(EXIT.usage), 'The command line or the request is not valid.'],
+          [String(EXIT.notFound), 'There is no such thing.'],
+          [String(EXIT.refused), 'Refused: not allowed, not possible, not paid for.'],
+          [String(EXIT.backend), 'The backend failed.'],
+        ],
+      ),
+      '`run`, `exec`, `shell` and `ssh` end with the exit code of the program: 125 when sandboxer itself failed, 126 when the program cannot be run, 127 when there is none.',
+      ...groups(),
+    ),
+};

@@ -1,0 +1,80 @@
+/**
+ * Sandboxes that run before anybody asked. One is handed out once: it is taken from the list here, and given its name by
+ * the spawner, who gives a name only once. Its env, files, secrets and limits come after that.
+ */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface WarmOne {
+  readonly name: string;
+  readonly range: number;
+}
+
+const WINDOW_MS = 10_000;
+/** Refilling waits a little, so that it does not take the processor from the request that emptied the pool. */
+const SETTLE_MS = 15;
+const RETRY_MS = 5_000;
+
+export class WarmPool {
+  readonly #most: number;
+  readonly #make: (name: string) => Promise<WarmOne>;
+  readonly #ready: WarmOne[] = [];
+  readonly #arrivals: number[] = [];
+  #filling = false;
+  #closed = false;
+
+  constructor(most: number, make: (name: string) => Promise<WarmOne>) {
+    this.#most = most;
+    this.#make = make;
+  }
+
+  /** The name of one that is ready, or `null`. Every call is an arrival: the pool is sized by their rate. */
+  take(): WarmOne | null {
+    if (this.#most === 0) return null;
+    const now = performance.now();
+    this.#arrivals.push(now);
+    while ((this.#arrivals[0] ?? now) < now - WINDOW_MS) this.#arrivals.shift();
+    const one = this.#ready.shift() ?? null;
+    this.fill();
+    return one;
+  }
+
+  /** It has gone by itself. */
+  lose(name: string): void {
+    const at = this.#ready.findIndex((one) => one.name === name);
+    if (at < 0) return;
+    this.#ready.splice(at, 1);
+    this.fill();
+  }
+
+  fill(): void {
+    if (this.#filling || this.#closed || this.#most === 0) return;
+    this.#filling = true;
+    void this.#run().finally(() => {
+      this.#filling = false;
+    });
+  }
+
+  close(): readonly WarmOne[] {
+    this.#closed = true;
+    return this.#ready.splice(0);
+  }
+
+  /** Half a second of arrivals, and one more. */
+  get #wanted(): number {
+    const perSecond = this.#arrivals.length / (WINDOW_MS / 1000);
+    return Math.min(this.#most, 1 + Math.ceil(perSecond / 2));
+  }
+
+  async #run(): Promise<void> {
+    await sleep(SETTLE_MS, undefined, { ref: false });
+    while (!this.#closed && this.#ready.length < this.#wanted) {
+      try {
+        this.#ready.push(await this.#make(`warm-${randomBytes(8).toString('hex')}`));
+      } catch {
+        await sleep(RETRY_MS, undefined, { ref: false });
+        return;
+      }
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import type { ExitStatus, Signal, TerminalSize } from '../../../contract/exec.ts';
+import { SandboxerError } from '../../../contract/errors.ts';
+import type { OutputChunk, OutputGap, SandboxProcess } from '../../../core/session.ts';
+import type { AgentChannel, ChannelFrame } from './agent-channel.ts';
+import { exitOf } from './exit-status.ts';
+import { PayloadReader, PayloadWriter } from './payload.ts';
+import { ProtocolViolation } from './protocol-violation.ts';
+import { signalNumber } from './signal-numbers.ts';
+import { T } from './wire.ts';
+
+const STREAMS: Readonly<Record<number, OutputChunk['stream']>> = {
+  [T.stdout]: 'stdout',
+  [T.stderr]: 'stderr',
+  [T.terminal]: 'terminal',
+};
+
+/** A program at the other end of a channel. */
+export class AgentProcess implements SandboxProcess, AsyncIterableIterator<OutputChunk | OutputGap> {
+  readonly id: string;
+  readonly exit: Promise<ExitStatus>;
+  readonly #channel: AgentChannel;
+  readonly #lose: (error: unknown) => void;
+  readonly #exited = Promise.withResolvers<ExitStatus>();
+  #offset: number;
+  #done = false;
+
+  constructor(id: string, channel: AgentChannel, offset: number, lose: (error: unknown) => void) {
+    this.id = id;
+    this.#channel = channel;
+    this.#offset = offset;
+    this.#lose = lose;
+    this.exit = this.#exited.promise;
+    this.exit.catch(() => {});
+    channel.onOver = () => this.#whenOver();
+    if (channel.over) this.#whenOver();
+  }
+
+  get output(): AsyncIterable<OutputChunk | OutputGap> {
+    return this;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<OutputChunk | OutputGap>> {
+    if (this.#done) return { done: true, value: undefined };
+    try {
+      const frame = await this.#channel.next();
+      if (frame === null) throw this.#detached();
+      const value = this.#read(frame);
+      return value === null ? { done: true, value: undefined } : { done: false, value };
+    } catch (error) {
+      this.#end(error);
+      throw error;
+    }
+  }
+
+  /** Whoever stops reading lets the program go on: the rest of its output is thrown away. */
+  async return(): Promise<IteratorResult<OutputChunk | OutputGap>> {
+    if (!this.#done) {
+      this.#done = true;
+      this.#channel.discard();
+      if (this.#channel.over) this.#whenOver();
+    }
+    return { done: true, value: undefined };
+  }
+
+  async write(data: Uint8Array): Promise<void> {
+    await this.#channel.write(data);
+  }
+
+  async endInput(): Promise<void> {
+    this.#channel.send(T.eof);
+  }
+
+  async kill(signal: Signal): Promise<void> {
+    this.#channel.send(T.signal, new PayloadWriter().u8(signalNumber(signal)).bytes());
+  }
+
+  async resize({ cols, rows }: TerminalSize): Promise<void> {
+    this.#channel.send(T.resize, new PayloadWriter().u16(cols).u16(rows).bytes());
+  }
+
+  async detach(): Promise<void> {
+    this.#channel.close();
+    this.#end(this.#detached());
+  }
+
+  #read(frame: ChannelFrame): OutputChunk | OutputGap | null {
+    const offset = this.#offset;
+    const stream = STREAMS[frame.type];
+    if (stream !== undefined) {
+      this.#offset += frame.data.length;
+      return { stream, offset, data: frame.data };
+    }
+    if (frame.type === T.gap) {
+      const reader = new PayloadReader(frame.data);
+      const missing = reader.u64();
+      reader.end();
+      this.#offset += missing;
+      if (!Number.isSafeInteger(this.#offset)) throw this.#violation('a gap is too large');
+      return { stream: 'gap', offset, missing };
+    }
+    if (frame.type === T.error) throw this.#channel.errorOf(frame);
+    if (frame.type !== T.exit) throw this.#violation(`frame ${frame.type} came from a process`);
+    this.#done = true;
+    this.#exited.resolve(exitOf(frame.data));
+    return null;
+  }
+
+  /** With nothing left to read the exit is known at once, whether or not somebody reads. */
+  #whenOver(): void {
+    if (!this.#channel.isLost && this.#channel.waiting !== 1) return;
+    this.#channel
+      .next()
+      .then((frame) => {
+        if (frame === null) return;
+        this.#read(frame);
+      })
+      .catch((error: unknown) => this.#end(error));
+  }
+
+  #end(error: unknown): void {
+    this.#done = true;
+    this.#exited.reject(error);
+  }
+
+  #violation(what: string): ProtocolViolation {
+    const violation = new ProtocolViolation(what);
+    this.#lose(violation);
+    return violation;
+  }
+
+  #detached(): SandboxerError {
+    return new SandboxerError('SBX_EXTENSION_FAILED', 'The process was detached.');
+  }
+}
