@@ -160,6 +160,7 @@ typedef struct {
   Channel *listener; /* NULL when it is gone */
 } Backlog;
 void relay_accepted(Conn *c, uint32_t id, int fd, Backlog *backlog);
+void relay_drop_waiting(Conn *c, const Backlog *backlog);
 void backlog_leave(Backlog *backlog); /* one was taken or is gone */
 int listen_socket(const char *spec, char *shown, size_t size); /* "tcp:127.0.0.1:80"; fd or -errno */
 int boot_listen(const char *spec);                               /* kept for request_handout() */

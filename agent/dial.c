@@ -189,3 +189,15 @@ void relay_accepted(Conn *c, uint32_t id, int fd, Backlog *backlog) {
   link->backlog = backlog;
   backlog->waiting++;
 }
+
+/* The host does not know of them: it closed the listener before it took them. */
+void relay_drop_waiting(Conn *c, const Backlog *backlog) {
+  for (size_t i = 0; i < CHANNEL_BUCKETS; i++) {
+    for (Channel *ch = c->buckets[i], *next; ch != NULL; ch = next) {
+      next = ch->next_in_bucket;
+      if (ch->ops != &ops || ((Link *)ch)->backlog != backlog || ch->send_window > 0) continue;
+      link_gone(ch);
+      channel_end(ch);
+    }
+  }
+}

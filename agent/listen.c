@@ -153,6 +153,7 @@ static void listener_ready(Io *io, uint32_t events) {
 static void listener_gone(Channel *ch) {
   Listener *l = (Listener *)ch;
   io_close(&l->io);
+  relay_drop_waiting(ch->conn, l->backlog);
   l->backlog->listener = NULL;
   if (l->backlog->waiting == 0) free(l->backlog);
 }

@@ -52,7 +52,7 @@ export async function withWorld(
   work: (world: World) => Promise<Result[]>,
 ): Promise<Result[]> {
   const dir = temporaryDir();
-  writeFileSync(join(dir, 'config.json'), JSON.stringify({ extensions: { local: config } }));
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ extensions: { local: { enabled: true, ...config } } }));
   const server = await startChild(join(import.meta.dirname, 'local-server.ts'), dir, {
     SANDBOXER_CONFIG: join(dir, 'config.json'),
   });

@@ -40,7 +40,7 @@ export const CLI_EXAMPLES: Readonly<Record<string, Example>> = {
   route: runs('sandboxer route explain box\nsandboxer route resolve --profile stub-metered --ttl 30m'),
   inspect: runs('sandboxer inspect host\nsandboxer inspect stale'),
   credits: runs('sandboxer credits\nsandboxer credits grant 5 --reference invoice-17'),
-  keys: runs('sandboxer keys create ci --actor atm --scope read --scope sandboxes --expires 90d\nsandboxer keys list'),
+  keys: runs('sandboxer keys create ci --actor atm --scope read --scope sandboxes --expires-in 90d\nsandboxer keys list'),
   doctor: runs('sandboxer doctor'),
   serve: shown('sandboxer serve --listen 127.0.0.1:8400'),
   daemon: runs('sandboxer daemon status'),

@@ -33,7 +33,7 @@ function textAfter(command: Command): string[] {
 
 function defaultText(value: unknown, negate: boolean): string {
   if (value === undefined || negate) return '';
-  return ` Default: \`${typeof value === 'string' ? value : JSON.stringify(value)}\`.`;
+  return `; default \`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 }
 
 /** Prose in a table cell: `<id>` would be taken for markup. */
@@ -41,9 +41,12 @@ function prose(text: string): string {
   return text.replaceAll('<', '&lt;');
 }
 
+function phrase(text: string): string {
+  return prose(text.replace(/\s{2,}\[(\w+)\]$/, ' (`$1`)').trim());
+}
+
 function sentence(text: string): string {
-  const trimmed = text.replace(/\s{2,}(\[\w+\])$/, ' $1').trim();
-  return prose(`${trimmed.charAt(0).toUpperCase()}${trimmed.slice(1)}`.replace(/([^.!?])$/, '$1.'));
+  return prose(text.trim().replace(/([^.!?])$/, '$1.'));
 }
 
 function usage(command: Command, name: string): string {
@@ -61,11 +64,11 @@ function leaf(command: Command, name: string): string[] {
       .filter(({ description }) => description)
       .map((argument) => [
         `\`${argument.name()}\``,
-        sentence(argument.description) + defaultText(argument.defaultValue, false),
+        phrase(argument.description) + defaultText(argument.defaultValue, false),
       ]),
     ...command.options.map((option) => [
       `\`${option.flags}\``,
-      sentence(option.description) + defaultText(option.defaultValue, option.negate),
+      phrase(option.description) + defaultText(option.defaultValue, option.negate),
     ]),
   ];
   return [

@@ -22,6 +22,22 @@ const FROM_SETTINGS: Readonly<Record<string, keyof ControlSettings>> = {
   'retention.idempotency_keys': 'keepIdempotencyMs',
 };
 
+/** For fields whose schema says nothing of them. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  'log.level': 'Of the server’s own log, on stderr.',
+  'timing.first_retry': 'The pause before a failed step is tried again; it doubles from try to try.',
+  'timing.longest_retry': 'The longest pause between two tries of a step.',
+  'timing.meter_tick': 'How often running sandboxes are charged and their holds renewed.',
+  'timing.dead_man_grace': 'How far a backend’s own timeout lies behind the deadline, where it has one.',
+  'retention.events': 'The event log.',
+  'retention.idempotency_keys': 'How long a repeated request is recognised.',
+  'webhooks.per_workspace': 'How many webhooks a workspace may have.',
+  'webhooks.disable_after': 'So many dead events in a row turn a webhook off.',
+  state_hub: 'Where lifecycle events are reported; `null` reports nowhere.',
+  'state_hub.timeout': 'For an answer of the hub.',
+  'limits.living_sandboxes': 'How many sandboxes a workspace may have at once.',
+};
+
 /** Variables of the server and of the command, with what they stand for. */
 const VARIABLES: readonly (readonly [name: string, who: string, meaning: string])[] = [
   ['SANDBOXER_CONFIG', 'server', 'The configuration file. Without it every default holds.'],
@@ -47,7 +63,7 @@ const VARIABLES: readonly (readonly [name: string, who: string, meaning: string]
     'command',
     'Another workspace than the key’s own; `--workspace` comes before it.',
   ],
-  ['NO_COLOR', 'command', 'No colours, whatever it is set to.'],
+  ['NO_COLOR', 'command', 'No colours, when it is set.'],
   ['XDG_DATA_HOME', 'server, command, client', 'Where the state directory is by default.'],
   ['XDG_CACHE_HOME', 'command', 'Where compiled code is kept.'],
 ];
@@ -86,7 +102,7 @@ function fields(): string {
       `\`${field.path}\``,
       kindOf(field.schema, (name) => name),
       defaultOf(field),
-      field.schema.description ?? '',
+      (MEANINGS[field.path] ?? field.schema.description ?? '').replaceAll('<', '&lt;'),
     ]);
   return table(['Field', 'Value', 'Default', 'Meaning'], rows);
 }

@@ -1,5 +1,9 @@
-import { SandboxerClient } from '../client/sandboxer-client.ts';
+import type { ClientOptions } from '../client/open-transport.ts';
+import { openTransport } from '../client/open-transport.ts';
+import type { SandboxerClient } from '../client/sandboxer-client.ts';
+import { Sandboxes } from '../client/sandboxes.ts';
 import { defaultSocketPath, parseServerAddress } from '../client/server-address.ts';
+import type { Transport } from '../client/transport.ts';
 import { daemonFiles, isOutdated } from './daemon/daemon-files.ts';
 import type { GlobalOptions } from './global-options.ts';
 import { DEFAULT_OPTIONS } from './global-options.ts';
@@ -13,6 +17,7 @@ export class Invocation {
   #options: GlobalOptions = DEFAULT_OPTIONS;
   #printer: Printer | null = null;
   #client: SandboxerClient | null = null;
+  #transport: Transport | null = null;
   /** What the command ends with when nothing failed; a program's exit code, for instance. */
   exitCode = 0;
   /** Nobody reads the output any more: `sandboxer list | head -1`. */
@@ -43,8 +48,17 @@ export class Invocation {
   }
 
   async client(): Promise<SandboxerClient> {
-    this.#client ??= await this.#connect();
+    if (this.#client === null) {
+      const { SandboxerClient } = await import('../client/sandboxer-client.ts');
+      this.#client = new SandboxerClient(await this.#clientOptions());
+    }
     return this.#client;
+  }
+
+  /** The sandboxes alone: what `list` and `get` need, without the cost of loading the rest of the client. */
+  async sandboxes(): Promise<Sandboxes> {
+    this.#transport ??= openTransport(await this.#clientOptions());
+    return new Sandboxes(this.#transport);
   }
 
   progress(text: string): Progress {
@@ -54,21 +68,22 @@ export class Invocation {
 
   close(): void {
     this.#client?.close();
+    this.#transport?.close();
   }
 
-  async #connect(): Promise<SandboxerClient> {
+  async #clientOptions(): Promise<ClientOptions> {
     const { url, key, workspace } = this.#options;
-    if (url === undefined) return this.#connectLocally();
+    if (url === undefined) return this.#localOptions();
     try {
       parseServerAddress(url);
     } catch (error) {
       throw new UsageError((error as Error).message, 'Give --url or SANDBOXER_URL such an address.');
     }
-    return new SandboxerClient({ url, key, workspace });
+    return { url, key, workspace };
   }
 
   /** The daemon is started when nobody answers, and replaced when it is of another version. */
-  async #connectLocally(): Promise<SandboxerClient> {
+  async #localOptions(): Promise<ClientOptions> {
     const { env } = this;
     const { key, workspace } = this.#options;
     const start = async () => {
@@ -76,7 +91,6 @@ export class Invocation {
       await this.progress('Starting the local server').during(ensureDaemon(env));
     };
     if (isOutdated(daemonFiles(env))) await start();
-    const url = `unix:${defaultSocketPath(env)}`;
-    return new SandboxerClient({ url, key, workspace, onUnreachable: start });
+    return { url: `unix:${defaultSocketPath(env)}`, key, workspace, onUnreachable: start };
   }
 }

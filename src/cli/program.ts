@@ -1,6 +1,5 @@
 import type { CommandEntry } from './command-table.ts';
 import { COMMANDS, findCommand } from './command-table.ts';
-import { EXIT, exitCodeOf } from './exit-code.ts';
 import {
   addGlobalOptions,
   DEFAULT_OPTIONS,
@@ -9,29 +8,21 @@ import {
   wantsJson,
 } from './global-options.ts';
 import { Invocation } from './invocation.ts';
-import { nearestName } from './nearest-name.ts';
-import { printError } from './output/print-error.ts';
-import { Printer } from './output/printer.ts';
 import { UsageError } from './usage-error.ts';
 
-function unknownWord(what: string, word: string, names: readonly string[], help: string): UsageError {
-  const near = nearestName(word, names);
-  return new UsageError(`There is no ${what} "${word}".`, near === null ? help : `Did you mean "${near}"?`);
-}
-
-function commandIn(argv: readonly string[]): CommandEntry {
+async function commandIn(argv: readonly string[]): Promise<CommandEntry> {
   const [name, next] = plainWordsIn(argv);
   if (name === undefined) throw new UsageError('There is no command on the line.', 'See sandboxer --help.');
   const entry = findCommand(name);
-  if (entry === undefined) {
-    const names = COMMANDS.flatMap((known) => [known.name, ...(known.aliases ?? [])]);
-    throw unknownWord('command', name, names, 'See sandboxer --help.');
+  const names = entry
+    ? entry.subcommands
+    : COMMANDS.flatMap((known) => [known.name, ...(known.aliases ?? [])]);
+  const word = entry ? next : name;
+  if (names && word !== undefined && !names.includes(word)) {
+    const { unknownWord } = await import('./unknown-word.ts');
+    throw unknownWord(entry ? `${name} command` : 'command', word, names);
   }
-  const { subcommands } = entry;
-  if (subcommands && next !== undefined && !subcommands.includes(next)) {
-    throw unknownWord(`${name} command`, next, subcommands, `Choose one of: ${subcommands.join(', ')}.`);
-  }
-  return entry;
+  return entry as CommandEntry;
 }
 
 /** Commander's `error: unknown option '--jsn'\n(Did you mean --json?)`, in our form. */
@@ -72,15 +63,20 @@ async function runCommand(
 async function dispatch(argv: readonly string[], invocation: Invocation): Promise<number> {
   let runsProgram = false;
   try {
-    const entry = commandIn(argv);
+    const entry = await commandIn(argv);
     runsProgram = entry.runsProgram === true;
     await runCommand(entry, argv, invocation);
     return invocation.exitCode;
   } catch (error) {
-    const configured = invocation.options !== DEFAULT_OPTIONS;
-    const options = { ...DEFAULT_OPTIONS, json: wantsJson(argv), color: !argv.includes('--no-color') };
-    printError(error, configured ? invocation.printer : new Printer(options));
-    return exitCodeOf(error, runsProgram);
+    if (invocation.options === DEFAULT_OPTIONS) {
+      invocation.configure({
+        ...DEFAULT_OPTIONS,
+        json: wantsJson(argv),
+        color: !argv.includes('--no-color'),
+      });
+    }
+    const { failCommand } = await import('./fail-command.ts');
+    return failCommand(error, invocation.printer, runsProgram);
   } finally {
     invocation.close();
   }
@@ -101,7 +97,7 @@ function withoutHelpWord(argv: readonly string[]): readonly string[] {
 export async function runProgram(argv: readonly string[]): Promise<void> {
   const invocation = new Invocation(process.env);
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') process.exit(EXIT.failed);
+    if (error.code !== 'EPIPE') process.exit(1);
     invocation.onOutputClosed();
   });
   process.stderr.on('error', () => {});

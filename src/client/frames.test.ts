@@ -5,7 +5,7 @@ import { API_VERSION as CONTRACT_VERSION } from '../contract/version.ts';
 import { SandboxerApiError } from './api-error.ts';
 import type { ExecChunk } from './frames.ts';
 import { encodeFrame, FRAME_TYPE, FRAMES_MEDIA_TYPE, FrameDecoder } from './frames.ts';
-import { API_VERSION } from './sandboxer-client.ts';
+import { API_VERSION } from './open-transport.ts';
 
 const EXIT = { code: 0, signal: null, timed_out: false, out_of_memory: false };
 

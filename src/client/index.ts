@@ -9,11 +9,12 @@ export type { Listing, ReadOptions, WriteOptions } from './files.ts';
 export type { ExecChunk, OutputChunk, OutputStream } from './frames.ts';
 export type { InteractiveExec } from './interactive-exec.ts';
 export type { CreateKeyInput, NewKey } from './keys.ts';
+export type { ClientOptions } from './open-transport.ts';
 export type { PackOptions } from './pack-tree.ts';
 export type { Page, PagedList } from './paged-list.ts';
 export type { AttachOptions } from './processes.ts';
 export type { CatalogueProfile, ProfileList } from './profiles.ts';
-export { type ClientOptions, SandboxerClient } from './sandboxer-client.ts';
+export { SandboxerClient } from './sandboxer-client.ts';
 export type {
   CreateOptions,
   DestroyOptions,

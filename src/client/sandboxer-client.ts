@@ -1,7 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { ExecInput, ProcessInfo } from '../contract/exec.ts';
 import type { ServerVersion } from '../contract/version.ts';
-import type { SandboxerConnectionError } from './connection-error.ts';
 import { Credits } from './credits.ts';
 import { Events } from './events.ts';
 import { ExecHandle } from './exec-handle.ts';
@@ -10,37 +9,15 @@ import { Files } from './files.ts';
 import { FRAMES_MEDIA_TYPE } from './frames.ts';
 import type { InteractiveExec } from './interactive-exec.ts';
 import { Keys } from './keys.ts';
+import type { ClientOptions } from './open-transport.ts';
+import { openTransport } from './open-transport.ts';
 import { pathOf } from './path-of.ts';
 import { Processes } from './processes.ts';
 import { Profiles } from './profiles.ts';
 import { Routes } from './routes.ts';
 import { Sandboxes } from './sandboxes.ts';
-import { defaultSocketPath, parseServerAddress } from './server-address.ts';
 import { Snapshots } from './snapshots.ts';
-import type { CallOptions, RequestSpec } from './transport.ts';
-import { Transport } from './transport.ts';
-
-/** The contract's `API_VERSION`; a test compares the two. */
-export const API_VERSION = 1;
-
-const DEFAULT_TIMEOUT_MS = 60_000;
-const DEFAULT_RETRIES = 3;
-
-export interface ClientOptions {
-  /** `http://…`, `https://…` or `unix:/path`. Default: `SANDBOXER_URL`, then the socket of the embedded default. */
-  readonly url?: string | undefined;
-  /** Default: `SANDBOXER_KEY`. The local socket needs none. */
-  readonly key?: string | undefined;
-  /** Another workspace than the key's own, where the key reaches it. */
-  readonly workspace?: string | undefined;
-  /** Ends everything this client does. */
-  readonly signal?: AbortSignal | undefined;
-  /** For the answer to one request; requests that wait in the server are given the time they ask for. */
-  readonly timeoutMs?: number | undefined;
-  readonly maxRetries?: number | undefined;
-  /** Called once per request when nobody was reached; resolves when another try makes sense, rejects to give up. */
-  readonly onUnreachable?: ((error: SandboxerConnectionError) => Promise<void>) | undefined;
-}
+import type { CallOptions, RequestSpec, Transport } from './transport.ts';
 
 /** One server. Objects are those of the API, as they are on the wire. */
 export class SandboxerClient {
@@ -57,21 +34,7 @@ export class SandboxerClient {
   readonly #transport: Transport;
 
   constructor(options: ClientOptions = {}) {
-    const { env } = process;
-    const key = options.key ?? env.SANDBOXER_KEY;
-    const transport = new Transport({
-      address: parseServerAddress(options.url ?? (env.SANDBOXER_URL || `unix:${defaultSocketPath(env)}`)),
-      headers: {
-        'sandboxer-api-version': String(API_VERSION),
-        'user-agent': 'sand-boxer-client',
-        ...(key ? { authorization: `Bearer ${key}` } : {}),
-        ...(options.workspace === undefined ? {} : { 'sandboxer-workspace': options.workspace }),
-      },
-      signal: options.signal,
-      timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-      maxRetries: options.maxRetries ?? DEFAULT_RETRIES,
-      onUnreachable: options.onUnreachable,
-    });
+    const transport = openTransport(options);
     this.#transport = transport;
     this.sandboxes = new Sandboxes(transport);
     this.snapshots = new Snapshots(transport);

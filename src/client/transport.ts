@@ -1,5 +1,4 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { apiErrorFrom } from './api-error.ts';
 import { connectionErrorFrom, SandboxerConnectionError } from './connection-error.ts';
 import { retryDelayMs } from './retry-policy.ts';
@@ -61,6 +60,8 @@ export class Transport {
     this.#request = http.request;
     this.#target = {
       agent: this.#agent,
+      // Without TLS nobody needs it, and finding it out compiles the regular expression of IPv6 addresses.
+      ...(address.secure ? {} : { servername: '' }),
       ...(address.socketPath === null
         ? { hostname: address.hostname, ...(address.port === null ? {} : { port: address.port }) }
         : { socketPath: address.socketPath }),
@@ -133,6 +134,7 @@ export class Transport {
         const delay = retryDelayMs(error, repeat, tries, this.#options.maxRetries);
         if (delay === null) throw error;
         const signal = this.signalOf(spec);
+        const { setTimeout: sleep } = process.getBuiltinModule('node:timers/promises');
         await sleep(delay, undefined, signal ? { signal } : {});
       }
     }

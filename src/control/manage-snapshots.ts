@@ -1,4 +1,6 @@
-import { type Caller, requireScope, visibleWorkspace } from '../core/caller.ts';
+import { SandboxerError } from '../contract/errors.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope, visibleWorkspace } from '../core/caller.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { Page, SnapshotQuery } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
@@ -16,10 +18,17 @@ export async function listSnapshots(
   query: Omit<SnapshotQuery, 'workspaceId'>,
 ): Promise<Page<SnapshotRecord>> {
   requireScope(caller, 'read');
-  return deps.store.read('list-snapshots', (tx) => tx.snapshots.list({ ...query, workspaceId: visibleWorkspace(caller) }));
+  return deps.store.read('list-snapshots', (tx) =>
+    tx.snapshots.list({ ...query, workspaceId: visibleWorkspace(caller) }),
+  );
 }
 
-export async function renameSnapshot(deps: ControlDeps, caller: Caller, id: string, name: string | null): Promise<SnapshotRecord> {
+export async function renameSnapshot(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  name: string | null,
+): Promise<SnapshotRecord> {
   requireScope(caller, 'sandboxes');
   return deps.store.transaction('rename-snapshot', async (tx) => {
     const snapshot = await findSnapshot(tx, caller, id);
@@ -32,6 +41,12 @@ export async function deleteSnapshot(deps: ControlDeps, caller: Caller, id: stri
   requireScope(caller, 'sandboxes');
   const marked = await deps.store.transaction('delete-snapshot', async (tx) => {
     const snapshot = await findSnapshot(tx, caller, id, true);
+    if (snapshot.state === 'creating') {
+      throw new SandboxerError('SBX_INVALID_STATE', 'The snapshot is still being taken.', {
+        retryable: true,
+        remedy: 'Wait until it is available, or destroy its sandbox.',
+      });
+    }
     const gone = snapshot.state === 'deleting' || snapshot.state === 'deleted';
     return gone ? snapshot : tx.snapshots.update({ ...snapshot, state: 'deleting' });
   });

@@ -12,24 +12,28 @@ export async function within<T>(
   signal: AbortSignal,
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const finished = new AbortController();
-  const late = deps.clock.sleep(timeoutMs, AbortSignal.any([signal, finished.signal])).then(
-    () => new SandboxerError('SBX_TIMEOUT', `The backend did not answer within ${timeoutMs / 1000} s.`),
-    () => null,
-  );
+  signal.throwIfAborted();
   const given = new AbortController();
-  const abandoned = late.then((timeout) => {
-    if (finished.signal.aborted) return;
-    const reason: unknown = timeout ?? signal.reason;
-    given.abort(reason);
-    throw reason;
+  const finished = new AbortController();
+  const onAbort = () => given.abort(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  deps.clock.sleep(timeoutMs, finished.signal).then(
+    () =>
+      given.abort(
+        new SandboxerError('SBX_TIMEOUT', `The backend did not answer within ${timeoutMs / 1000} s.`),
+      ),
+    () => {},
+  );
+  const abandoned = new Promise<never>((_resolve, reject) => {
+    given.signal.addEventListener('abort', () => reject(given.signal.reason), { once: true });
   });
   abandoned.catch(() => {});
   try {
     const result = call(given.signal);
     result.catch(() => {});
-    return (await Promise.race([result, abandoned])) as T;
+    return await Promise.race([result, abandoned]);
   } finally {
     finished.abort(DONE);
+    signal.removeEventListener('abort', onAbort);
   }
 }

@@ -1,4 +1,3 @@
-import type { Caller } from '../../src/core/caller.ts';
 import type { Desk } from './desk.ts';
 import type { Mirror } from './mirror.ts';
 import type { Knowledge } from './operation-targets.ts';
@@ -7,15 +6,6 @@ import { drawOperation } from './operations.ts';
 import { Prng } from './prng.ts';
 import type { SimProcess } from './sim-process.ts';
 import type { RequestInfo } from './sim-store.ts';
-
-export const ADMIN: Caller = {
-  actor: 'adm',
-  workspaceId: 'w1',
-  orgId: 'o1',
-  keyId: null,
-  scopes: new Set(['read', 'sandboxes', 'credits', 'profiles', 'keys']),
-  local: true,
-};
 
 interface Pending {
   readonly operation: Operation;

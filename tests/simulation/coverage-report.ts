@@ -8,7 +8,7 @@ import { CRASH_POINTS, FAULTS } from './crash-plan.ts';
 
 const FROZEN = new URL('./reachable.json', import.meta.url);
 /** Seen this often in an exploration of a full run's size, a cell is all but certain to be seen in another. */
-export const OFTEN = 20;
+const OFTEN = 20;
 
 const STATES = [
   ['-', 'none'],

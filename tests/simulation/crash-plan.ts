@@ -96,24 +96,30 @@ export class CrashPlan {
     });
   }
 
-  /** Asked at each suspension that somebody could die at. */
-  async wants(what: Suspension, operation: number, coverage: Coverage): Promise<CrashKind | null> {
+  /** Asked at each suspension that somebody could die at: whether this may be the place. */
+  isTempted(what: Suspension, operation: number, coverage: Coverage): boolean {
     const aim = this.#aims[0];
-    if (aim === undefined || operation < aim.fromOperation || !KNOWN.has(what.label)) return null;
+    if (aim === undefined || operation < aim.fromOperation || !KNOWN.has(what.label)) return false;
     aim.patience -= 1;
+    if (aim.patience <= 0) return true;
+    if (aim.kind === 'point') return aim.point === what.label;
+    return what.concerns !== undefined && coverage.isAbout(aim.fault);
+  }
+
+  /** Asked where it is tempted. */
+  async decide(what: Suspension, coverage: Coverage): Promise<CrashKind | null> {
+    const aim = this.#aims[0] as Aim;
     if (aim.patience > 0) {
-      if (!(await this.#isHit(aim, what, coverage))) return null;
+      if (aim.kind === 'fault' && !(await concernsFault(what, aim.fault, coverage))) return null;
       aim.skip -= 1;
       if (aim.skip >= 0) return null;
     }
     this.#aims.shift();
     return aim.graceful ? 'stop' : 'kill';
   }
+}
 
-  async #isHit(aim: Aim, what: Suspension, coverage: Coverage): Promise<boolean> {
-    if (aim.kind === 'point') return aim.point === what.label;
-    if (what.concerns === undefined || !coverage.isAbout(aim.fault)) return false;
-    for (const uid of await what.concerns()) if (coverage.faultOf(uid) === aim.fault) return true;
-    return false;
-  }
+async function concernsFault(what: Suspension, fault: string, coverage: Coverage): Promise<boolean> {
+  for (const uid of (await what.concerns?.()) ?? []) if (coverage.faultOf(uid) === fault) return true;
+  return false;
 }

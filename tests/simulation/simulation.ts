@@ -170,7 +170,8 @@ export class Simulation {
       return false;
     }
     this.#watchForSpin();
-    if (!(await this.#maybeCrash(entry.what))) {
+    const died = this.#isTempted(entry.what) && (await this.#crashAt(entry.what));
+    if (!died) {
       entry.resume();
       await drained();
     }
@@ -188,11 +189,15 @@ export class Simulation {
     }
   }
 
+  #isTempted(what: Suspension): boolean {
+    if (this.#quiet || what.victim?.alive !== true) return false;
+    return this.#plan.isTempted(what, this.#client.started, this.#coverage);
+  }
+
   /** Whether the resumption died with its process. */
-  async #maybeCrash(what: Suspension): Promise<boolean> {
-    const victim = what.victim as SimProcess | null;
-    if (this.#quiet || victim === null || !victim.alive) return false;
-    const kind = await this.#plan.wants(what, this.#client.started, this.#coverage);
+  async #crashAt(what: Suspension): Promise<boolean> {
+    const victim = what.victim as SimProcess;
+    const kind = await this.#plan.decide(what, this.#coverage);
     if (kind === null) return false;
     const concerned = what.concerns === undefined ? [] : [...(await what.concerns())];
     await drained();

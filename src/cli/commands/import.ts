@@ -47,7 +47,9 @@ function shortText(value: unknown): string | null {
 /** The first of these that holds text; `a.b` looks into a map. */
 function textAt(record: JsonObject, ...paths: readonly string[]): string | null {
   for (const path of paths) {
-    const value = path.split('.').reduce<unknown>((at, step) => (isObject(at) ? at[step] : undefined), record);
+    const value = path
+      .split('.')
+      .reduce<unknown>((at, step) => (isObject(at) ? at[step] : undefined), record);
     const text = shortText(value);
     if (text !== null) return text;
   }
@@ -87,7 +89,9 @@ function recordsIn(document: unknown): LegacyRecord[] | null {
 function verdictOf(record: LegacyRecord): LegacyVerdict {
   const { id, state, host, profile, extension } = record;
   if (id === null || state === null) {
-    const missing = [id === null ? 'id' : null, state === null ? 'state' : null].filter(Boolean).join(' and ');
+    const missing = [id === null ? 'id' : null, state === null ? 'state' : null]
+      .filter(Boolean)
+      .join(' and ');
     return {
       ...record,
       verdict: 'unreadable',
@@ -126,9 +130,13 @@ async function readStore(path: string): Promise<string> {
   });
   try {
     const stats = await file.stat();
-    if (!stats.isFile()) throw new UsageError(`${path} is not a file.`, 'Give the path of the old sandboxes.json.');
+    if (!stats.isFile())
+      throw new UsageError(`${path} is not a file.`, 'Give the path of the old sandboxes.json.');
     if (stats.size > LARGEST_BYTES) {
-      throw new UsageError(`${path} is larger than ${LARGEST_BYTES / 1_048_576} MiB.`, 'It is no sandboxes.json.');
+      throw new UsageError(
+        `${path} is larger than ${LARGEST_BYTES / 1_048_576} MiB.`,
+        'It is no sandboxes.json.',
+      );
     }
     return await file.readFile('utf8');
   } finally {
@@ -145,10 +153,16 @@ function parseStore(path: string, text: string): LegacyRecord[] {
   }
   const records = recordsIn(document);
   if (records === null) {
-    throw new UsageError(`${path} holds no sandboxes.`, 'Expected: a list or a map of records, or one below "sandboxes".');
+    throw new UsageError(
+      `${path} holds no sandboxes.`,
+      'Expected: a list or a map of records, or one below "sandboxes".',
+    );
   }
   if (records.length > MOST_RECORDS) {
-    throw new UsageError(`${path} holds more than ${MOST_RECORDS} records.`, 'Split it, or remove what has ended.');
+    throw new UsageError(
+      `${path} holds more than ${MOST_RECORDS} records.`,
+      'Split it, or remove what has ended.',
+    );
   }
   return records;
 }
@@ -167,7 +181,8 @@ function columns(now: number): Column<LegacyVerdict>[] {
 async function reportLegacy(invocation: Invocation, path: string): Promise<void> {
   const { printer } = invocation;
   const records = parseStore(path, await readStore(path)).map(verdictOf);
-  const count = (verdict: LegacyVerdict['verdict']) => records.filter((row) => row.verdict === verdict).length;
+  const count = (verdict: LegacyVerdict['verdict']) =>
+    records.filter((row) => row.verdict === verdict).length;
   const summary = {
     total: records.length,
     ended: count('ended'),
@@ -182,7 +197,9 @@ async function reportLegacy(invocation: Invocation, path: string): Promise<void>
       if (remedy !== null) printer.warn(`${id ?? 'a record'}: ${reason} ${remedy}`);
     }
     const { ended, living, unreadable } = summary;
-    printer.note(`${ended} ended, ${living} living, ${unreadable} unreadable; none can be adopted. Nothing was changed.`);
+    printer.note(
+      `${ended} ended, ${living} living, ${unreadable} unreadable; none can be adopted. Nothing was changed.`,
+    );
   });
   if (summary.living + summary.unreadable > 0) invocation.exitCode = EXIT.refused;
 }

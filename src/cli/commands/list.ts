@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import type { SandboxerClient } from '../../client/sandboxer-client.ts';
-import type { SandboxFilter } from '../../client/sandboxes.ts';
+import type { Sandboxes, SandboxFilter } from '../../client/sandboxes.ts';
 import type { Sandbox } from '../../contract/sandbox.ts';
 import type { SandboxState } from '../../contract/state.ts';
 import { wholeNumber } from '../args/numbers.ts';
@@ -46,8 +45,8 @@ function filterOf(flags: Flags): SandboxFilter {
   };
 }
 
-async function fetchPage(client: SandboxerClient, flags: Flags) {
-  const found = client.sandboxes.list(filterOf(flags));
+async function fetchPage(sandboxes: Sandboxes, flags: Flags) {
+  const found = sandboxes.list(filterOf(flags));
   const first = await found.page();
   if (flags.limit <= LARGEST_PAGE || first.next_cursor === null) return first;
   return { items: await found.all(flags.limit), next_cursor: null };
@@ -70,9 +69,10 @@ function print(
 }
 
 /** Again whenever something happens. */
-async function watch(invocation: Invocation, client: SandboxerClient, flags: Flags): Promise<void> {
+async function watch(invocation: Invocation, flags: Flags): Promise<void> {
+  const client = await invocation.client();
   const show = async () => {
-    const page = await fetchPage(client, flags);
+    const page = await fetchPage(client.sandboxes, flags);
     if (process.stdout.isTTY && !invocation.printer.json) process.stdout.write(CLEAR_SCREEN);
     print(invocation, page);
   };
@@ -93,8 +93,7 @@ export function define(command: Command, invocation: Invocation): void {
     .option('-n, --limit <number>', 'at most so many', wholeNumber, 100)
     .option('--watch', 'again whenever something changes')
     .action(async (flags: Flags) => {
-      const client = await invocation.client();
-      if (flags.watch) return watch(invocation, client, flags);
-      print(invocation, await fetchPage(client, flags));
+      if (flags.watch) return watch(invocation, flags);
+      print(invocation, await fetchPage(await invocation.sandboxes(), flags));
     });
 }

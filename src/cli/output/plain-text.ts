@@ -21,8 +21,10 @@ export function plainLines(text: string): string {
 /** Columns that a text takes on a terminal. */
 export function displayWidth(text: string): number {
   if (ASCII.test(text)) return text.length;
+  const wide = /\p{Script=Han}|\p{Script=Hangul}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Emoji_Presentation}/u;
+  const invisible = /\p{Mark}|\u200d|\ufe0f/u;
   let width = 0;
-  for (const character of text) width += INVISIBLE.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
+  for (const character of text) width += invisible.test(character) ? 0 : wide.test(character) ? 2 : 1;
   return width;
 }
 

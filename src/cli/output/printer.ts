@@ -1,10 +1,10 @@
 import type { WriteStream } from 'node:tty';
-import colors from 'picocolors';
+import type { Colors } from './colors.ts';
+import { colorsFor } from './colors.ts';
 import { plainLines, plainText } from './plain-text.ts';
 import type { Column } from './table.ts';
 import { tableLines } from './table.ts';
 
-type Colors = ReturnType<typeof colors.createColors>;
 export type Detail = readonly [name: string, value: string | null, paint?: (text: string) => string];
 
 export interface PrinterOptions {
@@ -31,8 +31,8 @@ export class Printer {
   constructor(options: PrinterOptions) {
     this.json = options.json;
     this.quiet = options.quiet;
-    this.out = colors.createColors(colorful(process.stdout, options));
-    this.err = colors.createColors(colorful(process.stderr, options));
+    this.out = colorsFor(colorful(process.stdout, options));
+    this.err = colorsFor(colorful(process.stderr, options));
   }
 
   /** A wire object in JSON mode, otherwise what `human` prints. */

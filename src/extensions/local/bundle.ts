@@ -45,6 +45,7 @@ export const AGENT_INSIDE = '/.init';
 function mounts(parts: BundleParts): object[] {
   const { hostUsr, agentPath, secretFiles, range } = parts;
   const terminals = range === null ? [] : ['gid=5'];
+  const owner = range === null ? [] : ['uid=1000', 'gid=1000'];
   const usr = hostUsr?.paths.map((path) => ({
     destination: path,
     source: path,
@@ -79,7 +80,7 @@ function mounts(parts: BundleParts): object[] {
             destination: '/run/secrets',
             type: 'tmpfs',
             source: 'secrets',
-            options: ['nosuid', 'noexec', 'nodev', 'mode=755', 'size=4m'],
+            options: ['nosuid', 'noexec', 'nodev', 'mode=755', 'size=4m', ...owner],
           },
         ]
       : []),

@@ -39,8 +39,9 @@ export class LocalExtension implements Extension {
   readonly #engine: Engine;
   readonly #layers: Layers;
   readonly #sandboxes: Sandboxes;
-  readonly pause?: Extension['pause'];
-  readonly resume?: Extension['resume'];
+  /** Only where the host can freeze. */
+  declare readonly pause?: NonNullable<Extension['pause']>;
+  declare readonly resume?: NonNullable<Extension['resume']>;
 
   constructor(header: ExtensionHeader, options: LocalOptions, facts: HostFacts) {
     this.header = header;
@@ -95,7 +96,7 @@ export class LocalExtension implements Extension {
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
     const record = await abortable(this.#running(handle), ctx.signal);
-    const session = await this.#sandboxes.channel(record, ctx.signal);
+    const { session } = await this.#sandboxes.channel(record, ctx.signal);
     await session.close();
     return {
       reachability: { exec_url: null, ssh: null, tunnel_ref: null, endpoints: [], services: [] },

@@ -3,9 +3,8 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ProvisionSpec, ResolvedSecret } from '../../core/extension.ts';
-import type { SandboxSession } from '../../core/session.ts';
 import { bundleConfig } from './bundle.ts';
-import { openChannel } from './channel.ts';
+import { openAgent, openChannel } from './channel.ts';
 import type { LocalOptions } from './config.ts';
 import { DEFAULTS } from './config.ts';
 import type { Engine, Machinery } from './engine.ts';
@@ -13,6 +12,7 @@ import type { HostFacts } from './host-facts.ts';
 import type { Layers } from './layers.ts';
 import type { Layout } from './layout.ts';
 import { limitFields, limitsOf } from './limits.ts';
+import type { Channel } from './local-session.ts';
 import { readRecord, type SandboxRecord, writeRecord } from './record.ts';
 import { deliverSecrets } from './secret-files.ts';
 import { HELPERS } from './skeleton.ts';
@@ -98,7 +98,8 @@ export class Sandboxes {
     if (signal.aborted) throw cancelled();
     if (layers === null && canBeWarm(spec) && (await this.#claim(spec, machinery))) return;
     const record = this.#newRecord(spec, layers ?? [machinery.skeleton], this.#takeRange(machinery), machinery);
-    mkdirSync(layout.sandbox(attemptId), { recursive: true, mode: 0o700 });
+    // Root inside enters it by its name, while nobody else gets past the base.
+    mkdirSync(layout.sandbox(attemptId), { recursive: true, mode: 0o711 });
     writeRecord(layout.sandbox(attemptId, 'record.json'), record);
     this.#start(record, machinery, spec.secrets);
   }
@@ -156,7 +157,7 @@ export class Sandboxes {
     this.#ranges?.give(first);
   }
 
-  async channel(record: SandboxRecord, signal?: AbortSignal): Promise<SandboxSession> {
+  async channel(record: SandboxRecord, signal?: AbortSignal): Promise<Channel> {
     return await openChannel(this.#parts.layout.sandbox(record.attemptId, 'a.sock'), record, signal);
   }
 
@@ -230,7 +231,7 @@ export class Sandboxes {
     const machinery = await this.#parts.engine.machinery();
     const range = this.#takeRange(machinery);
     this.#rangeOf.set(name, range);
-    mkdirSync(join(layout.sandboxes, name), { recursive: true, mode: 0o700 });
+    mkdirSync(join(layout.sandboxes, name), { recursive: true, mode: 0o711 });
     this.#writeBundle(name, { range, secretFiles: false, openFiles: null }, machinery);
     // It ends by itself when nobody comes, also when we do not.
     const fields = { id: name, layers: machinery.skeleton, range, ends_at: Date.now() + WARM_LIFE_MS, keep: 0 };
@@ -323,7 +324,7 @@ export class Sandboxes {
         ...limitFields(record.limits),
       });
       engine.learnFilter(id);
-      if (secrets.length > 0) await deliverSecrets(await this.channel(record), secrets);
+      if (secrets.length > 0) await deliverSecrets(await openAgent(layout.sandbox(record.attemptId, 'a.sock')), secrets);
     } catch (error) {
       throw failed(error, 'maybe_created');
     }

@@ -1,7 +1,6 @@
-import { closeSync, openSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { basename, dirname } from 'node:path';
 import { SandboxerError } from '../../contract/errors.ts';
+import { withReachable } from './channel.ts';
 
 export type Fields = Readonly<Record<string, string>>;
 
@@ -21,23 +20,19 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-const LONGEST_PATH = 100;
-
-/** Connects to a unix socket whose path may be longer than the kernel takes: through its directory. */
-export function connectUnix(path: string): Promise<Socket> {
-  const long = Buffer.byteLength(path) > LONGEST_PATH;
-  const directory = long ? openSync(dirname(path), 'r') : -1;
-  const reachable = long ? `/proc/self/fd/${directory}/${basename(path)}` : path;
-  return new Promise<Socket>((resolve, reject) => {
-    const socket = connect(reachable);
-    socket.once('error', reject);
-    socket.once('connect', () => {
-      socket.off('error', reject);
-      resolve(socket);
-    });
-  }).finally(() => {
-    if (long) closeSync(directory);
-  });
+function connectUnix(path: string): Promise<Socket> {
+  return withReachable(
+    path,
+    (reachable) =>
+      new Promise((resolve, reject) => {
+        const socket = connect(reachable);
+        socket.once('error', reject);
+        socket.once('connect', () => {
+          socket.off('error', reject);
+          resolve(socket);
+        });
+      }),
+  );
 }
 
 function parse(parts: readonly string[]): Fields {

@@ -17,6 +17,8 @@ export interface ChannelPort {
   /** Resolves when the bytes have left this process. */
   sendBytes(type: number, channel: number, bytes: Uint8Array): Promise<void>;
   credit(channel: number, amount: number): void;
+  /** Gives the whole connection up and tells how that is told. */
+  lose(cause: unknown): SandboxerError;
 }
 
 /** Pieces below this size are copied when they wait, so that they do not hold the large buffer they lie in. */
@@ -62,8 +64,9 @@ export class AgentChannel {
     return this.#over;
   }
 
-  get isLost(): boolean {
-    return this.#lost !== null;
+  /** Why the connection is gone, if it is. */
+  get lost(): unknown {
+    return this.#lost;
   }
 
   /** Frames that nobody has read. */
@@ -96,12 +99,25 @@ export class AgentChannel {
     const frame = await this.next();
     if (frame === null) throw this.#closedError();
     if (frame.type === T.error) throw this.errorOf(frame);
-    if (frame.type !== type) throw new ProtocolViolation(`frame ${frame.type} came instead of ${type}`);
+    if (frame.type !== type) throw this.violation(`frame ${frame.type} came instead of ${type}`);
     return frame.data;
   }
 
   errorOf(frame: ChannelFrame): SandboxerError {
-    return agentError(frame.data, this.subject, this.#port.backend);
+    return this.reading(() => agentError(frame.data, this.subject, this.#port.backend));
+  }
+
+  /** Reads something of the agent's: if it is not as it should be, the connection is given up. */
+  reading<Result>(read: () => Result): Result {
+    try {
+      return read();
+    } catch (error) {
+      throw error instanceof ProtocolViolation ? this.#port.lose(error) : error;
+    }
+  }
+
+  violation(what: string): SandboxerError {
+    return this.#port.lose(new ProtocolViolation(what));
   }
 
   send(type: number, payload: Buffer = NOTHING): void {

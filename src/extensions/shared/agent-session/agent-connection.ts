@@ -52,6 +52,7 @@ export class AgentConnection implements FrameSink, ChannelPort {
   readonly #options: ConnectionOptions;
   readonly #welcome = Promise.withResolvers<AgentInfo>();
   readonly #pings: (() => void)[] = [];
+  readonly #unsent = new Set<() => void>();
   readonly #ended = Promise.withResolvers<SandboxerError>();
   #lost: SandboxerError | null = null;
   #nextId = 1;
@@ -121,7 +122,9 @@ export class AgentConnection implements FrameSink, ChannelPort {
   /** Takes a channel that the agent has opened. */
   take(id: number, subject: string): AgentChannel {
     if ((id & AGENT_CHANNEL) === 0 || this.#channels.has(id)) throw new ProtocolViolation('a channel is opened twice');
-    return this.#register(id, subject, 0);
+    const channel = this.#register(id, subject, this.windowBytes);
+    this.credit(id, this.windowBytes);
+    return channel;
   }
 
   send(type: number, channel: number, payload: Buffer): void {
@@ -148,7 +151,11 @@ export class AgentConnection implements FrameSink, ChannelPort {
       if (!this.#stream.writableNeedDrain) return;
     }
     await new Promise<void>((resolve) => {
-      const sent = () => resolve();
+      const sent = () => {
+        this.#unsent.delete(sent);
+        resolve();
+      };
+      this.#unsent.add(sent);
       if (data.length < JOIN_BELOW) {
         this.#stream.write(NOTHING, sent);
       } else {
@@ -159,7 +166,6 @@ export class AgentConnection implements FrameSink, ChannelPort {
         this.#stream.write(data, sent);
         this.#stream.uncork();
       }
-      void this.#ended.promise.then(sent);
     });
     if (this.#lost !== null) throw this.#lost;
   }
@@ -168,11 +174,9 @@ export class AgentConnection implements FrameSink, ChannelPort {
     this.#channel(id, type).charge(length);
   }
 
-  piece(type: number, id: number, bytes: Buffer, left: number): void {
-    const channel = this.#channels.get(id);
-    // The last piece pays for a small frame; a frame that came in pieces was not small.
-    const cost = left === 0 && bytes.length < costOf(0) ? costOf(bytes.length) : bytes.length;
-    channel?.accept(type, bytes, cost);
+  piece(type: number, id: number, bytes: Buffer, left: number, length: number): void {
+    const beyond = left === 0 ? costOf(length) - length : 0;
+    this.#channels.get(id)?.accept(type, bytes, bytes.length + beyond);
   }
 
   frame(type: number, id: number, payload: Buffer): void {
@@ -195,8 +199,8 @@ export class AgentConnection implements FrameSink, ChannelPort {
   }
 
   /** Gives the connection up; whoever waits for something is told. */
-  lose(cause: unknown): void {
-    if (this.#lost !== null) return;
+  lose(cause: unknown): SandboxerError {
+    if (this.#lost !== null) return this.#lost;
     const why = cause instanceof ProtocolViolation ? `it broke the protocol: ${cause.message}` : 'it was closed';
     this.#lost = new SandboxerError('SBX_EXTENSION_FAILED', `The channel to the sandbox was lost: ${why}.`, {
       cause,
@@ -207,7 +211,9 @@ export class AgentConnection implements FrameSink, ChannelPort {
     for (const channel of [...this.#channels.values()]) channel.fail(this.#lost);
     this.#channels.clear();
     for (const answered of this.#pings.splice(0)) answered();
+    for (const sent of [...this.#unsent]) sent();
     this.#ended.resolve(this.#lost);
+    return this.#lost;
   }
 
   #control(type: number, payload: Buffer): void {

@@ -4,7 +4,6 @@ import type { OutputChunk, OutputGap, SandboxProcess } from '../../../core/sessi
 import type { AgentChannel, ChannelFrame } from './agent-channel.ts';
 import { exitOf } from './exit-status.ts';
 import { PayloadReader, PayloadWriter } from './payload.ts';
-import { ProtocolViolation } from './protocol-violation.ts';
 import { signalNumber } from './signal-numbers.ts';
 import { T } from './wire.ts';
 
@@ -19,16 +18,14 @@ export class AgentProcess implements SandboxProcess, AsyncIterableIterator<Outpu
   readonly id: string;
   readonly exit: Promise<ExitStatus>;
   readonly #channel: AgentChannel;
-  readonly #lose: (error: unknown) => void;
   readonly #exited = Promise.withResolvers<ExitStatus>();
   #offset: number;
   #done = false;
 
-  constructor(id: string, channel: AgentChannel, offset: number, lose: (error: unknown) => void) {
+  constructor(id: string, channel: AgentChannel, offset: number) {
     this.id = id;
     this.#channel = channel;
     this.#offset = offset;
-    this.#lose = lose;
     this.exit = this.#exited.promise;
     this.exit.catch(() => {});
     channel.onOver = () => this.#whenOver();
@@ -95,41 +92,33 @@ export class AgentProcess implements SandboxProcess, AsyncIterableIterator<Outpu
       return { stream, offset, data: frame.data };
     }
     if (frame.type === T.gap) {
-      const reader = new PayloadReader(frame.data);
-      const missing = reader.u64();
-      reader.end();
+      const missing = this.#channel.reading(() => new PayloadReader(frame.data).u64());
       this.#offset += missing;
-      if (!Number.isSafeInteger(this.#offset)) throw this.#violation('a gap is too large');
+      if (!Number.isSafeInteger(this.#offset)) throw this.#channel.violation('a gap is too large');
       return { stream: 'gap', offset, missing };
     }
     if (frame.type === T.error) throw this.#channel.errorOf(frame);
-    if (frame.type !== T.exit) throw this.#violation(`frame ${frame.type} came from a process`);
+    if (frame.type !== T.exit) throw this.#channel.violation(`frame ${frame.type} came from a process`);
+    const exit = this.#channel.reading(() => exitOf(frame.data));
     this.#done = true;
-    this.#exited.resolve(exitOf(frame.data));
+    this.#exited.resolve(exit);
     return null;
   }
 
   /** With nothing left to read the exit is known at once, whether or not somebody reads. */
   #whenOver(): void {
-    if (!this.#channel.isLost && this.#channel.waiting !== 1) return;
-    this.#channel
-      .next()
-      .then((frame) => {
-        if (frame === null) return;
-        this.#read(frame);
-      })
-      .catch((error: unknown) => this.#end(error));
+    if (this.#channel.lost !== null) this.#exited.reject(this.#channel.lost);
+    else if (this.#channel.waiting === 1) {
+      this.#channel
+        .next()
+        .then((frame) => frame === null || this.#read(frame))
+        .catch((error: unknown) => this.#end(error));
+    }
   }
 
   #end(error: unknown): void {
     this.#done = true;
     this.#exited.reject(error);
-  }
-
-  #violation(what: string): ProtocolViolation {
-    const violation = new ProtocolViolation(what);
-    this.#lose(violation);
-    return violation;
   }
 
   #detached(): SandboxerError {

@@ -6,8 +6,8 @@ export interface FrameSink {
   frame(type: number, channel: number, payload: Buffer): void;
   /** A frame of raw bytes begins. */
   begin(type: number, channel: number, length: number): void;
-  /** Some of its bytes, without a copy. `left` of them follow. */
-  piece(type: number, channel: number, bytes: Buffer, left: number): void;
+  /** Some of its bytes, without a copy; `left` of the `length` bytes of the frame follow. */
+  piece(type: number, channel: number, bytes: Buffer, left: number, length: number): void;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -19,6 +19,7 @@ export class FrameParser {
   #headerHave = 0;
   #type = 0;
   #channel = 0;
+  #length = 0;
   #left = 0;
   #streaming = false;
   #whole: Buffer | null = null;
@@ -70,6 +71,7 @@ export class FrameParser {
       this.#sink.frame(this.#type, this.#channel, NOTHING);
       return;
     }
+    this.#length = length;
     this.#left = length;
   }
 
@@ -78,7 +80,7 @@ export class FrameParser {
     const bytes = count === chunk.length ? chunk : chunk.subarray(at, at + count);
     if (this.#streaming) {
       this.#left -= count;
-      this.#sink.piece(this.#type, this.#channel, bytes, this.#left);
+      this.#sink.piece(this.#type, this.#channel, bytes, this.#left, this.#length);
       return at + count;
     }
     if (this.#whole === null && count === this.#left) {

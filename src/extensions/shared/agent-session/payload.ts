@@ -34,7 +34,7 @@ export class PayloadWriter {
   raw(text: string): this {
     const length = Buffer.byteLength(text, 'latin1');
     const at = this.#take(length);
-    this.#bytes.latin1Write(text, at, length);
+    this.#bytes.write(text, at, length, 'latin1');
     return this;
   }
 
@@ -43,7 +43,7 @@ export class PayloadWriter {
     const length = Buffer.byteLength(text);
     this.u32(length);
     const at = this.#take(length + 1);
-    this.#bytes.utf8Write(text, at, length);
+    this.#bytes.write(text, at, length, 'utf8');
     this.#bytes[at + length] = 0;
     return this;
   }

@@ -1,0 +1,66 @@
+import { closeSync, openSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { SandboxerError } from '../../contract/errors.ts';
+import type { SandboxProcess, SandboxSession, SpawnSpec } from '../../core/session.ts';
+import type { AgentSession } from '../shared/agent-session/agent-session.ts';
+import { connectAgent } from '../shared/agent-session/connect-agent.ts';
+import type { Channel } from './local-session.ts';
+import type { SandboxRecord } from './record.ts';
+import { secretEnvironment } from './secret-files.ts';
+
+/** More does not fit into the address of a unix socket. */
+const LONGEST_PATH = 100;
+
+/** Gives a path that the kernel takes: a long one goes through its directory. */
+export async function withReachable<T>(path: string, work: (path: string) => Promise<T>): Promise<T> {
+  if (Buffer.byteLength(path) <= LONGEST_PATH) return await work(path);
+  const directory = openSync(dirname(path), 'r');
+  try {
+    return await work(`/proc/self/fd/${directory}/${basename(path)}`);
+  } finally {
+    closeSync(directory);
+  }
+}
+
+function closedDoor(error: unknown): boolean {
+  const code = error instanceof Error && error.cause instanceof Error ? (error.cause as NodeJS.ErrnoException).code : '';
+  return code === 'ENOENT' || code === 'ECONNREFUSED';
+}
+
+/** The bare channel to the agent at this path. */
+export async function openAgent(path: string, signal?: AbortSignal): Promise<AgentSession> {
+  const options = { backend: 'ext.local', ...(signal === undefined ? {} : { signal }) };
+  try {
+    return await withReachable(path, (reachable) => connectAgent(reachable, options));
+  } catch (error) {
+    if (signal?.aborted) {
+      throw new SandboxerError('SBX_CANCELLED', 'It was given up before the agent answered.', { backend: 'ext.local' });
+    }
+    if (!closedDoor(error)) throw error;
+    throw new SandboxerError('SBX_BACKEND_LOST', 'It has ended.', { backend: 'ext.local', cause: error });
+  }
+}
+
+/** The agent's session, with the variables that every program of this sandbox has. */
+export async function openChannel(path: string, record: SandboxRecord, signal?: AbortSignal): Promise<Channel> {
+  const agent = await openAgent(path, signal);
+  const secrets = record.secretFiles ? await secretEnvironment(agent) : {};
+  const variables = { ...record.variables, ...secrets };
+  const bare = Object.keys(variables).length === 0;
+  const spawn = (spec: SpawnSpec, options?: { signal?: AbortSignal }): Promise<SandboxProcess> =>
+    agent.spawn(bare ? spec : { ...spec, env: { ...variables, ...spec.env } }, options);
+  const session: SandboxSession = {
+    spawn,
+    attach: (id, from, options) => agent.attach(id, from, options),
+    processes: (options) => agent.processes(options),
+    files: agent.files,
+    dial: (port, options) => agent.dial(port, options),
+    close: () => agent.close(),
+  };
+  return {
+    session,
+    get isLost() {
+      return agent.isLost;
+    },
+  };
+}

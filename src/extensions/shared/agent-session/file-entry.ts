@@ -1,0 +1,59 @@
+import { posix } from 'node:path';
+import type { FileEntry } from '../../../contract/files.ts';
+import type { PayloadReader } from './payload.ts';
+import { ProtocolViolation } from './protocol-violation.ts';
+
+const TYPE_MASK = 0o170000;
+const KINDS: Readonly<Record<number, FileEntry['kind']>> = {
+  0o100000: 'file',
+  0o040000: 'directory',
+  0o120000: 'symlink',
+};
+const MAX_NAME = 1024;
+const MAX_TARGET = 4096;
+const MAX_TIME_MS = 8.64e15;
+
+export interface WireEntry {
+  readonly name: string;
+  at(path: string): FileEntry;
+}
+
+/** Reads one entry; where it lies is known on this side. */
+export function readEntry(reader: PayloadReader): WireEntry {
+  const mode = reader.u32();
+  const size = reader.u64();
+  const modifiedMs = signed(reader.u32(), reader.u32());
+  const name = reader.string(MAX_NAME);
+  const target = reader.string(MAX_TARGET);
+  if (name.includes('/')) throw new ProtocolViolation('a name holds a slash');
+  if (Math.abs(modifiedMs) > MAX_TIME_MS) throw new ProtocolViolation('a time cannot be');
+  const kind = KINDS[mode & TYPE_MASK] ?? 'other';
+  return {
+    name,
+    at: (path) => ({
+      name: posix.basename(path) || path,
+      path,
+      kind,
+      size,
+      mode: mode & 0o7777,
+      modified_at: new Date(modifiedMs).toISOString(),
+      link_target: kind === 'symlink' ? target : null,
+    }),
+  };
+}
+
+function signed(low: number, high: number): number {
+  return (high | 0) * 0x1_0000_0000 + low;
+}
+
+/** The path as it is shown: without `.`, doubled and trailing slashes. `..` stays, since a link may stand before it. */
+export function shownPath(path: string): string {
+  const parts = path.split('/').filter((part) => part !== '' && part !== '.');
+  const joined = parts.join('/');
+  return path.startsWith('/') ? `/${joined}` : joined || '.';
+}
+
+export function below(path: string, name: string): string {
+  if (path === '.') return name;
+  return path.endsWith('/') ? `${path}${name}` : `${path}/${name}`;
+}

@@ -1,0 +1,30 @@
+import type { ProcessInfo } from '../../../contract/exec.ts';
+import { exitStatus } from './exit-status.ts';
+import type { PayloadReader } from './payload.ts';
+import { ProtocolViolation } from './protocol-violation.ts';
+
+const RUNNING = 1;
+const TERMINAL = 2;
+const TIMED_OUT = 8;
+const MAX_TIME_MS = 8.64e15;
+
+export function readProcess(reader: PayloadReader): ProcessInfo {
+  const id = reader.string(64);
+  reader.u32(); // its pid inside
+  const flags = reader.u8();
+  const startedAt = reader.u64();
+  const code = reader.i32();
+  const signal = reader.u8();
+  const count = reader.u32();
+  if (count > 4096 || startedAt > MAX_TIME_MS) throw new ProtocolViolation('a process cannot be');
+  const command = Array.from({ length: count }, () => reader.string(4096));
+  const running = (flags & RUNNING) !== 0;
+  return {
+    process_id: id,
+    command,
+    started_at: new Date(startedAt).toISOString(),
+    running,
+    exit: running ? null : exitStatus(code, signal, (flags & TIMED_OUT) !== 0, false),
+    tty: (flags & TERMINAL) !== 0,
+  };
+}

@@ -1,0 +1,23 @@
+import type { AgentChannel } from './agent-channel.ts';
+
+/** Does something on a channel and closes it afterwards, or at once when the signal aborts, which is then thrown. */
+export async function whileOpen<Result>(
+  channel: AgentChannel,
+  signal: AbortSignal | undefined,
+  work: () => Promise<Result>,
+  keepOpen = false,
+): Promise<Result> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal?.reason);
+  if (signal?.aborted) abort();
+  signal?.addEventListener('abort', abort, { once: true });
+  let done = false;
+  try {
+    const result = await (signal === undefined ? work() : Promise.race([aborted.promise, work()]));
+    done = true;
+    return result;
+  } finally {
+    signal?.removeEventListener('abort', abort);
+    if (!done || !keepOpen) channel.close();
+  }
+}

@@ -1,0 +1,135 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { join, resolve } from 'node:path';
+import type { FencedBlock } from './fenced-blocks.ts';
+import { fencedBlocks } from './fenced-blocks.ts';
+import { outputMatches } from './expected-output.ts';
+
+export const ROOT = resolve(import.meta.dirname, '../..');
+const RUNNABLE = new Set(['sh', 'ts']);
+const TIME_LIMIT_MS = 110_000;
+
+export interface Surroundings {
+  /** Where the scripts are kept and what they print. */
+  readonly directory: string;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+interface Step {
+  readonly block: FencedBlock;
+  /** The output that is shown right below. */
+  readonly shown: string | null;
+}
+
+export function runnableBlocks(markdown: string): FencedBlock[] {
+  return fencedBlocks(markdown).filter(({ language }) => RUNNABLE.has(language));
+}
+
+function stepsOf(markdown: string): Step[] {
+  const blocks = fencedBlocks(markdown);
+  return blocks.flatMap((block, index) => {
+    if (!RUNNABLE.has(block.language)) return [];
+    const next = blocks[index + 1];
+    return [{ block, shown: next?.language === 'text' && next.follows ? next.text : null }];
+  });
+}
+
+const PORTS = ['8400', '8080', '9000'] as const;
+
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return String(port);
+}
+
+/** The ports that documents like to name may be taken here. */
+async function withFreePorts(markdown: string): Promise<string> {
+  let text = markdown;
+  for (const port of PORTS) {
+    if (text.includes(port)) text = text.replaceAll(new RegExp(`\\b${port}\\b`, 'g'), await freePort());
+  }
+  return text;
+}
+
+/** The package by its own name is only to be had once it is built and installed. */
+function withSources(text: string): string {
+  return text.replaceAll(/(['"])sand-boxer\/(\w+)\1/g, (_all, quote, room) => {
+    const file = room === 'extension' ? 'core/extension.ts' : `${room}/index.ts`;
+    return `${quote}${join(ROOT, 'src', file)}${quote}`;
+  });
+}
+
+/** One shell for the whole document, so that variables and directories carry over. The first failure ends it. */
+function scriptOf(steps: readonly Step[], directory: string): string {
+  const parts = steps.map(({ block }, index) => {
+    const name = (kind: string) => join(directory, `${index}.${kind}`);
+    const isShell = block.language === 'sh';
+    const source = name(isShell ? 'sh' : 'ts');
+    writeFileSync(source, `${isShell ? block.text : withSources(block.text)}\n`);
+    const command = isShell ? `source '${source}'` : `"$DOCS_NODE" --disable-warning=ExperimentalWarning '${source}'`;
+    const tolerant = 'exit' in block.attributes;
+    return [
+      tolerant ? 'trap - ERR' : `trap 'echo "$BASH_COMMAND" >> "${name('failed')}"' ERR`,
+      `{ ${command}; } > '${name('out')}' 2>&1`,
+      `echo $? > '${name('status')}'`,
+      `if [ -s '${name('failed')}' ]; then exit 1; fi`,
+    ].join('\n');
+  });
+  return `set -E\n${parts.join('\n')}\n`;
+}
+
+async function runShell(script: string, { cwd, env }: Surroundings): Promise<void> {
+  const child = spawn('bash', ['--norc', '--noprofile', script], {
+    cwd,
+    env: { ...env },
+    stdio: 'ignore',
+    detached: true,
+  });
+  const timer = setTimeout(() => process.kill(-(child.pid as number), 'SIGKILL'), TIME_LIMIT_MS);
+  await new Promise((done) => child.once('exit', done));
+  clearTimeout(timer);
+  try {
+    // What a document left in the background is its own, and ends with it.
+    process.kill(-(child.pid as number), 'SIGTERM');
+  } catch {
+    // There was nothing left.
+  }
+}
+
+function read(file: string): string | null {
+  return existsSync(file) ? readFileSync(file, 'utf8') : null;
+}
+
+/** What is wrong with a step, or null. */
+function faultOf({ block, shown }: Step, directory: string, index: number): string | null {
+  const file = (kind: string) => join(directory, `${index}.${kind}`);
+  const status = read(file('status'))?.trim() ?? 'none';
+  const output = read(file('out')) ?? '';
+  const failed = read(file('failed'));
+  const at = `line ${block.line}:\n${block.text}\n`;
+  if (failed !== null) return `${at}--- failed: ${failed.trim()}\n${output}`;
+  const expected = block.attributes.exit ?? '0';
+  if (status !== expected) return `${at}--- ended with ${status}, not ${expected}:\n${output}`;
+  if (shown === null || outputMatches(shown, output)) return null;
+  return `${at}--- printed:\n${output}--- but the document shows:\n${shown}\n`;
+}
+
+/** Runs every block of a document in order; throws at the first that does not do what the document says. */
+export async function runDocument(file: string, surroundings: Surroundings): Promise<void> {
+  const { directory } = surroundings;
+  mkdirSync(directory, { recursive: true });
+  const steps = stepsOf(await withFreePorts(readFileSync(join(ROOT, file), 'utf8')));
+  const script = join(directory, 'all.sh');
+  writeFileSync(script, scriptOf(steps, directory));
+  await runShell(script, surroundings);
+  for (const [index, step] of steps.entries()) {
+    const fault = faultOf(step, directory, index);
+    if (fault !== null) throw new Error(`${file}, ${fault}`);
+  }
+}
