@@ -10,12 +10,16 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "agent.h"
 
 #define MAX_BOOT_SPECS 16
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
 
 Agent agent;
 
@@ -182,6 +186,19 @@ static bool is_mapped(unsigned long uid) {
   return mapped || !read_any;
 }
 
+/* What whoever started us left open is not ours to keep. */
+static void close_others(int a, int b) {
+  int low = a < b ? a : b, high = a < b ? b : a;
+  unsigned from = 3;
+  for (int i = 0; i < 2; i++) {
+    int kept = i == 0 ? low : high;
+    if (kept < (int)from) continue;
+    if (kept > (int)from) (void)syscall(SYS_close_range, from, (unsigned)kept - 1, 0u);
+    from = (unsigned)kept + 1;
+  }
+  (void)syscall(SYS_close_range, from, ~0u, 0u);
+}
+
 static bool prepare(const Options *o) {
   struct rlimit files;
   uint32_t random = 0;
@@ -251,6 +268,11 @@ int main(int argc, char **argv) {
     return 1;
   }
   if (o.daemon && !detach_from_caller()) return 1;
+  if (o.ready_fd < 0 && agent.init) o.ready_fd = 4;
+  close_others(o.stdio ? -1 : fd, o.ready_fd);
+  /* Looked at now: its number may be taken by something of ours. */
+  bool ready = o.ready_fd >= 0 && is_socket(o.ready_fd);
+  if (!ready) o.ready_fd = -1;
   if (!prepare(&o)) {
     say("cannot start: %s", strerror(errno));
     return 1;
@@ -267,8 +289,7 @@ int main(int argc, char **argv) {
     say("there is nothing to listen on: give a listening socket as fd %d, --listen or --stdio", fd);
     return 1;
   }
-  if (o.ready_fd < 0 && agent.init) o.ready_fd = 4;
-  if (o.ready_fd >= 0) report_ready(o.ready_fd);
+  if (ready) report_ready(o.ready_fd);
   loop_run();
   processes_end();
   return 0;

@@ -88,6 +88,7 @@ static int exec_search(const char **argv, const char **env) {
   size_t name = strlen(program);
   int result = ENOENT;
   char full[PATH_MAX];
+  struct stat st;
   if (name == 0) return ENOENT;
   for (const char *at = path;; at++) {
     size_t len = strcspn(at, ":");
@@ -98,7 +99,8 @@ static int exec_search(const char **argv, const char **env) {
       full[put++] = '/';
       memcpy(full + put, program, name + 1);
       execve(full, args, vars);
-      if (errno == EACCES) result = EACCES;
+      /* A directory of PATH that may not be looked into holds nothing, as a shell has it. */
+      if (errno == EACCES) result = stat(full, &st) == 0 ? EACCES : result;
       else if (errno != ENOENT && errno != ENOTDIR) return errno;
     }
     at += len;

@@ -237,3 +237,11 @@ void open_control(void) {
   close(directory);
   watch_fd(listener, EPOLLIN, accept_client, NULL);
 }
+
+/* Nobody is answered any more: whoever calls is refused at once and starts the next one. */
+void close_control(void) {
+  unwatch_fd(listener);
+  close(listener);
+  for (int i = 0; i < CLIENTS_MAX; i++)
+    if (clients[i].fd > 0) shutdown(clients[i].fd, SHUT_RDWR);
+}

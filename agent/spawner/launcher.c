@@ -83,11 +83,9 @@ static void __attribute__((noreturn)) become_runtime(const struct launch *launch
   snprintf(bundle, sizeof bundle, "--bundle=%s/sandboxes/%s", settings.base, launch->id);
   char *const crun[] = {"crun", root, "--cgroup-manager=disabled", "run", "--detach", "--preserve-fds=2",
                         "--no-new-keyring", bundle, (char *)launch->id, NULL};
-  char *const runc[] = {"runc", root, "run", "--detach", "--preserve-fds=2", "--no-new-keyring", bundle,
-                        (char *)launch->id, NULL};
   char *const environment[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
   if (chdir("/") < 0) give_up("chdir /");
-  execve(settings.runtime, settings.runc ? runc : crun, environment);
+  execve(settings.runtime, crun, environment);
   give_up("%s", settings.runtime);
 }
 

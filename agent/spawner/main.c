@@ -134,7 +134,6 @@ static void read_option(const char *option) {
   else if ((value = value_of(option, "--linger-ms"))) settings.linger_ms = atoi(value);
   else if (strcmp(option, "--idmap") == 0) settings.idmap = true;
   else if (strcmp(option, "--no-cgroups") == 0) settings.no_cgroups = true;
-  else if (strcmp(option, "--runc") == 0) settings.runc = true;
   else {
     fprintf(stderr, "sandboxer-spawner: unknown option %s\n", option);
     exit(2);
@@ -241,12 +240,14 @@ int main(int count, char **arguments) {
       if (one->handle) one->handle(one->context, events[i].events);
     }
   }
-  char path[PATH_MAX + 32];
-  snprintf(path, sizeof path, "%s/spawner.sock", settings.base);
-  unlink(path);
+  close_control();
   launchers_end();
   janitor_end();
   cgroups_close();
+  /* Last: that it is gone says that all is. */
+  char path[PATH_MAX + 32];
+  snprintf(path, sizeof path, "%s/spawner.sock", settings.base);
+  unlink(path);
   say("gone");
   return 0;
 }

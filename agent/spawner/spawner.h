@@ -19,12 +19,11 @@
 
 struct settings {
   char base[PATH_MAX];    /* <state_dir>/local */
-  char runtime[PATH_MAX]; /* crun or runc */
+  char runtime[PATH_MAX]; /* crun */
   char group[64];         /* name of our cgroup below each controller */
   char agent[PATH_MAX];   /* the agent's binary, copied to where its path tells nothing */
   char usermap[256];      /* rootless: "uid:first:count" of subordinate ids, empty as root */
   char build[80];
-  bool runc;
   bool no_cgroups;
   int pool;
   int linger_ms;
@@ -60,6 +59,7 @@ void answer_error(const struct request *request, const char *code, const char *f
     __attribute__((format(printf, 3, 4)));
 void tell_all(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void open_control(void);
+void close_control(void);
 int count_clients(void);
 
 /* ---- cgroup.c: slots are cgroups that are used again and again ---- */

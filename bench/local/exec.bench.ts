@@ -24,8 +24,8 @@ export const benchmark: Benchmark = {
     return await withWorld({}, 1, async (world) => {
       const id = await world.create();
       const samples = await measure(context.iterations(1000), context.iterations(50), async () => {
-        const { exit_code } = await world.exec(id, ['/bin/true']);
-        if (exit_code !== 0) throw new Error(`it ended with ${exit_code}`);
+        const { exit } = await world.exec(id, ['/bin/true']);
+        if (exit.code !== 0) throw new Error(`it ended with ${exit.code}`);
       });
       const details = { docker: whyNoDocker() ?? 'exec' };
       return [

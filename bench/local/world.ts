@@ -26,7 +26,7 @@ export interface World {
   readonly client: UnixClient;
   readonly pid: number;
   create(): Promise<string>;
-  exec(id: string, command: readonly string[]): Promise<{ exit_code: number; stdout: string }>;
+  exec(id: string, command: readonly string[]): Promise<{ exit: { code: number }; stdout: string }>;
   destroy(id: string): Promise<void>;
 }
 

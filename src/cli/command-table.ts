@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Invocation } from './invocation.ts';
 
 /** A command declares its arguments and options, and what happens. It is loaded only when it is asked for. */
-export interface CommandModule {
+interface CommandModule {
   define(command: Command, invocation: Invocation): void;
 }
 
@@ -47,6 +47,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'ps', group: 'Inside a sandbox', summary: 'List the processes of a sandbox', load: () => import('./commands/ps.ts') },
   { name: 'logs', group: 'Inside a sandbox', summary: 'Show the output of a background process', load: () => import('./commands/logs.ts') },
   { name: 'port-forward', group: 'Inside a sandbox', summary: 'Reach a port of a sandbox from this machine', load: () => import('./commands/port-forward.ts') },
+  { name: 'url', group: 'Inside a sandbox', summary: 'Get an address for an HTTP service in a sandbox', load: () => import('./commands/url.ts') },
   { name: 'ssh', group: 'Inside a sandbox', runsProgram: true, summary: 'Connect with ssh, for editors and rsync', load: () => import('./commands/ssh.ts') },
 
   { name: 'snapshot', group: 'Snapshots', summary: 'Take a snapshot of a sandbox', load: () => import('./commands/snapshot.ts') },
@@ -59,7 +60,10 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'inspect', group: 'Catalogue and routing', summary: 'Look at hosts, and at what was left behind', subcommands: ['host', 'stale'], load: () => import('./commands/inspect.ts') },
 
   { name: 'credits', group: 'Account', summary: 'Show and grant credits', subcommands: ['balance', 'grant', 'history'], load: () => import('./commands/credits.ts') },
-  { name: 'keys', group: 'Account', summary: 'Create, list and revoke API keys', subcommands: ['create', 'list', 'revoke'], load: () => import('./commands/keys.ts') },
+  { name: 'keys', group: 'Account', summary: 'Create, list, rotate and revoke API keys', subcommands: ['create', 'list', 'rotate', 'revoke'], load: () => import('./commands/keys.ts') },
+  { name: 'workspaces', group: 'Account', summary: 'List, create and delete workspaces', subcommands: ['list', 'create', 'delete'], load: () => import('./commands/workspaces.ts') },
+  { name: 'webhooks', group: 'Account', summary: 'Have events posted to a URL', subcommands: ['list', 'create', 'ping', 'enable', 'disable', 'delete'], load: () => import('./commands/webhooks.ts') },
+  { name: 'audit', group: 'Account', summary: 'Show who changed what', load: () => import('./commands/audit.ts') },
 
   { name: 'doctor', group: 'Server', summary: 'Check this machine and say what to fix', load: () => import('./commands/doctor.ts') },
   { name: 'serve', group: 'Server', summary: 'Run the server in the foreground', load: () => import('./commands/serve.ts') },

@@ -10,7 +10,7 @@ export interface WorkdirFlags {
 }
 
 /** Where a directory goes when nobody says: the working directory of the sandbox's default user. */
-export const WORKDIR_INSIDE = '.';
+const WORKDIR_INSIDE = '.';
 
 export async function requireDirectory(path: string): Promise<string> {
   const stats = await stat(path).catch(() => null);

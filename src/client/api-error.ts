@@ -53,7 +53,7 @@ function parsedJson(text: string): unknown {
 }
 
 /** `Retry-After` in seconds: a number or a date. */
-export function retryAfterSeconds(header: string | undefined, nowMs: number): number | undefined {
+function retryAfterSeconds(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d+$/.test(header.trim())) return Number(header);
   const at = Date.parse(header);

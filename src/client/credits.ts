@@ -1,10 +1,10 @@
-import type { z } from 'zod';
 import type { Balance, GrantRequest, Transfer } from '../contract/money.ts';
 import { PagedList } from './paged-list.ts';
+import type { OutputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
-export type CreditBalance = z.infer<typeof Balance>;
-export type CreditTransfer = z.infer<typeof Transfer>;
+export type CreditBalance = OutputOf<typeof Balance>;
+export type CreditTransfer = OutputOf<typeof Transfer>;
 
 export class Credits {
   readonly #transport: Transport;

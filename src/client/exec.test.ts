@@ -155,7 +155,7 @@ describe('interactive exec', () => {
       socket.on('message', (data) => socket.send(data));
     });
     const client = await listen(server);
-    const stream = await client.connect('a', 80);
+    const stream = await client.ports.connect('a', 80);
     const sent = Buffer.alloc(300_000, 'abc');
     stream.write(sent);
     const parts: Buffer[] = [];

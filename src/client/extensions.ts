@@ -1,9 +1,9 @@
-import type { z } from 'zod';
 import type { ExtensionEntry } from '../contract/extension.ts';
 import { pathOf } from './path-of.ts';
+import type { OutputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
-export type Backend = z.infer<typeof ExtensionEntry>;
+export type Backend = OutputOf<typeof ExtensionEntry>;
 
 export class Extensions {
   readonly #transport: Transport;

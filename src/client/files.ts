@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
-import type { z } from 'zod';
 import type { FileChange, FileEntry, FileListing } from '../contract/files.ts';
 import type { PackOptions } from './pack-tree.ts';
 import type { Query } from './path-of.ts';
 import { pathOf, queryOf } from './path-of.ts';
+import type { OutputOf } from './schema-types.ts';
 import { ServerSentEventDecoder } from './server-sent-events.ts';
 import type { Bytes, CallOptions, RequestSpec, Transport } from './transport.ts';
 import type { UnpackOptions } from './unpack-tree.ts';
 
-export type Listing = z.infer<typeof FileListing>;
+export type Listing = OutputOf<typeof FileListing>;
 
 export interface ReadOptions extends CallOptions {
   readonly offset?: number | undefined;

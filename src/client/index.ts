@@ -1,4 +1,5 @@
 export { SandboxerApiError } from './api-error.ts';
+export type { AuditFilter } from './audit.ts';
 export { type ConnectionFailure, SandboxerConnectionError } from './connection-error.ts';
 export type { CreditBalance, CreditTransfer } from './credits.ts';
 export type { EventFilter, FollowOptions } from './events.ts';
@@ -12,6 +13,7 @@ export type { CreateKeyInput, NewKey } from './keys.ts';
 export type { ClientOptions } from './open-transport.ts';
 export type { PackOptions } from './pack-tree.ts';
 export type { Page, PagedList } from './paged-list.ts';
+export type { PortAddress, PortInput } from './ports.ts';
 export type { AttachOptions } from './processes.ts';
 export type { CatalogueProfile, ProfileList } from './profiles.ts';
 export { SandboxerClient } from './sandboxer-client.ts';
@@ -26,3 +28,4 @@ export type {
 export type { RestoreInput, SnapshotFilter } from './snapshots.ts';
 export type { Bytes, CallOptions, RequestSpec } from './transport.ts';
 export type { UnpackOptions } from './unpack-tree.ts';
+export type { CreateWebhookInput, DeliveryList, DeliveryQuery, NewWebhook } from './webhooks.ts';

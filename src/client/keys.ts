@@ -1,10 +1,10 @@
-import type { z } from 'zod';
-import type { ApiKey, CreatedKey, CreateKeyRequest } from '../contract/tenancy.ts';
+import type { ApiKey, CreatedKey, CreateKeyRequest, RotateKeyRequest, WhoAmI } from '../contract/tenancy.ts';
 import { pathOf } from './path-of.ts';
+import type { InputOf, OutputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
-export type NewKey = z.infer<typeof CreatedKey>;
-export type CreateKeyInput = z.input<typeof CreateKeyRequest> | CreateKeyRequest;
+export type NewKey = OutputOf<typeof CreatedKey>;
+export type CreateKeyInput = InputOf<typeof CreateKeyRequest> | CreateKeyRequest;
 
 export class Keys {
   readonly #transport: Transport;
@@ -25,5 +25,20 @@ export class Keys {
   /** Repeating it is harmless. */
   revoke(id: string, options: CallOptions = {}): Promise<ApiKey> {
     return this.#transport.json({ ...options, method: 'DELETE', path: pathOf('keys', id) });
+  }
+
+  /** A successor with the same rights. The old key ends now, or after the overlap. */
+  rotate(
+    id: string,
+    request: InputOf<typeof RotateKeyRequest> = {},
+    options: CallOptions = {},
+  ): Promise<NewKey> {
+    const path = pathOf('keys', id, 'rotate');
+    return this.#transport.json({ ...options, method: 'POST', path, json: request });
+  }
+
+  /** Who the server takes this client for. */
+  whoAmI(options: CallOptions = {}): Promise<WhoAmI> {
+    return this.#transport.json({ ...options, method: 'GET', path: '/v1/whoami' });
   }
 }

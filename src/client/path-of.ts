@@ -1,4 +1,4 @@
-export type QueryValue = string | number | boolean | readonly string[] | null | undefined;
+type QueryValue = string | number | boolean | readonly string[] | null | undefined;
 export type Query = Readonly<Record<string, QueryValue>>;
 
 /** A query string with its `?`, or nothing. A list becomes a repeated parameter; what is absent is left out. */

@@ -1,9 +1,9 @@
-import type { z } from 'zod';
 import type { ProfileEntry, ProfileInput, ProfileIssue } from '../contract/profile.ts';
 import { pathOf } from './path-of.ts';
+import type { OutputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
-export type CatalogueProfile = z.infer<typeof ProfileEntry>;
+export type CatalogueProfile = OutputOf<typeof ProfileEntry>;
 
 export interface ProfileList {
   readonly items: readonly CatalogueProfile[];

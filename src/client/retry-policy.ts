@@ -4,6 +4,8 @@ import { SandboxerConnectionError } from './connection-error.ts';
 export interface Repeatability {
   /** Sending it twice is the same as sending it once: a read, a keyed create, a removal. */
   readonly idempotent: boolean;
+  /** It carries an Idempotency-Key: what it came to is what it comes to again. */
+  readonly keyed: boolean;
   /** Its body can be sent again. */
   readonly replayable: boolean;
 }
@@ -24,7 +26,8 @@ function backoffMs(tries: number, random: number): number {
 
 function answerDelayMs(error: SandboxerApiError, request: Repeatability, tries: number, random: number) {
   if (!error.retryable || error.status === 402 || NOT_WORTH_IT.has(error.code)) return null;
-  if (!request.idempotent && !NOTHING_DONE.has(error.status)) return null;
+  const onlyWhenUndone = request.keyed || !request.idempotent;
+  if (onlyWhenUndone && !NOTHING_DONE.has(error.status)) return null;
   if (error.retryAfterSeconds === undefined) return backoffMs(tries, random);
   const asked = error.retryAfterSeconds * 1000;
   return asked > LONGEST_RETRY_AFTER_MS ? null : asked;

@@ -1,6 +1,6 @@
-import type { Duplex } from 'node:stream';
 import type { ExecInput, ProcessInfo } from '../contract/exec.ts';
 import type { ServerVersion } from '../contract/version.ts';
+import { Audit } from './audit.ts';
 import { Credits } from './credits.ts';
 import { Events } from './events.ts';
 import { ExecHandle } from './exec-handle.ts';
@@ -12,12 +12,15 @@ import { Keys } from './keys.ts';
 import type { ClientOptions } from './open-transport.ts';
 import { openTransport } from './open-transport.ts';
 import { pathOf } from './path-of.ts';
+import { Ports } from './ports.ts';
 import { Processes } from './processes.ts';
 import { Profiles } from './profiles.ts';
 import { Routes } from './routes.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { Snapshots } from './snapshots.ts';
+import { Tenants } from './tenants.ts';
 import type { CallOptions, RequestSpec, Transport } from './transport.ts';
+import { Webhooks } from './webhooks.ts';
 
 /** One server. Objects are those of the API, as they are on the wire. */
 export class SandboxerClient {
@@ -31,6 +34,10 @@ export class SandboxerClient {
   readonly credits: Credits;
   readonly events: Events;
   readonly keys: Keys;
+  readonly ports: Ports;
+  readonly webhooks: Webhooks;
+  readonly tenants: Tenants;
+  readonly audit: Audit;
   readonly #transport: Transport;
 
   constructor(options: ClientOptions = {}) {
@@ -46,6 +53,10 @@ export class SandboxerClient {
     this.credits = new Credits(transport);
     this.events = new Events(transport);
     this.keys = new Keys(transport);
+    this.ports = new Ports(transport);
+    this.webhooks = new Webhooks(transport);
+    this.tenants = new Tenants(transport);
+    this.audit = new Audit(transport);
   }
 
   /** Where this client talks to. */
@@ -85,12 +96,6 @@ export class SandboxerClient {
   background(sandboxId: string, request: ExecInput, options: CallOptions = {}): Promise<ProcessInfo> {
     const path = pathOf('sandboxes', sandboxId, 'exec');
     return this.#transport.json({ ...options, method: 'POST', path, json: { ...request, background: true } });
-  }
-
-  /** A byte stream to a TCP port inside. */
-  async connect(sandboxId: string, port: number, options: CallOptions = {}): Promise<Duplex> {
-    const { connectPort } = await import('./port-connection.ts');
-    return connectPort(this.#transport, sandboxId, port, options);
   }
 
   version(options: CallOptions = {}): Promise<ServerVersion> {

@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import type { CloudEvent } from '../contract/event.ts';
 import type { Meter } from '../contract/money.ts';
 import type { RouteExplanation } from '../contract/route.ts';
@@ -8,6 +7,7 @@ import type { SandboxState } from '../contract/state.ts';
 import { freshKey } from './fresh-key.ts';
 import { PagedList } from './paged-list.ts';
 import { pathOf, queryOf } from './path-of.ts';
+import type { InputOf, OutputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 export interface SandboxFilter {
@@ -41,9 +41,9 @@ export interface DestroyOptions extends CallOptions {
   readonly waitSeconds?: number | undefined;
 }
 
-export type SnapshotInput = z.input<typeof SnapshotRequest>;
-export type ForkInput = z.input<typeof ForkRequest>;
-export type Explanation = z.infer<typeof RouteExplanation>;
+export type SnapshotInput = InputOf<typeof SnapshotRequest>;
+export type ForkInput = InputOf<typeof ForkRequest>;
+export type Explanation = OutputOf<typeof RouteExplanation>;
 export interface Usage {
   readonly items: readonly Meter[];
 }

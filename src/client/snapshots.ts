@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import type { Sandbox } from '../contract/sandbox.ts';
 import type { RestoreRequest, Snapshot } from '../contract/snapshot.ts';
 import { freshKey } from './fresh-key.ts';
@@ -6,6 +5,7 @@ import { PagedList } from './paged-list.ts';
 import { pathOf, queryOf } from './path-of.ts';
 import type { CreateOptions } from './sandboxes.ts';
 import { waitingCall } from './sandboxes.ts';
+import type { InputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 export interface SnapshotFilter {
@@ -13,7 +13,7 @@ export interface SnapshotFilter {
   readonly limit?: number | undefined;
 }
 
-export type RestoreInput = z.input<typeof RestoreRequest>;
+export type RestoreInput = InputOf<typeof RestoreRequest>;
 
 export class Snapshots {
   readonly #transport: Transport;

@@ -157,6 +157,14 @@ describe('Transport', () => {
     expect(requests).toHaveLength(2);
   });
 
+  it('does not repeat a create that failed: the key would only bring the same failure', async () => {
+    const { url, requests } = await serve((_request, response) =>
+      answer(response, 502, { ...PROBLEM, status: 502, code: 'SBX_EXTENSION_FAILED' }),
+    );
+    await expect(clientFor(url).sandboxes.create()).rejects.toMatchObject({ status: 502 });
+    expect(requests).toHaveLength(1);
+  });
+
   it('repeats a read whose connection broke, and not a write', async () => {
     const { url, requests } = await serve((request, response, count) =>
       count === 1 || request.method === 'POST' ? request.socket.destroy() : answer(response, 200, {}),

@@ -116,8 +116,10 @@ export class Transport {
   }
 
   async #retrying<T>(spec: RequestSpec, attempt: () => Promise<T>): Promise<T> {
+    const keyed = spec.idempotencyKey !== undefined;
     const repeat = {
-      idempotent: POLITE_METHODS.has(spec.method) || spec.idempotencyKey !== undefined,
+      keyed,
+      idempotent: POLITE_METHODS.has(spec.method) || keyed,
       replayable: spec.body === undefined || spec.body instanceof Uint8Array,
     };
     let { onUnreachable } = this.#options;

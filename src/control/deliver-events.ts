@@ -28,18 +28,20 @@ const MOST_WAITING = 1_000;
 const SKIPPED = 500;
 
 interface RoundStart {
-  readonly cursor: number | null;
+  readonly cursor: number;
   readonly waiting: readonly ParkedDelivery[];
   readonly events: readonly EventRecord[];
   /** Everything up to here that is for the sink is in `events`. */
   readonly seen: number;
 }
 
-async function startOf(deps: ControlDeps, sink: EventSink): Promise<RoundStart> {
+/** `null` when the sink is gone: without a cursor, nothing is for it. */
+async function startOf(deps: ControlDeps, sink: EventSink): Promise<RoundStart | null> {
   const { workspaceId = null, types } = sink.filter ?? {};
   return deps.store.read('outbox', async (tx) => {
     const cursor = await tx.outbox.cursor(sink.id);
-    const after = cursor ?? 0;
+    if (cursor === null) return null;
+    const after = cursor;
     const waiting = await tx.outbox.waiting(sink.id);
     if (waiting.length >= MOST_WAITING) return { cursor, waiting, events: [], seen: after };
     const events = await tx.events.list({ workspaceId, ...(types && { types }), after, limit: BATCH });
@@ -59,6 +61,7 @@ export async function deliverEvents(
   signal: AbortSignal,
 ): Promise<DeliveryRound> {
   const start = await startOf(deps, sink);
+  if (start === null) return { more: false, retryAt: null, failed: false, gaveUp: false, gone: null };
   const lanes = lanesOf(
     start.waiting,
     start.events.filter((event) => sink.accepts(event)),
@@ -75,7 +78,7 @@ export async function deliverEvents(
   return {
     more: start.events.length === BATCH || !moved,
     retryAt: earliest(waiting),
-    failed: lanes.some((lane) => lane.blocked),
+    failed: lanes.some((lane) => lane.failed),
     gaveUp: lanes.some((lane) => lane.gaveUp),
     gone,
   };
@@ -93,7 +96,7 @@ async function settle(
   const reached = Math.min(seen, ...untried.map((seq) => seq - 1));
   const parked = lanes.flatMap((lane) => lane.parked).filter((delivery) => delivery.seq <= reached);
   const taken = lanes.some((lane) => lane.taken > 0);
-  const ahead = reached - (cursor ?? 0);
+  const ahead = reached - cursor;
   if (!taken && parked.length === 0 && ahead < (events.length > 0 ? 1 : SKIPPED)) return true;
   return deps.store.transaction('delivered', async (tx) => {
     if ((await tx.outbox.cursor(sink.id)) !== cursor) return false;

@@ -14,6 +14,8 @@ export interface Lane {
   taken: number;
   /** An earlier event was not taken: what follows waits behind it. */
   blocked: boolean;
+  /** Something was tried and not taken. */
+  failed: boolean;
   gaveUp: boolean;
   gone: string | null;
   readonly parked: ParkedDelivery[];
@@ -30,6 +32,7 @@ export function lanesOf(waiting: readonly ParkedDelivery[], events: readonly Eve
         tried: 0,
         taken: 0,
         blocked: false,
+        failed: false,
         gaveUp: false,
         gone: null,
         parked: [],
@@ -107,6 +110,7 @@ async function attempt(
   } catch (error) {
     if (signal.aborted) return 'aborted';
     const failure = parkedFor(deps, sink, event, tries + 1, error);
+    lane.failed = true;
     if (error instanceof SinkGone) lane.gone = failure.lastError;
     if (failure.dead) lane.gaveUp = true;
     else lane.blocked = true;

@@ -16,6 +16,15 @@ export interface Workers {
   stop(): Promise<void>;
 }
 
+/** A sink that nobody gave a place in the log begins at its start. */
+async function beginSinks(deps: ControlDeps, sinks: readonly EventSink[]): Promise<void> {
+  await deps.store.transaction('begin-sinks', async (tx) => {
+    for (const { id: sinkId } of sinks) {
+      if ((await tx.outbox.cursor(sinkId)) === null) await tx.outbox.setCursor({ sinkId, cursor: 0 });
+    }
+  });
+}
+
 /** Recovers what a dead process left, then keeps everything going until stopped. */
 export async function startWorkers(
   deps: ControlDeps,
@@ -24,6 +33,7 @@ export async function startWorkers(
   sinks: readonly EventSink[],
 ): Promise<Workers> {
   await releaseDeadLeases(deps);
+  if (sinks.length > 0) await beginSinks(deps, sinks);
   const lifecycle = lifecycleWorker(deps, driver, activity);
   const deliveries = sinks.map((sink) => deliveryWorker(deps, sink));
   const reconciles = deps.extensions.all().map((extension) => reconcileWorker(deps, driver, extension));

@@ -343,7 +343,7 @@ describe('errors', () => {
     [
       5,
       ['create', '-p', 'stub-basic', '--input', 'fault:={"op":"create","kind":"error_before"}'],
-      'SBX_PROVISION_FAILED',
+      'SBX_EXTENSION_FAILED',
     ],
     [1, ['--url', 'http://127.0.0.1:1', 'list'], 'SBX_CLI_UNREACHABLE'],
   ])('end with %i: %j', async (code, args, text) => {

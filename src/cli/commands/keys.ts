@@ -37,7 +37,7 @@ export function define(command: Command, invocation: Invocation): void {
     .description('Make a key; its secret is shown this once')
     .argument('<name>', 'what it is for')
     .option('--actor <actor>', 'adm, agt or atm')
-    .option('--scope <scope>', 'read, sandboxes, profiles, credits, keys or server', list)
+    .option('--scope <scope>', 'read, sandboxes, profiles, credits, keys, webhooks or server', list)
     .option('--expires-in <duration>', 'not valid after this time', duration)
     .option('--in-workspace <id>', 'for this workspace')
     .action(async (name: string, flags: CreateFlags) => {
@@ -63,6 +63,20 @@ export function define(command: Command, invocation: Invocation): void {
       printer.result(found, () => {
         if (found.items.length === 0) printer.note('There are no keys.');
         else printer.table(columns(Date.now()), found.items);
+      });
+    });
+  command
+    .command('rotate')
+    .description('Make a successor with the same rights')
+    .argument('<key>', 'the id of the key')
+    .option('--overlap <duration>', 'how long the old key goes on working', duration)
+    .action(async (id: string, flags: { readonly overlap?: string | number }) => {
+      const { printer } = invocation;
+      const request = flags.overlap === undefined ? {} : { overlap: flags.overlap };
+      const key = await (await invocation.client()).keys.rotate(id, request);
+      printer.result(key, () => {
+        printer.line(key.secret);
+        printer.note(`${key.key_id}: keep the secret, it is not shown again`);
       });
     });
   command

@@ -14,7 +14,7 @@ interface Flags {
 
 async function forward(client: SandboxerClient, id: string, remote: number, socket: Socket): Promise<void> {
   socket.on('error', () => {});
-  const inside = await client.connect(id, remote);
+  const inside = await client.ports.connect(id, remote);
   inside.on('error', () => socket.destroy());
   socket.on('close', () => inside.destroy());
   socket.pipe(inside).pipe(socket);

@@ -1,6 +1,3 @@
-const WIDE =
-  /\p{Script=Han}|\p{Script=Hangul}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Emoji_Presentation}/u;
-const INVISIBLE = /\p{Mark}|\u200d|\ufe0f/u;
 const ASCII = /^[\x20-\x7e]*$/;
 
 /** Text from elsewhere must not steer the terminal: control characters become visible. */
@@ -21,7 +18,8 @@ export function plainLines(text: string): string {
 /** Columns that a text takes on a terminal. */
 export function displayWidth(text: string): number {
   if (ASCII.test(text)) return text.length;
-  const wide = /\p{Script=Han}|\p{Script=Hangul}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Emoji_Presentation}/u;
+  const wide =
+    /\p{Script=Han}|\p{Script=Hangul}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Emoji_Presentation}/u;
   const invisible = /\p{Mark}|\u200d|\ufe0f/u;
   let width = 0;
   for (const character of text) width += invisible.test(character) ? 0 : wide.test(character) ? 2 : 1;

@@ -14,7 +14,7 @@ function drained(stream: NodeJS.WriteStream): Promise<void> {
 }
 
 /** The wire's own form of a chunk: one line of an exec stream. */
-export function streamItemOf(chunk: ExecChunk): ExecStreamItem {
+function streamItemOf(chunk: ExecChunk): ExecStreamItem {
   if (!('data' in chunk)) return chunk;
   const encoding = isUtf8(chunk.data) ? 'utf8' : 'base64';
   return { type: chunk.type, offset: chunk.offset, data: chunk.data.toString(encoding), encoding };

@@ -118,7 +118,11 @@ export function bundleConfig(parts: BundleParts): object {
     root: { path: 'rootfs', readonly: false },
     hostname: parts.hostname,
     mounts: mounts(parts),
-    ...('bpf' in seccomp ? { annotations: { 'run.oci.seccomp_bpf_data': seccomp.bpf } } : {}),
+    annotations: {
+      ...('bpf' in seccomp ? { 'run.oci.seccomp_bpf_data': seccomp.bpf } : {}),
+      // With a single id the kernel lets nobody change groups.
+      ...(range === null ? { 'run.oci.keep_original_groups': '1' } : {}),
+    },
     linux: {
       namespaces: kinds.map((type) => ({ type })),
       ...(mapping === undefined ? {} : { uidMappings: mapping, gidMappings: mapping }),

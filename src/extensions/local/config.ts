@@ -4,7 +4,7 @@ import type { HostFacts } from './host-facts.ts';
 export interface LocalOptions {
   /** `<state_dir>/local`: everything it keeps lies below it. */
   readonly directory: string;
-  /** Path of crun or runc. Default: the first that is found. */
+  /** Path of crun. Default: the one that is found. */
   readonly runtime?: string;
   /** Folder of the agent and the spawner. Default: `agent/build`. */
   readonly binaries?: string;

@@ -96,14 +96,13 @@ export class Engine {
   seccomp(): SeccompSetting {
     const profile = seccompProfile();
     if (profile === null) throw unavailable('There is no seccomp profile for this processor.', 'Use x86-64 or arm64.');
-    if (this.#facts.runtime?.kind !== 'crun') return { profile };
     this.#bpf ??= this.#readFilter();
     return this.#bpf === null ? { profile } : { bpf: this.#bpf };
   }
 
   /** Keeps what crun compiled for this container. */
   learnFilter(container: string): void {
-    if (this.#bpf !== null || this.#facts.runtime?.kind !== 'crun') return;
+    if (this.#bpf !== null) return;
     try {
       const compiled = readFileSync(join(this.#layout.base, 'run', 'runtime', container, 'seccomp.bpf'));
       if (compiled.length === 0 || compiled.length % 8 !== 0) return;
@@ -154,7 +153,7 @@ export class Engine {
 
   async #bringUp(): Promise<Machinery> {
     const { binaries, runtime } = this.#facts;
-    if (runtime === null) throw unavailable('Neither crun nor runc is installed.', 'Install crun.');
+    if (runtime === null) throw unavailable('crun is not installed.', 'Install crun (Debian: apt-get install crun).');
     if (binaries.spawner === null || binaries.agent === null) {
       throw unavailable('The agent or the spawner was not built.', 'Install a C compiler and run scripts/setup.sh.');
     }
@@ -235,7 +234,6 @@ export class Engine {
       `--pool=${this.#options.launchers ?? DEFAULTS.launchers}`,
       `--linger-ms=${this.#options.lingerMs ?? DEFAULTS.lingerMs}`,
       ...identity,
-      ...(runtime?.kind === 'runc' ? ['--runc'] : []),
       ...(this.#options.cgroups === false ? ['--no-cgroups'] : []),
     ];
     const log = openSync(join(this.#layout.base, 'spawner.log'), 'a', 0o600);

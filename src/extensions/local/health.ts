@@ -75,7 +75,7 @@ function wantsOf(facts: HostFacts): Want[] {
       name: 'OCI runtime',
       ok: runtime !== null,
       needed: true,
-      detail: runtime ? `${runtime.kind} ${runtime.version}` : 'neither crun nor runc is there',
+      detail: runtime ? `${runtime.kind} ${runtime.version}` : 'crun is not there',
       fix: 'apt-get install crun',
     },
     {

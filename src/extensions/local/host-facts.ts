@@ -15,7 +15,7 @@ export interface Subordinate {
 }
 
 export interface Runtime {
-  readonly kind: 'crun' | 'runc';
+  readonly kind: 'crun';
   readonly path: string;
   readonly version: string;
 }
@@ -55,14 +55,16 @@ function text(path: string): string {
   }
 }
 
-function writable(path: string): boolean {
+function may(path: string, mode: number): boolean {
   try {
-    accessSync(path, constants.W_OK);
+    accessSync(path, mode);
     return true;
   } catch {
     return false;
   }
 }
+
+const writable = (path: string) => may(path, constants.W_OK);
 
 export function findProgram(name: string): string | null {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/bin'];
@@ -71,14 +73,11 @@ export function findProgram(name: string): string | null {
 }
 
 function findRuntime(wanted: string | undefined): Runtime | null {
-  for (const kind of ['crun', 'runc'] as const) {
-    const path = wanted === undefined ? findProgram(kind) : wanted.endsWith(kind) ? wanted : null;
-    if (path === null || !existsSync(path)) continue;
-    const { stdout, status } = spawnSync(path, ['--version'], { encoding: 'utf8' });
-    const version = /version\s+(\S+)/.exec(stdout ?? '')?.[1];
-    if (status === 0 && version !== undefined) return { kind, path, version };
-  }
-  return null;
+  const path = wanted ?? findProgram('crun');
+  if (path === null || !existsSync(path)) return null;
+  const { stdout, status } = spawnSync(path, ['--version'], { encoding: 'utf8' });
+  const version = /^crun version\s+(\S+)/m.exec(stdout ?? '')?.[1];
+  return status === 0 && version !== undefined ? { kind: 'crun', path, version } : null;
 }
 
 /** `name:first:count` lines; those of a user are by name or by number. */
@@ -191,7 +190,8 @@ const NAMES = { spawner: 'sandboxer-spawner', agent: 'sandboxer-agent', sudo: 's
 /** In a clone what is missing is built when it is wanted first; a package brings its own. */
 function findBinaries(folder: string | undefined): Binaries {
   const place = folder ?? join(REPOSITORY, 'agent', 'build');
-  const find = (name: string) => (existsSync(join(place, name)) ? join(place, name) : null);
+  // One that only its owner may read is of no use to another user: it is copied before it is run.
+  const find = (name: string) => (may(join(place, name), constants.R_OK) ? join(place, name) : null);
   const build = (script: string) => {
     const path = join(REPOSITORY, 'scripts', script);
     if (folder === undefined && platform() === 'linux' && existsSync(path)) spawnSync('sh', [path], { stdio: 'ignore' });

@@ -284,6 +284,9 @@ export class Sandboxes {
     const unlimited = spec.recipe.resources.disk_mb === null;
     return [
       ...(unlimited ? ['Its disk is limited only by the free space of this machine.'] : []),
+      ...(facts.controllers.includes('freezer')
+        ? []
+        : ['A snapshot or fork of it while programs run is not of one moment: nothing here can freeze it.']),
       ...(machinery.idmap ? [] : ['Its user ids outside are those of every other sandbox here.']),
       ...(this.#single() ? ['It has one user, root, who is the user of this server outside.'] : []),
       ...(facts.controllers.includes('memory') ? [] : ['Its memory is not limited.']),
@@ -341,7 +344,10 @@ export class Sandboxes {
       hostname: 'sandbox',
       range: this.#single() ? null : { first: own.range, size },
       agentPath: machinery.agentPath,
-      agentOptions: own.openFiles === null ? [] : ['--nofile', String(own.openFiles)],
+      agentOptions: [
+        ...(this.#single() ? ['--user', '0'] : []),
+        ...(own.openFiles === null ? [] : ['--nofile', String(own.openFiles)]),
+      ],
       environment: { PATH: this.#path(), LANG: 'C.UTF-8' },
       openFiles: Math.min(facts.hardOpenFiles, MOST_OPEN_FILES),
       hostUsr: { idmap: facts.root && machinery.idmap, paths: machinery.hostPaths },

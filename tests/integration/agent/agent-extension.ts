@@ -2,6 +2,7 @@
 import { posix } from 'node:path';
 import type { CapabilityVector } from '../../../src/contract/capability.ts';
 import type { Extension, ExtensionHeader, Handle, ProvisionSpec, Stamp } from '../../../src/core/extension.ts';
+import { refuseMisfit } from '../../../src/core/refuse-misfit.ts';
 import type { RunningAgent } from './running-agent.ts';
 
 const CAPABILITIES: CapabilityVector = {
@@ -57,6 +58,7 @@ export class AgentExtension implements Extension {
   }
 
   async provision(spec: ProvisionSpec, ctx: { signal: AbortSignal }): Promise<Handle> {
+    refuseMisfit(this.header, spec);
     ctx.signal.throwIfAborted();
     const { attemptId } = spec.stamp;
     if (!this.#agents.has(attemptId)) this.#agents.set(attemptId, { agent: this.#start(), spec });

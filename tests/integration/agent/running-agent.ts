@@ -57,12 +57,20 @@ export class RunningAgent {
     return this.process.exitCode === null && this.process.signalCode === null;
   }
 
+  /** The agent itself, also where `unshare` stands before it. */
+  get pid(): number {
+    const own = this.process.pid ?? 0;
+    if (!this.process.spawnfile.endsWith('unshare')) return own;
+    const inner = Number(readFileSync(`/proc/${own}/task/${own}/children`, 'latin1').trim());
+    return inner > 0 ? inner : own;
+  }
+
   get openFiles(): number {
-    return readdirSync(`/proc/${this.process.pid}/fd`).length;
+    return readdirSync(`/proc/${this.pid}/fd`).length;
   }
 
   get residentKb(): number {
-    const status = readFileSync(`/proc/${this.process.pid}/status`, 'utf8');
+    const status = readFileSync(`/proc/${this.pid}/status`, 'utf8');
     return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]);
   }
 
@@ -79,7 +87,7 @@ export class RunningAgent {
           return [];
         }
       });
-    const below = new Set([this.process.pid]);
+    const below = new Set([this.pid]);
     for (let grown = true; grown; ) {
       grown = false;
       for (const one of all) {
@@ -88,15 +96,15 @@ export class RunningAgent {
         grown = true;
       }
     }
-    return all.filter(({ pid }) => below.has(pid) && pid !== this.process.pid);
+    return all.filter(({ pid }) => below.has(pid) && pid !== this.pid);
   }
 
   async stop(): Promise<void> {
     for (const session of this.#sessions.splice(0)) await session.close();
     if (this.alive) {
       const ended = once(this.process, 'exit');
-      this.process.kill('SIGTERM');
-      const late = setTimeout(() => this.process.kill('SIGKILL'), 5000);
+      process.kill(this.pid, 'SIGTERM');
+      const late = setTimeout(() => process.kill(this.pid, 'SIGKILL'), 5000);
       await ended;
       clearTimeout(late);
     }
@@ -157,7 +165,7 @@ export async function startInit(args: readonly string[] = []): Promise<RunningAg
       ...['--mount', '--pid', '--net', '--ipc', '--uts', '--fork', '--mount-proc', '--kill-child'],
       ...['sh', '-c', script, 'sh', agentBinary(), '--init', '--cwd', '/tmp/home', ...args],
     ],
-    { stdio: ['ignore', 'inherit', 'pipe', server as unknown as 'pipe'] },
+    { stdio: ['ignore', 'inherit', 'pipe', (server as unknown as { _handle: { fd: number } })._handle.fd] },
   );
   // The agent holds it now: closing ours removes only the first name.
   renameSync(`${path}.new`, path);

@@ -1,0 +1,89 @@
+import type { Command } from 'commander';
+import type { EventType } from '../../contract/event.ts';
+import type { Webhook } from '../../contract/webhook.ts';
+import { list } from '../args/pairs.ts';
+import { EXIT } from '../exit-code.ts';
+import type { Invocation } from '../invocation.ts';
+import { relativeTime } from '../output/relative-time.ts';
+import type { Column } from '../output/table.ts';
+
+function columns(now: number): Column<Webhook>[] {
+  return [
+    { title: 'WEBHOOK', value: (row) => row.webhook_id },
+    { title: 'STATE', value: (row) => (row.enabled ? 'enabled' : 'disabled') },
+    { title: 'LAG', align: 'right', value: (row) => String(row.lag) },
+    { title: 'PARKED', align: 'right', value: (row) => String(row.parked) },
+    { title: 'DEAD', align: 'right', value: (row) => String(row.dead) },
+    { title: 'TAKEN', value: (row) => relativeTime(row.last_taken_at, now) },
+    { title: 'URL', cuttable: true, value: (row) => row.url },
+    { title: 'ERROR', cuttable: true, value: (row) => row.disabled_reason ?? row.last_error ?? '-' },
+  ];
+}
+
+function defineOne(
+  command: Command,
+  invocation: Invocation,
+  name: 'enable' | 'disable' | 'delete',
+  description: string,
+): void {
+  command
+    .command(name)
+    .description(description)
+    .argument('<webhook>')
+    .action(async (id: string) => {
+      const { printer } = invocation;
+      const answer = await (await invocation.client()).webhooks[name](id);
+      printer.result(answer ?? { webhook_id: id }, () => printer.line(id));
+    });
+}
+
+export function define(command: Command, invocation: Invocation): void {
+  command
+    .command('list', { isDefault: true })
+    .description('List the webhooks and how far they are')
+    .action(async () => {
+      const { printer } = invocation;
+      const found = await (await invocation.client()).webhooks.list();
+      printer.result(found, () => {
+        if (found.items.length === 0) printer.note('There are no webhooks.');
+        else printer.table(columns(Date.now()), found.items);
+      });
+    });
+  command
+    .command('create')
+    .description('Post events to a URL; the secret that signs them is shown this once')
+    .argument('<url>')
+    .option('--type <type>', 'only this type of event', list)
+    .option('--description <text>', 'what it is for')
+    .action(
+      async (url: string, flags: { readonly type?: readonly EventType[]; readonly description?: string }) => {
+        const { printer } = invocation;
+        const webhook = await (await invocation.client()).webhooks.create({
+          url,
+          ...(flags.type === undefined ? {} : { types: [...flags.type] }),
+          ...(flags.description === undefined ? {} : { description: flags.description }),
+        });
+        printer.result(webhook, () => {
+          printer.line(webhook.secret);
+          printer.note(`${webhook.webhook_id}: keep the secret, it is not shown again`);
+        });
+      },
+    );
+  command
+    .command('ping')
+    .description('Send one event now, and see what comes of it')
+    .argument('<webhook>')
+    .action(async (id: string) => {
+      const { printer } = invocation;
+      const result = await (await invocation.client()).webhooks.ping(id);
+      printer.result(result, () =>
+        printer.line(
+          result.taken ? `taken in ${Math.round(result.duration_ms)} ms` : `not taken: ${result.error}`,
+        ),
+      );
+      if (!result.taken) invocation.exitCode = EXIT.failed;
+    });
+  defineOne(command, invocation, 'enable', 'Go on where it stopped');
+  defineOne(command, invocation, 'disable', 'Deliver nothing until it is enabled');
+  defineOne(command, invocation, 'delete', 'Delete it');
+}

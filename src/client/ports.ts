@@ -1,0 +1,29 @@
+import type { Duplex } from 'node:stream';
+import type { PortAccess, PortRequest } from '../contract/port.ts';
+import { pathOf } from './path-of.ts';
+import type { InputOf, OutputOf } from './schema-types.ts';
+import type { CallOptions, Transport } from './transport.ts';
+
+export type PortInput = InputOf<typeof PortRequest>;
+export type PortAddress = OutputOf<typeof PortAccess>;
+
+/** Ports inside a sandbox. */
+export class Ports {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** An address for an HTTP service inside, with the token it needs unless it is public. */
+  open(sandboxId: string, request: PortInput, options: CallOptions = {}): Promise<PortAddress> {
+    const path = pathOf('sandboxes', sandboxId, 'ports');
+    return this.#transport.json({ ...options, method: 'POST', path, json: request });
+  }
+
+  /** A byte stream to a TCP port inside. */
+  async connect(sandboxId: string, port: number, options: CallOptions = {}): Promise<Duplex> {
+    const { connectPort } = await import('./port-connection.ts');
+    return connectPort(this.#transport, sandboxId, port, options);
+  }
+}

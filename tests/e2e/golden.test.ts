@@ -1,0 +1,75 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CliWorld } from './cli-world.ts';
+import { normalised } from './golden/normalise.ts';
+import { inTerminal } from './golden/terminal.ts';
+import type { Transcript } from './golden/transcripts.ts';
+import { TRANSCRIPTS } from './golden/transcripts.ts';
+
+const FOLDER = join(import.meta.dirname, 'golden');
+const ROOT = resolve(import.meta.dirname, '../..');
+const UPDATES = process.env.UPDATE_GOLDEN === '1';
+const hasTerminal = spawnSync('script', ['--version']).status === 0;
+
+/** A world whose backends do not depend on what this machine has. */
+async function openWorld(): Promise<{ world: CliWorld; env: Record<string, string> }> {
+  const world = await CliWorld.open();
+  const file = join(world.directory, 'config.yaml');
+  const config = JSON.parse(readFileSync(file, 'utf8'));
+  config.extensions.local = { enabled: false };
+  writeFileSync(file, JSON.stringify(config));
+  const bin = world.folder('bin');
+  const command = join(bin, 'sandboxer');
+  const main = join(ROOT, 'src/cli/main.ts');
+  writeFileSync(
+    command,
+    `#!/bin/sh\nexec "${process.execPath}" --disable-warning=ExperimentalWarning "${main}" "$@"\n`,
+  );
+  chmodSync(command, 0o755);
+  // Goldens are for reading: without colours, which tests beside the source look at.
+  return { world, env: { ...world.env, PATH: `${bin}:${world.env.PATH}`, NO_COLOR: '1', LANG: 'C.UTF-8' } };
+}
+
+describe.skipIf(!hasTerminal).each([80, 140])('in a terminal of %i columns', (columns) => {
+  let world: CliWorld;
+  let env: Record<string, string>;
+  let cwd: string;
+
+  beforeAll(async () => {
+    ({ world, env } = await openWorld());
+    cwd = join(world.directory, 'work');
+    mkdirSync(cwd);
+    await world.run(['daemon', 'start']);
+  });
+  afterAll(() => world.close());
+
+  async function shown({ before = [], commands }: Transcript): Promise<string> {
+    const options = { columns, cwd, env };
+    for (const command of before) await inTerminal(command, options);
+    let text = '';
+    for (const command of commands) {
+      const outcome = await inTerminal(command, options);
+      const ending = outcome.code === 0 ? '' : `[exit ${outcome.code}]\n`;
+      text += `$ ${command}\n${outcome.text}${ending}\n`;
+    }
+    return normalised(text, [
+      [world.directory, '/tmp/golden'],
+      [world.stub.directory, '/tmp/stub'],
+    ]);
+  }
+
+  it.each(TRANSCRIPTS.map((transcript) => [transcript.name, transcript] as const))('%s', async (name, transcript) => {
+    const file = join(FOLDER, `${name}.${columns}.txt`);
+    const text = await shown(transcript);
+    if (UPDATES) writeFileSync(file, text);
+    expect(text).toBe(existsSync(file) ? readFileSync(file, 'utf8') : '');
+    for (const line of text.split('\n')) expect(line).not.toMatch(/\x1b/);
+  });
+});
+
+it('keeps no file for a transcript that is gone', () => {
+  const wanted = TRANSCRIPTS.flatMap(({ name }) => [`${name}.140.txt`, `${name}.80.txt`]);
+  expect(readdirSync(FOLDER).filter((file) => file.endsWith('.txt')).sort()).toEqual(wanted.sort());
+});

@@ -1,0 +1,152 @@
+/** What outlives what: sandboxes the control plane, the spawner and each other; disks the machine. */
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hostCanary } from '../../src/extensions/local/host-canary.ts';
+import { spawnSpec } from '../../src/testing/conformance/run-program.ts';
+import { type Living, LocalWorld, shell } from './local-world.ts';
+
+const before = hostCanary();
+const world = new LocalWorld();
+const reason = await world.whyNot();
+
+async function until(check: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    if (await check()) return;
+    await sleep(25);
+  }
+  throw new Error('it did not come to that');
+}
+
+function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function killSpawner(): Promise<number> {
+  const pid = await world.spawnerPid();
+  process.kill(pid, 'SIGKILL');
+  await until(() => !alive(pid));
+  return pid;
+}
+
+function recordOf(living: Living): { pid: number; slot: number } {
+  const [, , , pid, , slot] = readFileSync(join(world.base, 'sandboxes', living.spec.stamp.attemptId, 'run'), 'utf8').split(' ');
+  return { pid: Number(pid), slot: Number(slot) };
+}
+
+describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (${reason})`}`, () => {
+  beforeAll(async () => {
+    await world.end(await world.establish());
+  }, 60_000);
+
+  afterAll(async () => {
+    await world.close();
+    expect(hostCanary()).toBe(before);
+  }, 60_000);
+
+  it('a restart of the control plane: running programs go on and their output is there', async () => {
+    const living = await world.establish();
+    const script = 'i=0; while [ $i -lt 40 ]; do echo $i; i=$((i+1)); sleep 0.05; done';
+    const process = await living.session.spawn(spawnSpec(['/bin/sh', '-c', script], { background: true }));
+    await process.detach();
+    await world.restart();
+    expect(await world.owned()).toContain(living.spec.stamp.attemptId);
+    const again = await world.open(living.spec, living.handle);
+    const attached = await again.session.attach?.(process.id, 0);
+    let text = '';
+    for await (const chunk of attached?.output ?? []) if ('data' in chunk) text += Buffer.from(chunk.data).toString();
+    expect(text).toBe(Array.from({ length: 40 }, (_, n) => `${n}\n`).join(''));
+    await world.end(again);
+  });
+
+  it('a kill -9 of the spawner: it is adopted, limited, paused and ended by the next one', async () => {
+    const living = await world.establish({ resources: { cpu: null, memory_mb: 128, disk_mb: null, pids: 64, open_files: null, gpu: null } });
+    const { pid } = recordOf(living);
+    const first = await killSpawner();
+    expect(alive(pid)).toBe(true);
+    expect((await shell(living.session, 'echo still here')).stdout).toBe('still here\n');
+    await until(async () => {
+      await world.extension.extendLife(living.handle, Date.now() + 300_000).catch(() => {});
+      return (await world.spawnerPid().catch(() => first)) !== first;
+    });
+    if (world.extension.pause !== undefined) {
+      await world.extension.pause(living.handle, world.context);
+      await world.extension.resume?.(living.handle, world.context);
+    }
+    expect((await shell(living.session, 'echo still here')).stdout).toBe('still here\n');
+    await world.end(living);
+    await until(() => !alive(pid));
+  });
+
+  it('a kill -9 of both while sandboxes are made: nothing is left that is not known', async () => {
+    const specs = Array.from({ length: 12 }, () => world.spec());
+    const making = specs.map((spec) => world.extension.provision(spec, world.context).catch(() => {}));
+    await sleep(15);
+    await killSpawner().catch(() => {});
+    await Promise.all(making);
+    await world.restart();
+    for (const { stamp } of specs) {
+      expect((await world.extension.teardown({ stamp, handle: null }, world.context)).gone).toBe(true);
+    }
+    expect(await world.owned()).toEqual([]);
+    expect(readdirSync(join(world.base, 'sandboxes'))).toEqual([]);
+  });
+
+  it('its end in time also while nobody is there', async () => {
+    const living = await world.establish({}, { endsAt: Date.now() + 1_500 });
+    const { pid } = recordOf(living);
+    await living.session.close();
+    await world.extension.close();
+    await until(() => !alive(pid));
+    await world.restart();
+    await until(() => !existsSync(join(world.base, 'sandboxes', living.spec.stamp.attemptId)));
+  });
+
+  it('a reboot of the machine: the persistent one keeps its disk, the other is known as lost', async () => {
+    const kept = await world.establish({ persistence: 'persistent' });
+    const lost = await world.establish();
+    await shell(kept.session, 'echo precious > file');
+    const pids = [kept, lost].map((living) => recordOf(living).pid);
+    await killSpawner();
+    for (const pid of pids) process.kill(pid, 'SIGKILL');
+    for (const pid of pids) await until(() => !alive(pid));
+    // What a reboot takes: the run directory, the sockets, and the name of this boot.
+    rmSync(join(world.base, 'run'), { recursive: true });
+    for (const { spec } of [kept, lost]) {
+      const path = join(world.base, 'sandboxes', spec.stamp.attemptId, 'run');
+      writeFileSync(path, readFileSync(path, 'utf8').replace(/^1 \S+/, '1 another-boot'));
+    }
+    await world.restart();
+    const again = await world.open(kept.spec, kept.handle);
+    expect((await shell(again.session, 'cat file')).stdout).toBe('precious\n');
+    await expect(world.open(lost.spec, lost.handle)).rejects.toMatchObject({ code: 'SBX_BACKEND_LOST' });
+    expect((await world.owned()).sort()).toEqual([kept.spec.stamp.attemptId, lost.spec.stamp.attemptId].sort());
+    await world.end(again);
+    expect((await world.extension.teardown({ stamp: lost.spec.stamp, handle: null }, world.context)).gone).toBe(true);
+  });
+
+  it('a fork of a large idle one: its disk becomes a layer, and its session goes on', async () => {
+    const living = await world.establish();
+    await shell(living.session, 'mkdir d; i=0; while [ $i -lt 600 ]; do echo $i > d/$i; i=$((i+1)); done; chmod 700 d');
+    const forkSpec = world.spec();
+    const fork = await world.open(forkSpec, await world.extension.fork(living.handle, forkSpec, world.context));
+    const layers = () => JSON.parse(readFileSync(join(world.base, 'sandboxes', living.spec.stamp.attemptId, 'record.json'), 'utf8')).layers;
+    expect(layers()).toHaveLength(2);
+    for (const one of [living, fork]) {
+      const { stdout } = await shell(one.session, 'ls d | wc -l; stat -c %a:%U d; cat d/599');
+      expect(stdout).toBe('600\n700:user\n599\n');
+    }
+    await shell(living.session, 'rm -r d');
+    expect((await shell(fork.session, 'ls d | wc -l')).stdout).toBe('600\n');
+    await world.end(living);
+    expect((await shell(fork.session, 'ls d | wc -l')).stdout).toBe('600\n');
+    await world.end(fork);
+    await until(() => readdirSync(join(world.base, 'layers')).length === 0);
+  });
+});
