@@ -88,18 +88,28 @@ void conn_send(Conn *c, uint16_t type, uint32_t channel, const void *payload, si
   task_queue(&c->pump);
 }
 
+/* Only while something is unsent: otherwise every read of the host would wake us. */
+static void want_room(Conn *c, bool wanted) {
+  if (c->wants_room == wanted || c->stdio) return;
+  c->wants_room = wanted;
+  io_change(&c->in, EPOLLIN | EPOLLRDHUP | (wanted ? EPOLLOUT : 0));
+}
+
 static void conn_flush(Conn *c) {
   while (c->tx_head < c->tx_tail && c->writable) {
     ssize_t n = write(out_fd(c), c->tx + c->tx_head, c->tx_tail - c->tx_head);
     if (n > 0) c->tx_head += (size_t)n;
-    else if (n < 0 && errno == EAGAIN) c->writable = false;
-    else if (n < 0 && errno != EINTR) {
+    else if (n < 0 && errno == EAGAIN) {
+      c->writable = false;
+      want_room(c, true);
+    } else if (n < 0 && errno != EINTR) {
       c->dead = true;
       return;
     }
   }
   if (c->tx_head < c->tx_tail) return;
   c->tx_head = c->tx_tail = 0;
+  if (c->run_first == NULL) want_room(c, false);
   if (c->tx_cap > TX_BYTES) {
     uint8_t *smaller = realloc(c->tx, TX_BYTES);
     if (smaller == NULL) return;
@@ -240,7 +250,7 @@ bool conn_open(int in_fd, int out_fd_) {
     c->writable = true;
     bool opened = c->rx != NULL && c->tx != NULL;
     if (opened && stdio) opened = io_open(&c->out, out_fd_, EPOLLOUT, out_ready);
-    if (opened) opened = io_open(&c->in, in_fd, stdio ? EPOLLIN : EPOLLIN | EPOLLOUT | EPOLLRDHUP, in_ready);
+    if (opened) opened = io_open(&c->in, in_fd, stdio ? EPOLLIN : EPOLLIN | EPOLLRDHUP, in_ready);
     if (opened) {
       c->next = conns;
       if (conns != NULL) conns->prev = c;

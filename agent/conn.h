@@ -48,6 +48,7 @@ struct Conn {
   uint32_t part_channel, channels, next_agent_channel;
   char *user, *cwd; /* this host's defaults; NULL: the agent's */
   bool stdio, greeted, dead, readable, writable, hung_up;
+  bool wants_room; /* room to write is waited for */
 };
 
 bool conn_open(int in_fd, int out_fd); /* takes the fds over, also on failure */

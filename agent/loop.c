@@ -34,6 +34,11 @@ bool io_open(Io *io, int fd, uint32_t events, void (*ready)(Io *, uint32_t)) {
   return true;
 }
 
+void io_change(Io *io, uint32_t events) {
+  struct epoll_event event = {.events = events | EPOLLET, .data = {.ptr = io}};
+  (void)epoll_ctl(epoll_fd, EPOLL_CTL_MOD, io->fd, &event);
+}
+
 void io_forget(Io *io) {
   if (io->fd < 0) return;
   struct epoll_event unused = {0};

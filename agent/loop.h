@@ -34,6 +34,7 @@ void loop_stop(void);
 
 /* `fd` is made non-blocking. On failure it stays open and errno tells why. */
 bool io_open(Io *io, int fd, uint32_t events, void (*ready)(Io *, uint32_t));
+void io_change(Io *io, uint32_t events); /* what is waited for from now on */
 void io_close(Io *io); /* closes the fd; harmless when it is closed */
 void io_forget(Io *io); /* leaves the fd open */
 

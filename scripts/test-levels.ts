@@ -86,6 +86,7 @@ function vitest(name: string): TestLevel {
 
 export const testLevels: readonly TestLevel[] = [
   check('typecheck', 'tsc finds no error', 'tsc', '--noEmit'),
+  check('build', 'the package builds', 'npm', 'run', '--silent', 'build'),
   check('lint', 'biome: format and lint', 'biome', 'check', '--error-on-warnings'),
   {
     name: 'imports',

@@ -373,17 +373,24 @@ static long long get_number(const struct slot *slot, enum controller controller,
   return get(path, file, text, sizeof text) < 0 ? -1 : atoll(text);
 }
 
-void slot_stats(const struct slot *slot, char *text, size_t size) {
+/* Processes that were killed for want of memory, ever in this slot; 0 where nobody counts. */
+long long slot_oom_kills(const struct slot *slot) {
   char path[PATH_MAX + 32], events[512] = "";
+  bool unified = have[UNIFIED];
+  if (slot == NULL || (!unified && !have[MEMORY])) return 0;
+  slot_dir(slot, unified ? UNIFIED : MEMORY, path, sizeof path);
+  if (get(path, unified ? "memory.events" : "memory.oom_control", events, sizeof events) < 0) return 0;
+  char *oom = strstr(events, "oom_kill ");
+  return oom ? atoll(oom + 9) : 0;
+}
+
+void slot_stats(const struct slot *slot, char *text, size_t size) {
   text[0] = 0;
   if (slot == NULL) return;
   bool unified = have[UNIFIED];
-  slot_dir(slot, unified ? UNIFIED : MEMORY, path, sizeof path);
-  if (get(path, unified ? "memory.events" : "memory.oom_control", events, sizeof events) < 0) events[0] = 0;
-  char *oom = strstr(events, "oom_kill ");
-  snprintf(text, size, "\tmemory=%lld\tpids=%lld\toom_kill=%lld",
+  snprintf(text, size, "\tmemory=%lld\tpids=%lld",
            get_number(slot, unified ? UNIFIED : MEMORY, unified ? "memory.current" : "memory.usage_in_bytes"),
-           get_number(slot, unified ? UNIFIED : PIDS, "pids.current"), oom ? atoll(oom + 9) : -1);
+           get_number(slot, unified ? UNIFIED : PIDS, "pids.current"));
 }
 
 /* Ends what is left in slots that belong to nobody, from a spawner that was killed. */

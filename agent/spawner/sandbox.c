@@ -33,6 +33,7 @@ struct sandbox {
   unsigned long long started;
   int pidfd, boot, error_fd;
   struct slot *slot;
+  long long oom_before; /* the slot's count when it came */
   int64_t launch_by, ends_at;
   bool keep;    /* its disk outlives its end */
   bool discard; /* its directory goes with it */
@@ -320,6 +321,7 @@ static const char *start(struct sandbox *sandbox, const struct launch *launch, c
   else if (!launcher_take(&launcher)) failure = "no process can be started";
   else {
     sandbox->slot = launcher.slot;
+    sandbox->oom_before = slot_oom_kills(launcher.slot);
     sandbox->runtime = launcher.pid;
     fds[FD_STDIN] = input[0];
     fds[FD_ERROR] = error[1];
@@ -457,9 +459,10 @@ void do_status(const struct request *request, const struct fields *fields) {
   struct sandbox *sandbox = id ? *place_of(id) : NULL;
   if (sandbox == NULL) return answer_ok(request, "\tstate=none");
   slot_stats(sandbox->slot, stats, sizeof stats);
-  answer_ok(request, "\tstate=%s\tpid=%d\tstarted=%llu\tslot=%d\tfrozen=%d\tends_at=%lld%s", STATES[sandbox->state],
+  answer_ok(request, "\tstate=%s\tpid=%d\tstarted=%llu\tslot=%d\tfrozen=%d\tends_at=%lld\toom_kills=%lld%s",
+            STATES[sandbox->state],
             sandbox->pid, sandbox->started, sandbox->slot ? sandbox->slot->index : -1, sandbox->frozen,
-            (long long)sandbox->ends_at, stats);
+            (long long)sandbox->ends_at, slot_oom_kills(sandbox->slot) - sandbox->oom_before, stats);
 }
 
 void do_list(const struct request *request) {
@@ -624,6 +627,7 @@ static void adopt(const char *id) {
   sandbox->started = started;
   sandbox->frozen = frozen != 0;
   sandbox->slot = slot_claim(slot);
+  sandbox->oom_before = slot_oom_kills(sandbox->slot);
   watch_fd(sandbox->pidfd, EPOLLIN, agent_ended, sandbox);
 }
 

@@ -90,6 +90,7 @@ int slot_freeze(const struct slot *slot, bool frozen);
 int slot_count(const struct slot *slot);
 void slot_kill(const struct slot *slot);
 void slot_stats(const struct slot *slot, char *text, size_t size);
+long long slot_oom_kills(const struct slot *slot);
 void slots_sweep(void);
 int slots_made(void);
 

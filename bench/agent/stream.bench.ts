@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { type Benchmark, type BenchmarkContext, summarize } from '../harness.ts';
+import type { Benchmark, BenchmarkContext } from '../harness.ts';
+import { summarize } from '../harness.ts';
 import { outputBytes, program, startBenchAgent } from './agent-process.ts';
 
 const MEGABYTE = 1_048_576;
@@ -32,7 +33,8 @@ function sizeFor(context: BenchmarkContext): number {
 
 export const benchmark: Benchmark = {
   name: 'agent.stream',
-  description: 'Bytes through the agent over a unix socket (stdout ≥ 400 MB/s); the baseline is a pipe of child_process.spawn',
+  description:
+    'Bytes through the agent over a unix socket (stdout ≥ 400 MB/s); the baseline is a pipe of child_process.spawn',
   async run(context) {
     const agent = await startBenchAgent();
     const { session } = agent;

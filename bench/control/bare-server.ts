@@ -5,7 +5,9 @@ import fastify from 'fastify';
 
 const dir = process.env.SANDBOXER_STATE_DIR as string;
 const database = new DatabaseSync(join(dir, 'bare.db'));
-database.exec('PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE rows (id INTEGER PRIMARY KEY, document TEXT)');
+database.exec(
+  'PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE rows (id INTEGER PRIMARY KEY, document TEXT)',
+);
 const begin = database.prepare('BEGIN IMMEDIATE');
 const commit = database.prepare('COMMIT');
 const insert = database.prepare('INSERT INTO rows (document) VALUES (?)');

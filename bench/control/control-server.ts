@@ -3,6 +3,10 @@ import { loadConfig } from '../../src/main/config.ts';
 import { serve } from '../../src/main/serve.ts';
 import { createMemoryExtension } from '../../src/testing/memory-extension.ts';
 
-const server = await serve({ config: loadConfig(process.env), env: process.env, extensions: [createMemoryExtension()] });
+const server = await serve({
+  config: loadConfig(process.env),
+  env: process.env,
+  extensions: [createMemoryExtension()],
+});
 process.stdout.write('ready\n');
 process.once('SIGTERM', () => void server.stop().then(() => process.exit(0)));

@@ -1,12 +1,14 @@
 import { join } from 'node:path';
 import { removeDir, startChild, temporaryDir } from '../../tests/support/child-server.ts';
-import { type Benchmark, measure, summarize } from '../harness.ts';
 import { UnixClient } from '../../tests/support/unix-client.ts';
+import type { Benchmark } from '../harness.ts';
+import { measure, summarize } from '../harness.ts';
 import { BENCH_PROFILE, COMMITS_PER_CREATE } from './profile.ts';
 
 export const benchmark: Benchmark = {
   name: 'control.create',
-  description: 'POST /v1/sandboxes to ready over the unix socket, durable, in-process backend (target p50 ≤ 3 ms, ratio ≤ 2.5)',
+  description:
+    'POST /v1/sandboxes to ready over the unix socket, durable, in-process backend (target p50 ≤ 3 ms, ratio ≤ 2.5)',
   async run(context) {
     const dir = temporaryDir();
     const bareDir = temporaryDir();
@@ -17,7 +19,8 @@ export const benchmark: Benchmark = {
     try {
       await client.expect(201, 'POST', '/v1/profiles', BENCH_PROFILE);
       const create = () => client.expect(201, 'POST', '/v1/sandboxes', { profile: BENCH_PROFILE.id });
-      const commits = () => bareClient.expect(200, 'POST', `/commits/${COMMITS_PER_CREATE}`, { profile: BENCH_PROFILE.id });
+      const commits = () =>
+        bareClient.expect(200, 'POST', `/commits/${COMMITS_PER_CREATE}`, { profile: BENCH_PROFILE.id });
       const n = context.iterations(1000);
       const samples: number[] = [];
       const baseline: number[] = [];
@@ -28,7 +31,15 @@ export const benchmark: Benchmark = {
       }
       samples.sort((a, b) => a - b);
       baseline.sort((a, b) => a - b);
-      return [summarize({ name: 'control.create', unit: 'ms', samples, baseline, details: { commits: COMMITS_PER_CREATE } })];
+      return [
+        summarize({
+          name: 'control.create',
+          unit: 'ms',
+          samples,
+          baseline,
+          details: { commits: COMMITS_PER_CREATE },
+        }),
+      ];
     } finally {
       client.close();
       bareClient.close();

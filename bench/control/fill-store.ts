@@ -15,7 +15,16 @@ export async function fillStore(stateDir: string, count: number): Promise<void> 
         const createdAt = now - (count - at) * 1_000;
         const labels = { team: `team-${at % 10}`, run: String(at % 1000) };
         await tx.sandboxes.insert(
-          sampleSandbox({ uid, createdAt, labels, state: 'destroyed', stateSince: createdAt, lease: null, workDueAt: null, deadlineAt: createdAt + 3_600_000 }),
+          sampleSandbox({
+            uid,
+            createdAt,
+            labels,
+            state: 'destroyed',
+            stateSince: createdAt,
+            lease: null,
+            workDueAt: null,
+            deadlineAt: createdAt + 3_600_000,
+          }),
         );
         await tx.sandboxes.insertDocuments(sampleDocuments(uid));
         await tx.attempts.insert(sampleAttempt(uid, { state: 'gone' }));

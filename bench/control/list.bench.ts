@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeDir, startChild, temporaryDir } from '../../tests/support/child-server.ts';
-import { type Benchmark, measure, summarize } from '../harness.ts';
 import { UnixClient } from '../../tests/support/unix-client.ts';
+import type { Benchmark } from '../harness.ts';
+import { measure, summarize } from '../harness.ts';
 import { fillStore } from './fill-store.ts';
 
 const STORED = 100_000;

@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startStubServer } from '../../src/extensions/saas-stub/start-server.ts';
 import { removeDir, startChild, temporaryDir } from '../../tests/support/child-server.ts';
 import { UnixClient } from '../../tests/support/unix-client.ts';
-import { type Benchmark, summarize } from '../harness.ts';
+import type { Benchmark } from '../harness.ts';
+import { summarize } from '../harness.ts';
 
 const SANDBOXES = 1_000;
 const PROVISION_MS = 1_500;
@@ -18,7 +19,11 @@ async function states(client: UnixClient): Promise<Sandbox[]> {
   let cursor: string | null = '';
   while (cursor !== null) {
     const query: string = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
-    const page: { items: Sandbox[]; next_cursor: string | null } = await client.expect(200, 'GET', `/v1/sandboxes?limit=500${query}`);
+    const page: { items: Sandbox[]; next_cursor: string | null } = await client.expect(
+      200,
+      'GET',
+      `/v1/sandboxes?limit=500${query}`,
+    );
     all.push(...page.items);
     cursor = page.next_cursor;
   }
@@ -29,7 +34,8 @@ const inFlight = ({ state }: Sandbox) => state === 'requested' || state === 'pro
 
 export const benchmark: Benchmark = {
   name: 'control.recover',
-  description: '1,000 sandboxes being provisioned, kill -9, restart until all are settled (target ≤ 5 s, none lost, none orphaned)',
+  description:
+    '1,000 sandboxes being provisioned, kill -9, restart until all are settled (target ≤ 5 s, none lost, none orphaned)',
   async run(context) {
     const count = context.smoke ? 10 : SANDBOXES;
     const dir = temporaryDir();
@@ -51,7 +57,9 @@ export const benchmark: Benchmark = {
       const rounds = context.smoke ? 1 : 3;
       for (let round = 1; round <= rounds; round++) {
         await Promise.all(
-          Array.from({ length: count }, () => client.expect(202, 'POST', '/v1/sandboxes?wait=none', { profile: 'profile.stub-metered' })),
+          Array.from({ length: count }, () =>
+            client.expect(202, 'POST', '/v1/sandboxes?wait=none', { profile: 'profile.stub-metered' }),
+          ),
         );
         interrupted = (await states(client)).filter(inFlight).length;
         await server.kill();
@@ -64,9 +72,11 @@ export const benchmark: Benchmark = {
         }
         samples.push(performance.now() - startedAt);
         const ready = all.filter(({ state }) => state === 'ready').length;
-        if (all.length !== count * round || ready !== count * round) throw new Error(`${ready} of ${all.length} are ready, ${count * round} were made`);
+        if (all.length !== count * round || ready !== count * round)
+          throw new Error(`${ready} of ${all.length} are ready, ${count * round} were made`);
         const objects = Object.keys((await stub.objects()).objects).length;
-        if (objects !== count * round) throw new Error(`the backend has ${objects} objects for ${count * round} sandboxes`);
+        if (objects !== count * round)
+          throw new Error(`the backend has ${objects} objects for ${count * round} sandboxes`);
       }
       samples.sort((a, b) => a - b);
       const details = { sandboxes: count, in_flight_at_kill: interrupted, provision_ms: PROVISION_MS };

@@ -13,10 +13,19 @@ export const benchmark: Benchmark = {
       await world.destroy(await world.create());
       const samples: number[] = [];
       for (let round = 0; round < (context.smoke ? 1 : 3); round++) {
-        const ids = await Promise.all(Array.from({ length: count }, () => timed(samples, () => world.create())));
+        const ids = await Promise.all(
+          Array.from({ length: count }, () => timed(samples, () => world.create())),
+        );
         await Promise.all(ids.map((id) => world.destroy(id)));
       }
-      return [summarize({ name: 'local.burst', unit: 'ms', samples: ascending(samples), details: { at_once: count, ready: '100 %' } })];
+      return [
+        summarize({
+          name: 'local.burst',
+          unit: 'ms',
+          samples: ascending(samples),
+          details: { at_once: count, ready: '100 %' },
+        }),
+      ];
     });
   },
 };

@@ -9,10 +9,14 @@ const SECONDS = 60;
 
 function footprint(world: World): Record<string, number> {
   const available = Number(/MemAvailable:\s+(\d+)/.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1] ?? 0);
-  const groups = readFileSync('/proc/cgroups', 'utf8').split('\n').map((line) => line.split('\t'));
+  const groups = readFileSync('/proc/cgroups', 'utf8')
+    .split('\n')
+    .map((line) => line.split('\t'));
   return {
     available_mb: Math.round(available / 1024),
-    server_rss_mb: Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${world.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024),
+    server_rss_mb: Math.round(
+      Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${world.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024,
+    ),
     fds: readdirSync(`/proc/${world.pid}/fd`).length,
     mounts: readFileSync('/proc/self/mountinfo', 'utf8').split('\n').length - 1,
     cgroups: groups.reduce((sum, [, , count]) => sum + (Number(count) || 0), 0),
@@ -54,7 +58,14 @@ export const benchmark: Benchmark = {
         Object.entries(after).map(([key, value]) => [`${key}_change`, value - (before[key] ?? 0)]),
       );
       perSecond.sort((a, b) => a - b);
-      return [summarize({ name: 'local.churn', unit: 'per_s', samples: perSecond, details: { lanes: LANES, lives, ...change } })];
+      return [
+        summarize({
+          name: 'local.churn',
+          unit: 'per_s',
+          samples: perSecond,
+          details: { lanes: LANES, lives, ...change },
+        }),
+      ];
     });
   },
 };

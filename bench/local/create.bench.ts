@@ -22,7 +22,12 @@ export const benchmark: Benchmark = {
       }
       await world.destroy(keeper);
       return [
-        summarize({ name: 'local.create', unit: 'ms', samples: ascending(samples), baseline: ascending(baseline) }),
+        summarize({
+          name: 'local.create',
+          unit: 'ms',
+          samples: ascending(samples),
+          baseline: ascending(baseline),
+        }),
       ];
     });
   },

@@ -1,6 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Benchmark } from '../harness.ts';
 import { summarize } from '../harness.ts';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ascending, skipped, timed, whyNot, withWorld } from './world.ts';
 
 /** Long enough for the pool to be full again: what is measured is the claim. */
@@ -20,7 +20,13 @@ export const benchmark: Benchmark = {
         await world.destroy(id);
         await sleep(REFILL_MS);
       }
-      return [summarize({ name: 'local.create_warm', unit: 'ms', samples: ascending(samples.length > 0 ? samples : [0]) })];
+      return [
+        summarize({
+          name: 'local.create_warm',
+          unit: 'ms',
+          samples: ascending(samples.length > 0 ? samples : [0]),
+        }),
+      ];
     });
   },
 };

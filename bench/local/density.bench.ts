@@ -26,7 +26,8 @@ async function memoryGroupKb(): Promise<number> {
 
 export const benchmark: Benchmark = {
   name: 'local.density',
-  description: '1,000 idle sandboxes alive (target ≤ 0.6 MiB each besides the memory cgroup, create p50 ≤ 1.5× that at 10)',
+  description:
+    '1,000 idle sandboxes alive (target ≤ 0.6 MiB each besides the memory cgroup, create p50 ≤ 1.5× that at 10)',
   async run(context) {
     const reason = whyNot();
     if (reason !== null) return skipped('local.density', reason);
@@ -50,7 +51,11 @@ export const benchmark: Benchmark = {
         last_to_first: Number((last / first).toFixed(2)),
       };
       for (let left = true; left; ) {
-        const page = await world.client.expect<{ items: { sandbox_id: string }[] }>(200, 'GET', '/v1/sandboxes?limit=500&state=ready');
+        const page = await world.client.expect<{ items: { sandbox_id: string }[] }>(
+          200,
+          'GET',
+          '/v1/sandboxes?limit=500&state=ready',
+        );
         for (const { sandbox_id } of page.items) await world.destroy(sandbox_id);
         left = page.items.length > 0;
       }

@@ -29,7 +29,13 @@ export const benchmark: Benchmark = {
       });
       const details = { docker: whyNoDocker() ?? 'exec' };
       return [
-        summarize({ name: 'local.exec', unit: 'ms', samples, details, ...(docker === null ? {} : { baseline: docker }) }),
+        summarize({
+          name: 'local.exec',
+          unit: 'ms',
+          samples,
+          details,
+          ...(docker === null ? {} : { baseline: docker }),
+        }),
       ];
     });
   },

@@ -14,12 +14,18 @@ export const benchmark: Benchmark = {
     if (reason !== null) return skipped('local.fork', reason);
     return await withWorld({}, 2, async (world) => {
       const creates: number[] = [];
-      for (let n = 0; n < context.iterations(50); n++) await world.destroy(await timed(creates, () => world.create()));
+      for (let n = 0; n < context.iterations(50); n++)
+        await world.destroy(await timed(creates, () => world.create()));
       const files = context.smoke ? 10 : 2000;
       const source = await world.create();
       await world.exec(source, ['/bin/sh', '-c', FILL(files, 100)]);
       const fork = async () => {
-        const { sandbox_id } = await world.client.expect<{ sandbox_id: string }>(201, 'POST', `/v1/sandboxes/${source}/fork`, {});
+        const { sandbox_id } = await world.client.expect<{ sandbox_id: string }>(
+          201,
+          'POST',
+          `/v1/sandboxes/${source}/fork`,
+          {},
+        );
         return sandbox_id;
       };
       const idle: number[] = [];
@@ -36,8 +42,20 @@ export const benchmark: Benchmark = {
       for (let n = 0; n < context.iterations(10); n++) await world.destroy(await timed(busy, fork));
       const baseline = ascending(creates);
       return [
-        summarize({ name: 'local.fork', unit: 'ms', samples: ascending(idle), baseline, details: { files, source: 'idle' } }),
-        summarize({ name: 'local.fork.busy', unit: 'ms', samples: ascending(busy), baseline, details: { files: 100, source: 'busy' } }),
+        summarize({
+          name: 'local.fork',
+          unit: 'ms',
+          samples: ascending(idle),
+          baseline,
+          details: { files, source: 'idle' },
+        }),
+        summarize({
+          name: 'local.fork.busy',
+          unit: 'ms',
+          samples: ascending(busy),
+          baseline,
+          details: { files: 100, source: 'busy' },
+        }),
       ];
     });
   },

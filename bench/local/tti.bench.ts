@@ -1,12 +1,16 @@
-import type { Benchmark } from '../harness.ts';
-import { summarize } from '../harness.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Result } from '../harness.ts';
+import type { Benchmark, Result } from '../harness.ts';
+import { summarize } from '../harness.ts';
 import { ascending, dockerRuns, skipped, timed, whyNoDocker, whyNot, withWorld } from './world.ts';
 
 const REFILL_MS = 60;
 
-async function firstResults(name: string, warm: number, rounds: number, baseline: number[] | null): Promise<Result[]> {
+async function firstResults(
+  name: string,
+  warm: number,
+  rounds: number,
+  baseline: number[] | null,
+): Promise<Result[]> {
   return await withWorld({ warm }, 1, async (world) => {
     const samples: number[] = [];
     for (let n = 0; n < rounds; n++) {
@@ -21,7 +25,13 @@ async function firstResults(name: string, warm: number, rounds: number, baseline
     }
     const details = { docker: whyNoDocker() ?? 'run --rm --network none' };
     return [
-      summarize({ name, unit: 'ms', samples: ascending(samples), details, ...(baseline === null ? {} : { baseline }) }),
+      summarize({
+        name,
+        unit: 'ms',
+        samples: ascending(samples),
+        details,
+        ...(baseline === null ? {} : { baseline }),
+      }),
     ];
   });
 }

@@ -52,7 +52,10 @@ export async function withWorld(
   work: (world: World) => Promise<Result[]>,
 ): Promise<Result[]> {
   const dir = temporaryDir();
-  writeFileSync(join(dir, 'config.json'), JSON.stringify({ extensions: { local: { enabled: true, ...config } } }));
+  writeFileSync(
+    join(dir, 'config.json'),
+    JSON.stringify({ extensions: { local: { enabled: true, ...config } } }),
+  );
   const server = await startChild(join(import.meta.dirname, 'local-server.ts'), dir, {
     SANDBOXER_CONFIG: join(dir, 'config.json'),
   });
@@ -64,7 +67,9 @@ export async function withWorld(
       client,
       pid: server.process.pid ?? 0,
       async create() {
-        const made = await client.expect<{ sandbox_id: string }>(201, 'POST', '/v1/sandboxes', { profile: LIMITED.id });
+        const made = await client.expect<{ sandbox_id: string }>(201, 'POST', '/v1/sandboxes', {
+          profile: LIMITED.id,
+        });
         return made.sandbox_id;
       },
       exec: (id, command) => client.expect(200, 'POST', `/v1/sandboxes/${id}/exec`, { command }),
@@ -74,8 +79,11 @@ export async function withWorld(
     };
     return await work(world);
   } finally {
-    const page = await client.expect<{ items: { sandbox_id: string }[] }>(200, 'GET', '/v1/sandboxes?limit=500').catch(() => ({ items: [] }));
-    for (const { sandbox_id } of page.items) await client.call('DELETE', `/v1/sandboxes/${sandbox_id}`).catch(() => {});
+    const page = await client
+      .expect<{ items: { sandbox_id: string }[] }>(200, 'GET', '/v1/sandboxes?limit=500')
+      .catch(() => ({ items: [] }));
+    for (const { sandbox_id } of page.items)
+      await client.call('DELETE', `/v1/sandboxes/${sandbox_id}`).catch(() => {});
     client.close();
     await server.stop();
     await retire(dir);
@@ -91,7 +99,8 @@ export function bareRuns(world: World, runs: number): number[] {
   const config = JSON.parse(readFileSync(join(base, 'sandboxes', name, 'config.json'), 'utf8'));
   const skeleton = readdirSync(join(base, 'skeleton'))[0] ?? '';
   const bundle = join(world.dir, 'bare');
-  for (const part of ['rootfs', 'upper', 'work', 'runtime']) mkdirSync(join(bundle, part), { recursive: true });
+  for (const part of ['rootfs', 'upper', 'work', 'runtime'])
+    mkdirSync(join(bundle, part), { recursive: true });
   for (const part of ['upper', 'work']) chownSync(join(bundle, part), STORAGE_RANGE, STORAGE_RANGE);
   const range = [{ containerID: 0, hostID: STORAGE_RANGE, size: 65_536 }];
   const plain = {
@@ -102,12 +111,21 @@ export function bareRuns(world: World, runs: number): number[] {
   };
   writeFileSync(join(bundle, 'config.json'), JSON.stringify(plain));
   const helper = join(world.dir, 'bare-crun');
-  const built = spawnSync('cc', ['-O2', '-o', helper, join(import.meta.dirname, 'bare-crun.c')], { stdio: 'inherit' });
+  const built = spawnSync('cc', ['-O2', '-o', helper, join(import.meta.dirname, 'bare-crun.c')], {
+    stdio: 'inherit',
+  });
   if (built.status !== 0) throw new Error('the baseline could not be compiled');
   const args = ['/usr/bin/crun', bundle, bundle, join(base, 'skeleton', skeleton), String(runs)];
-  const { stdout, status } = spawnSync(helper, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+  const { stdout, status } = spawnSync(helper, args, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   if (status !== 0) throw new Error('the baseline failed');
-  return stdout.trim().split('\n').map(Number).sort((a, b) => a - b);
+  return stdout
+    .trim()
+    .split('\n')
+    .map(Number)
+    .sort((a, b) => a - b);
 }
 
 const DOCKER_IMAGE = 'busybox';
@@ -126,7 +144,8 @@ export function dockerRuns(runs: number, ...args: string[]): number[] | null {
   const samples: number[] = [];
   for (let run = 0; run < runs; run++) {
     const begun = performance.now();
-    if (spawnSync('docker', args, { stdio: 'ignore' }).status !== 0) throw new Error(`docker ${args.join(' ')} failed`);
+    if (spawnSync('docker', args, { stdio: 'ignore' }).status !== 0)
+      throw new Error(`docker ${args.join(' ')} failed`);
     samples.push(performance.now() - begun);
   }
   return ascending(samples);

@@ -90,7 +90,11 @@ function answers(responses: Readonly<Record<string, ApiResponse>>): string {
   const declared = Object.entries(responses).filter(([, { $ref }]) => $ref === undefined);
   return table(
     ['Answer', 'Body', 'Meaning'],
-    declared.map(([status, { description = '', content = {} }]) => [status, media(content), prose(description)]),
+    declared.map(([status, { description = '', content = {} }]) => [
+      status,
+      media(content),
+      prose(description),
+    ]),
   );
 }
 

@@ -64,7 +64,7 @@ function schemaSection(name: string, schema: Schema): string[] {
   const fields = fieldsOf(schema);
   const heading = `### <a id="${anchorOf(name)}"></a>${name}`;
   const told = schema.description ? [schema.description] : [];
-  if (fields.length === 0) return [heading, ...told, kindOf({ ...schema, $ref: undefined } as Schema, link)];
+  if (fields.length === 0) return [heading, ...told, kindOf(schema, link)];
   const rows = fields.map((field) => [
     `\`${field.path}\``,
     kindOf(field.schema, link),

@@ -1,7 +1,8 @@
+import type { EventEmitter } from 'node:events';
 import { Command } from 'commander';
-import { EXIT } from '../../src/cli/exit-code.ts';
 import type { CommandEntry } from '../../src/cli/command-table.ts';
 import { COMMANDS } from '../../src/cli/command-table.ts';
+import { EXIT } from '../../src/cli/exit-code.ts';
 import { Invocation } from '../../src/cli/invocation.ts';
 import { CLI_EXAMPLES } from './cli-examples.ts';
 import type { Generator } from './generator.ts';
@@ -16,7 +17,8 @@ async function defined(entry: CommandEntry): Promise<Defined> {
   const { define } = await entry.load();
   const command = new Command('sandboxer')
     .enablePositionalOptions()
-    .command(entry.name).description(entry.summary);
+    .command(entry.name)
+    .description(entry.summary);
   define(command, new Invocation({}));
   return { entry, command };
 }
@@ -26,7 +28,11 @@ const all = await Promise.all(COMMANDS.filter(({ group }) => group !== null).map
 /** Commander keeps it as a listener of its own event. */
 function textAfter(command: Command): string[] {
   let text = '';
-  command.emit('afterHelp', { error: false, command, write: (part: string) => (text += part) });
+  (command as unknown as EventEmitter).emit('afterHelp', {
+    error: false,
+    command,
+    write: (part: string) => (text += part),
+  });
   const lines = text.split('\n').map((line) => line.trim());
   return lines.some(Boolean) ? [lines.filter(Boolean).join(' ')] : [];
 }
@@ -87,7 +93,8 @@ function section({ entry, command }: Defined): string[] {
   const aliases = entry.aliases?.map((alias) => `\`${alias}\``).join(', ');
   const also = aliases === undefined ? '' : ` Also: ${aliases}.`;
   const heading = [`### ${entry.name}`, `${sentence(entry.summary)}${also}`];
-  if (command.commands.length === 0) return [...heading, ...leaf(command, entry.name), ...example(entry.name)];
+  if (command.commands.length === 0)
+    return [...heading, ...leaf(command, entry.name), ...example(entry.name)];
   const byDefault = (command as unknown as { _defaultCommandName?: string })._defaultCommandName;
   return [
     ...heading,

@@ -58,11 +58,7 @@ const VARIABLES: readonly (readonly [name: string, who: string, meaning: string]
   ['SANDBOXER_STUB_URL', 'server', '`extensions.saas_stub.default.url`.'],
   ['SANDBOXER_URL', 'command, client', 'The server to talk to; `--url` comes before it.'],
   ['SANDBOXER_KEY', 'command, client', 'The API key; `--key` comes before it.'],
-  [
-    'SANDBOXER_WORKSPACE',
-    'command',
-    'Another workspace than the key’s own; `--workspace` comes before it.',
-  ],
+  ['SANDBOXER_WORKSPACE', 'command', 'Another workspace than the key’s own; `--workspace` comes before it.'],
   ['NO_COLOR', 'command', 'No colours, when it is set.'],
   ['XDG_DATA_HOME', 'server, command, client', 'Where the state directory is by default.'],
   ['XDG_CACHE_HOME', 'command', 'Where compiled code is kept.'],
@@ -97,7 +93,9 @@ function allFields(schema: Schema): Field[] {
 function fields(): string {
   const schema = z.toJSONSchema(Config, { io: 'input' }) as Schema;
   const rows = allFields(schema)
-    .filter(({ schema: field, path }) => !(field.properties && !field.description && path.split('.').length === 1))
+    .filter(
+      ({ schema: field, path }) => !(field.properties && !field.description && path.split('.').length === 1),
+    )
     .map((field) => [
       `\`${field.path}\``,
       kindOf(field.schema, (name) => name),

@@ -23,10 +23,7 @@ export async function sinkProgress(
   return { sink, lag, counts: await tx.outbox.parkedCounts(sinkId, Math.max(since, sink?.takenAt ?? 0)) };
 }
 
-export function webhookFilter({
-  workspaceId,
-  types,
-}: WebhookRecord): Pick<EventQuery, 'workspaceId' | 'types'> {
+function webhookFilter({ workspaceId, types }: WebhookRecord): Pick<EventQuery, 'workspaceId' | 'types'> {
   return { workspaceId, ...(types && { types }) };
 }
 

@@ -26,10 +26,16 @@ async function removeAtBackend(deps: ControlDeps, snapshot: SnapshotRecord): Pro
   }
 }
 
-/** Its sandbox's operation comes first: deleted before it is taken, it would stay at the backend for ever. */
+/**
+ * Deleted before it is taken, it would stay at the backend for ever: its sandbox's operation comes first, and where that
+ * was given up on the way, the end of its source, after which the request can do nothing.
+ */
 async function isBeingTaken(tx: Tx, snapshot: SnapshotRecord): Promise<boolean> {
-  const sandbox = await tx.sandboxes.get(snapshot.sandboxUid);
-  return sandbox !== null && pendingOperation(sandbox)?.snapshotId === snapshot.id;
+  const source = await tx.sandboxes.get(snapshot.sandboxUid);
+  if (source?.generation !== snapshot.generation) return false;
+  if (pendingOperation(source)?.snapshotId === snapshot.id) return true;
+  const ending = source.state === 'expired' || source.state === 'destroying';
+  return snapshot.ref === null && ending;
 }
 
 /** Deletes at the backend what is marked for it or past its time. What fails stays marked and is tried again. */

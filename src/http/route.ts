@@ -15,7 +15,7 @@ export interface ResponseSpec {
   readonly content: Readonly<Record<string, z.ZodType | null>>;
   readonly headers?: readonly string[];
 }
-interface JsonResponse<S extends z.ZodType> extends ResponseSpec {
+export interface JsonResponse<S extends z.ZodType> extends ResponseSpec {
   readonly schema: S;
 }
 

@@ -51,9 +51,13 @@ export async function identify(
   if (chosen !== undefined) {
     const workspaceId = WorkspaceId.safeParse(chosen);
     if (!workspaceId.success) {
-      throw new SandboxerError('SBX_INVALID_REQUEST', `The header ${WORKSPACE_HEADER} does not name a workspace.`, {
-        field: WORKSPACE_HEADER,
-      });
+      throw new SandboxerError(
+        'SBX_INVALID_REQUEST',
+        `The header ${WORKSPACE_HEADER} does not name a workspace.`,
+        {
+          field: WORKSPACE_HEADER,
+        },
+      );
     }
     caller = await actIn(services.deps, caller, workspaceId.data);
     audit.narrow(caller);

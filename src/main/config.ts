@@ -132,7 +132,10 @@ export const Config = z.strictObject({
   webhooks: WebhookConfig.default(WebhookConfig.parse({})),
   state_hub: z
     .strictObject({
-      url: z.url({ protocol: /^https?$/ }).max(2048).describe('Where progress events are posted.'),
+      url: z
+        .url({ protocol: /^https?$/ })
+        .max(2048)
+        .describe('Where progress events are posted.'),
       token_file: z.string().nullable().default(null).describe('File with the bearer token of the hub.'),
       timeout: Duration.default(10_000),
     })

@@ -23,8 +23,8 @@ import { ProbedExtensions } from './extension-registry.ts';
 import { DEFAULT_WORKSPACE, prepareInstallation } from './installation.ts';
 import { randomIdentifiers } from './random-identifiers.ts';
 import { shippedProfiles } from './shipped-files.ts';
-import { systemClock } from './system-clock.ts';
 import { describeSink, stateHub } from './state-hub.ts';
+import { systemClock } from './system-clock.ts';
 import { openSecretBox, Webhooks } from './webhooks.ts';
 import { WorkspaceCatalogues } from './workspace-catalogues.ts';
 

@@ -18,7 +18,7 @@ export interface StateHubOptions {
 const CONCURRENCY = 8;
 
 /** What the hub is told; `docs/integrations/state-hub.md` explains each field. */
-export interface ProgressEvent {
+interface ProgressEvent {
   readonly event_id: string;
   readonly event_type: string;
   readonly occurred_at: string;
@@ -32,7 +32,7 @@ export interface ProgressEvent {
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-export function progressEvent(event: EventRecord, source: string): ProgressEvent {
+function progressEvent(event: EventRecord, source: string): ProgressEvent {
   const { consumer } = event;
   return {
     event_id: event.id,

@@ -37,7 +37,14 @@ export async function startWorkers(
   const lifecycle = lifecycleWorker(deps, driver, activity);
   const deliveries = sinks.map((sink) => deliveryWorker(deps, sink));
   const reconciles = deps.extensions.all().map((extension) => reconcileWorker(deps, driver, extension));
-  const loops = [lifecycle, meterWorker(deps), pruneWorker(deps), snapshotWorker(deps), ...deliveries, ...reconciles];
+  const loops = [
+    lifecycle,
+    meterWorker(deps),
+    pruneWorker(deps),
+    snapshotWorker(deps),
+    ...deliveries,
+    ...reconciles,
+  ];
   const unsubscribe = deps.store.onCommit((notice) => {
     if (notice.sandboxUids.size > 0) lifecycle.wakeBy(deps.clock.now() + NOTICE_MS);
     if (notice.lastSeq > 0) for (const delivery of deliveries) delivery.wakeBy();

@@ -58,7 +58,10 @@ export class DocWorld implements Surroundings {
   }
 
   run(...args: readonly string[]): void {
-    const { status, stderr } = spawnSync('sandboxer', args, { env: this.env, encoding: 'utf8' });
+    const { status, stderr } = spawnSync(join(this.#root, 'bin/sandboxer'), args, {
+      env: this.env,
+      encoding: 'utf8',
+    });
     if (status !== 0) throw new Error(`sandboxer ${args.join(' ')} ended with ${status}: ${stderr}`);
   }
 

@@ -27,7 +27,13 @@ export function fencedBlocks(markdown: string): FencedBlock[] {
     }
     const [language = '', ...words] = open.info.split(/\s+/);
     const attributes = Object.fromEntries(words.map((word) => word.split('=', 2) as [string, string]));
-    blocks.push({ language, attributes, text: open.lines.join('\n'), line: open.line, follows: open.follows });
+    blocks.push({
+      language,
+      attributes,
+      text: open.lines.join('\n'),
+      line: open.line,
+      follows: open.follows,
+    });
     untouched = true;
     open = null;
   }

@@ -4,9 +4,9 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
+import { outputMatches } from './expected-output.ts';
 import type { FencedBlock } from './fenced-blocks.ts';
 import { fencedBlocks } from './fenced-blocks.ts';
-import { outputMatches } from './expected-output.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 const RUNNABLE = new Set(['sh', 'ts']);
@@ -72,7 +72,9 @@ function scriptOf(steps: readonly Step[], directory: string): string {
     const isShell = block.language === 'sh';
     const source = name(isShell ? 'sh' : 'ts');
     writeFileSync(source, `${isShell ? block.text : withSources(block.text)}\n`);
-    const command = isShell ? `source '${source}'` : `"$DOCS_NODE" --disable-warning=ExperimentalWarning '${source}'`;
+    const command = isShell
+      ? `source '${source}'`
+      : `"$DOCS_NODE" --disable-warning=ExperimentalWarning '${source}'`;
     const tolerant = 'exit' in block.attributes;
     return [
       tolerant ? 'trap - ERR' : `trap 'echo "$BASH_COMMAND" >> "${name('failed')}"' ERR`,

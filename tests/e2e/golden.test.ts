@@ -4,14 +4,14 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CliWorld } from './cli-world.ts';
 import { normalised } from './golden/normalise.ts';
-import { inTerminal } from './golden/terminal.ts';
+import { inTerminal, SCRIPT_PROGRAM } from './golden/terminal.ts';
 import type { Transcript } from './golden/transcripts.ts';
 import { TRANSCRIPTS } from './golden/transcripts.ts';
 
 const FOLDER = join(import.meta.dirname, 'golden');
 const ROOT = resolve(import.meta.dirname, '../..');
 const UPDATES = process.env.UPDATE_GOLDEN === '1';
-const hasTerminal = spawnSync('script', ['--version']).status === 0;
+const hasTerminal = spawnSync(SCRIPT_PROGRAM, ['--version']).status === 0;
 
 /** A world whose backends do not depend on what this machine has. */
 async function openWorld(): Promise<{ world: CliWorld; env: Record<string, string> }> {
@@ -60,16 +60,23 @@ describe.skipIf(!hasTerminal).each([80, 140])('in a terminal of %i columns', (co
     ]);
   }
 
-  it.each(TRANSCRIPTS.map((transcript) => [transcript.name, transcript] as const))('%s', async (name, transcript) => {
-    const file = join(FOLDER, `${name}.${columns}.txt`);
-    const text = await shown(transcript);
-    if (UPDATES) writeFileSync(file, text);
-    expect(text).toBe(existsSync(file) ? readFileSync(file, 'utf8') : '');
-    for (const line of text.split('\n')) expect(line).not.toMatch(/\x1b/);
-  });
+  it.each(TRANSCRIPTS.map((transcript) => [transcript.name, transcript] as const))(
+    '%s',
+    async (name, transcript) => {
+      const file = join(FOLDER, `${name}.${columns}.txt`);
+      const text = await shown(transcript);
+      if (UPDATES) writeFileSync(file, text);
+      expect(text).toBe(existsSync(file) ? readFileSync(file, 'utf8') : '');
+      for (const line of text.split('\n')) expect(line).not.toMatch(/\x1b/);
+    },
+  );
 });
 
 it('keeps no file for a transcript that is gone', () => {
   const wanted = TRANSCRIPTS.flatMap(({ name }) => [`${name}.140.txt`, `${name}.80.txt`]);
-  expect(readdirSync(FOLDER).filter((file) => file.endsWith('.txt')).sort()).toEqual(wanted.sort());
+  expect(
+    readdirSync(FOLDER)
+      .filter((file) => file.endsWith('.txt'))
+      .sort(),
+  ).toEqual(wanted.sort());
 });

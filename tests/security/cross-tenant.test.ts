@@ -4,7 +4,6 @@
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,20 +17,6 @@ import { countingStore } from '../support/counting-store.ts';
 import { until } from '../support/test-server.ts';
 import type { Schema } from './fuzz-inputs.ts';
 import { sample } from './fuzz-inputs.ts';
-
-interface Parameter {
-  readonly name: string;
-  readonly in: 'path' | 'query' | 'header';
-}
-
-interface Operation {
-  readonly method: string;
-  readonly path: string;
-  readonly operationId: string;
-  readonly parameters: readonly Parameter[];
-  readonly webSocket: boolean;
-  readonly body: Record<string, { schema?: Schema }> | null;
-}
 
 /** What one workspace has. */
 interface World {
@@ -79,7 +64,6 @@ function scrambled(id: string): string {
 let f: Fixture;
 let counting: CountingStore;
 let directory: string;
-let document: Record<string, unknown>;
 let operations: readonly Operation[];
 let a: World;
 let b: World;
@@ -108,27 +92,6 @@ async function must(status: number, answer: ReturnType<typeof call>) {
   const got = await answer;
   if (got.status !== status) throw new Error(`expected ${status}, got ${got.status}: ${got.text}`);
   return got.json;
-}
-
-function readOperations(): Operation[] {
-  const list: Operation[] = [];
-  for (const [path, methods] of Object.entries(document.paths as Record<string, Record<string, never>>)) {
-    for (const [method, operation] of Object.entries(methods)) {
-      const {
-        operationId,
-        parameters = [],
-        requestBody,
-      } = operation as {
-        operationId: string;
-        parameters?: Parameter[];
-        requestBody?: { content: Record<string, { schema?: Schema }> };
-      };
-      const webSocket = 'x-websocket' in (operation as object);
-      const body = requestBody?.content ?? null;
-      list.push({ method: method.toUpperCase(), path, operationId, parameters, webSocket, body });
-    }
-  }
-  return list;
 }
 
 async function populate(workspaceId: string): Promise<World> {
@@ -213,8 +176,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'sandboxer-tenants-'));
   counting = countingStore(await SqliteStore.open({ path: join(directory, 'tenants.db') }));
   f = await startFixture({ store: counting.store, limits: { waitMs: 2_000, heartbeatMs: 600_000 } });
-  document = (await f.call('GET', '/v1/openapi.json')).json;
-  operations = readOperations();
+  operations = readOperations((await f.call('GET', '/v1/openapi.json')).json as OpenApi);
   a = await populate('alpha');
   b = await populate('beta');
   // The first use of a key is noted; from then on a minute passes without a write.
@@ -226,43 +188,6 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-const resolve = (ref: string) =>
-  ref
-    .slice(2)
-    .split('/')
-    .reduce<unknown>((at, step) => (at as Record<string, unknown>)[step], document) as Schema;
-
-/** What a body needs beyond its form. */
-const FIELDS = new Map<string, unknown>([
-  ['command', ['true']],
-  ['path', 'a.txt'],
-  ['from', 'a.txt'],
-  ['to', 'b.txt'],
-  ['ttl', '10m'],
-  ['signal', 'SIGTERM'],
-  ['url', 'https://hook.example/'],
-]);
-
-function bodyOf({ body }: Operation): CallOptions {
-  if (body === null) return {};
-  const schema = body['application/json']?.schema;
-  if (schema) return { json: sample(schema, resolve, FIELDS) };
-  const [type = 'application/octet-stream'] = Object.keys(body);
-  return { body: 'x', headers: { 'content-type': type === '*/*' ? 'application/octet-stream' : type } };
-}
-
-const QUERY: Readonly<Record<string, string>> = { path: 'a.txt', from: '1' };
-
-function addressOf(operation: Operation, ids: Readonly<Record<string, string>>): string {
-  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(ids[name] as string),
-  );
-  const query = operation.parameters
-    .filter((parameter) => parameter.in === 'query' && QUERY[parameter.name] !== undefined)
-    .map(({ name }) => `${name}=${QUERY[name]}`);
-  return query.length > 0 ? `${path}?${query.join('&')}` : path;
-}
-
 interface Seen {
   readonly status: number;
   readonly headers: readonly string[];
@@ -271,42 +196,12 @@ interface Seen {
 
 const PASSING = new Set(['date', 'content-length', 'x-request-id', 'keep-alive', 'connection']);
 
-function webSocket(key: string, path: string): Promise<{ status: number; headers: object; text: string }> {
-  return new Promise((done, fail) => {
-    const outgoing = request({
-      ...f.target,
-      path,
-      agent: false,
-      headers: {
-        authorization: `Bearer ${key}`,
-        connection: 'Upgrade',
-        upgrade: 'websocket',
-        'sec-websocket-version': '13',
-        'sec-websocket-key': randomBytes(16).toString('base64'),
-      },
-    });
-    outgoing.on('upgrade', (response, socket) => {
-      socket.destroy();
-      done({ status: 101, headers: response.headers, text: '' });
-    });
-    outgoing.on('response', (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (part: string) => {
-        text += part;
-      });
-      response.on('end', () => done({ status: response.statusCode ?? 0, headers: response.headers, text }));
-    });
-    outgoing.on('error', fail);
-    outgoing.end();
-  });
-}
-
 /** The answer without what is different in every answer, and with the named ids made the same. */
 async function look(key: string, operation: Operation, ids: Readonly<Record<string, string>>): Promise<Seen> {
   const path = addressOf(operation, ids);
   const answer = operation.webSocket
-    ? await webSocket(key, path)
-    : await call(key, operation.method, path, bodyOf(operation));
+    ? await openWebSocket(f.target, key, path)
+    : await call(key, operation.method, path, operation.options);
   let text = answer.text.replaceAll(/"request_id":"[^"]*"/g, '"request_id":""');
   for (const [name, id] of Object.entries(ids)) if (GHOSTS[name]) text = text.replaceAll(id, `<${name}>`);
   const headers = Object.keys(answer.headers).filter((name) => !PASSING.has(name));

@@ -5,10 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hostCanary } from '../../src/extensions/local/host-canary.ts';
 import { spawnSpec } from '../../src/testing/conformance/run-program.ts';
-import { type Living, LocalWorld, shell } from './local-world.ts';
+import type { Living } from './local-world.ts';
+import { LocalWorld, shell } from './local-world.ts';
 
-const before = hostCanary();
 const world = new LocalWorld();
+const before = hostCanary(world.base);
 const reason = await world.whyNot();
 
 async function until(check: () => boolean | Promise<boolean>): Promise<void> {
@@ -36,7 +37,10 @@ async function killSpawner(): Promise<number> {
 }
 
 function recordOf(living: Living): { pid: number; slot: number } {
-  const [, , , pid, , slot] = readFileSync(join(world.base, 'sandboxes', living.spec.stamp.attemptId, 'run'), 'utf8').split(' ');
+  const [, , , pid, , slot] = readFileSync(
+    join(world.base, 'sandboxes', living.spec.stamp.attemptId, 'run'),
+    'utf8',
+  ).split(' ');
   return { pid: Number(pid), slot: Number(slot) };
 }
 
@@ -47,7 +51,7 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
 
   afterAll(async () => {
     await world.close();
-    expect(hostCanary()).toBe(before);
+    expect(hostCanary(world.base)).toBe(before);
   }, 60_000);
 
   it('a restart of the control plane: running programs go on and their output is there', async () => {
@@ -60,13 +64,16 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
     const again = await world.open(living.spec, living.handle);
     const attached = await again.session.attach?.(process.id, 0);
     let text = '';
-    for await (const chunk of attached?.output ?? []) if ('data' in chunk) text += Buffer.from(chunk.data).toString();
+    for await (const chunk of attached?.output ?? [])
+      if ('data' in chunk) text += Buffer.from(chunk.data).toString();
     expect(text).toBe(Array.from({ length: 40 }, (_, n) => `${n}\n`).join(''));
     await world.end(again);
   });
 
   it('a kill -9 of the spawner: it is adopted, limited, paused and ended by the next one', async () => {
-    const living = await world.establish({ resources: { cpu: null, memory_mb: 128, disk_mb: null, pids: 64, open_files: null, gpu: null } });
+    const living = await world.establish({
+      resources: { cpu: null, memory_mb: 128, disk_mb: null, pids: 64, open_files: null, gpu: null },
+    });
     const { pid } = recordOf(living);
     const first = await killSpawner();
     expect(alive(pid)).toBe(true);
@@ -126,17 +133,30 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
     const again = await world.open(kept.spec, kept.handle);
     expect((await shell(again.session, 'cat file')).stdout).toBe('precious\n');
     await expect(world.open(lost.spec, lost.handle)).rejects.toMatchObject({ code: 'SBX_BACKEND_LOST' });
-    expect((await world.owned()).sort()).toEqual([kept.spec.stamp.attemptId, lost.spec.stamp.attemptId].sort());
+    expect((await world.owned()).sort()).toEqual(
+      [kept.spec.stamp.attemptId, lost.spec.stamp.attemptId].sort(),
+    );
     await world.end(again);
-    expect((await world.extension.teardown({ stamp: lost.spec.stamp, handle: null }, world.context)).gone).toBe(true);
+    expect(
+      (await world.extension.teardown({ stamp: lost.spec.stamp, handle: null }, world.context)).gone,
+    ).toBe(true);
   });
 
   it('a fork of a large idle one: its disk becomes a layer, and its session goes on', async () => {
     const living = await world.establish();
-    await shell(living.session, 'mkdir d; i=0; while [ $i -lt 600 ]; do echo $i > d/$i; i=$((i+1)); done; chmod 700 d');
+    await shell(
+      living.session,
+      'mkdir d; i=0; while [ $i -lt 600 ]; do echo $i > d/$i; i=$((i+1)); done; chmod 700 d',
+    );
     const forkSpec = world.spec();
-    const fork = await world.open(forkSpec, await world.extension.fork(living.handle, forkSpec, world.context));
-    const layers = () => JSON.parse(readFileSync(join(world.base, 'sandboxes', living.spec.stamp.attemptId, 'record.json'), 'utf8')).layers;
+    const fork = await world.open(
+      forkSpec,
+      await world.extension.fork(living.handle, forkSpec, world.context),
+    );
+    const layers = () =>
+      JSON.parse(
+        readFileSync(join(world.base, 'sandboxes', living.spec.stamp.attemptId, 'record.json'), 'utf8'),
+      ).layers;
     expect(layers()).toHaveLength(2);
     for (const one of [living, fork]) {
       const { stdout } = await shell(one.session, 'ls d | wc -l; stat -c %a:%U d; cat d/599');

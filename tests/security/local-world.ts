@@ -8,12 +8,12 @@ import type { ExtensionContext, Handle, ProvisionSpec } from '../../src/core/ext
 import { silentLog } from '../../src/core/log.ts';
 import type { Recipe } from '../../src/core/recipe.ts';
 import type { SandboxSession } from '../../src/core/session.ts';
-import { defaultRecipe } from '../../src/testing/conformance/default-recipe.ts';
-import { runProgram } from '../../src/testing/conformance/run-program.ts';
 import type { LocalOptions } from '../../src/extensions/local/config.ts';
 import type { LocalExtension } from '../../src/extensions/local/extension.ts';
 import { createLocalExtension } from '../../src/extensions/local/index.ts';
 import { SpawnerClient } from '../../src/extensions/local/spawner-client.ts';
+import { defaultRecipe } from '../../src/testing/conformance/default-recipe.ts';
+import { runProgram } from '../../src/testing/conformance/run-program.ts';
 
 export interface Living {
   readonly spec: ProvisionSpec;
@@ -118,6 +118,9 @@ export class LocalWorld {
 }
 
 export async function shell(session: SandboxSession, script: string, user: string | null = null) {
-  const { code, stdout, stderr, exit } = await runProgram(session, ['/bin/sh', '-c', script], { user, timeoutSeconds: 120 });
+  const { code, stdout, stderr, exit } = await runProgram(session, ['/bin/sh', '-c', script], {
+    user,
+    timeoutSeconds: 120,
+  });
   return { code, exit, stdout: stdout.toString(), stderr: stderr.toString() };
 }

@@ -9,10 +9,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hostCanary } from '../../src/extensions/local/host-canary.ts';
-import { type Living, LocalWorld, shell } from './local-world.ts';
+import type { Living } from './local-world.ts';
+import { LocalWorld, shell } from './local-world.ts';
 
-const before = hostCanary();
 const world = new LocalWorld();
+const before = hostCanary(world.base);
 const folder = mkdtempSync(join(tmpdir(), 'sandboxer-probe-'));
 const probe = join(folder, 'probe');
 const built = spawnSync('cc', ['-O1', '-static', '-o', probe, join(import.meta.dirname, 'local-probe.c')]);
@@ -22,9 +23,16 @@ const reason = built.status === 0 ? await world.whyNot() : 'there is no C compil
 const OPEN_TO_ROOT = ['chroot escape'];
 
 async function tried(living: Living, user: string): Promise<Map<string, number>> {
-  const { stdout, code } = await shell(living.session, `/tmp/probe "${readlinkSync('/proc/self/ns/mnt')}" "${readlinkSync('/proc/self/ns/uts')}"`, user);
+  const { stdout, code } = await shell(
+    living.session,
+    `/tmp/probe "${readlinkSync('/proc/self/ns/mnt')}" "${readlinkSync('/proc/self/ns/uts')}"`,
+    user,
+  );
   expect(code).toBe(0);
-  const lines = stdout.trim().split('\n').map((line) => line.split('\t'));
+  const lines = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split('\t'));
   return new Map(lines.map(([name = '', error]) => [name, Number(error)]));
 }
 
@@ -47,7 +55,7 @@ describe.skipIf(reason !== null)(`ext.local holds${reason === null ? '' : ` (${r
   afterAll(async () => {
     await world.close();
     rmSync(folder, { recursive: true });
-    expect(hostCanary()).toBe(before);
+    expect(hostCanary(world.base)).toBe(before);
   }, 60_000);
 
   for (const user of ['user', 'root']) {
@@ -55,14 +63,21 @@ describe.skipIf(reason !== null)(`ext.local holds${reason === null ? '' : ` (${r
       const results = await tried(living, user);
       expect(results.size).toBeGreaterThan(90);
       const allowed = user === 'root' ? OPEN_TO_ROOT : [];
-      const open = [...results].filter(([name, error]) => error === 0 && !allowed.includes(name)).map(([name]) => name);
+      const open = [...results]
+        .filter(([name, error]) => error === 0 && !allowed.includes(name))
+        .map(([name]) => name);
       expect(open).toEqual([]);
-      expect(hostCanary().replace(/"groups":[^\]]*\]/, '')).toBe(before.replace(/"groups":[^\]]*\]/, ''));
+      expect(hostCanary(world.base).replace(/"groups":[^\]]*\]/, '')).toBe(
+        before.replace(/"groups":[^\]]*\]/, ''),
+      );
     });
   }
 
   it('who it is outside: never root, never the user of this server', async () => {
-    const { stdout } = await shell(living.session, 'cat /proc/self/uid_map; id -u; grep -E "^(Cap|Seccomp|NoNew)" /proc/self/status');
+    const { stdout } = await shell(
+      living.session,
+      'cat /proc/self/uid_map; id -u; grep -E "^(Cap|Seccomp|NoNew)" /proc/self/status',
+    );
     const [map = '', uid] = stdout.split('\n');
     expect(uid).toBe('1000');
     const [inside, outside] = map.trim().split(/\s+/).map(Number);
@@ -76,13 +91,17 @@ describe.skipIf(reason !== null)(`ext.local holds${reason === null ? '' : ` (${r
   });
 
   it('sudo gives root inside, and no more', async () => {
-    const { stdout, stderr } = await shell(living.session, 'sudo -n id -u; sudo -n sh -c "echo x > /etc/by-sudo"; cat /etc/by-sudo; sudo -n mount -t tmpfs none /mnt 2>&1 || echo refused');
+    const { stdout, stderr } = await shell(
+      living.session,
+      'sudo -n id -u; sudo -n sh -c "echo x > /etc/by-sudo"; cat /etc/by-sudo; sudo -n mount -t tmpfs none /mnt 2>&1 || echo refused',
+    );
     expect(stdout, stderr).toMatch(/^0\nx\n/);
     expect(stdout).toMatch(/refused\n$/);
   });
 
   it('nothing of the host is there: no account, no secret, no socket, no path', async () => {
-    const script = 'cat /etc/passwd; ls -a /root /home /var/lib /var/log /run /srv /opt /mnt 2>/dev/null; env; cat /proc/self/mountinfo /proc/mounts; cat /proc/net/unix';
+    const script =
+      'cat /etc/passwd; ls -a /root /home /var/lib /var/log /run /srv /opt /mnt 2>/dev/null; env; cat /proc/self/mountinfo /proc/mounts; cat /proc/net/unix';
     const { stdout } = await shell(living.session, script, 'root');
     expect(stdout).not.toContain(world.directory);
     expect(stdout).not.toContain('/work/main');
@@ -90,14 +109,21 @@ describe.skipIf(reason !== null)(`ext.local holds${reason === null ? '' : ` (${r
       const [name, , uid] = line.split(':');
       if (Number(uid) >= 1000 && name !== 'nobody') expect(stdout).not.toContain(`${name}:x:`);
     }
-    const shadow = readFileSync('/etc/shadow', 'utf8').split('\n').map((line) => line.split(':')[1] ?? '').filter((hash) => hash.length > 8);
+    const shadow = readFileSync('/etc/shadow', 'utf8')
+      .split('\n')
+      .map((line) => line.split(':')[1] ?? '')
+      .filter((hash) => hash.length > 8);
     for (const hash of shadow) expect(stdout).not.toContain(hash);
   });
 
   it('two sandboxes share nothing: neither ids, files, processes nor names', async () => {
     const other = await world.establish();
     await shell(living.session, 'echo mine > /tmp/mine; sleep 30 >/dev/null 2>&1 &');
-    const { stdout } = await shell(other.session, 'ls /tmp; ps -e 2>/dev/null || ls /proc; cat /proc/self/uid_map', 'root');
+    const { stdout } = await shell(
+      other.session,
+      'ls /tmp; ps -e 2>/dev/null || ls /proc; cat /proc/self/uid_map',
+      'root',
+    );
     expect(stdout).not.toContain('mine');
     expect(stdout).not.toContain('sleep');
     const map = (await shell(living.session, 'cat /proc/self/uid_map')).stdout;
@@ -106,7 +132,11 @@ describe.skipIf(reason !== null)(`ext.local holds${reason === null ? '' : ` (${r
   });
 
   it('loopback works inside and leads nowhere else', async () => {
-    const { stdout } = await shell(living.session, 'ls /sys/class/net; cat /proc/net/route | wc -l; cat /proc/net/dev | grep -c :', 'root');
+    const { stdout } = await shell(
+      living.session,
+      'ls /sys/class/net; cat /proc/net/route | wc -l; cat /proc/net/dev | grep -c :',
+      'root',
+    );
     expect(stdout).toBe('lo\n1\n1\n');
   });
 
@@ -117,8 +147,15 @@ describe.skipIf(reason !== null)(`ext.local holds${reason === null ? '' : ` (${r
     const spec = { snapshotId: 'snap_security', name: null, owner: 'local-tests' };
     const { ref } = await world.extension.snapshot(source.handle, spec);
     const restoredSpec = world.spec();
-    const restored = await world.open(restoredSpec, await world.extension.restore(restoredSpec, ref, world.context));
-    const { stdout } = await shell(restored.session, 'cat kept; test -p pipe && echo pipe; readlink link; test -e /etc/hosts || echo removed; find / -xdev \\( -type b -o -type c \\) 2>/dev/null', 'root');
+    const restored = await world.open(
+      restoredSpec,
+      await world.extension.restore(restoredSpec, ref, world.context),
+    );
+    const { stdout } = await shell(
+      restored.session,
+      'cat kept; test -p pipe && echo pipe; readlink link; test -e /etc/hosts || echo removed; find / -xdev \\( -type b -o -type c \\) 2>/dev/null',
+      'root',
+    );
     expect(stdout).toBe('kept\npipe\n/etc/shadow\nremoved\n');
     await world.extension.deleteSnapshot(ref, spec);
     await world.end(restored);
@@ -132,7 +169,9 @@ describe.skipIf(reason !== null)(`ext.local holds${reason === null ? '' : ` (${r
       { name: 'BY_ENV', delivery: 'env' as const, value },
     ];
     const holder = await world.establish({}, { secrets });
-    expect((await shell(holder.session, 'cat /run/secrets/BY_FILE; printf "\\n%s" "$BY_ENV"')).stdout).toBe(`${value}\n${value}`);
+    expect((await shell(holder.session, 'cat /run/secrets/BY_FILE; printf "\\n%s" "$BY_ENV"')).stdout).toBe(
+      `${value}\n${value}`,
+    );
     const found = spawnSync('grep', ['-rlF', value, world.directory], { encoding: 'utf8' });
     expect(found.stdout).toBe('');
     await world.end(holder);
@@ -142,7 +181,10 @@ describe.skipIf(reason !== null)(`ext.local holds${reason === null ? '' : ` (${r
     const trap = join(folder, 'precious');
     writeFileSync(trap, 'precious');
     const victim = await world.establish();
-    await shell(victim.session, `mkdir -p a/b; ln -s ${folder} a/b/out; ln -s / root; i=0; p=deep; while [ $i -lt 200 ]; do p=$p/d; i=$((i+1)); done; mkdir -p $p; chmod 000 deep`);
+    await shell(
+      victim.session,
+      `mkdir -p a/b; ln -s ${folder} a/b/out; ln -s / root; i=0; p=deep; while [ $i -lt 200 ]; do p=$p/d; i=$((i+1)); done; mkdir -p $p; chmod 000 deep`,
+    );
     await world.end(victim);
     expect(readFileSync(trap, 'utf8')).toBe('precious');
   });

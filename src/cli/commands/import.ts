@@ -121,12 +121,16 @@ function defaultStore(): string {
 /** Not more than is worth reading, whatever the file is. */
 async function readStore(path: string): Promise<string> {
   const file = await open(path, 'r').catch((cause: NodeJS.ErrnoException) => {
-    throw new CommandFailure(`The file ${path} cannot be read: ${cause.message}`, {
-      code: cause.code === 'ENOENT' ? 'SBX_CLI_NO_FILE' : 'SBX_CLI_FAILED',
-      remedy: 'Give the path of the old sandboxes.json.',
-      exitCode: cause.code === 'ENOENT' ? EXIT.notFound : EXIT.failed,
-      cause,
-    });
+    const missing = cause.code === 'ENOENT';
+    throw new CommandFailure(
+      missing ? `There is no file ${path}.` : `The file ${path} cannot be read: ${cause.message}`,
+      {
+        code: missing ? 'SBX_CLI_NO_FILE' : 'SBX_CLI_FAILED',
+        remedy: 'Give the path of the old sandboxes.json.',
+        exitCode: missing ? EXIT.notFound : EXIT.failed,
+        cause,
+      },
+    );
   });
   try {
     const stats = await file.stat();

@@ -16,6 +16,7 @@ interface Prepared {
 }
 
 const NO_SSHD = 127;
+const KEYGEN = 'ssh-keygen';
 
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
@@ -27,7 +28,7 @@ function ownKey(directory: string): string {
   if (existsSync(file)) return file;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   try {
-    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'sandboxer', '-f', file]);
+    execFileSync(KEYGEN, ['-q', '-t', 'ed25519', '-N', '', '-C', 'sandboxer', '-f', file]);
   } catch (cause) {
     throw new CommandFailure('No ssh key could be made.', {
       code: 'SBX_CLI_SSH',

@@ -95,8 +95,7 @@ function mounts(parts: BundleParts): object[] {
 
 export function bundleConfig(parts: BundleParts): object {
   const { range, seccomp, openFiles } = parts;
-  const mapping =
-    range === null ? undefined : [{ containerID: 0, hostID: range.first, size: range.size }];
+  const mapping = range === null ? undefined : [{ containerID: 0, hostID: range.first, size: range.size }];
   const all = [...CAPABILITIES, ...AGENT_ONLY];
   const kinds = ['pid', 'network', 'ipc', 'uts', 'mount', 'cgroup', ...(range === null ? [] : ['user'])];
   return {

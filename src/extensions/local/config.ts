@@ -57,7 +57,11 @@ export function capabilitiesOn(facts: HostFacts): CapabilityVector {
     watch: true,
     ports: true,
     ssh: false,
-    resources: [...enforced.map(([name]) => name), ...(facts.diskMaker ? (['disk_mb'] as const) : []), 'open_files'],
+    resources: [
+      ...enforced.map(([name]) => name),
+      ...(facts.diskMaker ? (['disk_mb'] as const) : []),
+      'open_files',
+    ],
     images: ['host'],
     regions: [],
     gpu: [],

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeConformance } from '../../testing/conformance.ts';
-import { createLocalExtension } from './index.ts';
 import { hostCanary } from './host-canary.ts';
+import { createLocalExtension } from './index.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'sandboxer-local-'));
 const extension = createLocalExtension({ directory: join(directory, 'local'), lingerMs: 100 });
@@ -28,7 +28,7 @@ if (status === 'healthy') {
         },
       };
     },
-    hostSnapshot: async () => hostCanary(),
+    hostSnapshot: async () => hostCanary(join(directory, 'local')),
   });
 } else {
   describe('ext.local', () => {

@@ -4,7 +4,17 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, closeSync, copyFileSync, existsSync, ftruncateSync, mkdirSync, openSync, readFileSync, renameSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -95,7 +105,8 @@ export class Engine {
   /** crun without a cache compiles the filter for every start: 2.5 ms. The one it made first is used from then on. */
   seccomp(): SeccompSetting {
     const profile = seccompProfile();
-    if (profile === null) throw unavailable('There is no seccomp profile for this processor.', 'Use x86-64 or arm64.');
+    if (profile === null)
+      throw unavailable('There is no seccomp profile for this processor.', 'Use x86-64 or arm64.');
     this.#bpf ??= this.#readFilter();
     return this.#bpf === null ? { profile } : { bpf: this.#bpf };
   }
@@ -153,9 +164,13 @@ export class Engine {
 
   async #bringUp(): Promise<Machinery> {
     const { binaries, runtime } = this.#facts;
-    if (runtime === null) throw unavailable('crun is not installed.', 'Install crun (Debian: apt-get install crun).');
+    if (runtime === null)
+      throw unavailable('crun is not installed.', 'Install crun (Debian: apt-get install crun).');
     if (binaries.spawner === null || binaries.agent === null) {
-      throw unavailable('The agent or the spawner was not built.', 'Install a C compiler and run scripts/setup.sh.');
+      throw unavailable(
+        'The agent or the spawner was not built.',
+        'Install a C compiler and run scripts/setup.sh.',
+      );
     }
     mkdirSync(this.#layout.base, { recursive: true, mode: 0o700 });
     mkdirSync(this.#layout.snapshots, { recursive: true, mode: 0o700 });
@@ -221,8 +236,12 @@ export class Engine {
   /** A process of its own: it outlives us, and so does every sandbox. */
   #start(binary: string, agent: string): void {
     const { root, subordinate, runtime } = this.#facts;
-    const digest = createHash('sha256').update(this.#layout.base).digest('hex').slice(0, 10);
-    const map = subordinate && [subordinate.firstUid, subordinate.uids, subordinate.firstGid, subordinate.gids];
+    const map = subordinate && [
+      subordinate.firstUid,
+      subordinate.uids,
+      subordinate.firstGid,
+      subordinate.gids,
+    ];
     const identity = root
       ? [`--storage=${STORAGE_RANGE}`, '--idmap']
       : [`--usermap=${map ? map.join(':') : 'self'}`, `--storage=${map ? 1 : 0}`];
@@ -230,14 +249,19 @@ export class Engine {
       `--base=${this.#layout.base}`,
       `--runtime=${runtime?.path}`,
       `--agent=${agent}`,
-      `--group=sandboxer-${digest}`,
+      `--group=${this.#layout.group}`,
       `--pool=${this.#options.launchers ?? DEFAULTS.launchers}`,
       `--linger-ms=${this.#options.lingerMs ?? DEFAULTS.lingerMs}`,
       ...identity,
       ...(this.#options.cgroups === false ? ['--no-cgroups'] : []),
     ];
     const log = openSync(join(this.#layout.base, 'spawner.log'), 'a', 0o600);
-    spawn(binary, options, { detached: true, stdio: ['ignore', log, log], cwd: '/', env: { PATH: process.env.PATH } }).unref();
+    spawn(binary, options, {
+      detached: true,
+      stdio: ['ignore', log, log],
+      cwd: '/',
+      env: { PATH: process.env.PATH },
+    }).unref();
     closeSync(log);
   }
 

@@ -52,7 +52,11 @@ export class LocalExtension implements Extension {
       event: (word, fields) => {
         if (word === 'gone' && fields.id !== undefined) this.#sandboxes.released(fields.id);
       },
-      up: () => void this.#sandboxes.sweep().then(() => this.#collect()).catch(() => {}),
+      up: () =>
+        void this.#sandboxes
+          .sweep()
+          .then(() => this.#collect())
+          .catch(() => {}),
     });
     this.#sandboxes = new Sandboxes({
       options,
@@ -248,9 +252,11 @@ export class LocalExtension implements Extension {
   }
 
   async #call(verb: string, attemptId: string, fields: Record<string, string | number> = {}) {
-    return await this.#engine.call(verb, { id: this.#layout.name(attemptId), ...fields }).catch((error: unknown) => {
-      throw failed(error);
-    });
+    return await this.#engine
+      .call(verb, { id: this.#layout.name(attemptId), ...fields })
+      .catch((error: unknown) => {
+        throw failed(error);
+      });
   }
 
   /** Layers that nothing needs any more; in the background, and again at the next occasion if it fails. */

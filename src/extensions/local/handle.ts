@@ -5,10 +5,16 @@ import type { Handle } from '../../core/extension.ts';
 
 export const HANDLE_VERSION = 1;
 
-const HandleData = z.strictObject({ attempt_id: z.string().min(1).max(200), owner: z.string().min(1).max(200) });
+const HandleData = z.strictObject({
+  attempt_id: z.string().min(1).max(200),
+  owner: z.string().min(1).max(200),
+});
 export type HandleData = z.infer<typeof HandleData>;
 
-const SnapshotRef = z.strictObject({ snapshot_id: z.string().min(1).max(200), owner: z.string().min(1).max(200) });
+const SnapshotRef = z.strictObject({
+  snapshot_id: z.string().min(1).max(200),
+  owner: z.string().min(1).max(200),
+});
 export type SnapshotRef = z.infer<typeof SnapshotRef>;
 
 export function handleOf(attemptId: string, owner: string): Handle {

@@ -70,7 +70,13 @@ function wantsOf(facts: HostFacts): Want[] {
   const { runtime, binaries, seccomp, hostSudo, root } = facts;
   const sudo = (hostSudo && root) || binaries.sudo !== null;
   return [
-    { name: 'linux', ok: facts.linux, needed: true, detail: facts.linux ? 'yes' : 'this is not Linux', fix: 'Use a Linux machine.' },
+    {
+      name: 'linux',
+      ok: facts.linux,
+      needed: true,
+      detail: facts.linux ? 'yes' : 'this is not Linux',
+      fix: 'Use a Linux machine.',
+    },
     {
       name: 'OCI runtime',
       ok: runtime !== null,
@@ -92,7 +98,10 @@ function wantsOf(facts: HostFacts): Want[] {
       name: 'disk limits',
       ok: facts.diskMaker !== null,
       needed: false,
-      detail: facts.diskMaker === null ? 'disk_mb cannot be enforced: profiles that name it are refused' : 'loop devices',
+      detail:
+        facts.diskMaker === null
+          ? 'disk_mb cannot be enforced: profiles that name it are refused'
+          : 'loop devices',
       fix: 'Run as root, with loop devices (modprobe loop) and mkfs.ext4 (apt-get install e2fsprogs).',
     },
     {
@@ -114,10 +123,20 @@ export async function healthOf(
 ): Promise<ExtensionHealth> {
   const checked_at = isoTime(ctx.clock.now());
   const wants = wantsOf(facts);
-  const checks: Check[] = wants.map(({ name, ok, detail, fix }) => ({ name, ok, detail, fix: ok ? null : fix }));
+  const checks: Check[] = wants.map(({ name, ok, detail, fix }) => ({
+    name,
+    ok,
+    detail,
+    fix: ok ? null : fix,
+  }));
   const missing = wants.find(({ ok, needed }) => needed && !ok);
   if (missing !== undefined) {
-    return { status: 'undetected', detail: `${missing.name}: ${missing.detail}. ${missing.fix}`, checked_at, checks };
+    return {
+      status: 'undetected',
+      detail: `${missing.name}: ${missing.detail}. ${missing.fix}`,
+      checked_at,
+      checks,
+    };
   }
   const { runtime, controllers, cgroups } = facts;
   const usable = controllers.length > 0 ? `${cgroups} ${controllers.join(' ')}` : 'none';
@@ -125,7 +144,12 @@ export async function healthOf(
   if (!wanted) return { status: 'healthy', detail, checked_at, checks };
   try {
     await engine.machinery();
-    return { status: 'healthy', detail, checked_at, checks: [...checks, { name: 'spawner', ok: true, detail: 'it answers', fix: null }] };
+    return {
+      status: 'healthy',
+      detail,
+      checked_at,
+      checks: [...checks, { name: 'spawner', ok: true, detail: 'it answers', fix: null }],
+    };
   } catch (error) {
     ctx.signal.throwIfAborted();
     const why = error instanceof Error ? error.message : 'It does not start.';

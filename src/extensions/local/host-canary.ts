@@ -1,7 +1,11 @@
-/** What a sandbox must not have changed of the machine: compared before and after by every test. */
+/**
+ * What sandboxes below `base` must not have changed of the machine: compared before and after by every test. Others may
+ * have theirs at the same time.
+ */
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
+import { Layout } from './layout.ts';
 
 function read(path: string): string {
   try {
@@ -11,22 +15,19 @@ function read(path: string): string {
   }
 }
 
-function groups(): string[] {
-  const found: string[] = [];
+function groups(name: string): string[] {
   const root = '/sys/fs/cgroup';
-  const look = (path: string) => {
-    try {
-      found.push(...readdirSync(path).filter((name) => name.startsWith('sandboxer-')).map((name) => `${path}/${name}`));
-    } catch {
-      // There is no such controller.
-    }
-  };
-  look(root);
-  for (const name of ['memory', 'pids', 'cpu', 'freezer', 'unified']) look(`${root}/${name}`);
-  return found;
+  const places = ['', 'memory', 'pids', 'cpu', 'freezer', 'unified'].map((part) => `${root}/${part}/${name}`);
+  return places.filter((path) => existsSync(path));
 }
 
-export function hostCanary(): string {
+function loops(base: string): string[] {
+  return readdirSync('/sys/block').filter((name) =>
+    read(`/sys/block/${name}/loop/backing_file`).startsWith(base),
+  );
+}
+
+export function hostCanary(base: string): string {
   const { mode, uid, gid, rdev } = statSync('/dev/null');
   return JSON.stringify(
     {
@@ -35,8 +36,8 @@ export function hostCanary(): string {
       devNull: [mode, uid, gid, rdev],
       interfaces: Object.keys(networkInterfaces()).sort(),
       corePattern: read('/proc/sys/kernel/core_pattern'),
-      groups: groups(),
-      loops: readdirSync('/sys/block').filter((name) => read(`/sys/block/${name}/loop/backing_file`) !== ''),
+      groups: groups(new Layout(base).group),
+      loops: loops(base),
     },
     null,
     1,

@@ -67,8 +67,17 @@ function may(path: string, mode: number): boolean {
 const writable = (path: string) => may(path, constants.W_OK);
 
 export function findProgram(name: string): string | null {
-  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/bin'];
-  const found = folders.map((folder) => join(folder, name)).find((path) => path.startsWith('/') && existsSync(path));
+  const folders = [
+    ...(process.env.PATH ?? '').split(delimiter),
+    '/usr/sbin',
+    '/usr/bin',
+    '/sbin',
+    '/bin',
+    '/usr/local/bin',
+  ];
+  const found = folders
+    .map((folder) => join(folder, name))
+    .find((path) => path.startsWith('/') && existsSync(path));
   return found ?? null;
 }
 
@@ -194,14 +203,17 @@ function findBinaries(folder: string | undefined): Binaries {
   const find = (name: string) => (may(join(place, name), constants.R_OK) ? join(place, name) : null);
   const build = (script: string) => {
     const path = join(REPOSITORY, 'scripts', script);
-    if (folder === undefined && platform() === 'linux' && existsSync(path)) spawnSync('sh', [path], { stdio: 'ignore' });
+    if (folder === undefined && platform() === 'linux' && existsSync(path))
+      spawnSync('sh', [path], { stdio: 'ignore' });
   };
   if (find(NAMES.agent) === null) build('build-agent.sh');
   if (find(NAMES.spawner) === null || find(NAMES.sudo) === null) build('build-spawner.sh');
   return { spawner: find(NAMES.spawner), agent: find(NAMES.agent), sudo: find(NAMES.sudo) };
 }
 
-export function findHostFacts(options: { runtime?: string; binaries?: string; cgroups?: boolean } = {}): HostFacts {
+export function findHostFacts(
+  options: { runtime?: string; binaries?: string; cgroups?: boolean } = {},
+): HostFacts {
   const [major = 0, minor = 0] = release().split('.').map(Number);
   const root = process.getuid?.() === 0;
   const linux = platform() === 'linux';

@@ -37,6 +37,11 @@ export class Layout {
     return join(this.snapshots, `${this.name(snapshotId)}.json`);
   }
 
+  /** The name of its control groups: one for each directory. */
+  get group(): string {
+    return `sandboxer-${createHash('sha256').update(this.base).digest('hex').slice(0, 10)}`;
+  }
+
   get control(): string {
     return join(this.base, 'spawner.sock');
   }

@@ -9,7 +9,11 @@ const LEAST_CPU_MILLIS = 10;
 const LEAST_DISK_MB = 16;
 
 /** What was asked for; where nothing was, enough for any work and not enough for the whole machine. */
-export function limitsOf(spec: ProvisionSpec, facts: HostFacts, options: LocalOptions): SandboxRecord['limits'] {
+export function limitsOf(
+  spec: ProvisionSpec,
+  facts: HostFacts,
+  options: LocalOptions,
+): SandboxRecord['limits'] {
   const { cpu, memory_mb, pids, open_files, disk_mb } = spec.recipe.resources;
   const has = (name: 'memory' | 'pids') => facts.controllers.includes(name);
   const share = options.defaultMemoryShare ?? DEFAULTS.defaultMemoryShare;
@@ -23,6 +27,10 @@ export function limitsOf(spec: ProvisionSpec, facts: HostFacts, options: LocalOp
   };
 }
 
-export function limitFields({ memoryBytes, pids, cpuMillis }: SandboxRecord['limits']): Record<string, number> {
+export function limitFields({
+  memoryBytes,
+  pids,
+  cpuMillis,
+}: SandboxRecord['limits']): Record<string, number> {
   return { memory: memoryBytes ?? -1, pids: pids ?? -1, cpu: cpuMillis ?? -1 };
 }

@@ -26,7 +26,8 @@ export class LocalSession implements SandboxSession {
     this.files = this.#files();
   }
 
-  spawn: SandboxSession['spawn'] = async (spec, options) => await (await this.#session()).spawn(spec, options);
+  spawn: SandboxSession['spawn'] = async (spec, options) =>
+    await (await this.#session()).spawn(spec, options);
   attach: NonNullable<SandboxSession['attach']> = async (id, from, options) =>
     await must((await this.#session()).attach?.(id, from, options));
   processes: NonNullable<SandboxSession['processes']> = async (options) =>

@@ -13,13 +13,15 @@ import type { Layers } from './layers.ts';
 import type { Layout } from './layout.ts';
 import { limitFields, limitsOf } from './limits.ts';
 import type { Channel } from './local-session.ts';
-import { readRecord, type SandboxRecord, writeRecord } from './record.ts';
+import type { SandboxRecord } from './record.ts';
+import { readRecord, writeRecord } from './record.ts';
 import { deliverSecrets } from './secret-files.ts';
 import { HELPERS } from './skeleton.ts';
 import { SpawnerError } from './spawner-client.ts';
-import { WarmPool, type WarmOne } from './warm-pool.ts';
 import { Turns } from './turns.ts';
 import { RANGE_SIZE, STORAGE_RANGE, UidRanges } from './uid-ranges.ts';
+import type { WarmOne } from './warm-pool.ts';
+import { WarmPool } from './warm-pool.ts';
 
 const WARM_LIFE_MS = 3_600_000;
 const MOST_OPEN_FILES = 1_048_576;
@@ -33,7 +35,8 @@ export function failed(error: unknown, creation?: 'not_created' | 'maybe_created
   if (error instanceof SandboxerError) return error;
   const detail = error instanceof Error ? error.message : 'It failed.';
   const extras = { backend: 'ext.local', cause: error, ...(creation === undefined ? {} : { creation }) };
-  if (error instanceof SpawnerError && error.code === 'gone') return new SandboxerError('SBX_BACKEND_LOST', detail, extras);
+  if (error instanceof SpawnerError && error.code === 'gone')
+    return new SandboxerError('SBX_BACKEND_LOST', detail, extras);
   return new SandboxerError('SBX_EXTENSION_FAILED', detail, extras);
 }
 
@@ -97,7 +100,12 @@ export class Sandboxes {
     const machinery = await this.#parts.engine.machinery();
     if (signal.aborted) throw cancelled();
     if (layers === null && canBeWarm(spec) && (await this.#claim(spec, machinery))) return;
-    const record = this.#newRecord(spec, layers ?? [machinery.skeleton], this.#takeRange(machinery), machinery);
+    const record = this.#newRecord(
+      spec,
+      layers ?? [machinery.skeleton],
+      this.#takeRange(machinery),
+      machinery,
+    );
     // Root inside enters it by its name, while nobody else gets past the base.
     mkdirSync(layout.sandbox(attemptId), { recursive: true, mode: 0o711 });
     writeRecord(layout.sandbox(attemptId, 'record.json'), record);
@@ -158,7 +166,10 @@ export class Sandboxes {
   }
 
   async channel(record: SandboxRecord, signal?: AbortSignal): Promise<Channel> {
-    return await openChannel(this.#parts.layout.sandbox(record.attemptId, 'a.sock'), record, signal);
+    const { layout, engine } = this.#parts;
+    const id = layout.name(record.attemptId);
+    const oomKills = async () => Number((await engine.call('status', { id })).oom_kills ?? 0);
+    return await openChannel(layout.sandbox(record.attemptId, 'a.sock'), record, oomKills, signal);
   }
 
   /** Without root and without ids of its own: uid 0 inside is the only one there is. */
@@ -234,7 +245,13 @@ export class Sandboxes {
     mkdirSync(join(layout.sandboxes, name), { recursive: true, mode: 0o711 });
     this.#writeBundle(name, { range, secretFiles: false, openFiles: null }, machinery);
     // It ends by itself when nobody comes, also when we do not.
-    const fields = { id: name, layers: machinery.skeleton, range, ends_at: Date.now() + WARM_LIFE_MS, keep: 0 };
+    const fields = {
+      id: name,
+      layers: machinery.skeleton,
+      range,
+      ends_at: Date.now() + WARM_LIFE_MS,
+      keep: 0,
+    };
     try {
       await machinery.client.call('create', fields);
     } catch (error) {
@@ -275,7 +292,8 @@ export class Sandboxes {
   }
 
   #readRanges(): UidRanges {
-    for (const record of this.all()) this.#rangeOf.set(this.#parts.layout.name(record.attemptId), record.range);
+    for (const record of this.all())
+      this.#rangeOf.set(this.#parts.layout.name(record.attemptId), record.range);
     return new UidRanges(this.#rangeOf.values());
   }
 
@@ -316,7 +334,8 @@ export class Sandboxes {
     const id = layout.name(record.attemptId);
     try {
       this.#writeBundle(id, { ...record, openFiles: record.limits.openFiles }, machinery);
-      const disk = record.limits.diskMb === null ? {} : { disk: await engine.blankDisk(record.limits.diskMb) };
+      const disk =
+        record.limits.diskMb === null ? {} : { disk: await engine.blankDisk(record.limits.diskMb) };
       await machinery.client.call('create', {
         id,
         ...disk,
@@ -327,7 +346,8 @@ export class Sandboxes {
         ...limitFields(record.limits),
       });
       engine.learnFilter(id);
-      if (secrets.length > 0) await deliverSecrets(await openAgent(layout.sandbox(record.attemptId, 'a.sock')), secrets);
+      if (secrets.length > 0)
+        await deliverSecrets(await openAgent(layout.sandbox(record.attemptId, 'a.sock')), secrets);
     } catch (error) {
       throw failed(error, 'maybe_created');
     }
@@ -367,7 +387,12 @@ export class Sandboxes {
 /** Limits, variables and ends can be given later; what the runtime is told at the start cannot. */
 function canBeWarm(spec: ProvisionSpec): boolean {
   const { resources, inputs } = spec.recipe;
-  return spec.secrets.length === 0 && resources.open_files === null && resources.disk_mb === null && inputs.warm !== false;
+  return (
+    spec.secrets.length === 0 &&
+    resources.open_files === null &&
+    resources.disk_mb === null &&
+    inputs.warm !== false
+  );
 }
 
 export function cancelled(): SandboxerError {

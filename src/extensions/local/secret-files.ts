@@ -19,7 +19,10 @@ function filesOf(session: SandboxSession): SandboxFiles {
   return session.files;
 }
 
-export async function deliverSecrets(session: SandboxSession, secrets: readonly ResolvedSecret[]): Promise<void> {
+export async function deliverSecrets(
+  session: SandboxSession,
+  secrets: readonly ResolvedSecret[],
+): Promise<void> {
   const files = filesOf(session);
   const byFile = secrets.filter(({ delivery }) => delivery === 'file');
   const byEnv = secrets.filter(({ delivery }) => delivery === 'env');

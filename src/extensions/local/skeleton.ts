@@ -73,7 +73,8 @@ const FROM_ETC = [
   'timezone',
 ];
 
-const PAM_OPEN = 'auth sufficient pam_permit.so\naccount sufficient pam_permit.so\nsession sufficient pam_permit.so\n';
+const PAM_OPEN =
+  'auth sufficient pam_permit.so\naccount sufficient pam_permit.so\nsession sufficient pam_permit.so\n';
 const PAM_SU =
   'auth sufficient pam_rootok.so\nauth required pam_deny.so\naccount sufficient pam_permit.so\nsession sufficient pam_permit.so\n';
 
@@ -95,7 +96,16 @@ const FILES: Readonly<Record<string, readonly [content: string, mode: number]>> 
   ],
   'etc/group': [
     [
-      ...['root:x:0:', 'daemon:x:1:', 'bin:x:2:', 'sys:x:3:', 'adm:x:4:', 'tty:x:5:', 'disk:x:6:', 'mail:x:8:'],
+      ...[
+        'root:x:0:',
+        'daemon:x:1:',
+        'bin:x:2:',
+        'sys:x:3:',
+        'adm:x:4:',
+        'tty:x:5:',
+        'disk:x:6:',
+        'mail:x:8:',
+      ],
       ...['sudo:x:27:user', 'www-data:x:33:', 'shadow:x:42:', 'utmp:x:43:', 'staff:x:50:', 'users:x:100:'],
       ...['user:x:1000:', 'nogroup:x:65534:', ''],
     ].join('\n'),
@@ -106,10 +116,16 @@ const FILES: Readonly<Record<string, readonly [content: string, mode: number]>> 
   'etc/hostname': ['sandbox\n', 0o644],
   'etc/hosts': ['127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n', 0o644],
   'etc/resolv.conf': ['nameserver 127.0.0.1\noptions timeout:1 attempts:1\n', 0o644],
-  'etc/nsswitch.conf': ['passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\n', 0o644],
+  'etc/nsswitch.conf': [
+    'passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\n',
+    0o644,
+  ],
   'etc/host.conf': ['multi on\n', 0o644],
   'etc/shells': ['/bin/sh\n/bin/bash\n', 0o644],
-  'etc/login.defs': ['UMASK 022\nUID_MIN 1000\nUID_MAX 60000\nGID_MIN 1000\nGID_MAX 60000\nENCRYPT_METHOD SHA512\n', 0o644],
+  'etc/login.defs': [
+    'UMASK 022\nUID_MIN 1000\nUID_MAX 60000\nGID_MIN 1000\nGID_MAX 60000\nENCRYPT_METHOD SHA512\n',
+    0o644,
+  ],
   'etc/profile': ['export PATH\n[ "$PS1" ] && PS1="\\u@\\h:\\w\\$ "\n', 0o644],
   'etc/fstab': ['', 0o644],
   'etc/environment': ['', 0o644],

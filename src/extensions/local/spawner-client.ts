@@ -1,4 +1,5 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { connect } from 'node:net';
 import { SandboxerError } from '../../contract/errors.ts';
 import { withReachable } from './channel.ts';
 

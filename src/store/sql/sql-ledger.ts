@@ -10,11 +10,11 @@ import type { BalanceMarkRow, HoldRow, Schema, TransferRow } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 import { prepare } from './statement.ts';
 
-interface Sum {
+export interface Sum {
   readonly sum: number | string | null;
 }
 
-interface Sums extends Sum {
+export interface Sums extends Sum {
   readonly count: number | string;
   readonly last: number | null;
 }

@@ -84,7 +84,7 @@ export function outboxStatements(db: Kysely<Schema>) {
   };
 }
 
-interface CountRow {
+export interface CountRow {
   readonly all: number | string;
   readonly dead: number | string | null;
   readonly dead_since: number | string | null;

@@ -7,10 +7,16 @@ export interface TerminalOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Runs a shell command in a terminal of that width (util-linux `script`) and gives everything it showed. */
-export async function inTerminal(command: string, options: TerminalOptions): Promise<{ text: string; code: number }> {
+/** Of util-linux. */
+export const SCRIPT_PROGRAM: string = 'script';
+
+/** Runs a shell command in a terminal of that width and gives everything it showed. */
+export async function inTerminal(
+  command: string,
+  options: TerminalOptions,
+): Promise<{ text: string; code: number }> {
   const line = `stty cols ${options.columns} rows 40 -echo; ${command}`;
-  const child = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
+  const child = spawn(SCRIPT_PROGRAM, ['--quiet', '--return', '--command', line, '/dev/null'], {
     cwd: options.cwd,
     env: { ...options.env, TERM: 'xterm-256color', SHELL: '/bin/sh' },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -17,8 +17,8 @@ export class BackendInvariants {
   readonly #asked = new Map<string, number>();
   /** Step at which the backend last stated that there is nothing under this name. */
   readonly #absent = new Map<string, number>();
-  /** Step at which a command was last shown to work in it. */
-  readonly #reached = new Map<string, number>();
+  /** Where a command was shown to work. */
+  readonly #reached = new Set<string>();
   readonly #forgotten = new Set<string>();
   readonly #orphanSince = new Map<string, number>();
   /** Sandboxes that anything ever went wrong with at a backend. */
@@ -54,7 +54,7 @@ export class BackendInvariants {
     const { steps } = this.#ctx.scheduler;
     const body = reply.body as { gone?: boolean; error?: { created?: boolean; code: string } };
     const { op, name } = request;
-    if (op === 'exec' && reply.status < 300) this.#reached.set(name, steps);
+    if (op === 'exec' && reply.status < 300) this.#reached.add(name);
     if ((op === 'delete' || op === 'wait_gone') && body.gone === true) this.#absent.set(name, steps);
     if (!MAKES.has(op) || body.error === undefined) return;
     const refused = reply.status < 500 || body.error.code === 'capacity';
@@ -187,8 +187,7 @@ export class BackendInvariants {
 
   #checkReached(uid: string, generation: number, attempt: number | null): void {
     const name = `${uid}-g${generation}-a${attempt}`;
-    const born = this.#born.get(name);
-    if (born === undefined || (this.#reached.get(name) ?? -1) < born.bornStep) {
+    if (!this.#reached.has(name)) {
       this.#ctx.fail('ready-is-reachable', `${name} became ready and was never reached`);
     }
   }

@@ -12,8 +12,8 @@ export interface ConnectAgentOptions extends ConnectionOptions {
 }
 
 const GREET_MS = 10_000;
-const SLAB_BYTES = 524_288;
-const SLAB_LEAST = 131_072;
+const SLAB_BYTES = 262_144;
+const SLAB_LEAST = 65_536;
 
 /** Memory that the socket reads into, large pieces of which become chunks of output without a copy. */
 class Slab {
