@@ -82,7 +82,8 @@ static bool took(Process *p, int stream, ssize_t n) {
   }
   if (n < 0 && errno == EINTR) return true;
   p->readable[stream] = false;
-  /* A terminal whose last user has gone answers EIO. */
+  /* A terminal that nobody has open answers EIO. While the program lives it stays: closing it would hang up on it. */
+  if (p->terminal && !p->exited) return false;
   if (n == 0 || errno != EAGAIN || p->quota[stream] >= 0) process_close_stream(p, stream);
   return false;
 }

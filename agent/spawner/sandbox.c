@@ -1,8 +1,7 @@
 /* The life of each sandbox: launching, live, ending, dead. What must outlive us is in its file "run". */
 #define _GNU_SOURCE
-#include "spawner.h"
+#include "sandbox.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,40 +15,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define LAUNCH_MS 30000
-#define WAITERS 4
-#define SMALL_FILES 400
-#define SMALL_BYTES (8ll << 20)
 
-enum state { LAUNCHING, LIVE, ENDING, DEAD };
-static const char *const STATES[] = {"launching", "live", "ending", "dead"};
+const char *const STATES[] = {"launching", "live", "ending", "dead"};
+struct sandbox *table[BUCKETS];
+char boot_id[40];
 
-struct sandbox {
-  char id[ID_MAX];
-  char container[ID_MAX]; /* its name at the runtime: another one when it was started ahead of its claim */
-  enum state state;
-  pid_t runtime; /* crun, until it has ended */
-  pid_t pid;     /* the agent, as the host knows it */
-  unsigned long long started;
-  int pidfd, boot, error_fd;
-  struct slot *slot;
-  long long oom_before; /* the slot's count when it came */
-  int64_t launch_by, ends_at;
-  bool keep;    /* its disk outlives its end */
-  bool discard; /* its directory goes with it */
-  bool frozen, capturing;
-  char capture_to[256];
-  char error[1024];
-  struct request creates[WAITERS], ends[WAITERS], capture;
-  struct sandbox *next;
-};
-
-#define BUCKETS 1024
-static struct sandbox *table[BUCKETS];
-static int count;
-static char boot_id[40];
-
-static struct sandbox **place_of(const char *id) {
+struct sandbox **place_of(const char *id) {
   unsigned hash = 5381;
   for (const char *at = id; *at; at++) hash = hash * 33 + (unsigned char)*at;
   struct sandbox **place = &table[hash % BUCKETS];
@@ -57,7 +28,7 @@ static struct sandbox **place_of(const char *id) {
   return place;
 }
 
-static struct sandbox *add(const char *id) {
+struct sandbox *sandbox_add(const char *id) {
   struct sandbox **place = place_of(id);
   struct sandbox *sandbox = calloc(1, sizeof *sandbox);
   if (sandbox == NULL) return NULL;
@@ -65,27 +36,25 @@ static struct sandbox *add(const char *id) {
   snprintf(sandbox->container, sizeof sandbox->container, "%s", id);
   sandbox->pidfd = sandbox->boot = sandbox->error_fd = -1;
   *place = sandbox;
-  count++;
   return sandbox;
 }
 
-static void forget(struct sandbox *sandbox) {
+void sandbox_forget(struct sandbox *sandbox) {
   struct sandbox **place = place_of(sandbox->id);
   *place = sandbox->next;
   free(sandbox);
-  count--;
   consider_leaving();
 }
 
 /* Ids become names of directories and of containers. */
-static const char *id_of(const struct fields *fields) {
+const char *id_of(const struct fields *fields) {
   const char *id = field(fields, "id");
   if (id == NULL || id[0] == 0 || id[0] == '.' || strlen(id) >= ID_MAX) return NULL;
   size_t plain = strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
   return id[plain] == 0 ? id : NULL;
 }
 
-static void path_of(const char *id, const char *name, char *path, size_t size) {
+void path_of(const char *id, const char *name, char *path, size_t size) {
   snprintf(path, size, "%s/sandboxes/%s%s%s", settings.base, id, name[0] ? "/" : "", name);
 }
 
@@ -98,7 +67,7 @@ static void keep_waiting(struct request waiters[WAITERS], const struct request *
   answer_error(request, "busy", "too many callers wait for it");
 }
 
-static void save(const struct sandbox *sandbox) {
+void sandbox_save(const struct sandbox *sandbox) {
   char path[PATH_MAX + ID_MAX + 32], final[PATH_MAX + ID_MAX + 32], text[512];
   path_of(sandbox->id, "run.new", path, sizeof path);
   path_of(sandbox->id, "run", final, sizeof final);
@@ -113,7 +82,7 @@ static void save(const struct sandbox *sandbox) {
 }
 
 /* The 22nd field of /proc/PID/stat; the second may hold anything, also brackets. */
-static unsigned long long start_time(pid_t pid) {
+unsigned long long start_time(pid_t pid) {
   char path[64], text[1024];
   snprintf(path, sizeof path, "/proc/%d/stat", pid);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -127,7 +96,7 @@ static unsigned long long start_time(pid_t pid) {
   return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
-static void close_fd(int *fd, bool watched) {
+void close_fd(int *fd, bool watched) {
   if (*fd < 0) return;
   if (watched) unwatch_fd(*fd);
   close(*fd);
@@ -141,7 +110,7 @@ static void read_error(struct sandbox *sandbox) {
   if (got > 0) sandbox->error[length + (size_t)got] = 0;
 }
 
-static void remove_runtime_state(const char *id) {
+void remove_runtime_state(const char *id) {
   char path[PATH_MAX + ID_MAX + 32];
   snprintf(path, sizeof path, "%s/run/runtime/%s", settings.base, id);
   tree_remove(path);
@@ -156,10 +125,8 @@ static void answer_all(struct request waiters[WAITERS], const char *error_code, 
   }
 }
 
-static void finish_capture(struct sandbox *sandbox);
-
 /* Only when both the agent and the runtime are gone: the runtime writes its state after the agent answers. */
-static void settle(struct sandbox *sandbox) {
+void sandbox_settle(struct sandbox *sandbox) {
   char path[PATH_MAX + ID_MAX + 32];
   if (sandbox->runtime > 0 || sandbox->pidfd >= 0) return;
   if (sandbox->state != LAUNCHING && sandbox->state != ENDING && sandbox->state != LIVE) return;
@@ -184,30 +151,30 @@ static void settle(struct sandbox *sandbox) {
     path_of(sandbox->id, "", path, sizeof path);
     janitor_discard(path);
     answer_all(sandbox->ends, NULL, "");
-    forget(sandbox);
+    sandbox_forget(sandbox);
   } else {
-    save(sandbox);
+    sandbox_save(sandbox);
     answer_all(sandbox->ends, NULL, "");
     consider_leaving();
   }
   schedule_deadlines();
 }
 
-static void agent_ended(void *context, uint32_t events) {
+void agent_ended(void *context, uint32_t events) {
   struct sandbox *sandbox = context;
   (void)events;
   close_fd(&sandbox->pidfd, true);
-  settle(sandbox);
+  sandbox_settle(sandbox);
 }
 
-static void end_now(struct sandbox *sandbox) {
+void sandbox_end(struct sandbox *sandbox) {
   if (sandbox->state == DEAD) return;
   sandbox->state = ENDING;
   if (sandbox->runtime > 0) kill(sandbox->runtime, SIGKILL);
   if (sandbox->pidfd >= 0) syscall(SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0);
   else slot_kill(sandbox->slot);
   if (sandbox->slot) slot_freeze(sandbox->slot, false);
-  settle(sandbox);
+  sandbox_settle(sandbox);
 }
 
 static void booted(void *context, uint32_t events) {
@@ -242,17 +209,17 @@ static void booted(void *context, uint32_t events) {
     if (pid > 0) kill(pid, SIGKILL);
     sandbox->launch_by = now_ms() + 1000;
     schedule_deadlines();
-    settle(sandbox);
+    sandbox_settle(sandbox);
     return;
   }
   sandbox->pid = pid;
   sandbox->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
   sandbox->started = start_time(pid);
   sandbox->launch_by = 0;
-  if (sandbox->pidfd < 0) return settle(sandbox);
+  if (sandbox->pidfd < 0) return sandbox_settle(sandbox);
   sandbox->state = LIVE;
   watch_fd(sandbox->pidfd, EPOLLIN, agent_ended, sandbox);
-  save(sandbox);
+  sandbox_save(sandbox);
   char detail[128];
   snprintf(detail, sizeof detail, "\tpid=%d\tstarted=%llu\tslot=%d", pid, sandbox->started,
            sandbox->slot ? sandbox->slot->index : -1);
@@ -356,7 +323,7 @@ void do_create(const struct request *request, const struct fields *fields) {
     return answer_ok(request, "\tpid=%d\tstarted=%llu\tslot=%d", sandbox->pid, sandbox->started,
                      sandbox->slot ? sandbox->slot->index : -1);
   if (sandbox && sandbox->state == ENDING) return answer_error(request, "ended", "it is being ended");
-  if (sandbox == NULL && (sandbox = add(id)) == NULL) return answer_error(request, "memory", "out of memory");
+  if (sandbox == NULL && (sandbox = sandbox_add(id)) == NULL) return answer_error(request, "memory", "out of memory");
   snprintf(launch.id, sizeof launch.id, "%s", id);
   snprintf(sandbox->container, sizeof sandbox->container, "%s", id);
   struct limits limits = {number(fields, "memory", -1), number(fields, "pids", -1), number(fields, "cpu", -1)};
@@ -370,10 +337,10 @@ void do_create(const struct request *request, const struct fields *fields) {
   const char *failure = start(sandbox, &launch, &limits, (uint32_t)number(fields, "range", 0), blank);
   if (failure) {
     snprintf(sandbox->error, sizeof sandbox->error, "%s: %s", failure, strerror(errno));
-    if (sandbox->runtime == 0) settle(sandbox);
+    if (sandbox->runtime == 0) sandbox_settle(sandbox);
     return;
   }
-  save(sandbox);
+  sandbox_save(sandbox);
   schedule_deadlines();
 }
 
@@ -400,7 +367,7 @@ void do_claim(const struct request *request, const struct fields *fields) {
   *place_of(sandbox->id) = sandbox;
   sandbox->ends_at = number(fields, "ends_at", 0);
   sandbox->keep = number(fields, "keep", 0) != 0;
-  save(sandbox);
+  sandbox_save(sandbox);
   schedule_deadlines();
   answer_ok(request, "\tpid=%d\tstarted=%llu\tslot=%d", sandbox->pid, sandbox->started,
             sandbox->slot ? sandbox->slot->index : -1);
@@ -416,234 +383,10 @@ void do_destroy(const struct request *request, const struct fields *fields) {
     remove_runtime_state(id);
     path_of(id, "", path, sizeof path);
     if (discard) janitor_discard(path);
-    if (discard && sandbox) forget(sandbox);
+    if (discard && sandbox) sandbox_forget(sandbox);
     return answer_ok(request, "%s", "");
   }
   sandbox->discard |= discard;
   keep_waiting(sandbox->ends, request);
-  if (sandbox->state != ENDING) end_now(sandbox);
-}
-
-static struct sandbox *live(const struct request *request, const struct fields *fields) {
-  const char *id = id_of(fields);
-  struct sandbox *sandbox = id ? *place_of(id) : NULL;
-  if (sandbox && sandbox->state == LIVE) return sandbox;
-  answer_error(request, "gone", "it does not run");
-  return NULL;
-}
-
-void do_freeze(const struct request *request, const struct fields *fields, bool frozen) {
-  struct sandbox *sandbox = live(request, fields);
-  if (sandbox == NULL) return;
-  if (sandbox->capturing) return answer_error(request, "busy", "it is being copied");
-  if (slot_freeze(sandbox->slot, frozen) < 0)
-    return answer_error(request, "freeze", "the kernel did not %s it", frozen ? "freeze" : "thaw");
-  sandbox->frozen = frozen;
-  save(sandbox);
-  answer_ok(request, "%s", "");
-}
-
-void do_extend(const struct request *request, const struct fields *fields) {
-  const char *id = id_of(fields);
-  struct sandbox *sandbox = id ? *place_of(id) : NULL;
-  if (sandbox == NULL) return answer_error(request, "gone", "there is no such sandbox");
-  sandbox->ends_at = number(fields, "ends_at", sandbox->ends_at);
-  save(sandbox);
-  schedule_deadlines();
-  answer_ok(request, "%s", "");
-}
-
-void do_status(const struct request *request, const struct fields *fields) {
-  char stats[256];
-  const char *id = id_of(fields);
-  struct sandbox *sandbox = id ? *place_of(id) : NULL;
-  if (sandbox == NULL) return answer_ok(request, "\tstate=none");
-  slot_stats(sandbox->slot, stats, sizeof stats);
-  answer_ok(request, "\tstate=%s\tpid=%d\tstarted=%llu\tslot=%d\tfrozen=%d\tends_at=%lld\toom_kills=%lld%s",
-            STATES[sandbox->state],
-            sandbox->pid, sandbox->started, sandbox->slot ? sandbox->slot->index : -1, sandbox->frozen,
-            (long long)sandbox->ends_at, slot_oom_kills(sandbox->slot) - sandbox->oom_before, stats);
-}
-
-void do_list(const struct request *request) {
-  char text[LINE_MAX_BYTES - 64];
-  size_t length = 0;
-  text[0] = 0;
-  for (int i = 0; i < BUCKETS; i++)
-    for (struct sandbox *one = table[i]; one; one = one->next)
-      if (length < sizeof text - ID_MAX - 16)
-        length += (size_t)snprintf(text + length, sizeof text - length, "\t%s=%s", one->id, STATES[one->state]);
-  answer_ok(request, "%s", text);
-}
-
-static void thaw_after(struct sandbox *sandbox) {
-  if (sandbox->state == LIVE && !sandbox->frozen) slot_freeze(sandbox->slot, false);
-}
-
-static void copied(void *context, bool ok, const struct tally *tally, const char *error) {
-  char *id = context;
-  struct sandbox *sandbox = *place_of(id);
-  free(id);
-  if (sandbox == NULL) return;
-  sandbox->capturing = false;
-  thaw_after(sandbox);
-  if (ok) answer_ok(&sandbox->capture, "\thow=copied\tfiles=%lld\tbytes=%lld", tally->files, tally->bytes);
-  else answer_error(&sandbox->capture, "copy", "%s", error);
-  sandbox->capture.seq[0] = 0;
-}
-
-/* The agent is gone: its disk becomes the layer as it is. */
-static void finish_capture(struct sandbox *sandbox) {
-  char upper[PATH_MAX + ID_MAX + 32], work[PATH_MAX + ID_MAX + 32], target[PATH_MAX + 300];
-  sandbox->capturing = false;
-  path_of(sandbox->id, "disk/upper", upper, sizeof upper);
-  path_of(sandbox->id, "disk/work", work, sizeof work);
-  snprintf(target, sizeof target, "%s/%s", settings.base, sandbox->capture_to);
-  if (rename(upper, target) < 0) answer_error(&sandbox->capture, "seal", "%s", strerror(errno));
-  else {
-    janitor_discard(work);
-    answer_ok(&sandbox->capture, "\thow=sealed");
-  }
-  sandbox->capture.seq[0] = 0;
-}
-
-/*
- * Makes a layer of what was written so far. Small: copied while everything stands still. Large and nothing runs but the
- * agent: the agent is ended and the disk itself becomes the layer, at no cost; the caller starts it anew on top. Large
- * and busy: copied while it stands still.
- */
-void do_capture(const struct request *request, const struct fields *fields) {
-  char upper[PATH_MAX + ID_MAX + 32], target[PATH_MAX + 300];
-  const char *to = field(fields, "to"), *id = id_of(fields);
-  struct tally tally = {0, 0};
-  struct sandbox *sandbox = id ? *place_of(id) : NULL;
-  if (to == NULL || to[0] == '/' || strstr(to, "..") || strlen(to) >= sizeof sandbox->capture_to)
-    return answer_error(request, "invalid", "to");
-  if (sandbox == NULL || (sandbox->state != LIVE && sandbox->state != DEAD))
-    return answer_error(request, "gone", "it does not run");
-  if (sandbox->capturing) return answer_error(request, "busy", "it is being copied");
-  path_of(sandbox->id, "disk/upper", upper, sizeof upper);
-  snprintf(target, sizeof target, "%s/%s", settings.base, to);
-  if (sandbox->state == LIVE && slot_freeze(sandbox->slot, true) < 0 && cgroups_can_freeze())
-    return answer_error(request, "freeze", "the kernel did not freeze it");
-  sandbox->capturing = true;
-  sandbox->capture = *request;
-  char image[PATH_MAX + ID_MAX + 32];
-  bool is_image = disk_is_image(sandbox->id, image, sizeof image);
-  bool seal = !is_image && number(fields, "seal", 1) != 0 && sandbox->state == LIVE && !sandbox->frozen &&
-              slot_count(sandbox->slot) == 1 && tree_exceeds(upper, SMALL_FILES, SMALL_BYTES, &tally);
-  if (!seal) return work_copy(is_image ? image : NULL, upper, target, copied, strdup(sandbox->id));
-  snprintf(sandbox->capture_to, sizeof sandbox->capture_to, "%s", to);
-  sandbox->discard = false;
-  end_now(sandbox);
-}
-
-void sandbox_reaped(pid_t pid, int status) {
-  for (int i = 0; i < BUCKETS; i++)
-    for (struct sandbox *one = table[i]; one; one = one->next) {
-      if (one->runtime != pid) continue;
-      one->runtime = 0;
-      bool failed = one->state == LAUNCHING && status != 0;
-      if (failed) {
-        close_fd(&one->boot, true);
-        slot_kill(one->slot);
-      }
-      if (one->state == LIVE) close_fd(&one->error_fd, false);
-      if (failed || one->state == ENDING || (one->state == LAUNCHING && one->boot < 0)) settle(one);
-      return;
-    }
-}
-
-void sandboxes_deadlines(int64_t now) {
-  for (int i = 0; i < BUCKETS; i++)
-    for (struct sandbox *one = table[i], *next; one; one = next) {
-      next = one->next;
-      if (one->state == LAUNCHING && one->launch_by && now >= one->launch_by) {
-        if (one->error[0] == 0) snprintf(one->error, sizeof one->error, "it took longer than %d s", LAUNCH_MS / 1000);
-        close_fd(&one->boot, true);
-        if (one->runtime > 0) kill(one->runtime, SIGKILL);
-        slot_kill(one->slot);
-        one->launch_by = 0;
-        settle(one);
-      } else if (one->ends_at && now >= one->ends_at && one->state != ENDING && one->state != LAUNCHING) {
-        say("%s has come to its end", one->id);
-        one->ends_at = 0;
-        one->discard = !one->keep;
-        if (one->state == LIVE) end_now(one);
-        else if (one->discard) {
-          char path[PATH_MAX + ID_MAX + 32];
-          path_of(one->id, "", path, sizeof path);
-          janitor_discard(path);
-          tell_all("gone\tid=%s", one->id);
-          forget(one);
-        }
-      }
-    }
-}
-
-int64_t sandboxes_next_deadline(void) {
-  int64_t least = INT64_MAX;
-  for (int i = 0; i < BUCKETS; i++)
-    for (struct sandbox *one = table[i]; one; one = one->next) {
-      if (one->launch_by && one->launch_by < least) least = one->launch_by;
-      if (one->ends_at && one->state != ENDING && one->ends_at < least) least = one->ends_at;
-    }
-  return least;
-}
-
-/* Those that must be watched: what is dead and has no end of its own waits for its owner. */
-int sandboxes_count(void) {
-  int living = 0;
-  for (int i = 0; i < BUCKETS; i++)
-    for (struct sandbox *one = table[i]; one; one = one->next) living += one->state != DEAD;
-  return living;
-}
-
-static void adopt(const char *id) {
-  char path[PATH_MAX + ID_MAX + 32], text[512] = "", boot[40], state[16], container[ID_MAX];
-  int pid, slot, keep, frozen;
-  unsigned long long started;
-  long long ends_at;
-  path_of(id, "run", path, sizeof path);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return;
-  ssize_t length = read(fd, text, sizeof text - 1);
-  close(fd);
-  if (length <= 0 || sscanf(text, "1 %39s %15s %d %llu %d %lld %d %d %159s", boot, state, &pid, &started, &slot,
-                            &ends_at, &keep, &frozen, container) != 9)
-    return;
-  struct sandbox *sandbox = *place_of(id) ? NULL : add(id);
-  if (sandbox == NULL) return;
-  sandbox->state = DEAD;
-  sandbox->ends_at = ends_at;
-  sandbox->keep = keep != 0;
-  snprintf(sandbox->container, sizeof sandbox->container, "%s", container);
-  bool same_boot = strcmp(boot, boot_id) == 0;
-  if (!same_boot || pid <= 0 || start_time(pid) != started) return remove_runtime_state(container);
-  sandbox->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-  if (sandbox->pidfd < 0 || start_time(pid) != started) return close_fd(&sandbox->pidfd, false);
-  sandbox->state = LIVE;
-  sandbox->pid = pid;
-  sandbox->started = started;
-  sandbox->frozen = frozen != 0;
-  sandbox->slot = slot_claim(slot);
-  sandbox->oom_before = slot_oom_kills(sandbox->slot);
-  watch_fd(sandbox->pidfd, EPOLLIN, agent_ended, sandbox);
-}
-
-void sandboxes_adopt(void) {
-  char path[PATH_MAX + 32];
-  int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  ssize_t length = fd < 0 ? 0 : read(fd, boot_id, sizeof boot_id - 1);
-  if (fd >= 0) close(fd);
-  boot_id[length > 0 ? length : 0] = 0;
-  boot_id[strcspn(boot_id, "\n")] = 0;
-  if (boot_id[0] == 0) strcpy(boot_id, "unknown");
-  snprintf(path, sizeof path, "%s/sandboxes", settings.base);
-  DIR *directory = opendir(path);
-  if (directory == NULL) return;
-  for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
-    if (entry->d_name[0] != '.' && strlen(entry->d_name) < ID_MAX) adopt(entry->d_name);
-  closedir(directory);
-  slots_sweep();
+  if (sandbox->state != ENDING) sandbox_end(sandbox);
 }

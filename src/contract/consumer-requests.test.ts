@@ -21,6 +21,8 @@ describe("the consumers' requests", () => {
   });
 
   it('takes "remote" for "remote-canonical"', () => {
-    expect(CreateSandboxRequest.parse({ workspace: { mode: 'remote' } }).workspace?.mode).toBe('remote-canonical');
+    expect(CreateSandboxRequest.parse({ workspace: { mode: 'remote' } }).workspace?.mode).toBe(
+      'remote-canonical',
+    );
   });
 });

@@ -16,16 +16,25 @@ describe('durations', () => {
     expect(DurationSeconds.parse(text)).toBe(seconds);
   });
 
-  it.each(['', '4', 'h', '-1h', '1.5h', '1 hour', '0s', '99999999w', '1h;', '١h'])('%j is refused', (text) => {
-    expect(parseDuration(text)).toBeNull();
-    expect(DurationSeconds.safeParse(text).success).toBe(false);
-  });
+  it.each(['', '4', 'h', '-1h', '1.5h', '1 hour', '0s', '99999999w', '1h;', '١h'])(
+    '%j is refused',
+    (text) => {
+      expect(parseDuration(text)).toBeNull();
+      expect(DurationSeconds.safeParse(text).success).toBe(false);
+    },
+  );
 
   it('formats to something that parses to the same number', () => {
-    fc.assert(fc.property(fc.integer({ min: 1, max: 300_000_000 }), (seconds) => parseDuration(formatDuration(seconds)) === seconds));
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 300_000_000 }),
+        (seconds) => parseDuration(formatDuration(seconds)) === seconds,
+      ),
+    );
   });
 
   it('refuses numbers that are not whole and positive', () => {
-    for (const value of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) expect(DurationSeconds.safeParse(value).success).toBe(false);
+    for (const value of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
+      expect(DurationSeconds.safeParse(value).success).toBe(false);
   });
 });

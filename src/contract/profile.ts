@@ -18,7 +18,10 @@ export const EgressRule = z
         'A lower-case host name; a leading "*." matches one label.',
       ),
     port: z.number().int().min(1).max(65_535).default(443),
-    methods: z.array(z.string().regex(/^[A-Z]{3,10}$/)).min(1).max(16)
+    methods: z
+      .array(z.string().regex(/^[A-Z]{3,10}$/))
+      .min(1)
+      .max(16)
       .optional(),
     paths: z.array(z.string().startsWith('/').max(512)).max(64).optional(),
     binaries: z.array(z.string().startsWith('/').max(512)).max(64).optional(),

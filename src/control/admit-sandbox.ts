@@ -11,7 +11,8 @@ import type { ControlDeps } from './deps.ts';
 import type { Claim, Driver } from './driver.ts';
 import { dearest, requireRoute } from './plan-route.ts';
 import { requireRoom } from './require-room.ts';
-import { type Attribution, SandboxEdit, saveEdit } from './sandbox-edit.ts';
+import type { Attribution } from './sandbox-edit.ts';
+import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
 
 export interface Admission {
   readonly uid: string;
@@ -88,7 +89,12 @@ async function auditGrants(tx: Tx, deps: ControlDeps, caller: Caller, record: Sa
  * One transaction's worth of admission: room, money, row, plan, events, and the first attempt journalled under our own
  * lease, so that the hand-over to the driver costs no second commit. Nothing remains if any of it is refused.
  */
-export async function admitSandbox(tx: Tx, deps: ControlDeps, driver: Driver, admission: Admission): Promise<Claim> {
+export async function admitSandbox(
+  tx: Tx,
+  deps: ControlDeps,
+  driver: Driver,
+  admission: Admission,
+): Promise<Claim> {
   const { plan, recipe, caller } = admission;
   requireRoute(plan);
   const now = deps.clock.now();
@@ -108,9 +114,17 @@ export async function admitSandbox(tx: Tx, deps: ControlDeps, driver: Driver, ad
   const edit = new SandboxEdit(record, deps, now, true);
   edit.announce(by, { profile: `${recipe.profileId}@${recipe.profileVersion}`, reason: plan.reason });
   if (recipe.elevated) edit.note('sandbox.elevated', by, { key_id: caller.keyId });
-  if (record.exposedSecrets.length > 0) edit.note('sandbox.secret_exposed', by, { names: record.exposedSecrets });
+  if (record.exposedSecrets.length > 0)
+    edit.note('sandbox.secret_exposed', by, { names: record.exposedSecrets });
   await auditGrants(tx, deps, caller, record);
-  const documents = { uid: record.uid, generation: 1, request: admission.request, recipe, plan, origin: admission.origin };
+  const documents = {
+    uid: record.uid,
+    generation: 1,
+    request: admission.request,
+    recipe,
+    plan,
+    origin: admission.origin,
+  };
   await tx.sandboxes.insertDocuments(documents);
   const step = await advanceSandbox(tx, edit, [], async () => documents);
   const sandbox = await saveEdit(tx, deps, edit);

@@ -1,11 +1,15 @@
-import { ERRORS, type ErrorCode } from '../contract/errors.ts';
+import type { ErrorCode } from '../contract/errors.ts';
+import { ERRORS } from '../contract/errors.ts';
 import type { RouteCandidate } from '../contract/route.ts';
-import { type AttemptRecord, attemptIdOf } from '../core/attempt.ts';
-import { nextStep, type Step } from '../core/next-step.ts';
+import type { AttemptRecord } from '../core/attempt.ts';
+import { attemptIdOf } from '../core/attempt.ts';
+import type { Step } from '../core/next-step.ts';
+import { nextStep } from '../core/next-step.ts';
 import { rankedCandidates } from '../core/routing.ts';
 import type { SandboxDocuments, SandboxFailureRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
-import { AUTOMATION, type SandboxEdit } from './sandbox-edit.ts';
+import type { SandboxEdit } from './sandbox-edit.ts';
+import { AUTOMATION } from './sandbox-edit.ts';
 
 /** The steps that call a backend, and rest. */
 export type BackendStep =
@@ -47,11 +51,17 @@ export function failureOf(attempts: readonly AttemptRecord[], at: number): Sandb
   const code = (single?.code ?? 'SBX_PROVISION_FAILED') as ErrorCode;
   const detail =
     single?.detail ??
-    (failed.map((attempt) => `${attempt.extensionId}: ${attempt.error?.detail}`).join('; ') || 'No backend could be tried.');
+    (failed.map((attempt) => `${attempt.extensionId}: ${attempt.error?.detail}`).join('; ') ||
+      'No backend could be tried.');
   return { code, detail, remedy: ERRORS[code]?.remedy ?? ERRORS.SBX_PROVISION_FAILED.remedy, at };
 }
 
-async function tryNext(tx: Tx, edit: SandboxEdit, attempts: AttemptRecord[], documents: SandboxDocuments): Promise<void> {
+async function tryNext(
+  tx: Tx,
+  edit: SandboxEdit,
+  attempts: AttemptRecord[],
+  documents: SandboxDocuments,
+): Promise<void> {
   const tried = attempts.filter((attempt) => attempt.generation === edit.row.generation);
   const candidate = rankedCandidates(documents.plan)[tried.length];
   if (candidate) {

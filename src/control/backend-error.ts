@@ -13,15 +13,24 @@ export function backendFailure(thrown: unknown, backend: string): BackendFailure
   if (thrown instanceof SandboxerError) {
     const creation = thrown.extras.creation ?? 'maybe_created';
     const error =
-      thrown.extras.backend === undefined ? new SandboxerError(thrown.code, thrown.detail, { ...thrown.extras, backend }) : thrown;
+      thrown.extras.backend === undefined
+        ? new SandboxerError(thrown.code, thrown.detail, { ...thrown.extras, backend })
+        : thrown;
     return { code: thrown.code, detail: thrown.detail, creation, error };
   }
-  const detail = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : 'It threw something that is not an error.';
+  const detail =
+    thrown instanceof Error
+      ? `${thrown.name}: ${thrown.message}`
+      : 'It threw something that is not an error.';
   const bounded = detail.slice(0, 500);
   return {
     code: 'SBX_EXTENSION_FAILED',
     detail: bounded,
     creation: 'maybe_created',
-    error: new SandboxerError('SBX_EXTENSION_FAILED', bounded, { cause: thrown, backend, creation: 'maybe_created' }),
+    error: new SandboxerError('SBX_EXTENSION_FAILED', bounded, {
+      cause: thrown,
+      backend,
+      creation: 'maybe_created',
+    }),
   };
 }

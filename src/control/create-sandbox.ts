@@ -1,6 +1,7 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { CreateSandboxRequest } from '../contract/sandbox.ts';
-import { type Caller, requireScope } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
 import { digestOf } from '../core/canonical-json.ts';
 import { isLiving } from '../core/lifecycle.ts';
 import { recipeFingerprint, resolveRecipe, scopeKey } from '../core/resolve-recipe.ts';
@@ -9,7 +10,8 @@ import type { Tx } from '../core/store.ts';
 import { admitSandbox } from './admit-sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Claim, Driver } from './driver.ts';
-import { type Establishment, establish, type WaitOptions } from './establish.ts';
+import type { Establishment, WaitOptions } from './establish.ts';
+import { establish } from './establish.ts';
 import { rememberResult, replayedResult } from './idempotency.ts';
 import { planRoute } from './plan-route.ts';
 
@@ -21,11 +23,15 @@ export interface CreateOptions extends WaitOptions {
 function sameIdAgain(existing: SandboxRecord, digest: string): SandboxRecord {
   const usable = isLiving(existing.state) || existing.state === 'failed';
   if (usable && existing.requestDigest === digest) return existing;
-  throw new SandboxerError('SBX_ID_TAKEN', `The id "${existing.id}" belongs to a sandbox that is ${existing.state}.`, {
-    field: 'id',
-    creation: 'not_created',
-    ...(usable ? {} : { remedy: 'Wait until it is destroyed, or choose another id.' }),
-  });
+  throw new SandboxerError(
+    'SBX_ID_TAKEN',
+    `The id "${existing.id}" belongs to a sandbox that is ${existing.state}.`,
+    {
+      field: 'id',
+      creation: 'not_created',
+      ...(usable ? {} : { remedy: 'Wait until it is destroyed, or choose another id.' }),
+    },
+  );
 }
 
 async function existingFor(

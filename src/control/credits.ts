@@ -1,9 +1,10 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { GrantRequest } from '../contract/money.ts';
-import { type Caller, requireScope } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
 import { accounts } from '../core/ledger.ts';
-import type { TransferRecord } from '../core/transfer.ts';
 import type { Tx } from '../core/store.ts';
+import type { TransferRecord } from '../core/transfer.ts';
 import { auditedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 
@@ -18,7 +19,12 @@ async function balanceOf(tx: Tx, workspaceId: string): Promise<WorkspaceBalance>
   const available = await tx.ledger.balance(accounts.credits(workspaceId));
   const held = await tx.ledger.balance(accounts.held(workspaceId));
   const granted = await tx.ledger.granted(workspaceId);
-  return { workspaceId, availableMicroUsd: available, heldMicroUsd: held, spentMicroUsd: granted - available - held };
+  return {
+    workspaceId,
+    availableMicroUsd: available,
+    heldMicroUsd: held,
+    spentMicroUsd: granted - available - held,
+  };
 }
 
 export async function getBalance(deps: ControlDeps, caller: Caller): Promise<WorkspaceBalance> {
@@ -27,16 +33,27 @@ export async function getBalance(deps: ControlDeps, caller: Caller): Promise<Wor
 }
 
 /** A repeated reference is the same grant: it adds nothing again. */
-export async function grantCredits(deps: ControlDeps, caller: Caller, request: GrantRequest): Promise<WorkspaceBalance> {
+export async function grantCredits(
+  deps: ControlDeps,
+  caller: Caller,
+  request: GrantRequest,
+): Promise<WorkspaceBalance> {
   requireScope(caller, 'credits');
-  if (caller.actor !== 'adm') throw new SandboxerError('SBX_FORBIDDEN', 'Only an administrator grants credits.');
+  if (caller.actor !== 'adm')
+    throw new SandboxerError('SBX_FORBIDDEN', 'Only an administrator grants credits.');
   const { workspaceId } = caller;
   const reference = request.reference ?? deps.ids.next('grant');
   const details = { amount_micro_usd: request.amount_micro_usd };
   const subject = { action: 'grantCredits', target: reference, details };
   return auditedTransaction(deps, caller, 'grant', subject, async (tx) => {
     const now = deps.clock.now();
-    const added = await deps.ledger.grant(tx, `grant:${workspaceId}:${reference}`, workspaceId, request.amount_micro_usd, now);
+    const added = await deps.ledger.grant(
+      tx,
+      `grant:${workspaceId}:${reference}`,
+      workspaceId,
+      request.amount_micro_usd,
+      now,
+    );
     if (added) {
       await tx.events.append([
         {
@@ -61,7 +78,14 @@ export async function grantCredits(deps: ControlDeps, caller: Caller, request: G
   });
 }
 
-export async function listTransfers(deps: ControlDeps, caller: Caller, after: number, limit: number): Promise<readonly TransferRecord[]> {
+export async function listTransfers(
+  deps: ControlDeps,
+  caller: Caller,
+  after: number,
+  limit: number,
+): Promise<readonly TransferRecord[]> {
   requireScope(caller, 'read');
-  return deps.store.read('transfers', (tx) => tx.ledger.transfers({ workspaceId: caller.workspaceId, after, limit }));
+  return deps.store.read('transfers', (tx) =>
+    tx.ledger.transfers({ workspaceId: caller.workspaceId, after, limit }),
+  );
 }

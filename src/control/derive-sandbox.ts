@@ -1,7 +1,8 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { ForkRequest } from '../contract/sandbox.ts';
 import type { RestoreRequest } from '../contract/snapshot.ts';
-import { type Caller, requireScope } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
 import { digestOf } from '../core/canonical-json.ts';
 import { isEstablished } from '../core/lifecycle.ts';
 import type { Recipe } from '../core/recipe.ts';
@@ -11,7 +12,8 @@ import { admitSandbox } from './admit-sandbox.ts';
 import type { CreateOptions } from './create-sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Claim, Driver } from './driver.ts';
-import { type Establishment, establish } from './establish.ts';
+import type { Establishment } from './establish.ts';
+import { establish } from './establish.ts';
 import { findSandbox } from './find-sandbox.ts';
 import { findSnapshot } from './find-snapshot.ts';
 import { rememberResult, replayedResult } from './idempotency.ts';
@@ -28,11 +30,15 @@ interface Source {
 function withTtl(recipe: Recipe, ttl: number | undefined): Recipe {
   if (ttl === undefined) return recipe;
   if (ttl > recipe.maxTtlSeconds) {
-    throw new SandboxerError('SBX_INVALID_REQUEST', `ttl is at most ${recipe.maxTtlSeconds} s for this profile.`, {
-      field: 'ttl',
-      creation: 'not_created',
-      remedy: `Ask for at most ${recipe.maxTtlSeconds} s.`,
-    });
+    throw new SandboxerError(
+      'SBX_INVALID_REQUEST',
+      `ttl is at most ${recipe.maxTtlSeconds} s for this profile.`,
+      {
+        field: 'ttl',
+        creation: 'not_created',
+        remedy: `Ask for at most ${recipe.maxTtlSeconds} s.`,
+      },
+    );
   }
   return { ...recipe, ttlSeconds: ttl };
 }
@@ -91,9 +97,13 @@ export function restoreSnapshot(
   return derive(deps, driver, caller, request, options, 'restore', async (tx) => {
     const snapshot = await findSnapshot(tx, caller, snapshotId);
     if (snapshot.state !== 'available') {
-      throw new SandboxerError('SBX_INVALID_STATE', `A snapshot that is ${snapshot.state} cannot be restored.`, {
-        creation: 'not_created',
-      });
+      throw new SandboxerError(
+        'SBX_INVALID_STATE',
+        `A snapshot that is ${snapshot.state} cannot be restored.`,
+        {
+          creation: 'not_created',
+        },
+      );
     }
     const { extensionId, ref } = snapshot;
     return {

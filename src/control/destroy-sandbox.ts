@@ -1,5 +1,7 @@
-import { type Caller, requireScope } from '../core/caller.ts';
-import { pendingOperation, type SandboxRecord } from '../core/sandbox.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
+import type { SandboxRecord } from '../core/sandbox.ts';
+import { pendingOperation } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';

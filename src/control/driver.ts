@@ -2,19 +2,20 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
-import { advanceSandbox, type BackendStep } from './advance-sandbox.ts';
+import type { BackendStep } from './advance-sandbox.ts';
+import { advanceSandbox } from './advance-sandbox.ts';
 import { backendFailure } from './backend-error.ts';
 import type { ControlDeps } from './deps.ts';
 import { performOperation, performProbe, performProvision, performTeardown } from './perform-step.ts';
 import { Interrupted, LeaseLost, runStep } from './run-step.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
+import type { Settlement } from './settle-step.ts';
 import {
-  type Settlement,
   settleAttemptFailed,
   settleOperated,
   settleOperationFailed,
-  settleProvisionFailed,
   settleProvisioned,
+  settleProvisionFailed,
   settleReady,
   settleTeardown,
 } from './settle-step.ts';
@@ -81,7 +82,10 @@ export class Driver {
         claim = next;
       }
     } catch (error) {
-      this.#deps.log.error({ err: error, sandbox: uid }, 'work on a sandbox was given up; its lease will run out');
+      this.#deps.log.error(
+        { err: error, sandbox: uid },
+        'work on a sandbox was given up; its lease will run out',
+      );
     } finally {
       // Somebody may have taken it up anew between our last commit and now.
       if (this.#running.get(uid)?.token === first.token) this.#running.delete(uid);
@@ -97,7 +101,8 @@ export class Driver {
   /** Takes no new work. What is in flight is interrupted and goes on where it was after the next start. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    for (const { controller } of this.#running.values()) controller.abort(new LeaseLost('The server is stopping.'));
+    for (const { controller } of this.#running.values())
+      controller.abort(new LeaseLost('The server is stopping.'));
   }
 
   newLease(now: number): { owner: string; token: string; until: number } {
@@ -151,13 +156,22 @@ export class Driver {
     const documentsOf = async (generation: number) => {
       if (documents?.generation === generation) return documents;
       documents = await tx.sandboxes.documents(edit.row.uid, generation);
-      if (!documents) throw new SandboxerError('SBX_INTERNAL', `Generation ${generation} of ${edit.row.uid} has no recipe.`);
+      if (!documents)
+        throw new SandboxerError(
+          'SBX_INTERNAL',
+          `Generation ${generation} of ${edit.row.uid} has no recipe.`,
+        );
       return documents;
     };
     const step = await advanceSandbox(tx, edit, attempts, documentsOf);
     if (step.kind === 'rest') {
       edit.patch({ lease: null, workDueAt: null });
-      return { sandbox: await saveEdit(tx, deps, edit), token, step, documents: documents as SandboxDocuments };
+      return {
+        sandbox: await saveEdit(tx, deps, edit),
+        token,
+        step,
+        documents: documents as SandboxDocuments,
+      };
     }
     const own = await documentsOf(edit.row.generation);
     edit.patch({ lease: { owner: deps.instance, token, until: edit.now + deps.settings.leaseMs } });
@@ -188,7 +202,11 @@ export class Driver {
           this.#provisionTimeoutMs(attempt),
           (signal) => performProbe(this.#deps, attempt, documents, signal),
           (ready) => settleReady(attempt, ready, documents),
-          (error) => settleAttemptFailed(attempt, { ...backendFailure(error, attempt.extensionId), creation: 'created' }),
+          (error) =>
+            settleAttemptFailed(attempt, {
+              ...backendFailure(error, attempt.extensionId),
+              creation: 'created',
+            }),
         );
       }
       case 'teardown': {
@@ -252,7 +270,10 @@ export class Driver {
     return deps.store.transaction('renew', async (tx) => {
       const row = await tx.sandboxes.get(claim.sandbox.uid);
       if (!row || row.lease?.token !== claim.token) return false;
-      await tx.sandboxes.update({ ...row, lease: { ...row.lease, until: deps.clock.now() + deps.settings.leaseMs } });
+      await tx.sandboxes.update({
+        ...row,
+        lease: { ...row.lease, until: deps.clock.now() + deps.settings.leaseMs },
+      });
       return true;
     });
   }
@@ -267,7 +288,8 @@ export class Driver {
       const edit = new SandboxEdit(row, deps, now);
       const attempts = [...(await tx.attempts.forSandbox(row.uid))];
       const verdict = await settlement({ tx, deps, edit, attempts });
-      if (verdict.retryAt === undefined) return this.#proceed(tx, edit, attempts, claim.token, claim.documents);
+      if (verdict.retryAt === undefined)
+        return this.#proceed(tx, edit, attempts, claim.token, claim.documents);
       edit.patch({ lease: null, workDueAt: verdict.retryAt });
       return { ...claim, sandbox: await saveEdit(tx, deps, edit), step: { kind: 'rest' } };
     });

@@ -1,4 +1,5 @@
-import { type ErrorCode, SandboxerError } from '../contract/errors.ts';
+import type { ErrorCode } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors.ts';
 import { isEstablished, isSettledState } from '../core/lifecycle.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
@@ -22,7 +23,7 @@ function isClaim(admitted: Claim | SandboxRecord): admitted is Claim {
   return 'token' in admitted;
 }
 
-export function isSettled(sandbox: SandboxRecord): boolean {
+function isSettled(sandbox: SandboxRecord): boolean {
   return isSettledState(sandbox.state);
 }
 
@@ -32,9 +33,14 @@ export function requireEstablished(sandbox: SandboxRecord): void {
   const members = { sandbox_id: sandbox.id, uid: sandbox.uid, state: sandbox.state };
   if (sandbox.failure) {
     const { code, detail } = sandbox.failure;
-    throw new SandboxerError(code as ErrorCode, detail, { members, ...(sandbox.extensionId && { backend: sandbox.extensionId }) });
+    throw new SandboxerError(code as ErrorCode, detail, {
+      members,
+      ...(sandbox.extensionId && { backend: sandbox.extensionId }),
+    });
   }
-  throw new SandboxerError('SBX_CANCELLED', `The sandbox became ${sandbox.state} before it was ready.`, { members });
+  throw new SandboxerError('SBX_CANCELLED', `The sandbox became ${sandbox.state} before it was ready.`, {
+    members,
+  });
 }
 
 /** Hands a fresh claim to the driver, and waits for the outcome if the caller does. */
@@ -54,7 +60,8 @@ export async function establish(
   const result =
     reached && isSettled(reached)
       ? reached
-      : ((await waitForSandbox(deps, sandbox.uid, isSettled, endsAt - deps.clock.now(), options.signal)) ?? sandbox);
+      : ((await waitForSandbox(deps, sandbox.uid, isSettled, endsAt - deps.clock.now(), options.signal)) ??
+        sandbox);
   requireEstablished(result);
   return { sandbox: result, reused: !fresh };
 }

@@ -3,7 +3,8 @@ import type { ExecRequest, ProcessInfo } from '../contract/exec.ts';
 import type { Caller } from '../core/caller.ts';
 import type { SandboxDocuments } from '../core/sandbox.ts';
 import type { SandboxProcess } from '../core/session.ts';
-import { openSandbox, type Use } from './use-sandbox.ts';
+import type { Use } from './use-sandbox.ts';
+import { openSandbox } from './use-sandbox.ts';
 
 export interface StartedProcess {
   readonly process: SandboxProcess;
@@ -39,7 +40,11 @@ export async function execInSandbox(
 ): Promise<StartedProcess> {
   const { sandbox, session } = await openSandbox(use, caller, id, true);
   if (request.background && !session.attach) {
-    throw new SandboxerError('SBX_UNSUPPORTED', `${sandbox.extensionId} cannot keep a process in the background.`, { field: 'background' });
+    throw new SandboxerError(
+      'SBX_UNSUPPORTED',
+      `${sandbox.extensionId} cannot keep a process in the background.`,
+      { field: 'background' },
+    );
   }
   const vector = use.deps.extensions.get(sandbox.extensionId as string)?.header.capabilities;
   if (request.tty && !vector?.pty) {
@@ -91,7 +96,8 @@ export async function attachToProcess(
   signal?: AbortSignal,
 ): Promise<SandboxProcess> {
   const { sandbox, session } = await openSandbox(use, caller, id, false);
-  if (!session.attach) throw new SandboxerError('SBX_UNSUPPORTED', `${sandbox.extensionId} keeps no background processes.`);
+  if (!session.attach)
+    throw new SandboxerError('SBX_UNSUPPORTED', `${sandbox.extensionId} keeps no background processes.`);
   return session.attach(processId, from, signal ? { signal } : {});
 }
 

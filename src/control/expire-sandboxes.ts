@@ -6,7 +6,12 @@ import { AUTOMATION, SandboxEdit, saveEdit } from './sandbox-edit.ts';
 
 const BATCH = 100;
 
-async function expire(deps: ControlDeps, uid: string, stillDue: (row: SandboxRecord, now: number) => boolean, reason: string): Promise<boolean> {
+async function expire(
+  deps: ControlDeps,
+  uid: string,
+  stillDue: (row: SandboxRecord, now: number) => boolean,
+  reason: string,
+): Promise<boolean> {
   return deps.store.transaction('expire', async (tx) => {
     const row = await tx.sandboxes.get(uid);
     const now = deps.clock.now();
@@ -29,7 +34,9 @@ function pastIdle(row: SandboxRecord, now: number): boolean {
 
 /** Ends what is past its stored deadline. Answers how many were due: a full batch means there may be more. */
 export async function expireSandboxes(deps: ControlDeps, driver: Driver): Promise<number> {
-  const due = await deps.store.read('due-deadlines', (tx) => tx.sandboxes.dueDeadlines(deps.clock.now(), BATCH));
+  const due = await deps.store.read('due-deadlines', (tx) =>
+    tx.sandboxes.dueDeadlines(deps.clock.now(), BATCH),
+  );
   for (const { uid } of due) {
     if (!(await expire(deps, uid, pastDeadline, 'ttl'))) continue;
     driver.interrupt(uid);
@@ -39,7 +46,11 @@ export async function expireSandboxes(deps: ControlDeps, driver: Driver): Promis
 }
 
 /** Ends what nobody used for too long, unless this process knows of a later use than the row does. */
-export async function reapIdleSandboxes(deps: ControlDeps, driver: Driver, activity: Activity): Promise<number> {
+export async function reapIdleSandboxes(
+  deps: ControlDeps,
+  driver: Driver,
+  activity: Activity,
+): Promise<number> {
   const due = await deps.store.read('due-idle', (tx) => tx.sandboxes.dueIdle(deps.clock.now(), BATCH));
   for (const row of due) {
     const lastUse = activity.lastUse(row.uid);

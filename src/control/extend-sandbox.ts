@@ -1,8 +1,10 @@
 import { SandboxerError } from '../contract/errors.ts';
-import { type Caller, requireScope } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
 import { isEstablished, isLiving } from '../core/lifecycle.ts';
 import { costMicroUsd } from '../core/meter.ts';
-import { pendingOperation, type SandboxRecord } from '../core/sandbox.ts';
+import type { SandboxRecord } from '../core/sandbox.ts';
+import { pendingOperation } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
@@ -30,7 +32,10 @@ export async function extendSandbox(
   const taken = await deps.store.transaction('extend', async (tx): Promise<TakenUp> => {
     const row = await findSandbox(tx, caller, id);
     if (!isLiving(row.state)) {
-      throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${row.state} has no deadline to move.`);
+      throw new SandboxerError(
+        'SBX_INVALID_STATE',
+        `A sandbox that is ${row.state} has no deadline to move.`,
+      );
     }
     const now = deps.clock.now();
     const deadlineAt = Math.min(now + ttlSeconds * 1000, row.maxDeadlineAt);
@@ -41,7 +46,8 @@ export async function extendSandbox(
       const transferId = `${row.holdId}:raise:${row.eventSeq}`;
       await deps.ledger.raise(tx, row.holdId, transferId, costMicroUsd(rate, addedSeconds), now, rate);
     }
-    const movesBackend = row.extensionId !== null && deps.extensions.get(row.extensionId)?.extendLife !== undefined;
+    const movesBackend =
+      row.extensionId !== null && deps.extensions.get(row.extensionId)?.extendLife !== undefined;
     if (movesBackend) {
       requireNoOperation(row);
       edit.patch({ operation: newOperation(deps, 'extend', caller.actor, now), workDueAt: now });
@@ -50,7 +56,11 @@ export async function extendSandbox(
       edit.patch({ operation: newOperation(deps, 'extend', caller.actor, now) });
     }
     edit.patch({ deadlineAt });
-    edit.note('sandbox.extended', { actor: caller.actor }, { expires_at: new Date(deadlineAt).toISOString() });
+    edit.note(
+      'sandbox.extended',
+      { actor: caller.actor },
+      { expires_at: new Date(deadlineAt).toISOString() },
+    );
     return movesBackend ? driver.takeUp(tx, edit) : { sandbox: await saveEdit(tx, deps, edit), claim: null };
   });
   const { sandbox } = taken;

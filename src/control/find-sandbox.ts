@@ -1,5 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
-import { type Caller, visibleWorkspace } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { visibleWorkspace } from '../core/caller.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 
@@ -7,5 +8,7 @@ import type { Tx } from '../core/store.ts';
 export async function findSandbox(tx: Tx, caller: Caller, id: string): Promise<SandboxRecord> {
   const row = await tx.sandboxes.find(visibleWorkspace(caller), id);
   if (row) return row;
-  throw new SandboxerError('SBX_NOT_FOUND', `There is no sandbox "${id}".`, { remedy: 'List the sandboxes to see which exist.' });
+  throw new SandboxerError('SBX_NOT_FOUND', `There is no sandbox "${id}".`, {
+    remedy: 'List the sandboxes to see which exist.',
+  });
 }

@@ -1,5 +1,6 @@
-import { type Caller, requireScope } from '../core/caller.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
 import type { MeterRecord } from '../core/meter.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
@@ -19,8 +20,12 @@ export async function getSandbox(deps: ControlDeps, caller: Caller, id: string):
   requireScope(caller, 'read');
   return deps.store.read('get', async (tx) => {
     const sandbox = await findSandbox(tx, caller, id);
-    const settled = sandbox.state !== 'destroying' && sandbox.state !== 'provisioning' && sandbox.state !== 'failed';
-    return { sandbox, teardown: settled ? null : await teardownOf(await tx.attempts.forSandbox(sandbox.uid)) };
+    const settled =
+      sandbox.state !== 'destroying' && sandbox.state !== 'provisioning' && sandbox.state !== 'failed';
+    return {
+      sandbox,
+      teardown: settled ? null : await teardownOf(await tx.attempts.forSandbox(sandbox.uid)),
+    };
   });
 }
 
@@ -39,7 +44,11 @@ export async function explainRoute(deps: ControlDeps, caller: Caller, id: string
   });
 }
 
-export async function sandboxUsage(deps: ControlDeps, caller: Caller, id: string): Promise<{ sandbox: SandboxRecord; meters: readonly MeterRecord[] }> {
+export async function sandboxUsage(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+): Promise<{ sandbox: SandboxRecord; meters: readonly MeterRecord[] }> {
   requireScope(caller, 'read');
   return deps.store.read('usage', async (tx) => {
     const sandbox = await findSandbox(tx, caller, id);

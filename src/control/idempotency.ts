@@ -16,9 +16,13 @@ export async function replayedResult(
   if (!known) return null;
   const [knownKind, id] = known.result.split(':') as [string, string];
   if (known.requestDigest === digest && knownKind === kind) return id;
-  throw new SandboxerError('SBX_IDEMPOTENCY_MISMATCH', 'This Idempotency-Key was used for a different request.', {
-    creation: 'not_created',
-  });
+  throw new SandboxerError(
+    'SBX_IDEMPOTENCY_MISMATCH',
+    'This Idempotency-Key was used for a different request.',
+    {
+      creation: 'not_created',
+    },
+  );
 }
 
 export async function rememberResult(
@@ -30,5 +34,11 @@ export async function rememberResult(
   result: string,
 ): Promise<void> {
   if (key === undefined) return;
-  await tx.idempotency.insert({ workspaceId: caller.workspaceId, key, requestDigest, result, createdAt: deps.clock.now() });
+  await tx.idempotency.insert({
+    workspaceId: caller.workspaceId,
+    key,
+    requestDigest,
+    result,
+    createdAt: deps.clock.now(),
+  });
 }

@@ -8,7 +8,7 @@ import type { KeyRecord } from '../core/tenancy.ts';
 import { auditedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 
-export function hashSecret(secret: string): string {
+function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 

@@ -1,4 +1,5 @@
-import { type Caller, requireScope, visibleWorkspace } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope, visibleWorkspace } from '../core/caller.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Page, SandboxQuery } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
@@ -9,5 +10,7 @@ export async function listSandboxes(
   query: Omit<SandboxQuery, 'workspaceId'>,
 ): Promise<Page<SandboxRecord>> {
   requireScope(caller, 'read');
-  return deps.store.read('list', (tx) => tx.sandboxes.list({ ...query, workspaceId: visibleWorkspace(caller) }));
+  return deps.store.read('list', (tx) =>
+    tx.sandboxes.list({ ...query, workspaceId: visibleWorkspace(caller) }),
+  );
 }

@@ -1,6 +1,8 @@
-import { type ErrorCode, SandboxerError } from '../contract/errors.ts';
+import type { ErrorCode } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors.ts';
 import type { Actor } from '../contract/state.ts';
-import { pendingOperation, type SandboxOperation, type SandboxRecord } from '../core/sandbox.ts';
+import type { SandboxOperation, SandboxRecord } from '../core/sandbox.ts';
+import { pendingOperation } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 import { waitForSandbox } from './wait-for-sandbox.ts';
 
@@ -11,7 +13,16 @@ export function newOperation(
   now: number,
   snapshotId: string | null = null,
 ): SandboxOperation {
-  return { kind, id: deps.ids.next('op'), requestedAt: now, actor, snapshotId, tries: 0, finishedAt: null, error: null };
+  return {
+    kind,
+    id: deps.ids.next('op'),
+    requestedAt: now,
+    actor,
+    snapshotId,
+    tries: 0,
+    finishedAt: null,
+    error: null,
+  };
 }
 
 /** One at a time: what a second one would mean depends on how the first ends. */
@@ -24,7 +35,11 @@ export function requireNoOperation(sandbox: SandboxRecord): void {
 }
 
 /** Waits until the operation is carried out and answers the row, or throws why it was not. */
-export async function awaitOperation(deps: ControlDeps, sandbox: SandboxRecord, operationId: string): Promise<SandboxRecord> {
+export async function awaitOperation(
+  deps: ControlDeps,
+  sandbox: SandboxRecord,
+  operationId: string,
+): Promise<SandboxRecord> {
   const over = (row: SandboxRecord) => row.operation?.id !== operationId || row.operation.finishedAt !== null;
   const row = await waitForSandbox(deps, sandbox.uid, over, deps.settings.waitMs);
   if (!row || !over(row)) throw new SandboxerError('SBX_TIMEOUT', 'The backend is still at it.');

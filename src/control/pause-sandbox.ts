@@ -1,5 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
-import { type Caller, requireScope } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
@@ -45,11 +46,21 @@ async function request(
 }
 
 /** Idempotent: pausing what is paused answers it as it is. */
-export function pauseSandbox(deps: ControlDeps, driver: Driver, caller: Caller, id: string): Promise<SandboxRecord> {
+export function pauseSandbox(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  id: string,
+): Promise<SandboxRecord> {
   return request(deps, driver, caller, id, 'pause');
 }
 
 /** Idempotent: resuming what runs answers it as it is. */
-export function resumeSandbox(deps: ControlDeps, driver: Driver, caller: Caller, id: string): Promise<SandboxRecord> {
+export function resumeSandbox(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  id: string,
+): Promise<SandboxRecord> {
   return request(deps, driver, caller, id, 'resume');
 }

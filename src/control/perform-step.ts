@@ -10,7 +10,7 @@ import type {
   Stamp,
   TakenSnapshot,
 } from '../core/extension.ts';
-import type { SandboxOperation, SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
+import type { SandboxDocuments, SandboxOperation, SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 import { runSetup } from './run-setup.ts';
 
@@ -21,7 +21,7 @@ export function contextFor(deps: ControlDeps, hostId: string | null, signal: Abo
   return { signal, clock: deps.clock, log: deps.log, host };
 }
 
-export function stampOf(deps: ControlDeps, attempt: AttemptRecord): Stamp {
+function stampOf(deps: ControlDeps, attempt: AttemptRecord): Stamp {
   return { sandboxUid: attempt.sandboxUid, attemptId: attempt.attemptId, owner: deps.owner };
 }
 
@@ -36,7 +36,7 @@ export function extensionOf(deps: ControlDeps, extensionId: string): Extension {
 }
 
 /** When the backend ends the sandbox by itself: a little after we would. */
-export function backendEndsAt(deps: ControlDeps, sandbox: SandboxRecord): number {
+function backendEndsAt(deps: ControlDeps, sandbox: SandboxRecord): number {
   return sandbox.deadlineAt + deps.settings.deadManGraceMs;
 }
 
@@ -52,10 +52,12 @@ async function provisionSpec(
   const secrets =
     recipe.secretRefs.length === 0
       ? []
-      : await deps.resolveSecrets(sandbox.workspaceId, recipe.secretRefs, extension.header.capabilities, signal).catch((error: unknown) => {
-          if (!(error instanceof SandboxerError)) throw error;
-          throw new SandboxerError(error.code, error.detail, { ...error.extras, creation: 'not_created' });
-        });
+      : await deps
+          .resolveSecrets(sandbox.workspaceId, recipe.secretRefs, extension.header.capabilities, signal)
+          .catch((error: unknown) => {
+            if (!(error instanceof SandboxerError)) throw error;
+            throw new SandboxerError(error.code, error.detail, { ...error.extras, creation: 'not_created' });
+          });
   return {
     stamp: stampOf(deps, attempt),
     sandboxId: sandbox.id,
@@ -86,11 +88,16 @@ export async function performProvision(
   const spec = await provisionSpec(deps, sandbox, attempt, documents, extension, signal);
   const { origin } = documents;
   if (origin.kind === 'snapshot' && extension.restore) return extension.restore(spec, origin.ref, context);
-  if (origin.kind === 'fork' && extension.fork) return extension.fork(await forkSource(deps, origin.sourceUid), spec, context);
+  if (origin.kind === 'fork' && extension.fork)
+    return extension.fork(await forkSource(deps, origin.sourceUid), spec, context);
   if (origin.kind !== 'recipe') {
-    throw new SandboxerError('SBX_UNSUPPORTED', `${attempt.extensionId} cannot start from a ${origin.kind}.`, {
-      creation: 'not_created',
-    });
+    throw new SandboxerError(
+      'SBX_UNSUPPORTED',
+      `${attempt.extensionId} cannot start from a ${origin.kind}.`,
+      {
+        creation: 'not_created',
+      },
+    );
   }
   return extension.provision(spec, context);
 }
@@ -107,11 +114,16 @@ export async function performProbe(
   const handle = attempt.handle as Handle;
   const ready = await extension.waitReady(handle, context);
   const { recipe, origin } = documents;
-  if (recipe.setupRun.length > 0 && origin.kind === 'recipe') await runSetup(extension, handle, recipe, context);
+  if (recipe.setupRun.length > 0 && origin.kind === 'recipe')
+    await runSetup(extension, handle, recipe, context);
   return ready;
 }
 
-export async function performTeardown(deps: ControlDeps, attempt: AttemptRecord, signal: AbortSignal): Promise<CleanupReport> {
+export async function performTeardown(
+  deps: ControlDeps,
+  attempt: AttemptRecord,
+  signal: AbortSignal,
+): Promise<CleanupReport> {
   const extension = extensionOf(deps, attempt.extensionId);
   const target = { stamp: stampOf(deps, attempt), handle: attempt.handle };
   return extension.teardown(target, contextFor(deps, attempt.hostId, signal));
@@ -132,7 +144,9 @@ export async function performOperation(
   const context = contextFor(deps, sandbox.hostId, signal);
   const handle = sandbox.handle as Handle;
   const unsupported = () =>
-    new SandboxerError('SBX_UNSUPPORTED', `${extension.header.id} cannot ${operation.kind}.`, { backend: extension.header.id });
+    new SandboxerError('SBX_UNSUPPORTED', `${extension.header.id} cannot ${operation.kind}.`, {
+      backend: extension.header.id,
+    });
   switch (operation.kind) {
     case 'pause':
       if (!extension.pause) throw unsupported();

@@ -4,7 +4,12 @@ import type { Recipe } from '../core/recipe.ts';
 import { decide, rankedCandidates } from '../core/routing.ts';
 import type { ControlDeps } from './deps.ts';
 
-export function planRoute(deps: ControlDeps, recipe: Recipe, seed: string, boundTo: string | null): RoutePlan {
+export function planRoute(
+  deps: ControlDeps,
+  recipe: Recipe,
+  seed: string,
+  boundTo: string | null,
+): RoutePlan {
   const extensions = deps.extensions.all().map((extension) => extension.header);
   return decide({
     recipe,
@@ -21,7 +26,9 @@ export function planRoute(deps: ControlDeps, recipe: Recipe, seed: string, bound
 /** Refuses with every candidate and what excludes it, when nobody is left. */
 export function requireRoute(plan: RoutePlan): void {
   if (rankedCandidates(plan).length > 0) return;
-  const why = plan.candidates.map(({ extension, excluded_by }) => `${extension} (${excluded_by[0]?.detail ?? 'excluded'})`);
+  const why = plan.candidates.map(
+    ({ extension, excluded_by }) => `${extension} (${excluded_by[0]?.detail ?? 'excluded'})`,
+  );
   throw new SandboxerError('SBX_NO_ROUTE', [plan.reason, ...why].join(' '), {
     creation: 'not_created',
     members: { candidates: plan.candidates },

@@ -1,6 +1,7 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { Profile } from '../contract/profile.ts';
-import { type Caller, requireScope } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
 import { canonicalJson } from '../core/canonical-json.ts';
 import { auditedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
@@ -13,9 +14,21 @@ export async function pushProfile(
   source: Readonly<Record<string, unknown>>,
 ): Promise<{ created: boolean }> {
   requireScope(caller, 'profiles');
-  const shipped = deps.catalogue(caller.workspaceId).list().find((entry) => entry.source !== 'api' && entry.profile.id === profile.id && entry.profile.version === profile.version);
+  const shipped = deps
+    .catalogue(caller.workspaceId)
+    .list()
+    .find(
+      (entry) =>
+        entry.source !== 'api' &&
+        entry.profile.id === profile.id &&
+        entry.profile.version === profile.version,
+    );
   const immutable = () =>
-    new SandboxerError('SBX_PROFILE_IMMUTABLE', `${profile.id}@${profile.version} exists with another content.`, { field: 'version' });
+    new SandboxerError(
+      'SBX_PROFILE_IMMUTABLE',
+      `${profile.id}@${profile.version} exists with another content.`,
+      { field: 'version' },
+    );
   if (shipped) throw immutable();
   const subject = { action: 'pushProfile', target: `${profile.id}@${profile.version}` };
   const outcome = await auditedTransaction(deps, caller, 'push-profile', subject, async (tx) => {

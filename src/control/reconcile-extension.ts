@@ -30,7 +30,9 @@ export async function reconcileExtension(
   signal: AbortSignal,
 ): Promise<ReconcileReport> {
   const startedAt = deps.clock.now();
-  const all = await within(deps, deps.settings.operationTimeoutMs, signal, (given) => listAll(deps, extension, given));
+  const all = await within(deps, deps.settings.operationTimeoutMs, signal, (given) =>
+    listAll(deps, extension, given),
+  );
   const present = new Set(all.map(({ stamp }) => stamp.attemptId));
   let removed = 0;
   for (const owned of all) {
@@ -40,7 +42,11 @@ export async function reconcileExtension(
   return { listed: present.size, removed, lost };
 }
 
-async function listAll(deps: ControlDeps, extension: Extension, signal: AbortSignal): Promise<readonly Owned[]> {
+async function listAll(
+  deps: ControlDeps,
+  extension: Extension,
+  signal: AbortSignal,
+): Promise<readonly Owned[]> {
   const all: Owned[] = [];
   for await (const owned of extension.listOwned(deps.owner, contextFor(deps, null, signal))) all.push(owned);
   return all;
@@ -55,7 +61,12 @@ async function isOrphan(deps: ControlDeps, owned: Owned): Promise<boolean> {
   });
 }
 
-async function removeOrphan(deps: ControlDeps, extension: Extension, owned: Owned, signal: AbortSignal): Promise<boolean> {
+async function removeOrphan(
+  deps: ControlDeps,
+  extension: Extension,
+  owned: Owned,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { stamp, handle } = owned;
   try {
     const report = await within(deps, deps.settings.teardownTimeoutMs, signal, (given) =>
@@ -63,7 +74,10 @@ async function removeOrphan(deps: ControlDeps, extension: Extension, owned: Owne
     );
     if (!report.gone) return false;
   } catch (error) {
-    deps.log.warn({ err: error, attempt: stamp.attemptId }, 'an orphan could not be removed; it will be tried again');
+    deps.log.warn(
+      { err: error, attempt: stamp.attemptId },
+      'an orphan could not be removed; it will be tried again',
+    );
     return false;
   }
   await deps.store.transaction('orphan-removed', async (tx) => {
@@ -88,7 +102,9 @@ async function failMissing(
   let after: string | null = null;
   const missingNow = new Set<string>();
   for (;;) {
-    const rows = await deps.store.read('established', (tx) => tx.sandboxes.establishedOn(extensionId, after, BATCH));
+    const rows = await deps.store.read('established', (tx) =>
+      tx.sandboxes.establishedOn(extensionId, after, BATCH),
+    );
     for (const row of rows) {
       const attemptId = `${row.uid}-g${row.generation}-a${row.attempt}`;
       if (present.has(attemptId) || (row.readyAt ?? startedAt) >= startedAt) continue;
@@ -117,7 +133,14 @@ async function failLost(deps: ControlDeps, uid: string, generation: number): Pro
     const now = deps.clock.now();
     const edit = new SandboxEdit(row, deps, now);
     const detail = `${row.extensionId} no longer has this sandbox.`;
-    edit.patch({ failure: { code: 'SBX_BACKEND_LOST', detail, remedy: 'Recreate the sandbox, or create a new one.', at: now } });
+    edit.patch({
+      failure: {
+        code: 'SBX_BACKEND_LOST',
+        detail,
+        remedy: 'Recreate the sandbox, or create a new one.',
+        at: now,
+      },
+    });
     edit.move('failed', AUTOMATION, { code: 'SBX_BACKEND_LOST', detail });
     for (const attempt of await tx.attempts.forSandbox(uid)) {
       if (attempt.state === 'won') await tx.attempts.update({ ...attempt, state: 'condemned' });

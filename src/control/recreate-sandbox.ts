@@ -1,10 +1,13 @@
 import { SandboxerError } from '../contract/errors.ts';
-import { type Caller, requireScope } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
 import { isLiving } from '../core/lifecycle.ts';
-import { pendingOperation, type SandboxDocuments, type SandboxRecord } from '../core/sandbox.ts';
+import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
+import { pendingOperation } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
-import { type Establishment, requireEstablished, type WaitOptions } from './establish.ts';
+import type { Establishment, WaitOptions } from './establish.ts';
+import { requireEstablished } from './establish.ts';
 import { findSandbox } from './find-sandbox.ts';
 import { dearest, planRoute, requireRoute } from './plan-route.ts';
 import { requireRoom } from './require-room.ts';
@@ -12,8 +15,11 @@ import { SandboxEdit } from './sandbox-edit.ts';
 import { waitForSandbox } from './wait-for-sandbox.ts';
 
 function refuseFrom(state: SandboxRecord['state']): SandboxerError {
-  const remedy = state === 'destroyed' ? 'Create a new sandbox.' : 'Wait until it is gone, then create a new sandbox.';
-  return new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${state} cannot be recreated.`, { remedy });
+  const remedy =
+    state === 'destroyed' ? 'Create a new sandbox.' : 'Wait until it is gone, then create a new sandbox.';
+  return new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${state} cannot be recreated.`, {
+    remedy,
+  });
 }
 
 /**
@@ -34,7 +40,8 @@ export async function recreateSandbox(
     const row = await findSandbox(tx, caller, id);
     const next = row.generation + 1;
     if (row.state === 'destroying' && row.recreating) return { sandbox: row, claim: null, next };
-    if (row.state === 'destroying' || row.state === 'destroyed' || row.state === 'expired') throw refuseFrom(row.state);
+    if (row.state === 'destroying' || row.state === 'destroyed' || row.state === 'expired')
+      throw refuseFrom(row.state);
     const now = deps.clock.now();
     const seed = (await tx.sandboxes.documents(row.uid, row.generation)) as SandboxDocuments;
     const bound = seed.origin.kind === 'recipe' ? null : seed.origin.extensionId;
@@ -68,7 +75,13 @@ export async function recreateSandbox(
     (row.generation >= next && row.state !== 'requested' && row.state !== 'provisioning') ||
     row.state === 'destroyed' ||
     (row.generation < next && !row.recreating);
-  const last = await waitForSandbox(deps, sandbox.uid, settled, options.timeoutMs ?? deps.settings.waitMs, options.signal);
+  const last = await waitForSandbox(
+    deps,
+    sandbox.uid,
+    settled,
+    options.timeoutMs ?? deps.settings.waitMs,
+    options.signal,
+  );
   if (last && settled(last)) requireEstablished(last);
   return { sandbox: last ?? sandbox, reused: false };
 }

@@ -14,5 +14,7 @@ export async function resumeWork(deps: ControlDeps, driver: Driver): Promise<num
 /** At start, where one process owns the database: every lease in it belongs to the dead. */
 export async function releaseDeadLeases(deps: ControlDeps): Promise<number> {
   if (!deps.store.exclusive) return 0;
-  return deps.store.transaction('recover', (tx) => tx.sandboxes.releaseForeignLeases(deps.instance, deps.clock.now()));
+  return deps.store.transaction('recover', (tx) =>
+    tx.sandboxes.releaseForeignLeases(deps.instance, deps.clock.now()),
+  );
 }

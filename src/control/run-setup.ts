@@ -5,7 +5,12 @@ import type { Recipe } from '../core/recipe.ts';
 const KEPT_BYTES = 2_000;
 
 /** Runs the recipe's setup commands in order. The first that fails ends the establishment, with the end of its output. */
-export async function runSetup(extension: Extension, handle: Handle, recipe: Recipe, context: ExtensionContext): Promise<void> {
+export async function runSetup(
+  extension: Extension,
+  handle: Handle,
+  recipe: Recipe,
+  context: ExtensionContext,
+): Promise<void> {
   const session = await extension.connect(handle, context);
   try {
     for (const [index, command] of recipe.setupRun.entries()) {
@@ -24,16 +29,21 @@ export async function runSetup(extension: Extension, handle: Handle, recipe: Rec
       );
       let tail = '';
       for await (const chunk of process.output) {
-        if (chunk.stream !== 'gap') tail = (tail + Buffer.from(chunk.data).toString('utf8')).slice(-KEPT_BYTES);
+        if (chunk.stream !== 'gap')
+          tail = (tail + Buffer.from(chunk.data).toString('utf8')).slice(-KEPT_BYTES);
       }
       const { code } = await process.exit;
       if (code === 0) continue;
-      throw new SandboxerError('SBX_EXTENSION_FAILED', `setup.run[${index}] ended with ${code}: ${tail.trim() || 'no output'}`, {
-        creation: 'created',
-        field: `setup.run[${index}]`,
-        retryable: false,
-        remedy: 'Correct the setup command of the profile.',
-      });
+      throw new SandboxerError(
+        'SBX_EXTENSION_FAILED',
+        `setup.run[${index}] ended with ${code}: ${tail.trim() || 'no output'}`,
+        {
+          creation: 'created',
+          field: `setup.run[${index}]`,
+          retryable: false,
+          remedy: 'Correct the setup command of the profile.',
+        },
+      );
     }
   } finally {
     await session.close();

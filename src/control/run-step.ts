@@ -48,7 +48,9 @@ async function watchOver(
   while (!finished.aborted && !controller.signal.aborted) {
     const untilEnd = endsAt - clock.now();
     if (untilEnd <= 0) {
-      controller.abort(new SandboxerError('SBX_TIMEOUT', `The backend did not answer within ${guard.timeoutMs / 1000} s.`));
+      controller.abort(
+        new SandboxerError('SBX_TIMEOUT', `The backend did not answer within ${guard.timeoutMs / 1000} s.`),
+      );
       return;
     }
     try {

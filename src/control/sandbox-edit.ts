@@ -3,7 +3,8 @@ import type { Consumer } from '../contract/sandbox.ts';
 import type { Actor, SandboxState } from '../contract/state.ts';
 import type { EventDraft } from '../core/event.ts';
 import { assertMove, isEstablished, isLiving } from '../core/lifecycle.ts';
-import { pendingOperation, type SandboxRecord } from '../core/sandbox.ts';
+import type { SandboxRecord } from '../core/sandbox.ts';
+import { pendingOperation } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import { abandonSnapshot } from './abandon-snapshot.ts';
 import type { ControlDeps } from './deps.ts';
@@ -17,7 +18,9 @@ export interface Attribution {
 
 export const AUTOMATION: Attribution = { actor: 'atm' };
 
-type Patch = Partial<Omit<SandboxRecord, 'uid' | 'state' | 'stateSince' | 'version' | 'eventSeq' | 'workspaceId'>>;
+type Patch = Partial<
+  Omit<SandboxRecord, 'uid' | 'state' | 'stateSince' | 'version' | 'eventSeq' | 'workspaceId'>
+>;
 
 /** A change to one sandbox being put together: the row and its events, written by one `saveEdit`. */
 export class SandboxEdit {
@@ -72,7 +75,12 @@ export class SandboxEdit {
     this.#append('sandbox.requested', by, details, null);
   }
 
-  #append(type: EventType, by: Attribution, details: Record<string, unknown>, previous: SandboxState | null): void {
+  #append(
+    type: EventType,
+    by: Attribution,
+    details: Record<string, unknown>,
+    previous: SandboxState | null,
+  ): void {
     const row = this.#row;
     this.#row = { ...row, eventSeq: row.eventSeq + 1 };
     this.#events.push({
@@ -96,7 +104,10 @@ export class SandboxEdit {
   #cancelled(): SandboxRecord['operation'] {
     const pending = pendingOperation(this.#row);
     if (!pending) return this.#row.operation;
-    const error = { code: 'SBX_CANCELLED', detail: `The sandbox became ${this.#row.state} before ${pending.kind} was done.` };
+    const error = {
+      code: 'SBX_CANCELLED',
+      detail: `The sandbox became ${this.#row.state} before ${pending.kind} was done.`,
+    };
     return { ...pending, finishedAt: this.now, error };
   }
 
@@ -123,7 +134,8 @@ export class SandboxEdit {
 export async function saveEdit(tx: Tx, deps: ControlDeps, edit: SandboxEdit): Promise<SandboxRecord> {
   const { before } = edit;
   edit.settle();
-  const stopsLiving = isLiving(before.state) && (!isLiving(edit.row.state) || edit.row.generation !== before.generation);
+  const stopsLiving =
+    isLiving(before.state) && (!isLiving(edit.row.state) || edit.row.generation !== before.generation);
   if (stopsLiving && !edit.isNew) {
     await closeMoney(tx, deps, before, edit.now);
     const snapshotId = pendingOperation(before)?.snapshotId;

@@ -1,5 +1,6 @@
 import type { Extension } from '../core/extension.ts';
-import { cumulativeMicroUsd, type MeterRecord, rebase } from '../core/meter.ts';
+import type { MeterRecord } from '../core/meter.ts';
+import { cumulativeMicroUsd, rebase } from '../core/meter.ts';
 import { priceOrFree, rateOf } from '../core/pricing.ts';
 import type { Recipe } from '../core/recipe.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
@@ -53,20 +54,37 @@ async function captureUsed(tx: Tx, deps: ControlDeps, meter: MeterRecord, at: nu
 }
 
 /** Captures up to `at` and continues at `rate`. */
-export async function tickMeter(tx: Tx, deps: ControlDeps, meter: MeterRecord, at: number, rate: bigint): Promise<void> {
+export async function tickMeter(
+  tx: Tx,
+  deps: ControlDeps,
+  meter: MeterRecord,
+  at: number,
+  rate: bigint,
+): Promise<void> {
   const charged = await captureUsed(tx, deps, meter, at);
   await tx.meters.update(rebase(charged, at, rate));
 }
 
 /** Pausing and resuming change the rate from this moment on. */
-export async function changeRate(tx: Tx, deps: ControlDeps, meterId: string, at: number, paused: boolean): Promise<void> {
+export async function changeRate(
+  tx: Tx,
+  deps: ControlDeps,
+  meterId: string,
+  at: number,
+  paused: boolean,
+): Promise<void> {
   const meter = await tx.meters.get(meterId);
   if (!meter || meter.closedAt !== null) return;
   await tickMeter(tx, deps, meter, at, paused ? meter.pausedRate : meter.runningRate);
 }
 
 /** The end of a life: what was used is captured, the rest of the hold goes back. Without a meter nothing is charged. */
-export async function closeMoney(tx: Tx, deps: ControlDeps, sandbox: SandboxRecord, now: number): Promise<void> {
+export async function closeMoney(
+  tx: Tx,
+  deps: ControlDeps,
+  sandbox: SandboxRecord,
+  now: number,
+): Promise<void> {
   if (sandbox.meterId === null) {
     if (sandbox.holdId !== null) await deps.ledger.resolve(tx, sandbox.holdId, 'voided', now);
     return;

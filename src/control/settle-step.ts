@@ -1,13 +1,15 @@
 import type { AttemptRecord } from '../core/attempt.ts';
 import type { CleanupReport, Handle, Ready } from '../core/extension.ts';
 import { isEstablished } from '../core/lifecycle.ts';
-import { pendingOperation, type SandboxDocuments, type SandboxOperation } from '../core/sandbox.ts';
+import type { SandboxDocuments, SandboxOperation } from '../core/sandbox.ts';
+import { pendingOperation } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import { failureOf } from './advance-sandbox.ts';
 import type { BackendFailure } from './backend-error.ts';
 import type { ControlDeps } from './deps.ts';
 import type { OperationOutcome } from './perform-step.ts';
-import { AUTOMATION, type SandboxEdit } from './sandbox-edit.ts';
+import type { SandboxEdit } from './sandbox-edit.ts';
+import { AUTOMATION } from './sandbox-edit.ts';
 import { changeRate, openMeter } from './sandbox-money.ts';
 import { backoffMs } from './settings.ts';
 import { snapshotEvent } from './snapshot-event.ts';
@@ -30,7 +32,11 @@ export type Settlement = (scope: SettleScope) => Promise<Verdict>;
 
 const GO_ON: Verdict = {};
 
-async function replaceAttempt(scope: SettleScope, attemptId: string, change: Partial<AttemptRecord>): Promise<AttemptRecord | null> {
+async function replaceAttempt(
+  scope: SettleScope,
+  attemptId: string,
+  change: Partial<AttemptRecord>,
+): Promise<AttemptRecord | null> {
   const index = scope.attempts.findIndex((attempt) => attempt.attemptId === attemptId);
   const current = scope.attempts[index];
   if (!current) return null;
@@ -77,7 +83,11 @@ export function settleAttemptFailed(attempt: AttemptRecord, failure: BackendFail
 }
 
 /** That this call created nothing says nothing of an earlier one, whose answer died with the process that made it. */
-export function settleProvisionFailed(attempt: AttemptRecord, failure: BackendFailure, isFirstCall: boolean): Settlement {
+export function settleProvisionFailed(
+  attempt: AttemptRecord,
+  failure: BackendFailure,
+  isFirstCall: boolean,
+): Settlement {
   const ambiguous = failure.creation === 'not_created' && !isFirstCall;
   return settleAttemptFailed(attempt, ambiguous ? { ...failure, creation: 'maybe_created' } : failure);
 }
@@ -92,7 +102,9 @@ export function settleReady(attempt: AttemptRecord, ready: Ready, documents: San
     }
     await replaceAttempt(scope, attempt.attemptId, { state: 'won', endedAt: edit.now });
     const meterId = `meter-${attempt.attemptId}`;
-    const quote = documents.plan.candidates.find((candidate) => candidate.extension === attempt.extensionId)?.quote;
+    const quote = documents.plan.candidates.find(
+      (candidate) => candidate.extension === attempt.extensionId,
+    )?.quote;
     edit.patch({
       attempt: attempt.n,
       extensionId: attempt.extensionId,
@@ -114,17 +126,29 @@ export function settleReady(attempt: AttemptRecord, ready: Ready, documents: San
       estimateMicroUsd: quote?.max_charge_micro_usd ?? 0,
       at: edit.now,
     });
-    edit.move('ready', AUTOMATION, { extension: attempt.extensionId, host: attempt.hostId, attempt: attempt.n });
+    edit.move('ready', AUTOMATION, {
+      extension: attempt.extensionId,
+      host: attempt.hostId,
+      attempt: attempt.n,
+    });
     return GO_ON;
   };
 }
 
 /** Gone is gone; anything else is tried again, told when it is stuck, and never forgotten. */
-export function settleTeardown(attempt: AttemptRecord, report: CleanupReport | null, failure: BackendFailure | null): Settlement {
+export function settleTeardown(
+  attempt: AttemptRecord,
+  report: CleanupReport | null,
+  failure: BackendFailure | null,
+): Settlement {
   return async (scope) => {
     const { deps, edit } = scope;
     if (report?.gone) {
-      await replaceAttempt(scope, attempt.attemptId, { state: 'gone', endedAt: edit.now, teardownError: null });
+      await replaceAttempt(scope, attempt.attemptId, {
+        state: 'gone',
+        endedAt: edit.now,
+        teardownError: null,
+      });
       return GO_ON;
     }
     const tries = attempt.teardownTries + 1;
@@ -138,7 +162,12 @@ export function settleTeardown(attempt: AttemptRecord, report: CleanupReport | n
       stuckSince: nowStuck ? edit.now : attempt.stuckSince,
     });
     if (nowStuck) {
-      edit.note('sandbox.teardown_stuck', AUTOMATION, { extension: attempt.extensionId, attempt: attempt.n, tries, detail: why });
+      edit.note('sandbox.teardown_stuck', AUTOMATION, {
+        extension: attempt.extensionId,
+        attempt: attempt.n,
+        tries,
+        detail: why,
+      });
     }
     // Whether something was created stays unknown: trying elsewhere could pay twice, so it fails instead.
     if (edit.row.state === 'provisioning' && tries >= deps.settings.ambiguousTries) {
@@ -181,7 +210,13 @@ export function settleOperated(operation: SandboxOperation, outcome: OperationOu
       const snapshot = await tx.snapshots.get(operation.snapshotId as string);
       if (snapshot?.state === 'creating') {
         const { ref, sizeBytes } = outcome.taken;
-        const next = { ...snapshot, state: 'available' as const, ref, sizeBytes, eventSeq: snapshot.eventSeq + 1 };
+        const next = {
+          ...snapshot,
+          state: 'available' as const,
+          ref,
+          sizeBytes,
+          eventSeq: snapshot.eventSeq + 1,
+        };
         await tx.snapshots.update(next);
         await tx.events.append([snapshotEvent(deps, next, 'snapshot.available', operation.actor, edit.now)]);
       }

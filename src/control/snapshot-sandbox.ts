@@ -1,6 +1,7 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { SnapshotRequest } from '../contract/snapshot.ts';
-import { type Caller, requireScope } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
 import { digestOf } from '../core/canonical-json.ts';
 import { isEstablished } from '../core/lifecycle.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
@@ -70,7 +71,10 @@ export async function snapshotSandbox(
     const replayed = await replayedResult(tx, caller, idempotencyKey, digest, 'snapshot');
     if (replayed !== null) return { sandbox: row, claim: null, snapshotId: replayed };
     if (!isEstablished(row.state)) {
-      throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${row.state} has nothing to snapshot.`);
+      throw new SandboxerError(
+        'SBX_INVALID_STATE',
+        `A sandbox that is ${row.state} has nothing to snapshot.`,
+      );
     }
     requireNoOperation(row);
     const snapshot = await newSnapshot(tx, deps, caller, row, request);

@@ -42,10 +42,12 @@ async function isBeingTaken(tx: Tx, snapshot: SnapshotRecord): Promise<boolean> 
 export async function sweepSnapshots(deps: ControlDeps, only: string | null = null): Promise<number> {
   const now = deps.clock.now();
   const due = await deps.store.read('due-snapshots', async (tx) => {
-    const marked = only === null ? await tx.snapshots.dueDeletion(now, BATCH) : [await tx.snapshots.get(only)];
+    const marked =
+      only === null ? await tx.snapshots.dueDeletion(now, BATCH) : [await tx.snapshots.get(only)];
     const removable: SnapshotRecord[] = [];
     for (const snapshot of marked) {
-      if (!snapshot || snapshot.state === 'creating' || (only !== null && snapshot.state !== 'deleting')) continue;
+      if (!snapshot || snapshot.state === 'creating' || (only !== null && snapshot.state !== 'deleting'))
+        continue;
       if (!(await isBeingTaken(tx, snapshot))) removable.push(snapshot);
     }
     return removable;
@@ -55,7 +57,10 @@ export async function sweepSnapshots(deps: ControlDeps, only: string | null = nu
     try {
       await removeAtBackend(deps, snapshot);
     } catch (error) {
-      deps.log.warn({ err: error, snapshot: snapshot.id }, 'a snapshot could not be deleted; it will be tried again');
+      deps.log.warn(
+        { err: error, snapshot: snapshot.id },
+        'a snapshot could not be deleted; it will be tried again',
+      );
       continue;
     }
     await deps.store.transaction('snapshot-deleted', async (tx) => {

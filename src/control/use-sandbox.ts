@@ -1,5 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
-import { type Caller, requireScope } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
 import { isSettledState } from '../core/lifecycle.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { SandboxFiles, SandboxSession } from '../core/session.ts';
@@ -22,7 +23,9 @@ export interface OpenSandbox {
 function refusal(sandbox: SandboxRecord): SandboxerError {
   const { id, state } = sandbox;
   if (state === 'paused') {
-    return new SandboxerError('SBX_INVALID_STATE', `The sandbox "${id}" is paused.`, { remedy: 'Resume it first.' });
+    return new SandboxerError('SBX_INVALID_STATE', `The sandbox "${id}" is paused.`, {
+      remedy: 'Resume it first.',
+    });
   }
   if (!isSettledState(state)) {
     return new SandboxerError('SBX_INVALID_STATE', `The sandbox "${id}" is ${state}.`, {
@@ -34,7 +37,12 @@ function refusal(sandbox: SandboxRecord): SandboxerError {
 }
 
 /** The channel into a sandbox that can be used now. `counts` says whether this is use in the sense of idleness. */
-export async function openSandbox(use: Use, caller: Caller, id: string, counts: boolean): Promise<OpenSandbox> {
+export async function openSandbox(
+  use: Use,
+  caller: Caller,
+  id: string,
+  counts: boolean,
+): Promise<OpenSandbox> {
   requireScope(caller, counts ? 'sandboxes' : 'read');
   const sandbox = await use.deps.store.read('use', (tx) => findSandbox(tx, caller, id));
   if (sandbox.state !== 'ready' && sandbox.state !== 'active') throw refusal(sandbox);
@@ -50,7 +58,12 @@ function unsupported(sandbox: SandboxRecord, what: string): SandboxerError {
 }
 
 /** The files of a sandbox; only writing counts as use. */
-export async function openFiles(use: Use, caller: Caller, id: string, writes: boolean): Promise<SandboxFiles> {
+export async function openFiles(
+  use: Use,
+  caller: Caller,
+  id: string,
+  writes: boolean,
+): Promise<SandboxFiles> {
   const { sandbox, session } = await openSandbox(use, caller, id, writes);
   if (!session.files) throw unsupported(sandbox, 'files');
   return session.files;

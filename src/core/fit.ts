@@ -1,10 +1,5 @@
-import {
-  type CapabilityVector,
-  EgressEnforcement,
-  IsolationLevel,
-  type Requirements,
-  SnapshotKind,
-} from '../contract/capability.ts';
+import type { CapabilityVector, Requirements } from '../contract/capability.ts';
+import { EgressEnforcement, IsolationLevel, SnapshotKind } from '../contract/capability.ts';
 import type { Exclusion, ExclusionCode } from '../contract/route.ts';
 import type { Recipe } from './recipe.ts';
 
@@ -41,7 +36,8 @@ function requirementChecks(requires: Requirements, vector: CapabilityVector): Ch
     ],
     [
       'snapshot',
-      requires.snapshot === undefined || SNAPSHOT.indexOf(vector.snapshot) >= SNAPSHOT.indexOf(requires.snapshot),
+      requires.snapshot === undefined ||
+        SNAPSHOT.indexOf(vector.snapshot) >= SNAPSHOT.indexOf(requires.snapshot),
       `needs ${requires.snapshot} snapshots, offers ${vector.snapshot}`,
     ],
     ['fork', !requires.fork || vector.fork, 'cannot fork'],
@@ -56,7 +52,11 @@ function requirementChecks(requires: Requirements, vector: CapabilityVector): Ch
       requires.persistence === undefined || vector.persistence.includes(requires.persistence),
       `needs ${requires.persistence}, offers ${vector.persistence.join(', ')}`,
     ],
-    ['hosting', requires.hosting === undefined || vector.hosting === requires.hosting, `is ${vector.hosting}`],
+    [
+      'hosting',
+      requires.hosting === undefined || vector.hosting === requires.hosting,
+      `is ${vector.hosting}`,
+    ],
     [
       'region',
       requires.region === undefined || vector.regions.includes(requires.region),
@@ -79,11 +79,17 @@ function imageFits(image: string, vector: CapabilityVector): boolean {
 function recipeChecks(recipe: Recipe, vector: CapabilityVector): Check[] {
   const egress = neededEgress(recipe);
   const asked = Object.entries(recipe.resources).filter(([name, value]) => value !== null && name !== 'gpu');
-  const unenforced = asked.map(([name]) => name).filter((name) => !(vector.resources as string[]).includes(name));
+  const unenforced = asked
+    .map(([name]) => name)
+    .filter((name) => !(vector.resources as string[]).includes(name));
   const deliveries = [...new Set(recipe.secretRefs.map((ref) => ref.delivery))];
   const undeliverable = deliveries.filter((delivery) => !vector.credentials.includes(delivery));
   return [
-    ['demo_only', !vector.demo || recipe.profileId.startsWith('profile.stub-'), 'isolates nothing: only profile.stub-* may use it'],
+    [
+      'demo_only',
+      !vector.demo || recipe.profileId.startsWith('profile.stub-'),
+      'isolates nothing: only profile.stub-* may use it',
+    ],
     [
       'isolation',
       strongestIsolation(vector) >= ISOLATION.indexOf(recipe.isolation),
@@ -99,7 +105,11 @@ function recipeChecks(recipe: Recipe, vector: CapabilityVector): Check[] {
     ['credentials', undeliverable.length === 0, `cannot deliver secrets by ${undeliverable.join(', ')}`],
     ['persistence', vector.persistence.includes(recipe.persistence), `is not ${recipe.persistence}`],
     ['resources', unenforced.length === 0, `does not enforce ${unenforced.join(', ')}`],
-    ['gpu', recipe.resources.gpu === null || vector.gpu.includes(recipe.resources.gpu), `has no ${recipe.resources.gpu}`],
+    [
+      'gpu',
+      recipe.resources.gpu === null || vector.gpu.includes(recipe.resources.gpu),
+      `has no ${recipe.resources.gpu}`,
+    ],
     ['image', imageFits(recipe.image, vector), `cannot use the image ${recipe.image}`],
     [
       'max_ttl',

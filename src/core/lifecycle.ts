@@ -57,7 +57,7 @@ export const LIVING_STATES = [
   'paused',
 ] as const satisfies SandboxState[];
 /** The meter runs in these, and an exec is possible in the first two. */
-export const ESTABLISHED_STATES = ['ready', 'active', 'paused'] as const satisfies SandboxState[];
+const ESTABLISHED_STATES = ['ready', 'active', 'paused'] as const satisfies SandboxState[];
 
 const LIVING: ReadonlySet<SandboxState> = new Set(LIVING_STATES);
 const ESTABLISHED: ReadonlySet<SandboxState> = new Set(ESTABLISHED_STATES);

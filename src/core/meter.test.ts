@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { costMicroUsd, cumulativeMicroUsd, type MeterRecord, rebase } from './meter.ts';
+import type { MeterRecord } from './meter.ts';
+import { costMicroUsd, cumulativeMicroUsd, rebase } from './meter.ts';
 
 function meterAt(rate: bigint, changes: Partial<MeterRecord> = {}): MeterRecord {
   return {
@@ -65,9 +66,15 @@ describe('metering', () => {
 
   it('holds at least what will be charged', () => {
     fc.assert(
-      fc.property(fc.bigInt({ min: 0n, max: 10n ** 12n }), fc.integer({ min: 1, max: 100_000 }), (rate, seconds) => {
-        expect(costMicroUsd(rate, seconds)).toBeGreaterThanOrEqual(cumulativeMicroUsd(meterAt(rate), seconds * 1000));
-      }),
+      fc.property(
+        fc.bigInt({ min: 0n, max: 10n ** 12n }),
+        fc.integer({ min: 1, max: 100_000 }),
+        (rate, seconds) => {
+          expect(costMicroUsd(rate, seconds)).toBeGreaterThanOrEqual(
+            cumulativeMicroUsd(meterAt(rate), seconds * 1000),
+          );
+        },
+      ),
     );
   });
 });

@@ -1,5 +1,6 @@
 import type { AttemptRecord } from './attempt.ts';
-import { pendingOperation, type SandboxOperation, type SandboxRecord } from './sandbox.ts';
+import type { SandboxOperation, SandboxRecord } from './sandbox.ts';
+import { pendingOperation } from './sandbox.ts';
 
 /** What a sandbox needs next. The first four are database work alone; the others call the backend. */
 export type Step =
@@ -26,9 +27,13 @@ export function nextStep(sandbox: SandboxRecord, attempts: readonly AttemptRecor
       return { kind: 'begin' };
     case 'provisioning': {
       if (condemned) return { kind: 'teardown', attempt: condemned };
-      const current = attempts.find((attempt) => attempt.state === 'journalled' || attempt.state === 'provisioned');
+      const current = attempts.find(
+        (attempt) => attempt.state === 'journalled' || attempt.state === 'provisioned',
+      );
       if (!current) return { kind: 'try-next' };
-      return current.state === 'journalled' ? { kind: 'provision', attempt: current } : { kind: 'probe', attempt: current };
+      return current.state === 'journalled'
+        ? { kind: 'provision', attempt: current }
+        : { kind: 'probe', attempt: current };
     }
     case 'ready':
     case 'active':

@@ -2,7 +2,7 @@ import type { Extension } from './extension.ts';
 import type { Recipe } from './recipe.ts';
 
 /** The machine that sand-boxer itself runs on: the only host until others are registered. */
-export const LOCAL_HOST = 'local';
+const LOCAL_HOST = 'local';
 
 export interface PlacementDecision {
   readonly hostId: string | null;

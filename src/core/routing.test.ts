@@ -2,16 +2,25 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CapabilityVector } from '../contract/capability.ts';
 import type { Price } from '../contract/money.ts';
-import { Profile, type ProfileInput } from '../contract/profile.ts';
+import type { ProfileInput } from '../contract/profile.ts';
+import { Profile } from '../contract/profile.ts';
 import { CreateSandboxRequest } from '../contract/sandbox.ts';
 import type { Caller } from './caller.ts';
 import { canonicalJson } from './canonical-json.ts';
 import type { ExtensionHeader } from './extension.ts';
 import type { Recipe } from './recipe.ts';
 import { resolveRecipe } from './resolve-recipe.ts';
-import { decide, type RouteInput, rankedCandidates } from './routing.ts';
+import type { RouteInput } from './routing.ts';
+import { decide, rankedCandidates } from './routing.ts';
 
-const CALLER: Caller = { actor: 'adm', workspaceId: 'w', orgId: 'o', keyId: null, scopes: new Set(), local: true };
+const CALLER: Caller = {
+  actor: 'adm',
+  workspaceId: 'w',
+  orgId: 'o',
+  keyId: null,
+  scopes: new Set(),
+  local: true,
+};
 
 const STRONG: CapabilityVector = CapabilityVector.parse({
   isolation: ['container', 'gvisor'],
@@ -59,15 +68,31 @@ function price(microUsdPerSecond: number): Price {
 }
 
 function backend(id: string, vector: Partial<CapabilityVector> = {}, cost = 10): ExtensionHeader {
-  return { id, title: id, handleVersion: 1, capabilities: { ...STRONG, ...vector }, price: price(cost), provisionTimeoutSeconds: 60 };
+  return {
+    id,
+    title: id,
+    handleVersion: 1,
+    capabilities: { ...STRONG, ...vector },
+    price: price(cost),
+    provisionTimeoutSeconds: 60,
+  };
 }
 
 function recipeOf(profile: Partial<ProfileInput>): Recipe {
-  const parsed = Profile.parse({ id: 'profile.test', version: '1.0.0', ttl: { default: '1h', max: '2h' }, ...profile });
+  const parsed = Profile.parse({
+    id: 'profile.test',
+    version: '1.0.0',
+    ttl: { default: '1h', max: '2h' },
+    ...profile,
+  });
   return resolveRecipe(parsed, CreateSandboxRequest.parse({ profile: 'profile.test' }), CALLER).recipe;
 }
 
-function plan(profile: Partial<ProfileInput>, extensions: ExtensionHeader[], changes: Partial<RouteInput> = {}) {
+function plan(
+  profile: Partial<ProfileInput>,
+  extensions: ExtensionHeader[],
+  changes: Partial<RouteInput> = {},
+) {
   return decide({
     recipe: recipeOf(profile),
     extensions,
@@ -81,7 +106,8 @@ function plan(profile: Partial<ProfileInput>, extensions: ExtensionHeader[], cha
   });
 }
 
-const order = (made: ReturnType<typeof plan>) => rankedCandidates(made).map((candidate) => candidate.extension);
+const order = (made: ReturnType<typeof plan>) =>
+  rankedCandidates(made).map((candidate) => candidate.extension);
 const exclusions = (made: ReturnType<typeof plan>, id: string) =>
   made.candidates.find((candidate) => candidate.extension === id)?.excluded_by.map(({ code }) => code);
 
@@ -96,7 +122,11 @@ describe('routing', () => {
   });
 
   it('follows the strategy', () => {
-    expect(order(plan({ route: { strategy: 'lowest-cost' } }, all))).toEqual(['ext.cheap', 'ext.quick', 'ext.self']);
+    expect(order(plan({ route: { strategy: 'lowest-cost' } }, all))).toEqual([
+      'ext.cheap',
+      'ext.quick',
+      'ext.self',
+    ]);
     expect(order(plan({ route: { strategy: 'lowest-latency' } }, all))[0]).toBe('ext.quick');
   });
 
@@ -106,7 +136,9 @@ describe('routing', () => {
   });
 
   it('honours only and ignore', () => {
-    expect(order(plan({ route: { only: ['ext.quick', 'ext.cheap'], ignore: ['ext.cheap'] } }, all))).toEqual(['ext.quick']);
+    expect(order(plan({ route: { only: ['ext.quick', 'ext.cheap'], ignore: ['ext.cheap'] } }, all))).toEqual([
+      'ext.quick',
+    ]);
   });
 
   it('allows a pinned backend and its fallback alone', () => {
@@ -122,11 +154,16 @@ describe('routing', () => {
   });
 
   it('treats the account as a ceiling', () => {
-    expect(order(plan({ route: { order: ['ext.self'] } }, all, { allowed: ['ext.cheap'] }))).toEqual(['ext.cheap']);
+    expect(order(plan({ route: { order: ['ext.self'] } }, all, { allowed: ['ext.cheap'] }))).toEqual([
+      'ext.cheap',
+    ]);
   });
 
   it('matches every instance of a base name', () => {
-    expect(order(plan({ extension: 'ext.cheap' }, [backend('ext.cheap#b', {}, 2), cheap, quick]))).toEqual(['ext.cheap', 'ext.cheap#b']);
+    expect(order(plan({ extension: 'ext.cheap' }, [backend('ext.cheap#b', {}, 2), cheap, quick]))).toEqual([
+      'ext.cheap',
+      'ext.cheap#b',
+    ]);
   });
 
   it.each([
@@ -145,11 +182,14 @@ describe('routing', () => {
     ['max_ttl', {}, { max_ttl_seconds: 60 }],
     ['credentials', { setup: { secret_refs: [{ name: 'TOKEN' }] } }, { credentials: ['env'] }],
     ['demo_only', {}, { demo: true }],
-  ] as [string, Partial<ProfileInput>, Partial<CapabilityVector>][])('fails closed on %s', (code, profile, vector) => {
-    const made = plan(profile, [backend('ext.x', vector)]);
-    expect(order(made)).toEqual([]);
-    expect(exclusions(made, 'ext.x')).toContain(code);
-  });
+  ] as [string, Partial<ProfileInput>, Partial<CapabilityVector>][])(
+    'fails closed on %s',
+    (code, profile, vector) => {
+      const made = plan(profile, [backend('ext.x', vector)]);
+      expect(order(made)).toEqual([]);
+      expect(exclusions(made, 'ext.x')).toContain(code);
+    },
+  );
 
   it('leaves out what is unhealthy or not there', () => {
     const made = plan({}, all, { health: { 'ext.self': 'unhealthy', 'ext.cheap': 'undetected' } });
@@ -166,18 +206,34 @@ describe('routing', () => {
   it('gives the same plan for the same input, whatever order the backends come in', () => {
     const anyOrder = fc.shuffledSubarray(all, { minLength: 3, maxLength: 3 });
     const reference = canonicalJson(plan({ route: { strategy: 'lowest-cost' } }, all));
-    fc.assert(fc.property(anyOrder, (backends) => canonicalJson(plan({ route: { strategy: 'lowest-cost' } }, backends)) === reference));
+    fc.assert(
+      fc.property(
+        anyOrder,
+        (backends) => canonicalJson(plan({ route: { strategy: 'lowest-cost' } }, backends)) === reference,
+      ),
+    );
   });
 
   it('never ranks a backend better for a higher price', () => {
     const prices = fc.array(fc.integer({ min: 1, max: 1000 }), { minLength: 3, maxLength: 3 });
     const raise = fc.integer({ min: 1, max: 1000 });
     fc.assert(
-      fc.property(prices, raise, fc.constantFrom('lowest-cost', 'prefer-self-hosted', 'lowest-latency'), ([a, b, c], more, strategy) => {
-        const rank = (cost: number) =>
-          order(plan({ route: { strategy } }, [backend('ext.a', {}, cost), backend('ext.b', {}, b), backend('ext.c', {}, c)])).indexOf('ext.a');
-        expect(rank((a as number) + more)).toBeGreaterThanOrEqual(rank(a as number));
-      }),
+      fc.property(
+        prices,
+        raise,
+        fc.constantFrom('lowest-cost', 'prefer-self-hosted', 'lowest-latency'),
+        ([a, b, c], more, strategy) => {
+          const rank = (cost: number) =>
+            order(
+              plan({ route: { strategy } }, [
+                backend('ext.a', {}, cost),
+                backend('ext.b', {}, b),
+                backend('ext.c', {}, c),
+              ]),
+            ).indexOf('ext.a');
+          expect(rank((a as number) + more)).toBeGreaterThanOrEqual(rank(a as number));
+        },
+      ),
     );
   });
 });

@@ -46,7 +46,10 @@ function policyExclusions(input: RouteInput, id: string): Exclusion[] {
   }
   const explicit = recipe.route.strategy === 'explicit' && pinned === null;
   if (explicit && !matches([...(recipe.route.order ?? []), ...fallback], id)) {
-    excluded.push({ code: 'not_pinned', detail: 'an explicit route names its backends in order and fallback' });
+    excluded.push({
+      code: 'not_pinned',
+      detail: 'an explicit route names its backends in order and fallback',
+    });
   }
   if (input.allowed !== null && !matches(input.allowed, id)) {
     excluded.push({ code: 'policy', detail: 'the workspace does not allow it' });
@@ -58,13 +61,18 @@ function policyExclusions(input: RouteInput, id: string): Exclusion[] {
 
 function healthExclusions(input: RouteInput, id: string): Exclusion[] {
   const status = input.health[id] ?? 'unknown';
-  if (status === 'undetected') return [{ code: 'unavailable', detail: 'what it needs is not installed here' }];
+  if (status === 'undetected')
+    return [{ code: 'unavailable', detail: 'what it needs is not installed here' }];
   if (status === 'unhealthy') return [{ code: 'unhealthy', detail: 'its last probe failed' }];
   return [];
 }
 
 /** Smaller comes first. Written out, so that `route explain` can show why. */
-function scoreOf(input: RouteInput, header: ExtensionHeader, microUsdPerHour: number): Record<string, number> {
+function scoreOf(
+  input: RouteInput,
+  header: ExtensionHeader,
+  microUsdPerHour: number,
+): Record<string, number> {
   const { order = [], fallback = [], strategy = 'prefer-self-hosted' } = input.recipe.route;
   const pinned = input.recipe.pinnedExtension;
   const inOrder = positionIn(order, header.id);
@@ -125,7 +133,8 @@ function reasonFor(
 ): string {
   const [first, ...others] = ranked;
   if (first) {
-    const rest = others.length > 0 ? `, then ${others.map((candidate) => candidate.extension).join(', ')}` : '';
+    const rest =
+      others.length > 0 ? `, then ${others.map((candidate) => candidate.extension).join(', ')}` : '';
     return `${first.extension} comes first by ${strategy}${rest}.`;
   }
   const isThere = pinned === null || candidates.some((candidate) => matches([pinned], candidate.extension));
@@ -137,7 +146,8 @@ function reasonFor(
 /** SPEC §8: pure, total, explained. */
 export function decide(input: RouteInput): RoutePlan {
   const { recipe } = input;
-  const strategy = recipe.route.strategy ?? (recipe.pinnedExtension !== null ? 'explicit' : 'prefer-self-hosted');
+  const strategy =
+    recipe.route.strategy ?? (recipe.pinnedExtension !== null ? 'explicit' : 'prefer-self-hosted');
   const candidates = input.extensions.map((header) => candidateFor(input, header));
   const eligible = candidates.filter((candidate) => candidate.excluded_by.length === 0).sort(compareScores);
   const fallbacksOff = recipe.route.allow_fallbacks === false;
@@ -150,16 +160,25 @@ export function decide(input: RouteInput): RoutePlan {
       ...candidate,
       rank,
       excluded_by: shutOut
-        ? [{ code: 'fallbacks_off' as const, detail: 'only the first choice is used: allow_fallbacks is false' }]
+        ? [
+            {
+              code: 'fallbacks_off' as const,
+              detail: 'only the first choice is used: allow_fallbacks is false',
+            },
+          ]
         : candidate.excluded_by,
     };
   });
-  listed.sort((a, b) => (a.rank ?? listed.length) - (b.rank ?? listed.length) || (a.extension < b.extension ? -1 : 1));
+  listed.sort(
+    (a, b) => (a.rank ?? listed.length) - (b.rank ?? listed.length) || (a.extension < b.extension ? -1 : 1),
+  );
   return {
     version: 1,
     strategy,
     catalogue_version: input.catalogueVersion,
-    price_version: [...new Set(listed.map((candidate) => candidate.quote?.price_version ?? 'free'))].sort().join(','),
+    price_version: [...new Set(listed.map((candidate) => candidate.quote?.price_version ?? 'free'))]
+      .sort()
+      .join(','),
     health_at: isoTime(input.healthAt),
     seed: input.seed,
     pinned: input.boundTo ?? recipe.pinnedExtension,

@@ -14,7 +14,8 @@ export class EnvSecretProvider implements SecretProvider {
 
   constructor(environment: Readonly<Record<string, string | undefined>>, workspaceId: string | null = null) {
     this.#environment = environment;
-    this.#prefix = workspaceId === null ? PREFIX : `${PREFIX}${workspaceId.toUpperCase().replaceAll('-', '_')}__`;
+    this.#prefix =
+      workspaceId === null ? PREFIX : `${PREFIX}${workspaceId.toUpperCase().replaceAll('-', '_')}__`;
   }
 
   async resolve(key: string): Promise<string> {
@@ -26,7 +27,10 @@ export class EnvSecretProvider implements SecretProvider {
     }
     const value = this.#environment[this.#prefix + key];
     if (value) return value;
-    throw unresolved(`The server has no ${this.#prefix}${key}.`, `Start the server with ${this.#prefix}${key} set.`);
+    throw unresolved(
+      `The server has no ${this.#prefix}${key}.`,
+      `Start the server with ${this.#prefix}${key} set.`,
+    );
   }
 }
 

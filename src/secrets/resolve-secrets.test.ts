@@ -35,8 +35,12 @@ describe('env provider', () => {
   it('keeps the workspaces apart', async () => {
     const environment = { SANDBOXER_SECRET_TOKEN: 'default', SANDBOXER_SECRET_TEAM_A__TOKEN: 'of a' };
     expect(await new EnvSecretProvider(environment, 'team-a').resolve('TOKEN')).toBe('of a');
-    expect((await refusalOf(new EnvSecretProvider(environment, 'team-b').resolve('TOKEN'))).code).toBe('SBX_SECRET_UNRESOLVED');
-    expect((await refusalOf(new EnvSecretProvider(environment).resolve('TEAM_A__TOKEN'))).code).toBe('SBX_SECRET_UNRESOLVED');
+    expect((await refusalOf(new EnvSecretProvider(environment, 'team-b').resolve('TOKEN'))).code).toBe(
+      'SBX_SECRET_UNRESOLVED',
+    );
+    expect((await refusalOf(new EnvSecretProvider(environment).resolve('TEAM_A__TOKEN'))).code).toBe(
+      'SBX_SECRET_UNRESOLVED',
+    );
   });
 
   it.each(['', 'token', 'A-B', '../TOKEN', 'A=B', '__proto__'])('refuses the key %j', async (key) => {

@@ -1,6 +1,7 @@
 import type { ControlDeps } from '../control/deps.ts';
 import type { Driver } from '../control/driver.ts';
-import { type MissingOnce, reconcileExtension } from '../control/reconcile-extension.ts';
+import type { MissingOnce } from '../control/reconcile-extension.ts';
+import { reconcileExtension } from '../control/reconcile-extension.ts';
 import { sweepSnapshots } from '../control/sweep-snapshots.ts';
 import type { Extension } from '../core/extension.ts';
 import { Loop } from './loop.ts';

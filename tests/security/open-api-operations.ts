@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
 import type { CallOptions, Target } from '../integration/http/fixture.ts';
-import { type Schema, sample } from './fuzz-inputs.ts';
+import type { Schema } from './fuzz-inputs.ts';
+import { sample } from './fuzz-inputs.ts';
 
 export interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -115,4 +116,3 @@ export function openWebSocket(
     outgoing.end();
   });
 }
-

@@ -2,11 +2,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type RunningStub, startStubServer } from '../../../src/extensions/saas-stub/start-server.ts';
-import { type ChildServer, removeDir, startChild, temporaryDir } from '../../support/child-server.ts';
+import type { RunningStub } from '../../../src/extensions/saas-stub/start-server.ts';
+import { startStubServer } from '../../../src/extensions/saas-stub/start-server.ts';
+import type { ChildServer } from '../../support/child-server.ts';
+import { removeDir, startChild, temporaryDir } from '../../support/child-server.ts';
 import { UnixClient } from '../../support/unix-client.ts';
 import { EventReceiver } from './event-receiver.ts';
-import { type Acknowledged, runLoad } from './load.ts';
+import type { Acknowledged } from './load.ts';
+import { runLoad } from './load.ts';
 import { seededRandom } from './seeded-random.ts';
 
 const KILLS = Number(process.env.KILLS ?? 200);
@@ -96,39 +99,59 @@ it(`loses and leaks nothing over ${KILLS} kills (SEED=${SEED})`, async () => {
 
   const sandboxes = await listAll(client);
   const known = new Map(sandboxes.map((sandbox) => [sandbox.uid, sandbox]));
-  for (const [id, uid] of acknowledged.created) expect(known.has(uid), `${id} was acknowledged and is lost`).toBe(true);
+  for (const [id, uid] of acknowledged.created)
+    expect(known.has(uid), `${id} was acknowledged and is lost`).toBe(true);
 
   await until('what was destroyed is gone', 60, async () => {
     const now = await listAll(client);
-    return now.every(({ sandbox_id, state }) => !acknowledged.destroyed.has(sandbox_id) || state === 'destroyed');
+    return now.every(
+      ({ sandbox_id, state }) => !acknowledged.destroyed.has(sandbox_id) || state === 'destroyed',
+    );
   });
   for (const { sandbox_id, state } of await listAll(client)) {
     if (state !== 'destroyed') await client.call('DELETE', `/v1/sandboxes/${sandbox_id}?wait=none`);
   }
-  await until('everything is destroyed', 60, async () => (await listAll(client)).every(({ state }) => state === 'destroyed'));
-  await until('the backend has nothing left', 30, async () => Object.keys((await stub.objects()).objects).length === 0);
+  await until('everything is destroyed', 60, async () =>
+    (await listAll(client)).every(({ state }) => state === 'destroyed'),
+  );
+  await until(
+    'the backend has nothing left',
+    30,
+    async () => Object.keys((await stub.objects()).objects).length === 0,
+  );
 
-  const last = await client.expect<{ items: { data: { seq: number }; subject: string; sequence: string }[] }>(200, 'GET', '/v1/events?limit=1');
+  const last = await client.expect<{ items: { data: { seq: number }; subject: string; sequence: string }[] }>(
+    200,
+    'GET',
+    '/v1/events?limit=1',
+  );
   expect(last.items.length).toBe(1);
   const perSubject = new Map<string, number>();
   let after = 0;
   for (;;) {
-    const page = await client.expect<{ items: { data: { seq: number }; subject: string; sequence: string }[] }>(
-      200,
-      'GET',
-      `/v1/events?limit=500&after=${after}`,
-    );
-    for (const event of page.items) perSubject.set(event.subject, Math.max(perSubject.get(event.subject) ?? 0, Number(event.sequence)));
+    const page = await client.expect<{
+      items: { data: { seq: number }; subject: string; sequence: string }[];
+    }>(200, 'GET', `/v1/events?limit=500&after=${after}`);
+    for (const event of page.items)
+      perSubject.set(event.subject, Math.max(perSubject.get(event.subject) ?? 0, Number(event.sequence)));
     after = page.items.at(-1)?.data.seq ?? after;
     if (page.items.length < 500) break;
   }
-  await until('every event was delivered', 60, async () => [...perSubject].every(([subject, count]) => receiver.countOf(subject) === count));
+  await until('every event was delivered', 60, async () =>
+    [...perSubject].every(([subject, count]) => receiver.countOf(subject) === count),
+  );
   expect(receiver.outOfOrder).toEqual([]);
 
-  const balance = await client.expect<{ available_micro_usd: number; held_micro_usd: number; spent_micro_usd: number }>(200, 'GET', '/v1/credits');
+  const balance = await client.expect<{
+    available_micro_usd: number;
+    held_micro_usd: number;
+    spent_micro_usd: number;
+  }>(200, 'GET', '/v1/credits');
   expect(balance.held_micro_usd).toBe(0);
   expect(balance.available_micro_usd + balance.spent_micro_usd).toBe(GRANTED);
   expect(balance.spent_micro_usd).toBeGreaterThan(0);
-  console.log(`${KILLS} kills, ${sandboxes.length} sandboxes, ${after} events, ${receiver.received} deliveries, spent ${balance.spent_micro_usd} µ$`);
+  console.log(
+    `${KILLS} kills, ${sandboxes.length} sandboxes, ${after} events, ${receiver.received} deliveries, spent ${balance.spent_micro_usd} µ$`,
+  );
   client.close();
 }, 900_000);

@@ -37,7 +37,10 @@ export async function runLoad(options: LoadOptions, lane: number): Promise<numbe
       }
       const id = mine[Math.floor(random() * mine.length)] as string;
       if (roll < 0.75) {
-        const { status } = await client.call('DELETE', `/v1/sandboxes/${id}${random() < 0.5 ? '?wait=none' : ''}`);
+        const { status } = await client.call(
+          'DELETE',
+          `/v1/sandboxes/${id}${random() < 0.5 ? '?wait=none' : ''}`,
+        );
         if (status === 200 || status === 202) {
           acknowledged.destroyed.add(id);
           mine = mine.filter((other) => other !== id);
@@ -55,12 +58,20 @@ export async function runLoad(options: LoadOptions, lane: number): Promise<numbe
   return operations;
 }
 
-async function createOne({ client, random, acknowledged, stopped }: LoadOptions, lane: number, n: number): Promise<string | null> {
+async function createOne(
+  { client, random, acknowledged, stopped }: LoadOptions,
+  lane: number,
+  n: number,
+): Promise<string | null> {
   const id = `k9-${lane}-${n}`;
   const wait = random() < 0.5 ? 'ready' : 'none';
   for (let tries = 0; tries < 40 && !stopped(); tries++) {
     try {
-      const { status, body } = await client.call('POST', `/v1/sandboxes?wait=${wait}&timeout=10s`, { id, profile: PROFILE, ttl: '30m' });
+      const { status, body } = await client.call('POST', `/v1/sandboxes?wait=${wait}&timeout=10s`, {
+        id,
+        profile: PROFILE,
+        ttl: '30m',
+      });
       if (status >= 300) return null;
       const sandbox = JSON.parse(body) as SandboxBody;
       acknowledged.created.set(id, sandbox.uid);

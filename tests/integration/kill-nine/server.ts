@@ -7,11 +7,18 @@ import { serve } from '../../../src/main/serve.ts';
 const receiver = process.env.TEST_RECEIVER as string;
 
 function post(event: EventRecord, signal: AbortSignal): Promise<void> {
-  const body = JSON.stringify({ seq: event.seq, subject: event.subject, subjectSeq: event.subjectSeq, type: event.type });
+  const body = JSON.stringify({
+    seq: event.seq,
+    subject: event.subject,
+    subjectSeq: event.subjectSeq,
+    type: event.type,
+  });
   return new Promise((resolve, reject) => {
     const outgoing = request({ socketPath: receiver, method: 'POST', path: '/', signal }, (response) => {
       response.resume();
-      response.on('end', () => (response.statusCode === 204 ? resolve() : reject(new Error(`status ${response.statusCode}`))));
+      response.on('end', () =>
+        response.statusCode === 204 ? resolve() : reject(new Error(`status ${response.statusCode}`)),
+      );
     });
     outgoing.on('error', reject);
     outgoing.end(body);

@@ -4,15 +4,11 @@ import type { AppliedCommit, AuditContext } from './audit-context.ts';
 
 const MAKES: ReadonlySet<string> = new Set(['create', 'restore', 'fork']);
 
-interface Object {
-  readonly extensionId: string;
-  readonly bornStep: number;
-}
-
 /** The truth at the backends against what the rows say of it. */
 export class BackendInvariants {
   readonly #ctx: AuditContext;
-  readonly #born = new Map<string, Object>();
+  /** Which backend made each object. */
+  readonly #madeBy = new Map<string, string>();
   /** Step at which we last asked for it to be made. */
   readonly #asked = new Map<string, number>();
   /** Step at which the backend last stated that there is nothing under this name. */
@@ -31,8 +27,8 @@ export class BackendInvariants {
   }
 
   born(extensionId: string, name: string): void {
-    const { mirror, scheduler } = this.#ctx;
-    this.#born.set(name, { extensionId, bornStep: scheduler.steps });
+    const { mirror } = this.#ctx;
+    this.#madeBy.set(name, extensionId);
     const attempt = mirror.attempts.get(name);
     const uid = uidOf(name);
     if (attempt === undefined && !this.#forgotten.has(uid)) {
@@ -152,8 +148,7 @@ export class BackendInvariants {
   }
 
   isPresent(name: string): boolean {
-    const born = this.#born.get(name);
-    const world = born && this.#ctx.worlds.get(born.extensionId);
+    const world = this.#ctx.worlds.get(this.#madeBy.get(name) ?? '');
     if (!world) return false;
     const object = world.objects().find((candidate) => candidate.name === name);
     return (object !== undefined && !object.hidden) || world.volumes().some((volume) => volume.name === name);

@@ -1,0 +1,126 @@
+/* What can be asked of a sandbox that is there. */
+#define _GNU_SOURCE
+#include "sandbox.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Less than this is copied sooner than an agent is started again. */
+#define SMALL_FILES 400
+#define SMALL_BYTES (8ll << 20)
+
+static struct sandbox *live(const struct request *request, const struct fields *fields) {
+  const char *id = id_of(fields);
+  struct sandbox *sandbox = id ? *place_of(id) : NULL;
+  if (sandbox && sandbox->state == LIVE) return sandbox;
+  answer_error(request, "gone", "it does not run");
+  return NULL;
+}
+
+void do_freeze(const struct request *request, const struct fields *fields, bool frozen) {
+  struct sandbox *sandbox = live(request, fields);
+  if (sandbox == NULL) return;
+  if (sandbox->capturing) return answer_error(request, "busy", "it is being copied");
+  if (slot_freeze(sandbox->slot, frozen) < 0)
+    return answer_error(request, "freeze", "the kernel did not %s it", frozen ? "freeze" : "thaw");
+  sandbox->frozen = frozen;
+  sandbox_save(sandbox);
+  answer_ok(request, "%s", "");
+}
+
+void do_extend(const struct request *request, const struct fields *fields) {
+  const char *id = id_of(fields);
+  struct sandbox *sandbox = id ? *place_of(id) : NULL;
+  if (sandbox == NULL) return answer_error(request, "gone", "there is no such sandbox");
+  sandbox->ends_at = number(fields, "ends_at", sandbox->ends_at);
+  sandbox_save(sandbox);
+  schedule_deadlines();
+  answer_ok(request, "%s", "");
+}
+
+void do_status(const struct request *request, const struct fields *fields) {
+  char stats[256];
+  const char *id = id_of(fields);
+  struct sandbox *sandbox = id ? *place_of(id) : NULL;
+  if (sandbox == NULL) return answer_ok(request, "\tstate=none");
+  slot_stats(sandbox->slot, stats, sizeof stats);
+  answer_ok(request, "\tstate=%s\tpid=%d\tstarted=%llu\tslot=%d\tfrozen=%d\tends_at=%lld\toom_kills=%lld%s",
+            STATES[sandbox->state],
+            sandbox->pid, sandbox->started, sandbox->slot ? sandbox->slot->index : -1, sandbox->frozen,
+            (long long)sandbox->ends_at, slot_oom_kills(sandbox->slot) - sandbox->oom_before, stats);
+}
+
+void do_list(const struct request *request) {
+  char text[LINE_MAX_BYTES - 64];
+  size_t length = 0;
+  text[0] = 0;
+  for (int i = 0; i < BUCKETS; i++)
+    for (struct sandbox *one = table[i]; one; one = one->next)
+      if (length < sizeof text - ID_MAX - 16)
+        length += (size_t)snprintf(text + length, sizeof text - length, "\t%s=%s", one->id, STATES[one->state]);
+  answer_ok(request, "%s", text);
+}
+
+static void thaw_after(struct sandbox *sandbox) {
+  if (sandbox->state == LIVE && !sandbox->frozen) slot_freeze(sandbox->slot, false);
+}
+
+static void copied(void *context, bool ok, const struct tally *tally, const char *error) {
+  char *id = context;
+  struct sandbox *sandbox = *place_of(id);
+  free(id);
+  if (sandbox == NULL) return;
+  sandbox->capturing = false;
+  thaw_after(sandbox);
+  if (ok) answer_ok(&sandbox->capture, "\thow=copied\tfiles=%lld\tbytes=%lld", tally->files, tally->bytes);
+  else answer_error(&sandbox->capture, "copy", "%s", error);
+  sandbox->capture.seq[0] = 0;
+}
+
+/* The agent is gone: its disk becomes the layer as it is. */
+void finish_capture(struct sandbox *sandbox) {
+  char upper[PATH_MAX + ID_MAX + 32], work[PATH_MAX + ID_MAX + 32], target[PATH_MAX + 300];
+  sandbox->capturing = false;
+  path_of(sandbox->id, "disk/upper", upper, sizeof upper);
+  path_of(sandbox->id, "disk/work", work, sizeof work);
+  snprintf(target, sizeof target, "%s/%s", settings.base, sandbox->capture_to);
+  if (rename(upper, target) < 0) answer_error(&sandbox->capture, "seal", "%s", strerror(errno));
+  else {
+    janitor_discard(work);
+    answer_ok(&sandbox->capture, "\thow=sealed");
+  }
+  sandbox->capture.seq[0] = 0;
+}
+
+/*
+ * Makes a layer of what was written so far. Small: copied while everything stands still. Large and nothing runs but the
+ * agent: the agent is ended and the disk itself becomes the layer, at no cost; the caller starts it anew on top. Large
+ * and busy: copied while it stands still.
+ */
+void do_capture(const struct request *request, const struct fields *fields) {
+  char upper[PATH_MAX + ID_MAX + 32], target[PATH_MAX + 300];
+  const char *to = field(fields, "to"), *id = id_of(fields);
+  struct tally tally = {0, 0};
+  struct sandbox *sandbox = id ? *place_of(id) : NULL;
+  if (to == NULL || to[0] == '/' || strstr(to, "..") || strlen(to) >= sizeof sandbox->capture_to)
+    return answer_error(request, "invalid", "to");
+  if (sandbox == NULL || (sandbox->state != LIVE && sandbox->state != DEAD))
+    return answer_error(request, "gone", "it does not run");
+  if (sandbox->capturing) return answer_error(request, "busy", "it is being copied");
+  path_of(sandbox->id, "disk/upper", upper, sizeof upper);
+  snprintf(target, sizeof target, "%s/%s", settings.base, to);
+  if (sandbox->state == LIVE && slot_freeze(sandbox->slot, true) < 0 && cgroups_can_freeze())
+    return answer_error(request, "freeze", "the kernel did not freeze it");
+  sandbox->capturing = true;
+  sandbox->capture = *request;
+  char image[PATH_MAX + ID_MAX + 32];
+  bool is_image = disk_is_image(sandbox->id, image, sizeof image);
+  bool seal = !is_image && number(fields, "seal", 1) != 0 && sandbox->state == LIVE && !sandbox->frozen &&
+              slot_count(sandbox->slot) == 1 && tree_exceeds(upper, SMALL_FILES, SMALL_BYTES, &tally);
+  if (!seal) return work_copy(is_image ? image : NULL, upper, target, copied, strdup(sandbox->id));
+  snprintf(sandbox->capture_to, sizeof sandbox->capture_to, "%s", to);
+  sandbox->discard = false;
+  sandbox_end(sandbox);
+}

@@ -1,0 +1,51 @@
+/* What the parts that know a sandbox from inside share: sandbox.c, sandbox-verbs.c, sandbox-watch.c. */
+#ifndef SANDBOX_H
+#define SANDBOX_H
+
+#include "spawner.h"
+
+#define WAITERS 4
+#define LAUNCH_MS 30000
+#define BUCKETS 1024
+
+enum state { LAUNCHING, LIVE, ENDING, DEAD };
+extern const char *const STATES[];
+
+struct sandbox {
+  char id[ID_MAX];
+  char container[ID_MAX]; /* its name at the runtime: another one when it was started ahead of its claim */
+  enum state state;
+  pid_t runtime; /* crun, until it has ended */
+  pid_t pid;     /* the agent, as the host knows it */
+  unsigned long long started;
+  int pidfd, boot, error_fd;
+  struct slot *slot;
+  long long oom_before; /* the slot's count when it came */
+  int64_t launch_by, ends_at;
+  bool keep;    /* its disk outlives its end */
+  bool discard; /* its directory goes with it */
+  bool frozen, capturing;
+  char capture_to[256];
+  char error[1024];
+  struct request creates[WAITERS], ends[WAITERS], capture;
+  struct sandbox *next;
+};
+
+extern struct sandbox *table[BUCKETS];
+extern char boot_id[40];
+
+struct sandbox **place_of(const char *id);
+struct sandbox *sandbox_add(const char *id);
+void sandbox_forget(struct sandbox *sandbox);
+const char *id_of(const struct fields *fields);
+void path_of(const char *id, const char *name, char *path, size_t size);
+void sandbox_save(const struct sandbox *sandbox);
+unsigned long long start_time(pid_t pid);
+void close_fd(int *fd, bool watched);
+void remove_runtime_state(const char *id);
+void sandbox_settle(struct sandbox *sandbox);
+void sandbox_end(struct sandbox *sandbox);
+void agent_ended(void *context, uint32_t events);
+void finish_capture(struct sandbox *sandbox);
+
+#endif
