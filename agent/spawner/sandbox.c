@@ -153,8 +153,11 @@ void sandbox_settle(struct sandbox *sandbox) {
     answer_all(sandbox->ends, NULL, "");
     sandbox_forget(sandbox);
   } else {
-    sandbox_save(sandbox);
     answer_all(sandbox->ends, NULL, "");
+    path_of(sandbox->id, "", path, sizeof path);
+    /* One whose directory was taken away before it began leaves nothing to remember. */
+    if (access(path, F_OK) < 0) sandbox_forget(sandbox);
+    else sandbox_save(sandbox);
     consider_leaving();
   }
   schedule_deadlines();

@@ -111,9 +111,13 @@ export function bareRuns(world: World, runs: number): number[] {
   };
   writeFileSync(join(bundle, 'config.json'), JSON.stringify(plain));
   const helper = join(world.dir, 'bare-crun');
-  const built = spawnSync('cc', ['-O2', '-o', helper, join(import.meta.dirname, 'bare-crun.c')], {
-    stdio: 'inherit',
-  });
+  const built = spawnSync(
+    process.env.CC ?? 'cc',
+    ['-O2', '-o', helper, join(import.meta.dirname, 'bare-crun.c')],
+    {
+      stdio: 'inherit',
+    },
+  );
   if (built.status !== 0) throw new Error('the baseline could not be compiled');
   const args = ['/usr/bin/crun', bundle, bundle, join(base, 'skeleton', skeleton), String(runs)];
   const { stdout, status } = spawnSync(helper, args, {

@@ -16,7 +16,13 @@ const world = new LocalWorld();
 const before = hostCanary(world.base);
 const folder = mkdtempSync(join(tmpdir(), 'sandboxer-probe-'));
 const probe = join(folder, 'probe');
-const built = spawnSync('cc', ['-O1', '-static', '-o', probe, join(import.meta.dirname, 'local-probe.c')]);
+const built = spawnSync(process.env.CC ?? 'cc', [
+  '-O1',
+  '-static',
+  '-o',
+  probe,
+  join(import.meta.dirname, 'local-probe.c'),
+]);
 const reason = built.status === 0 ? await world.whyNot() : 'there is no C compiler for the probe';
 
 /** To root inside its own root directory is no secret: it leads where it is already. */

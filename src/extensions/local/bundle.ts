@@ -40,7 +40,7 @@ const MASKED = [
 const MASKED_SYS = ['/sys/firmware', '/sys/devices/virtual/powercap'];
 const READ_ONLY = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/proc/${name}`);
 
-export const AGENT_INSIDE = '/.init';
+const AGENT_INSIDE = '/.init';
 
 function mounts(parts: BundleParts): object[] {
   const { hostUsr, agentPath, secretFiles, range } = parts;

@@ -20,6 +20,7 @@ import { refuseMisfit } from '../../core/refuse-misfit.ts';
 import type { SandboxSession } from '../../core/session.ts';
 import type { LocalOptions } from './config.ts';
 import { Engine } from './engine.ts';
+import { cancelled, failed, lost } from './failure.ts';
 import { handleOf, readHandle, readSnapshotRef } from './handle.ts';
 import { healthOf } from './health.ts';
 import type { HostFacts } from './host-facts.ts';
@@ -27,7 +28,7 @@ import { Layers } from './layers.ts';
 import { Layout } from './layout.ts';
 import { LocalSession } from './local-session.ts';
 import type { SandboxRecord } from './record.ts';
-import { cancelled, failed, lost, Sandboxes } from './sandboxes.ts';
+import { Sandboxes } from './sandboxes.ts';
 
 /** A longer chain of layers would make every look-up slow; there are always fewer than the spawner takes. */
 const MOST_LAYERS = 48;

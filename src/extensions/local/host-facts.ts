@@ -5,22 +5,22 @@ import { arch, platform, release, totalmem, userInfo } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { seccompProfile } from './seccomp.ts';
 
-export type Controller = 'memory' | 'pids' | 'cpu' | 'freezer';
+type Controller = 'memory' | 'pids' | 'cpu' | 'freezer';
 
-export interface Subordinate {
+interface Subordinate {
   readonly firstUid: number;
   readonly uids: number;
   readonly firstGid: number;
   readonly gids: number;
 }
 
-export interface Runtime {
+interface Runtime {
   readonly kind: 'crun';
   readonly path: string;
   readonly version: string;
 }
 
-export interface Binaries {
+interface Binaries {
   readonly spawner: string | null;
   readonly agent: string | null;
   readonly sudo: string | null;
@@ -47,6 +47,11 @@ export interface HostFacts {
   readonly memoryBytes: number;
 }
 
+/** Without root and without ids of its own uid 0 inside is the only one there is. */
+export function hasOneUser({ root, subordinate }: HostFacts): boolean {
+  return !root && subordinate === null;
+}
+
 function text(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -66,7 +71,7 @@ function may(path: string, mode: number): boolean {
 
 const writable = (path: string) => may(path, constants.W_OK);
 
-export function findProgram(name: string): string | null {
+function findProgram(name: string): string | null {
   const folders = [
     ...(process.env.PATH ?? '').split(delimiter),
     '/usr/sbin',

@@ -4,41 +4,28 @@ import { join } from 'node:path';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ProvisionSpec, ResolvedSecret } from '../../core/extension.ts';
 import { bundleConfig } from './bundle.ts';
+import type { OwnParts } from './bundle-parts.ts';
+import { bundleParts } from './bundle-parts.ts';
 import { openAgent, openChannel } from './channel.ts';
 import type { LocalOptions } from './config.ts';
 import { DEFAULTS } from './config.ts';
 import type { Engine, Machinery } from './engine.ts';
+import { cancelled, failed, lost } from './failure.ts';
 import type { HostFacts } from './host-facts.ts';
 import type { Layers } from './layers.ts';
 import type { Layout } from './layout.ts';
-import { limitFields, limitsOf } from './limits.ts';
+import { limitFields } from './limits.ts';
 import type { Channel } from './local-session.ts';
+import { newRecord } from './new-record.ts';
 import type { SandboxRecord } from './record.ts';
 import { readRecord, writeRecord } from './record.ts';
 import { deliverSecrets } from './secret-files.ts';
-import { HELPERS } from './skeleton.ts';
-import { SpawnerError } from './spawner-client.ts';
 import { Turns } from './turns.ts';
-import { RANGE_SIZE, STORAGE_RANGE, UidRanges } from './uid-ranges.ts';
+import { STORAGE_RANGE, UidRanges } from './uid-ranges.ts';
 import type { WarmOne } from './warm-pool.ts';
 import { WarmPool } from './warm-pool.ts';
 
 const WARM_LIFE_MS = 3_600_000;
-const MOST_OPEN_FILES = 1_048_576;
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-
-export function lost(detail: string): SandboxerError {
-  return new SandboxerError('SBX_BACKEND_LOST', detail, { backend: 'ext.local' });
-}
-
-export function failed(error: unknown, creation?: 'not_created' | 'maybe_created'): SandboxerError {
-  if (error instanceof SandboxerError) return error;
-  const detail = error instanceof Error ? error.message : 'It failed.';
-  const extras = { backend: 'ext.local', cause: error, ...(creation === undefined ? {} : { creation }) };
-  if (error instanceof SpawnerError && error.code === 'gone')
-    return new SandboxerError('SBX_BACKEND_LOST', detail, extras);
-  return new SandboxerError('SBX_EXTENSION_FAILED', detail, extras);
-}
 
 export interface Parts {
   readonly options: LocalOptions;
@@ -172,11 +159,6 @@ export class Sandboxes {
     return await openChannel(layout.sandbox(record.attemptId, 'a.sock'), record, oomKills, signal);
   }
 
-  /** Without root and without ids of its own: uid 0 inside is the only one there is. */
-  #single(): boolean {
-    return !this.#parts.facts.root && this.#parts.facts.subordinate === null;
-  }
-
   #directories(): string[] {
     try {
       return readdirSync(this.#parts.layout.sandboxes);
@@ -193,22 +175,7 @@ export class Sandboxes {
   ): SandboxRecord {
     const { facts, options, layout } = this.#parts;
     this.#rangeOf.set(layout.name(spec.stamp.attemptId), range);
-    return {
-      version: 1,
-      sandboxUid: spec.stamp.sandboxUid,
-      attemptId: spec.stamp.attemptId,
-      owner: spec.stamp.owner,
-      createdAt: Date.now(),
-      endsAt: Math.floor(spec.endsAt),
-      keep: spec.recipe.persistence !== 'ephemeral',
-      range,
-      layers: [...layers],
-      limits: limitsOf(spec, facts, options),
-      variables: { ...spec.recipe.variables },
-      secretFiles: spec.secrets.length > 0,
-      isolation: 'container',
-      notes: this.#notes(spec, machinery),
-    };
+    return newRecord(spec, { layers, range, facts, options, ownIds: machinery.idmap });
   }
 
   /** One that runs already becomes this one. `false` when there is none. */
@@ -297,21 +264,6 @@ export class Sandboxes {
     return new UidRanges(this.#rangeOf.values());
   }
 
-  #notes(spec: ProvisionSpec, machinery: Machinery): string[] {
-    const { facts } = this.#parts;
-    const unlimited = spec.recipe.resources.disk_mb === null;
-    return [
-      ...(unlimited ? ['Its disk is limited only by the free space of this machine.'] : []),
-      ...(facts.controllers.includes('freezer')
-        ? []
-        : ['A snapshot or fork of it while programs run is not of one moment: nothing here can freeze it.']),
-      ...(machinery.idmap ? [] : ['Its user ids outside are those of every other sandbox here.']),
-      ...(this.#single() ? ['It has one user, root, who is the user of this server outside.'] : []),
-      ...(facts.controllers.includes('memory') ? [] : ['Its memory is not limited.']),
-      ...(facts.controllers.includes('pids') ? [] : ['The number of its processes is not limited.']),
-    ];
-  }
-
   async #restart(record: SandboxRecord, secrets: readonly ResolvedSecret[]): Promise<void> {
     const state = await this.state(record.attemptId);
     if (state === 'live') return;
@@ -353,34 +305,10 @@ export class Sandboxes {
     }
   }
 
-  #writeBundle(
-    name: string,
-    own: { readonly range: number; readonly secretFiles: boolean; readonly openFiles: number | null },
-    machinery: Machinery,
-  ): void {
+  #writeBundle(name: string, own: OwnParts, machinery: Machinery): void {
     const { facts, layout, engine } = this.#parts;
-    const size = facts.root ? RANGE_SIZE : RANGE_SIZE - 1;
-    const config = bundleConfig({
-      hostname: 'sandbox',
-      range: this.#single() ? null : { first: own.range, size },
-      agentPath: machinery.agentPath,
-      agentOptions: [
-        ...(this.#single() ? ['--user', '0'] : []),
-        ...(own.openFiles === null ? [] : ['--nofile', String(own.openFiles)]),
-      ],
-      environment: { PATH: this.#path(), LANG: 'C.UTF-8' },
-      openFiles: Math.min(facts.hardOpenFiles, MOST_OPEN_FILES),
-      hostUsr: { idmap: facts.root && machinery.idmap, paths: machinery.hostPaths },
-      secretFiles: own.secretFiles,
-      seccomp: engine.seccomp(),
-    });
+    const config = bundleConfig(bundleParts(own, facts, machinery, engine.seccomp()));
     writeFileSync(join(layout.sandboxes, name, 'config.json'), JSON.stringify(config));
-  }
-
-  /** The host's sudo works where its files show as root's; ours stands in where they do not. */
-  #path(): string {
-    const { facts } = this.#parts;
-    return facts.root && facts.hostSudo ? `${PATH}:${HELPERS}` : `${HELPERS}:${PATH}`;
   }
 }
 
@@ -393,11 +321,4 @@ function canBeWarm(spec: ProvisionSpec): boolean {
     resources.disk_mb === null &&
     inputs.warm !== false
   );
-}
-
-export function cancelled(): SandboxerError {
-  return new SandboxerError('SBX_CANCELLED', 'It was given up before it began.', {
-    backend: 'ext.local',
-    creation: 'not_created',
-  });
 }

@@ -156,7 +156,10 @@ export function hostPaths(): string[] {
 function copyReadable(from: string, to: string): void {
   const info = lstatSync(from, { throwIfNoEntry: false });
   if (info === undefined) return;
-  if (info.isSymbolicLink()) return symlinkSync(readlinkSync(from), to);
+  if (info.isSymbolicLink()) {
+    symlinkSync(readlinkSync(from), to);
+    return;
+  }
   if ((info.mode & 0o004) === 0) return;
   if (info.isDirectory()) {
     mkdirSync(to, { recursive: true, mode: 0o755 });

@@ -99,7 +99,10 @@ export class SpawnerClient {
   #line(line: string): void {
     const [seq = '', word = '', ...parts] = line.split('\t');
     const fields = parse(parts);
-    if (seq === '0') return this.#onEvent(word, fields);
+    if (seq === '0') {
+      this.#onEvent(word, fields);
+      return;
+    }
     const waiting = this.#waiting.get(seq);
     if (waiting === undefined) return;
     this.#waiting.delete(seq);

@@ -1,0 +1,51 @@
+import type { ProvisionSpec } from '../../core/extension.ts';
+import type { LocalOptions } from './config.ts';
+import type { HostFacts } from './host-facts.ts';
+import { hasOneUser } from './host-facts.ts';
+import { limitsOf } from './limits.ts';
+import type { SandboxRecord } from './record.ts';
+
+interface Ground {
+  readonly layers: readonly string[];
+  readonly range: number;
+  readonly facts: HostFacts;
+  readonly options: LocalOptions;
+  /** Whether no other sandbox has the same ids. */
+  readonly ownIds: boolean;
+}
+
+/** What its user should know: each a promise of the vector that holds here with a condition. */
+function notesOf(spec: ProvisionSpec, { facts, ownIds }: Ground): string[] {
+  const lacks = (name: 'memory' | 'pids' | 'freezer') => !facts.controllers.includes(name);
+  const notes: [boolean, string][] = [
+    [spec.recipe.resources.disk_mb === null, 'Its disk is limited only by the free space of this machine.'],
+    [lacks('memory'), 'Its memory is not limited.'],
+    [lacks('pids'), 'The number of its processes is not limited.'],
+    [
+      lacks('freezer'),
+      'A snapshot or fork of it while programs run is not of one moment: nothing here can freeze it.',
+    ],
+    [!ownIds, 'Its user ids outside are those of every other sandbox here.'],
+    [hasOneUser(facts), 'It has one user, root, who is the user of this server outside.'],
+  ];
+  return notes.filter(([applies]) => applies).map(([, text]) => text);
+}
+
+export function newRecord(spec: ProvisionSpec, ground: Ground): SandboxRecord {
+  return {
+    version: 1,
+    sandboxUid: spec.stamp.sandboxUid,
+    attemptId: spec.stamp.attemptId,
+    owner: spec.stamp.owner,
+    createdAt: Date.now(),
+    endsAt: Math.floor(spec.endsAt),
+    keep: spec.recipe.persistence !== 'ephemeral',
+    range: ground.range,
+    layers: [...ground.layers],
+    limits: limitsOf(spec, ground.facts, ground.options),
+    variables: { ...spec.recipe.variables },
+    secretFiles: spec.secrets.length > 0,
+    isolation: 'container',
+    notes: notesOf(spec, ground),
+  };
+}
