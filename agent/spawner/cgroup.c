@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define SLOTS_MAX 8192
+#define GROUP_SHARES (8 * 1024)
 
 enum controller { MEMORY, PIDS, CPU, FREEZER, UNIFIED, CONTROLLERS };
 static const char *const NAMES[] = {"memory", "pids", "cpu", "freezer", "unified"};
@@ -139,6 +140,8 @@ void cgroups_open(void) {
     have[UNIFIED] = false;
   }
   if (have[UNIFIED]) enable_v2();
+  /* All sandboxes together would otherwise weigh as much as one single process of the host. */
+  if (have[CPU]) put_number(group_dir[CPU], "cpu.shares", GROUP_SHARES);
   for (int i = 0; i < SLOTS_MAX; i++) slots[i].index = i;
 }
 

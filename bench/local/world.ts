@@ -57,6 +57,7 @@ export async function withWorld(
     JSON.stringify({ extensions: { local: { enabled: true, ...config } } }),
   );
   const server = await startChild(join(import.meta.dirname, 'local-server.ts'), dir, {
+    SANDBOXER_LOCAL: '1',
     SANDBOXER_CONFIG: join(dir, 'config.json'),
   });
   const client = new UnixClient(server.socketPath, connections);

@@ -22,7 +22,7 @@ export const profilePage: Generator = {
       table(['Field', 'Value', 'Default', 'Meaning'], rowsOf(root, [])),
       '## Overrides',
       'A file with `kind: override` changes a profile without copying it. It names the profile by `id`, perhaps one `version`, and holds only the fields that change. Maps merge, lists and scalars replace, and `null` takes a field back to its default. The highest `priority` has the last word; without one, that of the folder counts, and later folders come after earlier ones.',
-      '```yaml\nkind: override\nid: profile.agent-dev\npriority: 10\nnetwork:\n  egress:\n    - { host: registry.npmjs.org }\n```',
+      '```yaml\nkind: override\nid: profile.agent-dev\npriority: 10\nnetwork:\n  egress:\n    - { host: packages.example.org }\n```',
       'An override that does not fit makes its profile unavailable, so that a restriction is never lost silently.',
       '## What a request may change',
       'A request may always ask for less than the profile gives: a shorter `ttl`, lower limits, a narrower network, route or workspace access, stricter isolation. Something else or more is refused, unless `overridable` lists it; a wider network also needs an `adm` key.',

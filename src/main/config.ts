@@ -28,7 +28,7 @@ const WebhookConfig = z.strictObject({
 });
 
 const LocalConfig = z.strictObject({
-  enabled: z.boolean().default(false),
+  enabled: z.boolean().optional().describe('Default: true on Linux.'),
   directory: z.string().optional().describe('Default: <state_dir>/local.'),
   runtime: z.string().optional().describe('Path of crun. Default: the one that is found.'),
   cgroups: z.boolean().default(true).describe('Whether limits and pause are to be had by control groups.'),
@@ -150,7 +150,7 @@ export const Config = z.strictObject({
     .describe('What stored secrets are sealed with. SANDBOXER_MASTER_KEY comes before both.'),
   extensions: z
     .strictObject({
-      local: LocalConfig.default({ enabled: false, cgroups: true }).describe('Sandboxes on this machine.'),
+      local: LocalConfig.default({ cgroups: true }).describe('Sandboxes on this machine.'),
       saas_stub: z
         .record(z.string().regex(/^[a-z0-9-]{1,32}$/), StubInstance)
         .default({})
@@ -158,7 +158,7 @@ export const Config = z.strictObject({
           'Instances of the stub for tests and demos, by name; `default` is ext.saas-stub itself. It isolates nothing.',
         ),
     })
-    .default({ local: { enabled: false, cgroups: true }, saas_stub: {} }),
+    .default({ local: { cgroups: true }, saas_stub: {} }),
 });
 export type Config = z.infer<typeof Config>;
 
@@ -168,9 +168,13 @@ export interface ResolvedConfig extends Omit<Config, 'extensions'> {
   readonly extensions: BuiltinsConfig;
 }
 
-function localOptions(config: Config['extensions']['local'], stateDir: string): BuiltinsConfig['local'] {
-  const { enabled, directory, runtime, cgroups, warm, launchers } = config;
-  if (!enabled) return null;
+function localOptions(
+  config: Config['extensions']['local'],
+  stateDir: string,
+  env: NodeJS.ProcessEnv,
+): BuiltinsConfig['local'] {
+  const { enabled = process.platform === 'linux', directory, runtime, cgroups, warm, launchers } = config;
+  if (!enabled || env.SANDBOXER_LOCAL === '0') return null;
   return {
     directory: resolve(directory ?? join(stateDir, 'local')),
     cgroups,
@@ -222,7 +226,7 @@ export function loadConfig(
     log: { level: (env.SANDBOXER_LOG_LEVEL as Config['log']['level'] | undefined) ?? config.log.level },
     extensions: {
       ...config.extensions,
-      local: localOptions(config.extensions.local, stateDir),
+      local: localOptions(config.extensions.local, stateDir, env),
       saas_stub: { ...config.extensions.saas_stub, ...stub },
     },
   };

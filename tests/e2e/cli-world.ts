@@ -40,6 +40,7 @@ export class CliWorld {
       SANDBOXER_STATE_DIR: this.stateDir,
       SANDBOXER_CONFIG: join(directory, 'config.yaml'),
       SANDBOXER_LOG_LEVEL: 'warn',
+      SANDBOXER_LOCAL: '0',
     };
   }
 

@@ -15,8 +15,8 @@ import { MEMORY_PROFILE, responseTo, send, startFixture } from '../integration/h
 import type { CountingStore } from '../support/counting-store.ts';
 import { countingStore } from '../support/counting-store.ts';
 import { until } from '../support/test-server.ts';
-import type { Schema } from './fuzz-inputs.ts';
-import { sample } from './fuzz-inputs.ts';
+import type { OpenApi, Operation } from './open-api-operations.ts';
+import { addressOf, openWebSocket, readOperations } from './open-api-operations.ts';
 
 /** What one workspace has. */
 interface World {

@@ -36,6 +36,7 @@ export async function startChild(
       SANDBOXER_STATE_DIR: dir,
       SANDBOXER_SOCKET: socketPath,
       SANDBOXER_LOG_LEVEL: 'silent',
+      SANDBOXER_LOCAL: '0',
       ...env,
     },
     stdio: ['ignore', 'pipe', 'inherit'],

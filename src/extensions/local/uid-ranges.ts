@@ -2,7 +2,7 @@
 export const RANGE_SIZE = 65_536;
 /** Files at rest belong to this one, whoever wrote them. */
 export const STORAGE_RANGE = 1_879_048_192;
-const RANGES = 4_095;
+const RANGES = 4_094;
 
 /** Hands out ranges, each to one sandbox at a time. What is used is read from the records at start. */
 export class UidRanges {

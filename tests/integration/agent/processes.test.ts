@@ -225,7 +225,8 @@ describe('a terminal', () => {
   });
 
   it('gives much output whole', async () => {
-    const { chunks } = await runProgram(session, ['sh', '-c', 'stty raw; head -c 3000000 /dev/zero'], { terminal });
+    const argv = ['sh', '-c', 'stty raw -echo; head -c 3000000 /dev/zero'];
+    const { chunks } = await finish(await session.spawn({ ...spawnSpec(argv, { terminal }), stdin: true }));
     expect(chunks.reduce((sum, chunk) => sum + ('data' in chunk ? chunk.data.length : 0), 0)).toBe(3_000_000);
   });
 

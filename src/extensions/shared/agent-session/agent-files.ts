@@ -216,7 +216,8 @@ async function* bytesOf(channel: AgentChannel, signal: AbortSignal | undefined):
   try {
     for (;;) {
       const frame = await channel.next();
-      if (frame === null) throw signal?.aborted ? signal.reason : new SandboxerError('SBX_EXTENSION_FAILED', 'The channel was closed.');
+      signal?.throwIfAborted();
+      if (frame === null) throw new SandboxerError('SBX_EXTENSION_FAILED', 'The channel was closed.');
       if (frame.type === T.data) yield frame.data;
       else if (frame.type === T.result) return;
       else if (frame.type === T.error) throw channel.errorOf(frame);

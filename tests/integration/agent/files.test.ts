@@ -1,0 +1,315 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { FileChange } from '../../../src/contract/files.ts';
+import type { AgentSession } from '../../../src/extensions/shared/agent-session/agent-session.ts';
+import { archiveOf, entriesOf } from '../../../src/testing/conformance/tar-archive.ts';
+import { bytesFrom, bytesOf, eventually } from './programs.ts';
+import type { RunningAgent } from './running-agent.ts';
+import { isRoot, startAgent } from './running-agent.ts';
+
+let agent: RunningAgent;
+let session: AgentSession;
+
+beforeAll(async () => {
+  agent = await startAgent();
+  session = await agent.connect();
+});
+afterAll(async () => {
+  await agent.stop();
+});
+
+const at = (path: string) => join(agent.work, path);
+const refused = { code: 'SBX_PATH_REFUSED' };
+
+describe('single files', () => {
+  it('are read from /proc, where none has a size', async () => {
+    const { size, body } = await session.files.read('/proc/self/status');
+    expect(size).toBe(0);
+    expect((await bytesOf(body)).toString()).toContain('sandboxer-agent');
+  });
+
+  it('are refused when they are pipes, sockets or devices, without waiting for them', async () => {
+    execFileSync('mkfifo', [at('pipe')]);
+    await expect(session.files.read('pipe')).rejects.toMatchObject(refused);
+    await expect(session.files.read('/dev/zero')).rejects.toMatchObject(refused);
+  });
+
+  it('are written through a link, and keep their mode when none is given', async () => {
+    mkdirSync(at('real'));
+    writeFileSync(at('real/file'), 'old', { mode: 0o600 });
+    chmodSync(at('real/file'), 0o751);
+    symlinkSync('real/file', at('link'));
+    await session.files.write('link', bytesFrom('new'));
+    expect(readlinkSync(at('link'))).toBe('real/file');
+    expect(readFileSync(at('real/file'), 'utf8')).toBe('new');
+    expect(lstatSync(at('real/file')).mode & 0o777).toBe(0o751);
+    expect(readdirSync(at('real'))).toEqual(['file']);
+  });
+
+  it('leave nothing beside them when the connection is lost in the middle', async () => {
+    const other = await agent.connect();
+    mkdirSync(at('half'));
+    const never = Promise.withResolvers<void>();
+    const writing = other.files.write(
+      'half/file',
+      (async function* () {
+        yield randomBytes(300_000);
+        await never.promise;
+      })(),
+    );
+    expect(await eventually(() => readdirSync(at('half')).length === 1)).toBe(true);
+    await other.close();
+    await expect(writing).rejects.toMatchObject({ code: 'SBX_EXTENSION_FAILED' });
+    expect(await eventually(() => readdirSync(at('half')).length === 0)).toBe(true);
+    never.resolve();
+  });
+
+  it('are refused at once when their place cannot be written, though the source would go on', async () => {
+    writeFileSync(at('plain'), '');
+    const endless = (async function* () {
+      for (;;) yield Buffer.alloc(65_536);
+    })();
+    await expect(session.files.write('plain/inner', endless)).rejects.toMatchObject(refused);
+  });
+
+  it('are not begun when the signal has aborted, and given up when it does', async () => {
+    const signal = AbortSignal.abort(new Error('given up'));
+    await expect(session.files.stat('.', { signal })).rejects.toThrow('given up');
+    const abort = new AbortController();
+    const { body } = await session.files.read('/proc/self/status', { signal: abort.signal });
+    abort.abort(new Error('given up'));
+    await expect(bytesOf(body)).rejects.toThrow('given up');
+  });
+
+  it('can be listed by the thousand, and are cut where asked', async () => {
+    mkdirSync(at('many'));
+    for (let n = 0; n < 3000; n += 1) writeFileSync(at(`many/file-${n}-${'x'.repeat(100)}`), '');
+    expect((await session.files.list('many')).entries.length).toBe(3000);
+    const cut = await session.files.list('many', { limit: 1234 });
+    expect([cut.entries.length, cut.truncated]).toEqual([1234, true]);
+    expect((await session.files.list('many', { limit: 3000 })).truncated).toBe(false);
+    await session.files.remove('many', { recursive: true });
+    expect(existsSync(at('many'))).toBe(false);
+  });
+
+  it('with names that are not UTF-8 do not break a listing', async () => {
+    execFileSync('sh', ['-c', `mkdir "${at('bytes')}" && touch "$(printf '${at('bytes')}/a\\377b')"`]);
+    expect((await session.files.list('bytes')).entries.map(({ name }) => name)).toEqual(['a\uFFFDb']);
+  });
+});
+
+describe('removing a tree', () => {
+  it('does not follow links, and takes directories that are closed', async () => {
+    const outside = mkdtempSync(join(tmpdir(), 'sandboxer-outside-'));
+    writeFileSync(join(outside, 'kept'), '');
+    mkdirSync(at('tree/a/b'), { recursive: true });
+    symlinkSync(outside, at('tree/a/out'));
+    writeFileSync(at('tree/a/b/file'), '');
+    chmodSync(at('tree/a/b'), 0o500);
+    await session.files.remove('tree', { recursive: true });
+    expect(existsSync(at('tree'))).toBe(false);
+    expect(existsSync(join(outside, 'kept'))).toBe(true);
+    rmSync(outside, { recursive: true });
+  });
+});
+
+describe('an archive', () => {
+  const upload = (path: string, archive: Buffer, size = 1000) => session.files.upload(path, bytesFrom(archive, size));
+
+  it('of GNU tar goes up, and what comes down GNU tar reads: long names, links, modes, sizes', async () => {
+    const source = mkdtempSync(join(tmpdir(), 'sandboxer-source-'));
+    const long = join('d'.repeat(120), 'e'.repeat(120));
+    mkdirSync(join(source, long), { recursive: true });
+    writeFileSync(join(source, long, 'f'.repeat(120)), 'deep');
+    writeFileSync(join(source, 'big'), randomBytes(3_000_001));
+    writeFileSync(join(source, 'run'), '#!/bin/sh\n', { mode: 0o755 });
+    symlinkSync('x'.repeat(150), join(source, 'dangling'));
+    symlinkSync('/etc/hostname', join(source, 'absolute'));
+    execFileSync('ln', [join(source, 'big'), join(source, 'hard')]);
+    mkdirSync(join(source, 'closed'));
+    writeFileSync(join(source, 'closed', 'inner'), 'x');
+    chmodSync(join(source, 'closed'), 0o555);
+    for (const format of ['gnu', 'pax', 'ustar']) {
+      const names = format === 'ustar' ? ['big', 'run', 'closed', 'hard', 'absolute'] : ['.'];
+      const tar = execFileSync('tar', ['-C', source, `--format=${format}`, '-cf', '-', ...names], { maxBuffer: 1e8 });
+      await upload(`up-${format}`, tar, 70_000);
+      const down = mkdtempSync(join(tmpdir(), 'sandboxer-down-'));
+      const packed = await bytesOf(await session.files.download(`up-${format}`));
+      execFileSync('tar', ['-C', down, '-xpf', '-'], { input: packed });
+      const only = format === 'ustar' ? ['--exclude=dangling', `--exclude=${'d'.repeat(120)}`] : [];
+      execFileSync('diff', ['-r', '--no-dereference', ...only, source, down]);
+      expect(lstatSync(join(down, 'run')).mode & 0o777).toBe(0o755);
+      expect(lstatSync(join(down, 'closed')).mode & 0o777).toBe(0o555);
+      rmSync(down, { recursive: true, force: true });
+    }
+    rmSync(source, { recursive: true, force: true });
+  });
+
+  it('of a single file holds that file', async () => {
+    writeFileSync(at('single'), 'content');
+    const entries = entriesOf(await bytesOf(await session.files.download('single')));
+    expect(entries.map(({ name, content }) => [name, content.toString()])).toEqual([['single', 'content']]);
+  });
+
+  it('with anything but files, directories and links is refused', async () => {
+    for (const flag of ['3', '4', '6', 'S', 'V', 'M', '9']) {
+      const archive = archiveOf([{ name: 'thing', content: '' }]);
+      archive[156] = flag.charCodeAt(0);
+      archive.write('        ', 148);
+      archive.write(`${archive.subarray(0, 512).reduce((sum, byte) => sum + byte, 0).toString(8).padStart(6, '0')}\0 `, 148);
+      await expect(upload('kinds', archive)).rejects.toMatchObject(refused);
+    }
+    expect((await session.files.list('kinds')).entries).toEqual([]);
+  });
+
+  it('that is cut off or damaged anywhere is refused or taken, and never leads out', async () => {
+    const archive = archiveOf([
+      { name: 'a/b/file', content: randomBytes(2000) },
+      { name: 'a/link', type: 'symlink', linkTarget: '../../../..' },
+      { name: 'a/link/escaped', content: 'x' },
+    ]);
+    for (let n = 0; n < 300; n += 1) {
+      const damaged = Buffer.from(archive.subarray(0, n % 3 === 0 ? n * 10 : archive.length));
+      if (n % 3 !== 0) for (let k = 0; k < 4; k += 1) damaged[(n * 7919 + k * 1543) % damaged.length] = (n * 31 + k) & 0xff;
+      await upload(`fuzz/base`, damaged, 777).catch((error) => expect(error.code).toMatch(/^SBX_PATH_/));
+    }
+    expect(readdirSync(at('fuzz'))).toEqual(['base']);
+    expect(existsSync(join(agent.dir, 'escaped'))).toBe(false);
+  });
+
+  it('does not go through a link that was there before', async () => {
+    mkdirSync(at('inside'));
+    mkdirSync(at('outside'));
+    symlinkSync('../outside', at('inside/door'));
+    await expect(upload('inside', archiveOf([{ name: 'door/new', content: 'x' }]))).rejects.toMatchObject(refused);
+    await expect(upload('inside', archiveOf([{ name: 'door/sub/', type: 'directory' }]))).rejects.toMatchObject(refused);
+    expect(readdirSync(at('outside'))).toEqual([]);
+    await upload('inside', archiveOf([{ name: 'door', content: 'now a file' }]));
+    expect(readFileSync(at('inside/door'), 'utf8')).toBe('now a file');
+  });
+
+  it('of an endless stream stops when it is aborted', async () => {
+    const abort = new AbortController();
+    const endless = (async function* () {
+      const head = archiveOf([{ name: 'endless', content: '' }]).subarray(0, 512);
+      yield head;
+      for (;;) yield archiveOf([{ name: 'more', content: Buffer.alloc(50_000) }]).subarray(0, 512 + 50_176);
+    })();
+    setTimeout(() => abort.abort(new Error('enough')), 200);
+    await expect(session.files.upload('endless', endless, { signal: abort.signal })).rejects.toThrow('enough');
+    expect(await eventually(() => agent.descendants().length === 0)).toBe(true);
+  });
+});
+
+describe('watching', () => {
+  async function watching(path: string, work: () => Promise<unknown>, done: (seen: FileChange[]) => boolean) {
+    const stop = new AbortController();
+    const seen: FileChange[] = [];
+    const reading = (async () => {
+      for await (const change of session.files.watch?.(path, { recursive: true, signal: stop.signal }) ?? []) seen.push(change);
+    })();
+    await session.ping();
+    await work();
+    const enough = await eventually(() => done(seen));
+    stop.abort();
+    await reading;
+    return { seen, enough };
+  }
+
+  it('tells of what is made in a directory that is itself new, and of moves', async () => {
+    mkdirSync(at('watched'));
+    const { seen, enough } = await watching(
+      'watched',
+      async () => {
+        mkdirSync(at('watched/new/deep'), { recursive: true });
+        writeFileSync(at('watched/new/deep/file'), 'x');
+        await session.files.move('watched/new/deep/file', 'watched/moved', { overwrite: false });
+        await session.files.write('watched/whole', bytesFrom('y'));
+      },
+      (all) => all.some(({ path }) => path === 'watched/whole'),
+    );
+    expect(enough).toBe(true);
+    const told = (kind: string, path: string) => seen.some((change) => change.kind === kind && change.path === path);
+    expect(told('created', 'watched/new')).toBe(true);
+    expect(told('renamed', 'watched/moved')).toBe(true);
+    expect(told('modified', 'watched/whole')).toBe(true);
+    expect(seen.some(({ path }) => path.includes('.sandboxer-'))).toBe(false);
+  });
+
+  it('says when there was too much, and stays bounded', async () => {
+    mkdirSync(at('flood'));
+    const stop = new AbortController();
+    const changes = session.files.watch?.('flood', { recursive: true, signal: stop.signal })[Symbol.asyncIterator]();
+    const first = changes?.next();
+    await session.ping();
+    // Two files in turns: the kernel joins changes of one.
+    const files = ['a', 'b'].map((letter) => openSync(at(`flood/${letter.repeat(200)}`), 'w'));
+    for (let n = 0; n < 60_000; n += 1) writeSync(files[n % 2] ?? 0, 'x');
+    for (const file of files) closeSync(file);
+    const before = agent.residentKb;
+    await first;
+    let overflow = false;
+    for (let n = 0; n < 200_000 && !overflow; n += 1) overflow = (await changes?.next())?.value?.kind === 'overflow';
+    expect(overflow).toBe(true);
+    expect(agent.residentKb - before).toBeLessThan(4096);
+    stop.abort();
+  });
+
+  it('of what is not there is refused, and ends when the directory goes', async () => {
+    const next = (path: string) => session.files.watch?.(path, { recursive: false })[Symbol.asyncIterator]().next();
+    await expect(next('nothing-here')).rejects.toMatchObject({ code: 'SBX_PATH_NOT_FOUND' });
+    mkdirSync(at('going'));
+    const all: string[] = [];
+    const reading = (async () => {
+      for await (const { kind } of session.files.watch?.('going', { recursive: true }) ?? []) all.push(kind);
+    })();
+    await session.ping();
+    await session.ping();
+    await session.files.remove('going', { recursive: false });
+    await reading;
+    expect(all).toEqual(['removed']);
+  });
+});
+
+describe.runIf(isRoot)('the default user', () => {
+  it('owns what is written and is refused what is not its own, while root files are root’s', async () => {
+    const other = await agent.connect({ user: 'daemon' });
+    const owner = (path: string) => lstatSync(at(path)).uid;
+    await other.files.write('by-daemon/file', bytesFrom('x'));
+    await other.files.upload('by-daemon/tree', bytesFrom(archiveOf([{ name: 'a/b', content: 'x' }])));
+    expect([owner('by-daemon'), owner('by-daemon/file'), owner('by-daemon/tree/a/b')]).toEqual([1, 1, 1]);
+    for (const work of [
+      () => other.files.read('/etc/shadow'),
+      () => other.files.write('/etc/sandboxer-test', bytesFrom('x')),
+      () => other.files.list('/root/.ssh'),
+      () => other.files.mkdir('/sandboxer-test', { parents: true, mode: 0o755 }),
+      () => other.files.upload('/etc/sandboxer-test', bytesFrom(archiveOf([{ name: 'a', content: 'x' }]))),
+    ]) {
+      await expect(work()).rejects.toMatchObject({ code: expect.stringMatching(/^SBX_PATH_/) });
+    }
+    await other.rootFiles.write('by-root', bytesFrom('x'));
+    expect(owner('by-root')).toBe(0);
+    // And it is itself again afterwards.
+    await session.files.write('by-default', bytesFrom('x'));
+    expect(owner('by-default')).toBe(0);
+  });
+});
