@@ -49,5 +49,6 @@ if ! $compiler $flags -o "$temporary" "$root"/agent/*.c; then
   exit 1
 fi
 # Unreadable on purpose where it is owned by root: the kernel then keeps its memory closed to the sandbox's own root.
-chmod 0711 "$temporary"
+# A sanitizer reads its own memory map, which such a program may not.
+if $sanitize; then chmod 0755 "$temporary"; else chmod 0711 "$temporary"; fi
 mv "$temporary" "$target"

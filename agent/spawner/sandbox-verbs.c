@@ -119,8 +119,33 @@ void do_capture(const struct request *request, const struct fields *fields) {
   bool is_image = disk_is_image(sandbox->id, image, sizeof image);
   bool seal = !is_image && number(fields, "seal", 1) != 0 && sandbox->state == LIVE && !sandbox->frozen &&
               slot_count(sandbox->slot) == 1 && tree_exceeds(upper, SMALL_FILES, SMALL_BYTES, &tally);
-  if (!seal) return work_copy(is_image ? image : NULL, upper, target, copied, strdup(sandbox->id));
+  struct job job = {.to = target, .from = upper, .image = is_image ? image : NULL};
+  if (!seal) return work_start(&job, copied, strdup(sandbox->id));
   snprintf(sandbox->capture_to, sizeof sandbox->capture_to, "%s", to);
   sandbox->discard = false;
   sandbox_end(sandbox);
+}
+
+static void flattened(void *context, bool ok, const struct tally *tally, const char *error) {
+  struct request *request = context;
+  if (ok) answer_ok(request, "\tfiles=%lld\tbytes=%lld", tally->files, tally->bytes);
+  else answer_error(request, "copy", "%s", error);
+  free(request);
+}
+
+/* One layer that holds what a chain of them shows. */
+void do_flatten(const struct request *request, const struct fields *fields) {
+  struct launch layers = {0};
+  char target[PATH_MAX + 300];
+  const char *to = field(fields, "to");
+  struct request *copy = malloc(sizeof *copy);
+  if (copy == NULL || to == NULL || to[0] == '/' || strstr(to, "..") || strlen(to) > 200 ||
+      !read_layers(fields, &layers) || layers.layer_count < 2) {
+    free(copy);
+    return answer_error(request, "invalid", "to or layers");
+  }
+  *copy = *request;
+  snprintf(target, sizeof target, "%s/%s", settings.base, to);
+  struct job job = {.to = target, .layers = &layers};
+  work_start(&job, flattened, copy);
 }

@@ -263,7 +263,7 @@ static int make_disk(const char *id, const char *blank) {
   return file_copy(from, path);
 }
 
-static bool read_layers(const struct fields *fields, struct launch *launch) {
+bool read_layers(const struct fields *fields, struct launch *launch) {
   const char *list = field(fields, "layers");
   while (list && *list) {
     size_t length = strcspn(list, ":");

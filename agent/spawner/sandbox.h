@@ -38,6 +38,7 @@ struct sandbox **place_of(const char *id);
 struct sandbox *sandbox_add(const char *id);
 void sandbox_forget(struct sandbox *sandbox);
 const char *id_of(const struct fields *fields);
+bool read_layers(const struct fields *fields, struct launch *launch);
 void path_of(const char *id, const char *name, char *path, size_t size);
 void sandbox_save(const struct sandbox *sandbox);
 unsigned long long start_time(pid_t pid);

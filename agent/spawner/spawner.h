@@ -134,6 +134,7 @@ void do_extend(const struct request *request, const struct fields *fields);
 void do_status(const struct request *request, const struct fields *fields);
 void do_claim(const struct request *request, const struct fields *fields);
 void do_capture(const struct request *request, const struct fields *fields);
+void do_flatten(const struct request *request, const struct fields *fields);
 void do_list(const struct request *request);
 
 /* ---- tree.c: whole trees ---- */
@@ -153,8 +154,13 @@ void janitor_discard(const char *path);
 bool janitor_reaped(pid_t pid);
 void janitor_end(void);
 typedef void (*work_done)(void *context, bool ok, const struct tally *tally, const char *error);
-/* `image`: the disk that `from` lies on, or NULL when it is a directory of ours. */
-void work_copy(const char *image, const char *from, const char *to, work_done done, void *context);
+struct job {
+  const char *to;
+  const char *from;            /* a directory of ours … */
+  const char *image;           /* … or what lies on this disk … */
+  const struct launch *layers; /* … or all of these as one */
+};
+void work_start(const struct job *job, work_done done, void *context);
 
 /* ---- rootless.c ---- */
 int enter_user_namespace(const char *usermap);

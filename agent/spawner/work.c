@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -122,7 +123,29 @@ static int copy_from_image(const char *image, const char *to, struct tally *tall
   return tree_copy(point, to, tally);
 }
 
-void work_copy(const char *image, const char *from, const char *to, work_done done, void *context) {
+/* All layers as one: a plain tree, in which what was removed is simply not there. */
+static int copy_merged(const struct launch *layers, const char *to, struct tally *tally) {
+  char options[4096], name[16], source[PATH_MAX + 300], point[PATH_MAX + 32];
+  snprintf(point, sizeof point, "%s/mnt", settings.base);
+  if (unshare(CLONE_NEWNS) < 0 || chdir(point) < 0) return -1;
+  int length = snprintf(options, sizeof options, "%slowerdir=", settings.usermap[0] ? "userxattr," : "");
+  for (int i = 0; i < layers->layer_count; i++) {
+    snprintf(source, sizeof source, "%s/%s", settings.base, layers->layers[i]);
+    snprintf(name, sizeof name, "l%d", i);
+    if (mkdir(name, 0700) < 0 && errno != EEXIST) return -1;
+    if (attach_idmapped(source, name, -1) < 0) return -1;
+    length += snprintf(options + length, sizeof options - (size_t)length, "%s%s", i ? ":" : "", name);
+  }
+  if (mount("overlay", "u", "overlay", MS_NODEV | MS_NOSUID | MS_RDONLY, options) < 0) return -1;
+  return tree_copy("u", to, tally);
+}
+
+static int perform(const struct job *job, struct tally *tally) {
+  if (job->layers) return copy_merged(job->layers, job->to, tally);
+  return job->image ? copy_from_image(job->image, job->to, tally) : tree_copy(job->from, job->to, tally);
+}
+
+void work_start(const struct job *job, work_done done, void *context) {
   int ends[2] = {-1, -1};
   struct work *work = calloc(1, sizeof *work);
   struct tally none = {0, 0};
@@ -138,8 +161,7 @@ void work_copy(const char *image, const char *from, const char *to, work_done do
     child_begins("sbx-copy");
     dup2(ends[1], 3);
     close_range(4, ~0u, 0);
-    int failed = image ? copy_from_image(image, to, &outcome.tally) : tree_copy(from, to, &outcome.tally);
-    if (failed < 0) outcome.error = errno ? errno : EIO;
+    if (perform(job, &outcome.tally) < 0) outcome.error = errno ? errno : EIO;
     if (write(3, &outcome, sizeof outcome) < 0) _exit(1);
     _exit(0);
   }

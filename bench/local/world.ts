@@ -25,6 +25,7 @@ export interface World {
   readonly dir: string;
   readonly client: UnixClient;
   readonly pid: number;
+  readonly socketPath: string;
   create(): Promise<string>;
   exec(id: string, command: readonly string[]): Promise<{ exit: { code: number }; stdout: string }>;
   destroy(id: string): Promise<void>;
@@ -67,6 +68,7 @@ export async function withWorld(
       dir,
       client,
       pid: server.process.pid ?? 0,
+      socketPath: server.socketPath,
       async create() {
         const made = await client.expect<{ sandbox_id: string }>(201, 'POST', '/v1/sandboxes', {
           profile: LIMITED.id,

@@ -169,4 +169,28 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
     await world.end(fork);
     await until(() => readdirSync(join(world.base, 'layers')).length === 0);
   });
+
+  it('a chain of forks: it is shortened, and nothing in it is lost or comes back', async () => {
+    let living = await world.establish();
+    await shell(living.session, 'mkdir kept gone; echo 0 > kept/0; echo x > gone/x; chmod 750 kept');
+    await shell(living.session, 'rm /etc/hosts; echo new > /etc/new; chmod u+s /etc/new', 'root');
+    for (let n = 1; n <= 24; n++) {
+      const spec = world.spec();
+      const next = await world.open(spec, await world.extension.fork(living.handle, spec, world.context));
+      await shell(next.session, n === 3 ? `rm -r gone; echo ${n} > kept/${n}` : `echo ${n} > kept/${n}`);
+      await world.end(living);
+      living = next;
+    }
+    const { layers } = JSON.parse(
+      readFileSync(join(world.base, 'sandboxes', living.spec.stamp.attemptId, 'record.json'), 'utf8'),
+    );
+    expect(layers.length).toBeLessThan(20);
+    const { stdout } = await shell(
+      living.session,
+      'ls kept | wc -l; ls gone /etc/hosts 2>/dev/null; stat -c %a:%U kept; stat -c %a:%U /etc/new; ls -d /home/user /tmp',
+    );
+    expect(stdout).toBe('25\n750:user\n4644:root\n/home/user\n/tmp\n');
+    await world.end(living);
+    await until(() => readdirSync(join(world.base, 'layers')).length === 0);
+  });
 });

@@ -7,7 +7,7 @@ import { CRASH_POINTS, FAULTS } from './crash-plan.ts';
  */
 
 const FROZEN = new URL('./reachable.json', import.meta.url);
-/** Seen this often in an exploration of 2,000 seeds, a cell is all but certain to be seen in a full run. */
+/** Seen this often in an exploration of 5,000 other seeds, a cell is all but certain to be seen in a full run. */
 const OFTEN = 12;
 
 const STATES = [

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KeyScope } from '../../src/contract/tenancy.ts';
+import type { Extension } from '../../src/core/extension.ts';
 import type { ResolvedConfig } from '../../src/main/config.ts';
 import { loadConfig } from '../../src/main/config.ts';
 import type { RunningServer } from '../../src/main/serve.ts';
@@ -22,11 +23,24 @@ export interface Call {
   readonly headers?: Record<string, string>;
 }
 
+/** The same backend, and it understands elevated inputs. */
+function elevatable(extension: Extension): Extension {
+  const { header } = extension;
+  const elevated = { ...header, capabilities: { ...header.capabilities, elevated: true } };
+  return new Proxy(extension, {
+    get(target, name) {
+      if (name === 'header') return elevated;
+      const member: unknown = Reflect.get(target, name);
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+}
+
 export class TestServer {
   readonly dir = mkdtempSync(join(tmpdir(), 'sandboxer-test-'));
   readonly #change: (config: ResolvedConfig) => Partial<ResolvedConfig>;
   /** Sandboxes live here, so a restart of the server finds them again. */
-  readonly #extension = createMemoryExtension();
+  readonly #extension = elevatable(createMemoryExtension());
   #running: RunningServer | null = null;
 
   constructor(change: (config: ResolvedConfig) => Partial<ResolvedConfig> = () => ({})) {

@@ -233,18 +233,32 @@ export class Engine {
     }
   }
 
-  /** A process of its own: it outlives us, and so does every sandbox. */
-  #start(binary: string, agent: string): void {
-    const { root, subordinate, runtime } = this.#facts;
+  /** Tries what every sandbox needs, in namespaces of its own. `null` when all is well. */
+  async check(): Promise<string | null> {
+    const { spawner } = this.#facts.binaries;
+    if (spawner === null) return 'the spawner was not built';
+    const identity = this.#identity().filter((option) => option !== '--idmap');
+    const { stdout } = await promisify(execFile)(spawner, ['--check', ...identity]).catch(
+      (error: { stdout?: string }) => ({ stdout: error.stdout || 'it could not be tried' }),
+    );
+    return stdout.trim() === 'ok' ? null : stdout.trim();
+  }
+
+  #identity(): string[] {
+    const { root, subordinate } = this.#facts;
+    if (root) return [`--storage=${STORAGE_RANGE}`, '--idmap'];
     const map = subordinate && [
       subordinate.firstUid,
       subordinate.uids,
       subordinate.firstGid,
       subordinate.gids,
     ];
-    const identity = root
-      ? [`--storage=${STORAGE_RANGE}`, '--idmap']
-      : [`--usermap=${map ? map.join(':') : 'self'}`, `--storage=${map ? 1 : 0}`];
+    return [`--usermap=${map ? map.join(':') : 'self'}`, `--storage=${map ? 1 : 0}`];
+  }
+
+  /** A process of its own: it outlives us, and so does every sandbox. */
+  #start(binary: string, agent: string): void {
+    const { runtime } = this.#facts;
     const options = [
       `--base=${this.#layout.base}`,
       `--runtime=${runtime?.path}`,
@@ -252,7 +266,7 @@ export class Engine {
       `--group=${this.#layout.group}`,
       `--pool=${this.#options.launchers ?? DEFAULTS.launchers}`,
       `--linger-ms=${this.#options.lingerMs ?? DEFAULTS.lingerMs}`,
-      ...identity,
+      ...this.#identity(),
       ...(this.#options.cgroups === false ? ['--no-cgroups'] : []),
     ];
     const log = openSync(join(this.#layout.base, 'spawner.log'), 'a', 0o600);

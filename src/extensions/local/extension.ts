@@ -30,8 +30,8 @@ import { LocalSession } from './local-session.ts';
 import type { SandboxRecord } from './record.ts';
 import { Sandboxes } from './sandboxes.ts';
 
-/** A longer chain of layers would make every look-up slow; there are always fewer than the spawner takes. */
-const MOST_LAYERS = 48;
+/** A longer chain would make every look-up in it slow: it is made into one layer. */
+const MOST_LAYERS = 20;
 
 export class LocalExtension implements Extension {
   readonly header: ExtensionHeader;
@@ -221,17 +221,11 @@ export class LocalExtension implements Extension {
   async #capture(attemptId: string): Promise<{ layers: string[]; sizeBytes: number | null }> {
     return await this.#sandboxes.inTurn(attemptId, async () => {
       const record = await this.#sandboxes.ready(attemptId);
-      if (record.layers.length >= MOST_LAYERS) {
-        throw new SandboxerError('SBX_UNSUPPORTED', 'Its chain of snapshots is as long as it may be.', {
-          backend: this.header.id,
-          creation: 'not_created',
-        });
-      }
       const to = this.#layers.next();
       // What is only in memory would be lost with the agent: secrets are, so such a one is never restarted.
       const seal = record.secretFiles ? 0 : 1;
       const done = await this.#call('capture', attemptId, { to, seal });
-      const layers = [to, ...record.layers];
+      const layers = await this.#shortened([to, ...record.layers]);
       if (done.how === 'sealed') {
         const above = { ...record, layers };
         this.#sandboxes.update(above);
@@ -239,6 +233,16 @@ export class LocalExtension implements Extension {
       }
       return { layers, sizeBytes: done.bytes === undefined ? null : Number(done.bytes) };
     });
+  }
+
+  async #shortened(layers: readonly string[]): Promise<string[]> {
+    if (layers.length <= MOST_LAYERS) return [...layers];
+    const to = this.#layers.next();
+    await this.#engine.call('flatten', { layers: layers.join(':'), to }).catch((error: unknown) => {
+      throw failed(error);
+    });
+    this.#layers.settled(layers[0] ?? '');
+    return [to];
   }
 
   async #pause(handle: Handle): Promise<PauseKind> {

@@ -138,6 +138,24 @@ export async function healthOf(
       checks,
     };
   }
+  const refused = await engine.check();
+  checks.push({
+    name: 'kernel',
+    ok: refused === null,
+    detail: refused ?? 'namespaces and overlayfs work',
+    fix:
+      refused === null
+        ? null
+        : 'Run outside of a container, or in one with the rights for namespaces and mounts.',
+  });
+  if (refused !== null) {
+    return {
+      status: 'undetected',
+      detail: `The kernel refuses what a sandbox needs: ${refused}.`,
+      checked_at,
+      checks,
+    };
+  }
   const { runtime, controllers, cgroups } = facts;
   const usable = controllers.length > 0 ? `${cgroups} ${controllers.join(' ')}` : 'none';
   const detail = `${runtime?.kind} ${runtime?.version}; cgroups: ${usable}`;

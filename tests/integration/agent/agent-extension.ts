@@ -1,7 +1,13 @@
 /** Just enough of an extension to run the conformance suite on an agent. */
 import { posix } from 'node:path';
 import type { CapabilityVector } from '../../../src/contract/capability.ts';
-import type { Extension, ExtensionHeader, Handle, ProvisionSpec, Stamp } from '../../../src/core/extension.ts';
+import type {
+  Extension,
+  ExtensionHeader,
+  Handle,
+  ProvisionSpec,
+  Stamp,
+} from '../../../src/core/extension.ts';
 import { refuseMisfit } from '../../../src/core/refuse-misfit.ts';
 import type { RunningAgent } from './running-agent.ts';
 
@@ -83,7 +89,8 @@ export class AgentExtension implements Extension {
 
   async teardown({ stamp }: { readonly stamp: Stamp }) {
     const found = this.#agents.get(stamp.attemptId);
-    if (found === undefined || found.spec.stamp.owner !== stamp.owner) return { gone: true, removed: [], remaining: [] };
+    if (found === undefined || found.spec.stamp.owner !== stamp.owner)
+      return { gone: true, removed: [], remaining: [] };
     await (await found.agent).stop();
     this.#agents.delete(stamp.attemptId);
     return { gone: true, removed: [posix.basename(stamp.attemptId)], remaining: [] };

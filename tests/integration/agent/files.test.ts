@@ -133,7 +133,8 @@ describe('removing a tree', () => {
 });
 
 describe('an archive', () => {
-  const upload = (path: string, archive: Buffer, size = 1000) => session.files.upload(path, bytesFrom(archive, size));
+  const upload = (path: string, archive: Buffer, size = 1000) =>
+    session.files.upload(path, bytesFrom(archive, size));
 
   it('of GNU tar goes up, and what comes down GNU tar reads: long names, links, modes, sizes', async () => {
     const source = mkdtempSync(join(tmpdir(), 'sandboxer-source-'));
@@ -150,7 +151,9 @@ describe('an archive', () => {
     chmodSync(join(source, 'closed'), 0o555);
     for (const format of ['gnu', 'pax', 'ustar']) {
       const names = format === 'ustar' ? ['big', 'run', 'closed', 'hard', 'absolute'] : ['.'];
-      const tar = execFileSync('tar', ['-C', source, `--format=${format}`, '-cf', '-', ...names], { maxBuffer: 1e8 });
+      const tar = execFileSync('tar', ['-C', source, `--format=${format}`, '-cf', '-', ...names], {
+        maxBuffer: 1e8,
+      });
       await upload(`up-${format}`, tar, 70_000);
       const down = mkdtempSync(join(tmpdir(), 'sandboxer-down-'));
       const packed = await bytesOf(await session.files.download(`up-${format}`));
@@ -175,7 +178,14 @@ describe('an archive', () => {
       const archive = archiveOf([{ name: 'thing', content: '' }]);
       archive[156] = flag.charCodeAt(0);
       archive.write('        ', 148);
-      archive.write(`${archive.subarray(0, 512).reduce((sum, byte) => sum + byte, 0).toString(8).padStart(6, '0')}\0 `, 148);
+      archive.write(
+        `${archive
+          .subarray(0, 512)
+          .reduce((sum, byte) => sum + byte, 0)
+          .toString(8)
+          .padStart(6, '0')}\0 `,
+        148,
+      );
       await expect(upload('kinds', archive)).rejects.toMatchObject(refused);
     }
     expect((await session.files.list('kinds')).entries).toEqual([]);
@@ -189,7 +199,8 @@ describe('an archive', () => {
     ]);
     for (let n = 0; n < 300; n += 1) {
       const damaged = Buffer.from(archive.subarray(0, n % 3 === 0 ? n * 10 : archive.length));
-      if (n % 3 !== 0) for (let k = 0; k < 4; k += 1) damaged[(n * 7919 + k * 1543) % damaged.length] = (n * 31 + k) & 0xff;
+      if (n % 3 !== 0)
+        for (let k = 0; k < 4; k += 1) damaged[(n * 7919 + k * 1543) % damaged.length] = (n * 31 + k) & 0xff;
       await upload(`fuzz/base`, damaged, 777).catch((error) => expect(error.code).toMatch(/^SBX_PATH_/));
     }
     expect(readdirSync(at('fuzz'))).toEqual(['base']);
@@ -200,8 +211,12 @@ describe('an archive', () => {
     mkdirSync(at('inside'));
     mkdirSync(at('outside'));
     symlinkSync('../outside', at('inside/door'));
-    await expect(upload('inside', archiveOf([{ name: 'door/new', content: 'x' }]))).rejects.toMatchObject(refused);
-    await expect(upload('inside', archiveOf([{ name: 'door/sub/', type: 'directory' }]))).rejects.toMatchObject(refused);
+    await expect(upload('inside', archiveOf([{ name: 'door/new', content: 'x' }]))).rejects.toMatchObject(
+      refused,
+    );
+    await expect(
+      upload('inside', archiveOf([{ name: 'door/sub/', type: 'directory' }])),
+    ).rejects.toMatchObject(refused);
     expect(readdirSync(at('outside'))).toEqual([]);
     await upload('inside', archiveOf([{ name: 'door', content: 'now a file' }]));
     expect(readFileSync(at('inside/door'), 'utf8')).toBe('now a file');
@@ -215,7 +230,9 @@ describe('an archive', () => {
       for (;;) yield archiveOf([{ name: 'more', content: Buffer.alloc(50_000) }]).subarray(0, 512 + 50_176);
     })();
     setTimeout(() => abort.abort(new Error('enough')), 200);
-    await expect(session.files.upload('endless', endless, { signal: abort.signal })).rejects.toThrow('enough');
+    await expect(session.files.upload('endless', endless, { signal: abort.signal })).rejects.toThrow(
+      'enough',
+    );
     expect(await eventually(() => agent.descendants().length === 0)).toBe(true);
   });
 });
@@ -225,7 +242,8 @@ describe('watching', () => {
     const stop = new AbortController();
     const seen: FileChange[] = [];
     const reading = (async () => {
-      for await (const change of session.files.watch?.(path, { recursive: true, signal: stop.signal }) ?? []) seen.push(change);
+      for await (const change of session.files.watch?.(path, { recursive: true, signal: stop.signal }) ?? [])
+        seen.push(change);
     })();
     await session.ping();
     await work();
@@ -248,7 +266,8 @@ describe('watching', () => {
       (all) => all.some(({ path }) => path === 'watched/whole'),
     );
     expect(enough).toBe(true);
-    const told = (kind: string, path: string) => seen.some((change) => change.kind === kind && change.path === path);
+    const told = (kind: string, path: string) =>
+      seen.some((change) => change.kind === kind && change.path === path);
     expect(told('created', 'watched/new')).toBe(true);
     expect(told('renamed', 'watched/moved')).toBe(true);
     expect(told('modified', 'watched/whole')).toBe(true);
@@ -258,7 +277,9 @@ describe('watching', () => {
   it('says when there was too much, and stays bounded', async () => {
     mkdirSync(at('flood'));
     const stop = new AbortController();
-    const changes = session.files.watch?.('flood', { recursive: true, signal: stop.signal })[Symbol.asyncIterator]();
+    const changes = session.files
+      .watch?.('flood', { recursive: true, signal: stop.signal })
+      [Symbol.asyncIterator]();
     const first = changes?.next();
     await session.ping();
     // Two files in turns: the kernel joins changes of one.
@@ -268,14 +289,16 @@ describe('watching', () => {
     const before = agent.residentKb;
     await first;
     let overflow = false;
-    for (let n = 0; n < 200_000 && !overflow; n += 1) overflow = (await changes?.next())?.value?.kind === 'overflow';
+    for (let n = 0; n < 200_000 && !overflow; n += 1)
+      overflow = (await changes?.next())?.value?.kind === 'overflow';
     expect(overflow).toBe(true);
     expect(agent.residentKb - before).toBeLessThan(4096);
     stop.abort();
   });
 
   it('of what is not there is refused, and ends when the directory goes', async () => {
-    const next = (path: string) => session.files.watch?.(path, { recursive: false })[Symbol.asyncIterator]().next();
+    const next = (path: string) =>
+      session.files.watch?.(path, { recursive: false })[Symbol.asyncIterator]().next();
     await expect(next('nothing-here')).rejects.toMatchObject({ code: 'SBX_PATH_NOT_FOUND' });
     mkdirSync(at('going'));
     const all: string[] = [];

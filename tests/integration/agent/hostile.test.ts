@@ -1,8 +1,8 @@
 /** Either side against one that breaks the protocol. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
 import type { Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,7 +14,7 @@ import { PayloadWriter } from '../../../src/extensions/shared/agent-session/payl
 import { T } from '../../../src/extensions/shared/agent-session/wire.ts';
 import { bytesFrom, bytesOf, eventually, runProgram, runShell, spawnSpec } from './programs.ts';
 import type { RunningAgent } from './running-agent.ts';
-import { agentBinary, startAgent } from './running-agent.ts';
+import { agentBinary, isRoot, startAgent } from './running-agent.ts';
 
 /** The same sequence on every run. */
 function random(seed: number): () => number {
@@ -29,12 +29,33 @@ function noise(next: () => number, length: number): Buffer {
   return Buffer.from(Array.from({ length }, () => next() >>> 24));
 }
 
-function frame(type: number, channel: number, payload: Buffer = Buffer.alloc(0), length = payload.length): Buffer {
+function frame(
+  type: number,
+  channel: number,
+  payload: Buffer = Buffer.alloc(0),
+  length = payload.length,
+): Buffer {
   return Buffer.concat([new PayloadWriter().u32(length).u16(type).u32(channel).bytes(), payload]);
 }
 
 const HELLO = frame(T.hello, 0, new PayloadWriter().raw('SBXAGENT').u16(1).string('').string('').bytes());
-const REQUESTS = [T.spawn, T.attach, T.processes, T.stat, T.list, T.read, T.write, T.mkdir, T.move, T.watch, T.unpack, T.pack, T.dial, T.listen, 0x32];
+const REQUESTS = [
+  T.spawn,
+  T.attach,
+  T.processes,
+  T.stat,
+  T.list,
+  T.read,
+  T.write,
+  T.mkdir,
+  T.move,
+  T.watch,
+  T.unpack,
+  T.pack,
+  T.dial,
+  T.listen,
+  0x32,
+];
 const INSIDE = [T.data, T.eof, T.window, T.signal, T.resize, T.close];
 
 function sanitizedBuilds(): boolean {
@@ -50,7 +71,9 @@ describe('an agent and a hostile host', () => {
   let agent: RunningAgent;
   let honest: AgentSession;
   beforeAll(async () => {
-    agent = await startAgent({ sanitized: sanitizedBuilds() });
+    // As nobody: a path that was mangled must not be made on the machine that runs this.
+    const nobody = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups', '--inh-caps=-all'];
+    agent = await startAgent({ sanitized: sanitizedBuilds(), args: [], wrapper: isRoot ? nobody : [] });
     honest = await agent.connect();
   });
   afterAll(async () => {
@@ -102,8 +125,28 @@ describe('an agent and a hostile host', () => {
   it('lives through requests that are almost right', async () => {
     const next = random(3);
     const valid = [
-      new PayloadWriter().u32(3).u64(50).u16(80).u16(24).u32(65_536).string('').string('').strings(['sleep', '0']).strings(['A=B']).bytes(),
-      new PayloadWriter().u32(7).u64(50).u16(80).u16(24).u32(65_536).string('').string('/').strings(['cat']).strings([]).bytes(),
+      new PayloadWriter()
+        .u32(3)
+        .u64(50)
+        .u16(80)
+        .u16(24)
+        .u32(65_536)
+        .string('')
+        .string('')
+        .strings(['sleep', '0'])
+        .strings(['A=B'])
+        .bytes(),
+      new PayloadWriter()
+        .u32(7)
+        .u64(50)
+        .u16(80)
+        .u16(24)
+        .u32(65_536)
+        .string('')
+        .string('/')
+        .strings(['cat'])
+        .strings([])
+        .bytes(),
       new PayloadWriter().u8(0).string('/etc').bytes(),
       new PayloadWriter().u8(0).u32(100).u32(65_536).string('/etc').bytes(),
       new PayloadWriter().u8(0).u64(0).u64(10).u32(65_536).string('/etc/passwd').bytes(),
@@ -117,7 +160,13 @@ describe('an agent and a hostile host', () => {
       for (let n = 1; n < 12; n += 1) {
         const payload = Buffer.from(valid[next() % valid.length] ?? []);
         for (let flips = next() % 3; flips > 0; flips -= 1) payload[next() % payload.length] = next() >>> 24;
-        frames.push(frame(REQUESTS[next() % REQUESTS.length] ?? T.stat, n, payload.subarray(0, payload.length - (next() % 4 === 0 ? 1 : 0))));
+        frames.push(
+          frame(
+            REQUESTS[next() % REQUESTS.length] ?? T.stat,
+            n,
+            payload.subarray(0, payload.length - (next() % 4 === 0 ? 1 : 0)),
+          ),
+        );
         frames.push(frame(INSIDE[next() % INSIDE.length] ?? T.eof, n, noise(next, next() % 6)));
       }
       const bytes = Buffer.concat(frames);
@@ -181,7 +230,10 @@ describe('an agent and a hostile host', () => {
       await session.files.list('/etc');
       await bytesOf(await session.files.download('.'));
       await session.files.upload('up', bytesFrom(await bytesOf(await session.files.download('leak'))));
-      await session.files.watch?.('.', { recursive: true, signal: AbortSignal.timeout(10) })[Symbol.asyncIterator]().next();
+      await session.files
+        .watch?.('.', { recursive: true, signal: AbortSignal.timeout(10) })
+        [Symbol.asyncIterator]()
+        .next();
       await session.dial(1).catch(() => {});
       (await session.listen('tcp:127.0.0.1:0')).close();
       await session.spawn(spawnSpec(['sleep', '100']));
@@ -234,12 +286,24 @@ describe('a host and a hostile agent', () => {
   };
 
   async function failure(work: Promise<unknown>): Promise<unknown> {
-    return await work.then((value) => value, (error: unknown) => error);
+    return await work.then(
+      (value) => value,
+      (error: unknown) => error,
+    );
   }
 
   it('gives up on what is no greeting, or none in time', async () => {
-    for (const bytes of [Buffer.from('SSH-2.0-OpenSSH_9.2p1\r\nhello there'), frame(T.welcome, 0, Buffer.alloc(30)), Buffer.alloc(0)]) {
-      const error = await failure(against((socket) => socket.write(bytes), async () => 'connected'));
+    for (const bytes of [
+      Buffer.from('SSH-2.0-OpenSSH_9.2p1\r\nhello there'),
+      frame(T.welcome, 0, Buffer.alloc(30)),
+      Buffer.alloc(0),
+    ]) {
+      const error = await failure(
+        against(
+          (socket) => socket.write(bytes),
+          async () => 'connected',
+        ),
+      );
       expect(error).toBeInstanceOf(SandboxerError);
     }
   });
@@ -259,9 +323,22 @@ describe('a host and a hostile agent', () => {
     ['a payload too short', frame(T.opened, 1, Buffer.alloc(3))],
     ['a number that is not exact', frame(T.opened, 1, Buffer.alloc(8, 0xff))],
     ['an error that is none', frame(T.error, 1, Buffer.from('x'))],
-    ['more bytes than there is credit for', Buffer.concat([opened, ...Array.from({ length: 5 }, () => frame(T.data, 1, Buffer.alloc(262_144)))])],
-    ['too much credit', Buffer.concat(Array.from({ length: 3 }, () => frame(T.window, 1, new PayloadWriter().u32(0x7fff_ffff).bytes())))],
-    ['a flood of small frames', Buffer.concat(Array.from({ length: 1000 }, () => frame(T.opened, 1, new PayloadWriter().u64(1).bytes())))],
+    [
+      'more bytes than there is credit for',
+      Buffer.concat([opened, ...Array.from({ length: 5 }, () => frame(T.data, 1, Buffer.alloc(262_144)))]),
+    ],
+    [
+      'too much credit',
+      Buffer.concat(
+        Array.from({ length: 3 }, () => frame(T.window, 1, new PayloadWriter().u32(0x7fff_ffff).bytes())),
+      ),
+    ],
+    [
+      'a flood of small frames',
+      Buffer.concat(
+        Array.from({ length: 1000 }, () => frame(T.opened, 1, new PayloadWriter().u64(1).bytes())),
+      ),
+    ],
   ])('loses the channel at %s', async (_, bytes) => {
     const reader = async (session: AgentSession) => {
       // Nobody reads while it comes.
@@ -290,12 +367,19 @@ describe('a host and a hostile agent', () => {
       const frames: Buffer[] = [];
       for (let n = 0; n < 20; n += 1) {
         const type = types[next() % types.length] ?? T.data;
-        frames.push(frame(type, next() % 3, noise(next, next() % 60), next() % 9 === 0 ? next() % 300_000 : undefined));
+        frames.push(
+          frame(type, next() % 3, noise(next, next() % 60), next() % 9 === 0 ? next() % 300_000 : undefined),
+        );
       }
       const bytes = round % 2 === 0 ? Buffer.concat(frames) : noise(next, 400);
       const error = await failure(
         against(answering(bytes), async (session) => {
-          const works = [read(session), runProgram(session, ['x']), session.processes(), session.files.list('/x')];
+          const works = [
+            read(session),
+            runProgram(session, ['x']),
+            session.processes(),
+            session.files.list('/x'),
+          ];
           setTimeout(() => void session.close(), 20);
           const results = await Promise.allSettled(works);
           for (const result of results) {

@@ -64,7 +64,9 @@ describe.runIf(canUnshare())('as PID 1', () => {
   it('says so, and keeps only what it needs', async () => {
     expect(session.info).toMatchObject({ pid: 1, uid: 0 });
     const status = (await runProgram(session, ['cat', '/proc/self/status'], root)).stdout.toString();
-    const caps = Object.fromEntries([...status.matchAll(/^Cap(\w+):\s+(\w+)$/gm)].map(([, name, bits]) => [name, bits]));
+    const caps = Object.fromEntries(
+      [...status.matchAll(/^Cap(\w+):\s+(\w+)$/gm)].map(([, name, bits]) => [name, bits]),
+    );
     const kept = '00000000a00405fb';
     expect(caps).toEqual({ Inh: '0'.repeat(16), Prm: kept, Eff: kept, Bnd: kept, Amb: '0'.repeat(16) });
   });
@@ -83,23 +85,34 @@ describe.runIf(canUnshare())('as PID 1', () => {
   });
 
   it('cannot be looked into', async () => {
-    const script = 'for f in environ maps mem root cwd exe fd; do cat /proc/1/$f 2>/dev/null | head -c 1; ls /proc/1/$f/ 2>/dev/null; done; true';
+    const script =
+      'for f in environ maps mem root cwd exe fd; do cat /proc/1/$f 2>/dev/null | head -c 1; ls /proc/1/$f/ 2>/dev/null; done; true';
     expect((await runShell(session, script)).stdout.toString()).toBe('');
   });
 
   it('brings the loopback up, and reaps what was orphaned', async () => {
-    expect((await runShell(session, 'cat /sys/class/net/lo/flags 2>/dev/null; ping -c1 127.0.0.1 >/dev/null 2>&1; cat /proc/net/fib_trie | grep -c 127.0.0.1')).stdout.toString()).not.toContain('\n0');
+    expect(
+      (
+        await runShell(
+          session,
+          'cat /sys/class/net/lo/flags 2>/dev/null; ping -c1 127.0.0.1 >/dev/null 2>&1; cat /proc/net/fib_trie | grep -c 127.0.0.1',
+        )
+      ).stdout.toString(),
+    ).not.toContain('\n0');
     await runShell(session, 'for i in $(seq 50); do (setsid sh -c "sleep 0.05" &) ; done');
     expect(await eventually(() => agent.descendants().length === 0)).toBe(true);
   });
 
   it('kills a fork bomb of daemons', async () => {
-    const bomb = 'b() { [ $1 -gt 0 ] && { setsid sh -c "sleep 100" & b $(($1-1)); }; }; b 60; setsid sh -c "while :; do setsid sleep 50 & sleep 0.01; done" & sleep 100';
+    const bomb =
+      'b() { [ $1 -gt 0 ] && { setsid sh -c "sleep 100" & b $(($1-1)); }; }; b 60; setsid sh -c "while :; do setsid sleep 50 & sleep 0.01; done" & sleep 100';
     const process = await session.spawn(spawnSpec(shellArgv(bomb)));
     expect(await eventually(() => agent.descendants().length > 60)).toBe(true);
     await process.kill('SIGKILL');
     expect((await finish(process)).code).toBe(137);
-    expect(await eventually(() => agent.descendants().filter(({ state }) => state !== 'Z').length === 0)).toBe(true);
+    expect(
+      await eventually(() => agent.descendants().filter(({ state }) => state !== 'Z').length === 0),
+    ).toBe(true);
   });
 
   it('ends when it is told so from outside', async () => {
@@ -115,7 +128,10 @@ describe.runIf(canUnshare())('as PID 1', () => {
   it.runIf(python)('reports that it is ready, with its listeners, and gives them out again', () => {
     const dir = mkdtempSync(join(tmpdir(), 'sandboxer-boot-'));
     writeFileSync(join(dir, 'boot.py'), BOOT);
-    const { stdout, stderr } = spawnSync('python3', [join(dir, 'boot.py'), agentBinary(), join(dir, 's')], { encoding: 'utf8', timeout: 20_000 });
+    const { stdout, stderr } = spawnSync('python3', [join(dir, 'boot.py'), agentBinary(), join(dir, 's')], {
+      encoding: 'utf8',
+      timeout: 20_000,
+    });
     rmSync(dir, { recursive: true });
     expect({ stdout: stdout.split('\n'), stderr }).toEqual({
       stdout: [

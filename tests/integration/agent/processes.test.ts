@@ -26,7 +26,8 @@ async function code(work: Promise<unknown>): Promise<string> {
 
 describe('a program', () => {
   it('has only the standard descriptors, no core dumps, a higher oom score and its own session', async () => {
-    const script = 'ls /proc/self/fd | wc -l; ulimit -c; cat /proc/self/oom_score_adj; ps -o sid= -p $$; echo $$; umask';
+    const script =
+      'ls /proc/self/fd | wc -l; ulimit -c; cat /proc/self/oom_score_adj; ps -o sid= -p $$; echo $$; umask';
     const lines = (await runShell(session, script)).stdout.toString().split('\n');
     // ls itself has a fourth, for the directory.
     expect(lines.slice(0, 3)).toEqual(['4', '0', '500']);
@@ -43,7 +44,12 @@ describe('a program', () => {
   it('has HOME, USER and PATH; what was asked for wins; the mark cannot be chosen', async () => {
     const env = { HOME: '/asked', SANDBOXER_PROCESS: 'forged', EMPTY: '' };
     const { stdout } = await runProgram(session, ['env'], { env });
-    const found = new Map(stdout.toString().split('\n').map((line) => [line.split('=')[0], line.slice(line.indexOf('=') + 1)]));
+    const found = new Map(
+      stdout
+        .toString()
+        .split('\n')
+        .map((line) => [line.split('=')[0], line.slice(line.indexOf('=') + 1)]),
+    );
     expect(found.get('HOME')).toBe('/asked');
     expect(found.get('EMPTY')).toBe('');
     expect(found.get('PATH')).toContain('/bin');
@@ -64,7 +70,9 @@ describe('a program', () => {
   it('with a directory or a user that is not there is refused', async () => {
     expect(await code(session.spawn(spawnSpec(['true'], { cwd: '/no/such' })))).toBe('SBX_PATH_NOT_FOUND');
     expect(await code(session.spawn(spawnSpec(['true'], { cwd: '/etc/passwd' })))).toBe('SBX_PATH_REFUSED');
-    expect(await code(session.spawn(spawnSpec(['true'], { user: 'nobody-at-all' })))).toBe('SBX_INVALID_REQUEST');
+    expect(await code(session.spawn(spawnSpec(['true'], { user: 'nobody-at-all' })))).toBe(
+      'SBX_INVALID_REQUEST',
+    );
   });
 
   it.runIf(isRoot)('runs as the user that was asked for, with its groups', async () => {
@@ -93,7 +101,9 @@ describe('a program', () => {
   });
 
   it('goes on when its reader stops in the middle', async () => {
-    const process = await session.spawn(spawnSpec(['sh', '-c', 'dd if=/dev/zero bs=65536 count=256 2>/dev/null; exit 5']));
+    const process = await session.spawn(
+      spawnSpec(['sh', '-c', 'dd if=/dev/zero bs=65536 count=256 2>/dev/null; exit 5']),
+    );
     for await (const _ of process.output) break;
     expect((await process.exit).code).toBe(5);
   });
@@ -124,7 +134,9 @@ describe('the whole tree', () => {
   const daemon = (name: string) =>
     `(setsid sh -c 'setsid sleep 7${name} & sleep 8${name}' </dev/null >/dev/null 2>&1 &) ; sleep 9${name}`;
   const sleeps = (name: string) => async () =>
-    (await runShell(session, `ps -eo args | grep -c '^sleep [789]${name}$' || true`)).stdout.toString().trim();
+    (await runShell(session, `ps -eo args | grep -c '^sleep [789]${name}$' || true`)).stdout
+      .toString()
+      .trim();
 
   it('is reached by a signal, also where it has become a daemon', async () => {
     const process = await session.spawn(spawnSpec(shellArgv(daemon('0001'))));
@@ -138,10 +150,14 @@ describe('the whole tree', () => {
     const other = await agent.connect();
     await other.spawn(spawnSpec(shellArgv(daemon('0002'))));
     const detached = await session.spawn(spawnSpec(shellArgv(daemon('0003'))));
-    expect(await eventually(async () => (await sleeps('0002')()) === '3' && (await sleeps('0003')()) === '3')).toBe(true);
+    expect(
+      await eventually(async () => (await sleeps('0002')()) === '3' && (await sleeps('0003')()) === '3'),
+    ).toBe(true);
     await other.close();
     await detached.detach();
-    expect(await eventually(async () => (await sleeps('0002')()) === '0' && (await sleeps('0003')()) === '0')).toBe(true);
+    expect(
+      await eventually(async () => (await sleeps('0002')()) === '0' && (await sleeps('0003')()) === '0'),
+    ).toBe(true);
   });
 
   it('leaves no zombie behind', async () => {
@@ -153,7 +169,8 @@ describe('the whole tree', () => {
 describe('a background process', () => {
   it('outlives its connection and is read from any offset by another one', async () => {
     const first = await agent.connect();
-    const script = 'i=0; while [ $i -lt 5 ]; do echo out $i; echo err $i >&2; i=$((i+1)); sleep 0.1; done; exit 3';
+    const script =
+      'i=0; while [ $i -lt 5 ]; do echo out $i; echo err $i >&2; i=$((i+1)); sleep 0.1; done; exit 3';
     const process = await first.spawn(spawnSpec(shellArgv(script), { background: true }));
     await first.close();
     await expect(process.exit).rejects.toMatchObject({ code: 'SBX_EXTENSION_FAILED' });
@@ -212,7 +229,10 @@ describe('a terminal', () => {
   const terminal = { cols: 100, rows: 30 };
 
   it('is a controlling terminal of the right size, echoes, and ends at end-of-file', async () => {
-    const process = await session.spawn({ ...spawnSpec(['sh', '-c', 'stty size; tty; cat; echo over'], { terminal }), stdin: true });
+    const process = await session.spawn({
+      ...spawnSpec(['sh', '-c', 'stty size; tty; cat; echo over'], { terminal }),
+      stdin: true,
+    });
     let text = '';
     for await (const chunk of process.output) {
       if ('data' in chunk) text += Buffer.from(chunk.data).toString();

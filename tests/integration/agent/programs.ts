@@ -1,7 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export { finish, runProgram, runShell, shellArgv, spawnSpec } from '../../../src/testing/conformance/run-program.ts';
 export { bytesFrom, bytesOf } from '../../../src/testing/conformance/bytes.ts';
+export {
+  finish,
+  runProgram,
+  runShell,
+  shellArgv,
+  spawnSpec,
+} from '../../../src/testing/conformance/run-program.ts';
 
 export async function eventually(check: () => boolean | Promise<boolean>, withinMs = 5000): Promise<boolean> {
   for (const until = Date.now() + withinMs; ; ) {

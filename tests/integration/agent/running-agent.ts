@@ -17,7 +17,9 @@ export const isRoot = process.getuid?.() === 0;
 
 /** Builds it when its sources are newer. */
 export function agentBinary(sanitized = false): string {
-  execFileSync(join(ROOT, 'scripts', 'build-agent.sh'), sanitized ? ['--sanitize'] : [], { stdio: 'inherit' });
+  execFileSync(join(ROOT, 'scripts', 'build-agent.sh'), sanitized ? ['--sanitize'] : [], {
+    stdio: 'inherit',
+  });
   return join(ROOT, 'agent', 'build', sanitized ? 'sandboxer-agent-sanitized' : 'sandboxer-agent');
 }
 

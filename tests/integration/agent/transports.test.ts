@@ -35,7 +35,9 @@ describe('standard input and output', () => {
     const session = await connectAgent(stream);
     const input = Buffer.alloc(5_000_000, 'abc');
     expect((await runProgram(session, ['cat'], { input })).stdout.equals(input)).toBe(true);
-    const process = await session.spawn(spawnSpec(['sh', '-c', 'sleep 0.3; echo later'], { background: true }));
+    const process = await session.spawn(
+      spawnSpec(['sh', '-c', 'sleep 0.3; echo later'], { background: true }),
+    );
     const ended = once(child, 'exit');
     await session.close();
     await ended;
@@ -74,7 +76,17 @@ describe('a daemon', () => {
     const agent = await startAgent();
     chmodSync(agent.socketPath, 0o666);
     const script = `require('net').connect(${JSON.stringify(agent.socketPath)}).on('close', () => process.exit(0)).on('error', () => process.exit(3)); setTimeout(() => process.exit(9), 3000)`;
-    const status = spawnSync('setpriv', ['--reuid', '65534', '--regid', '65534', '--clear-groups', '/usr/bin/env', 'node', '-e', script]);
+    const status = spawnSync('setpriv', [
+      '--reuid',
+      '65534',
+      '--regid',
+      '65534',
+      '--clear-groups',
+      '/usr/bin/env',
+      'node',
+      '-e',
+      script,
+    ]);
     expect(status.status).not.toBe(9);
     await agent.stop();
   });
@@ -87,7 +99,9 @@ describe.runIf(isRoot)('without privileges', () => {
     const session = await agent.connect();
     expect(session.info.uid).toBe(65534);
     expect((await runProgram(session, ['id', '-u'])).stdout.toString()).toBe('65534\n');
-    await expect(session.spawn(spawnSpec(['id'], { user: 'daemon' }))).rejects.toMatchObject({ code: 'SBX_UNSUPPORTED' });
+    await expect(session.spawn(spawnSpec(['id'], { user: 'daemon' }))).rejects.toMatchObject({
+      code: 'SBX_UNSUPPORTED',
+    });
     await expect(session.rootFiles.stat('.')).rejects.toMatchObject({ code: 'SBX_UNSUPPORTED' });
     await session.files.write('a/b', bytesFrom('x'));
     expect((await session.files.stat('a/b')).size).toBe(1);
@@ -97,7 +111,9 @@ describe.runIf(isRoot)('without privileges', () => {
     expect(existsSync(join(agent.work, 'a'))).toBe(false);
     const terminal = await runProgram(session, ['stty', 'size'], { terminal: { cols: 81, rows: 25 } });
     expect(terminal.code).toBe(0);
-    const daemon = await session.spawn(spawnSpec(['sh', '-c', '(setsid sleep 71 &) ; (setsid sleep 72 &) ; sleep 73']));
+    const daemon = await session.spawn(
+      spawnSpec(['sh', '-c', '(setsid sleep 71 &) ; (setsid sleep 72 &) ; sleep 73']),
+    );
     expect(await eventually(() => agent.descendants().length >= 3)).toBe(true);
     await daemon.kill('SIGKILL');
     expect(await eventually(() => agent.descendants().length === 0)).toBe(true);
@@ -146,14 +162,20 @@ describe('ports', () => {
     expect((await client).stdout.toString()).toBe('answer');
     // Many that nobody takes: they wait, and go when the listener does.
     const flood = await session.spawn(
-      spawnSpec(['bash', '-c', `for i in $(seq 100); do (exec 3<>/dev/tcp/127.0.0.1/${port}; sleep 5) & done; wait`]),
+      spawnSpec([
+        'bash',
+        '-c',
+        `for i in $(seq 100); do (exec 3<>/dev/tcp/127.0.0.1/${port}; sleep 5) & done; wait`,
+      ]),
     );
     await eventually(() => agent.openFiles > 60);
     expect(agent.openFiles).toBeLessThan(120);
     listener.close();
     await flood.detach();
     expect(await eventually(() => agent.openFiles < 20)).toBe(true);
-    await expect(session.listen('tcp:127.0.0.1:99999')).rejects.toMatchObject({ code: 'SBX_INVALID_REQUEST' });
+    await expect(session.listen('tcp:127.0.0.1:99999')).rejects.toMatchObject({
+      code: 'SBX_INVALID_REQUEST',
+    });
     await agent.stop();
   });
 });

@@ -183,7 +183,8 @@ export class AgentChannel {
     } else if (this.#discarding && !last) {
       this.#used(frame);
     } else {
-      if (cost === 0 && ++this.#free > MAX_FREE_FRAMES) throw new ProtocolViolation('too many frames came unasked');
+      if (cost === 0 && ++this.#free > MAX_FREE_FRAMES)
+        throw new ProtocolViolation('too many frames came unasked');
       this.#frames.push(this.#kept(frame, false));
     }
     if (last) this.#finish();

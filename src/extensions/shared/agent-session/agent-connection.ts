@@ -93,7 +93,11 @@ export class AgentConnection implements FrameSink, ChannelPort {
 
   async greet(): Promise<AgentInfo> {
     const { user = '', cwd = '' } = this.#options;
-    this.send(T.hello, 0, new PayloadWriter().raw(MAGIC).u16(PROTOCOL_VERSION).string(user).string(cwd).bytes());
+    this.send(
+      T.hello,
+      0,
+      new PayloadWriter().raw(MAGIC).u16(PROTOCOL_VERSION).string(user).string(cwd).bytes(),
+    );
     return await this.#welcome.promise;
   }
 
@@ -110,7 +114,8 @@ export class AgentConnection implements FrameSink, ChannelPort {
   open(type: number, request: PayloadWriter, subject: string): AgentChannel {
     if (this.#lost !== null) throw this.#lost;
     const payload = request.bytes();
-    if (payload.length > MAX_REQUEST) throw new SandboxerError('SBX_INVALID_REQUEST', 'The request is too large.');
+    if (payload.length > MAX_REQUEST)
+      throw new SandboxerError('SBX_INVALID_REQUEST', 'The request is too large.');
     const channel = this.#register(this.#freeId(), subject, this.windowBytes);
     let at = 0;
     for (; payload.length - at > this.maxPayload; at += this.maxPayload)
@@ -121,7 +126,8 @@ export class AgentConnection implements FrameSink, ChannelPort {
 
   /** Takes a channel that the agent has opened. */
   take(id: number, subject: string): AgentChannel {
-    if ((id & AGENT_CHANNEL) === 0 || this.#channels.has(id)) throw new ProtocolViolation('a channel is opened twice');
+    if ((id & AGENT_CHANNEL) === 0 || this.#channels.has(id))
+      throw new ProtocolViolation('a channel is opened twice');
     const channel = this.#register(id, subject, this.windowBytes);
     this.credit(id, this.windowBytes);
     return channel;
@@ -201,7 +207,8 @@ export class AgentConnection implements FrameSink, ChannelPort {
   /** Gives the connection up; whoever waits for something is told. */
   lose(cause: unknown): SandboxerError {
     if (this.#lost !== null) return this.#lost;
-    const why = cause instanceof ProtocolViolation ? `it broke the protocol: ${cause.message}` : 'it was closed';
+    const why =
+      cause instanceof ProtocolViolation ? `it broke the protocol: ${cause.message}` : 'it was closed';
     this.#lost = new SandboxerError('SBX_EXTENSION_FAILED', `The channel to the sandbox was lost: ${why}.`, {
       cause,
       ...(this.backend === undefined ? {} : { backend: this.backend }),
@@ -223,7 +230,8 @@ export class AgentConnection implements FrameSink, ChannelPort {
       answered();
       return;
     }
-    if (type !== T.welcome || this.#welcomed) throw new ProtocolViolation('a greeting came twice or not at all');
+    if (type !== T.welcome || this.#welcomed)
+      throw new ProtocolViolation('a greeting came twice or not at all');
     this.#welcomed = true;
     this.#welcome.resolve(this.#readWelcome(payload));
   }
@@ -242,7 +250,8 @@ export class AgentConnection implements FrameSink, ChannelPort {
 
   #channel(id: number, type: number): AgentChannel {
     const channel = this.#channels.get(id);
-    if (channel === undefined) throw new ProtocolViolation(`frame ${type} came on a channel that is not open`);
+    if (channel === undefined)
+      throw new ProtocolViolation(`frame ${type} came on a channel that is not open`);
     return channel;
   }
 

@@ -9,8 +9,8 @@ import type {
 import type { AgentChannel } from './agent-channel.ts';
 import type { AgentConnection } from './agent-connection.ts';
 import { below, readEntry, shownPath } from './file-entry.ts';
-import { readEntries } from './read-entries.ts';
 import { PayloadReader, PayloadWriter } from './payload.ts';
+import { readEntries } from './read-entries.ts';
 import { whileOpen } from './while-open.ts';
 import { T } from './wire.ts';
 
@@ -61,35 +61,62 @@ export class AgentFiles implements SandboxFiles {
 
   async read(path: string, options: FileReadOptions = {}) {
     const { offset = 0, length = NO_LENGTH, signal } = options;
-    const request = this.#request().u64(offset).u64(length).u32(this.#connection.windowBytes).string(checked(path));
+    const request = this.#request()
+      .u64(offset)
+      .u64(length)
+      .u32(this.#connection.windowBytes)
+      .string(checked(path));
     const channel = this.#open(T.read, request, path, signal);
-    const size = await whileOpen(channel, signal, async () => {
-      const opened = await channel.expect(T.opened);
-      return channel.reading(() => new PayloadReader(opened).u64());
-    }, true);
+    const size = await whileOpen(
+      channel,
+      signal,
+      async () => {
+        const opened = await channel.expect(T.opened);
+        return channel.reading(() => new PayloadReader(opened).u64());
+      },
+      true,
+    );
     return { size, body: bytesOf(channel, signal) };
   }
 
-  async write(path: string, body: AsyncIterable<Uint8Array>, options: FileWriteOptions = {}): Promise<FileEntry> {
+  async write(
+    path: string,
+    body: AsyncIterable<Uint8Array>,
+    options: FileWriteOptions = {},
+  ): Promise<FileEntry> {
     const flags = this.#flags | (options.exclusive === true ? EXCLUSIVE : 0);
-    const request = new PayloadWriter().u8(flags).u32(options.mode ?? NO_MODE).string(checked(path));
+    const request = new PayloadWriter()
+      .u8(flags)
+      .u32(options.mode ?? NO_MODE)
+      .string(checked(path));
     const channel = this.#open(T.write, request, path, options.signal);
     const payload = await this.#feed(channel, body, options.signal);
     return entryAt(channel, payload, shownPath(path));
   }
 
-  async mkdir(path: string, options: AbortableOptions & { readonly parents: boolean; readonly mode: number }) {
-    const request = this.#request().u8(options.parents ? 1 : 0).u32(options.mode).string(checked(path));
+  async mkdir(
+    path: string,
+    options: AbortableOptions & { readonly parents: boolean; readonly mode: number },
+  ) {
+    const request = this.#request()
+      .u8(options.parents ? 1 : 0)
+      .u32(options.mode)
+      .string(checked(path));
     await this.#result(this.#open(T.mkdir, request, path, options.signal), options.signal);
   }
 
   async move(from: string, to: string, options: AbortableOptions & { readonly overwrite: boolean }) {
-    const request = this.#request().u8(options.overwrite ? 1 : 0).string(checked(from)).string(checked(to));
+    const request = this.#request()
+      .u8(options.overwrite ? 1 : 0)
+      .string(checked(from))
+      .string(checked(to));
     await this.#result(this.#open(T.move, request, `${from} → ${to}`, options.signal), options.signal);
   }
 
   async remove(path: string, options: AbortableOptions & { readonly recursive: boolean }) {
-    const request = this.#request().u8(options.recursive ? 1 : 0).string(checked(path));
+    const request = this.#request()
+      .u8(options.recursive ? 1 : 0)
+      .string(checked(path));
     await this.#result(this.#open(T.remove, request, path, options.signal), options.signal);
   }
 
@@ -100,7 +127,10 @@ export class AgentFiles implements SandboxFiles {
   ): AsyncGenerator<FileChange> {
     const { signal } = options;
     if (signal?.aborted) return;
-    const request = this.#request().u8(options.recursive ? 1 : 0).u32(this.#connection.windowBytes).string(checked(path));
+    const request = this.#request()
+      .u8(options.recursive ? 1 : 0)
+      .u32(this.#connection.windowBytes)
+      .string(checked(path));
     const channel = this.#open(T.watch, request, path, signal);
     const stop = () => channel.close();
     signal?.addEventListener('abort', stop, { once: true });
@@ -139,7 +169,12 @@ export class AgentFiles implements SandboxFiles {
     return new PayloadWriter().u8(this.#flags);
   }
 
-  #open(type: number, request: PayloadWriter, subject: string, signal: AbortSignal | undefined): AgentChannel {
+  #open(
+    type: number,
+    request: PayloadWriter,
+    subject: string,
+    signal: AbortSignal | undefined,
+  ): AgentChannel {
     signal?.throwIfAborted();
     return this.#connection.open(type, request, subject);
   }

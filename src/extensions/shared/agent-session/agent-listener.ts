@@ -41,7 +41,8 @@ export class AgentListener implements AsyncIterable<AcceptedConnection> {
         const frame = await this.#channel.next();
         if (frame === null || frame.type === T.closed) return;
         if (frame.type === T.error) throw this.#channel.errorOf(frame);
-        if (frame.type !== T.accepted) throw this.#channel.violation('something other than a connection came');
+        if (frame.type !== T.accepted)
+          throw this.#channel.violation('something other than a connection came');
         yield this.#channel.reading(() => this.#accepted(frame.data));
       }
     } finally {

@@ -6,7 +6,12 @@ import { signalName } from './signal-numbers.ts';
 const TIMED_OUT = 2;
 const OUT_OF_MEMORY = 4;
 
-export function exitStatus(code: number, signal: number, timedOut: boolean, outOfMemory: boolean): ExitStatus {
+export function exitStatus(
+  code: number,
+  signal: number,
+  timedOut: boolean,
+  outOfMemory: boolean,
+): ExitStatus {
   if (code < 0 || code > 255 || signal > 64) throw new ProtocolViolation('an exit status cannot be');
   return {
     code,

@@ -5,9 +5,9 @@ import { ProtocolViolation } from './protocol-violation.ts';
 
 const TYPE_MASK = 0o170000;
 const KINDS: Readonly<Record<number, FileEntry['kind']>> = {
-  0o100000: 'file',
-  0o040000: 'directory',
-  0o120000: 'symlink',
+  16807: 'file',
+  9604: 'directory',
+  21609: 'symlink',
 };
 const MAX_NAME = 1024;
 const MAX_TARGET = 4096;

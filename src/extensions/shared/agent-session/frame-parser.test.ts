@@ -13,13 +13,15 @@ function parse(chunks: readonly Buffer[]) {
   const seen: { type: number; channel: number; bytes: string; whole: boolean }[] = [];
   let pieces: Buffer[] = [];
   const parser = new FrameParser({
-    frame: (type, channel, payload) => seen.push({ type, channel, bytes: payload.toString('hex'), whole: true }),
+    frame: (type, channel, payload) =>
+      seen.push({ type, channel, bytes: payload.toString('hex'), whole: true }),
     begin: () => {
       pieces = [];
     },
     piece: (type, channel, bytes, left) => {
       pieces.push(bytes);
-      if (left === 0) seen.push({ type, channel, bytes: Buffer.concat(pieces).toString('hex'), whole: false });
+      if (left === 0)
+        seen.push({ type, channel, bytes: Buffer.concat(pieces).toString('hex'), whole: false });
     },
   });
   for (const chunk of chunks) parser.push(chunk);
@@ -35,23 +37,31 @@ const aFrame = fc.record({
 describe('FrameParser', () => {
   it('gives the same frames however the stream is cut', () => {
     fc.assert(
-      fc.property(fc.array(aFrame, { maxLength: 20 }), fc.array(fc.integer({ min: 1, max: 200 })), (frames, cuts) => {
-        const stream = Buffer.concat(
-          frames.map(({ type, channel, payload }) => frame(type, channel, Buffer.from(payload))),
-        );
-        const chunks: Buffer[] = [];
-        let at = 0;
-        for (let n = 0; at < stream.length; n += 1) {
-          const size = cuts.length === 0 ? stream.length : (cuts[n % cuts.length] ?? 1);
-          chunks.push(stream.subarray(at, at + size));
-          at += size;
-        }
-        const { seen, between } = parse(chunks);
-        expect(between).toBe(true);
-        expect(seen.map(({ type, channel, bytes }) => ({ type, channel, bytes }))).toEqual(
-          frames.map(({ type, channel, payload }) => ({ type, channel, bytes: Buffer.from(payload).toString('hex') })),
-        );
-      }),
+      fc.property(
+        fc.array(aFrame, { maxLength: 20 }),
+        fc.array(fc.integer({ min: 1, max: 200 })),
+        (frames, cuts) => {
+          const stream = Buffer.concat(
+            frames.map(({ type, channel, payload }) => frame(type, channel, Buffer.from(payload))),
+          );
+          const chunks: Buffer[] = [];
+          let at = 0;
+          for (let n = 0; at < stream.length; n += 1) {
+            const size = cuts.length === 0 ? stream.length : (cuts[n % cuts.length] ?? 1);
+            chunks.push(stream.subarray(at, at + size));
+            at += size;
+          }
+          const { seen, between } = parse(chunks);
+          expect(between).toBe(true);
+          expect(seen.map(({ type, channel, bytes }) => ({ type, channel, bytes }))).toEqual(
+            frames.map(({ type, channel, payload }) => ({
+              type,
+              channel,
+              bytes: Buffer.from(payload).toString('hex'),
+            })),
+          );
+        },
+      ),
     );
   });
 
@@ -79,14 +89,18 @@ describe('FrameParser', () => {
 describe('PayloadReader', () => {
   it('reads what PayloadWriter wrote', () => {
     fc.assert(
-      fc.property(fc.string().filter((text) => !text.includes('\0')), fc.maxSafeNat(), (text, number) => {
-        const bytes = new PayloadWriter().string(text).u64(number).u8(7).u16(65_535).bytes();
-        const reader = new PayloadReader(bytes);
-        expect(reader.string(100_000)).toBe(Buffer.from(text).toString());
-        expect(reader.u64()).toBe(number);
-        expect([reader.u8(), reader.u16()]).toEqual([7, 65_535]);
-        reader.end();
-      }),
+      fc.property(
+        fc.string().filter((text) => !text.includes('\0')),
+        fc.maxSafeNat(),
+        (text, number) => {
+          const bytes = new PayloadWriter().string(text).u64(number).u8(7).u16(65_535).bytes();
+          const reader = new PayloadReader(bytes);
+          expect(reader.string(100_000)).toBe(Buffer.from(text).toString());
+          expect(reader.u64()).toBe(number);
+          expect([reader.u8(), reader.u16()]).toEqual([7, 65_535]);
+          reader.end();
+        },
+      ),
     );
   });
 

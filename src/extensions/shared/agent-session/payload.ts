@@ -39,7 +39,8 @@ export class PayloadWriter {
   }
 
   string(text: string): this {
-    if (text.includes('\0')) throw new SandboxerError('SBX_INVALID_REQUEST', 'A text cannot hold a NUL byte.');
+    if (text.includes('\0'))
+      throw new SandboxerError('SBX_INVALID_REQUEST', 'A text cannot hold a NUL byte.');
     const length = Buffer.byteLength(text);
     this.u32(length);
     const at = this.#take(length + 1);
