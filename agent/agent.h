@@ -116,6 +116,7 @@ bool place_open(Conn *c, uint32_t id, uint8_t flags, const char *path, Place *pl
 void place_close(Place *place); /* leaves the file system */
 int open_base(const Conn *c, const User *user, const char *path);
 bool put_entry(Builder *b, int dir, const char *name, const char *shown);
+int rename_keeping(int from_base, const char *from, int to_base, const char *to); /* refuses what exists */
 int make_parents(int base, const char *path); /* of path; 0 or errno */
 void request_stat(Conn *c, uint32_t id, Cursor *request);
 void request_list(Conn *c, uint32_t id, Cursor *request);
@@ -128,8 +129,15 @@ void request_read(Conn *c, uint32_t id, Cursor *request);
 void request_write(Conn *c, uint32_t id, Cursor *request);
 
 /* tree-job.c: whole trees, in a helper process that has become the user */
-enum { TREE_UNPACK, TREE_PACK, TREE_REMOVE };
-void tree_job(Conn *c, uint32_t id, int what, uint8_t flags, const char *path, uint32_t window);
+typedef struct {
+  enum { TREE_UNPACK, TREE_PACK, TREE_REMOVE, TREE_MOVE } what;
+  uint8_t flags;
+  const char *path;
+  const char *to; /* TREE_MOVE */
+  bool overwrite;
+  uint32_t window;
+} TreeRequest;
+void tree_job(Conn *c, uint32_t id, const TreeRequest *request);
 void request_unpack(Conn *c, uint32_t id, Cursor *request);
 void request_pack(Conn *c, uint32_t id, Cursor *request);
 
@@ -144,6 +152,7 @@ typedef struct {
 int unpack_tree(TreeWork *work, const char *path);
 int pack_tree(TreeWork *work, const char *path);
 int remove_tree(TreeWork *work, const char *path);
+int move_tree(TreeWork *work, const char *from, const char *to, bool overwrite); /* by copy, between file systems */
 
 /* beneath.c */
 int open_beneath(int base, const char *path, int flags); /* never outside of base; fd or -errno */

@@ -148,7 +148,7 @@ void request_mkdir(Conn *c, uint32_t id, Cursor *request) {
   }
 }
 
-static int rename_keeping(int from_base, const char *from, int to_base, const char *to) {
+int rename_keeping(int from_base, const char *from, int to_base, const char *to) {
   struct stat st;
 #ifdef SYS_renameat2
   if (syscall(SYS_renameat2, from_base, from, to_base, to, RENAME_KEEP) == 0) return 0;
@@ -175,7 +175,9 @@ void request_move(Conn *c, uint32_t id, Cursor *request) {
     else if (error == 0) error = rename_keeping(place.base, source, to_base, target);
     if (to_base >= 0) close(to_base);
     place_close(&place);
-    if (error == EXDEV) send_error(c, id, E_REFUSED, error, "it lies on another file system");
+    /* Another file system, or a directory of a lower layer of an overlay. */
+    TreeRequest copy = {.what = TREE_MOVE, .flags = flags, .path = source, .to = target, .overwrite = overwrite != 0};
+    if (error == EXDEV) tree_job(c, id, &copy);
     else answer(c, id, error);
   }
 }
@@ -198,7 +200,8 @@ void request_remove(Conn *c, uint32_t id, Cursor *request) {
     }
     place_close(&place);
     if (error == ENOENT || error == ENOTDIR) error = 0;
-    if (error != 0 && directory && recursive && error != EBUSY) tree_job(c, id, TREE_REMOVE, flags, plain, 0);
+    TreeRequest tree = {.what = TREE_REMOVE, .flags = flags, .path = plain};
+    if (error != 0 && directory && recursive && error != EBUSY) tree_job(c, id, &tree);
     else answer(c, id, error);
   }
 }

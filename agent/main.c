@@ -107,29 +107,30 @@ static bool open_door(int fd, bool check_peer) {
   return io_open(&door.io, fd, EPOLLIN, door_ready);
 }
 
+/* Listens under another name first: who finds the path can connect. A socket that nobody listens on is replaced. */
 static int listen_on(const char *path) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  if (strlen(path) >= sizeof address.sun_path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX}, first = address;
+  if (strlen(path) + 5 >= sizeof address.sun_path) {
     errno = ENAMETOOLONG;
     return -1;
   }
   strcpy(address.sun_path, path);
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return -1;
-  /* One that nobody listens on any more is in the way. */
-  int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (probe >= 0 && connect(probe, (struct sockaddr *)&address, sizeof address) != 0 && errno == ECONNREFUSED) unlink(path);
+  snprintf(first.sun_path, sizeof first.sun_path, "%.100s.new", path);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int error = fd < 0 || probe < 0 ? errno : 0;
+  if (error == 0 && connect(probe, (struct sockaddr *)&address, sizeof address) == 0) error = EADDRINUSE;
   if (probe >= 0) close(probe);
-  mode_t before = umask(0177);
-  int bound = bind(fd, (struct sockaddr *)&address, sizeof address);
-  umask(before);
-  if (bound != 0 || listen(fd, 64) != 0) {
-    int error = errno;
-    close(fd);
-    errno = error;
-    return -1;
+  if (error == 0) {
+    (void)unlink(first.sun_path);
+    mode_t before = umask(0177);
+    if (bind(fd, (struct sockaddr *)&first, sizeof first) != 0) error = errno;
+    umask(before);
   }
-  return fd;
+  if (error == 0 && (listen(fd, 64) != 0 || rename(first.sun_path, path) != 0)) error = errno;
+  if (error == 0) return fd;
+  if (fd >= 0) close(fd);
+  errno = error;
+  return -1;
 }
 
 static bool number(const char *text, long *value) {

@@ -40,7 +40,16 @@ static void tell_opened(void) {
   if (write(report_fd, "+", 1) != 1) _exit(1);
 }
 
-static void helper_main(const Cred *cred, int data, int report, int what, const char *base, const char *path) {
+static int do_work(TreeWork *work, const TreeRequest *request) {
+  switch (request->what) {
+    case TREE_UNPACK: return unpack_tree(work, request->path);
+    case TREE_PACK: return pack_tree(work, request->path);
+    case TREE_REMOVE: return remove_tree(work, request->path);
+    default: return move_tree(work, request->path, request->to, request->overwrite);
+  }
+}
+
+static void helper_main(const Cred *cred, int data, int report, const TreeRequest *request, const char *base) {
   TreeWork work = {.data = 3, .base = AT_FDCWD, .opened = tell_opened};
   sigset_t none;
   sigemptyset(&none);
@@ -57,15 +66,11 @@ static void helper_main(const Cred *cred, int data, int report, int what, const 
   (void)prctl(PR_SET_DUMPABLE, 0); /* this memory is a copy of the agent's */
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   sigprocmask(SIG_SETMASK, &none, NULL);
-  if (error == 0 && path[0] != '/') {
+  if (error == 0 && (request->path[0] != '/' || (request->to != NULL && request->to[0] != '/'))) {
     work.base = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (work.base < 0) error = errno;
   }
-  if (error == 0) {
-    error = what == TREE_UNPACK ? unpack_tree(&work, path)
-            : what == TREE_PACK ? pack_tree(&work, path)
-                                : remove_tree(&work, path);
-  }
+  if (error == 0) error = do_work(&work, request);
   uint8_t text[256];
   Builder b = {.data = text, .cap = sizeof text};
   put_u32(&b, (uint32_t)error);
@@ -175,24 +180,24 @@ static void helper_ended(Child *child, int status) {
 
 static const ChannelOps ops = {.pull = job_pull, .data = job_data, .eof = job_eof, .gone = job_gone};
 
-void tree_job(Conn *c, uint32_t id, int what, uint8_t flags, const char *path, uint32_t window) {
+void tree_job(Conn *c, uint32_t id, const TreeRequest *request) {
   Place place;
-  if (!place_open(c, id, flags & FILES_AS_ROOT, path, &place)) return;
+  if (!place_open(c, id, request->flags & FILES_AS_ROOT, request->path, &place)) return;
   place_close(&place);
   int pair[2] = {-1, -1}, report[2] = {-1, -1};
-  Job *job = jobs >= MAX_JOBS ? NULL : channel_open(c, id, sizeof *job, &ops, window);
+  Job *job = jobs >= MAX_JOBS ? NULL : channel_open(c, id, sizeof *job, &ops, request->window);
   if (job == NULL) {
     if (jobs >= MAX_JOBS) send_error(c, id, E_LIMIT, EAGAIN, "too many trees are under way");
     return;
   }
   jobs++;
-  job->what = what;
+  job->what = request->what;
   job->data.fd = job->report.fd = -1;
   bool opened = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0 && pipe2(report, O_CLOEXEC) == 0;
   pid_t pid = -1;
   if (opened) {
     pid = fork();
-    if (pid == 0) helper_main(&place.user.cred, pair[1], report[1], what, default_dir(c, &place.user), path);
+    if (pid == 0) helper_main(&place.user.cred, pair[1], report[1], request, default_dir(c, &place.user));
   }
   int error = errno;
   if (pid > 0) {
@@ -215,15 +220,15 @@ void tree_job(Conn *c, uint32_t id, int what, uint8_t flags, const char *path, u
 
 void request_unpack(Conn *c, uint32_t id, Cursor *request) {
   uint8_t flags = take_u8(request);
-  const char *path = take_str(request);
+  TreeRequest tree = {.what = TREE_UNPACK, .flags = flags, .path = take_str(request)};
   if (!take_end(request)) conn_fail(c);
-  else tree_job(c, id, TREE_UNPACK, flags, path, 0);
+  else tree_job(c, id, &tree);
 }
 
 void request_pack(Conn *c, uint32_t id, Cursor *request) {
   uint8_t flags = take_u8(request);
   uint32_t window = take_u32(request);
-  const char *path = take_str(request);
+  TreeRequest tree = {.what = TREE_PACK, .flags = flags, .path = take_str(request), .window = window};
   if (!take_end(request)) conn_fail(c);
-  else tree_job(c, id, TREE_PACK, flags, path, window);
+  else tree_job(c, id, &tree);
 }

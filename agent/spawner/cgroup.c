@@ -197,27 +197,6 @@ struct slot *slot_claim(int index) {
   return &slots[index];
 }
 
-static void remove_slot(struct slot *slot) {
-  char path[PATH_MAX + 32];
-  for (int c = 0; c < CONTROLLERS; c++) {
-    if (!have[c]) continue;
-    slot_dir(slot, (enum controller)c, path, sizeof path);
-    rmdir(path);
-  }
-  slot->made = false;
-}
-
-void slot_give_back(struct slot *slot) {
-  static const struct limits NONE = {-1, -1, -1};
-  if (slot == NULL) return;
-  slot_limit(slot, &NONE);
-  slot->used = false;
-  slot->dirty = true;
-  int spare = 0;
-  for (int i = 0; i < slot_high; i++) spare += slots[i].made && !slots[i].used;
-  if (spare > settings.pool * 4 + 16) remove_slot(slot);
-}
-
 /* Page cache and dentries that the last sandbox left charged. Takes milliseconds: only where nobody waits. */
 void slot_clean(const struct slot *slot) {
   char path[PATH_MAX + 32];
@@ -229,6 +208,27 @@ void slot_clean(const struct slot *slot) {
     slot_dir(slot, MEMORY, path, sizeof path);
     put(path, "memory.force_empty", "0");
   }
+}
+
+static void remove_slot(struct slot *slot) {
+  char path[PATH_MAX + 32];
+  for (int c = 0; c < CONTROLLERS; c++) {
+    if (!have[c]) continue;
+    slot_dir(slot, (enum controller)c, path, sizeof path);
+    rmdir(path);
+  }
+  slot->made = slot->dirty = false;
+}
+
+void slot_give_back(struct slot *slot) {
+  static const struct limits NONE = {-1, -1, -1};
+  if (slot == NULL) return;
+  slot_limit(slot, &NONE);
+  slot->used = false;
+  slot->dirty = true;
+  int spare = 0;
+  for (int i = 0; i < slot_high; i++) spare += slots[i].made && !slots[i].used;
+  if (spare > settings.pool * 4 + 16) remove_slot(slot);
 }
 
 /* Called in the process that is to live in the slot. */
@@ -423,8 +423,12 @@ int slots_made(void) {
 }
 
 void cgroups_close(void) {
-  for (int i = 0; i < slot_high; i++)
-    if (slots[i].made && !slots[i].used) remove_slot(&slots[i]);
+  for (int i = 0; i < slot_high; i++) {
+    if (!slots[i].made || slots[i].used) continue;
+    /* A memory cgroup that still has pages charged stays behind, unseen, until they are reclaimed. */
+    slot_clean(&slots[i]);
+    remove_slot(&slots[i]);
+  }
   for (int c = 0; c < CONTROLLERS; c++)
     if (have[c]) rmdir(group_dir[c]);
 }

@@ -117,6 +117,29 @@ describe('single files', () => {
   });
 });
 
+describe('moving to another file system', () => {
+  const elsewhere = existsSync('/dev/shm') ? '/dev/shm' : null;
+  it.runIf(elsewhere !== null)('copies and then takes the source: files, trees and links', async () => {
+    const there = mkdtempSync(join(elsewhere ?? '', 'sandboxer-move-'));
+    mkdirSync(at('moving/a/b'), { recursive: true });
+    writeFileSync(at('moving/a/b/file'), randomBytes(100_000), { mode: 0o640 });
+    symlinkSync('b/file', at('moving/a/link'));
+    const before = readFileSync(at('moving/a/b/file'));
+    await session.files.move('moving/a', join(there, 'made/a'), { overwrite: false });
+    expect(existsSync(at('moving/a'))).toBe(false);
+    expect(readFileSync(join(there, 'made/a/link')).equals(before)).toBe(true);
+    expect(lstatSync(join(there, 'made/a/b/file')).mode & 0o777).toBe(0o640);
+    writeFileSync(at('moving/x'), 'x');
+    await expect(session.files.move('moving/x', join(there, 'made/a'), { overwrite: false })).rejects.toMatchObject(refused);
+    await session.files.move('moving/x', join(there, 'y'), { overwrite: false });
+    symlinkSync('nowhere', at('moving/dangling'));
+    await session.files.move('moving/dangling', join(there, 'y'), { overwrite: true });
+    expect(readlinkSync(join(there, 'y'))).toBe('nowhere');
+    expect([readdirSync(at('moving')), readdirSync(there).sort()]).toEqual([[], ['made', 'y']]);
+    rmSync(there, { recursive: true });
+  });
+});
+
 describe('removing a tree', () => {
   it('does not follow links, and takes directories that are closed', async () => {
     const outside = mkdtempSync(join(tmpdir(), 'sandboxer-outside-'));

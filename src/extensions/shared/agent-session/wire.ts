@@ -7,7 +7,7 @@ export const MAX_PAYLOAD = 262_144;
 /** Frames that are no bulk of bytes are small: what claims to be larger is not the agent's. */
 export const MAX_CONTROL = 65_536;
 /** A flow-controlled frame costs at least this much credit, so that tiny ones cannot pile up. */
-export const MIN_COST = 256;
+const MIN_COST = 256;
 export const MAX_WINDOW = 67_108_864;
 export const MAX_REQUEST = 4_194_304;
 /** Channels that the agent opens carry this bit. */
@@ -55,7 +55,7 @@ export const T = {
   closed: 0xc0,
 } as const;
 
-export type FrameType = (typeof T)[keyof typeof T];
+type FrameType = (typeof T)[keyof typeof T];
 
 /** Raw bytes: passed on piece by piece as they arrive. */
 export function isStream(type: number): boolean {
