@@ -55,8 +55,6 @@ export const T = {
   closed: 0xc0,
 } as const;
 
-type FrameType = (typeof T)[keyof typeof T];
-
 /** Raw bytes: passed on piece by piece as they arrive. */
 export function isStream(type: number): boolean {
   return type === T.stdout || type === T.data || type === T.stderr || type === T.terminal;
