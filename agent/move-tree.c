@@ -56,7 +56,7 @@ int move_tree(TreeWork *work, const char *from, const char *to, bool overwrite) 
     error = symlinkat(link, work->base, beside) == 0 ? put_in_place(work, beside, to, overwrite) : errno;
   } else if (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) {
     error = copy_tree(work, from, beside);
-    if (error == 0 && S_ISDIR(st.st_mode)) (void)fchmodat(work->base, beside, st.st_mode & 0777, 0);
+    if (error == 0 && S_ISDIR(st.st_mode) && fchmodat(work->base, beside, st.st_mode & 0777, 0) != 0) error = errno;
     if (error == 0) error = put_in_place(work, S_ISDIR(st.st_mode) ? beside : made, to, overwrite);
   } else {
     return EXDEV;

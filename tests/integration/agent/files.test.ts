@@ -130,7 +130,9 @@ describe('moving to another file system', () => {
     expect(readFileSync(join(there, 'made/a/link')).equals(before)).toBe(true);
     expect(lstatSync(join(there, 'made/a/b/file')).mode & 0o777).toBe(0o640);
     writeFileSync(at('moving/x'), 'x');
-    await expect(session.files.move('moving/x', join(there, 'made/a'), { overwrite: false })).rejects.toMatchObject(refused);
+    await expect(
+      session.files.move('moving/x', join(there, 'made/a'), { overwrite: false }),
+    ).rejects.toMatchObject(refused);
     await session.files.move('moving/x', join(there, 'y'), { overwrite: false });
     symlinkSync('nowhere', at('moving/dangling'));
     await session.files.move('moving/dangling', join(there, 'y'), { overwrite: true });

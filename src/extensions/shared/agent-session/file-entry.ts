@@ -4,11 +4,9 @@ import type { PayloadReader } from './payload.ts';
 import { ProtocolViolation } from './protocol-violation.ts';
 
 const TYPE_MASK = 0o170000;
-const KINDS: Readonly<Record<number, FileEntry['kind']>> = {
-  16807: 'file',
-  9604: 'directory',
-  21609: 'symlink',
-};
+const REGULAR = 0o100000;
+const DIRECTORY = 0o040000;
+const SYMLINK = 0o120000;
 const MAX_NAME = 1024;
 const MAX_TARGET = 4096;
 const MAX_TIME_MS = 8.64e15;
@@ -27,7 +25,7 @@ export function readEntry(reader: PayloadReader): WireEntry {
   const target = reader.string(MAX_TARGET);
   if (name.includes('/')) throw new ProtocolViolation('a name holds a slash');
   if (Math.abs(modifiedMs) > MAX_TIME_MS) throw new ProtocolViolation('a time cannot be');
-  const kind = KINDS[mode & TYPE_MASK] ?? 'other';
+  const kind = kindOf(mode & TYPE_MASK);
   return {
     name,
     at: (path) => ({
@@ -40,6 +38,13 @@ export function readEntry(reader: PayloadReader): WireEntry {
       link_target: kind === 'symlink' ? target : null,
     }),
   };
+}
+
+// As keys of an object, octal numbers are miscalculated by the formatter: biome 2.5.15 reads them to base 7.
+function kindOf(type: number): FileEntry['kind'] {
+  if (type === REGULAR) return 'file';
+  if (type === DIRECTORY) return 'directory';
+  return type === SYMLINK ? 'symlink' : 'other';
 }
 
 function signed(low: number, high: number): number {
