@@ -111,10 +111,19 @@ install_packages() {
   fi
 }
 
+# Both do nothing, fast, when they are newer than their sources, and say themselves what they need.
+build_agent() {
+  [ "$(uname -s)" = Linux ] || return 0
+  sh "$root/scripts/build-agent.sh" && sh "$root/scripts/build-spawner.sh" || say 'ext.local needs the agent: see above'
+}
+
 missing=$(missing_packages)
 already_reported() { $quiet && [ -r "$reported" ] && [ "$(cat "$reported")" = "$missing" ]; }
 
-if dependencies_ready && { [ -z "$missing" ] || already_reported; }; then exit 0; fi
+if dependencies_ready && { [ -z "$missing" ] || already_reported; }; then
+  build_agent
+  exit 0
+fi
 
 acquire_lock
 dependencies_ready || install_dependencies
@@ -124,3 +133,4 @@ if [ -n "$missing" ] && ! already_reported; then
   # Another user's checkout: then it is reported each time.
   printf '%s\n' "$missing" 2>/dev/null >"$reported" || true
 fi
+build_agent

@@ -1,4 +1,5 @@
 /** An extension of its own in a directory of its own, for tests: everything it makes is gone at the end. */
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,6 +15,11 @@ import { createLocalExtension } from '../../src/extensions/local/index.ts';
 import { SpawnerClient } from '../../src/extensions/local/spawner-client.ts';
 import { defaultRecipe } from '../../src/testing/conformance/default-recipe.ts';
 import { runProgram } from '../../src/testing/conformance/run-program.ts';
+
+// Only what is missing is built by itself: a test must not run on yesterday's.
+for (const script of ['build-agent.sh', 'build-spawner.sh']) {
+  spawnSync('sh', [join(import.meta.dirname, '..', '..', 'scripts', script)], { stdio: 'inherit' });
+}
 
 export interface Living {
   readonly spec: ProvisionSpec;

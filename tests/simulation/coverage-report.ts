@@ -113,7 +113,7 @@ export function unvisited(cells: ReadonlyMap<string, number>): string[] {
 export function freeze(cells: ReadonlyMap<string, number>, seeds: string): void {
   const often = [...cells].filter(([, visits]) => visits >= OFTEN).map(([cell]) => cell);
   const about = `state|fault|crash point, visited at least ${OFTEN} times by seeds ${seeds}: run.ts --freeze renews it`;
-  writeFileSync(FROZEN, `${JSON.stringify({ about, cells: often.sort() }, null, 1)}\n`);
+  writeFileSync(FROZEN, `${JSON.stringify({ about, cells: often.sort() }, null, 2)}\n`);
 }
 
 /** Crash points down, states across; in each cell how many faults the sandbox had met there: before/after, sent/effected. */

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +8,10 @@ import { describeConformance } from '../../testing/conformance.ts';
 import { hostCanary } from './host-canary.ts';
 import { createLocalExtension } from './index.ts';
 
+// Only what is missing is built by itself: a test must not run on yesterday's.
+for (const script of ['build-agent.sh', 'build-spawner.sh']) {
+  spawnSync('sh', [join(import.meta.dirname, '..', '..', '..', 'scripts', script)], { stdio: 'inherit' });
+}
 const directory = mkdtempSync(join(tmpdir(), 'sandboxer-local-'));
 const extension = createLocalExtension({ directory: join(directory, 'local'), lingerMs: 100 });
 const { status, detail } = await extension.probe({

@@ -218,7 +218,7 @@ export const execTests = [
     'a slow reader slows the program down',
     async (subject) => {
       const { session } = await subject.shared();
-      const script = `i=0; while :; do dd if=/dev/zero bs=65536 count=16 2>/dev/null; i=$((i+1)); echo $i > megabytes; done`;
+      const script = `i=0; while :; do dd if=/dev/zero bs=65536 count=16 2>/dev/null; i=$((i+1)); echo $i > megabytes.next; mv megabytes.next megabytes; done`;
       const process = await session.spawn(spawnSpec(shellArgv(script)));
       const written = async () =>
         Number((await runShell(session, 'cat megabytes 2>/dev/null || echo 0')).stdout.toString());
