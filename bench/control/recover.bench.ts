@@ -8,7 +8,7 @@ import type { Benchmark } from '../harness.ts';
 import { summarize } from '../harness.ts';
 
 const SANDBOXES = 1_000;
-const PROVISION_MS = 1_500;
+const PROVISION_MS = 4_000;
 
 interface Sandbox {
   readonly state: string;
