@@ -21,6 +21,7 @@ export class Client {
   readonly knowledge: Knowledge;
   readonly #pending = new Map<number, Pending>();
   readonly #again: Operation[] = [];
+  readonly #controllers = new Set<AbortController>();
   started = 0;
 
   constructor(desk: Desk, mirror: Mirror) {
@@ -51,6 +52,7 @@ export class Client {
     auditor.trace?.(`    client #${request.id} ${operation.describe()}`);
     const controller = operation.cancelAfterMs === null ? null : new AbortController();
     if (controller !== null) {
+      this.#controllers.add(controller);
       const what = { owner: null, victim: null, label: 'client:cancel' };
       scheduler.after(operation.cancelAfterMs as number, what, () => controller.abort(GONE));
     }
@@ -69,6 +71,10 @@ export class Client {
       () => this.#ended(request, null),
       (error: unknown) => this.#ended(request, error === GONE ? null : error),
     );
+  }
+
+  dispose(): void {
+    for (const controller of this.#controllers) controller.abort(GONE);
   }
 
   /** The process died: whoever waited for it has no answer, and some will ask again. */

@@ -67,6 +67,12 @@ export class SimProcess implements Owner {
     await Promise.all([this.driver.stop(), this.#workers?.stop(), this.sessions.close()]);
   }
 
+  /** The run is over: lets go of every signal that somebody still listens to, so that nothing of it stays in memory. */
+  dispose(): void {
+    this.kill();
+    void this.stop().catch(() => {});
+  }
+
   kill(): void {
     this.alive = false;
     this.upSince = null;

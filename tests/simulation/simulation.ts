@@ -49,6 +49,7 @@ export class Simulation {
   readonly #plan: CrashPlan;
   readonly #prng: Prng;
   readonly #processes: SimProcess[] = [];
+  readonly #everyone: SimProcess[] = [];
   #born = 0;
   #crashes = 0;
   #steadySince: number | null = null;
@@ -100,7 +101,11 @@ export class Simulation {
     for (let i = 0; i < scenario.replicas; i += 1) this.#spawn();
     await this.#busyPhase();
     if (this.#verdict.violation === null) await this.#quietPhase();
-    return this.#result();
+    const result = this.#result();
+    this.#client.dispose();
+    for (const process of this.#everyone) process.dispose();
+    await drained();
+    return result;
   }
 
   async #busyPhase(): Promise<void> {
@@ -242,6 +247,7 @@ export class Simulation {
       sinkPlans(this.#scenario.sinks).map((plan) => simSink(this.#desk, plan, process, () => this.#quiet));
     const process = new SimProcess(this.#desk, `process-${this.#born}`, sinksFor);
     this.#processes.push(process);
+    this.#everyone.push(process);
     process.start();
   }
 
