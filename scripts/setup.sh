@@ -4,6 +4,7 @@
 #
 #   scripts/setup.sh            installs what is missing, reports what it cannot install
 #   scripts/setup.sh --quiet    the same, but a missing package already reported is not tried or reported again
+#   scripts/setup.sh --tests    also what only the tests need: engines, servers and runtimes to test against
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -13,7 +14,11 @@ reported=$modules/.sandboxer-setup-missing
 lock=$root/.sandboxer-setup.lock
 tab=$(printf '\t')
 quiet=false
-[ "${1:-}" = --quiet ] && quiet=true
+for_tests=false
+case ${1:-} in
+  --quiet) quiet=true ;;
+  --tests) for_tests=true ;;
+esac
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -27,16 +32,21 @@ dependencies_ready() {
   [ "$installed" = "$(fingerprint)" ]
 }
 
+package_lists() {
+  cat "$root/scripts/debian-packages.txt"
+  if $for_tests; then cat "$root/scripts/debian-packages-test.txt"; fi
+}
+
 # One line for each absent package: name, what was looked for, why it is wanted.
 missing_packages() {
-  while IFS=$tab read -r package evidence why; do
+  package_lists | while IFS=$tab read -r package evidence why; do
     case $package in '' | '#'*) continue ;; esac
     case $evidence in
       /*) [ -e "$evidence" ] && continue ;;
       *) command -v "$evidence" >/dev/null 2>&1 && continue ;;
     esac
     printf '%s\t%s\t%s\n' "$package" "$evidence" "$why"
-  done <"$root/scripts/debian-packages.txt"
+  done
 }
 
 acquire_lock() {
