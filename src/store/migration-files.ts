@@ -13,13 +13,16 @@ const FILE_NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/;
 /** The .sql files lie beside the code in `src/` and in `dist/` alike. */
 export const MIGRATIONS_DIRECTORY = new URL('./migrations/', import.meta.url);
 
-/** In the order of their numbers, which begin at 1 and have no gaps. */
+/** In the order of their numbers. Each is given once; one that two branches left between them stays free. */
 export function migrationFiles(directory: URL = MIGRATIONS_DIRECTORY): readonly Migration[] {
   const files = readdirSync(directory).filter((file) => FILE_NAME.test(file));
-  return files.sort().map((file, i) => {
-    const [, number, name] = FILE_NAME.exec(file) as unknown as [string, string, string];
-    if (Number(number) !== i + 1) throw new Error(`migrations/: ${file} should have the number ${i + 1}`);
+  let last = 0;
+  return files.sort().map((file) => {
+    const [, digits, name] = FILE_NAME.exec(file) as unknown as [string, string, string];
+    const number = Number(digits);
+    if (number <= last) throw new Error(`migrations/: the number of ${file} was given before`);
+    last = number;
     const sql = readFileSync(new URL(file, directory), 'utf8');
-    return { number: i + 1, name, sql, sha256: createHash('sha256').update(sql).digest('hex') };
+    return { number, name, sql, sha256: createHash('sha256').update(sql).digest('hex') };
   });
 }

@@ -9,15 +9,12 @@ export function migrationPlan(
   known: readonly Migration[],
   applied: readonly AppliedMigration[],
 ): readonly Migration[] {
-  const newest = known.length;
-  for (const [i, { number, name, sha256 }] of applied.entries()) {
-    if (number !== i + 1) {
-      throw refusal(`Its migration ${i + 1} is not recorded.`, RESTORE);
-    }
-    const migration = known[i];
+  const byNumber = new Map(known.map((migration) => [migration.number, migration]));
+  for (const { number, name, sha256 } of applied) {
+    const migration = byNumber.get(number);
     if (migration === undefined) {
       throw refusal(
-        `It is at migration ${applied.length} ("${name}" is not known here); this version knows ${newest}.`,
+        `It is at migration ${number} ("${name}"), which is not known here; this version knows ${known.at(-1)?.number}.`,
         'Run the version that wrote it or a newer one.',
       );
     }
@@ -25,7 +22,9 @@ export function migrationPlan(
       throw refusal(`Migration ${number} ("${name}") was applied with another content.`, RESTORE);
     }
   }
-  return known.slice(applied.length);
+  const done = new Set(applied.map(({ number }) => number));
+  if (done.size > 0 && !done.has(1)) throw refusal('Its migration 1 is not recorded.', RESTORE);
+  return known.filter(({ number }) => !done.has(number));
 }
 
 export function foreignDatabase(): SandboxerError {

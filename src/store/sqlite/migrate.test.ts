@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -32,6 +32,7 @@ function applied(path: string): unknown[] {
   return rows.map((row) => ({ ...row }));
 }
 
+const lastNumber = () => migrationFiles().at(-1)?.number ?? 0;
 const freshPath = () => join(root, `state-${count++}`, 'sandboxer.db');
 const record = ({ number, name, sha256 }: { number: number; name: string; sha256: string }) => ({
   number,
@@ -44,8 +45,7 @@ describe('migrations', () => {
     const path = freshPath();
     await openAndClose(path);
     expect(applied(path)).toEqual(migrationFiles().map(record));
-    const last = migrationFiles().length;
-    const second = `${String(last + 1).padStart(4, '0')}-more.sql`;
+    const second = `${String(lastNumber() + 1).padStart(4, '0')}-more.sql`;
     const more = migrationsWith({ [second]: 'CREATE TABLE more (a TEXT);' });
     await openAndClose(path, more);
     await openAndClose(path, more);
@@ -56,7 +56,7 @@ describe('migrations', () => {
     const path = freshPath();
     await openAndClose(path);
     const before = readFileSync(path);
-    const next = `${String(migrationFiles().length + 1).padStart(4, '0')}-broken.sql`;
+    const next = `${String(lastNumber() + 1).padStart(4, '0')}-broken.sql`;
     const broken = migrationsWith({ [next]: 'CREATE TABLE fine (a TEXT); CREATE TABLE broken (;' });
     await expect(openAndClose(path, broken)).rejects.toThrow(/syntax/);
     expect(readFileSync(path).equals(before)).toBe(true);
@@ -65,7 +65,7 @@ describe('migrations', () => {
 
   it('refuse a database of a newer version, and change nothing', async () => {
     const path = freshPath();
-    const next = `${String(migrationFiles().length + 1).padStart(4, '0')}-future.sql`;
+    const next = `${String(lastNumber() + 1).padStart(4, '0')}-future.sql`;
     await openAndClose(path, migrationsWith({ [next]: 'CREATE TABLE future (a TEXT);' }));
     const before = readFileSync(path);
     await expect(openAndClose(path)).rejects.toMatchObject({
@@ -105,11 +105,19 @@ describe('migrations', () => {
     await expect(openAndClose(foreign)).rejects.toMatchObject({ name: 'SandboxerError' });
   });
 
-  it('have numbers without gaps', () => {
-    const directory = migrationsWith({});
-    const [first] = migrationFiles();
-    const name = (number: number) => `${String(number).padStart(4, '0')}-${first?.name}.sql`;
-    renameSync(new URL(name(1), directory), new URL(name(7), directory));
+  it('have numbers of their own', () => {
+    const directory = migrationsWith({ '0001-again.sql': '' });
     expect(() => migrationFiles(directory)).toThrow(/number/);
+  });
+
+  it('come from several branches: a smaller number that was not there yet is applied too', async () => {
+    const path = freshPath();
+    await openAndClose(path, migrationsWith({ '9002-mine.sql': 'CREATE TABLE mine (a TEXT);' }));
+    const both = migrationsWith({
+      '9001-theirs.sql': 'CREATE TABLE theirs (a TEXT);',
+      '9002-mine.sql': 'CREATE TABLE mine (a TEXT);',
+    });
+    await openAndClose(path, both);
+    expect(applied(path)).toEqual(migrationFiles(both).map(record));
   });
 });
