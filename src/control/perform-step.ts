@@ -10,6 +10,7 @@ import type {
   Stamp,
   TakenSnapshot,
 } from '../core/extension.ts';
+import { NO_INPUTS } from '../core/inputs.ts';
 import type { SandboxDocuments, SandboxOperation, SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 import { runSetup } from './run-setup.ts';
@@ -66,6 +67,7 @@ async function provisionSpec(
     recipe,
     labels: sandbox.labels,
     secrets,
+    inputs: NO_INPUTS,
     endsAt: backendEndsAt(deps, sandbox),
   };
 }

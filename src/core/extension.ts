@@ -15,6 +15,7 @@ import type { Price } from '../contract/money.ts';
 import type { Reachability } from '../contract/sandbox.ts';
 import type { PauseKind } from '../contract/state.ts';
 import type { Clock } from './clock.ts';
+import type { InputTrees } from './inputs.ts';
 import type { Log } from './log.ts';
 import type { Recipe } from './recipe.ts';
 import type { SandboxSession } from './session.ts';
@@ -51,6 +52,8 @@ export interface ProvisionSpec {
   readonly recipe: Recipe;
   readonly labels: Readonly<Record<string, string>>;
   readonly secrets: readonly ResolvedSecret[];
+  /** File trees of the request: for backends whose header says `shipsInputs`. For the others they are put in place over the session. */
+  readonly inputs: InputTrees;
   /** When the backend must end it by itself, if its vector declares `dead_man`. */
   readonly endsAt: number;
 }
@@ -117,6 +120,8 @@ export interface ExtensionHeader {
   readonly price: Price | null;
   /** How long one attempt may take before it is given up. */
   readonly provisionTimeoutSeconds: number;
+  /** `provision` itself puts `spec.inputs` where they belong. */
+  readonly shipsInputs?: boolean;
 }
 
 /** A declared capability and its method exist together: the suite checks both directions. */

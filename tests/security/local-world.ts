@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ExtensionContext, Handle, ProvisionSpec } from '../../src/core/extension.ts';
+import { NO_INPUTS } from '../../src/core/inputs.ts';
 import { silentLog } from '../../src/core/log.ts';
 import type { Recipe } from '../../src/core/recipe.ts';
 import type { SandboxSession } from '../../src/core/session.ts';
@@ -64,6 +65,7 @@ export class LocalWorld {
       recipe: { ...defaultRecipe(this.extension.header.capabilities), ...recipe },
       labels: {},
       secrets: [],
+      inputs: NO_INPUTS,
       endsAt: Date.now() + 600_000,
       ...more,
     };

@@ -9,6 +9,8 @@ import type {
   ProvisionSpec,
   ResolvedSecret,
 } from '../../core/extension.ts';
+import type { InputTrees } from '../../core/inputs.ts';
+import { NO_INPUTS } from '../../core/inputs.ts';
 import { silentLog } from '../../core/log.ts';
 import type { Recipe } from '../../core/recipe.ts';
 import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
@@ -27,6 +29,7 @@ export interface SpecParts {
   readonly recipe?: Partial<Recipe>;
   readonly secrets?: readonly ResolvedSecret[];
   readonly owner?: string;
+  readonly inputs?: InputTrees;
   readonly endsAt?: number;
 }
 
@@ -80,6 +83,7 @@ export class Subject {
       recipe,
       labels: {},
       secrets: parts.secrets ?? [],
+      inputs: parts.inputs ?? NO_INPUTS,
       endsAt: parts.endsAt ?? this.clock.now() + LIFE_MS,
     };
     this.#made.push(spec);
