@@ -396,6 +396,20 @@ void slot_stats(const struct slot *slot, char *text, size_t size) {
            get_number(slot, unified ? UNIFIED : PIDS, "pids.current"));
 }
 
+/* Where its limits can be read back: "group_memory=/sys/fs/cgroup/memory/…". */
+void slot_places(const struct slot *slot, char *text, size_t size) {
+  char path[PATH_MAX + 32];
+  size_t length = 0;
+  text[0] = 0;
+  for (int c = 0; slot && c < CONTROLLERS; c++) {
+    if (!have[c]) continue;
+    slot_dir(slot, (enum controller)c, path, sizeof path);
+    int wrote = snprintf(text + length, size - length, "\tgroup_%s=%s", NAMES[c], path);
+    if (wrote < 0 || (size_t)wrote >= size - length) return;
+    length += (size_t)wrote;
+  }
+}
+
 /* Ends what is left in slots that belong to nobody, from a spawner that was killed. */
 void slots_sweep(void) {
   for (int c = 0; c < CONTROLLERS; c++) {

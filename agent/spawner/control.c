@@ -150,6 +150,7 @@ static void perform(const struct request *request, const char *verb, const struc
   else if (strcmp(verb, "thaw") == 0) do_freeze(request, fields, false);
   else if (strcmp(verb, "extend") == 0) do_extend(request, fields);
   else if (strcmp(verb, "status") == 0) do_status(request, fields);
+  else if (strcmp(verb, "inspect") == 0) do_inspect(request, fields);
   else if (strcmp(verb, "capture") == 0) do_capture(request, fields);
   else if (strcmp(verb, "flatten") == 0) do_flatten(request, fields);
   else if (strcmp(verb, "list") == 0) do_list(request);

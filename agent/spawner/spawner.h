@@ -90,6 +90,7 @@ int slot_freeze(const struct slot *slot, bool frozen);
 int slot_count(const struct slot *slot);
 void slot_kill(const struct slot *slot);
 void slot_stats(const struct slot *slot, char *text, size_t size);
+void slot_places(const struct slot *slot, char *text, size_t size);
 long long slot_oom_kills(const struct slot *slot);
 void slots_sweep(void);
 int slots_made(void);
@@ -136,6 +137,9 @@ void do_claim(const struct request *request, const struct fields *fields);
 void do_capture(const struct request *request, const struct fields *fields);
 void do_flatten(const struct request *request, const struct fields *fields);
 void do_list(const struct request *request);
+
+/* ---- inspect.c ---- */
+void do_inspect(const struct request *request, const struct fields *fields);
 
 /* ---- tree.c: whole trees ---- */
 struct tally {

@@ -57,7 +57,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'profiles', group: 'Catalogue and routing', summary: 'List, show, push and validate profiles', subcommands: ['list', 'show', 'push', 'validate'], load: () => import('./commands/profiles.ts') },
   { name: 'extensions', group: 'Catalogue and routing', summary: 'Show the backends and how they are', subcommands: ['list', 'show'], load: () => import('./commands/extensions.ts') },
   { name: 'route', group: 'Catalogue and routing', summary: 'Explain where a sandbox went, or would go', subcommands: ['explain', 'resolve'], load: () => import('./commands/route.ts') },
-  { name: 'inspect', group: 'Catalogue and routing', summary: 'Look at hosts, and at what was left behind', subcommands: ['host', 'stale'], load: () => import('./commands/inspect.ts') },
+  { name: 'inspect', group: 'Catalogue and routing', summary: 'Look at hosts, at what was left behind, and at what holds a sandbox', subcommands: ['host', 'stale', 'isolation'], load: () => import('./commands/inspect.ts') },
 
   { name: 'credits', group: 'Account', summary: 'Show and grant credits', subcommands: ['balance', 'grant', 'history'], load: () => import('./commands/credits.ts') },
   { name: 'keys', group: 'Account', summary: 'Create, list, rotate and revoke API keys', subcommands: ['create', 'list', 'rotate', 'revoke'], load: () => import('./commands/keys.ts') },

@@ -1,4 +1,5 @@
 import type { CloudEvent } from '../contract/event.ts';
+import type { IsolationReport } from '../contract/isolation.ts';
 import type { Meter } from '../contract/money.ts';
 import type { RouteExplanation } from '../contract/route.ts';
 import type { CreateSandboxInput, ForkRequest, Sandbox } from '../contract/sandbox.ts';
@@ -143,6 +144,11 @@ export class Sandboxes {
   /** Why it is where it is. */
   route(id: string, options: CallOptions = {}): Promise<Explanation> {
     return this.#transport.json({ ...options, method: 'GET', path: pathOf('sandboxes', id, 'route') });
+  }
+
+  /** What is in force between it and its host, read from the kernel. */
+  isolation(id: string, options: CallOptions = {}): Promise<IsolationReport> {
+    return this.#transport.json({ ...options, method: 'GET', path: pathOf('sandboxes', id, 'isolation') });
   }
 
   usage(id: string, options: CallOptions = {}): Promise<Usage> {

@@ -57,6 +57,10 @@ export const CapabilityVector = z
     pricing: z.enum(['free', 'infrastructure', 'metered']),
     latency_class: z.enum(['instant', 'fast', 'standard', 'slow']),
     hosting: Hosting,
+    no_new_privs: z
+      .boolean()
+      .optional()
+      .describe('Whether `isolation.no_new_privs` can be put on everything inside.'),
     host_root: z.boolean().describe('Whether code inside may run as uid 0 of the host.'),
     elevated: z.boolean().describe('Whether elevated inputs are understood.'),
     demo: z.boolean().describe('Isolates nothing: only `profile.stub-*` may land here.'),

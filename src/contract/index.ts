@@ -9,6 +9,7 @@ export * from './files.ts';
 export * from './host.ts';
 export * from './ids.ts';
 export * from './image.ts';
+export * from './isolation.ts';
 export * from './json.ts';
 export * from './money.ts';
 export * from './port.ts';

@@ -100,7 +100,17 @@ export const Profile = z
       .default('host')
       .describe('`host`, an image name (`@sha256:…`), or the engine’s own reference.'),
     requires: Requirements.default({}),
-    isolation: z.strictObject({ level: IsolationLevel }).default({ level: 'container' }),
+    isolation: z
+      .strictObject({
+        level: IsolationLevel,
+        no_new_privs: z
+          .boolean()
+          .optional()
+          .describe(
+            'No program inside gets more rights than its caller: set-uid files and `sudo` do nothing.',
+          ),
+      })
+      .default({ level: 'container' }),
     persistence: Persistence.default('ephemeral'),
     network: NetworkPolicy.default({ default: 'deny', egress: [] }),
     workspace: z

@@ -10,6 +10,7 @@
  */
 import type { CapabilityVector } from '../contract/capability.ts';
 import type { ExtensionHealth } from '../contract/extension.ts';
+import type { IsolationFacts } from '../contract/isolation.ts';
 import type { Json } from '../contract/json.ts';
 import type { Price } from '../contract/money.ts';
 import type { Reachability } from '../contract/sandbox.ts';
@@ -154,6 +155,8 @@ export interface Extension {
   extendLife?(handle: Handle, endsAt: number, ctx: ExtensionContext): Promise<void>;
   /** The backend's own figure of what was used so far, where it keeps one. */
   usage?(handle: Handle, ctx: ExtensionContext): Promise<{ readonly billedSeconds: number }>;
+  /** What is in force for this very sandbox, read where it is enforced. */
+  inspectIsolation?(handle: Handle, ctx: ExtensionContext): Promise<IsolationFacts>;
   /** Releases what the extension itself holds open. */
   close?(): Promise<void>;
 }

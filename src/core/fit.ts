@@ -95,6 +95,7 @@ function recipeChecks(recipe: Recipe, vector: CapabilityVector): Check[] {
       strongestIsolation(vector) >= ISOLATION.indexOf(recipe.isolation),
       `needs ${recipe.isolation} isolation, offers ${vector.isolation.join(', ')}`,
     ],
+    ['isolation', !recipe.noNewPrivs || vector.no_new_privs === true, 'cannot forbid new privileges'],
     ['network', recipe.network.default !== 'deny' || vector.deny_all, 'cannot deny the network'],
     ['network', recipe.network.default !== 'allow' || vector.open_network, 'has no open network'],
     [

@@ -14,6 +14,7 @@ export interface Recipe {
   readonly pinnedExtension: string | null;
   readonly image: string;
   readonly isolation: Profile['isolation']['level'];
+  readonly noNewPrivs?: boolean;
   readonly persistence: Profile['persistence'];
   readonly network: NetworkPolicy;
   readonly workspace: Profile['workspace'];

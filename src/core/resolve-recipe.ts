@@ -39,6 +39,7 @@ export function resolveRecipe(
     pinnedExtension: profile.extension,
     image: resolveImage(profile, request),
     isolation: stricterIsolation(profile.isolation.level, requires.isolation),
+    ...(profile.isolation.no_new_privs ? { noNewPrivs: true } : {}),
     persistence: profile.persistence,
     network: resolveNetwork(profile, request, caller, secrets),
     workspace: resolveWorkspace(profile, request),

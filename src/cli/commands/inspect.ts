@@ -8,6 +8,7 @@ import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
+import { defineInspectIsolation } from './inspect-isolation.ts';
 
 const HOST_COLUMNS: readonly Column<Host>[] = [
   { title: 'HOST', value: (row) => row.id },
@@ -119,4 +120,5 @@ export function define(command: Command, invocation: Invocation): void {
     .command('stale')
     .description('What is being removed, failed or expired')
     .action(() => inspectStale(invocation));
+  defineInspectIsolation(command, invocation);
 }

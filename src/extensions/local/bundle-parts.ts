@@ -10,6 +10,7 @@ export interface OwnParts {
   readonly range: number;
   readonly secretFiles: boolean;
   readonly openFiles: number | null;
+  readonly noNewPrivs: boolean;
 }
 
 const MOST_OPEN_FILES = 1_048_576;
@@ -39,6 +40,7 @@ export function bundleParts(
     openFiles: Math.min(facts.hardOpenFiles, MOST_OPEN_FILES),
     hostUsr: { idmap: facts.root && machinery.idmap, paths: machinery.hostPaths },
     secretFiles: own.secretFiles,
+    noNewPrivs: own.noNewPrivs,
     seccomp,
   };
 }

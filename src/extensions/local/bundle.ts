@@ -13,6 +13,7 @@ export interface BundleParts {
   readonly hostUsr: { readonly idmap: boolean; readonly paths: readonly string[] } | null;
   /** A file system in memory for secrets: it is in no snapshot and on no disk. */
   readonly secretFiles: boolean;
+  readonly noNewPrivs: boolean;
   readonly seccomp: { readonly bpf: string } | { readonly profile: object };
 }
 
@@ -112,7 +113,7 @@ export function bundleConfig(parts: BundleParts): object {
         { type: 'RLIMIT_NOFILE', hard: openFiles, soft: Math.min(openFiles, 1024) },
       ],
       // A set-uid file of the host has no power here anyway: root inside is nobody outside.
-      noNewPrivileges: false,
+      noNewPrivileges: parts.noNewPrivs,
     },
     root: { path: 'rootfs', readonly: false },
     hostname: parts.hostname,

@@ -69,6 +69,7 @@ export function capabilitiesOn(facts: HostFacts): CapabilityVector {
     pricing: 'free',
     latency_class: 'instant',
     hosting: 'self-hosted',
+    no_new_privs: true,
     host_root: false,
     elevated: false,
     demo: false,

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ExtensionHealth } from '../../contract/extension.ts';
+import type { IsolationFacts } from '../../contract/isolation.ts';
 import type { Json } from '../../contract/json.ts';
 import type { PauseKind } from '../../contract/state.ts';
 import type {
@@ -24,6 +25,7 @@ import { cancelled, failed, lost } from './failure.ts';
 import { handleOf, readHandle, readSnapshotRef } from './handle.ts';
 import { healthOf } from './health.ts';
 import type { HostFacts } from './host-facts.ts';
+import { isolationFacts } from './inspect-isolation.ts';
 import { Layers } from './layers.ts';
 import { Layout } from './layout.ts';
 import { LocalSession } from './local-session.ts';
@@ -176,6 +178,17 @@ export class LocalExtension implements Extension {
       const record = await this.#sandboxes.ready(attempt_id);
       this.#sandboxes.update({ ...record, endsAt: Math.floor(endsAt) });
       await this.#call('extend', attempt_id, { ends_at: Math.floor(endsAt) });
+    });
+  }
+
+  async inspectIsolation(handle: Handle, ctx: ExtensionContext): Promise<IsolationFacts> {
+    const record = await abortable(this.#running(handle), ctx.signal);
+    const fields = await this.#call('inspect', record.attemptId);
+    const { runtime } = this.#facts;
+    return isolationFacts({
+      level: record.isolation,
+      runtime: { name: runtime?.kind ?? 'none', version: runtime?.version ?? '' },
+      fields,
     });
   }
 

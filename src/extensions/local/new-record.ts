@@ -46,6 +46,7 @@ export function newRecord(spec: ProvisionSpec, ground: Ground): SandboxRecord {
     variables: { ...spec.recipe.variables },
     secretFiles: spec.secrets.length > 0,
     isolation: 'container',
+    noNewPrivs: spec.recipe.noNewPrivs ?? false,
     notes: notesOf(spec, ground),
   };
 }

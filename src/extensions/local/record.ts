@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { z } from 'zod';
+import { IsolationLevel } from '../../contract/capability.ts';
 
 /**
  * Everything about a sandbox that must outlive this process, in `<sandbox>/record.json`. What the spawner must know of
@@ -26,7 +27,8 @@ const SandboxRecord = z.strictObject({
   }),
   variables: z.record(z.string(), z.string()),
   secretFiles: z.boolean(),
-  isolation: z.string(),
+  isolation: IsolationLevel,
+  noNewPrivs: z.boolean().default(false),
   notes: z.array(z.string()),
 });
 export type SandboxRecord = z.infer<typeof SandboxRecord>;

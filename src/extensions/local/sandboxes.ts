@@ -210,7 +210,7 @@ export class Sandboxes {
     const range = this.#takeRange(machinery);
     this.#rangeOf.set(name, range);
     mkdirSync(join(layout.sandboxes, name), { recursive: true, mode: 0o711 });
-    this.#writeBundle(name, { range, secretFiles: false, openFiles: null }, machinery);
+    this.#writeBundle(name, { range, secretFiles: false, openFiles: null, noNewPrivs: false }, machinery);
     // It ends by itself when nobody comes, also when we do not.
     const fields = {
       id: name,
@@ -319,6 +319,7 @@ function canBeWarm(spec: ProvisionSpec): boolean {
     spec.secrets.length === 0 &&
     resources.open_files === null &&
     resources.disk_mb === null &&
+    !spec.recipe.noNewPrivs &&
     inputs.warm !== false
   );
 }

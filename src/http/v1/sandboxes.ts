@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ExtensionId, ProfileRef } from '../../contract/ids.ts';
+import { IsolationReport } from '../../contract/isolation.ts';
 import {
   CreateSandboxRequest,
   ExtendRequest,
@@ -13,6 +14,7 @@ import { forkSandbox } from '../../control/derive-sandbox.ts';
 import { destroySandbox } from '../../control/destroy-sandbox.ts';
 import { extendSandbox } from '../../control/extend-sandbox.ts';
 import { getSandbox } from '../../control/get-sandbox.ts';
+import { inspectIsolation } from '../../control/inspect-isolation.ts';
 import { listSandboxes } from '../../control/list-sandboxes.ts';
 import { pauseSandbox, resumeSandbox } from '../../control/pause-sandbox.ts';
 import { recreateSandbox } from '../../control/recreate-sandbox.ts';
@@ -144,6 +146,20 @@ export const sandboxRoutes = [
       );
       const status = released || sandbox.state === 'destroyed' ? 200 : 202;
       return { status, body: services.present.sandbox(sandbox) };
+    },
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/sandboxes/{id}/isolation',
+    operationId: 'inspectIsolation',
+    summary: 'What is in force between a living sandbox and its host, read from the kernel.',
+    tag,
+    scope: 'read',
+    params: SandboxPathParams,
+    responses: { 200: json(IsolationReport, 'What is in force now, and what is not.') },
+    async handler({ services, exchange, caller, params }) {
+      const body = await inspectIsolation(services.use, caller, params.id, exchange.signal);
+      return { status: 200, body };
     },
   }),
   route({
