@@ -1,5 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
+import { isLiving } from '../core/lifecycle.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import type { BackendStep } from './advance-sandbox.ts';
@@ -41,10 +42,13 @@ export interface TakenUp {
 export class Driver {
   readonly #deps: ControlDeps;
   readonly #running = new Map<string, { readonly token: string; readonly controller: AbortController }>();
+  readonly #onOver: (uid: string) => void;
   #stopping = false;
 
-  constructor(deps: ControlDeps) {
+  /** `onOver` hears of every sandbox that this process has brought to its end. */
+  constructor(deps: ControlDeps, onOver: (uid: string) => void = () => {}) {
     this.#deps = deps;
+    this.#onOver = onOver;
   }
 
   get inFlight(): number {
@@ -89,6 +93,7 @@ export class Driver {
     } finally {
       // Somebody may have taken it up anew between our last commit and now.
       if (this.#running.get(uid)?.token === first.token) this.#running.delete(uid);
+      if (!isLiving(claim.sandbox.state)) this.#onOver(uid);
     }
     return claim.sandbox;
   }

@@ -114,9 +114,12 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     webhooks,
     sinks: [hub.description, ...(options.sinks ?? []).map(describeSink)],
   };
-  const driver = new Driver(deps);
   const activity = new Activity(deps);
   const sessions = new Sessions(deps);
+  const driver = new Driver(deps, (uid) => {
+    sessions.drop(uid);
+    activity.forget(uid);
+  });
   const starting = new AbortController();
   await registry.probeAll(starting.signal);
   const health = new Loop('health', systemClock, log, async (signal) => {

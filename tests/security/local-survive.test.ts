@@ -170,6 +170,29 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
     await until(() => readdirSync(join(world.base, 'layers')).length === 0);
   });
 
+  it('programs that are asked for while its disk becomes a layer', async () => {
+    const living = await world.establish();
+    await shell(living.session, 'mkdir d; i=0; while [ $i -lt 600 ]; do echo $i > d/$i; i=$((i+1)); done');
+    let over = false;
+    const codes: number[] = [];
+    const caller = async () => {
+      while (!over) codes.push((await shell(living.session, 'true')).code);
+    };
+    const callers = [caller(), caller()];
+    for (let n = 0; n < 6; n++) {
+      const spec = { snapshotId: `snap_race_${n}`, name: null, owner: 'local-tests' };
+      const { ref } = await world.extension.snapshot(living.handle, spec);
+      await world.extension.deleteSnapshot(ref, spec);
+      await shell(living.session, 'i=0; while [ $i -lt 600 ]; do echo $i > d/$i; i=$((i+1)); done');
+      await sleep(20);
+    }
+    over = true;
+    await Promise.all(callers);
+    expect(codes.length).toBeGreaterThan(0);
+    expect(codes.every((code) => code === 0)).toBe(true);
+    await world.end(living);
+  });
+
   it('a chain of forks: it is shortened, and nothing in it is lost or comes back', async () => {
     let living = await world.establish();
     await shell(living.session, 'mkdir kept gone; echo 0 > kept/0; echo x > gone/x; chmod 750 kept');

@@ -21,19 +21,26 @@ import { refuseMisfit } from '../../core/refuse-misfit.ts';
 import type { SandboxSession } from '../../core/session.ts';
 import type { LocalOptions } from './config.ts';
 import { Engine } from './engine.ts';
-import { cancelled, failed, lost } from './failure.ts';
+import { cancelled, failed } from './failure.ts';
 import { handleOf, readHandle, readSnapshotRef } from './handle.ts';
 import { healthOf } from './health.ts';
 import type { HostFacts } from './host-facts.ts';
 import { isolationFacts } from './inspect-isolation.ts';
+import { KeptChannels } from './kept-channels.ts';
 import { Layers } from './layers.ts';
 import { Layout } from './layout.ts';
 import { LocalSession } from './local-session.ts';
 import type { SandboxRecord } from './record.ts';
 import { Sandboxes } from './sandboxes.ts';
+import { UseGate } from './use-gate.ts';
 
 /** A longer chain would make every look-up in it slow: it is made into one layer. */
 const MOST_LAYERS = 20;
+
+interface Captured {
+  readonly layers: string[];
+  readonly sizeBytes: number | null;
+}
 
 export class LocalExtension implements Extension {
   readonly header: ExtensionHeader;
@@ -42,6 +49,8 @@ export class LocalExtension implements Extension {
   readonly #engine: Engine;
   readonly #layers: Layers;
   readonly #sandboxes: Sandboxes;
+  readonly #channels = new KeptChannels();
+  readonly #gates = new Map<string, UseGate>();
   /** Only where the host can freeze. */
   declare readonly pause?: NonNullable<Extension['pause']>;
   declare readonly resume?: NonNullable<Extension['resume']>;
@@ -103,8 +112,7 @@ export class LocalExtension implements Extension {
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
     const record = await abortable(this.#running(handle), ctx.signal);
-    const { session } = await this.#sandboxes.channel(record, ctx.signal);
-    await session.close();
+    this.#channels.keep(record.attemptId, await this.#sandboxes.channel(record, ctx.signal));
     return {
       reachability: { exec_url: null, ssh: null, tunnel_ref: null, endpoints: [], services: [] },
       isolation: record.isolation,
@@ -113,13 +121,11 @@ export class LocalExtension implements Extension {
   }
 
   async connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession> {
-    const record = await abortable(this.#running(handle), ctx.signal);
-    const open = async (signal?: AbortSignal) => {
-      const latest = this.#sandboxes.record(record.attemptId);
-      if (latest === null) throw lost('There is no such sandbox on this machine.');
-      return await this.#sandboxes.channel(latest, signal);
-    };
-    return new LocalSession(await open(ctx.signal), open);
+    const { attemptId } = await abortable(this.#running(handle), ctx.signal);
+    const open = async (signal?: AbortSignal) =>
+      await this.#sandboxes.channel(await this.#sandboxes.ready(attemptId), signal);
+    const first = this.#channels.take(attemptId) ?? (await open(ctx.signal));
+    return new LocalSession(first, open, this.#gateOf(attemptId));
   }
 
   async teardown({ stamp }: TeardownTarget, ctx: ExtensionContext): Promise<CleanupReport> {
@@ -127,6 +133,8 @@ export class LocalExtension implements Extension {
     const report = this.#sandboxes.inTurn(stamp.attemptId, async () => {
       const record = this.#sandboxes.record(stamp.attemptId);
       if (record !== null && record.owner !== stamp.owner) return { gone: true, removed: [], remaining: [] };
+      this.#channels.drop(stamp.attemptId);
+      this.#gates.delete(stamp.attemptId);
       const removed = await this.#sandboxes.end(stamp.attemptId).catch((error: unknown) => {
         throw failed(error);
       });
@@ -193,6 +201,7 @@ export class LocalExtension implements Extension {
   }
 
   async close(): Promise<void> {
+    this.#channels.close();
     if (this.#engine.up) await this.#sandboxes.close();
     this.#engine.close();
   }
@@ -231,21 +240,52 @@ export class LocalExtension implements Extension {
   }
 
   /** What it has written so far as a layer on top of those it was made from. */
-  async #capture(attemptId: string): Promise<{ layers: string[]; sizeBytes: number | null }> {
+  async #capture(attemptId: string): Promise<Captured> {
     return await this.#sandboxes.inTurn(attemptId, async () => {
       const record = await this.#sandboxes.ready(attemptId);
-      const to = this.#layers.next();
-      // What is only in memory would be lost with the agent: secrets are, so such a one is never restarted.
-      const seal = record.secretFiles ? 0 : 1;
-      const done = await this.#call('capture', attemptId, { to, seal });
-      const layers = await this.#shortened([to, ...record.layers]);
-      if (done.how === 'sealed') {
-        const above = { ...record, layers };
-        this.#sandboxes.update(above);
-        await this.#sandboxes.startAgain(above);
+      const reopen = await this.#shutOut(record);
+      try {
+        const to = this.#layers.next();
+        const done = await this.#call('capture', attemptId, { to, seal: reopen === null ? 0 : 1 });
+        const layers = await this.#shortened([to, ...record.layers]);
+        if (done.how === 'sealed') {
+          const above = { ...record, layers };
+          this.#sandboxes.update(above);
+          await this.#sandboxes.startAgain(above);
+        }
+        return { layers, sizeBytes: done.bytes === undefined ? null : Number(done.bytes) };
+      } finally {
+        reopen?.();
       }
-      return { layers, sizeBytes: done.bytes === undefined ? null : Number(done.bytes) };
     });
+  }
+
+  /**
+   * Lets nobody in while its agent may be ended and started again. `null` when that would be noticed: something is under
+   * way, an ended program's output is still kept for whoever comes back, or secrets are in its memory.
+   */
+  async #shutOut(record: SandboxRecord): Promise<(() => void) | null> {
+    if (record.secretFiles) return null;
+    const { state, frozen } = await this.#call('status', record.attemptId);
+    const reopen = state === 'live' && frozen !== '1' ? this.#gateOf(record.attemptId).shut() : null;
+    if (reopen === null) return null;
+    try {
+      const { session } = this.#channels.take(record.attemptId) ?? (await this.#sandboxes.channel(record));
+      const known = await session.processes?.().finally(() => session.close());
+      if (known?.length === 0) return reopen;
+    } catch {
+      // It does not answer: then it is copied as it is.
+    }
+    reopen();
+    return null;
+  }
+
+  #gateOf(attemptId: string): UseGate {
+    const known = this.#gates.get(attemptId);
+    if (known !== undefined) return known;
+    const gate = new UseGate();
+    this.#gates.set(attemptId, gate);
+    return gate;
   }
 
   async #shortened(layers: readonly string[]): Promise<string[]> {

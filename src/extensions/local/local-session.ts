@@ -1,5 +1,6 @@
 import { SandboxerError } from '../../contract/errors.ts';
 import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
+import type { UseGate } from './use-gate.ts';
 
 /** A session that knows whether its connection still stands. */
 export interface Channel {
@@ -11,33 +12,79 @@ type Open = (signal?: AbortSignal) => Promise<Channel>;
 
 /**
  * A session that finds its sandbox again: a snapshot may end the agent of an idle one and start it anew on the same path,
- * and a connection can break. What was under way is lost and says so; what is asked for next goes over a new one.
+ * and a connection can break. What was under way when it broke says that it is lost; what is asked for next goes over a
+ * new one.
  */
 export class LocalSession implements SandboxSession {
   readonly files: SandboxFiles;
   readonly #open: Open;
+  readonly #gate: UseGate;
   #current: Channel;
   #again: Promise<Channel> | null = null;
   #closed = false;
 
-  constructor(first: Channel, open: Open) {
+  constructor(first: Channel, open: Open, gate: UseGate) {
     this.#current = first;
     this.#open = open;
+    this.#gate = gate;
     this.files = this.#files();
   }
 
-  spawn: SandboxSession['spawn'] = async (spec, options) =>
-    await (await this.#session()).spawn(spec, options);
-  attach: NonNullable<SandboxSession['attach']> = async (id, from, options) =>
-    await must((await this.#session()).attach?.(id, from, options));
-  processes: NonNullable<SandboxSession['processes']> = async (options) =>
-    await must((await this.#session()).processes?.(options));
-  dial: NonNullable<SandboxSession['dial']> = async (port, options) =>
-    await must((await this.#session()).dial?.(port, options));
+  spawn: SandboxSession['spawn'] = (spec, options) =>
+    this.#held(
+      (session) => session.spawn(spec, options),
+      (process, leave) => {
+        process.exit.then(leave, leave);
+        return process;
+      },
+    );
+
+  attach: NonNullable<SandboxSession['attach']> = (id, from, options) =>
+    this.#held(
+      (session) => must(session.attach?.(id, from, options)),
+      (process, leave) => {
+        process.exit.then(leave, leave);
+        return process;
+      },
+    );
+
+  processes: NonNullable<SandboxSession['processes']> = (options) =>
+    this.#held((session) => must(session.processes?.(options)));
+
+  dial: NonNullable<SandboxSession['dial']> = (port, options) =>
+    this.#held(
+      (session) => must(session.dial?.(port, options)),
+      (connection, leave) => ({
+        readable: thenLeave(connection.readable, leave),
+        write: (data) => connection.write(data),
+        end: () => connection.end(),
+        destroy: () => {
+          leave();
+          connection.destroy();
+        },
+      }),
+    );
 
   async close(): Promise<void> {
     this.#closed = true;
     await this.#current.session.close();
+  }
+
+  /** Asks, and is in use until the answer has come, or as long as `keep` says. */
+  async #held<T>(
+    request: (session: SandboxSession) => Promise<T>,
+    keep?: (answer: T, leave: () => void) => T,
+  ): Promise<T> {
+    const leave = await this.#gate.enter();
+    try {
+      const answer = await request(await this.#session());
+      if (keep !== undefined) return keep(answer, leave);
+      leave();
+      return answer;
+    } catch (error) {
+      leave();
+      throw error;
+    }
   }
 
   async #session(): Promise<SandboxSession> {
@@ -54,24 +101,38 @@ export class LocalSession implements SandboxSession {
   }
 
   #files(): SandboxFiles {
-    const files = async () => must((await this.#session()).files);
-    const watch = async function* (
-      ...args: Parameters<NonNullable<SandboxFiles['watch']>>
-    ): AsyncGenerator<Awaited<ReturnType<AsyncIterator<never>['next']>>['value']> {
-      yield* must((await files()).watch?.(...args));
+    const held: typeof this.files = {
+      stat: (...args) => this.#held(({ files }) => must(files).stat(...args)),
+      list: (...args) => this.#held(({ files }) => must(files).list(...args)),
+      read: (...args) =>
+        this.#held(
+          ({ files }) => must(files).read(...args),
+          ({ size, body }, leave) => ({ size, body: thenLeave(body, leave) }),
+        ),
+      write: (...args) => this.#held(({ files }) => must(files).write(...args)),
+      mkdir: (...args) => this.#held(({ files }) => must(files).mkdir(...args)),
+      move: (...args) => this.#held(({ files }) => must(files).move(...args)),
+      remove: (...args) => this.#held(({ files }) => must(files).remove(...args)),
+      upload: (...args) => this.#held(({ files }) => must(files).upload(...args)),
+      download: (...args) => this.#held(({ files }) => must(files).download(...args), thenLeave<Uint8Array>),
     };
-    return {
-      stat: async (...args) => await (await files()).stat(...args),
-      list: async (...args) => await (await files()).list(...args),
-      read: async (...args) => await (await files()).read(...args),
-      write: async (...args) => await (await files()).write(...args),
-      mkdir: async (...args) => await (await files()).mkdir(...args),
-      move: async (...args) => await (await files()).move(...args),
-      remove: async (...args) => await (await files()).remove(...args),
-      upload: async (...args) => await (await files()).upload(...args),
-      download: async (...args) => await (await files()).download(...args),
-      watch,
+    const changes = (...args: Parameters<NonNullable<SandboxFiles['watch']>>) =>
+      this.#held(
+        async ({ files }) => must(must(files).watch?.(...args)),
+        (found, leave) => thenLeave(found, leave),
+      );
+    const watch: NonNullable<SandboxFiles['watch']> = async function* (...args) {
+      yield* await changes(...args);
     };
+    return { ...held, watch };
+  }
+}
+
+async function* thenLeave<T>(items: AsyncIterable<T>, leave: () => void): AsyncGenerator<T> {
+  try {
+    yield* items;
+  } finally {
+    leave();
   }
 }
 
