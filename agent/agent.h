@@ -35,6 +35,11 @@ extern Agent agent;
 void agent_stdio_gone(void);
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* caller.c: the host listens, the agent calls */
+bool caller_start(const char *path);
+void caller_taken(void); /* the connection that waited was greeted */
+void caller_lost(void);  /* one ended that never was */
+
 /* users.c */
 typedef struct {
   uid_t uid;

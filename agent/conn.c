@@ -47,9 +47,10 @@ static void conn_destroy(Conn *c) {
   free(c->part);
   free(c->user);
   free(c->cwd);
-  bool stdio = c->stdio;
+  bool stdio = c->stdio, greeted = c->greeted;
   free_later(c);
   if (stdio) agent_stdio_gone();
+  if (!greeted) caller_lost();
 }
 
 void conn_fail(Conn *c) {

@@ -33,14 +33,14 @@ static int spare_fd = -1;
 static bool stdio_only;
 
 typedef struct {
-  const char *listen_path, *relay_path, *boot[MAX_BOOT_SPECS];
+  const char *listen_path, *call_path, *relay_path, *boot[MAX_BOOT_SPECS];
   size_t boot_len;
   int listen_fd, ready_fd;
   bool stdio, daemon, loopback, any_ip, keep_capabilities;
 } Options;
 
 static const char usage[] =
-    "usage: sandboxer-agent [--init] [--listen-fd N | --listen PATH [--daemon] | --stdio]\n"
+    "usage: sandboxer-agent [--init] [--listen-fd N | --listen PATH [--daemon] | --call PATH | --stdio]\n"
     "                       [--ready-fd N] [--user NAME|UID[:GID]] [--cwd DIR] [--nofile N] [--oom-score N]\n"
     "                       [--loopback] [--any-ip] [--boot-listen tcp|udp:ADDRESS:PORT]... [--keep-capabilities]\n"
     "       sandboxer-agent --relay PATH\n"
@@ -151,6 +151,7 @@ static bool take_option(Options *o, const char *name, const char *value, bool *u
   *used = true;
   if (value == NULL) return false;
   if (strcmp(name, "--listen") == 0) return (o->listen_path = value) != NULL;
+  if (strcmp(name, "--call") == 0) return (o->call_path = value) != NULL;
   if (strcmp(name, "--relay") == 0) return (o->relay_path = value) != NULL;
   if (strcmp(name, "--user") == 0) return (agent.user = value) != NULL;
   if (strcmp(name, "--cwd") == 0) return *(agent.cwd = value) == '/';
@@ -270,7 +271,7 @@ int main(int argc, char **argv) {
   }
   if (o.daemon && !detach_from_caller()) return 1;
   if (o.ready_fd < 0 && agent.init) o.ready_fd = 4;
-  close_others(o.stdio ? -1 : fd, o.ready_fd);
+  close_others(o.stdio || o.call_path != NULL ? -1 : fd, o.ready_fd);
   /* Looked at now: its number may be taken by something of ours. */
   bool ready = o.ready_fd >= 0 && is_socket(o.ready_fd);
   if (!ready) o.ready_fd = -1;
@@ -285,9 +286,11 @@ int main(int argc, char **argv) {
   if (agent.init && !o.keep_capabilities && agent.privileged && !cut_capabilities())
     say("not all capabilities could be given up");
   stdio_only = o.stdio;
-  bool opened = o.stdio ? conn_open(0, 1) : is_socket(fd) && open_door(fd, o.listen_path != NULL);
+  bool opened = o.stdio       ? conn_open(0, 1)
+                : o.call_path ? caller_start(o.call_path)
+                              : is_socket(fd) && open_door(fd, o.listen_path != NULL);
   if (!opened) {
-    say("there is nothing to listen on: give a listening socket as fd %d, --listen or --stdio", fd);
+    say("there is nothing to listen on: give a listening socket as fd %d, --listen, --call or --stdio", fd);
     return 1;
   }
   if (ready) report_ready(o.ready_fd);

@@ -40,7 +40,9 @@ static void hello(Conn *c, Cursor *request) {
   put_u32(&b, INPUT_WINDOW);
   conn_send(c, T_WELCOME, 0, payload, b.len);
   /* A host of another version reads ours and decides. */
-  if (version == PROTOCOL_VERSION) c->greeted = true;
+  if (version != PROTOCOL_VERSION) return;
+  if (!c->greeted) caller_taken();
+  c->greeted = true;
 }
 
 static void part(Conn *c, uint32_t channel, Cursor *request) {

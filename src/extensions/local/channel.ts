@@ -5,9 +5,9 @@ import type { ExitStatus, Signal, TerminalSize } from '../../contract/exec.ts';
 import type { AbortableOptions, SandboxProcess, SandboxSession, SpawnSpec } from '../../core/session.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import { connectAgent } from '../shared/agent-session/connect-agent.ts';
-import type { Channel } from './local-session.ts';
+import type { Channel } from '../shared/channel.ts';
+import { secretEnvironment } from '../shared/secret-files.ts';
 import type { SandboxRecord } from './record.ts';
-import { secretEnvironment } from './secret-files.ts';
 
 /** 128 + SIGKILL. */
 const KILLED = 137;

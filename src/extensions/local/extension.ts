@@ -19,6 +19,7 @@ import type {
 } from '../../core/extension.ts';
 import { refuseMisfit } from '../../core/refuse-misfit.ts';
 import type { SandboxSession } from '../../core/session.ts';
+import { KeptChannels } from '../shared/kept-channels.ts';
 import type { LocalOptions } from './config.ts';
 import { Engine } from './engine.ts';
 import { cancelled, failed } from './failure.ts';
@@ -26,7 +27,6 @@ import { handleOf, readHandle, readSnapshotRef } from './handle.ts';
 import { healthOf } from './health.ts';
 import type { HostFacts } from './host-facts.ts';
 import { isolationFacts } from './inspect-isolation.ts';
-import { KeptChannels } from './kept-channels.ts';
 import { Layers } from './layers.ts';
 import { Layout } from './layout.ts';
 import { LocalSession } from './local-session.ts';

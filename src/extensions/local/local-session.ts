@@ -1,12 +1,7 @@
 import { SandboxerError } from '../../contract/errors.ts';
 import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
+import type { Channel } from '../shared/channel.ts';
 import type { UseGate } from './use-gate.ts';
-
-/** A session that knows whether its connection still stands. */
-export interface Channel {
-  readonly session: SandboxSession;
-  readonly isLost: boolean;
-}
 
 type Open = (signal?: AbortSignal) => Promise<Channel>;
 

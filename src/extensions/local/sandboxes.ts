@@ -3,6 +3,10 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ProvisionSpec, ResolvedSecret } from '../../core/extension.ts';
+import type { Channel } from '../shared/channel.ts';
+import { deliverSecrets } from '../shared/secret-files.ts';
+import { Turns } from '../shared/turns.ts';
+import { WarmPool } from '../shared/warm-pool.ts';
 import { bundleConfig } from './bundle.ts';
 import type { OwnParts } from './bundle-parts.ts';
 import { bundleParts } from './bundle-parts.ts';
@@ -15,15 +19,15 @@ import type { HostFacts } from './host-facts.ts';
 import type { Layers } from './layers.ts';
 import type { Layout } from './layout.ts';
 import { limitFields } from './limits.ts';
-import type { Channel } from './local-session.ts';
 import { newRecord } from './new-record.ts';
 import type { SandboxRecord } from './record.ts';
 import { readRecord, writeRecord } from './record.ts';
-import { deliverSecrets } from './secret-files.ts';
-import { Turns } from './turns.ts';
 import { STORAGE_RANGE, UidRanges } from './uid-ranges.ts';
-import type { WarmOne } from './warm-pool.ts';
-import { WarmPool } from './warm-pool.ts';
+
+interface WarmOne {
+  readonly name: string;
+  readonly range: number;
+}
 
 const WARM_LIFE_MS = 3_600_000;
 
@@ -41,7 +45,7 @@ export class Sandboxes {
   /** Under way, until the agent has answered and the secrets are inside. */
   readonly #starting = new Map<string, Promise<void>>();
   readonly #rangeOf = new Map<string, number>();
-  readonly #warm: WarmPool;
+  readonly #warm: WarmPool<WarmOne>;
   #ranges: UidRanges | null = null;
 
   constructor(parts: Parts) {

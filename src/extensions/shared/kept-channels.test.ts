@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import type { Channel } from './channel.ts';
 import { KeptChannels } from './kept-channels.ts';
-import type { Channel } from './local-session.ts';
 
 function channel(): Channel & { closed: number; isLost: boolean } {
   const made = {

@@ -1,13 +1,12 @@
 /**
  * Sandboxes that run before anybody asked. One is handed out once: it is taken from the list here, and given its name by
- * the spawner, who gives a name only once. Its env, files, secrets and limits come after that.
+ * the backend, who gives a name only once. Its env, files, secrets and limits come after that.
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface WarmOne {
+interface Warm {
   readonly name: string;
-  readonly range: number;
 }
 
 const WINDOW_MS = 10_000;
@@ -15,7 +14,7 @@ const WINDOW_MS = 10_000;
 const SETTLE_MS = 15;
 const RETRY_MS = 5_000;
 
-export class WarmPool {
+export class WarmPool<WarmOne extends Warm> {
   readonly #most: number;
   readonly #make: (name: string) => Promise<WarmOne>;
   readonly #ready: WarmOne[] = [];

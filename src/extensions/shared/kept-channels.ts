@@ -1,4 +1,4 @@
-import type { Channel } from './local-session.ts';
+import type { Channel } from './channel.ts';
 
 /** Long enough for the first program, too short for many idle sandboxes to hold a descriptor each. */
 const KEEP_MS = 5_000;

@@ -1,0 +1,7 @@
+import type { SandboxSession } from '../../core/session.ts';
+
+/** A session that knows whether its connection still stands. */
+export interface Channel {
+  readonly session: SandboxSession;
+  readonly isLost: boolean;
+}
