@@ -180,6 +180,18 @@ export const ERRORS = {
     title: 'The path cannot be used for this',
     remedy: 'Name a path inside the sandbox that is of the right kind.',
   },
+  SBX_COMPOSE_INVALID: {
+    status: 422,
+    retryable: false,
+    title: 'The compose stack cannot be used',
+    remedy: 'Correct the named field of the compose file.',
+  },
+  SBX_COMPOSE_REFUSED: {
+    status: 422,
+    retryable: false,
+    title: 'The compose stack would reach out of the sandbox',
+    remedy: 'Remove the named field, or ask for an elevated sandbox with an "adm" key.',
+  },
   SBX_UPGRADE_REQUIRED: {
     status: 426,
     retryable: false,

@@ -1,0 +1,59 @@
+import type { Variables } from './interpolate.ts';
+import { interpolateText } from './interpolate.ts';
+
+const LINE = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*(?:=[ \t]*([\s\S]*))?$/;
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
+
+function unquoted(value: string): string {
+  const comment = value.search(/\s#/);
+  return (comment === -1 ? value : value.slice(0, comment)).trim();
+}
+
+/** Lines, but a quoted value may go over several. */
+function* statements(text: string): Generator<string> {
+  const lines = text.replaceAll('\r\n', '\n').split('\n');
+  for (let at = 0; at < lines.length; at += 1) {
+    let line = lines[at] ?? '';
+    const [, quote] = /=[ \t]*(["'])/.exec(line) ?? [];
+    const closed = (candidate: string) => {
+      const open = candidate.indexOf(quote as string);
+      return new RegExp(quote === '"' ? '^"(?:[^"\\\\]|\\\\[\\s\\S])*"' : "^'[^']*'").test(
+        candidate.slice(open),
+      );
+    };
+    if (quote !== undefined && !/^\s*#/.test(line)) {
+      while (!closed(line) && at + 1 < lines.length) line += `\n${lines[++at]}`;
+    }
+    yield line;
+  }
+}
+
+/**
+ * A `.env` or an `env_file`: `NAME=value`, quotes, comments, `export`. A name alone is looked up in `around`; double
+ * quoted and bare values may name variables.
+ */
+export function parseEnvFile(text: string, around: Variables, file: string): Map<string, string> {
+  const values = new Map<string, string>();
+  for (const line of statements(text.replace(/^\uFEFF/, ''))) {
+    if (line.trim() === '' || /^\s*#/.test(line)) continue;
+    const [, name, raw] = LINE.exec(line) ?? [];
+    if (name === undefined) continue;
+    if (raw === undefined) {
+      const outer = around.get(name);
+      if (outer !== undefined) values.set(name, outer);
+      continue;
+    }
+    const single = /^'([^']*)'/.exec(raw);
+    const double = /^"((?:[^"\\]|\\[\s\S])*)"/.exec(raw);
+    if (single) values.set(name, single[1] ?? '');
+    else {
+      const text = double
+        ? (double[1] ?? '').replaceAll(/\\([\s\S])/g, (whole, sign: string) =>
+            sign === '$' ? '$$' : (ESCAPES[sign] ?? (/["\\]/.test(sign) ? sign : whole)),
+          )
+        : unquoted(raw);
+      values.set(name, interpolateText(text, around.over(values), `${file}: ${name}`));
+    }
+  }
+  return values;
+}

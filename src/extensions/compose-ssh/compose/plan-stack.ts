@@ -1,0 +1,392 @@
+/**
+ * Turns a judged project into the two files that are run: what the user’s files say, resolved, and the override that is
+ * ours. Nothing else is given to compose, so that what was judged is what runs.
+ */
+import type { Resources } from '../../../contract/profile.ts';
+import { bindPlaces, realSource } from './bind-places.ts';
+import type { Tree } from './compose-yaml.ts';
+import { isTree, writeComposeYaml } from './compose-yaml.ts';
+import type { Findings } from './finding.ts';
+import { AGENT_DIRECTORY, IMAGE_PREFIX } from './judge-boundary.ts';
+import type { Project } from './load-project.ts';
+import type { Mount } from './mount.ts';
+import type { PortMapping } from './port-mapping.ts';
+import { isTruthy, listOf, numberOf, textOf } from './scalars.ts';
+import { judgeField } from './service-fields.ts';
+import type { ServiceLimits } from './share-limits.ts';
+import { replicasOf, shareLimits } from './share-limits.ts';
+import type { PathRef } from './tree-path.ts';
+import type { TreeView } from './tree-view.ts';
+import { realInTree } from './tree-view.ts';
+
+export interface StackTerms {
+  readonly project: string;
+  /** The stamp, on everything the engine makes. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly openNetwork: boolean;
+  readonly resources: Resources;
+  readonly elevated: boolean;
+  /** Plain text for every service, where it has no value of its own. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly secrets: readonly { readonly name: string; readonly delivery: 'file' | 'env' }[];
+  /** On the host. */
+  readonly directory: string;
+  readonly secretDirectory: string;
+  /** One for each network, in order; more than there are is fine. */
+  readonly subnets: readonly string[];
+}
+
+export interface StackPlan {
+  readonly base: string;
+  readonly override: string;
+  readonly services: readonly string[];
+  /** Small files of ours that services mount: path from the stack’s directory → content. */
+  readonly files: ReadonlyMap<string, string>;
+  readonly directories: readonly string[];
+  readonly copies: readonly { readonly from: string; readonly to: string }[];
+  readonly publishedPorts: readonly { readonly service: string; readonly target: number }[];
+  /** Which service a port belongs to. */
+  readonly portOwners: ReadonlyMap<number, string>;
+  readonly builtImages: readonly string[];
+  readonly networkCount: number;
+  readonly notes: readonly string[];
+}
+
+/** Nobody answers there (RFC 5737): names of the outside are not looked up by the engine on the stack’s behalf. */
+const NO_RESOLVER = '192.0.2.1';
+const BASE_HEADING = 'What the compose files of the repository say, resolved by sand-boxer.';
+const OVERRIDE_HEADING = 'What sand-boxer adds: names, labels, limits, networks, ports, mounts.';
+
+class Planner {
+  readonly #project: Project;
+  readonly #tree: TreeView;
+  readonly #terms: StackTerms;
+  readonly #files = new Map<string, string>();
+  readonly #notes: string[] = [];
+  readonly #places: ReturnType<typeof bindPlaces>;
+  readonly #limits: ReadonlyMap<string, ServiceLimits>;
+  readonly #usedVolumes = new Set<string>();
+  readonly #usedNetworks = new Set<string>();
+  readonly #builtImages: string[] = [];
+  readonly #published: { service: string; target: number }[] = [];
+
+  constructor(project: Project, tree: TreeView, terms: StackTerms, findings: Findings) {
+    this.#project = project;
+    this.#tree = tree;
+    this.#terms = terms;
+    this.#places = bindPlaces(project.services.values(), tree);
+    this.#limits = shareLimits(project.services, terms.resources, findings);
+    for (const name of project.unset) this.#notes.push(`The variable ${name} is not set: it is empty.`);
+  }
+
+  plan(): StackPlan {
+    const base: Tree = {};
+    const override: Tree = {};
+    for (const [name, service] of this.#project.services) {
+      base[name] = this.#base(name, service);
+      override[name] = this.#override(name, service);
+    }
+    const networks = this.#networks();
+    const volumes = this.#volumes();
+    return {
+      base: writeComposeYaml({ version: '3.8', services: base }, BASE_HEADING),
+      override: writeComposeYaml({ version: '3.8', services: override, networks, volumes }, OVERRIDE_HEADING),
+      services: [...this.#project.services.keys()],
+      files: this.#files,
+      directories: this.#places.missing,
+      copies: this.#places.copies,
+      publishedPorts: this.#published,
+      portOwners: this.#portOwners(),
+      builtImages: this.#builtImages,
+      networkCount: Object.keys(networks).length,
+      notes: this.#notes,
+    };
+  }
+
+  /** What the user said, minus what we say instead. */
+  #base(name: string, service: Tree): Tree {
+    const base: Tree = {};
+    for (const [field, value] of Object.entries(service)) {
+      const { verdict } = judgeField(field, value);
+      if (verdict === 'plain' || verdict === 'boundary') base[field] = value;
+    }
+    const image = textOf(service.image);
+    if (isTree(service.build)) {
+      base.image = `${IMAGE_PREFIX}${this.#terms.project}-${name.toLowerCase()}`;
+      this.#builtImages.push(base.image as string);
+      base.build = this.#build(service.build);
+    } else if (image !== null) base.image = image;
+    if (isTree(service.depends_on))
+      base.depends_on = dependencies(service.depends_on, this.#project.services);
+    if (service.volumes_from !== undefined) base.volumes_from = service.volumes_from;
+    if (isTree(service.labels)) base.labels = service.labels;
+    if (isTree(service.environment)) base.environment = withValues(service.environment);
+    if (service.ulimits !== undefined) base.ulimits = service.ulimits;
+    if (service.network_mode !== undefined) base.network_mode = service.network_mode;
+    if (this.#terms.openNetwork && service.dns !== undefined) base.dns = service.dns;
+    return base;
+  }
+
+  #build(build: Tree): Tree {
+    const { context, ...rest } = build;
+    const place = context as PathRef;
+    const source = 'inside' in place ? realInTree(this.#tree, place.inside) : null;
+    const path =
+      source === null
+        ? 'outside' in place
+          ? place.outside
+          : place.inside
+        : this.#hostPath(`tree/${source}`);
+    if (this.#terms.openNetwork) return { ...rest, context: path };
+    this.#notes.push('Images are built without a network, as the sandbox has none.');
+    return { ...rest, context: path, network: 'none' };
+  }
+
+  #override(name: string, service: Tree): Tree {
+    const { labels, variables, secrets, openNetwork, resources } = this.#terms;
+    const count = replicasOf(service);
+    const own = isTree(service.environment) ? service.environment : {};
+    const environment: Tree = {};
+    for (const [key, value] of Object.entries(variables))
+      if (own[key] === undefined || own[key] === null) environment[key] = value;
+    for (const secret of secrets)
+      if (secret.delivery === 'env' && this.#wants(name, secret.name, 'environment'))
+        environment[secret.name] = null;
+    const override: Tree = {
+      labels: { ...labels, 'sand-boxer.service': name },
+      security_opt: ['no-new-privileges:true'],
+      volumes: this.#mounts(name, service),
+      ...this.#limitFields(name),
+      ...(Object.keys(environment).length > 0 ? { environment } : {}),
+      ...(count === 1 ? { container_name: `${this.#terms.project}_${name}` } : { scale: count }),
+      ...(openNetwork ? {} : { dns: [NO_RESOLVER] }),
+      ...(resources.open_files === null
+        ? {}
+        : { ulimits: { nofile: { soft: resources.open_files, hard: resources.open_files } } }),
+    };
+    const ports = this.#ports(name, service);
+    if (ports.length > 0) override.ports = ports;
+    if (service.network_mode === undefined) override.networks = this.#serviceNetworks(service);
+    return override;
+  }
+
+  #limitFields(name: string): Tree {
+    const { cpus, memoryBytes, pids } = this.#limits.get(name) ?? {
+      cpus: null,
+      memoryBytes: null,
+      pids: null,
+    };
+    return {
+      ...(cpus === null ? {} : { cpus }),
+      ...(memoryBytes === null ? {} : { mem_limit: memoryBytes, memswap_limit: memoryBytes }),
+      ...(pids === null ? {} : { pids_limit: pids }),
+    };
+  }
+
+  /** Services that name a secret get it; where nobody does, everybody. */
+  #wants(service: string, secret: string, by: 'environment' | 'secrets'): boolean {
+    const names = (tree: Tree) =>
+      by === 'environment'
+        ? isTree(tree.environment) && tree.environment[secret] === null
+        : (listOf(tree.secrets) as { source: string }[]).some(({ source }) => source === secret);
+    const named = [...this.#project.services].filter(([, tree]) => names(tree)).map(([name]) => name);
+    return named.length === 0 || named.includes(service);
+  }
+
+  #hostPath(place: string): string {
+    return `${this.#terms.directory}/${place}`;
+  }
+
+  #mounts(name: string, service: Tree): Tree[] {
+    const mounts: Tree[] = [];
+    const targets = new Set((listOf(service.volumes) as Mount[]).map(({ target }) => target));
+    for (const mount of listOf(service.volumes) as Mount[]) {
+      mounts.push(this.#mount(mount));
+      const source = realSource(mount, this.#tree);
+      if (source === null) continue;
+      for (const { place, below } of this.#places.inner(source)) {
+        const target = `${mount.target.replace(/\/$/, '')}/${below}`;
+        if (!targets.has(target)) mounts.push(bind(this.#hostPath(place), target, mount.readOnly));
+      }
+    }
+    mounts.push(
+      ...this.#grants(name, service),
+      bind(this.#hostPath('agent'), `${AGENT_DIRECTORY}/agent`, true),
+    );
+    return mounts;
+  }
+
+  #mount(mount: Mount): Tree {
+    if (mount.type === 'tmpfs') {
+      const { sizeBytes, mode, target } = mount;
+      const options = {
+        ...(sizeBytes === null ? {} : { size: sizeBytes }),
+        ...(mode === null ? {} : { mode }),
+      };
+      return { type: 'tmpfs', target, ...(Object.keys(options).length > 0 ? { tmpfs: options } : {}) };
+    }
+    if (mount.type === 'volume') {
+      if (mount.source !== null) this.#usedVolumes.add(mount.source);
+      return {
+        type: 'volume',
+        target: mount.target,
+        ...(mount.source === null ? {} : { source: mount.source }),
+        ...(mount.readOnly ? { read_only: true } : {}),
+        ...(mount.nocopy ? { volume: { nocopy: true } } : {}),
+      };
+    }
+    const source = realSource(mount, this.#tree);
+    if (source !== null)
+      return bind(this.#hostPath(this.#places.placeOf(source)), mount.target, mount.readOnly);
+    const { source: named, propagation } = mount;
+    const outside = 'outside' in named ? named.outside : this.#hostPath(`tree/${named.inside}`);
+    return {
+      ...bind(outside, mount.target, mount.readOnly),
+      ...(propagation === null ? {} : { bind: { propagation } }),
+    };
+  }
+
+  /** Secrets and configs as the files they are: both generations of compose, and both kinds, do the same with a bind. */
+  #grants(name: string, service: Tree): Tree[] {
+    const mounts: Tree[] = [];
+    for (const { name: secret, delivery } of this.#terms.secrets) {
+      if (delivery !== 'file' || !this.#wants(name, secret, 'secrets')) continue;
+      const grant = (listOf(service.secrets) as Tree[]).find(({ source }) => source === secret);
+      mounts.push(
+        bind(`${this.#terms.secretDirectory}/${secret}`, grantTarget('/run/secrets', secret, grant), true),
+      );
+    }
+    for (const kind of ['secrets', 'configs'] as const) {
+      for (const grant of listOf(service[kind]) as Tree[]) {
+        const source = String(grant.source);
+        if (
+          kind === 'secrets' &&
+          this.#terms.secrets.some(({ name: given, delivery }) => given === source && delivery === 'file')
+        )
+          continue;
+        const definition = this.#project[kind][source];
+        const path = this.#grantSource(kind, source, isTree(definition) ? definition : {});
+        if (path !== null)
+          mounts.push(bind(path, grantTarget(kind === 'secrets' ? '/run/secrets' : '', source, grant), true));
+      }
+    }
+    return mounts;
+  }
+
+  #grantSource(kind: 'secrets' | 'configs', source: string, definition: Tree): string | null {
+    const file = definition.file as PathRef | undefined;
+    if (file !== undefined) {
+      const real = 'inside' in file ? realInTree(this.#tree, file.inside) : null;
+      return real === null ? ('outside' in file ? file.outside : null) : this.#hostPath(`tree/${real}`);
+    }
+    const content = textOf(definition.content);
+    if (content === null) return null;
+    const place = `${kind}/${source}`;
+    this.#files.set(place, content);
+    return this.#hostPath(place);
+  }
+
+  #ports(name: string, service: Tree): string[] {
+    const tcp = new Set<number>();
+    for (const { target, protocol, published } of listOf(service.ports) as PortMapping[]) {
+      if (protocol === 'udp') this.#notes.push(`${name}: the udp port ${target} is not published.`);
+      else tcp.add(target);
+      if (published !== null && /^(?:.*:)?\d+$/.test(published))
+        this.#notes.push(`${name}: port ${target} is at a free port of the host instead of ${published}.`);
+    }
+    const targets = [...tcp];
+    for (const target of targets) this.#published.push({ service: name, target });
+    return this.#terms.openNetwork ? targets.map((target) => `127.0.0.1::${target}`) : [];
+  }
+
+  #serviceNetworks(service: Tree): Tree {
+    const wanted =
+      isTree(service.networks) && Object.keys(service.networks).length > 0
+        ? service.networks
+        : { default: {} };
+    for (const network of Object.keys(wanted)) this.#usedNetworks.add(network);
+    return wanted;
+  }
+
+  #networks(): Tree {
+    const { project, labels, openNetwork, elevated, subnets } = this.#terms;
+    return Object.fromEntries(
+      [...this.#usedNetworks].map((key, n) => {
+        const own = isTree(this.#project.networks[key]) ? this.#project.networks[key] : {};
+        const subnet = subnets[n];
+        if (elevated && isTruthy(own.external))
+          return [key, { external: true, name: textOf(own.name) ?? key }];
+        const chosen =
+          elevated && isTree(own.ipam) ? own.ipam : subnet === undefined ? null : { config: [{ subnet }] };
+        const ours = openNetwork
+          ? { internal: isTruthy(own.internal) }
+          : { internal: true, driver_opts: { 'com.docker.network.bridge.inhibit_ipv4': 'true' } };
+        return [
+          key,
+          {
+            name: `${project}_${key}`,
+            driver: elevated ? (textOf(own.driver) ?? 'bridge') : 'bridge',
+            ...ours,
+            ...(chosen === null ? {} : { ipam: chosen }),
+            labels: { ...labels },
+          },
+        ];
+      }),
+    );
+  }
+
+  #volumes(): Tree {
+    const { project, labels, elevated } = this.#terms;
+    return Object.fromEntries(
+      [...this.#usedVolumes].map((key) => {
+        const own = isTree(this.#project.volumes[key]) ? this.#project.volumes[key] : {};
+        if (elevated && isTruthy(own.external))
+          return [key, { external: true, name: textOf(own.name) ?? key }];
+        const options = isTree(own.driver_opts) ? { driver_opts: own.driver_opts } : {};
+        return [key, { name: `${project}_${key}`, ...options, labels: { ...labels } }];
+      }),
+    );
+  }
+
+  #portOwners(): Map<number, string> {
+    const owners = new Map<number, string>();
+    for (const [name, service] of this.#project.services) {
+      const exposed = listOf(service.expose).map((port) => numberOf(String(port).split('/')[0]));
+      const ports = [...(listOf(service.ports) as PortMapping[]).map(({ target }) => target), ...exposed];
+      for (const port of ports) if (port !== null && !owners.has(port)) owners.set(port, name);
+    }
+    return owners;
+  }
+}
+
+function bind(source: string, target: string, readOnly: boolean): Tree {
+  return { type: 'bind', source, target, ...(readOnly ? { read_only: true } : {}) };
+}
+
+function grantTarget(directory: string, name: string, grant: Tree | undefined): string {
+  const target = textOf(grant?.target) ?? name;
+  return target.startsWith('/') ? target : `${directory}/${target}`;
+}
+
+function withValues(environment: Tree): Tree {
+  return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== null));
+}
+
+function dependencies(all: Tree, services: ReadonlyMap<string, Tree>): Tree {
+  const there = Object.entries(all).filter(([name]) => services.has(name));
+  return Object.fromEntries(
+    there.map(([name, options]) => [
+      name,
+      { condition: (isTree(options) ? textOf(options.condition) : null) ?? 'service_started' },
+    ]),
+  );
+}
+
+export function planStack(
+  project: Project,
+  tree: TreeView,
+  terms: StackTerms,
+  findings: Findings,
+): StackPlan {
+  return new Planner(project, tree, terms, findings).plan();
+}

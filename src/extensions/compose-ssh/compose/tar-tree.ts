@@ -1,0 +1,119 @@
+import { SandboxerError } from '../../../contract/errors.ts';
+import type { InputTrees } from '../../../core/inputs.ts';
+import { readTar } from '../../shared/tar.ts';
+import type { TreeView } from './tree-view.ts';
+
+type Names = readonly InputTrees['list'][number]['name'][];
+
+interface Entry {
+  readonly kind: 'file' | 'directory' | 'symlink';
+  readonly linkTarget: string | null;
+  readonly layer: number;
+}
+
+const MOST_ENTRIES = 500_000;
+const LARGEST_TEXT = 2 * 1_048_576;
+
+/** The trees of a request laid over one another, read from their archives: once for the names, again for each text. */
+export class TarTree implements TreeView {
+  readonly #inputs: InputTrees;
+  readonly #names: Names;
+  readonly #extra: ReadonlyMap<string, string>;
+  readonly #entries = new Map<string, Entry>();
+  readonly #signal: AbortSignal;
+  #texts = new Map<string, string>();
+
+  private constructor(
+    inputs: InputTrees,
+    names: Names,
+    extra: ReadonlyMap<string, string>,
+    signal: AbortSignal,
+  ) {
+    this.#inputs = inputs;
+    this.#names = names;
+    this.#extra = extra;
+    this.#signal = signal;
+  }
+
+  /** `extra`: files of the request itself, on top. */
+  static async open(
+    inputs: InputTrees,
+    names: Names,
+    extra: ReadonlyMap<string, string>,
+    signal: AbortSignal,
+  ): Promise<TarTree> {
+    const tree = new TarTree(inputs, names, extra, signal);
+    await tree.#index();
+    return tree;
+  }
+
+  kind(path: string): Entry['kind'] | null {
+    if (path === '') return 'directory';
+    return this.#entries.get(path)?.kind ?? null;
+  }
+
+  linkTarget(path: string): string | null {
+    return this.#entries.get(path)?.linkTarget ?? null;
+  }
+
+  async read(path: string): Promise<string | null> {
+    const given = this.#extra.get(path) ?? this.#texts.get(path);
+    if (given !== undefined) return given;
+    const entry = this.#entries.get(path);
+    if (entry?.kind !== 'file') return null;
+    const name = this.#names[entry.layer];
+    if (name === undefined) return null;
+    for await (const item of readTar(await this.#inputs.open(name, { signal: this.#signal }))) {
+      if (item.name !== path) continue;
+      const text = await collect(item.body, path);
+      this.#texts.set(path, text);
+      return text;
+    }
+    return null;
+  }
+
+  async #index(): Promise<void> {
+    for (const [layer, name] of this.#names.entries()) {
+      for await (const item of readTar(await this.#inputs.open(name, { signal: this.#signal }))) {
+        if (item.name === '.') continue;
+        if (this.#entries.size >= MOST_ENTRIES) throw tooLarge(`more than ${MOST_ENTRIES} files`);
+        this.#parents(item.name, layer);
+        this.#entries.set(item.name, { kind: item.kind, linkTarget: item.linkTarget, layer });
+        // Most stacks are read with these alone: the archive is then read once.
+        if (item.kind === 'file' && /(?:^|\/)(?:(?:docker-)?compose[\w.-]*\.ya?ml|\.env)$/.test(item.name)) {
+          this.#texts.set(item.name, await collect(item.body, item.name));
+        } else if (this.#texts.has(item.name)) this.#texts.delete(item.name);
+      }
+    }
+    for (const path of this.#extra.keys()) {
+      this.#parents(path, this.#names.length);
+      this.#entries.set(path, { kind: 'file', linkTarget: null, layer: this.#names.length });
+    }
+  }
+
+  /** An archive need not name the directories of its files. */
+  #parents(path: string, layer: number): void {
+    for (let slash = path.lastIndexOf('/'); slash > 0; slash = path.lastIndexOf('/', slash - 1)) {
+      const parent = path.slice(0, slash);
+      if (this.#entries.has(parent)) return;
+      this.#entries.set(parent, { kind: 'directory', linkTarget: null, layer });
+    }
+  }
+}
+
+function tooLarge(what: string): SandboxerError {
+  return new SandboxerError('SBX_PAYLOAD_TOO_LARGE', `The shipped tree has ${what}.`, {
+    creation: 'not_created',
+  });
+}
+
+async function collect(body: AsyncIterable<Uint8Array>, name: string): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of body) {
+    size += part.length;
+    if (size > LARGEST_TEXT) throw tooLarge(`a file ${name} that is too large to be read`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
