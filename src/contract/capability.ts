@@ -84,6 +84,11 @@ export const Requirements = z
     persistence: Persistence.optional(),
     hosting: Hosting.optional(),
     region: z.string().max(64).optional(),
+    data_residency: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('A region, such as `eu`: every region the backend may use must lie in it.'),
     gpu: z.string().max(64).optional(),
     resources: z.array(ResourceName).max(16).optional().describe('Limits that must be enforced.'),
   })

@@ -6,6 +6,22 @@ export const MicroUsd = z.number().int().min(-Number.MAX_SAFE_INTEGER).max(Numbe
 /** Integer pico-USD as decimal text: rates are too fine for micro-USD and too large for a double. */
 export const PicoUsd = z.string().regex(/^\d{1,30}$/, 'A rate is a whole number of pico-USD, as text.');
 
+/**
+ * How much of a unit is billed: what was reserved, what was really worked or occupied, the most that was occupied at any
+ * time, or the larger of reserved and used.
+ */
+export const BillingBasis = z.enum(['allocated', 'active', 'used', 'peak', 'max_request_actual']);
+export type BillingBasis = z.infer<typeof BillingBasis>;
+
+/** A size that is sold whole. */
+export const PriceShape = z.strictObject({
+  name: z.string().max(80),
+  vcpu: z.number().positive().max(1024),
+  memory_mb: z.number().int().positive(),
+  pico_usd_per_second: PicoUsd,
+});
+export type PriceShape = z.infer<typeof PriceShape>;
+
 /** What a backend charges. Rates are per second of the named unit. */
 export const Price = z
   .strictObject({
@@ -14,9 +30,30 @@ export const Price = z
     base_pico_usd_per_second: PicoUsd,
     vcpu_pico_usd_per_second: PicoUsd,
     gib_pico_usd_per_second: PicoUsd,
-    gpu_pico_usd_per_second: PicoUsd,
+    gpu_pico_usd_per_second: PicoUsd.describe('For a GPU that `gpus` does not name.'),
+    gpus: z.record(z.string().max(64), PicoUsd).optional().describe('By GPU name.'),
+    vcpu_basis: BillingBasis.optional().describe('Allocated unless said otherwise.'),
+    memory_basis: BillingBasis.optional().describe('Allocated unless said otherwise.'),
+    storage_pico_usd_per_gib_second: PicoUsd.optional(),
+    storage_free_gib: z.number().min(0).optional(),
+    shapes: z
+      .array(PriceShape)
+      .max(64)
+      .optional()
+      .describe('Sold in these sizes only: the cheapest that covers the request, in place of unit rates.'),
+    region_multipliers: z
+      .record(z.string().max(64), z.number().positive().max(100))
+      .optional()
+      .describe('By region; 1 for a region that is not named.'),
     bills_when_paused: z.boolean(),
     minimum_seconds: z.number().int().min(0),
+    quantum_ms: z
+      .number()
+      .int()
+      .min(1)
+      .max(86_400_000)
+      .optional()
+      .describe('Time is rounded up to a multiple of this.'),
   })
   .meta({ id: 'Price' });
 export type Price = z.infer<typeof Price>;
@@ -26,10 +63,16 @@ export const Quote = z
     extension: z.string(),
     price_version: z.string(),
     create_fee_micro_usd: MicroUsd,
-    pico_usd_per_second: PicoUsd,
+    pico_usd_per_second: PicoUsd.describe('The most that a second can cost.'),
+    paused_pico_usd_per_second: PicoUsd,
     micro_usd_per_hour: MicroUsd,
+    minimum_seconds: z.number().int(),
+    quantum_ms: z.number().int(),
     seconds: z.number().int(),
     max_charge_micro_usd: MicroUsd.describe('What the whole requested time costs, fee included.'),
+    expected_charge_micro_usd: MicroUsd.describe(
+      'What it will probably cost, by what is known of such sandboxes.',
+    ),
   })
   .meta({ id: 'Quote' });
 export type Quote = z.infer<typeof Quote>;

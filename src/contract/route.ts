@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { IsolationLevel, Requirements } from './capability.ts';
+import { DurationSeconds } from './duration.ts';
 import { ExtensionId, HostId } from './ids.ts';
 import { Quote } from './money.ts';
 
@@ -7,6 +8,19 @@ export const RouteStrategy = z.enum(['prefer-self-hosted', 'lowest-cost', 'lowes
 export type RouteStrategy = z.infer<typeof RouteStrategy>;
 
 const ExtensionList = z.array(ExtensionId).max(64);
+
+const Usd = z.number().min(0).max(1_000_000);
+
+/** Hard ceilings on list prices, in US dollars. */
+export const MaxPrice = z
+  .strictObject({
+    vcpu_hour: Usd.optional(),
+    gib_hour: Usd.optional(),
+    gpu_hour: Usd.optional(),
+    create: Usd.optional(),
+  })
+  .meta({ id: 'MaxPrice' });
+export type MaxPrice = z.infer<typeof MaxPrice>;
 
 /** The selection policy: in a profile, in a request, or both (the request narrows). */
 export const RoutePolicy = z
@@ -17,9 +31,42 @@ export const RoutePolicy = z
     ignore: ExtensionList.optional(),
     allow_fallbacks: z.boolean().optional(),
     fallback: ExtensionList.optional(),
+    sort: z
+      .enum(['price', 'latency'])
+      .optional()
+      .describe(
+        'Ranks by this alone, in place of the strategy. What a pin or `order` says still comes first.',
+      ),
+    value_of_time: Usd.optional().describe('What an hour of waiting is worth to you, in US dollars.'),
+    preferred_max_tti: z
+      .number()
+      .positive()
+      .max(86_400)
+      .optional()
+      .describe('Seconds to a usable sandbox. Slower backends come last; none is excluded.'),
+    affinity_key: z
+      .string()
+      .min(1)
+      .max(256)
+      .optional()
+      .describe('Requests with the same key go to the same backend while it is about as good as the best.'),
+    expect: z
+      .strictObject({
+        duration: DurationSeconds.optional().describe('How long it will probably live.'),
+        cpu_utilisation: z
+          .number()
+          .min(0)
+          .max(1)
+          .optional()
+          .describe('The share of its processors kept busy.'),
+      })
+      .optional()
+      .describe('What you know of the use to come; learned from earlier sandboxes of the profile otherwise.'),
     constraints: Requirements.extend({
       require_isolation: IsolationLevel.optional(),
-      max_cost_per_hour: z.number().min(0).max(1_000_000).nullable().optional().describe('US dollars.'),
+      max_cost_per_hour: Usd.nullable().optional().describe('US dollars.'),
+      max_total_cost: Usd.nullable().optional().describe('US dollars, for the whole ttl.'),
+      max_price: MaxPrice.optional(),
     })
       .optional()
       .describe('Another spelling of `requires`, with the price ceilings.'),
@@ -36,6 +83,8 @@ export const ExclusionCode = z.enum([
   'demo_only',
   'unavailable',
   'unhealthy',
+  'breaker_open',
+  'key_refused',
   'isolation',
   'egress',
   'network',
@@ -51,12 +100,15 @@ export const ExclusionCode = z.enum([
   'persistence',
   'hosting',
   'region',
+  'data_residency',
   'gpu',
   'resources',
   'image',
   'max_ttl',
   'elevated',
   'max_cost_per_hour',
+  'max_total_cost',
+  'max_price',
   'no_host',
   'fallbacks_off',
 ]);
@@ -64,6 +116,21 @@ export type ExclusionCode = z.infer<typeof ExclusionCode>;
 
 export const Exclusion = z.strictObject({ code: ExclusionCode, detail: z.string() });
 export type Exclusion = z.infer<typeof Exclusion>;
+
+/** What was known of a backend when the decision was made. */
+export const BackendStanding = z
+  .strictObject({
+    probe: z.enum(['healthy', 'unhealthy', 'undetected', 'unknown']),
+    breaker: z.enum(['closed', 'open', 'half_open']),
+    key_refused: z.boolean().describe('The backend refused our credentials lately.'),
+    wait_ms: z.number().int().describe('Expected time to a ready sandbox, at the load of that moment.'),
+    measured: z.boolean().describe('From our own attempts; otherwise what the registry says.'),
+    success: z.number().describe('The share of creates that succeed, 0 to 1.'),
+    samples: z.number().int(),
+    in_flight: z.number().int(),
+  })
+  .meta({ id: 'BackendStanding' });
+export type BackendStanding = z.infer<typeof BackendStanding>;
 
 export const RouteCandidate = z
   .strictObject({
@@ -73,6 +140,7 @@ export const RouteCandidate = z
     excluded_by: z.array(Exclusion),
     score: z.record(z.string(), z.number()).describe('The terms that put it at its rank.'),
     quote: Quote.nullable(),
+    standing: BackendStanding.optional(),
   })
   .meta({ id: 'RouteCandidate' });
 export type RouteCandidate = z.infer<typeof RouteCandidate>;
@@ -87,6 +155,7 @@ export const RoutePlan = z
     health_at: z.string(),
     seed: z.string(),
     pinned: z.string().nullable(),
+    panic: z.boolean().optional().describe('Every backend that fits looked broken, so that was ignored.'),
     candidates: z.array(RouteCandidate),
     reason: z.string().describe('One sentence for a person.'),
   })

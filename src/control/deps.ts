@@ -4,6 +4,7 @@ import type { ProfileCatalogue } from '../core/catalogue.ts';
 import type { Clock } from '../core/clock.ts';
 import type { ConfiguredSink } from '../core/event-sink.ts';
 import type { ResolvedSecret } from '../core/extension.ts';
+import type { HealthBook } from '../core/health/health-book.ts';
 import type { Identifiers } from '../core/identifiers.ts';
 import type { Ledger } from '../core/ledger.ts';
 import type { Log } from '../core/log.ts';
@@ -20,6 +21,8 @@ export interface ControlDeps {
   readonly log: Log;
   readonly ledger: Ledger;
   readonly extensions: ExtensionRegistry;
+  /** What our own attempts say of each backend. */
+  readonly health: HealthBook;
   readonly settings: ControlSettings;
   /** This installation: stamped on every backend object. */
   readonly owner: string;

@@ -7,6 +7,7 @@ import type { BackendStep } from './advance-sandbox.ts';
 import { advanceSandbox } from './advance-sandbox.ts';
 import { backendFailure } from './backend-error.ts';
 import type { ControlDeps } from './deps.ts';
+import { attemptFailed, attemptReady, attemptStarted } from './observe-attempt.ts';
 import { performOperation, performProbe, performProvision, performTeardown } from './perform-step.ts';
 import { Interrupted, LeaseLost, runStep } from './run-step.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
@@ -190,13 +191,17 @@ export class Driver {
       case 'provision': {
         const { attempt, isFirstCall } = step;
         const timeoutMs = this.#provisionTimeoutMs(attempt);
+        attemptStarted(this.#deps, attempt, documents);
         return this.#call(
           claim,
           'provision',
           timeoutMs,
           (signal) => performProvision(this.#deps, sandbox, attempt, documents, signal),
           (handle) => settleProvisioned(attempt, handle),
-          (error) => settleProvisionFailed(attempt, backendFailure(error, attempt.extensionId), isFirstCall),
+          (error) => {
+            attemptFailed(this.#deps, attempt, documents, error);
+            return settleProvisionFailed(attempt, backendFailure(error, attempt.extensionId), isFirstCall);
+          },
         );
       }
       case 'probe': {
@@ -206,12 +211,17 @@ export class Driver {
           'probe',
           this.#provisionTimeoutMs(attempt),
           (signal) => performProbe(this.#deps, attempt, documents, signal),
-          (ready) => settleReady(attempt, ready, documents),
-          (error) =>
-            settleAttemptFailed(attempt, {
+          (ready) => {
+            attemptReady(this.#deps, attempt, documents);
+            return settleReady(attempt, ready, documents);
+          },
+          (error) => {
+            attemptFailed(this.#deps, attempt, documents, error);
+            return settleAttemptFailed(attempt, {
               ...backendFailure(error, attempt.extensionId),
               creation: 'created',
-            }),
+            });
+          },
         );
       }
       case 'teardown': {

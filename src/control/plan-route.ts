@@ -1,5 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { RoutePlan } from '../contract/route.ts';
+import { expectedUse } from '../core/expected-use.ts';
 import type { Recipe } from '../core/recipe.ts';
 import { decide, rankedCandidates } from '../core/routing.ts';
 import type { ControlDeps } from './deps.ts';
@@ -11,12 +12,21 @@ export function planRoute(
   boundTo: string | null,
 ): RoutePlan {
   const extensions = deps.extensions.all().map((extension) => extension.header);
+  const now = deps.clock.now();
+  const standing = extensions.map(
+    (header) =>
+      [
+        header.id,
+        deps.health.standing(header, deps.extensions.health(header.id).status, recipe, now),
+      ] as const,
+  );
   return decide({
     recipe,
     extensions,
     catalogueVersion: deps.extensions.version,
-    health: Object.fromEntries(extensions.map(({ id }) => [id, deps.extensions.health(id).status])),
-    healthAt: deps.extensions.healthAt(),
+    standing: Object.fromEntries(standing),
+    healthAt: now,
+    expected: expectedUse(recipe),
     allowed: null,
     boundTo,
     seed,

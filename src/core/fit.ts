@@ -20,6 +20,13 @@ function neededEgress(recipe: Recipe): 'l3' | 'l7' | null {
   return fine || named ? 'l7' : 'l3';
 }
 
+/** `eu` covers `eu` and `eu-west-1`. One's own machines are where one put them: they name a region or none. */
+function staysIn(region: string, vector: CapabilityVector): boolean {
+  return (
+    vector.regions.length > 0 && vector.regions.every((one) => one === region || one.startsWith(`${region}-`))
+  );
+}
+
 type Check = readonly [ExclusionCode, boolean, string];
 
 function requirementChecks(requires: Requirements, vector: CapabilityVector): Check[] {
@@ -61,6 +68,11 @@ function requirementChecks(requires: Requirements, vector: CapabilityVector): Ch
       'region',
       requires.region === undefined || vector.regions.includes(requires.region),
       `needs region ${requires.region}, offers ${vector.regions.join(', ') || 'none by name'}`,
+    ],
+    [
+      'data_residency',
+      requires.data_residency === undefined || staysIn(requires.data_residency, vector),
+      `must stay in ${requires.data_residency}, may use ${vector.regions.join(', ') || 'regions it does not name'}`,
     ],
     ['gpu', requires.gpu === undefined || vector.gpu.includes(requires.gpu), `has no ${requires.gpu}`],
     [

@@ -1,12 +1,12 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { Profile } from '../contract/profile.ts';
-import type { RoutePolicy } from '../contract/route.ts';
+import type { MaxPrice, RoutePolicy } from '../contract/route.ts';
 
 type Ids = readonly string[];
 
 /**
  * The profile's route as narrowed by a request: whatever the result allows, the profile alone allowed too. An empty
- * `only` or `order` says nothing, as in SPEC §8. Of the constraints only the price ceiling stays: the others have
+ * `only` or `order` says nothing, as in SPEC §8. Of the constraints only the price ceilings stay: the others have
  * become requirements.
  */
 export function narrowRoute(profile: Profile, request: RoutePolicy = {}): RoutePolicy {
@@ -34,7 +34,7 @@ export function narrowRoute(profile: Profile, request: RoutePolicy = {}): RouteP
   }
   const ignore = [...new Set([...(ours.ignore ?? []), ...(request.ignore ?? [])])].sort();
   const fallback = request.fallback ?? ours.fallback;
-  const price = lowerPrice(ours.constraints?.max_cost_per_hour, request.constraints?.max_cost_per_hour);
+  const ceilings = lowerCeilings(ours.constraints, request.constraints);
 
   return {
     ...(strategy && { strategy }),
@@ -43,8 +43,46 @@ export function narrowRoute(profile: Profile, request: RoutePolicy = {}): RouteP
     ...(ignore.length > 0 && { ignore }),
     ...((ours.allow_fallbacks === false || request.allow_fallbacks === false) && { allow_fallbacks: false }),
     ...(fallback && { fallback }),
-    ...(price !== null && { constraints: { max_cost_per_hour: price } }),
+    ...preferences(ours, request),
+    ...(ceilings && { constraints: ceilings }),
   };
+}
+
+const PREFERENCES = ['sort', 'value_of_time', 'preferred_max_tti', 'affinity_key', 'expect'] as const;
+
+/** What only ranks and never allows: whoever asks later has the say. */
+function preferences(ours: RoutePolicy, request: RoutePolicy): RoutePolicy {
+  const given = PREFERENCES.map((name) => [name, request[name] ?? ours[name]]);
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined));
+}
+
+/** The same route without what only ranks: two such routes lead to the same kinds of sandbox. */
+export function withoutPreferences(route: RoutePolicy): RoutePolicy {
+  const ranking: readonly string[] = PREFERENCES;
+  return Object.fromEntries(Object.entries(route).filter(([name]) => !ranking.includes(name)));
+}
+
+type Constraints = NonNullable<RoutePolicy['constraints']>;
+
+/** The lower of each two price ceilings; `null` when there is none. */
+export function lowerCeilings(one: Constraints = {}, other: Constraints = {}): Constraints | null {
+  const hourly = lowerPrice(one.max_cost_per_hour, other.max_cost_per_hour);
+  const total = lowerPrice(one.max_total_cost, other.max_total_cost);
+  const units = [
+    ...new Set([...Object.keys(one.max_price ?? {}), ...Object.keys(other.max_price ?? {})]),
+  ].sort();
+  const unitPrices = Object.fromEntries(
+    (units as (keyof MaxPrice)[]).map((unit) => [
+      unit,
+      lowerPrice(one.max_price?.[unit], other.max_price?.[unit]),
+    ]),
+  );
+  const lower = {
+    ...(hourly !== null && { max_cost_per_hour: hourly }),
+    ...(total !== null && { max_total_cost: total }),
+    ...(units.length > 0 && { max_price: unitPrices as MaxPrice }),
+  };
+  return Object.keys(lower).length > 0 ? lower : null;
 }
 
 function narrowStrategy(ours: RoutePolicy, request: RoutePolicy): RoutePolicy['strategy'] {

@@ -6,8 +6,6 @@ export interface ExtensionRegistry {
   get(id: string): Extension | undefined;
   all(): readonly Extension[];
   health(id: string): ExtensionHealth;
-  /** When the health figures were last renewed. */
-  healthAt(): number;
   /** Changes whenever the set of backends or one of their vectors or prices does. */
   readonly version: string;
 }

@@ -10,7 +10,7 @@ import { canonicalJson, digestOf } from './canonical-json.ts';
 import type { MergedSecretRefs } from './merge-secret-refs.ts';
 import { mergeSecretRefs } from './merge-secret-refs.ts';
 import { wideningOf } from './narrow-network.ts';
-import { narrowRoute } from './narrow-route.ts';
+import { narrowRoute, withoutPreferences } from './narrow-route.ts';
 import type { Recipe } from './recipe.ts';
 import { requirementsOf, stricterIsolation, stricterRequirements } from './stricter-requirements.ts';
 
@@ -78,7 +78,7 @@ export function recipeFingerprint(recipe: Recipe): string {
     scope: _scope,
     ...shape
   } = recipe;
-  const { only, ...route } = shape.route;
+  const { only, ...route } = withoutPreferences(shape.route);
   return digestOf({ ...shape, route: { ...route, ...(only && { only: [...only].sort() }) } });
 }
 

@@ -8,6 +8,7 @@ import { CreateSandboxRequest } from '../contract/sandbox.ts';
 import type { Caller } from './caller.ts';
 import { canonicalJson } from './canonical-json.ts';
 import type { ExtensionHeader } from './extension.ts';
+import { unmeasured } from './health/standing.ts';
 import type { Recipe } from './recipe.ts';
 import { resolveRecipe } from './resolve-recipe.ts';
 import type { RouteInput } from './routing.ts';
@@ -97,8 +98,9 @@ function plan(
     recipe: recipeOf(profile),
     extensions,
     catalogueVersion: 'c1',
-    health: {},
+    standing: {},
     healthAt: 0,
+    expected: { seconds: 3600, cpuUtilisation: 1, memoryUtilisation: 1 },
     allowed: null,
     boundTo: null,
     seed: 's',
@@ -192,7 +194,12 @@ describe('routing', () => {
   );
 
   it('leaves out what is unhealthy or not there', () => {
-    const made = plan({}, all, { health: { 'ext.self': 'unhealthy', 'ext.cheap': 'undetected' } });
+    const made = plan({}, all, {
+      standing: {
+        'ext.self': unmeasured('unhealthy', 'slow'),
+        'ext.cheap': unmeasured('undetected', 'fast'),
+      },
+    });
     expect(order(made)).toEqual(['ext.quick']);
     expect(exclusions(made, 'ext.self')).toEqual(['unhealthy']);
   });

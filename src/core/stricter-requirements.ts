@@ -19,6 +19,7 @@ const RULES = {
   persistence: 'same',
   hosting: 'same',
   region: 'same',
+  data_residency: 'same',
   gpu: 'same',
   resources: 'union',
 } as const satisfies Record<keyof Requirements, Rule>;
@@ -49,7 +50,13 @@ export function requirementsOf(
   constraints: RoutePolicy['constraints'],
   onConflict: OnConflict,
 ): Requirements {
-  const { require_isolation, max_cost_per_hour: _price, ...requirements } = constraints ?? {};
+  const {
+    require_isolation,
+    max_cost_per_hour: _hour,
+    max_total_cost: _total,
+    max_price: _price,
+    ...requirements
+  } = constraints ?? {};
   return stricterRequirements(
     requirements,
     require_isolation === undefined ? {} : { isolation: require_isolation },

@@ -21,13 +21,11 @@ export class ProbedExtensions implements ExtensionRegistry {
   readonly #health = new Map<string, ExtensionHealth>();
   readonly #clock: Clock;
   readonly #log: Log;
-  #healthAt: number;
 
   constructor(extensions: readonly Extension[], clock: Clock, log: Log) {
     this.#extensions = new Map(extensions.map((extension) => [extension.header.id, extension]));
     this.#clock = clock;
     this.#log = log;
-    this.#healthAt = clock.now();
     this.version = digestOf(extensions.map((extension) => extension.header));
   }
 
@@ -43,13 +41,8 @@ export class ProbedExtensions implements ExtensionRegistry {
     return this.#health.get(id) ?? UNKNOWN;
   }
 
-  healthAt(): number {
-    return this.#healthAt;
-  }
-
   async probeAll(signal: AbortSignal): Promise<void> {
     await Promise.all(this.all().map((extension) => this.#probe(extension, signal)));
-    this.#healthAt = this.#clock.now();
   }
 
   async #probe(extension: Extension, stop: AbortSignal): Promise<void> {

@@ -8,6 +8,7 @@ import { Sessions } from '../control/sessions.ts';
 import type { ControlSettings } from '../control/settings.ts';
 import { DEFAULT_SETTINGS } from '../control/settings.ts';
 import type { Extension } from '../core/extension.ts';
+import { HealthBook } from '../core/health/health-book.ts';
 import { ledger } from '../core/ledger.ts';
 import type { Log } from '../core/log.ts';
 import type { Store } from '../core/store.ts';
@@ -104,6 +105,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     log,
     ledger,
     extensions: registry,
+    health: new HealthBook(),
     settings: settingsFrom(config),
     owner,
     instance: ids.next('proc'),

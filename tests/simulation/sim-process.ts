@@ -7,6 +7,7 @@ import { Driver } from '../../src/control/driver.ts';
 import { Sessions } from '../../src/control/sessions.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import type { Extension } from '../../src/core/extension.ts';
+import { HealthBook } from '../../src/core/health/health-book.ts';
 import { ledger } from '../../src/core/ledger.ts';
 import type { Log } from '../../src/core/log.ts';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
@@ -113,9 +114,9 @@ export class SimProcess implements Owner {
         get: (id) => extensions.get(id),
         all: () => all,
         health: () => HEALTH,
-        healthAt: () => 0,
         version: 'simulation',
       },
+      health: new HealthBook(),
       settings: scenario.settings,
       owner: OWNER,
       instance: this.name,

@@ -1,0 +1,174 @@
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import type { CapabilityVector } from '../contract/capability.ts';
+import type { PriceListEntry } from '../contract/price-list.ts';
+import { Profile } from '../contract/profile.ts';
+import { CreateSandboxRequest } from '../contract/sandbox.ts';
+import type { ExtensionHeader } from '../core/extension.ts';
+import { unmeasured } from '../core/health/standing.ts';
+import { expectedRateOf, quoteFor } from '../core/pricing.ts';
+import { resolveRecipe } from '../core/resolve-recipe.ts';
+import { decide, rankedCandidates } from '../core/routing.ts';
+import { latencyPriorOf, loadPriceList, priceOn } from './price-list.ts';
+
+const folder = fileURLToPath(new URL('../../registry/prices', import.meta.url));
+const { entries, problems } = await loadPriceList(folder);
+const today = '2026-11-15';
+
+function entryOf(provider: string): PriceListEntry {
+  const entry = entries.find((one) => one.provider === provider);
+  if (!entry) throw new Error(`no price list of ${provider}`);
+  return entry;
+}
+
+const priceOf = (provider: string) =>
+  (priceOn(entryOf(provider), today) as NonNullable<ReturnType<typeof priceOn>>).price;
+const small = { cpu: 1, memory_mb: 2048, disk_mb: null, pids: null, open_files: null, gpu: null };
+
+/** µ$ per second to as many digits as the expected text has. */
+function printed(provider: string, cpuUtilisation: number, like: string): string {
+  const rate = expectedRateOf(priceOf(provider), small, { cpuUtilisation, memoryUtilisation: 1 });
+  const decimals = like.split('.')[1]?.length ?? 0;
+  const unit = 10n ** BigInt(6 - decimals);
+  const rounded = ((rate + unit / 2n) / unit).toString().padStart(decimals + 1, '0');
+  return decimals === 0 ? rounded : `${rounded.slice(0, -decimals)}.${rounded.slice(-decimals)}`;
+}
+
+describe('the price list', () => {
+  it('has no problem', () => {
+    expect(problems).toEqual([]);
+    expect(entries.length).toBeGreaterThan(10);
+  });
+
+  it.each([
+    ['e2b', ['23.0', '23.0', '23.0', '23.0']],
+    ['daytona', ['23.0', '23.0', '23.0', '23.0']],
+    ['blaxel', ['23.0', '23.0', '23.0', '23.0']],
+    ['northflank', ['9.26', '9.26', '9.26', '9.26']],
+    ['cloudflare', ['25.0', '15.0', '10.0', '7.0']],
+    ['agentcore', ['30.1', '17.7', '11.5', '7.7']],
+    ['vercel', ['47.3', '29.6', '20.7', '15.3']],
+    ['cloud-run', ['22.0', null, null, '22.0']],
+    ['modal', ['33.2', null, null, null]],
+    ['lambda-microvm', ['35.0', null, null, null]],
+    ['runloop', ['44.0', null, null, null]],
+    ['beam', ['64.0', null, null, null]],
+  ] as [string, (string | null)[]][])('gives the known cost of one vCPU and 2 GiB on %s', (provider, row) => {
+    for (const [index, expected] of row.entries()) {
+      if (expected === null) continue;
+      expect(printed(provider, [1, 0.5, 0.25, 0.1][index] as number, expected)).toBe(expected);
+    }
+  });
+
+  it('sells whole sizes by the minute where the vendor does', () => {
+    const quote = quoteFor({
+      extension: 'ext.codesandbox',
+      price: priceOf('codesandbox'),
+      resources: small,
+      seconds: 61,
+      region: null,
+      expected: { seconds: 61, cpuUtilisation: 0.1, memoryUtilisation: 1 },
+    });
+    expect(quote.pico_usd_per_second).toBe('41280000');
+    expect(quote.max_charge_micro_usd).toBe(Math.ceil(41.28 * 120));
+  });
+
+  it('knows a price only from the day it took effect', () => {
+    expect(priceOn(entryOf('vercel'), '2025-11-25')).toBeNull();
+    expect(priceOn(entryOf('vercel'), '2025-11-26')?.price.version).toBe('vercel-2025-11-26');
+  });
+});
+
+const vector = {
+  isolation: ['microvm'],
+  egress: 'l7',
+  deny_all: true,
+  open_network: true,
+  credentials: ['env'],
+  dead_man: 'extendable',
+  snapshot: 'none',
+  snapshot_destructive: false,
+  fork: false,
+  pause: 'none',
+  persistence: ['ephemeral'],
+  exec: true,
+  pty: true,
+  background: true,
+  files: true,
+  watch: true,
+  ports: true,
+  ssh: false,
+  resources: ['cpu', 'memory_mb'],
+  images: ['host', 'reference'],
+  regions: [],
+  gpu: [],
+  max_ttl_seconds: null,
+  pricing: 'metered',
+  latency_class: 'fast',
+  hosting: 'saas',
+  host_root: false,
+  elevated: false,
+  demo: false,
+} satisfies CapabilityVector;
+
+function headerOf(provider: string): ExtensionHeader {
+  return {
+    id: `ext.${provider}`,
+    title: provider,
+    handleVersion: 1,
+    capabilities: vector,
+    price: priceOf(provider),
+    provisionTimeoutSeconds: 60,
+  };
+}
+
+function cheaper(cpuUtilisation: number): string | undefined {
+  const profile = Profile.parse({
+    id: 'profile.test',
+    version: '1.0.0',
+    resources: { cpu: 1, memory_mb: 2048 },
+    ttl: { default: '1h', max: '2h' },
+    route: { strategy: 'lowest-cost', expect: { cpu_utilisation: cpuUtilisation } },
+  });
+  const caller = {
+    actor: 'adm',
+    workspaceId: 'w',
+    orgId: 'o',
+    keyId: null,
+    scopes: new Set([]),
+    local: true,
+  } as const;
+  const { recipe } = resolveRecipe(profile, CreateSandboxRequest.parse({ profile: 'profile.test' }), caller);
+  const headers = ['vercel', 'e2b'].map(headerOf);
+  const plan = decide({
+    recipe,
+    extensions: headers,
+    catalogueVersion: 'c',
+    standing: Object.fromEntries(headers.map(({ id }) => [id, unmeasured('healthy', 'fast')])),
+    healthAt: 0,
+    allowed: null,
+    boundTo: null,
+    expected: { seconds: 3600, cpuUtilisation, memoryUtilisation: 1 },
+    seed: 's',
+  });
+  return rankedCandidates(plan)[0]?.extension;
+}
+
+describe('the router on listed prices', () => {
+  it('finds where work-billed Vercel and E2B cost the same: 31.6 % of a processor', () => {
+    let low = 0;
+    let high = 1;
+    while (high - low > 0.0005) {
+      const middle = (low + high) / 2;
+      if (cheaper(middle) === 'ext.vercel') low = middle;
+      else high = middle;
+    }
+    expect(low).toBeGreaterThan(0.311);
+    expect(high).toBeLessThan(0.321);
+  });
+
+  it('believes measured latencies of others until it has its own', () => {
+    expect(latencyPriorOf(entryOf('daytona'))).toEqual({ aloneMs: 186, burstMs: 367 });
+    expect(latencyPriorOf(entryOf('northflank'))).toBeNull();
+  });
+});

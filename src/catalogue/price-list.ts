@@ -1,0 +1,62 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { parse } from 'yaml';
+import type { ListedPrice } from '../contract/price-list.ts';
+import { PriceListEntry } from '../contract/price-list.ts';
+import type { LatencyPrior } from '../core/health/peak-latency.ts';
+
+export interface PriceListProblem {
+  readonly file: string;
+  readonly problem: string;
+}
+
+export interface PriceList {
+  readonly entries: readonly PriceListEntry[];
+  /** One bad file never takes the others down. */
+  readonly problems: readonly PriceListProblem[];
+}
+
+/** Reads `registry/prices/`: curated figures, one file per vendor. */
+export async function loadPriceList(folder: string): Promise<PriceList> {
+  const entries: PriceListEntry[] = [];
+  const problems: PriceListProblem[] = [];
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.yaml')).sort();
+  for (const file of files) {
+    try {
+      const entry = PriceListEntry.parse(
+        parse(await readFile(path.join(folder, file), 'utf8'), { maxAliasCount: 0 }),
+      );
+      entries.push(entry);
+      problems.push(...problemsOf(file, entry));
+    } catch (error) {
+      problems.push({ file, problem: error instanceof Error ? error.message : 'It cannot be read.' });
+    }
+  }
+  return { entries, problems };
+}
+
+function problemsOf(file: string, entry: PriceListEntry): PriceListProblem[] {
+  const problems: PriceListProblem[] = [];
+  if (file !== `${entry.provider}.yaml`) problems.push({ file, problem: `It speaks of ${entry.provider}.` });
+  const days = entry.prices.map(({ effective_from }) => effective_from);
+  if (days.some((day, index) => index > 0 && day <= (days[index - 1] as string))) {
+    problems.push({ file, problem: 'Its prices are not in the order they took effect.' });
+  }
+  const versions = entry.prices.map(({ price }) => price.version);
+  if (new Set(versions).size < versions.length) {
+    problems.push({ file, problem: 'Two of its prices have one version.' });
+  }
+  return problems;
+}
+
+/** What is charged on that day; `null` before the first listed price. */
+export function priceOn(entry: PriceListEntry, day: string): ListedPrice | null {
+  return entry.prices.findLast(({ effective_from }) => effective_from <= day) ?? null;
+}
+
+/** What to believe of a backend's speed until it was measured; `null` when nobody measured it. */
+export function latencyPriorOf(entry: PriceListEntry): LatencyPrior | null {
+  const alone = entry.latency.find(({ load }) => load === 'alone');
+  const burst = entry.latency.find(({ load }) => load === 'burst');
+  return alone ? { aloneMs: alone.median_ms, burstMs: (burst ?? alone).median_ms } : null;
+}

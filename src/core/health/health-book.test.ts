@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import type { ExtensionHeader } from '../extension.ts';
+import type { AttemptOutcome } from './health-book.ts';
+import { HealthBook, outcomeOf } from './health-book.ts';
+
+const header = { id: 'ext.a', capabilities: { latency_class: 'standard' } } as ExtensionHeader;
+const recipe = { image: 'host', isolation: 'container' } as const;
+
+class Story {
+  readonly book = new HealthBook();
+  #n = 0;
+
+  attempt(outcome: AttemptOutcome, at: number, tookMs = 100): void {
+    this.#n += 1;
+    const key = {
+      attemptId: `a${this.#n}`,
+      extensionId: header.id,
+      hostId: null,
+      recipeClass: 'host/container',
+    };
+    this.book.started(key, at);
+    this.book.ended(key, outcome, tookMs, at + tookMs);
+  }
+
+  standing(at: number) {
+    return this.book.standing(header, 'healthy', recipe, at);
+  }
+}
+
+describe('what our attempts say of a backend', () => {
+  it('is a prior until something was tried', () => {
+    const { standing } = { standing: new Story().standing(0) };
+    expect(standing).toMatchObject({
+      breaker: 'closed',
+      measured: false,
+      wait_ms: 2000,
+      success: 0.98,
+      samples: 0,
+    });
+  });
+
+  it('believes a slow answer at once and a quick one little by little', () => {
+    const story = new Story();
+    for (let n = 0; n < 5; n += 1) story.attempt('ready', n * 1000, 100);
+    expect(story.standing(6000).wait_ms).toBe(100);
+    story.attempt('ready', 7000, 5000);
+    expect(story.standing(13_000).wait_ms).toBe(5000);
+    story.attempt('ready', 14_000, 100);
+    const after = story.standing(15_000).wait_ms;
+    expect(after).toBeLessThan(5000);
+    expect(after).toBeGreaterThan(3000);
+  });
+
+  it('knows that a burst is slower than one alone', () => {
+    const { book } = new Story();
+    const keys = Array.from({ length: 30 }, (_, n) => ({
+      attemptId: `b${n}`,
+      extensionId: header.id,
+      hostId: null,
+      recipeClass: 'host/container',
+    }));
+    for (const key of keys) book.started(key, 0);
+    for (const [n, key] of keys.entries()) book.ended(key, 'ready', 100 + n * 50, 2000);
+    expect(book.standing(header, 'healthy', recipe, 3000).wait_ms).toBe(100);
+    for (const key of keys.slice(0, 20)) book.started({ ...key, attemptId: `${key.attemptId}x` }, 3000);
+    expect(book.standing(header, 'healthy', recipe, 3000).wait_ms).toBeGreaterThan(1000);
+  });
+
+  it('opens after five failures in a row, tries once after a pause, and pauses longer each time', () => {
+    const story = new Story();
+    for (let n = 0; n < 4; n += 1) story.attempt('failed', n);
+    expect(story.standing(200).breaker).toBe('closed');
+    story.attempt('failed', 300, 0);
+    expect(story.standing(300).breaker).toBe('open');
+    expect(story.standing(15_299).breaker).toBe('open');
+    expect(story.standing(15_300).breaker).toBe('half_open');
+    const trial = { attemptId: 'trial', extensionId: header.id, hostId: null, recipeClass: 'host/container' };
+    story.book.started(trial, 15_300);
+    expect(story.standing(15_301).breaker).toBe('open');
+    story.book.ended(trial, 'failed', 100, 15_400);
+    expect(story.standing(30_401).breaker).toBe('open');
+    expect(story.standing(45_400).breaker).toBe('half_open');
+    story.attempt('ready', 45_400);
+    expect(story.standing(45_600).breaker).toBe('closed');
+  });
+
+  it('forgets a trial that never reported, so that nothing stays shut for ever', () => {
+    const story = new Story();
+    for (let n = 0; n < 5; n += 1) story.attempt('failed', 0, 0);
+    story.book.started(
+      { attemptId: 'lost', extensionId: header.id, hostId: null, recipeClass: 'host/container' },
+      20_000,
+    );
+    expect(story.standing(20_001).breaker).toBe('open');
+    expect(story.standing(20_000 + 120_000).breaker).toBe('half_open');
+  });
+
+  it('never takes capacity or a mistake of ours for a failure', () => {
+    const story = new Story();
+    for (let n = 0; n < 50; n += 1) {
+      story.attempt('capacity', n);
+      story.attempt('not_its_fault', n);
+    }
+    expect(story.standing(1000)).toMatchObject({ breaker: 'closed', success: 0.98, in_flight: 0 });
+    expect(outcomeOf('SBX_BACKEND_QUOTA')).toBe('capacity');
+    expect(outcomeOf('SBX_SECRET_UNRESOLVED')).toBe('not_its_fault');
+    expect(outcomeOf('SBX_TIMEOUT')).toBe('failed');
+  });
+
+  it('keeps a refused key apart from the health of the backend', () => {
+    const story = new Story();
+    story.attempt('key_refused', 0, 0);
+    expect(story.standing(1)).toMatchObject({ breaker: 'closed', key_refused: true, success: 0.98 });
+    expect(story.standing(60_000).key_refused).toBe(false);
+  });
+
+  it('does not count an attempt as load for ever', () => {
+    const story = new Story();
+    story.book.started({ attemptId: 'x', extensionId: header.id, hostId: null, recipeClass: 'h' }, 0);
+    expect(story.standing(1000).in_flight).toBe(1);
+    expect(story.standing(1_000_000).in_flight).toBe(0);
+  });
+
+  it('weighs few samples lightly and lets old ones fade', () => {
+    const story = new Story();
+    story.attempt('failed', 0, 0);
+    expect(story.standing(1).success).toBeGreaterThan(0.85);
+    for (let n = 0; n < 3; n += 1) story.attempt('failed', 0, 0);
+    expect(story.standing(1).success).toBeLessThan(0.75);
+    expect(story.standing(6_000_000).success).toBeGreaterThan(0.97);
+  });
+});

@@ -1,0 +1,35 @@
+import type { CapabilityVector } from '../../contract/capability.ts';
+import type { ExtensionHealth } from '../../contract/extension.ts';
+import type { BackendStanding } from '../../contract/route.ts';
+import type { LatencyPrior } from './peak-latency.ts';
+
+/** Until it was measured, or said by the registry: what a latency class means, in milliseconds. */
+const CLASS_PRIORS: Readonly<Record<CapabilityVector['latency_class'], LatencyPrior>> = {
+  instant: { aloneMs: 20, burstMs: 200 },
+  fast: { aloneMs: 500, burstMs: 1_000 },
+  standard: { aloneMs: 2_000, burstMs: 4_000 },
+  slow: { aloneMs: 30_000, burstMs: 90_000 },
+};
+
+export function classPrior(latencyClass: CapabilityVector['latency_class']): LatencyPrior {
+  return CLASS_PRIORS[latencyClass];
+}
+
+/** What is thought of a backend that was never used: most creates succeed. */
+export const PRIOR_SUCCESS = 0.98;
+
+export function unmeasured(
+  probe: ExtensionHealth['status'],
+  latencyClass: CapabilityVector['latency_class'],
+): BackendStanding {
+  return {
+    probe,
+    breaker: 'closed',
+    key_refused: false,
+    wait_ms: CLASS_PRIORS[latencyClass].aloneMs,
+    measured: false,
+    success: PRIOR_SUCCESS,
+    samples: 0,
+    in_flight: 0,
+  };
+}

@@ -1,0 +1,114 @@
+import type { Price, Quote } from '../contract/money.ts';
+import type { BackendStanding, Exclusion, MaxPrice } from '../contract/route.ts';
+import type { ExtensionHeader } from './extension.ts';
+import { misfits } from './fit.ts';
+import { priceOrFree, sellsSize } from './pricing.ts';
+import { matches } from './route-names.ts';
+import type { RouteInput } from './routing.ts';
+
+/** Every reason why a backend is not a candidate, from the fixed vocabulary. Only the last two groups pass with time. */
+export function exclusionsOf(
+  input: RouteInput,
+  header: ExtensionHeader,
+  quote: Quote,
+  standing: BackendStanding,
+): Exclusion[] {
+  return [
+    ...policyExclusions(input, header.id),
+    ...misfits(input.recipe, header.capabilities),
+    ...priceExclusions(input, header, quote),
+    ...probeExclusions(standing),
+    ...breakerExclusions(standing),
+  ];
+}
+
+/** What is ignored when every backend that fits looks broken: a guess about the near future, not a fact. */
+export function isPassing({ code }: Exclusion): boolean {
+  return code === 'breaker_open';
+}
+
+function policyExclusions(input: RouteInput, id: string): Exclusion[] {
+  const { recipe, boundTo } = input;
+  const { only, ignore, fallback = [] } = recipe.route;
+  const excluded: Exclusion[] = [];
+  if (boundTo !== null && id !== boundTo) {
+    excluded.push({ code: 'not_pinned', detail: `the source lives on ${boundTo}` });
+  }
+  const pinned = recipe.pinnedExtension;
+  if (pinned !== null && !matches([pinned], id) && !matches(fallback, id)) {
+    excluded.push({ code: 'not_pinned', detail: `the profile pins ${pinned}` });
+  }
+  const explicit = recipe.route.strategy === 'explicit' && pinned === null;
+  if (explicit && !matches([...(recipe.route.order ?? []), ...fallback], id)) {
+    excluded.push({
+      code: 'not_pinned',
+      detail: 'an explicit route names its backends in order and fallback',
+    });
+  }
+  if (input.allowed !== null && !matches(input.allowed, id)) {
+    excluded.push({ code: 'policy', detail: 'the workspace does not allow it' });
+  }
+  if (only && !matches(only, id)) excluded.push({ code: 'not_in_only', detail: 'not in route.only' });
+  if (ignore && matches(ignore, id)) excluded.push({ code: 'ignored', detail: 'in route.ignore' });
+  return excluded;
+}
+
+function dollars(microUsd: number): string {
+  return `$${(microUsd / 1_000_000).toFixed(4)}`;
+}
+
+function priceExclusions(input: RouteInput, header: ExtensionHeader, quote: Quote): Exclusion[] {
+  const { constraints } = input.recipe.route;
+  const price = priceOrFree(header.price);
+  const excluded: Exclusion[] = [];
+  if (!sellsSize(price, input.recipe.resources)) {
+    excluded.push({ code: 'resources', detail: 'sells no size that is large enough' });
+  }
+  const hourly = constraints?.max_cost_per_hour ?? null;
+  if (hourly !== null && quote.micro_usd_per_hour > hourly * 1_000_000) {
+    excluded.push({
+      code: 'max_cost_per_hour',
+      detail: `costs ${dollars(quote.micro_usd_per_hour)} an hour, at most $${hourly} is allowed`,
+    });
+  }
+  const total = constraints?.max_total_cost ?? null;
+  if (total !== null && quote.max_charge_micro_usd > total * 1_000_000) {
+    excluded.push({
+      code: 'max_total_cost',
+      detail: `may cost ${dollars(quote.max_charge_micro_usd)} in all, at most $${total} is allowed`,
+    });
+  }
+  return [...excluded, ...overMaxPrice(constraints?.max_price ?? {}, price, input.recipe.resources.gpu)];
+}
+
+function overMaxPrice(ceilings: MaxPrice, price: Price, gpu: string | null): Exclusion[] {
+  const hourly = (picoUsd: string | undefined) => (Number(picoUsd ?? '0') * 3600) / 1e12;
+  const asked: readonly [keyof MaxPrice, number, string][] = [
+    ['vcpu_hour', hourly(price.vcpu_pico_usd_per_second), 'a vCPU hour'],
+    ['gib_hour', hourly(price.gib_pico_usd_per_second), 'a GiB hour'],
+    ['gpu_hour', gpu === null ? 0 : hourly(price.gpus?.[gpu] ?? price.gpu_pico_usd_per_second), 'a GPU hour'],
+    ['create', price.create_fee_micro_usd / 1_000_000, 'a create'],
+  ];
+  return asked.flatMap(([name, usd, what]) => {
+    const ceiling = ceilings[name];
+    if (ceiling === undefined || usd <= ceiling) return [];
+    return [
+      {
+        code: 'max_price' as const,
+        detail: `${what} costs $${usd.toFixed(4)}, at most $${ceiling} is allowed`,
+      },
+    ];
+  });
+}
+
+function probeExclusions({ probe, key_refused }: BackendStanding): Exclusion[] {
+  if (probe === 'undetected') return [{ code: 'unavailable', detail: 'what it needs is not installed here' }];
+  if (probe === 'unhealthy') return [{ code: 'unhealthy', detail: 'its last probe failed' }];
+  return key_refused ? [{ code: 'key_refused', detail: 'it refused our key a moment ago' }] : [];
+}
+
+function breakerExclusions({ breaker }: BackendStanding): Exclusion[] {
+  return breaker === 'open'
+    ? [{ code: 'breaker_open', detail: 'it failed several times in a row and is left alone for a while' }]
+    : [];
+}
