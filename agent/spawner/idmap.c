@@ -20,7 +20,7 @@
 #define CACHE 512
 
 static struct {
-  uint32_t first;
+  uint32_t from, first;
   int fd;
 } cache[CACHE];
 static int cached;
@@ -41,13 +41,14 @@ static int write_map(pid_t pid, const char *name, const char *text) {
   return wrote < 0 ? -1 : 0;
 }
 
-static int make_userns(uint32_t first) {
+static int make_userns(uint32_t from, uint32_t first) {
   static char stack[16384] __attribute__((aligned(16)));
   char text[96], path[64];
   pid_t pid = clone(wait_to_be_killed, stack + sizeof stack, CLONE_NEWUSER | CLONE_VM | SIGCHLD, NULL);
   if (pid < 0) return -1;
   /* 0 must be in it too: overlayfs makes work/work as uid 0, and mounts read-only without a word when it cannot. */
-  snprintf(text, sizeof text, "0 0 1\n%u %u %u\n", settings.storage, first, RANGE_SIZE);
+  if (from > 0) snprintf(text, sizeof text, "0 0 1\n%u %u %u\n", from, first, RANGE_SIZE);
+  else snprintf(text, sizeof text, "0 %u %u\n", first, RANGE_SIZE);
   int fd = -1;
   if (write_map(pid, "uid_map", text) == 0 && write_map(pid, "gid_map", text) == 0) {
     snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
@@ -60,18 +61,25 @@ static int make_userns(uint32_t first) {
   return fd;
 }
 
-/* A user namespace that shows the stored range as the range that begins at `first`. Stays open: ranges are reused. */
-int userns_for_range(uint32_t first) {
+/* A user namespace that shows ids from `from` on as those from `first` on. Stays open: ranges are reused. */
+static int userns_between(uint32_t from, uint32_t first) {
   for (int i = 0; i < cached; i++)
-    if (cache[i].first == first) return cache[i].fd;
-  int fd = make_userns(first);
+    if (cache[i].from == from && cache[i].first == first) return cache[i].fd;
+  int fd = make_userns(from, first);
   if (fd < 0) return -1;
-  int at = cached < CACHE ? cached++ : (int)(first / RANGE_SIZE % CACHE);
+  int at = cached < CACHE ? cached++ : (int)((first / RANGE_SIZE * 2 + (from == 0)) % CACHE);
   if (cache[at].fd > 0) close(cache[at].fd);
+  cache[at].from = from;
   cache[at].first = first;
   cache[at].fd = fd;
   return fd;
 }
+
+/* Shows what we store as the sandbox's own. */
+int userns_for_range(uint32_t first) { return userns_between(settings.storage, first); }
+
+/* Shows what belongs to the host's root as the sandbox's root's. */
+int userns_for_host(uint32_t first) { return userns_between(0, first); }
 
 /* Attaches a clone of `source` at `target`, id-mapped unless `userns` is -1. */
 int attach_idmapped(const char *source, const char *target, int userns) {

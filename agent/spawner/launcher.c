@@ -33,7 +33,7 @@ static void __attribute__((noreturn, format(printf, 1, 2))) give_up(const char *
   _exit(1);
 }
 
-static void mount_root(const struct launch *launch, int userns) {
+static void mount_root(const struct launch *launch, int userns, int host_userns) {
   char source[PATH_MAX], target[PATH_MAX], options[4096], name[16];
   int length = 0;
   snprintf(source, sizeof source, "%s/mnt", settings.base);
@@ -63,6 +63,8 @@ static void mount_root(const struct launch *launch, int userns) {
   if (mount("overlay", target, "overlay", MS_NODEV, options) < 0) give_up("overlay (%s)", options);
   /* Without a usable work directory overlayfs mounts read-only and says nothing. */
   if (access(target, W_OK) < 0) give_up("the root file system is read-only");
+  const char *failed = mount_host_parts(launch, source, target, host_userns);
+  if (failed) give_up("/%s of the host", failed);
 }
 
 static void __attribute__((noreturn)) become_runtime(const struct launch *launch, const int fds[FD_COUNT]) {
@@ -75,7 +77,8 @@ static void __attribute__((noreturn)) become_runtime(const struct launch *launch
   dup2(high[FD_ERROR], 1);
   dup2(high[FD_ERROR], 2);
   int userns = fds[FD_USERNS] >= 0 ? fcntl(fds[FD_USERNS], F_DUPFD_CLOEXEC, 32) : -1;
-  mount_root(launch, userns);
+  int host_userns = fds[FD_HOST_USERNS] >= 0 ? fcntl(fds[FD_HOST_USERNS], F_DUPFD_CLOEXEC, 32) : -1;
+  mount_root(launch, userns, host_userns);
   dup2(high[FD_LISTEN], 3);
   dup2(high[FD_BOOT], 4);
   close_range(5, ~0u, 0);
@@ -146,7 +149,7 @@ bool launcher_take(struct launcher *launcher) {
 }
 
 int launcher_send(const struct launcher *launcher, const struct launch *launch, const int fds[FD_COUNT]) {
-  int count = fds[FD_USERNS] >= 0 ? FD_COUNT : FD_COUNT - 1;
+  int count = fds[FD_USERNS] >= 0 ? FD_COUNT : FD_USERNS;
   size_t size = (size_t)count * sizeof(int);
   struct iovec part = {(void *)launch, sizeof *launch};
   union {

@@ -140,7 +140,7 @@ void do_flatten(const struct request *request, const struct fields *fields) {
   const char *to = field(fields, "to");
   struct request *copy = malloc(sizeof *copy);
   if (copy == NULL || to == NULL || to[0] == '/' || strstr(to, "..") || strlen(to) > 200 ||
-      !read_layers(fields, &layers) || layers.layer_count < 2) {
+      !read_layers(fields, &layers) || !read_host_parts(fields, &layers) || layers.layer_count < 2) {
     free(copy);
     return answer_error(request, "invalid", "to or layers");
   }

@@ -279,7 +279,7 @@ bool read_layers(const struct fields *fields, struct launch *launch) {
 
 static const char *start(struct sandbox *sandbox, const struct launch *launch, const struct limits *limits,
                          uint32_t range, const char *blank) {
-  int fds[FD_COUNT] = {-1, -1, -1, -1, -1}, input[2] = {-1, -1}, error[2] = {-1, -1}, boot[2] = {-1, -1}, yes = 1;
+  int fds[FD_COUNT] = {-1, -1, -1, -1, -1, -1}, input[2] = {-1, -1}, error[2] = {-1, -1}, boot[2] = {-1, -1}, yes = 1;
   struct launcher launcher;
   const char *failure = NULL;
   if (make_disk(sandbox->id, blank) < 0) failure = "its directories cannot be made";
@@ -287,7 +287,8 @@ static const char *start(struct sandbox *sandbox, const struct launch *launch, c
   else if (pipe2(input, O_CLOEXEC) < 0 || pipe2(error, O_CLOEXEC | O_NONBLOCK) < 0) failure = "no pipe";
   else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, boot) < 0) failure = "no socket pair";
   else if (setsockopt(boot[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) < 0) failure = "no credentials";
-  else if (settings.idmap && (fds[FD_USERNS] = userns_for_range(range)) < 0) failure = "its ids cannot be mapped";
+  else if (settings.idmap && ((fds[FD_USERNS] = userns_for_range(range)) < 0 || (fds[FD_HOST_USERNS] = userns_for_host(range)) < 0))
+    failure = "its ids cannot be mapped";
   else if (!launcher_take(&launcher)) failure = "no process can be started";
   else {
     sandbox->slot = launcher.slot;
@@ -317,7 +318,8 @@ void do_create(const struct request *request, const struct fields *fields) {
   struct launch launch = {0};
   const char *id = id_of(fields);
   const char *blank = field(fields, "disk");
-  if (id == NULL || !read_layers(fields, &launch)) return answer_error(request, "invalid", "id or layers");
+  if (id == NULL || !read_layers(fields, &launch) || !read_host_parts(fields, &launch))
+    return answer_error(request, "invalid", "id, layers or host");
   if (blank && (strncmp(blank, "disks/", 6) != 0 || strstr(blank, "..") || strlen(blank) > 200))
     return answer_error(request, "invalid", "disk");
   struct sandbox *sandbox = *place_of(id);

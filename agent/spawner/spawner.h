@@ -15,6 +15,7 @@
 #define LINE_MAX_BYTES 32768
 #define FIELDS_MAX 32
 #define LAYERS_MAX 64
+#define HOST_MAX 8
 #define RANGE_SIZE 65536u
 
 struct settings {
@@ -109,8 +110,10 @@ struct launch {
   char id[ID_MAX];
   char layers[LAYERS_MAX][256]; /* below base, topmost first */
   int layer_count;
+  char host[HOST_MAX][16]; /* directories of the host's root that lie below the layers: "usr" … */
+  int host_count;
 };
-enum { FD_STDIN, FD_ERROR, FD_LISTEN, FD_BOOT, FD_USERNS, FD_COUNT };
+enum { FD_STDIN, FD_ERROR, FD_LISTEN, FD_BOOT, FD_USERNS, FD_HOST_USERNS, FD_COUNT };
 void launchers_fill(void);
 bool launcher_take(struct launcher *launcher);
 int launcher_send(const struct launcher *launcher, const struct launch *launch, const int fds[FD_COUNT]);
@@ -119,8 +122,13 @@ void launchers_end(void);
 
 /* ---- idmap.c ---- */
 int userns_for_range(uint32_t first);
+int userns_for_host(uint32_t first);
 int attach_idmapped(const char *source, const char *target, int userns);
 bool idmap_works(const char *directory);
+
+/* ---- host-parts.c: directories of the host, written into a layer of the sandbox ---- */
+bool read_host_parts(const struct fields *fields, struct launch *launch);
+const char *mount_host_parts(const struct launch *launch, const char *disk, const char *root, int userns);
 
 /* ---- sandbox.c ---- */
 void sandboxes_adopt(void);
@@ -150,6 +158,7 @@ int tree_copy(const char *from, const char *to, struct tally *tally);
 int file_copy(const char *from, const char *to);
 int tree_remove(const char *path);
 int tree_own(const char *path, uint32_t owner);
+int tree_apply(const char *from, const char *to, struct tally *tally);
 bool tree_exceeds(const char *path, long long files, long long bytes, struct tally *tally);
 
 /* ---- work.c: what takes long, in processes of their own ---- */

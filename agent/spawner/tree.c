@@ -193,6 +193,72 @@ int tree_copy(const char *from, const char *to, struct tally *tally) {
   return settle(target, &info) < 0 || copy_xattrs(source, target) < 0 ? -1 : 0;
 }
 
+static bool is_opaque(int fd) {
+  char value[2];
+  return fgetxattr(fd, "trusted.overlay.opaque", value, sizeof value) > 0 ||
+         fgetxattr(fd, "user.overlay.opaque", value, sizeof value) > 0;
+}
+
+static int remove_below(int top, int parent, int depth, unsigned *serial);
+
+static int remove_at(int parent, const char *name) {
+  unsigned serial = 0;
+  if (unlinkat(parent, name, 0) == 0 || unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return 0;
+  int top = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (top < 0) return -1;
+  for (int round = 0; round < 4096 && unlinkat(parent, name, AT_REMOVEDIR) < 0; round++) remove_below(top, dup(top), 0, &serial);
+  close(top);
+  return 0;
+}
+
+static int apply_directory(int root, int from, int to, const char *path, int depth, struct tally *tally) {
+  if (depth > DEPTH_MAX) return errno = ELOOP, -1;
+  DIR *directory = fdopendir(dup(from));
+  if (directory == NULL) return -1;
+  int failed = 0;
+  for (struct dirent *entry; !failed && (errno = 0, entry = readdir(directory)) != NULL;) {
+    const char *name = entry->d_name;
+    struct stat above;
+    char *inner = NULL;
+    if (is_dot(name)) continue;
+    if (fstatat(from, name, &above, AT_SYMLINK_NOFOLLOW) < 0 ||
+        asprintf(&inner, "%s%s%s", path, path[0] ? "/" : "", name) < 0) {
+      failed = -1;
+      break;
+    }
+    int source = S_ISDIR(above.st_mode) ? openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    int target = source >= 0 && !is_opaque(source) ? openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (target >= 0) {
+      failed = apply_directory(root, source, target, inner, depth + 1, tally);
+      failed = failed || settle(target, &above) < 0 || copy_xattrs(source, target) < 0;
+    } else failed = remove_at(to, name) < 0 || copy_entry(root, from, to, name, inner, depth, tally) < 0;
+    int error = errno;
+    if (source >= 0) close(source);
+    if (target >= 0) close(target);
+    free(inner);
+    errno = error;
+  }
+  int error = errno;
+  closedir(directory);
+  errno = error;
+  return failed ? -1 : 0;
+}
+
+/* Lays one layer on another as overlayfs shows them, with its marks of what was removed. `to` exists. */
+int tree_apply(const char *from, const char *to, struct tally *tally) {
+  struct stat info;
+  int source = open(from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (source < 0) return -1;
+  int target = open(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int failed = target < 0 || fstat(source, &info) < 0 || apply_directory(target, source, target, "", 0, tally) < 0 ||
+               settle(target, &info) < 0;
+  int error = errno;
+  close(source);
+  if (target >= 0) close(target);
+  errno = error;
+  return failed ? -1 : 0;
+}
+
 static int remove_below(int top, int parent, int depth, unsigned *serial) {
   DIR *directory = fdopendir(parent);
   if (directory == NULL) return close(parent), -1;

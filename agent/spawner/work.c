@@ -137,7 +137,17 @@ static int copy_merged(const struct launch *layers, const char *to, struct tally
     length += snprintf(options + length, sizeof options - (size_t)length, "%s%s", i ? ":" : "", name);
   }
   if (mount("overlay", "u", "overlay", MS_NODEV | MS_NOSUID | MS_RDONLY, options) < 0) return -1;
-  return tree_copy("u", to, tally);
+  if (tree_copy("u", to, tally) < 0) return -1;
+  /* What was removed of the host's own must stay removed: there the marks of overlayfs are carried on. */
+  for (int part = 0; part < layers->host_count; part++) {
+    snprintf(source, sizeof source, "%s/%s", to, layers->host[part]);
+    if (tree_remove(source) < 0 || mkdir(source, 0755) < 0) return -1;
+    for (int i = layers->layer_count - 1; i >= 0; i--) {
+      snprintf(point, sizeof point, "l%d/%s", i, layers->host[part]);
+      if (tree_apply(point, source, tally) < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP) return -1;
+    }
+  }
+  return 0;
 }
 
 static int perform(const struct job *job, struct tally *tally) {

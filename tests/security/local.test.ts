@@ -25,8 +25,11 @@ const built = spawnSync(process.env.CC ?? 'cc', [
 ]);
 const reason = built.status === 0 ? await world.whyNot() : 'there is no C compiler for the probe';
 
-/** To root inside its own root directory is no secret: it leads where it is already. */
-const OPEN_TO_ROOT = ['chroot escape'];
+/**
+ * To root inside its own root directory is no secret: it leads where it is already. What it writes in `/usr` is its own;
+ * the canary has the host's.
+ */
+const OPEN_TO_ROOT = ['chroot escape', 'write /usr/bin/true', 'link into /usr'];
 
 async function tried(living: Living, user: string): Promise<Map<string, number>> {
   const { stdout, code } = await shell(

@@ -38,7 +38,6 @@ export function bundleParts(
     ],
     environment: { PATH: pathOn(facts), LANG: 'C.UTF-8' },
     openFiles: Math.min(facts.hardOpenFiles, MOST_OPEN_FILES),
-    hostUsr: { idmap: facts.root && machinery.idmap, paths: machinery.hostPaths },
     secretFiles: own.secretFiles,
     noNewPrivs: own.noNewPrivs,
     seccomp,

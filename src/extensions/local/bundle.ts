@@ -9,8 +9,6 @@ export interface BundleParts {
   readonly environment: Readonly<Record<string, string>>;
   /** The agent's own; what it starts may have less. */
   readonly openFiles: number;
-  /** The host's `/usr` belongs there; `idmap`: root outside shows as root inside. */
-  readonly hostUsr: { readonly idmap: boolean; readonly paths: readonly string[] } | null;
   /** A file system in memory for secrets: it is in no snapshot and on no disk. */
   readonly secretFiles: boolean;
   readonly noNewPrivs: boolean;
@@ -44,15 +42,9 @@ const READ_ONLY = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/p
 const AGENT_INSIDE = '/.init';
 
 function mounts(parts: BundleParts): object[] {
-  const { hostUsr, agentPath, secretFiles, range } = parts;
+  const { agentPath, secretFiles, range } = parts;
   const terminals = range === null ? [] : ['gid=5'];
   const owner = range === null ? [] : ['uid=1000', 'gid=1000'];
-  const usr = hostUsr?.paths.map((path) => ({
-    destination: path,
-    source: path,
-    type: 'bind',
-    options: ['bind', 'ro', 'nodev', ...(hostUsr.idmap ? ['idmap'] : [])],
-  }));
   return [
     { destination: '/proc', type: 'proc', source: 'proc', options: ['nosuid', 'noexec', 'nodev'] },
     {
@@ -74,7 +66,6 @@ function mounts(parts: BundleParts): object[] {
       options: ['nosuid', 'noexec', 'nodev', 'mode=1777', 'size=64m'],
     },
     { destination: '/sys', type: 'sysfs', source: 'sysfs', options: ['nosuid', 'noexec', 'nodev', 'ro'] },
-    ...(usr ?? []),
     ...(secretFiles
       ? [
           {

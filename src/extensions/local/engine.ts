@@ -24,6 +24,7 @@ import { DEFAULTS } from './config.ts';
 import type { HostFacts } from './host-facts.ts';
 import type { Layout } from './layout.ts';
 import { writeWhole } from './record.ts';
+import type { RootFs } from './root-fs.ts';
 import { seccompProfile } from './seccomp.ts';
 import { hostPaths, skeletonDigest, writeSkeleton } from './skeleton.ts';
 import type { Fields } from './spawner-client.ts';
@@ -34,11 +35,10 @@ const START_MS = 10_000;
 
 export interface Machinery {
   readonly client: SpawnerClient;
-  /** Relative to the base. */
-  readonly skeleton: string;
+  /** The image `host`. */
+  readonly hostImage: RootFs;
   readonly agentPath: string;
   readonly idmap: boolean;
-  readonly hostPaths: readonly string[];
   readonly cgroups: string;
 }
 
@@ -182,10 +182,9 @@ export class Engine {
     setImmediate(this.#onUp);
     return {
       client,
-      skeleton,
+      hostImage: { layers: [skeleton], host: hostPaths().map((path) => path.slice(1)) },
       agentPath: join(this.#layout.base, 'bin', 'init'),
       idmap: hello.idmap === '1',
-      hostPaths: hostPaths(),
       cgroups: hello.cgroups ?? 'none',
     };
   }

@@ -31,6 +31,8 @@ import { Layers } from './layers.ts';
 import { Layout } from './layout.ts';
 import { LocalSession } from './local-session.ts';
 import type { SandboxRecord } from './record.ts';
+import type { RootFs } from './root-fs.ts';
+import { rootFsFields, rootFsOf } from './root-fs.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { UseGate } from './use-gate.ts';
 
@@ -38,7 +40,7 @@ import { UseGate } from './use-gate.ts';
 const MOST_LAYERS = 20;
 
 interface Captured {
-  readonly layers: string[];
+  readonly rootFs: RootFs;
   readonly sizeBytes: number | null;
 }
 
@@ -101,13 +103,13 @@ export class LocalExtension implements Extension {
           creation: 'not_created',
         });
       }
-      return snapshot.layers;
+      return rootFsOf(snapshot);
     });
   }
 
   async fork(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
     const { attempt_id } = readHandle(source);
-    return await this.#make(spec, ctx, async () => (await this.#capture(attempt_id)).layers);
+    return await this.#make(spec, ctx, async () => (await this.#capture(attempt_id)).rootFs);
   }
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
@@ -160,17 +162,17 @@ export class LocalExtension implements Extension {
     const ref = { snapshot_id: spec.snapshotId, owner: spec.owner };
     const existing = this.#layers.readSnapshot(spec.snapshotId);
     if (existing !== null) return { ref, sizeBytes: existing.sizeBytes };
-    const { layers, sizeBytes } = await this.#capture(attempt_id);
+    const { rootFs, sizeBytes } = await this.#capture(attempt_id);
     this.#layers.writeSnapshot({
       version: 1,
       snapshotId: spec.snapshotId,
       owner: spec.owner,
       name: spec.name,
       createdAt: Date.now(),
-      layers,
+      ...rootFs,
       sizeBytes,
     });
-    this.#layers.settled(layers[0] ?? '');
+    this.#layers.settled(rootFs.layers[0] ?? '');
     return { ref, sizeBytes };
   }
 
@@ -209,20 +211,20 @@ export class LocalExtension implements Extension {
   async #make(
     spec: ProvisionSpec,
     ctx: ExtensionContext,
-    layersOf: () => Promise<readonly string[] | null>,
+    sourceOf: () => Promise<RootFs | null>,
   ): Promise<Handle> {
     refuseMisfit(this.header, spec);
     if (ctx.signal.aborted) throw cancelled();
     const { attemptId, owner } = spec.stamp;
     const made = this.#sandboxes.inTurn(attemptId, async () => {
-      const layers = this.#sandboxes.record(attemptId) === null ? await layersOf() : null;
+      const source = this.#sandboxes.record(attemptId) === null ? await sourceOf() : null;
       try {
         if (ctx.signal.aborted) throw cancelled();
-        await this.#sandboxes.make(spec, layers, ctx.signal);
+        await this.#sandboxes.make(spec, source, ctx.signal);
       } catch (error) {
         throw failed(error, 'maybe_created');
       } finally {
-        if (layers !== null) this.#layers.settled(layers[0] ?? '');
+        if (source !== null) this.#layers.settled(source.layers[0] ?? '');
       }
     });
     await abortable(made, ctx.signal);
@@ -247,13 +249,13 @@ export class LocalExtension implements Extension {
       try {
         const to = this.#layers.next();
         const done = await this.#call('capture', attemptId, { to, seal: reopen === null ? 0 : 1 });
-        const layers = await this.#shortened([to, ...record.layers]);
+        const rootFs = await this.#shortened({ ...rootFsOf(record), layers: [to, ...record.layers] });
         if (done.how === 'sealed') {
-          const above = { ...record, layers };
+          const above = { ...record, ...rootFs };
           this.#sandboxes.update(above);
           await this.#sandboxes.startAgain(above);
         }
-        return { layers, sizeBytes: done.bytes === undefined ? null : Number(done.bytes) };
+        return { rootFs, sizeBytes: done.bytes === undefined ? null : Number(done.bytes) };
       } finally {
         reopen?.();
       }
@@ -288,14 +290,14 @@ export class LocalExtension implements Extension {
     return gate;
   }
 
-  async #shortened(layers: readonly string[]): Promise<string[]> {
-    if (layers.length <= MOST_LAYERS) return [...layers];
+  async #shortened(rootFs: RootFs): Promise<RootFs> {
+    if (rootFs.layers.length <= MOST_LAYERS) return rootFs;
     const to = this.#layers.next();
-    await this.#engine.call('flatten', { layers: layers.join(':'), to }).catch((error: unknown) => {
+    await this.#engine.call('flatten', { ...rootFsFields(rootFs), to }).catch((error: unknown) => {
       throw failed(error);
     });
-    this.#layers.settled(layers[0] ?? '');
-    return [to];
+    this.#layers.settled(rootFs.layers[0] ?? '');
+    return { ...rootFs, layers: [to] };
   }
 
   async #pause(handle: Handle): Promise<PauseKind> {
@@ -320,8 +322,9 @@ export class LocalExtension implements Extension {
   /** Layers that nothing needs any more; in the background, and again at the next occasion if it fails. */
   #collect(): void {
     void (async () => {
-      const { skeleton } = await this.#engine.machinery();
-      for (const path of this.#layers.unused(skeleton)) await this.#engine.call('discard', { path });
+      const { hostImage } = await this.#engine.machinery();
+      for (const path of this.#layers.unused(hostImage.layers[0] ?? ''))
+        await this.#engine.call('discard', { path });
     })().catch(() => {});
   }
 }

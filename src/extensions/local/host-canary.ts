@@ -27,12 +27,19 @@ function loops(base: string): string[] {
   );
 }
 
+/** What a sandbox shows and must not change: the file, and which there are. */
+function usr(): unknown {
+  const { ino, size, mtimeMs, ctimeMs, mode, uid } = statSync('/usr/bin/true');
+  return [ino, size, mtimeMs, ctimeMs, mode, uid, statSync('/usr/bin').mtimeMs];
+}
+
 export function hostCanary(base: string): string {
   const { mode, uid, gid, rdev } = statSync('/dev/null');
   return JSON.stringify(
     {
       mounts: createHash('sha256').update(read('/proc/self/mountinfo')).digest('hex'),
       hostname: hostname(),
+      usr: usr(),
       devNull: [mode, uid, gid, rdev],
       interfaces: Object.keys(networkInterfaces()).sort(),
       corePattern: read('/proc/sys/kernel/core_pattern'),

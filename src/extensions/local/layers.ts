@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Layout } from './layout.ts';
 import { readRecord, writeWhole } from './record.ts';
+import { RootFsShape } from './root-fs.ts';
 
 const SnapshotRecord = z.strictObject({
   version: z.literal(1),
@@ -12,7 +13,7 @@ const SnapshotRecord = z.strictObject({
   owner: z.string(),
   name: z.string().nullable(),
   createdAt: z.number(),
-  layers: z.array(z.string()).min(1),
+  ...RootFsShape,
   sizeBytes: z.number().nullable(),
 });
 export type SnapshotRecord = z.infer<typeof SnapshotRecord>;

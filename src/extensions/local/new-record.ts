@@ -4,9 +4,11 @@ import type { HostFacts } from './host-facts.ts';
 import { hasOneUser } from './host-facts.ts';
 import { limitsOf } from './limits.ts';
 import type { SandboxRecord } from './record.ts';
+import type { RootFs } from './root-fs.ts';
+import { rootFsOf } from './root-fs.ts';
 
 interface Ground {
-  readonly layers: readonly string[];
+  readonly rootFs: RootFs;
   readonly range: number;
   readonly facts: HostFacts;
   readonly options: LocalOptions;
@@ -41,7 +43,7 @@ export function newRecord(spec: ProvisionSpec, ground: Ground): SandboxRecord {
     endsAt: Math.floor(spec.endsAt),
     keep: spec.recipe.persistence !== 'ephemeral',
     range: ground.range,
-    layers: [...ground.layers],
+    ...rootFsOf(ground.rootFs),
     limits: limitsOf(spec, ground.facts, ground.options),
     variables: { ...spec.recipe.variables },
     secretFiles: spec.secrets.length > 0,

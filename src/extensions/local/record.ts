@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { z } from 'zod';
 import { IsolationLevel } from '../../contract/capability.ts';
+import { RootFsShape } from './root-fs.ts';
 
 /**
  * Everything about a sandbox that must outlive this process, in `<sandbox>/record.json`. What the spawner must know of
@@ -16,8 +17,7 @@ const SandboxRecord = z.strictObject({
   keep: z.boolean(),
   /** First host id of its range; all of them share one where ids cannot be mapped. */
   range: z.number().int(),
-  /** Topmost first, relative to the base; the writable part lies above them. */
-  layers: z.array(z.string()).min(1),
+  ...RootFsShape,
   limits: z.strictObject({
     memoryBytes: z.number().nullable(),
     pids: z.number().nullable(),

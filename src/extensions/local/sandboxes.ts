@@ -22,6 +22,8 @@ import { limitFields } from './limits.ts';
 import { newRecord } from './new-record.ts';
 import type { SandboxRecord } from './record.ts';
 import { readRecord, writeRecord } from './record.ts';
+import type { RootFs } from './root-fs.ts';
+import { rootFsFields } from './root-fs.ts';
 import { STORAGE_RANGE, UidRanges } from './uid-ranges.ts';
 
 interface WarmOne {
@@ -74,7 +76,7 @@ export class Sandboxes {
   }
 
   /** Makes the directory with its stamp, then lets the start go on by itself: `ready` waits for it. */
-  async make(spec: ProvisionSpec, layers: readonly string[] | null, signal: AbortSignal): Promise<void> {
+  async make(spec: ProvisionSpec, source: RootFs | null, signal: AbortSignal): Promise<void> {
     const { attemptId } = spec.stamp;
     const { layout } = this.#parts;
     const existing = this.record(attemptId);
@@ -90,10 +92,10 @@ export class Sandboxes {
     }
     const machinery = await this.#parts.engine.machinery();
     if (signal.aborted) throw cancelled();
-    if (layers === null && canBeWarm(spec) && (await this.#claim(spec, machinery))) return;
+    if (source === null && canBeWarm(spec) && (await this.#claim(spec, machinery))) return;
     const record = this.#newRecord(
       spec,
-      layers ?? [machinery.skeleton],
+      source ?? machinery.hostImage,
       this.#takeRange(machinery),
       machinery,
     );
@@ -171,15 +173,10 @@ export class Sandboxes {
     }
   }
 
-  #newRecord(
-    spec: ProvisionSpec,
-    layers: readonly string[],
-    range: number,
-    machinery: Machinery,
-  ): SandboxRecord {
+  #newRecord(spec: ProvisionSpec, rootFs: RootFs, range: number, machinery: Machinery): SandboxRecord {
     const { facts, options, layout } = this.#parts;
     this.#rangeOf.set(layout.name(spec.stamp.attemptId), range);
-    return newRecord(spec, { layers, range, facts, options, ownIds: machinery.idmap });
+    return newRecord(spec, { rootFs, range, facts, options, ownIds: machinery.idmap });
   }
 
   /** One that runs already becomes this one. `false` when there is none. */
@@ -187,7 +184,7 @@ export class Sandboxes {
     const one = this.#warm.take();
     if (one === null) return false;
     const { layout } = this.#parts;
-    const record = this.#newRecord(spec, [machinery.skeleton], one.range, machinery);
+    const record = this.#newRecord(spec, machinery.hostImage, one.range, machinery);
     const name = layout.name(record.attemptId);
     try {
       writeRecord(join(layout.sandboxes, one.name, 'record.json'), record);
@@ -218,7 +215,7 @@ export class Sandboxes {
     // It ends by itself when nobody comes, also when we do not.
     const fields = {
       id: name,
-      layers: machinery.skeleton,
+      ...rootFsFields(machinery.hostImage),
       range,
       ends_at: Date.now() + WARM_LIFE_MS,
       keep: 0,
@@ -295,7 +292,7 @@ export class Sandboxes {
       await machinery.client.call('create', {
         id,
         ...disk,
-        layers: record.layers.join(':'),
+        ...rootFsFields(record),
         range: record.range,
         ends_at: record.endsAt,
         keep: record.keep ? 1 : 0,

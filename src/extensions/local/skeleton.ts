@@ -17,7 +17,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-const VERSION = 3;
+const VERSION = 4;
 const MOST_BYTES = 8 << 20;
 export const HELPERS = '/opt/sandboxer/bin';
 
@@ -40,7 +40,12 @@ const DIRECTORIES: readonly (readonly [string, number])[] = [
   ['usr', 0o755],
   ['var', 0o755],
   ['var/cache', 0o755],
+  ['var/cache/apt/archives/partial', 0o755],
   ['var/lib', 0o755],
+  ['var/lib/apt/lists/partial', 0o755],
+  ['var/lib/dpkg/info', 0o755],
+  ['var/lib/dpkg/triggers', 0o755],
+  ['var/lib/dpkg/updates', 0o755],
   ['var/log', 0o755],
   ['var/mail', 0o755],
   ['var/spool', 0o755],
@@ -140,6 +145,9 @@ const FILES: Readonly<Record<string, readonly [content: string, mode: number]>> 
   'etc/pam.d/sudo-i': [PAM_OPEN, 0o644],
   'etc/pam.d/su': [PAM_SU, 0o644],
   'etc/pam.d/su-l': [PAM_SU, 0o644],
+  // A package manager finds nothing installed, and a place to note what it installs.
+  'var/lib/dpkg/status': ['', 0o644],
+  'var/lib/dpkg/available': ['', 0o644],
   'home/user/.profile': ['', 0o644],
   '.init': ['', 0o755],
 };
