@@ -32,4 +32,4 @@ bench: ## make bench NAME=control.create
 	@npm run -s bench -- $(NAME)
 
 clean:
-	@rm -rf dist coverage agent/build
+	@rm -rf dist .build coverage agent/build

@@ -1,23 +1,15 @@
-/** What users install: `tsc` output, not the sources. */
+/** What users install: the built package, not the sources. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..');
 
 /** The built command, made anew when the sources are newer. */
 export function builtCommand(): string {
-  const main = join(ROOT, 'dist', 'cli', 'main.js');
+  const main = join(ROOT, 'dist', 'cli', 'main.cjs');
   const stale = !existsSync(main) || statSync(main).mtimeMs < newestSource();
-  if (stale) {
-    execFileSync(join(ROOT, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.build.json'], {
-      cwd: ROOT,
-      stdio: 'inherit',
-    });
-    cpSync(join(ROOT, 'src', 'store', 'migrations'), join(ROOT, 'dist', 'store', 'migrations'), {
-      recursive: true,
-    });
-  }
+  if (stale) execFileSync('npm', ['run', '--silent', 'build'], { cwd: ROOT, stdio: 'inherit' });
   return main;
 }
 

@@ -79,7 +79,7 @@ export class Invocation {
     } catch (error) {
       throw new UsageError((error as Error).message, 'Give --url or SANDBOXER_URL such an address.');
     }
-    return { url, key, workspace };
+    return { url, key, workspace, brief: true };
   }
 
   /** The daemon is started when nobody answers, and replaced when it is of another version. */
@@ -91,6 +91,6 @@ export class Invocation {
       await this.progress('Starting the local server').during(ensureDaemon(env));
     };
     if (isOutdated(daemonFiles(env))) await start();
-    return { url: `unix:${defaultSocketPath(env)}`, key, workspace, onUnreachable: start };
+    return { url: `unix:${defaultSocketPath(env)}`, key, workspace, brief: true, onUnreachable: start };
   }
 }

@@ -16,9 +16,9 @@ async function commandIn(argv: readonly string[]): Promise<CommandEntry> {
   const entry = findCommand(name);
   const names = entry
     ? entry.subcommands
-    : COMMANDS.flatMap((known) => [known.name, ...(known.aliases ?? [])]);
+    : COMMANDS.flatMap(({ name, aliases, group }) => (group === null ? [] : [name, ...(aliases ?? [])]));
   const word = entry ? next : name;
-  if (names && word !== undefined && !names.includes(word)) {
+  if (entry?.group !== null && names && word !== undefined && !names.includes(word)) {
     const { unknownWord } = await import('./unknown-word.ts');
     throw unknownWord(entry ? `${name} command` : 'command', word, names);
   }

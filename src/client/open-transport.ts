@@ -20,6 +20,8 @@ export interface ClientOptions {
   /** For the answer to one request; requests that wait in the server are given the time they ask for. */
   readonly timeoutMs?: number | undefined;
   readonly maxRetries?: number | undefined;
+  /** For programs that ask once or twice and end: a unix socket is then opened anew for each plain request. */
+  readonly brief?: boolean | undefined;
   /** Called once per request when nobody was reached; resolves when another try makes sense, rejects to give up. */
   readonly onUnreachable?: ((error: SandboxerConnectionError) => Promise<void>) | undefined;
 }
@@ -38,6 +40,7 @@ export function openTransport(options: ClientOptions): Transport {
     signal: options.signal,
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     maxRetries: options.maxRetries ?? DEFAULT_RETRIES,
+    brief: options.brief ?? false,
     onUnreachable: options.onUnreachable,
   });
 }

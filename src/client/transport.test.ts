@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createServer as createStranger } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -234,5 +235,74 @@ describe('Transport', () => {
       throw new Error('disk on fire');
     }
     await expect(clientFor(url).files.write('a', '/f', broken())).rejects.toThrow('disk on fire');
+  });
+});
+
+describe('a brief client on a unix socket', () => {
+  function socketPath(): string {
+    const directory = mkdtempSync(join(tmpdir(), 'sbx-'));
+    open.push(() => rmSync(directory, { recursive: true }));
+    return join(directory, 's.sock');
+  }
+
+  it('gets answers of every kind, each over a connection of its own', async () => {
+    const large = 'ä'.repeat(300_000);
+    const { url, connections, requests } = await serve((request, response, count) => {
+      if (count === 1) return answer(response, 200, { large });
+      if (count === 2) {
+        // Without a length, in pieces.
+        response.write('{"a":');
+        return setTimeout(() => response.end('1}'), 20);
+      }
+      if (count === 3) return response.writeHead(204).end();
+      let body = '';
+      request.on('data', (part) => (body += part));
+      request.on('end', () => answer(response, 200, { got: body, type: request.headers['content-type'] }));
+    }, socketPath());
+    const client = clientFor(url, { brief: true });
+    expect(await client.version()).toEqual({ large });
+    expect(await client.version()).toEqual({ a: 1 });
+    expect(await client.version()).toBeUndefined();
+    const json = { text: 'ü' };
+    expect(await client.request({ method: 'POST', path: '/v1/x', json })).toEqual({
+      got: JSON.stringify(json),
+      type: 'application/json',
+    });
+    expect(connections.size).toBe(4);
+    expect(requests[0]?.headers).toMatchObject({ 'sandboxer-api-version': '1' });
+  });
+
+  it('tells problems, broken answers and strangers apart, and retries what may be', async () => {
+    const { url } = await serve((_request, response, count) => {
+      if (count === 1) return answer(response, 503, PROBLEM, { 'retry-after': '0' });
+      if (count === 2) return answer(response, 200, { ok: 1 });
+      response.writeHead(200, { 'content-length': '100' });
+      response.write('{');
+      setTimeout(() => response.destroy(), 20);
+    }, socketPath());
+    const client = clientFor(url, { brief: true, maxRetries: 1 });
+    expect(await client.version()).toEqual({ ok: 1 });
+    await expect(client.version()).rejects.toMatchObject({ failure: 'lost', sent: true });
+
+    const path = socketPath();
+    const stranger = createStranger((socket) => socket.end('220 mail.example ESMTP\r\n'));
+    stranger.listen(path);
+    await once(stranger, 'listening');
+    open.push(() => stranger.close());
+    const there = clientFor(`unix:${path}`, { brief: true });
+    await expect(there.version()).rejects.toMatchObject({ failure: 'protocol' });
+    const nobody = clientFor(`unix:${path}.not`, { brief: true, maxRetries: 0 });
+    await expect(nobody.version()).rejects.toMatchObject({ failure: 'unreachable', sent: false });
+  });
+
+  it('refuses what would smuggle a header, honours the time limit and a signal', async () => {
+    const { url } = await serve(() => {}, socketPath());
+    const smuggler = clientFor(url, { brief: true, workspace: 'a\r\nx-evil: 1' });
+    await expect(smuggler.version()).rejects.toThrow(TypeError);
+    const client = clientFor(url, { brief: true, maxRetries: 0 });
+    await expect(client.version({ timeoutMs: 30 })).rejects.toMatchObject({ failure: 'timeout' });
+    const gone = new AbortController();
+    setTimeout(() => gone.abort(new Error('enough')), 20);
+    await expect(client.version({ signal: gone.signal })).rejects.toThrow('enough');
   });
 });

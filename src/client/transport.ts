@@ -1,6 +1,8 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { apiErrorFrom } from './api-error.ts';
 import { connectionErrorFrom, SandboxerConnectionError } from './connection-error.ts';
+import type { Answer } from './plain-exchange.ts';
+import { plainExchange } from './plain-exchange.ts';
 import { retryDelayMs } from './retry-policy.ts';
 import { sendBody } from './send-body.ts';
 import type { ServerAddress } from './server-address.ts';
@@ -31,6 +33,8 @@ export interface TransportOptions {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs: number;
   readonly maxRetries: number;
+  /** Asks once or twice and is done: a connection for each answer costs less than what keeps connections. */
+  readonly brief: boolean;
   /** Called once per request when nobody was reached; resolves when another try makes sense. */
   readonly onUnreachable?: ((error: SandboxerConnectionError) => Promise<void>) | undefined;
 }
@@ -45,38 +49,18 @@ export function asError(reason: unknown): Error {
 export class Transport {
   readonly address: ServerAddress;
   readonly #options: TransportOptions;
-  readonly #agent: Agent;
-  readonly #request: typeof import('node:http').request;
-  readonly #target: RequestOptions;
+  #http: Http | null = null;
+  #agent: Agent | null = null;
 
   constructor(options: TransportOptions) {
-    const { address } = options;
-    this.address = address;
+    this.address = options.address;
     this.#options = options;
-    // Not by `import`: that evaluates every getter of node:http, one of which loads undici (50 ms). TLS is loaded
-    // only where it is spoken.
-    const http = process.getBuiltinModule(address.secure ? 'node:https' : 'node:http');
-    this.#agent = new http.Agent({ keepAlive: true });
-    this.#request = http.request;
-    this.#target = {
-      agent: this.#agent,
-      // Without TLS nobody needs it, and finding it out compiles the regular expression of IPv6 addresses.
-      ...(address.secure ? {} : { servername: '' }),
-      ...(address.socketPath === null
-        ? { hostname: address.hostname, ...(address.port === null ? {} : { port: address.port }) }
-        : { socketPath: address.socketPath }),
-    };
   }
 
   /** The parsed body of the answer; `undefined` when there is none. */
   async json<T>(spec: RequestSpec): Promise<T> {
     const { body } = await this.#retrying(spec, () => this.#exchange(spec));
     return (body.length === 0 ? undefined : JSON.parse(body.toString('utf8'))) as T;
-  }
-
-  /** The headers of an answer without a body. */
-  async head(spec: RequestSpec): Promise<IncomingMessage> {
-    return (await this.#retrying(spec, () => this.#exchange(spec))).response;
   }
 
   /** An answer to be read as it comes. */
@@ -87,8 +71,9 @@ export class Transport {
   /** A request that asks for another protocol; retried only while nobody was reached. */
   upgradeRequest(path: string, headers: Readonly<Record<string, string>>): ClientRequest {
     const { address } = this;
-    return this.#request({
-      ...this.#target,
+    const { request, target } = this.#openHttp();
+    return request({
+      ...target,
       agent: false,
       method: 'GET',
       path: address.prefix + path,
@@ -112,7 +97,7 @@ export class Transport {
   }
 
   close(): void {
-    this.#agent.destroy();
+    this.#agent?.destroy();
   }
 
   async #retrying<T>(spec: RequestSpec, attempt: () => Promise<T>): Promise<T> {
@@ -142,8 +127,27 @@ export class Transport {
     }
   }
 
-  #start(spec: RequestSpec): ClientRequest {
-    const { address } = this;
+  #openHttp(): Http {
+    if (this.#http === null) {
+      const { address } = this;
+      // Not by `import`: that evaluates every getter of node:http, one of which loads undici (50 ms). TLS is loaded
+      // only where it is spoken.
+      const http = process.getBuiltinModule(address.secure ? 'node:https' : 'node:http');
+      this.#agent = new http.Agent({ keepAlive: true });
+      const target = {
+        agent: this.#agent,
+        // Without TLS nobody needs it, and finding it out compiles the regular expression of IPv6 addresses.
+        ...(address.secure ? {} : { servername: '' }),
+        ...(address.socketPath === null
+          ? { hostname: address.hostname, ...(address.port === null ? {} : { port: address.port }) }
+          : { socketPath: address.socketPath }),
+      };
+      this.#http = { request: http.request, target };
+    }
+    return this.#http;
+  }
+
+  #messageOf(spec: RequestSpec): Message {
     const headers: Record<string, string | number> = { ...this.#options.headers, ...spec.headers };
     headers.accept = spec.accept ?? 'application/json';
     if (spec.idempotencyKey !== undefined) headers['idempotency-key'] = spec.idempotencyKey;
@@ -153,31 +157,25 @@ export class Transport {
       headers['content-type'] = spec.contentType ?? (json ? 'application/json' : 'application/octet-stream');
     }
     if (body instanceof Uint8Array) headers['content-length'] = body.length;
-    const request = this.#request({
-      ...this.#target,
-      method: spec.method,
-      path: address.prefix + spec.path,
-      headers,
-    });
-    if (body === undefined || body instanceof Uint8Array) request.end(body);
-    return request;
+    return { method: spec.method, path: this.address.prefix + spec.path, headers, body };
   }
 
-  /** Runs one request until `take` has what it wants of the answer. */
+  #start({ body, ...message }: Message): ClientRequest {
+    const { request, target } = this.#openHttp();
+    const started = request({ ...target, ...message });
+    if (body === undefined || body instanceof Uint8Array) started.end(body);
+    return started;
+  }
+
+  /** Runs one request until `begin` has what it wants of the answer. */
   #attempt<T>(
     spec: RequestSpec,
-    take: (response: IncomingMessage, done: (value: T) => void, fail: (error: Error) => void) => void,
+    begin: (done: (value: T) => void, fail: (error: Error) => void) => Started,
   ): Promise<T> {
     const signal = this.signalOf(spec);
     if (signal?.aborted) return Promise.reject(asError(signal.reason));
     return new Promise<T>((resolve, reject) => {
-      const request = this.#start(spec);
       const timeoutMs = this.timeoutOf(spec);
-      const onAbort = () => fail(asError(signal?.reason));
-      const timer = setTimeout(() => {
-        const what = `${this.address.text} did not answer within ${timeoutMs / 1000} s.`;
-        fail(new SandboxerConnectionError('timeout', what, true));
-      }, timeoutMs);
       let settled = false;
       const fail = (error: Error) => {
         if (settled) {
@@ -189,56 +187,93 @@ export class Transport {
         reject(error);
         request.destroy();
       };
+      const done = (value: T) => {
+        settled = true;
+        clearTimeout(timer);
+        resolve(value);
+      };
+      const request = begin(done, fail);
+      const onAbort = () => fail(asError(signal?.reason));
+      const timer = setTimeout(() => {
+        const what = `${this.address.text} did not answer within ${timeoutMs / 1000} s.`;
+        fail(new SandboxerConnectionError('timeout', what, true));
+      }, timeoutMs);
       signal?.addEventListener('abort', onAbort, { once: true });
       request.once('close', () => signal?.removeEventListener('abort', onAbort));
-      request.on('error', (error) => fail(connectionErrorFrom(error, this.address.text)));
-      request.once('response', (response) => {
-        const done = (value: T) => {
-          settled = true;
-          clearTimeout(timer);
-          resolve(value);
-        };
-        take(response, done, fail);
-      });
-      if (spec.body !== undefined && !(spec.body instanceof Uint8Array)) {
-        sendBody(request, spec.body).catch(fail);
-      }
     });
   }
 
-  #collect(
-    response: IncomingMessage,
-    done: (exchange: Exchange) => void,
+  #respond(
+    spec: RequestSpec,
     fail: (error: Error) => void,
-  ): void {
+    take: (response: IncomingMessage) => void,
+  ): ClientRequest {
+    const request = this.#start(this.#messageOf(spec));
+    request.on('error', (error) => fail(connectionErrorFrom(error, this.address.text)));
+    request.once('response', take);
+    if (spec.body !== undefined && !(spec.body instanceof Uint8Array)) {
+      sendBody(request, spec.body).catch(fail);
+    }
+    return request;
+  }
+
+  #collect(response: IncomingMessage, done: (answer: Answer) => void, fail: (error: Error) => void): void {
     const parts: Buffer[] = [];
     response.on('data', (part: Buffer) => parts.push(part));
     response.on('error', (error) => fail(connectionErrorFrom(error, this.address.text)));
     response.on('end', () => {
       const body = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
-      if (isSuccess(response)) return done({ response, body });
-      fail(apiErrorFrom(response.statusCode ?? 0, body.toString('utf8'), response.headers['retry-after']));
+      done({ status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'], body });
     });
   }
 
-  #exchange(spec: RequestSpec): Promise<Exchange> {
-    return this.#attempt(spec, (response, done, fail) => this.#collect(response, done, fail));
+  #exchange(spec: RequestSpec): Promise<Answer> {
+    return this.#attempt(spec, (resolve, fail) => {
+      const done = (answer: Answer) => {
+        if (isSuccess(answer.status)) resolve(answer);
+        else fail(apiErrorFrom(answer.status, answer.body.toString('utf8'), answer.retryAfter));
+      };
+      const { socketPath } = this.address;
+      const { body, ...message } = this.#messageOf(spec);
+      if (this.#options.brief && socketPath !== null && (body === undefined || body instanceof Uint8Array)) {
+        const broken = (error: Error) => fail(connectionErrorFrom(error, this.address.text));
+        return plainExchange({ ...message, body, socketPath }, done, broken);
+      }
+      return this.#respond(spec, fail, (response) => this.#collect(response, done, fail));
+    });
   }
 
   #open(spec: RequestSpec): Promise<IncomingMessage> {
-    return this.#attempt(spec, (response, done, fail) => {
-      if (isSuccess(response)) return done(response);
-      this.#collect(response, () => {}, fail);
-    });
+    return this.#attempt(spec, (done, fail) =>
+      this.#respond(spec, fail, (response) => {
+        if (isSuccess(response.statusCode ?? 0)) return done(response);
+        this.#collect(
+          response,
+          ({ status, retryAfter, body }) => fail(apiErrorFrom(status, body.toString('utf8'), retryAfter)),
+          fail,
+        );
+      }),
+    );
   }
 }
 
-interface Exchange {
-  readonly response: IncomingMessage;
-  readonly body: Buffer;
+interface Http {
+  readonly request: typeof import('node:http').request;
+  readonly target: RequestOptions;
 }
 
-function isSuccess(response: IncomingMessage): boolean {
-  const status = response.statusCode ?? 0;
+interface Message {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | number>>;
+  readonly body: Bytes | undefined;
+}
+
+interface Started {
+  destroy(error?: Error): void;
+  once(event: 'close', listener: () => void): unknown;
+}
+
+function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }

@@ -17,6 +17,12 @@ export const ERRORS = {
     title: 'The request is not valid',
     remedy: 'Correct the named field and send the request again.',
   },
+  SBX_CONFIG_INVALID: {
+    status: 400,
+    retryable: false,
+    title: 'The configuration is not valid',
+    remedy: 'Correct the named setting; the configuration reference lists them all.',
+  },
   SBX_UNAUTHENTICATED: {
     status: 401,
     retryable: false,
@@ -257,6 +263,12 @@ export const ERRORS = {
     retryable: true,
     title: 'The database is in use by another server',
     remedy: 'Stop the other server, or give this one its own state directory.',
+  },
+  SBX_STORE_INCOMPATIBLE: {
+    status: 503,
+    retryable: false,
+    title: 'The database does not fit this version',
+    remedy: 'Install the version that wrote it, or newer, or give this one its own state directory.',
   },
   SBX_TIMEOUT: {
     status: 504,

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { DurationSeconds } from '../contract/duration.ts';
 import { SandboxerError } from '../contract/errors.ts';
 import type { BuiltinsConfig } from '../extensions/builtins.ts';
+import { configProblem } from './config-problem.ts';
 
 const Duration = DurationSeconds.transform((seconds) => seconds * 1000);
 
@@ -194,7 +195,7 @@ function readDocument(path: string | undefined): unknown {
     return parse(readFileSync(path, 'utf8'), { maxAliasCount: 0 }) ?? {};
   } catch (error) {
     throw new SandboxerError(
-      'SBX_INVALID_REQUEST',
+      'SBX_CONFIG_INVALID',
       `The configuration file ${path} cannot be read: ${(error as Error).message}`,
       {
         cause: error,
@@ -210,11 +211,7 @@ export function loadConfig(
   overrides: Partial<z.input<typeof Config>> = {},
 ): ResolvedConfig {
   const parsed = Config.safeParse({ ...(readDocument(env.SANDBOXER_CONFIG) as object), ...overrides });
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    const field = issue?.path.join('.') ?? '';
-    throw new SandboxerError('SBX_INVALID_REQUEST', `Configuration: ${field}: ${issue?.message}`, { field });
-  }
+  if (!parsed.success) throw configProblem(Config, parsed.error.issues, env.SANDBOXER_CONFIG);
   const config = parsed.data;
   const stateDir = env.SANDBOXER_STATE_DIR || config.state_dir || defaultStateDir(env);
   const stub = env.SANDBOXER_STUB_URL ? { default: { url: env.SANDBOXER_STUB_URL } } : {};

@@ -1,12 +1,10 @@
 /** The server that the command line starts by itself: on the unix socket, with a record of who runs. */
 import { closeSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { SandboxerError } from '../contract/errors.ts';
 import { loadConfig } from './config.ts';
 import { serve } from './serve.ts';
 import { packageVersion } from './shipped-files.ts';
-
-const config = loadConfig(process.env);
-const recordFile = join(config.stateDir, 'daemon.json');
 
 /** Field 22 of proc(5): tells this process from a later one with the same number. */
 function processStart(): string | null {
@@ -18,38 +16,51 @@ function processStart(): string | null {
   }
 }
 
-function announce(line: string): void {
+/** One line to whoever started us, and to the log. */
+function announce(env: NodeJS.ProcessEnv, message: Readonly<Record<string, unknown>>): void {
+  const line = `${JSON.stringify(message)}\n`;
   process.stdout.write(line);
-  const fd = Number(process.env.SANDBOXER_READY_FD);
+  const fd = Number(env.SANDBOXER_READY_FD);
   if (!Number.isInteger(fd) || fd < 3) return;
   try {
     writeSync(fd, line);
     closeSync(fd);
   } catch {
-    // Whoever started us does not wait any more.
+    // They do not wait any more.
   }
 }
 
-const server = await serve({ config, env: process.env });
-const record = {
-  pid: process.pid,
-  version: packageVersion(),
-  socket: server.socketPath,
-  started_at: new Date().toISOString(),
-  process_start: processStart(),
-};
-writeFileSync(recordFile, `${JSON.stringify(record)}\n`, { mode: 0o600 });
-
-let stopping = false;
-async function stop(): Promise<void> {
-  if (stopping) return;
-  stopping = true;
-  rmSync(recordFile, { force: true });
-  await server.stop();
-  process.exit(0);
+function stopSignal(): Promise<void> {
+  process.on('SIGHUP', () => {});
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+  });
 }
-process.on('SIGTERM', stop);
-process.on('SIGINT', stop);
-process.on('SIGHUP', () => {});
 
-announce(`${JSON.stringify({ ready: true, ...record })}\n`);
+/** Serves until it is told to stop. A reason not to start that we know is told, with its remedy, instead of thrown. */
+export async function runDaemon(env: NodeJS.ProcessEnv): Promise<void> {
+  const stopped = stopSignal();
+  try {
+    const config = loadConfig(env);
+    const server = await serve({ config, env });
+    const recordFile = join(config.stateDir, 'daemon.json');
+    const record = {
+      pid: process.pid,
+      version: packageVersion(),
+      socket: server.socketPath,
+      started_at: new Date().toISOString(),
+      process_start: processStart(),
+    };
+    writeFileSync(recordFile, `${JSON.stringify(record)}\n`, { mode: 0o600 });
+    announce(env, { ready: true, ...record });
+    await stopped;
+    rmSync(recordFile, { force: true });
+    await server.stop();
+  } catch (error) {
+    if (error instanceof SandboxerError) {
+      const { code, detail, remedy } = error;
+      announce(env, { ready: false, code, detail, remedy });
+    }
+    throw error;
+  }
+}

@@ -34,8 +34,6 @@ export function foreignDatabase(): SandboxerError {
 const RESTORE = 'Install an unmodified release, or restore the database from a backup that this one wrote.';
 
 function refusal(detail: string, remedy: string): SandboxerError {
-  return new SandboxerError('SBX_INTERNAL', `The database does not fit this version. ${detail}`, {
-    remedy,
-    retryable: false,
-  });
+  const what = `The database does not fit this version. ${detail}`;
+  return new SandboxerError('SBX_STORE_INCOMPATIBLE', what, { remedy });
 }

@@ -1,14 +1,11 @@
 import { spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readSync, renameSync, statSync } from 'node:fs';
-import { extname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { CommandFailure } from '../command-failure.ts';
 import { compileCacheDir } from '../compile-cache.ts';
 import type { DaemonFiles } from './daemon-files.ts';
 
-/** Beside us, as `.ts` in a checkout and as `.js` in a package. */
-const PROGRAM = fileURLToPath(new URL(`../../main/daemon${extname(import.meta.url)}`, import.meta.url));
 const START_WITHIN_MS = 45_000;
 const LARGEST_LOG = 8 * 1_048_576;
 const EXCERPT_BYTES = 65_536;
@@ -47,8 +44,15 @@ function daemonEnv(files: DaemonFiles, env: NodeJS.ProcessEnv): NodeJS.ProcessEn
   };
 }
 
-/** The daemon writes one line to a pipe when it listens; the pipe closes without it when it fails. */
-function readyLine(pipe: Readable): Promise<string | null> {
+interface Announcement {
+  readonly ready: boolean;
+  readonly code?: string;
+  readonly detail?: string;
+  readonly remedy?: string;
+}
+
+/** The daemon writes one line to a pipe when it listens, or knows why it cannot; otherwise the pipe just closes. */
+function firstLine(pipe: Readable): Promise<string | null> {
   return new Promise((settle) => {
     let text = '';
     pipe.setEncoding('utf8');
@@ -61,6 +65,23 @@ function readyLine(pipe: Readable): Promise<string | null> {
   });
 }
 
+function startFailure(
+  { code, detail, remedy }: Partial<Announcement>,
+  excerpt: string,
+  files: DaemonFiles,
+  version: string,
+): CommandFailure {
+  const what = `The local server (${version}) did not start`;
+  const log = `The whole log is in ${files.log}`;
+  if (code !== undefined && remedy !== undefined) {
+    return new CommandFailure(`${what}: ${detail}`, { code, remedy: `${remedy} ${log}.` });
+  }
+  return new CommandFailure(`${what}.${excerpt === '' ? '' : `\n${excerpt}`}`, {
+    code: 'SBX_CLI_DAEMON',
+    remedy: `${log}; sandboxer doctor may know more.`,
+  });
+}
+
 /** Starts the daemon on its own and resolves when it listens. */
 export async function spawnDaemon(
   files: DaemonFiles,
@@ -70,7 +91,8 @@ export async function spawnDaemon(
   const log = openLog(files.log);
   try {
     const { size } = fstatSync(log);
-    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', PROGRAM], {
+    const program = [process.argv[1] as string, 'daemon-process'];
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...program], {
       detached: true,
       cwd: files.stateDir,
       stdio: ['ignore', log, log, 'pipe'],
@@ -82,19 +104,12 @@ export async function spawnDaemon(
       child.kill('SIGTERM');
       pipe.destroy();
     }, START_WITHIN_MS);
-    const line = await Promise.race([readyLine(pipe), failed]);
+    const line = await Promise.race([firstLine(pipe), failed]);
     clearTimeout(timer);
     pipe.destroy();
     child.unref();
-    if (line !== null) return;
-    const excerpt = excerptOf(log, size);
-    throw new CommandFailure(
-      `The local server (${version}) did not start.${excerpt === '' ? '' : `\n${excerpt}`}`,
-      {
-        code: 'SBX_CLI_DAEMON',
-        remedy: `The whole log is in ${files.log}; sandboxer doctor may know more.`,
-      },
-    );
+    const announced = line === null ? null : (JSON.parse(line) as Announcement);
+    if (announced?.ready !== true) throw startFailure(announced ?? {}, excerptOf(log, size), files, version);
   } finally {
     closeSync(log);
   }

@@ -69,7 +69,7 @@ describe('migrations', () => {
     await openAndClose(path, migrationsWith({ [next]: 'CREATE TABLE future (a TEXT);' }));
     const before = readFileSync(path);
     await expect(openAndClose(path)).rejects.toMatchObject({
-      name: 'SandboxerError',
+      code: 'SBX_STORE_INCOMPATIBLE',
       remedy: expect.stringContaining('newer'),
       retryable: false,
     });

@@ -1,0 +1,77 @@
+import type { Socket } from 'node:net';
+
+export interface PlainRequest {
+  readonly socketPath: string;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | number>>;
+  readonly body: Uint8Array | undefined;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly body: Buffer;
+}
+
+const FORBIDDEN_IN_A_HEADER = /[^\t\x20-\x7e\x80-\xff]/;
+const FORBIDDEN_IN_A_PATH = /[^\x21-\x7e]/;
+const LONGEST_HEAD = 65_536;
+
+function headOf({ method, path, headers }: PlainRequest): string {
+  if (FORBIDDEN_IN_A_PATH.test(path)) throw new TypeError('The path has characters that no path may have.');
+  let head = `${method} ${path} HTTP/1.0\r\nhost: localhost\r\n`;
+  for (const [name, value] of Object.entries(headers)) {
+    if (FORBIDDEN_IN_A_HEADER.test(String(value))) {
+      throw new TypeError(`The header ${name} has characters that no header may have.`);
+    }
+    head += `${name}: ${value}\r\n`;
+  }
+  return `${head}\r\n`;
+}
+
+/** `null` when this is no complete answer. */
+function parsedAnswer(bytes: Buffer): Answer | null {
+  const end = bytes.subarray(0, LONGEST_HEAD).indexOf('\r\n\r\n');
+  const head = end === -1 ? '' : bytes.toString('latin1', 0, end);
+  const status = /^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1];
+  if (status === undefined) return null;
+  const header = (name: string) => new RegExp(`\r\n${name}:[ \t]*([^\r\n]*)`, 'i').exec(head)?.[1];
+  const body = bytes.subarray(end + 4);
+  const length = header('content-length');
+  if (length !== undefined && Number(length) !== body.length) return null;
+  return { status: Number(status), retryAfter: header('retry-after'), body };
+}
+
+/** The errors of node:http for the same: a connection that ended early, and somebody who speaks something else. */
+function noAnswer(parts: readonly Buffer[]): Error {
+  const began = parts[0] === undefined || parts[0].toString('latin1', 0, 5) === 'HTTP/';
+  return began
+    ? Object.assign(new Error('it ended before the answer did'), { code: 'ECONNRESET' })
+    : Object.assign(new Error('no status line'), { code: 'HPE_INVALID_CONSTANT' });
+}
+
+/**
+ * One request and its answer over a connection of its own to a unix socket, without node:http, which takes longer to
+ * load than most commands take. HTTP/1.0, so that the answer ends where the connection does.
+ */
+export function plainExchange(
+  request: PlainRequest,
+  done: (answer: Answer) => void,
+  fail: (error: Error) => void,
+): Socket {
+  const head = headOf(request);
+  const { createConnection } = process.getBuiltinModule('node:net');
+  const socket = createConnection(request.socketPath);
+  const parts: Buffer[] = [];
+  socket.on('data', (part) => parts.push(part));
+  socket.on('error', fail);
+  socket.on('end', () => {
+    const answer = parsedAnswer(Buffer.concat(parts));
+    if (answer !== null) return done(answer);
+    fail(noAnswer(parts));
+  });
+  socket.write(head, 'latin1');
+  if (request.body !== undefined) socket.write(request.body);
+  return socket;
+}
