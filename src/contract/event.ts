@@ -13,6 +13,7 @@ export const EventType = z.enum([
   'sandbox.failed',
   'sandbox.destroying',
   'sandbox.destroyed',
+  'sandbox.stopped',
   'sandbox.extended',
   'sandbox.attempt_failed',
   'sandbox.teardown_stuck',

@@ -7,6 +7,10 @@ import { Labels } from './json.ts';
 export const SnapshotState = z.enum(['creating', 'available', 'failed', 'deleting', 'deleted']);
 export type SnapshotState = z.infer<typeof SnapshotState>;
 
+/** What it was taken for: somebody asked, its sandbox fell idle or came to its end, or it came as a file. */
+export const SnapshotCause = z.enum(['request', 'idle', 'ttl', 'import']);
+export type SnapshotCause = z.infer<typeof SnapshotCause>;
+
 export const SnapshotRequest = z
   .strictObject({
     name: z.string().max(128).optional(),
@@ -31,9 +35,12 @@ export const Snapshot = z
     kind: SnapshotKind,
     state: SnapshotState,
     size_bytes: z.number().int().nullable(),
+    cause: SnapshotCause.describe('Why it was taken. `idle` and `ttl` are checkpoints.'),
+    digest: z.string().nullable().describe('Of all that is in it, where the backend knows it.'),
     labels: z.record(z.string(), z.string()),
     created_at: z.string(),
     expires_at: z.string().nullable(),
+    deleted_at: z.string().nullable(),
   })
   .meta({ id: 'Snapshot' });
 export type Snapshot = z.infer<typeof Snapshot>;

@@ -1,48 +1,81 @@
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Activity } from './activity.ts';
+import { checkpointFirst } from './checkpoint-first.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from './sandbox-edit.ts';
 
 const BATCH = 100;
 
+/** When it became due, if it is. */
+type DueAt = (row: SandboxRecord, now: number) => number | null;
+
+/** Ends what is still due, or begins the checkpoint that comes first. Answers whether anything was done. */
 async function expire(
   deps: ControlDeps,
+  driver: Driver,
   uid: string,
-  stillDue: (row: SandboxRecord, now: number) => boolean,
-  reason: string,
+  dueAt: DueAt,
+  reason: 'idle' | 'ttl',
 ): Promise<boolean> {
-  return deps.store.transaction('expire', async (tx) => {
+  const done = await deps.store.transaction('expire', async (tx) => {
     const row = await tx.sandboxes.get(uid);
     const now = deps.clock.now();
-    if (!row || !stillDue(row, now)) return false;
+    const due = row && dueAt(row, now);
+    if (!row || due === null) return null;
+    const checkpoint = await checkpointFirst(tx, deps, driver, row, due, reason);
+    if (checkpoint.kind !== 'end') return checkpoint;
     const edit = new SandboxEdit(row, deps, now);
-    edit.move(row.state === 'failed' ? 'destroying' : 'expired', AUTOMATION, { reason });
+    const { snapshotId } = checkpoint;
+    if (snapshotId !== null) edit.patch({ notes: [...row.notes, keptAs(snapshotId)] });
+    edit.move(row.state === 'failed' ? 'destroying' : 'expired', AUTOMATION, {
+      reason,
+      ...(snapshotId === null ? {} : { checkpoint: snapshotId }),
+    });
     await saveEdit(tx, deps, edit);
-    return true;
+    return checkpoint;
   });
-}
-
-function pastDeadline(row: SandboxRecord, now: number): boolean {
-  const watched = row.state !== 'expired' && row.state !== 'destroying' && row.state !== 'destroyed';
-  return watched && row.deadlineAt <= now;
-}
-
-function pastIdle(row: SandboxRecord, now: number): boolean {
-  return row.idleDeadlineAt !== null && row.idleDeadlineAt <= now;
-}
-
-/** Ends what is past its stored deadline. Answers how many were due: a full batch means there may be more. */
-export async function expireSandboxes(deps: ControlDeps, driver: Driver): Promise<number> {
-  const due = await deps.store.read('due-deadlines', (tx) =>
-    tx.sandboxes.dueDeadlines(deps.clock.now(), BATCH),
-  );
-  for (const { uid } of due) {
-    if (!(await expire(deps, uid, pastDeadline, 'ttl'))) continue;
-    driver.interrupt(uid);
-    void driver.drive(uid);
+  if (done === null || done.kind === 'wait') return false;
+  if (done.kind === 'begun') {
+    void driver.follow(done.taken);
+    return true;
   }
-  return due.length;
+  driver.interrupt(uid);
+  void driver.drive(uid);
+  return true;
+}
+
+function keptAs(snapshotId: string): string {
+  return `Its files were kept as the snapshot ${snapshotId}: restore it to go on.`;
+}
+
+function pastDeadline(row: SandboxRecord, now: number): number | null {
+  const watched = row.state !== 'expired' && row.state !== 'destroying' && row.state !== 'destroyed';
+  return watched && row.deadlineAt <= now ? row.deadlineAt : null;
+}
+
+function pastIdle(row: SandboxRecord, now: number): number | null {
+  return row.idleDeadlineAt !== null && row.idleDeadlineAt <= now ? row.idleDeadlineAt : null;
+}
+
+/** Looks further while nothing of a whole batch could be acted on: what waits must not hide what does not. */
+async function actOn(
+  due: (limit: number) => Promise<readonly SandboxRecord[]>,
+  act: (row: SandboxRecord) => Promise<boolean>,
+): Promise<void> {
+  for (let limit = BATCH; ; limit *= 2) {
+    const rows = await due(limit);
+    let acted = 0;
+    for (const row of rows) acted += (await act(row)) ? 1 : 0;
+    if (rows.length < limit || acted > 0) return;
+  }
+}
+
+/** Ends what is past its stored deadline. */
+export async function expireSandboxes(deps: ControlDeps, driver: Driver): Promise<void> {
+  const due = (limit: number) =>
+    deps.store.read('due-deadlines', (tx) => tx.sandboxes.dueDeadlines(deps.clock.now(), limit));
+  await actOn(due, ({ uid }) => expire(deps, driver, uid, pastDeadline, 'ttl'));
 }
 
 /** Ends what nobody used for too long, unless this process knows of a later use than the row does. */
@@ -50,17 +83,15 @@ export async function reapIdleSandboxes(
   deps: ControlDeps,
   driver: Driver,
   activity: Activity,
-): Promise<number> {
-  const due = await deps.store.read('due-idle', (tx) => tx.sandboxes.dueIdle(deps.clock.now(), BATCH));
-  for (const row of due) {
+): Promise<void> {
+  const due = (limit: number) =>
+    deps.store.read('due-idle', (tx) => tx.sandboxes.dueIdle(deps.clock.now(), limit));
+  await actOn(due, async (row) => {
     const lastUse = activity.lastUse(row.uid);
     if (lastUse !== null && lastUse > (row.lastActivityAt ?? 0)) {
       await activity.write(row.uid, lastUse);
-      continue;
+      return true;
     }
-    if (!(await expire(deps, row.uid, pastIdle, 'idle'))) continue;
-    driver.interrupt(row.uid);
-    void driver.drive(row.uid);
-  }
-  return due.length;
+    return await expire(deps, driver, row.uid, pastIdle, 'idle');
+  });
 }

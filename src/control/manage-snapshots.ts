@@ -5,6 +5,7 @@ import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { Page, SnapshotQuery } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
 import { findSnapshot } from './find-snapshot.ts';
+import { snapshotExpiry } from './new-snapshot.ts';
 import { sweepSnapshots } from './sweep-snapshots.ts';
 
 export async function getSnapshot(deps: ControlDeps, caller: Caller, id: string): Promise<SnapshotRecord> {
@@ -32,7 +33,11 @@ export async function renameSnapshot(
   requireScope(caller, 'sandboxes');
   return deps.store.transaction('rename-snapshot', async (tx) => {
     const snapshot = await findSnapshot(tx, caller, id);
-    return tx.snapshots.update({ ...snapshot, name });
+    const { createdAt, expiresAt } = snapshot;
+    // What retention would end, a name keeps; a time that was asked for stays.
+    const byRetention = snapshotExpiry(deps, { name: snapshot.name, retainSeconds: null }, createdAt);
+    const kept = byRetention !== null && expiresAt === byRetention && name !== null;
+    return tx.snapshots.update({ ...snapshot, name, expiresAt: kept ? null : expiresAt });
   });
 }
 

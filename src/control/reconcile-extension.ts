@@ -1,9 +1,12 @@
+import { attemptIdOf } from '../core/attempt.ts';
 import type { Extension, Owned } from '../core/extension.ts';
 import { isEstablished } from '../core/lifecycle.ts';
+import { pendingOperation } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
 import { contextFor } from './perform-step.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from './sandbox-edit.ts';
+import { changeRate } from './sandbox-money.ts';
 import { within } from './within.ts';
 
 const BATCH = 500;
@@ -33,11 +36,14 @@ export async function reconcileExtension(
   const all = await within(deps, deps.settings.operationTimeoutMs, signal, (given) =>
     listAll(deps, extension, given),
   );
-  const present = new Set(all.map(({ stamp }) => stamp.attemptId));
+  const living = all.filter(({ condition }) => condition !== 'ended');
+  const present = new Set(living.map(({ stamp }) => stamp.attemptId));
   let removed = 0;
   for (const owned of all) {
     if (await isOrphan(deps, owned)) removed += (await removeOrphan(deps, extension, owned, signal)) ? 1 : 0;
   }
+  for (const { condition, stamp } of living)
+    if (condition === 'stopped') await noteStopped(deps, stamp.sandboxUid, stamp.attemptId, startedAt);
   const lost = await failMissing(deps, driver, extension.header.id, present, missingOnce, startedAt);
   return { listed: present.size, removed, lost };
 }
@@ -106,7 +112,7 @@ async function failMissing(
       tx.sandboxes.establishedOn(extensionId, after, BATCH),
     );
     for (const row of rows) {
-      const attemptId = `${row.uid}-g${row.generation}-a${row.attempt}`;
+      const attemptId = attemptIdOf(row.uid, row.generation, row.attempt as number);
       if (present.has(attemptId) || (row.readyAt ?? startedAt) >= startedAt) continue;
       if (!missingOnce.has(attemptId)) {
         missingNow.add(attemptId);
@@ -124,6 +130,27 @@ async function failMissing(
   missingOnce.clear();
   for (const attemptId of missingNow) missingOnce.add(attemptId);
   return lost;
+}
+
+/** Its processes are gone and its disk is not, as after a restart of its machine: that is a pause nobody asked for. */
+async function noteStopped(deps: ControlDeps, uid: string, attemptId: string, seenAt: number): Promise<void> {
+  await deps.store.transaction('stopped', async (tx) => {
+    const row = await tx.sandboxes.get(uid);
+    if (!row || !isEstablished(row.state) || row.attempt === null || row.pauseKind === 'stopped') return;
+    const isThisOne = attemptIdOf(uid, row.generation, row.attempt) === attemptId;
+    // What changed since the backend was asked is newer than its answer.
+    if (!isThisOne || row.stateSince >= seenAt || pendingOperation(row)) return;
+    const edit = new SandboxEdit(row, deps, deps.clock.now());
+    edit.patch({ pauseKind: 'stopped' });
+    const details = { pause_kind: 'stopped', reason: 'its backend stopped it and kept its disk' };
+    if (row.state === 'paused') edit.note('sandbox.stopped', AUTOMATION, details);
+    else {
+      edit.move('paused', AUTOMATION, details);
+      const until = Math.min(edit.now, row.deadlineAt);
+      if (row.meterId) await changeRate(tx, deps, row.meterId, until, true);
+    }
+    await saveEdit(tx, deps, edit);
+  });
 }
 
 async function failLost(deps: ControlDeps, uid: string, generation: number): Promise<boolean> {

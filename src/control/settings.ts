@@ -19,6 +19,8 @@ export interface ControlSettings {
   readonly activityMs: number;
   readonly meterTickMs: number;
   readonly reconcileMs: number;
+  /** How long past its end a sandbox may live on while its checkpoint is taken. */
+  readonly checkpointMs: number;
   /** Living sandboxes per workspace; `null` for no limit. */
   readonly maxLiving: number | null;
   readonly keepDestroyedMs: number;
@@ -26,6 +28,12 @@ export interface ControlSettings {
   readonly keepIdempotencyMs: number;
   /** A year when left out. */
   readonly keepAuditMs?: number;
+  /** Per workspace. Left out or `null`: no limit. */
+  readonly maxSnapshots?: number | null;
+  readonly maxSnapshotBytes?: number | null;
+  /** Of the snapshots without a name or a time of their own, the newest so many are kept, and for so long. */
+  readonly keepSnapshots?: number | null;
+  readonly keepSnapshotsMs?: number | null;
 }
 
 const MINUTE = 60_000;
@@ -45,6 +53,7 @@ export const DEFAULT_SETTINGS: ControlSettings = {
   activityMs: 10_000,
   meterTickMs: MINUTE,
   reconcileMs: MINUTE,
+  checkpointMs: 90_000,
   maxLiving: null,
   keepDestroyedMs: 30 * DAY,
   keepEventsMs: 30 * DAY,

@@ -13,6 +13,7 @@ import { AUTOMATION } from './sandbox-edit.ts';
 import { changeRate, openMeter } from './sandbox-money.ts';
 import { backoffMs } from './settings.ts';
 import { snapshotEvent } from './snapshot-event.ts';
+import { thinSnapshots } from './snapshot-room.ts';
 
 export interface SettleScope {
   readonly tx: Tx;
@@ -209,16 +210,21 @@ export function settleOperated(operation: SandboxOperation, outcome: OperationOu
     if (outcome.kind === 'snapshot') {
       const snapshot = await tx.snapshots.get(operation.snapshotId as string);
       if (snapshot?.state === 'creating') {
-        const { ref, sizeBytes } = outcome.taken;
+        const { ref, sizeBytes, digest = null } = outcome.taken;
         const next = {
           ...snapshot,
           state: 'available' as const,
           ref,
           sizeBytes,
+          digest,
           eventSeq: snapshot.eventSeq + 1,
         };
         await tx.snapshots.update(next);
-        await tx.events.append([snapshotEvent(deps, next, 'snapshot.available', operation.actor, edit.now)]);
+        const { cause } = next;
+        await tx.events.append([
+          snapshotEvent(deps, next, 'snapshot.available', operation.actor, edit.now, { cause }),
+        ]);
+        await thinSnapshots(tx, deps, next.workspaceId);
       }
     }
     return GO_ON;

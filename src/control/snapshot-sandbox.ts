@@ -4,57 +4,16 @@ import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { digestOf } from '../core/canonical-json.ts';
 import { isEstablished } from '../core/lifecycle.ts';
-import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
-import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
 import { findSandbox } from './find-sandbox.ts';
 import { rememberResult, replayedResult } from './idempotency.ts';
+import { newSnapshot } from './new-snapshot.ts';
 import { awaitOperation, newOperation, requireNoOperation } from './operation.ts';
 import { SandboxEdit } from './sandbox-edit.ts';
 import { snapshotEvent } from './snapshot-event.ts';
-
-async function newSnapshot(
-  tx: Tx,
-  deps: ControlDeps,
-  caller: Caller,
-  sandbox: SandboxRecord,
-  request: SnapshotRequest,
-): Promise<SnapshotRecord> {
-  const extension = deps.extensions.get(sandbox.extensionId as string);
-  if (!extension?.snapshot) {
-    throw new SandboxerError('SBX_UNSUPPORTED', `${sandbox.extensionId} takes no snapshots.`, {
-      backend: sandbox.extensionId as string,
-    });
-  }
-  const { recipe } = (await tx.sandboxes.documents(sandbox.uid, sandbox.generation)) as SandboxDocuments;
-  const now = deps.clock.now();
-  return {
-    id: deps.ids.next('snap'),
-    workspaceId: sandbox.workspaceId,
-    version: 1,
-    name: request.name ?? null,
-    sandboxUid: sandbox.uid,
-    sandboxId: sandbox.id,
-    generation: sandbox.generation,
-    profileId: sandbox.profileId,
-    profileVersion: sandbox.profileVersion,
-    recipe,
-    extensionId: extension.header.id,
-    hostId: sandbox.hostId,
-    kind: extension.header.capabilities.snapshot,
-    state: 'creating',
-    ref: null,
-    sizeBytes: null,
-    labels: request.labels,
-    actor: caller.actor,
-    consumer: sandbox.consumer,
-    createdAt: now,
-    expiresAt: request.retain === undefined ? null : now + request.retain * 1000,
-    eventSeq: 1,
-  };
-}
+import { requireSnapshotRoom } from './snapshot-room.ts';
 
 export async function snapshotSandbox(
   deps: ControlDeps,
@@ -77,7 +36,14 @@ export async function snapshotSandbox(
       );
     }
     requireNoOperation(row);
-    const snapshot = await newSnapshot(tx, deps, caller, row, request);
+    await requireSnapshotRoom(tx, deps, row.workspaceId);
+    const snapshot = await newSnapshot(tx, deps, row, {
+      cause: 'request',
+      actor: caller.actor,
+      name: request.name ?? null,
+      labels: request.labels,
+      retainSeconds: request.retain ?? null,
+    });
     const now = deps.clock.now();
     const edit = new SandboxEdit(row, deps, now);
     edit.patch({ operation: newOperation(deps, 'snapshot', caller.actor, now, snapshot.id), workDueAt: now });

@@ -66,9 +66,15 @@ export async function sweepSnapshots(deps: ControlDeps, only: string | null = nu
     await deps.store.transaction('snapshot-deleted', async (tx) => {
       const current = await tx.snapshots.get(snapshot.id);
       if (!current || current.state === 'deleted') return;
-      const next = { ...current, state: 'deleted' as const, eventSeq: current.eventSeq + 1 };
+      const now = deps.clock.now();
+      const next = {
+        ...current,
+        state: 'deleted' as const,
+        deletedAt: now,
+        eventSeq: current.eventSeq + 1,
+      };
       await tx.snapshots.update(next);
-      await tx.events.append([snapshotEvent(deps, next, 'snapshot.deleted', 'atm', deps.clock.now())]);
+      await tx.events.append([snapshotEvent(deps, next, 'snapshot.deleted', 'atm', now)]);
     });
     deleted += 1;
   }

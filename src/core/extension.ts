@@ -98,6 +98,11 @@ export interface Owned {
   readonly stamp: Stamp;
   readonly handle: Handle | null;
   readonly createdAt: number | null;
+  /**
+   * `stopped`: nothing of it runs, its disk is kept and `resume` starts it again. `ended`: nothing of it runs and nothing
+   * will; only `teardown` is left. Left out where the backend does not tell: it runs.
+   */
+  readonly condition?: 'running' | 'stopped' | 'ended';
 }
 
 export interface SnapshotSpec {
@@ -109,6 +114,8 @@ export interface SnapshotSpec {
 export interface TakenSnapshot {
   readonly ref: Json;
   readonly sizeBytes: number | null;
+  /** Of everything in it, where it is known without looking at all of it. */
+  readonly digest?: string | null;
 }
 
 export interface ExtensionHeader {

@@ -1,7 +1,7 @@
 import type { SnapshotKind } from '../contract/capability.ts';
 import type { Json } from '../contract/json.ts';
 import type { Consumer } from '../contract/sandbox.ts';
-import type { SnapshotState } from '../contract/snapshot.ts';
+import type { SnapshotCause, SnapshotState } from '../contract/snapshot.ts';
 import type { Actor } from '../contract/state.ts';
 import type { Recipe } from './recipe.ts';
 
@@ -29,4 +29,8 @@ export interface SnapshotRecord {
   readonly createdAt: number;
   readonly expiresAt: number | null;
   readonly eventSeq: number;
+  readonly deletedAt: number | null;
+  readonly cause: SnapshotCause;
+  /** Of everything in it, where the backend knows it. */
+  readonly digest: string | null;
 }

@@ -95,9 +95,12 @@ export class Presenter {
       kind: record.kind,
       state: record.state,
       size_bytes: record.sizeBytes,
+      cause: record.cause,
+      digest: record.digest,
       labels: record.labels,
       created_at: isoTime(record.createdAt),
       expires_at: isoTimeOrNull(record.expiresAt),
+      deleted_at: isoTimeOrNull(record.deletedAt),
     };
   }
 

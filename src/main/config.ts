@@ -74,8 +74,16 @@ export const Config = z.strictObject({
   limits: z
     .strictObject({
       living_sandboxes: z.number().int().positive().nullable().default(null).describe('Per workspace.'),
+      snapshots: z.number().int().positive().nullable().default(null).describe('Per workspace.'),
+      snapshot_mb: z
+        .number()
+        .int()
+        .positive()
+        .nullable()
+        .default(null)
+        .describe('All snapshots of a workspace together.'),
     })
-    .default({ living_sandboxes: null }),
+    .default({ living_sandboxes: null, snapshots: null, snapshot_mb: null }),
   preview: z
     .strictObject({
       listen: z
@@ -117,11 +125,21 @@ export const Config = z.strictObject({
   retention: z
     .strictObject({
       sandboxes: Duration.optional().describe('Destroyed sandboxes.'),
+      snapshots: Duration.optional().describe(
+        'Snapshots without a name, unless they were asked for with a time of their own. Default: until deleted.',
+      ),
+      snapshot_count: z
+        .number()
+        .int()
+        .positive()
+        .nullable()
+        .default(null)
+        .describe('How many snapshots without a name a workspace keeps: the newest.'),
       events: Duration.optional(),
       idempotency_keys: Duration.optional(),
       audit: Duration.optional().describe('Records of the audit log. Default: a year.'),
     })
-    .default({}),
+    .default({ snapshot_count: null }),
   rate_limit: z
     .strictObject({
       per_second: z.number().positive().max(1_000_000).describe('Requests of one key, on average.'),

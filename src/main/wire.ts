@@ -66,6 +66,10 @@ function settingsFrom(config: ResolvedConfig): ControlSettings {
     keepDestroyedMs: retention.sandboxes ?? d.keepDestroyedMs,
     keepEventsMs: retention.events ?? d.keepEventsMs,
     keepIdempotencyMs: retention.idempotency_keys ?? d.keepIdempotencyMs,
+    maxSnapshots: limits.snapshots,
+    maxSnapshotBytes: limits.snapshot_mb === null ? null : limits.snapshot_mb * 1_048_576,
+    keepSnapshots: retention.snapshot_count,
+    keepSnapshotsMs: retention.snapshots ?? null,
     ...(retention.audit === undefined ? {} : { keepAuditMs: retention.audit }),
   };
 }

@@ -172,6 +172,9 @@ export function sampleSnapshot(id: string, over: Partial<SnapshotRecord> = {}): 
     createdAt: T0,
     expiresAt: null,
     eventSeq: 0,
+    deletedAt: null,
+    cause: 'request',
+    digest: null,
     ...over,
   };
 }

@@ -4,6 +4,7 @@ import type { StubReply, StubRequest } from '../../src/extensions/saas-stub/prot
 import type { Coverage } from './coverage.ts';
 import type { AuditContext, Commit } from './invariants/audit-context.ts';
 import { BackendInvariants, uidOf } from './invariants/backend.ts';
+import { checkCheckpoints } from './invariants/checkpoints.ts';
 import { EventInvariants } from './invariants/events.ts';
 import { checkLifecycle } from './invariants/lifecycle.ts';
 import { MoneyInvariants } from './invariants/money.ts';
@@ -60,6 +61,7 @@ export class Auditor implements BackendWitness {
     }
     const applied = { ...commit, before, after };
     checkLifecycle(this.#ctx, applied);
+    checkCheckpoints(this.#ctx, applied);
     this.#money.onCommit(applied);
     this.events.onCommit(applied);
     this.backend.onCommit(applied);

@@ -16,6 +16,12 @@ const PROFILES = [
   { ...common, id: 'profile.stub-setup', ttl: { default: 30, max: 90 }, setup: { run: ['true'] } },
   {
     ...common,
+    id: 'profile.stub-checkpoint',
+    ttl: { default: 30, max: 90, idle_reap: 15 },
+    persistence: 'checkpoint',
+  },
+  {
+    ...common,
     id: 'profile.stub-pinned',
     ttl: { default: 30, max: 90 },
     extension: 'ext.saas-stub#b',
@@ -28,6 +34,9 @@ const PROFILES = [
     route: { strategy: 'lowest-cost', allow_fallbacks: false },
   },
 ] as const;
+
+/** Whose sandboxes leave a snapshot behind when their time comes. */
+export const CHECKPOINT_PROFILE = 'profile.stub-checkpoint';
 
 export const PROFILE_IDS: readonly string[] = PROFILES.map(({ id }) => id);
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { captureAfterCommit } from './mutations/capture-after-commit.ts';
+import { endBeforeCheckpoint } from './mutations/end-before-checkpoint.ts';
 import { eventOutsideTransaction } from './mutations/event-outside-transaction.ts';
 import { fallbackAfterMaybe } from './mutations/fallback-after-maybe.ts';
 import { journalAfterCall } from './mutations/journal-after-call.ts';
@@ -18,6 +19,7 @@ const MUTATIONS: readonly Mutation[] = [
   fallbackAfterMaybe,
   livingCounter,
   captureAfterCommit,
+  endBeforeCheckpoint,
 ];
 const MOST_SEEDS = 600;
 const ROOT = join(import.meta.dirname, '../..');

@@ -47,6 +47,7 @@ function settingsFor(prng: Prng): ControlSettings {
     operationTries: prng.pick([2, 3]),
     deadManGraceMs: prng.pick([5_000, 20_000]),
     activityMs: 3_000,
+    checkpointMs: 12_000,
     meterTickMs: prng.pick([5_000, 10_000]),
     reconcileMs: prng.pick([8_000, 15_000]),
     maxLiving: prng.chance(0.4) ? prng.between(3, 8) : null,

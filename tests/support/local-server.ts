@@ -23,8 +23,8 @@ export class LocalServer {
 
   static async start(
     change: (config: ResolvedConfig) => Partial<ResolvedConfig> = () => ({}),
+    dir = temporaryDir(),
   ): Promise<LocalServer> {
-    const dir = temporaryDir();
     const env = { SANDBOXER_STATE_DIR: dir, SANDBOXER_LOG_LEVEL: 'silent' };
     const config = loadConfig(env);
     return new LocalServer(dir, await serve({ config: { ...config, ...change(config) }, env }));
@@ -48,6 +48,12 @@ export class LocalServer {
     const { stdout, stderr, exit } = await this.shell(id, script, user);
     if (exit.code !== 0) throw new Error(`${exit.code}: ${stderr}`);
     return stdout;
+  }
+
+  /** Stops the server alone: sandboxes, their spawner and the directory stay for the next one. */
+  async stop(): Promise<void> {
+    this.client.close();
+    await this.running.stop();
   }
 
   async close(): Promise<void> {

@@ -13,6 +13,7 @@ function columns(now: number): Column<Snapshot>[] {
     { title: 'STATE', value: (row) => row.state },
     { title: 'SANDBOX', value: (row) => row.sandbox_id },
     { title: 'KIND', value: (row) => row.kind },
+    { title: 'CAUSE', value: (row) => row.cause },
     {
       title: 'SIZE',
       align: 'right',
@@ -35,9 +36,12 @@ function show(invocation: Invocation, snapshot: Snapshot): void {
       ['sandbox', `${snapshot.sandbox_id} (generation ${snapshot.generation})`],
       ['profile', `${snapshot.profile}@${snapshot.profile_version}`],
       ['extension', snapshot.extension],
+      ['cause', snapshot.cause],
+      ['digest', snapshot.digest],
       ['size', snapshot.size_bytes === null ? null : byteText(snapshot.size_bytes)],
       ['created', relativeTime(snapshot.created_at, now)],
       ['expires', snapshot.expires_at && relativeTime(snapshot.expires_at, now)],
+      ['deleted', snapshot.deleted_at && relativeTime(snapshot.deleted_at, now)],
     ]),
   );
 }

@@ -153,7 +153,12 @@ export class LocalExtension implements Extension {
     for (const record of this.#sandboxes.all()) {
       if (record.owner !== owner) continue;
       const { sandboxUid, attemptId, createdAt } = record;
-      yield { stamp: { sandboxUid, attemptId, owner }, handle: handleOf(attemptId, owner), createdAt };
+      yield {
+        stamp: { sandboxUid, attemptId, owner },
+        handle: handleOf(attemptId, owner),
+        createdAt,
+        condition: await this.#sandboxes.condition(record),
+      };
     }
   }
 
@@ -235,7 +240,7 @@ export class LocalExtension implements Extension {
   async #running(handle: Handle): Promise<SandboxRecord> {
     const { attempt_id } = readHandle(handle);
     const record = await this.#sandboxes.ready(attempt_id);
-    if (record.keep && (await this.#sandboxes.state(attempt_id)) === 'dead') {
+    if (record.keep && (await this.#sandboxes.condition(record)) === 'stopped') {
       await this.#sandboxes.inTurn(attempt_id, () => this.#sandboxes.revive(record));
     }
     return record;
@@ -307,8 +312,10 @@ export class LocalExtension implements Extension {
     return 'frozen';
   }
 
+  /** One that stopped with its disk starts again from it. */
   async #resume(handle: Handle): Promise<void> {
-    await this.#call('thaw', readHandle(handle).attempt_id);
+    const { attemptId } = await this.#running(handle);
+    await this.#call('thaw', attemptId);
   }
 
   async #call(verb: string, attemptId: string, fields: Record<string, string | number> = {}) {

@@ -119,6 +119,14 @@ export class Sandboxes {
     return (await engine.call('status', { id: layout.name(attemptId) })).state ?? 'none';
   }
 
+  /** Whether anything of it runs; where nothing does, whether it can be started again. */
+  async condition(record: SandboxRecord): Promise<'running' | 'stopped' | 'ended'> {
+    if (this.#starting.has(record.attemptId)) return 'running';
+    const state = await this.state(record.attemptId);
+    if (state !== 'dead' && state !== 'none') return 'running';
+    return record.keep ? 'stopped' : 'ended';
+  }
+
   /** Starts a kept one again; anything else that does not run is lost. */
   async revive(record: SandboxRecord): Promise<void> {
     if (!record.keep) throw lost('It has ended.');

@@ -3,6 +3,7 @@
  * argument and no configuration. Those that are wanted in the environment are kept there too, for whoever connects later.
  */
 import { z } from 'zod';
+import { SandboxerError } from '../../contract/errors.ts';
 import type { ResolvedSecret } from '../../core/extension.ts';
 import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
 
@@ -38,8 +39,14 @@ export async function deliverSecrets(
 }
 
 export async function secretEnvironment(session: SandboxSession): Promise<Record<string, string>> {
-  const { body } = await filesOf(session).read(ENVIRONMENT);
+  const { body } = await filesOf(session)
+    .read(ENVIRONMENT)
+    .catch((error: unknown) => {
+      // It was stopped and started again: what was in its memory alone is gone.
+      if (error instanceof SandboxerError && error.code === 'SBX_PATH_NOT_FOUND') return { body: [] };
+      throw error;
+    });
   const parts: Uint8Array[] = [];
   for await (const part of body) parts.push(part);
-  return Environment.parse(JSON.parse(Buffer.concat(parts).toString()));
+  return parts.length === 0 ? {} : Environment.parse(JSON.parse(Buffer.concat(parts).toString()));
 }

@@ -57,11 +57,16 @@ export class MemorySnapshots implements SnapshotStore {
       .slice(0, limit);
   }
 
+  async usage(workspaceId: string): Promise<{ count: number; bytes: number }> {
+    const rows = [...this.#present.values()].filter((row) => row.workspaceId === workspaceId);
+    return { count: rows.length, bytes: rows.reduce((sum, row) => sum + (row.sizeBytes ?? 0), 0) };
+  }
+
   async prune(before: number, limit: number): Promise<number> {
     this.#journal.assertWritable();
     const old = [...this.#deleted.values()]
-      .filter((row) => row.createdAt < before)
-      .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
+      .filter((row) => row.deletedAt !== null && row.deletedAt < before)
+      .sort((a, b) => (a.deletedAt as number) - (b.deletedAt as number) || (a.id < b.id ? -1 : 1))
       .slice(0, limit);
     for (const row of old) this.#deleted.delete(row.id);
     return old.length;

@@ -167,6 +167,9 @@ export interface SnapshotRow {
   created_at: Whole;
   expires_at: Whole | null;
   event_seq: Whole;
+  deleted_at: Whole | null;
+  cause: Text;
+  digest: Text | null;
 }
 
 export interface MeterRow {

@@ -26,6 +26,9 @@ export function snapshotRow(record: SnapshotRecord): SnapshotRow {
     created_at: record.createdAt,
     expires_at: record.expiresAt,
     event_seq: record.eventSeq,
+    deleted_at: record.deletedAt,
+    cause: record.cause,
+    digest: record.digest,
   };
 }
 
@@ -53,5 +56,8 @@ export function snapshotRecord(row: SnapshotRow): SnapshotRecord {
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     eventSeq: row.event_seq,
+    deletedAt: row.deleted_at,
+    cause: row.cause as SnapshotRecord['cause'],
+    digest: row.digest,
   };
 }

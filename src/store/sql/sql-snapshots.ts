@@ -34,6 +34,16 @@ export function snapshotStatements(db: Kysely<Schema>) {
         .where('expires_at', '<=', now)
         .where('state', 'not in', ['deleting', 'deleted']),
     ),
+    usage: prepare<{ workspaceId: string }, { count: number; bytes: number | null }>(({ workspaceId }) =>
+      db
+        .selectFrom('snapshots')
+        .select((from) => [
+          from.fn.countAll<number>().as('count'),
+          from.fn.sum<number>('size_bytes').as('bytes'),
+        ])
+        .where('workspace_id', '=', workspaceId)
+        .where('state', '<>', 'deleted'),
+    ),
     prune: prepare<{ before: number; limit: number }, unknown>(({ before, limit }) =>
       db
         .deleteFrom('snapshots')
@@ -41,9 +51,8 @@ export function snapshotStatements(db: Kysely<Schema>) {
           from
             .selectFrom('snapshots')
             .select('id')
-            .where('state', '=', 'deleted')
-            .where('created_at', '<', before)
-            .orderBy('created_at')
+            .where('deleted_at', '<', before)
+            .orderBy('deleted_at')
             .orderBy('id')
             .limit(atMost(limit)),
         ),
@@ -106,6 +115,11 @@ export class SqlSnapshots implements SnapshotStore {
       .map(snapshotRecord)
       .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
       .slice(0, limit);
+  }
+
+  async usage(workspaceId: string): Promise<{ count: number; bytes: number }> {
+    const row = await this.#session.first(this.#statements.usage, { workspaceId });
+    return { count: Number(row?.count ?? 0), bytes: Number(row?.bytes ?? 0) };
   }
 
   async prune(before: number, limit: number): Promise<number> {

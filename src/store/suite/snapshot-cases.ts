@@ -18,6 +18,9 @@ export const snapshotCases: StoreCase[] = [
         sizeBytes: 5_000_000_000,
         labels: { a: 'b' },
         expiresAt: T0 + 9,
+        deletedAt: T0 + 10,
+        cause: 'idle',
+        digest: 'sha256:00',
       });
       await write(store, (tx) => tx.snapshots.insert(full));
       assert.deepEqual(await read(store, (tx) => tx.snapshots.get('s')), full);
@@ -67,9 +70,9 @@ export const snapshotCases: StoreCase[] = [
         await snapshots.insert(sampleSnapshot('a', { state: 'deleting', createdAt: T0 + 3 }));
         await snapshots.insert(sampleSnapshot('b', { state: 'available', expiresAt: T0 + 5, createdAt: T0 }));
         await snapshots.insert(sampleSnapshot('c', { state: 'available', expiresAt: T0 + 6 }));
-        await snapshots.insert(sampleSnapshot('d', { state: 'deleted', expiresAt: T0 }));
+        await snapshots.insert(sampleSnapshot('d', { state: 'deleted', expiresAt: T0, deletedAt: T0 + 8 }));
         await snapshots.insert(sampleSnapshot('e', { state: 'deleting', expiresAt: T0, createdAt: T0 + 1 }));
-        await snapshots.insert(sampleSnapshot('f', { state: 'deleted', createdAt: T0 + 9 }));
+        await snapshots.insert(sampleSnapshot('f', { state: 'deleted', deletedAt: T0 + 9 }));
       });
       const due = (limit: number) => read(store, (tx) => tx.snapshots.dueDeletion(T0 + 5, limit));
       assert.deepEqual(idsOf(await due(9)), ['b', 'e', 'a']);
@@ -78,6 +81,22 @@ export const snapshotCases: StoreCase[] = [
       assert.equal(await read(store, (tx) => tx.snapshots.get('d')), null);
       assert.ok(await read(store, (tx) => tx.snapshots.get('f')));
       assert.ok(await read(store, (tx) => tx.snapshots.get('a')));
+    },
+  },
+  {
+    name: 'are counted and summed for each workspace, without the deleted',
+    async run(store) {
+      await write(store, async ({ snapshots }) => {
+        await snapshots.insert(sampleSnapshot('a', { sizeBytes: 3_000_000_000 }));
+        await snapshots.insert(sampleSnapshot('b', { sizeBytes: 2_000_000_000, state: 'deleting' }));
+        await snapshots.insert(sampleSnapshot('c'));
+        await snapshots.insert(sampleSnapshot('d', { sizeBytes: 7, state: 'deleted', deletedAt: T0 }));
+        await snapshots.insert(sampleSnapshot('e', { sizeBytes: 9, workspaceId: 'w2' }));
+      });
+      const usage = (workspaceId: string) => read(store, (tx) => tx.snapshots.usage(workspaceId));
+      assert.deepEqual(await usage('default'), { count: 3, bytes: 5_000_000_000 });
+      assert.deepEqual(await usage('w2'), { count: 1, bytes: 9 });
+      assert.deepEqual(await usage('w3'), { count: 0, bytes: 0 });
     },
   },
 ];

@@ -1,3 +1,4 @@
+import { CHECKPOINT_PROFILE } from '../catalogue.ts';
 import { lives } from '../mirror.ts';
 import type { AuditContext } from './audit-context.ts';
 
@@ -11,13 +12,14 @@ export function checkTiming(ctx: AuditContext, now: number): void {
   const late = (at: number) => now - Math.max(at, steady) > ENFORCED_WITHIN_MS;
   for (const row of ctx.mirror.unfinished.values()) {
     const { uid, state, lease } = row;
-    if ((lives(row) || state === 'failed') && late(row.deadlineAt)) {
+    const graceMs = row.profileId === CHECKPOINT_PROFILE ? ctx.scenario.settings.checkpointMs : 0;
+    if ((lives(row) || state === 'failed') && late(row.deadlineAt + graceMs)) {
       ctx.fail('deadline-enforced', `${uid} is ${state}, ${now - row.deadlineAt} ms after its deadline`);
     }
     if (
       row.idleDeadlineAt !== null &&
       (state === 'ready' || state === 'active') &&
-      late(row.idleDeadlineAt)
+      late(row.idleDeadlineAt + graceMs)
     ) {
       ctx.fail('idle-enforced', `${uid} is ${state}, ${now - row.idleDeadlineAt} ms after its idle deadline`);
     }

@@ -12,9 +12,9 @@ export const ttlTimerInMemory: Mutation = {
     },
     {
       file: 'src/control/expire-sandboxes.ts',
-      search: "    if (!(await expire(deps, uid, pastDeadline, 'ttl'))) continue;",
+      search: "({ uid }) => expire(deps, driver, uid, pastDeadline, 'ttl')",
       replace:
-        "    if (!armed.has(deps.instance + uid)) continue;\n    if (!(await expire(deps, uid, pastDeadline, 'ttl'))) continue;",
+        "async ({ uid }) => armed.has(deps.instance + uid) && (await expire(deps, driver, uid, pastDeadline, 'ttl'))",
     },
     {
       file: 'src/control/establish.ts',

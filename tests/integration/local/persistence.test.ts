@@ -1,0 +1,119 @@
+/** `persistence` as its user sees it, through the whole server: what is left when a machine or a time comes to its end. */
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../../src/contract/sandbox.ts';
+import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
+import type { ResolvedConfig } from '../../../src/main/config.ts';
+import { LocalServer } from '../../support/local-server.ts';
+
+const quick = (config: ResolvedConfig) => ({ timing: { ...config.timing, reconcile: 500 } });
+let server = await LocalServer.start(quick);
+const reason = await server.whyNot();
+
+async function until<T>(look: () => Promise<T | null>): Promise<T> {
+  for (let tries = 0; tries < 400; tries++) {
+    const found = await look();
+    if (found !== null) return found;
+    await sleep(50);
+  }
+  throw new Error('it did not come to that');
+}
+
+async function profile(id: string, more: Record<string, unknown>): Promise<string> {
+  const { client } = server;
+  await client.profiles.push({ id: `profile.${id}`, version: '1.0.0', extension: 'ext.local', ...more });
+  return `profile.${id}`;
+}
+
+async function created(profileId: string): Promise<string> {
+  return (await server.client.sandboxes.create({ profile: profileId })).sandbox_id;
+}
+
+const inState = (id: string, state: Sandbox['state']) =>
+  until(async () => {
+    const sandbox = await server.client.sandboxes.get(id);
+    return sandbox.state === state ? sandbox : null;
+  });
+
+/** Everything of ours that runs is killed by its pid; what a boot would not have left is taken away. */
+async function reboot(): Promise<void> {
+  const base = join(server.dir, 'local');
+  const spawner = await SpawnerClient.open(join(base, 'spawner.sock'), () => {});
+  const pids = [Number((await spawner.call('hello')).pid)];
+  spawner.close();
+  await server.stop();
+  const runs = readdirSync(join(base, 'sandboxes')).map((name) => join(base, 'sandboxes', name, 'run'));
+  pids.push(...runs.map((run) => Number(readFileSync(run, 'utf8').split(' ')[3])));
+  for (const pid of pids) process.kill(pid, 'SIGKILL');
+  await sleep(300);
+  rmSync(join(base, 'run'), { recursive: true });
+  for (const run of runs) writeFileSync(run, readFileSync(run, 'utf8').replace(/^1 \S+/, '1 another-boot'));
+  server = await LocalServer.start(quick, server.dir);
+}
+
+afterAll(() => server.close(), 60_000);
+
+describe.skipIf(reason !== null)(`persistence${reason === null ? '' : ` (${reason})`}`, () => {
+  it('persistent: a reboot leaves it stopped with its disk; ephemeral: it is lost, and told so', async () => {
+    const kept = await created(await profile('kept', { persistence: 'persistent' }));
+    const frozen = await created('profile.kept');
+    const lost = await created(await profile('lost', {}));
+    for (const id of [kept, frozen, lost]) await server.inside(id, 'echo precious > file; sync');
+    await server.client.sandboxes.pause(frozen);
+    await reboot();
+    expect(await inState(kept, 'paused')).toMatchObject({ pause_kind: 'stopped' });
+    await until(async () =>
+      (await server.client.sandboxes.get(frozen)).pause_kind === 'stopped' ? true : null,
+    );
+    expect((await inState(lost, 'failed')).failure?.code).toBe('SBX_BACKEND_LOST');
+    await expect(server.inside(kept, 'true')).rejects.toMatchObject({ code: 'SBX_INVALID_STATE' });
+    for (const id of [kept, frozen]) {
+      expect((await server.client.sandboxes.resume(id)).state).toBe('active');
+      expect(await server.inside(id, 'cat file; echo more >> file')).toBe('precious\n');
+      expect(await server.inside(id, 'cat file')).toBe('precious\nmore\n');
+    }
+    const events = await server.client.sandboxes.events(kept).page();
+    expect(events.items.map(({ type }) => type).join(' ')).toMatch(/paused.*active/);
+  }, 120_000);
+
+  it('checkpoint: what is idle for too long leaves its files behind, and they can be restored', async () => {
+    const profileId = await profile('checked-idle', {
+      persistence: 'checkpoint',
+      ttl: { default: '10m', max: '1h', idle_reap: '2s' },
+    });
+    const id = await created(profileId);
+    await server.inside(id, 'echo work > file');
+    const ended = await inState(id, 'destroyed');
+    const { items } = await server.client.snapshots.list().page();
+    const checkpoint = items.find(({ sandbox_id }) => sandbox_id === id);
+    expect(checkpoint).toMatchObject({ cause: 'idle', state: 'available' });
+    expect(ended.notes.join(' ')).toContain(checkpoint?.snapshot_id);
+    const again = await server.client.snapshots.restore(checkpoint?.snapshot_id ?? '');
+    expect(await server.inside(again.sandbox_id, 'cat file')).toBe('work\n');
+    await server.client.sandboxes.destroy(again.sandbox_id);
+  }, 60_000);
+
+  it('checkpoint: at the end of its time, also while something runs; told in its events', async () => {
+    const profileId = await profile('checked-ttl', {
+      persistence: 'checkpoint',
+      ttl: { default: '3s', max: '1h' },
+    });
+    const id = await created(profileId);
+    await server.client.background(id, {
+      command: ['/bin/sh', '-c', 'while :; do date > busy; echo work > file; sleep 0.01; done'],
+    });
+    await inState(id, 'destroyed');
+    const events = (await server.client.sandboxes.events(id).page()).items;
+    const expired = events.find(({ type }) => type.endsWith('sandbox.expired'));
+    const snapshotId = expired?.data.details.checkpoint as string;
+    expect(expired?.data.details.reason).toBe('ttl');
+    expect(await server.client.snapshots.get(snapshotId)).toMatchObject({ cause: 'ttl', state: 'available' });
+    const again = await server.client.snapshots.restore(snapshotId);
+    expect(await server.inside(again.sandbox_id, 'cat file')).toBe('work\n');
+    await server.client.sandboxes.destroy(again.sandbox_id);
+    const deleted = await server.client.snapshots.delete(snapshotId);
+    expect(deleted.deleted_at).not.toBeNull();
+  }, 60_000);
+});
