@@ -240,6 +240,18 @@ export const ERRORS = {
     title: 'The backend refused our credentials',
     remedy: 'Replace the key of this backend.',
   },
+  SBX_HOST_UNREACHABLE: {
+    status: 502,
+    retryable: true,
+    title: 'The host cannot be reached',
+    remedy: 'Look at the host with "sandboxer hosts probe <name>"; others are used meanwhile.',
+  },
+  SBX_HOST_KEY_CHANGED: {
+    status: 502,
+    retryable: false,
+    title: 'The host does not show the key that it was registered with',
+    remedy: 'Find out why. If it is right, register the host again with its new key.',
+  },
   SBX_BACKEND_LOST: {
     status: 502,
     retryable: false,

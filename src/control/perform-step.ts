@@ -18,7 +18,7 @@ import { runSetup } from './run-setup.ts';
 /** The backend calls behind each step. Nothing here writes to the store. */
 
 export function contextFor(deps: ControlDeps, hostId: string | null, signal: AbortSignal): ExtensionContext {
-  const host = hostId === null ? null : { id: hostId, address: hostId, labels: {} };
+  const host = hostId === null ? null : { id: hostId, labels: {}, ssh: null };
   return { signal, clock: deps.clock, log: deps.log, host };
 }
 

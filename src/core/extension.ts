@@ -16,6 +16,7 @@ import type { Price } from '../contract/money.ts';
 import type { Reachability } from '../contract/sandbox.ts';
 import type { PauseKind } from '../contract/state.ts';
 import type { Clock } from './clock.ts';
+import type { SshAccess } from './host-access.ts';
 import type { InputTrees } from './inputs.ts';
 import type { Log } from './log.ts';
 import type { Recipe } from './recipe.ts';
@@ -61,8 +62,9 @@ export interface ProvisionSpec {
 
 export interface PlacementHost {
   readonly id: string;
-  readonly address: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** `null` for the machine that sand-boxer itself runs on. */
+  readonly ssh: SshAccess | null;
 }
 
 export interface ExtensionContext {

@@ -1,0 +1,20 @@
+/** How a machine is reached by OpenSSH, as plain data: the names of files, never what is in them. */
+export interface SshAccess {
+  /** A name, an address, or an alias of `configFile`. */
+  readonly destination: string;
+  /** `null` leaves it to `configFile` or OpenSSH's default. */
+  readonly port: number | null;
+  readonly user: string | null;
+  /**
+   * Public keys of the host, each `<type> <base64>`; or `@cert-authority <type> <base64>` for an authority that signs
+   * them. No other key is accepted, and without any the host cannot be reached.
+   */
+  readonly hostKeys: readonly string[];
+  /** `null` leaves it to the agent of whoever runs the server. */
+  readonly identityFile: string | null;
+  readonly certificateFile: string | null;
+  /** Hosts to go through, nearest first. */
+  readonly jumps: readonly Omit<SshAccess, 'jumps'>[];
+  /** The operator's own OpenSSH configuration; it cannot weaken ours. */
+  readonly configFile: string | null;
+}

@@ -1,0 +1,44 @@
+import { SandboxerError } from '../../../contract/errors.ts';
+import type { Creation } from '../../../contract/state.ts';
+
+const MAX_SHOWN = 300;
+
+const KEY_CHANGED =
+  /REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed|No .* host key is known/i;
+const REFUSED_US =
+  /Permission denied|Too many authentication failures|no supported authentication methods|Load key .*: /i;
+
+const NEVER_STOOD =
+  /connect to host|Could not resolve hostname|kex_exchange_identification|banner exchange|UNPROTECTED PRIVATE KEY/i;
+
+/** One printable line: most of it was written by another machine. */
+function shown(text: string): string {
+  return text
+    .replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
+    .trim()
+    .slice(-MAX_SHOWN);
+}
+
+/**
+ * Why OpenSSH itself failed, from what it said. Before a connection stood nothing can have been made on the host;
+ * afterwards it is as the caller says.
+ */
+export function sshFailure(hostId: string, said: string, afterwards: Creation): SandboxerError {
+  const why = shown(said) || 'ssh ended without a word';
+  const early = KEY_CHANGED.test(said) || REFUSED_US.test(said) || NEVER_STOOD.test(said);
+  const creation = early ? 'not_created' : afterwards;
+  if (KEY_CHANGED.test(said))
+    return new SandboxerError('SBX_HOST_KEY_CHANGED', `Host ${hostId}: ${why}`, { creation });
+  if (REFUSED_US.test(said))
+    return new SandboxerError('SBX_BACKEND_AUTH', `Host ${hostId} refused our key: ${why}`, {
+      creation,
+      remedy: 'Renew the certificate or the key of this host; other hosts are not affected.',
+    });
+  return new SandboxerError('SBX_HOST_UNREACHABLE', `Host ${hostId}: ${why}`, { creation });
+}
+
+export function sshTimeout(hostId: string, seconds: number, creation: Creation): SandboxerError {
+  return new SandboxerError('SBX_TIMEOUT', `Host ${hostId} did not answer within ${seconds} s.`, {
+    creation,
+  });
+}
