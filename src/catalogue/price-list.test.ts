@@ -148,6 +148,7 @@ function cheaper(cpuUtilisation: number): string | undefined {
     healthAt: 0,
     allowed: null,
     boundTo: null,
+    quoted: null,
     expected: { seconds: 3600, cpuUtilisation, memoryUtilisation: 1 },
     seed: 's',
   });

@@ -57,11 +57,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'profiles', group: 'Catalogue and routing', summary: 'List, show, push and validate profiles', subcommands: ['list', 'show', 'push', 'validate'], load: () => import('./commands/profiles.ts') },
   { name: 'extensions', group: 'Catalogue and routing', summary: 'Show the backends and how they are', subcommands: ['list', 'show'], load: () => import('./commands/extensions.ts') },
   { name: 'route', group: 'Catalogue and routing', summary: 'Explain where a sandbox went, or would go', subcommands: ['explain', 'resolve'], load: () => import('./commands/route.ts') },
+  { name: 'estimate', group: 'Catalogue and routing', summary: 'What a create would cost, with a price that holds', load: () => import('./commands/estimate.ts') },
   { name: 'inspect', group: 'Catalogue and routing', summary: 'Look at hosts, at what was left behind, and at what holds a sandbox', subcommands: ['host', 'stale', 'isolation'], load: () => import('./commands/inspect.ts') },
 
   { name: 'credits', group: 'Account', summary: 'Show and grant credits', subcommands: ['balance', 'grant', 'history'], load: () => import('./commands/credits.ts') },
   { name: 'keys', group: 'Account', summary: 'Create, list, rotate and revoke API keys', subcommands: ['create', 'list', 'rotate', 'revoke'], load: () => import('./commands/keys.ts') },
-  { name: 'workspaces', group: 'Account', summary: 'List, create and delete workspaces', subcommands: ['list', 'create', 'delete'], load: () => import('./commands/workspaces.ts') },
+  { name: 'workspaces', group: 'Account', summary: 'List, create and delete workspaces, and say what they allow', subcommands: ['list', 'create', 'policy', 'delete'], load: () => import('./commands/workspaces.ts') },
   { name: 'webhooks', group: 'Account', summary: 'Have events posted to a URL', subcommands: ['list', 'create', 'ping', 'enable', 'disable', 'delete'], load: () => import('./commands/webhooks.ts') },
   { name: 'audit', group: 'Account', summary: 'Show who changed what', load: () => import('./commands/audit.ts') },
 

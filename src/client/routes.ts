@@ -1,3 +1,4 @@
+import type { SandboxQuote } from '../contract/quote.ts';
 import type { RoutePlan } from '../contract/route.ts';
 import type { CreateSandboxInput } from '../contract/sandbox.ts';
 import type { CallOptions, Transport } from './transport.ts';
@@ -7,6 +8,11 @@ export class Routes {
 
   constructor(transport: Transport) {
     this.#transport = transport;
+  }
+
+  /** What a create would cost; with the quote's id, the prices hold until it expires. */
+  quote(request: CreateSandboxInput = {}, options: CallOptions = {}): Promise<SandboxQuote> {
+    return this.#transport.json({ ...options, method: 'POST', path: '/v1/quotes', json: request });
   }
 
   /** Where a create with this request would go, and why. Nothing is created. */

@@ -1,3 +1,4 @@
+import type { RouteCeiling } from '../contract/route.ts';
 import type { CreateOrgRequest, CreateWorkspaceRequest, Org, Workspace } from '../contract/tenancy.ts';
 import { pathOf, queryOf } from './path-of.ts';
 import type { InputOf } from './schema-types.ts';
@@ -57,6 +58,14 @@ export class Tenants {
   renameWorkspace(id: string, name: string, options: CallOptions = {}): Promise<Workspace> {
     const path = pathOf('workspaces', id);
     return this.#transport.json({ ...options, method: 'PATCH', path, json: { name } });
+  }
+
+  /** `null` allows every backend. */
+  setPolicy(id: string, policy: RouteCeiling | null, options: CallOptions = {}): Promise<Workspace> {
+    const path = pathOf('workspaces', id, 'policy');
+    return policy === null
+      ? this.#transport.json({ ...options, method: 'DELETE', path })
+      : this.#transport.json({ ...options, method: 'PUT', path, json: policy });
   }
 
   deleteWorkspace(id: string, options: CallOptions = {}): Promise<void> {

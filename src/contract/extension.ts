@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CapabilityVector } from './capability.ts';
 import { Price } from './money.ts';
+import { BackendStanding } from './route.ts';
 
 export const HealthCheck = z.strictObject({
   name: z.string(),
@@ -28,5 +29,6 @@ export const ExtensionEntry = z
     capabilities: CapabilityVector,
     price: Price.nullable(),
     health: ExtensionHealth,
+    standing: BackendStanding.describe('What our own attempts say of it.'),
   })
   .meta({ id: 'ExtensionEntry' });

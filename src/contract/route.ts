@@ -74,6 +74,12 @@ export const RoutePolicy = z
   .meta({ id: 'RoutePolicy' });
 export type RoutePolicy = z.infer<typeof RoutePolicy>;
 
+/** What a workspace allows at all: a request can only narrow it. */
+export const RouteCeiling = RoutePolicy.pick({ only: true, ignore: true, constraints: true }).meta({
+  id: 'RouteCeiling',
+});
+export type RouteCeiling = z.infer<typeof RouteCeiling>;
+
 /** Why a candidate is not used. A fixed vocabulary: clients may switch on it. */
 export const ExclusionCode = z.enum([
   'not_pinned',
@@ -111,6 +117,7 @@ export const ExclusionCode = z.enum([
   'max_price',
   'no_host',
   'fallbacks_off',
+  'not_quoted',
 ]);
 export type ExclusionCode = z.infer<typeof ExclusionCode>;
 

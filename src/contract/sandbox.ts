@@ -3,6 +3,7 @@ import { DurationSeconds } from './duration.ts';
 import { ProfileRef, ProfileVersion, SandboxId } from './ids.ts';
 import { EnvVars, JsonValue, Labels } from './json.ts';
 import { NetworkPolicy, Resources, Scope, WorkspaceAccess, WorkspaceMode } from './profile.ts';
+import { QuoteId } from './quote.ts';
 import { RoutePolicy } from './route.ts';
 import { RequestedSecretRef } from './secret.ts';
 import { Actor, PauseKind, SandboxState } from './state.ts';
@@ -58,6 +59,9 @@ export const CreateSandboxRequest = z
         secret_refs: z.array(RequestedSecretRef).max(64).optional(),
       })
       .optional(),
+    quote_id: QuoteId.optional().describe(
+      'The prices of this quote hold, and nothing above its maximum is charged.',
+    ),
     elevated: z.boolean().default(false).describe('Audited escape hatch; needs an `adm` key.'),
   })
   .meta({ id: 'CreateSandboxRequest' });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DurationSeconds } from './duration.ts';
 import { OrgId, WorkspaceId } from './ids.ts';
+import { RouteCeiling } from './route.ts';
 import { Actor } from './state.ts';
 
 export const Org = z
@@ -8,7 +9,13 @@ export const Org = z
   .meta({ id: 'Org' });
 export type Org = z.infer<typeof Org>;
 export const Workspace = z
-  .strictObject({ workspace_id: WorkspaceId, org_id: OrgId, name: z.string(), created_at: z.string() })
+  .strictObject({
+    workspace_id: WorkspaceId,
+    org_id: OrgId,
+    name: z.string(),
+    created_at: z.string(),
+    policy: RouteCeiling.nullable().describe('What its sandboxes may be routed to; null: anything.'),
+  })
   .meta({ id: 'Workspace' });
 export type Workspace = z.infer<typeof Workspace>;
 

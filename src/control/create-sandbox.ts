@@ -14,6 +14,7 @@ import type { Establishment, WaitOptions } from './establish.ts';
 import { establish } from './establish.ts';
 import { rememberResult, replayedResult } from './idempotency.ts';
 import { planRoute } from './plan-route.ts';
+import { quoteOf } from './quote-sandbox.ts';
 
 export interface CreateOptions extends WaitOptions {
   readonly idempotencyKey?: string;
@@ -65,7 +66,6 @@ export async function createSandbox(
   const shareable = key !== null && request.id === undefined;
   const reuseKey = shareable ? `${key}|${recipeFingerprint(recipe)}` : null;
   const uid = deps.ids.next('sbx');
-  const plan = planRoute(deps, recipe, uid, null);
 
   const admitted = await deps.store.transaction('create', async (tx): Promise<Claim | SandboxRecord> => {
     const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
@@ -79,7 +79,10 @@ export async function createSandbox(
           request,
           requestDigest: digest,
           recipe,
-          plan,
+          plan: await planRoute(tx, deps, caller.workspaceId, recipe, {
+            seed: uid,
+            quote: await quoteOf(tx, deps, caller, request),
+          }),
           origin: { kind: 'recipe' },
           labels: { ...profile.labels, ...request.labels },
           reuseKey,

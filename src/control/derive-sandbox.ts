@@ -74,7 +74,10 @@ async function derive(
       },
       requestDigest: digest,
       recipe,
-      plan: planRoute(deps, recipe, uid, source.origin.extensionId),
+      plan: await planRoute(tx, deps, caller.workspaceId, recipe, {
+        seed: uid,
+        boundTo: source.origin.extensionId,
+      }),
       origin: source.origin,
       labels: request.labels ?? source.labels,
       reuseKey: null,

@@ -5,6 +5,7 @@ import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import type { CatalogueProfile } from '../core/catalogue.ts';
 import { resolveRecipe } from '../core/resolve-recipe.ts';
+import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
 import { planRoute, requireRoute } from './plan-route.ts';
 
@@ -15,11 +16,17 @@ export interface ProfileView {
 }
 
 /** Runs the router dry: a profile that nobody can fulfil says so before it is asked for. */
-function viewOf(deps: ControlDeps, caller: Caller, entry: CatalogueProfile): ProfileView {
+async function viewOf(
+  tx: Tx,
+  deps: ControlDeps,
+  caller: Caller,
+  entry: CatalogueProfile,
+): Promise<ProfileView> {
   const { profile } = entry;
   try {
     const request = CreateSandboxRequest.parse({ profile: profile.id, profile_version: profile.version });
-    requireRoute(planRoute(deps, resolveRecipe(profile, request, caller).recipe, 'dry-run', null));
+    const { recipe } = resolveRecipe(profile, request, caller);
+    requireRoute(await planRoute(tx, deps, caller.workspaceId, recipe, { seed: 'dry-run' }));
     return { entry, unavailableReason: null };
   } catch (error) {
     if (error instanceof SandboxerError) return { entry, unavailableReason: error.detail };
@@ -27,16 +34,22 @@ function viewOf(deps: ControlDeps, caller: Caller, entry: CatalogueProfile): Pro
   }
 }
 
-export function listProfiles(
+export async function listProfiles(
   deps: ControlDeps,
   caller: Caller,
-): { profiles: readonly ProfileView[]; issues: readonly ProfileIssue[] } {
+): Promise<{ profiles: readonly ProfileView[]; issues: readonly ProfileIssue[] }> {
   requireScope(caller, 'read');
   const catalogue = deps.catalogue(caller.workspaceId);
-  return { profiles: catalogue.list().map((entry) => viewOf(deps, caller, entry)), issues: catalogue.issues };
+  const profiles = await deps.store.read('profiles', async (tx) => {
+    const views: ProfileView[] = [];
+    for (const entry of catalogue.list()) views.push(await viewOf(tx, deps, caller, entry));
+    return views;
+  });
+  return { profiles, issues: catalogue.issues };
 }
 
-export function getProfile(deps: ControlDeps, caller: Caller, ref: string): ProfileView {
+export async function getProfile(deps: ControlDeps, caller: Caller, ref: string): Promise<ProfileView> {
   requireScope(caller, 'read');
-  return viewOf(deps, caller, deps.catalogue(caller.workspaceId).get(ref));
+  const entry = deps.catalogue(caller.workspaceId).get(ref);
+  return deps.store.read('profiles', (tx) => viewOf(tx, deps, caller, entry));
 }

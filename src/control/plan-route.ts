@@ -1,16 +1,30 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { RoutePlan } from '../contract/route.ts';
 import { expectedUse } from '../core/expected-use.ts';
+import type { QuoteRecord } from '../core/quote.ts';
 import type { Recipe } from '../core/recipe.ts';
 import { decide, rankedCandidates } from '../core/routing.ts';
+import type { Tx } from '../core/store.ts';
+import { underPolicy } from '../core/under-policy.ts';
 import type { ControlDeps } from './deps.ts';
 
-export function planRoute(
+export interface PlanOptions {
+  readonly seed: string;
+  /** The only backend that has what it starts from. */
+  readonly boundTo?: string | null;
+  readonly quote?: QuoteRecord | null;
+}
+
+/** Decides inside a transaction, so that it knows what the workspace allows at the moment of the decision. */
+export async function planRoute(
+  tx: Tx,
   deps: ControlDeps,
-  recipe: Recipe,
-  seed: string,
-  boundTo: string | null,
-): RoutePlan {
+  workspaceId: string,
+  wanted: Recipe,
+  { seed, boundTo = null, quote = null }: PlanOptions,
+): Promise<RoutePlan> {
+  const policy = (await tx.tenancy.workspace(workspaceId))?.policy ?? null;
+  const recipe = underPolicy(wanted, policy);
   const extensions = deps.extensions.all().map((extension) => extension.header);
   const now = deps.clock.now();
   const standing = extensions.map(
@@ -27,8 +41,9 @@ export function planRoute(
     standing: Object.fromEntries(standing),
     healthAt: now,
     expected: expectedUse(recipe),
-    allowed: null,
+    allowed: policy?.only ?? null,
     boundTo,
+    quoted: quote?.prices ?? null,
     seed,
   });
 }

@@ -20,7 +20,8 @@ export async function pruneHistory(deps: ControlDeps): Promise<number> {
       const snapshots = await tx.snapshots.prune(now - keepDestroyedMs, BATCH);
       const dead = await tx.outbox.pruneDead(now - keepEventsMs, BATCH);
       const audit = await tx.audit.prune(now - keepAuditMs, BATCH);
-      return [sandboxes, events, keys, snapshots, dead, audit];
+      const quotes = await tx.quotes.prune(now - keepIdempotencyMs, BATCH);
+      return [sandboxes, events, keys, snapshots, dead, audit, quotes];
     });
     total += pruned.reduce((sum, count) => sum + count, 0);
     if (pruned.every((count) => count < BATCH)) return total;

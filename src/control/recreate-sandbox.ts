@@ -45,7 +45,10 @@ export async function recreateSandbox(
     const now = deps.clock.now();
     const seed = (await tx.sandboxes.documents(row.uid, row.generation)) as SandboxDocuments;
     const bound = seed.origin.kind === 'recipe' ? null : seed.origin.extensionId;
-    const plan = planRoute(deps, seed.recipe, `${row.uid}-g${next}`, bound);
+    const plan = await planRoute(tx, deps, row.workspaceId, seed.recipe, {
+      seed: `${row.uid}-g${next}`,
+      boundTo: bound,
+    });
     requireRoute(plan);
     if (!isLiving(row.state)) await requireRoom(tx, deps, row.workspaceId);
     interrupts = row.state === 'provisioning' || pendingOperation(row) !== null;

@@ -7,9 +7,15 @@ import type { ControlDeps } from './deps.ts';
 import { planRoute } from './plan-route.ts';
 
 /** Where a create would go, without creating anything. */
-export function resolveRoute(deps: ControlDeps, caller: Caller, request: CreateSandboxRequest): RoutePlan {
+export async function resolveRoute(
+  deps: ControlDeps,
+  caller: Caller,
+  request: CreateSandboxRequest,
+): Promise<RoutePlan> {
   requireScope(caller, 'read');
   const { profile } = deps.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
   const { recipe } = resolveRecipe(profile, request, caller);
-  return planRoute(deps, recipe, 'dry-run', null);
+  return deps.store.read('route', (tx) =>
+    planRoute(tx, deps, caller.workspaceId, recipe, { seed: 'dry-run' }),
+  );
 }

@@ -1,4 +1,5 @@
 import { SandboxerError } from '../contract/errors.ts';
+import type { RouteCeiling } from '../contract/route.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { accounts } from '../core/ledger.ts';
@@ -130,6 +131,23 @@ export async function renameWorkspace(
     const workspace = { ...(await findWorkspace(tx, id)), name };
     await tx.tenancy.updateWorkspace(workspace);
     return workspace;
+  });
+}
+
+/** From the next decision on. What runs already stays where it is. */
+export async function setWorkspacePolicy(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  policy: RouteCeiling | null,
+): Promise<WorkspaceRecord> {
+  requireScope(caller, 'server');
+  const subject = { action: 'setWorkspacePolicy', target: id, workspaceId: id };
+  return auditedTransaction(deps, caller, 'workspace-policy', subject, async (tx) => {
+    const { policy: _before, ...workspace } = await findWorkspace(tx, id);
+    const changed = policy === null ? workspace : { ...workspace, policy };
+    await tx.tenancy.updateWorkspace(changed);
+    return changed;
   });
 }
 

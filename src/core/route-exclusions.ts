@@ -2,7 +2,7 @@ import type { Price, Quote } from '../contract/money.ts';
 import type { BackendStanding, Exclusion, MaxPrice } from '../contract/route.ts';
 import type { ExtensionHeader } from './extension.ts';
 import { misfits } from './fit.ts';
-import { priceOrFree, sellsSize } from './pricing.ts';
+import { sellsSize } from './pricing.ts';
 import { matches } from './route-names.ts';
 import type { RouteInput } from './routing.ts';
 
@@ -10,13 +10,14 @@ import type { RouteInput } from './routing.ts';
 export function exclusionsOf(
   input: RouteInput,
   header: ExtensionHeader,
+  price: Price,
   quote: Quote,
   standing: BackendStanding,
 ): Exclusion[] {
   return [
     ...policyExclusions(input, header.id),
     ...misfits(input.recipe, header.capabilities),
-    ...priceExclusions(input, header, quote),
+    ...priceExclusions(input, price, quote),
     ...probeExclusions(standing),
     ...breakerExclusions(standing),
   ];
@@ -48,6 +49,9 @@ function policyExclusions(input: RouteInput, id: string): Exclusion[] {
   if (input.allowed !== null && !matches(input.allowed, id)) {
     excluded.push({ code: 'policy', detail: 'the workspace does not allow it' });
   }
+  if (input.quoted !== null && !(id in input.quoted)) {
+    excluded.push({ code: 'not_quoted', detail: 'the quote does not name it' });
+  }
   if (only && !matches(only, id)) excluded.push({ code: 'not_in_only', detail: 'not in route.only' });
   if (ignore && matches(ignore, id)) excluded.push({ code: 'ignored', detail: 'in route.ignore' });
   return excluded;
@@ -57,9 +61,8 @@ function dollars(microUsd: number): string {
   return `$${(microUsd / 1_000_000).toFixed(4)}`;
 }
 
-function priceExclusions(input: RouteInput, header: ExtensionHeader, quote: Quote): Exclusion[] {
+function priceExclusions(input: RouteInput, price: Price, quote: Quote): Exclusion[] {
   const { constraints } = input.recipe.route;
-  const price = priceOrFree(header.price);
   const excluded: Exclusion[] = [];
   if (!sellsSize(price, input.recipe.resources)) {
     excluded.push({ code: 'resources', detail: 'sells no size that is large enough' });

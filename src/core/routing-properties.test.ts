@@ -140,6 +140,7 @@ function inputOf(world: World, route: RoutePolicy, changes: Partial<RouteInput> 
     healthAt: 0,
     allowed: null,
     boundTo: null,
+    quoted: null,
     expected: expectedUse(recipe),
     seed: 'seed',
     ...changes,

@@ -103,6 +103,7 @@ function plan(
     expected: { seconds: 3600, cpuUtilisation: 1, memoryUtilisation: 1 },
     allowed: null,
     boundTo: null,
+    quoted: null,
     seed: 's',
     ...changes,
   });

@@ -1,3 +1,4 @@
+import type { Price } from '../contract/money.ts';
 import type { BackendStanding, RouteCandidate, RoutePlan, RouteStrategy } from '../contract/route.ts';
 import { isoTime } from './clock.ts';
 import type { ExtensionHeader } from './extension.ts';
@@ -23,6 +24,8 @@ export interface RouteInput {
   readonly allowed: readonly string[] | null;
   /** A snapshot or a source that lives on one backend leaves no choice. */
   readonly boundTo: string | null;
+  /** What a quote promised: only these backends, at these prices. `null`: all, at the prices of now. */
+  readonly quoted: Readonly<Record<string, Price>> | null;
   /** How sandboxes of this profile are used. */
   readonly expected: UsageExpectation;
   readonly seed: string;
@@ -33,9 +36,10 @@ type Scored = RouteCandidate & { readonly score: RouteScore & Record<string, num
 function candidateFor(input: RouteInput, strategy: RouteStrategy, header: ExtensionHeader): Scored {
   const { recipe, expected } = input;
   const standing = input.standing[header.id] ?? unmeasured('unknown', header.capabilities.latency_class);
+  const price = priceOrFree(input.quoted?.[header.id] ?? header.price);
   const quote = quoteFor({
     extension: header.id,
-    price: priceOrFree(header.price),
+    price,
     resources: recipe.resources,
     seconds: recipe.ttlSeconds,
     region: recipe.requires.region ?? null,
@@ -45,7 +49,7 @@ function candidateFor(input: RouteInput, strategy: RouteStrategy, header: Extens
     extension: header.id,
     host: place(recipe, header).hostId,
     rank: null,
-    excluded_by: exclusionsOf(input, header, quote, standing),
+    excluded_by: exclusionsOf(input, header, price, quote, standing),
     score: { ...scoreOf(input, strategy, header, quote, standing) },
     quote,
     standing,

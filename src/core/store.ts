@@ -9,6 +9,7 @@ import type { AttemptRecord } from './attempt.ts';
 import type { AuditDraft, AuditRecord } from './audit.ts';
 import type { EventDraft, EventRecord } from './event.ts';
 import type { MeterRecord } from './meter.ts';
+import type { QuoteRecord } from './quote.ts';
 import type { SandboxDocuments, SandboxRecord } from './sandbox.ts';
 import type { SnapshotRecord } from './snapshot.ts';
 import type { KeyRecord, OrgRecord, WorkspaceRecord } from './tenancy.ts';
@@ -76,8 +77,17 @@ export interface SandboxStore {
 export interface AttemptStore {
   get(attemptId: string): Promise<AttemptRecord | null>;
   forSandbox(uid: string): Promise<readonly AttemptRecord[]>;
+  /** Of all sandboxes, newest first. */
+  recent(limit: number): Promise<readonly AttemptRecord[]>;
   insert(record: AttemptRecord): Promise<void>;
   update(record: AttemptRecord): Promise<void>;
+}
+
+export interface QuoteStore {
+  get(id: string): Promise<QuoteRecord | null>;
+  insert(quote: QuoteRecord): Promise<void>;
+  /** Removes those that expired before, oldest first; answers how many. */
+  prune(before: number, limit: number): Promise<number>;
 }
 
 export interface EventQuery {
@@ -301,6 +311,7 @@ export interface Tx {
   readonly ledger: LedgerStore;
   readonly profiles: ProfileStore;
   readonly tenancy: TenancyStore;
+  readonly quotes: QuoteStore;
   readonly webhooks: WebhookStore;
   readonly audit: AuditStore;
   /** Small facts about the installation itself, such as its id. */

@@ -1,3 +1,4 @@
+import type { RouteCeiling } from '../contract/route.ts';
 import type { Actor } from '../contract/state.ts';
 import type { KeyScope } from '../contract/tenancy.ts';
 
@@ -14,6 +15,8 @@ export interface WorkspaceRecord {
   readonly orgId: string;
   readonly name: string;
   readonly createdAt: number;
+  /** Absent: every backend is allowed. */
+  readonly policy?: RouteCeiling;
   /** Kept, so that its id is never given again. */
   readonly deletedAt?: number;
 }

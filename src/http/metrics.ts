@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
+import type { BackendStanding } from '../contract/route.ts';
 import { SandboxState } from '../contract/state.ts';
 import type { Tx } from '../core/store.ts';
 import type { Exchange } from './exchange.ts';
@@ -46,6 +47,11 @@ function gauges(servers: ReadonlySet<HttpServices>): readonly GaugeSpec[] {
     for (const services of servers) total += of(services);
     return total;
   };
+  const each = (visit: (id: string, standing: BackendStanding) => void) => {
+    const { extensions, health, clock } = (first as HttpServices).deps;
+    for (const { header } of extensions.all())
+      visit(header.id, health.overall(header, extensions.health(header.id).status, clock.now()));
+  };
   return [
     {
       name: 'sandboxes',
@@ -78,6 +84,31 @@ function gauges(servers: ReadonlySet<HttpServices>): readonly GaugeSpec[] {
       name: 'driver_in_flight',
       help: 'Sandboxes that a backend is being called for.',
       collect: (gauge) => gauge.set((first as HttpServices).options.driver.inFlight),
+    },
+    {
+      name: 'backend_breaker_open',
+      help: '1 while a failing backend is left alone.',
+      labelNames: ['extension'],
+      collect: (gauge) =>
+        each((id, { breaker }) => gauge.set({ extension: id }, breaker === 'closed' ? 0 : 1)),
+    },
+    {
+      name: 'backend_success_share',
+      help: 'The share of creates that succeed, as the router believes.',
+      labelNames: ['extension'],
+      collect: (gauge) => each((id, { success }) => gauge.set({ extension: id }, success)),
+    },
+    {
+      name: 'backend_wait_seconds',
+      help: 'Time to a ready sandbox at the present load, as the router believes.',
+      labelNames: ['extension'],
+      collect: (gauge) => each((id, { wait_ms }) => gauge.set({ extension: id }, wait_ms / 1000)),
+    },
+    {
+      name: 'backend_in_flight',
+      help: 'Creates under way at a backend.',
+      labelNames: ['extension'],
+      collect: (gauge) => each((id, { in_flight }) => gauge.set({ extension: id }, in_flight)),
     },
     {
       name: 'http_open_streams',

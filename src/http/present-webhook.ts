@@ -113,6 +113,6 @@ export function presentOrg({ id, name, createdAt }: OrgRecord): Org {
   return { org_id: id, name, created_at: isoTime(createdAt) };
 }
 
-export function presentWorkspace({ id, orgId, name, createdAt }: WorkspaceRecord): Workspace {
-  return { workspace_id: id, org_id: orgId, name, created_at: isoTime(createdAt) };
+export function presentWorkspace({ id, orgId, name, createdAt, policy }: WorkspaceRecord): Workspace {
+  return { workspace_id: id, org_id: orgId, name, created_at: isoTime(createdAt), policy: policy ?? null };
 }

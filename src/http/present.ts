@@ -7,6 +7,7 @@ import type { Sandbox } from '../contract/sandbox.ts';
 import type { Snapshot } from '../contract/snapshot.ts';
 import type { ApiKey } from '../contract/tenancy.ts';
 import type { WorkspaceBalance } from '../control/credits.ts';
+import type { ControlDeps } from '../control/deps.ts';
 import type { RouteView } from '../control/get-sandbox.ts';
 import type { ProfileView } from '../control/list-profiles.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
@@ -14,7 +15,7 @@ import { isoTime, isoTimeOrNull } from '../core/clock.ts';
 import type { Extension } from '../core/extension.ts';
 import type { MeterRecord } from '../core/meter.ts';
 import { rebase } from '../core/meter.ts';
-import type { ExtensionRegistry } from '../core/registry.ts';
+
 import type { SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
@@ -185,7 +186,8 @@ export class Presenter {
     };
   }
 
-  extension({ header }: Extension, registry: ExtensionRegistry): z.output<typeof ExtensionEntry> {
+  extension({ header }: Extension, deps: ControlDeps): z.output<typeof ExtensionEntry> {
+    const health = deps.extensions.health(header.id);
     return {
       id: header.id,
       title: header.title,
@@ -193,7 +195,8 @@ export class Presenter {
       handle_version: header.handleVersion,
       capabilities: header.capabilities,
       price: header.price,
-      health: registry.health(header.id),
+      health,
+      standing: deps.health.overall(header, health.status, deps.clock.now()),
     };
   }
 }

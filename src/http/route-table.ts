@@ -10,6 +10,7 @@ import { metaRoutes } from './v1/meta.ts';
 import { portRoutes } from './v1/ports.ts';
 import { processRoutes } from './v1/processes.ts';
 import { profileRoutes } from './v1/profiles.ts';
+import { quoteRoutes } from './v1/quotes.ts';
 import { routingRoutes } from './v1/routes.ts';
 import { sandboxRoutes } from './v1/sandboxes.ts';
 import { sinkRoutes } from './v1/sinks.ts';
@@ -28,6 +29,7 @@ export const ROUTE_TABLE: readonly RouteDefinition[] = metaRoutes([
   ...profileRoutes,
   ...extensionRoutes,
   ...routingRoutes,
+  ...quoteRoutes,
   ...creditRoutes,
   ...eventRoutes,
   ...keyRoutes,

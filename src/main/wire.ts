@@ -3,6 +3,7 @@ import { Activity } from '../control/activity.ts';
 import type { EventSink } from '../control/deliver-events.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import { Driver } from '../control/driver.ts';
+import { learnFromAttempts } from '../control/learn-from-attempts.ts';
 import { alignSinks } from '../control/list-sinks.ts';
 import { Sessions } from '../control/sessions.ts';
 import type { ControlSettings } from '../control/settings.ts';
@@ -126,6 +127,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     sessions.drop(uid);
     activity.forget(uid);
   });
+  await learnFromAttempts(deps);
   const starting = new AbortController();
   await registry.probeAll(starting.signal);
   const health = new Loop('health', systemClock, log, async (signal) => {

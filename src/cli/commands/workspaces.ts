@@ -1,5 +1,8 @@
 import type { Command } from 'commander';
+import type { RouteCeiling } from '../../contract/route.ts';
 import type { Workspace } from '../../contract/tenancy.ts';
+import { decimalNumber } from '../args/numbers.ts';
+import { list } from '../args/pairs.ts';
 import type { Invocation } from '../invocation.ts';
 import { ageOf } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
@@ -8,6 +11,33 @@ interface CreateFlags {
   readonly org: string;
   readonly name?: string;
   readonly newOrg?: boolean;
+}
+
+interface PolicyFlags {
+  readonly only?: string[];
+  readonly ignore?: string[];
+  readonly maxCostPerHour?: number;
+  readonly region?: string;
+  readonly dataResidency?: string;
+  readonly isolation?: 'policy' | 'container' | 'gvisor' | 'microvm';
+  readonly clear?: boolean;
+}
+
+/** `null` when no flag says anything. */
+function policyOf(flags: PolicyFlags): RouteCeiling | null {
+  const { only, ignore, maxCostPerHour, region, dataResidency, isolation } = flags;
+  const constraints = {
+    ...(maxCostPerHour !== undefined && { max_cost_per_hour: maxCostPerHour }),
+    ...(region !== undefined && { region }),
+    ...(dataResidency !== undefined && { data_residency: dataResidency }),
+    ...(isolation !== undefined && { isolation }),
+  };
+  const policy = {
+    ...(only && { only }),
+    ...(ignore && { ignore }),
+    ...(Object.keys(constraints).length > 0 && { constraints }),
+  };
+  return Object.keys(policy).length > 0 ? policy : null;
 }
 
 function columns(now: number): Column<Workspace>[] {
@@ -45,6 +75,34 @@ export function define(command: Command, invocation: Invocation): void {
       const name = flags.name === undefined ? {} : { name: flags.name };
       const workspace = await tenants.createWorkspace({ workspace_id: id, org_id: flags.org, ...name });
       printer.result(workspace, () => printer.line(workspace.workspace_id));
+    });
+  command
+    .command('policy')
+    .description('Show or set what sandboxes of a workspace may be routed to')
+    .argument('<id>')
+    .option('--only <extension>', 'allow only this backend', list)
+    .option('--ignore <extension>', 'never use this backend', list)
+    .option('--max-cost-per-hour <usd>', 'never above this', decimalNumber)
+    .option('--region <name>', 'only in this region')
+    .option('--data-residency <region>', 'only backends that stay in this region')
+    .option('--isolation <level>', 'at least: policy, container, gvisor or microvm')
+    .option('--clear', 'allow everything again')
+    .action(async (id: string, flags: PolicyFlags) => {
+      const { tenants } = await invocation.client();
+      const policy = policyOf(flags);
+      const changed = flags.clear === true || policy !== null;
+      const workspace = changed ? await tenants.setPolicy(id, policy) : await tenants.getWorkspace(id);
+      const { printer } = invocation;
+      printer.result(workspace, () =>
+        printer.details([
+          ['workspace', workspace.workspace_id],
+          ['only', workspace.policy?.only?.join(', ') ?? 'any backend'],
+          ['ignore', workspace.policy?.ignore?.join(', ') ?? null],
+          ...Object.entries(workspace.policy?.constraints ?? {}).map(
+            ([name, value]) => [name.replaceAll('_', ' '), String(value)] as const,
+          ),
+        ]),
+      );
     });
   command
     .command('delete')

@@ -112,14 +112,28 @@ export class HealthBook {
     return flights.size;
   }
 
+  /** Over all recipes: what a list of backends shows. */
+  overall(header: ExtensionHeader, probe: ExtensionHealth['status'], now: number): BackendStanding {
+    return this.#standing(header, probe, this.#records.get(header.id), now);
+  }
+
   standing(
     header: ExtensionHeader,
     probe: ExtensionHealth['status'],
     recipe: Pick<Recipe, 'image' | 'isolation'>,
     now: number,
   ): BackendStanding {
-    const inFlight = this.inFlight(header.id, now);
     const record = this.#records.get(`${header.id}|${recipeClass(recipe)}`) ?? this.#records.get(header.id);
+    return this.#standing(header, probe, record, now);
+  }
+
+  #standing(
+    header: ExtensionHeader,
+    probe: ExtensionHealth['status'],
+    record: TrackRecord | undefined,
+    now: number,
+  ): BackendStanding {
+    const inFlight = this.inFlight(header.id, now);
     const prior = this.#priors.get(header.id) ?? classPrior(header.capabilities.latency_class);
     const wait = record
       ? record.latency.expected(inFlight + 1, prior)

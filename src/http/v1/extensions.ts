@@ -17,8 +17,9 @@ export const extensionRoutes = [
     scope: 'read',
     responses: { 200: json(ExtensionList, 'The backends.') },
     async handler({ services }) {
-      const { extensions } = services.deps;
-      const items = extensions.all().map((extension) => services.present.extension(extension, extensions));
+      const items = services.deps.extensions
+        .all()
+        .map((extension) => services.present.extension(extension, services.deps));
       return { status: 200, body: { items } };
     },
   }),
@@ -32,9 +33,8 @@ export const extensionRoutes = [
     params: z.strictObject({ extension: ExtensionId }),
     responses: { 200: json(ExtensionEntry, 'The backend.') },
     async handler({ services, params }) {
-      const { extensions } = services.deps;
-      const extension = extensions.get(params.extension);
-      if (extension) return { status: 200, body: services.present.extension(extension, extensions) };
+      const extension = services.deps.extensions.get(params.extension);
+      if (extension) return { status: 200, body: services.present.extension(extension, services.deps) };
       throw new SandboxerError('SBX_NOT_FOUND', `There is no extension "${params.extension}".`, {
         remedy: 'List the extensions to see which exist.',
       });

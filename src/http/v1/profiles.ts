@@ -20,7 +20,7 @@ export const profileRoutes = [
     scope: 'read',
     responses: { 200: json(ProfileList, 'The catalogue.') },
     async handler({ services, caller }) {
-      const { profiles, issues } = listProfiles(services.deps, caller);
+      const { profiles, issues } = await listProfiles(services.deps, caller);
       const items = profiles.map((view) => services.present.profile(view));
       const body = { items, issues: [...issues] };
       return { status: 200, body };
@@ -38,7 +38,7 @@ export const profileRoutes = [
     async handler({ services, caller, params }) {
       return {
         status: 200,
-        body: services.present.profile(getProfile(services.deps, caller, params.profile)),
+        body: services.present.profile(await getProfile(services.deps, caller, params.profile)),
       };
     },
   }),
@@ -58,7 +58,7 @@ export const profileRoutes = [
       const { deps, options, present } = services;
       const { profile, source } = options.parseProfile(body);
       const { created } = await pushProfile(deps, caller, profile, source);
-      const view = getProfile(deps, caller, `${profile.id}@${profile.version}`);
+      const view = await getProfile(deps, caller, `${profile.id}@${profile.version}`);
       return { status: created ? 201 : 200, body: present.profile(view) };
     },
   }),

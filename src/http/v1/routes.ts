@@ -18,7 +18,7 @@ export const routingRoutes = [
     body: jsonBody(CreateSandboxRequest),
     responses: { 200: json(RoutePlan, 'Every candidate with its rank or what excludes it.') },
     async handler({ services, caller, body }) {
-      return { status: 200, body: resolveRoute(services.deps, caller, body) };
+      return { status: 200, body: await resolveRoute(services.deps, caller, body) };
     },
   }),
   route({

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { OrgId, WorkspaceId } from '../../contract/ids.ts';
+import { RouteCeiling } from '../../contract/route.ts';
 import {
   CreateOrgRequest,
   CreateWorkspaceRequest,
@@ -18,6 +19,7 @@ import {
   listWorkspaces,
   renameOrg,
   renameWorkspace,
+  setWorkspacePolicy,
 } from '../../control/tenants.ts';
 import { presentOrg, presentWorkspace } from '../present-webhook.ts';
 import { json, jsonBody, nothing, route } from '../route.ts';
@@ -156,6 +158,35 @@ export const tenantRoutes = [
     responses: { 200: json(Workspace, 'The workspace.') },
     async handler({ services, caller, params, body }) {
       const workspace = await renameWorkspace(services.deps, caller, params.workspace_id, body.name);
+      return { status: 200, body: presentWorkspace(workspace) };
+    },
+  }),
+  route({
+    method: 'PUT',
+    url: '/v1/workspaces/{workspace_id}/policy',
+    operationId: 'setWorkspacePolicy',
+    summary: 'Say what sandboxes of a workspace may be routed to. Requests can only narrow it.',
+    tag,
+    scope,
+    params: workspaceParams,
+    body: jsonBody(RouteCeiling),
+    responses: { 200: json(Workspace, 'The workspace.') },
+    async handler({ services, caller, params, body }) {
+      const workspace = await setWorkspacePolicy(services.deps, caller, params.workspace_id, body);
+      return { status: 200, body: presentWorkspace(workspace) };
+    },
+  }),
+  route({
+    method: 'DELETE',
+    url: '/v1/workspaces/{workspace_id}/policy',
+    operationId: 'clearWorkspacePolicy',
+    summary: 'Let sandboxes of a workspace be routed to any backend.',
+    tag,
+    scope,
+    params: workspaceParams,
+    responses: { 200: json(Workspace, 'The workspace.') },
+    async handler({ services, caller, params }) {
+      const workspace = await setWorkspacePolicy(services.deps, caller, params.workspace_id, null);
       return { status: 200, body: presentWorkspace(workspace) };
     },
   }),

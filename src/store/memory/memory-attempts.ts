@@ -27,6 +27,12 @@ export class MemoryAttempts implements AttemptStore {
       .sort((a, b) => a.generation - b.generation || a.n - b.n);
   }
 
+  async recent(limit: number): Promise<readonly AttemptRecord[]> {
+    const newestFirst = (a: AttemptRecord, b: AttemptRecord) =>
+      b.startedAt - a.startedAt || (a.attemptId < b.attemptId ? 1 : -1);
+    return [...this.#rows.values()].sort(newestFirst).slice(0, limit);
+  }
+
   async insert(record: AttemptRecord): Promise<void> {
     this.#journal.assertWritable();
     const { attemptId, sandboxUid } = record;

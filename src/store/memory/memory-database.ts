@@ -11,6 +11,7 @@ import { MemoryLedger } from './memory-ledger.ts';
 import { MemoryMeters } from './memory-meters.ts';
 import { MemoryOutbox } from './memory-outbox.ts';
 import { MemoryProfiles } from './memory-profiles.ts';
+import { MemoryQuotes } from './memory-quotes.ts';
 import { MemorySandboxes } from './memory-sandboxes.ts';
 import { MemorySnapshots } from './memory-snapshots.ts';
 import { MemoryTable } from './memory-table.ts';
@@ -54,6 +55,7 @@ export function memoryDatabase(): MemoryDatabase {
     ledger,
     profiles: new MemoryProfiles(journal),
     tenancy: new MemoryTenancy(journal),
+    quotes: new MemoryQuotes(journal),
     webhooks: new MemoryWebhooks(journal),
     audit: new MemoryAudit(journal),
     setting: async (name) => settings.get(name) ?? null,

@@ -246,6 +246,15 @@ export interface WorkspaceRow {
   name: Text;
   created_at: Whole;
   deleted_at: Whole | null;
+  policy: Text | null;
+}
+
+export interface QuoteRow {
+  id: Text;
+  workspace_id: Text;
+  created_at: Whole;
+  expires_at: Whole;
+  document: Text;
 }
 
 export interface KeyRow {
@@ -317,6 +326,7 @@ export interface Schema {
   profiles: ProfileRow;
   orgs: OrgRow;
   workspaces: WorkspaceRow;
+  quotes: QuoteRow;
   api_keys: KeyRow;
   webhooks: WebhookRow;
   audit_log: AuditRow;

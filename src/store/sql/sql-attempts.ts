@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import type { AttemptRecord } from '../../core/attempt.ts';
 import type { AttemptStore } from '../../core/store.ts';
 import { conflict } from '../rejections.ts';
+import { atMost } from './at-most.ts';
 import { readDocumentOrNull, writeDocumentOrNull } from './document.ts';
 import { RowWriter } from './row-writer.ts';
 import type { AttemptRow, Schema } from './schema.ts';
@@ -16,6 +17,14 @@ export function attemptStatements(db: Kysely<Schema>) {
     ),
     forSandbox: prepare<{ uid: string }, AttemptRow>(({ uid }) =>
       db.selectFrom('attempts').selectAll().where('sandbox_uid', '=', uid).orderBy('generation').orderBy('n'),
+    ),
+    recent: prepare<{ limit: number }, AttemptRow>(({ limit }) =>
+      db
+        .selectFrom('attempts')
+        .selectAll()
+        .orderBy('started_at', 'desc')
+        .orderBy('attempt_id', 'desc')
+        .limit(atMost(limit)),
     ),
   };
 }
@@ -36,6 +45,10 @@ export class SqlAttempts implements AttemptStore {
 
   async forSandbox(uid: string): Promise<readonly AttemptRecord[]> {
     return (await this.#session.all(this.#statements.forSandbox, { uid })).map(attemptRecord);
+  }
+
+  async recent(limit: number): Promise<readonly AttemptRecord[]> {
+    return (await this.#session.all(this.#statements.recent, { limit })).map(attemptRecord);
   }
 
   async insert(record: AttemptRecord): Promise<void> {

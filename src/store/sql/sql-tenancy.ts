@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { TenancyStore } from '../../core/store.ts';
 import type { KeyRecord, OrgRecord, WorkspaceRecord } from '../../core/tenancy.ts';
 import { conflict } from '../rejections.ts';
-import { readDocument, writeDocument } from './document.ts';
+import { readDocument, readDocumentOrNull, writeDocument, writeDocumentOrNull } from './document.ts';
 import { RowWriter } from './row-writer.ts';
 import type { KeyRow, OrgRow, Schema, WorkspaceRow } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
@@ -131,12 +131,28 @@ function orgRecord(row: OrgRow): OrgRecord {
   return { id: row.id, name: row.name, createdAt: row.created_at, ...deletion(row) };
 }
 
-function workspaceRow({ id, orgId, name, createdAt, deletedAt }: WorkspaceRecord): WorkspaceRow {
-  return { id, org_id: orgId, name, created_at: createdAt, deleted_at: deletedAt ?? null };
+function workspaceRow(record: WorkspaceRecord): WorkspaceRow {
+  const { id, orgId, name, createdAt, deletedAt, policy } = record;
+  return {
+    id,
+    org_id: orgId,
+    name,
+    created_at: createdAt,
+    deleted_at: deletedAt ?? null,
+    policy: writeDocumentOrNull(policy ?? null),
+  };
 }
 
 function workspaceRecord(row: WorkspaceRow): WorkspaceRecord {
-  return { id: row.id, orgId: row.org_id, name: row.name, createdAt: row.created_at, ...deletion(row) };
+  const policy = readDocumentOrNull<NonNullable<WorkspaceRecord['policy']>>(row.policy);
+  return {
+    id: row.id,
+    orgId: row.org_id,
+    name: row.name,
+    createdAt: row.created_at,
+    ...deletion(row),
+    ...(policy && { policy }),
+  };
 }
 
 function keyRow(record: KeyRecord): KeyRow {

@@ -11,6 +11,7 @@ import { ledgerStatements, SqlLedger } from './sql-ledger.ts';
 import { meterStatements, SqlMeters } from './sql-meters.ts';
 import { outboxStatements, SqlOutbox } from './sql-outbox.ts';
 import { profileStatements, SqlProfiles } from './sql-profiles.ts';
+import { quoteStatements, SqlQuotes } from './sql-quotes.ts';
 import { SqlSandboxes } from './sql-sandboxes.ts';
 import type { SqlSession } from './sql-session.ts';
 import { SqlSnapshots, snapshotStatements } from './sql-snapshots.ts';
@@ -31,6 +32,7 @@ export function sqlStatements(db: Kysely<Schema>) {
     ledger: ledgerStatements(db),
     profiles: profileStatements(db),
     tenancy: tenancyStatements(db),
+    quotes: quoteStatements(db),
     webhooks: webhookStatements(db),
     audit: auditStatements(db),
     settingRows: new RowWriter(db, 'settings'),
@@ -55,6 +57,7 @@ export function sqlTransaction(session: SqlSession, statements: SqlStatements): 
     ledger: new SqlLedger(session, statements.ledger),
     profiles: new SqlProfiles(session, statements.profiles),
     tenancy: new SqlTenancy(session, statements.tenancy),
+    quotes: new SqlQuotes(session, statements.quotes),
     webhooks: new SqlWebhooks(session, statements.webhooks),
     audit: new SqlAudit(session, statements.audit),
     async setting(name) {

@@ -5,6 +5,21 @@ import { read, rejectsWith, write } from './store-case.ts';
 
 export const attemptCases: StoreCase[] = [
   {
+    name: 'are found newest first, over all sandboxes',
+    async run(store) {
+      await write(store, async (tx) => {
+        await tx.attempts.insert(sampleAttempt('a', { n: 1, startedAt: T0 + 1 }));
+        await tx.attempts.insert(sampleAttempt('b', { n: 1, startedAt: T0 + 3 }));
+        await tx.attempts.insert(sampleAttempt('c', { n: 1, startedAt: T0 + 2 }));
+      });
+      const recent = await read(store, (tx) => tx.attempts.recent(2));
+      assert.deepEqual(
+        recent.map(({ sandboxUid }) => sandboxUid),
+        ['b', 'c'],
+      );
+    },
+  },
+  {
     name: 'are kept and changed, in the order of generation and number',
     async run(store) {
       const won = sampleAttempt('a', {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { QuoteRecord } from '../../core/quote.ts';
 import type { PushedProfile } from '../../core/store.ts';
 import type { KeyRecord } from '../../core/tenancy.ts';
 import { T0 } from '../sample-records.ts';
@@ -29,6 +30,38 @@ function pushed(workspaceId: string, id: string, version: string): PushedProfile
 const idsOf = (rows: readonly { readonly id: string }[]) => rows.map(({ id }) => id);
 
 export const tenancyCases: StoreCase[] = [
+  {
+    name: 'keeps what a workspace allows, and takes it away',
+    async run(store) {
+      const workspace = { id: 'w', orgId: 'default', name: 'w', createdAt: T0 };
+      const policy = { only: ['ext.local'], constraints: { region: 'eu', max_cost_per_hour: 0.5 } };
+      await write(store, (tx) => tx.tenancy.insertWorkspace({ ...workspace, policy }));
+      assert.deepEqual(await read(store, (tx) => tx.tenancy.workspace('w')), { ...workspace, policy });
+      await write(store, (tx) => tx.tenancy.updateWorkspace(workspace));
+      assert.deepEqual(await read(store, (tx) => tx.tenancy.workspace('w')), workspace);
+    },
+  },
+  {
+    name: 'keeps quotes until some time after they expire',
+    async run(store) {
+      const quote = (id: string, expiresAt: number) =>
+        ({ id, workspaceId: 'w', createdAt: T0, expiresAt, prices: {}, plan: {} }) as unknown as QuoteRecord;
+      await write(store, async (tx) => {
+        await tx.quotes.insert(quote('a', T0 + 1));
+        await tx.quotes.insert(quote('b', T0 + 2));
+        await tx.quotes.insert(quote('c', T0 + 3));
+      });
+      await rejectsWith(
+        'SBX_CONFLICT',
+        write(store, (tx) => tx.quotes.insert(quote('a', T0))),
+      );
+      assert.deepEqual(await read(store, (tx) => tx.quotes.get('b')), quote('b', T0 + 2));
+      assert.equal(await write(store, (tx) => tx.quotes.prune(T0 + 3, 1)), 1);
+      assert.equal(await write(store, (tx) => tx.quotes.prune(T0 + 3, 5)), 1);
+      assert.equal(await read(store, (tx) => tx.quotes.get('b')), null);
+      assert.deepEqual(await read(store, (tx) => tx.quotes.get('c')), quote('c', T0 + 3));
+    },
+  },
   {
     name: 'keeps orgs and workspaces',
     async run(store) {

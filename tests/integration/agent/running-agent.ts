@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentSession } from '../../../src/extensions/shared/agent-session/agent-session.ts';
 import type { ConnectAgentOptions } from '../../../src/extensions/shared/agent-session/connect-agent.ts';
@@ -160,12 +160,14 @@ export async function startInit(args: readonly string[] = []): Promise<RunningAg
   const server = createServer();
   server.listen(`${path}.new`);
   await once(server, 'listening');
-  const script = 'mount -t tmpfs -o mode=1777 tmpfs /tmp && mkdir -m 0777 /tmp/home && exec "$@"';
+  const agent = agentBinary();
+  // A checkout below /tmp would vanish under the new one: the agent is started from a second name.
+  const script = `mount --bind ${JSON.stringify(dirname(agent))} /mnt && mount -t tmpfs -o mode=1777 tmpfs /tmp && mkdir -m 0777 /tmp/home && exec "$@"`;
   const child = spawn(
     'unshare',
     [
       ...['--mount', '--pid', '--net', '--ipc', '--uts', '--fork', '--mount-proc', '--kill-child'],
-      ...['sh', '-c', script, 'sh', agentBinary(), '--init', '--cwd', '/tmp/home', ...args],
+      ...['sh', '-c', script, 'sh', join('/mnt', basename(agent)), '--init', '--cwd', '/tmp/home', ...args],
     ],
     { stdio: ['ignore', 'inherit', 'pipe', (server as unknown as { _handle: { fd: number } })._handle.fd] },
   );

@@ -1,0 +1,90 @@
+import type { CapabilityVector } from '../../src/contract/capability.ts';
+import { Profile } from '../../src/contract/profile.ts';
+import { CreateSandboxRequest } from '../../src/contract/sandbox.ts';
+import { expectedUse } from '../../src/core/expected-use.ts';
+import type { ExtensionHeader } from '../../src/core/extension.ts';
+import { HealthBook } from '../../src/core/health/health-book.ts';
+import { resolveRecipe } from '../../src/core/resolve-recipe.ts';
+import { decide } from '../../src/core/routing.ts';
+import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
+import type { Benchmark } from '../harness.ts';
+import { measure, summarize } from '../harness.ts';
+
+const CANDIDATES = 50;
+
+/** Every tenth cannot do what is asked, the others differ in price, speed and success. */
+function headers(): ExtensionHeader[] {
+  const { header } = createSaasStubExtension({ id: 'ext.saas-stub', transport: null as never });
+  return Array.from({ length: CANDIDATES }, (_, n) => ({
+    ...header,
+    id: `ext.saas-stub#n${n}`,
+    capabilities: {
+      ...header.capabilities,
+      demo: false,
+      isolation: n % 10 === 0 ? ['none'] : ['container'],
+    } satisfies CapabilityVector,
+    price: header.price && { ...header.price, vcpu_pico_usd_per_second: String(10_000_000 + n * 100_000) },
+  }));
+}
+
+function measuredHealth(extensions: readonly ExtensionHeader[]): HealthBook {
+  const book = new HealthBook();
+  for (const [n, { id }] of extensions.entries()) {
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      const key = {
+        attemptId: `${id}-${attempt}`,
+        extensionId: id,
+        hostId: null,
+        recipeClass: 'host/container',
+      };
+      book.started(key, attempt);
+      book.ended(key, (n + attempt) % 7 === 0 ? 'failed' : 'ready', 100 + n * 10, attempt + 1);
+    }
+  }
+  return book;
+}
+
+export const benchmark: Benchmark = {
+  name: 'route.decide',
+  description: 'one decision among 50 candidates, with health and quotes (target p99 ≤ 1 ms)',
+  async run(context) {
+    const extensions = headers();
+    const book = measuredHealth(extensions);
+    const profile = Profile.parse({
+      id: 'profile.bench',
+      version: '1.0.0',
+      resources: { cpu: 2, memory_mb: 2048 },
+    });
+    const caller = {
+      actor: 'adm',
+      workspaceId: 'w',
+      orgId: 'o',
+      keyId: null,
+      scopes: new Set([]),
+      local: true,
+    } as const;
+    const request = CreateSandboxRequest.parse({ profile: 'profile.bench' });
+    const { recipe } = resolveRecipe(profile, request, caller);
+    let n = 0;
+    const once = () => {
+      n += 1;
+      const plan = decide({
+        recipe,
+        extensions,
+        catalogueVersion: 'bench',
+        standing: Object.fromEntries(
+          extensions.map((header) => [header.id, book.standing(header, 'healthy', recipe, 100)]),
+        ),
+        healthAt: 100,
+        allowed: null,
+        boundTo: null,
+        quoted: null,
+        expected: expectedUse(recipe),
+        seed: `seed-${n}`,
+      });
+      if (plan.candidates.length !== CANDIDATES) throw new Error('a candidate is missing');
+    };
+    const samples = await measure(context.iterations(20_000), context.iterations(2_000), once);
+    return [summarize({ name: 'route.decide', unit: 'ms', samples, details: { candidates: CANDIDATES } })];
+  },
+};

@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Clock } from '../../src/core/clock.ts';
+import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
+import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
+import { StubWorld } from '../../src/extensions/saas-stub/world.ts';
+import { WorldTransport } from '../../src/extensions/saas-stub/world-transport.ts';
+import type { Fixture } from './http/fixture.ts';
+import { startFixture } from './http/fixture.ts';
+
+const clock: Clock = { now: () => Date.now(), sleep: (ms, signal) => sleep(ms, undefined, { signal }) };
+
+/** A metered backend of its own world, which can be made to fail. */
+function backend(name: string, microUsdPerVcpuSecond: number) {
+  const world = new StubWorld({ clock, createMs: 5, deleteMs: 5, faults: [] });
+  const price = {
+    ...DEFAULT_PRICE,
+    version: `${name}-1`,
+    vcpu_pico_usd_per_second: String(microUsdPerVcpuSecond * 1_000_000),
+    gib_pico_usd_per_second: '0',
+  };
+  const extension = createSaasStubExtension({
+    id: `ext.saas-stub#${name}`,
+    transport: new WorldTransport(world, clock),
+    price,
+    capabilities: { regions: [name === 'cheap' ? 'us' : 'eu-west-1'] },
+  });
+  return { world, extension };
+}
+
+const PROFILE = {
+  id: 'profile.stub-routed',
+  version: '1.0.0',
+  isolation: { level: 'none' },
+  network: { default: 'allow' },
+  ttl: { default: '10m', max: '1h' },
+  route: { strategy: 'lowest-cost', only: ['ext.saas-stub'] },
+};
+
+let fixture: Fixture;
+const cheap = backend('cheap', 1);
+const dear = backend('dear', 20);
+
+beforeAll(async () => {
+  fixture = await startFixture({ extensions: [cheap.extension, dear.extension] });
+  expect((await fixture.call('POST', '/v1/profiles', { json: PROFILE })).status).toBe(201);
+});
+afterAll(() => fixture.close());
+
+const post = (path: string, json: unknown) => fixture.call('POST', path, { json });
+const routed = (over: object = {}) => ({ profile: PROFILE.id, ...over });
+
+describe('routing', () => {
+  it('takes the cheapest and says what the others would have cost', async () => {
+    const made = await post('/v1/sandboxes', routed());
+    expect(made.json).toMatchObject({ extension: 'ext.saas-stub#cheap' });
+    const { json } = await fixture.call('GET', `/v1/sandboxes/${made.json.sandbox_id}/route`);
+    const [first, second] = json.plan.candidates;
+    expect(first).toMatchObject({
+      extension: 'ext.saas-stub#cheap',
+      rank: 0,
+      standing: { probe: 'healthy' },
+    });
+    expect(second).toMatchObject({ extension: 'ext.saas-stub#dear', rank: 1 });
+    expect(second.quote.max_charge_micro_usd).toBe(20 * first.quote.max_charge_micro_usd);
+    expect(second.score.outcome).toBeGreaterThan(first.score.outcome);
+  });
+
+  it('keeps to what the workspace allows, whatever the request says', async () => {
+    const policy = { constraints: { data_residency: 'eu' } };
+    const set = await fixture.call('PUT', '/v1/workspaces/default/policy', { json: policy });
+    expect(set.json).toMatchObject({ policy });
+    const plan = await post('/v1/routes/resolve', routed());
+    expect(
+      plan.json.candidates.map(({ extension, rank }: { extension: string; rank: number }) => [
+        extension,
+        rank,
+      ]),
+    ).toContainEqual(['ext.saas-stub#dear', 0]);
+    const refused = await post(
+      '/v1/routes/resolve',
+      routed({ route: { constraints: { data_residency: 'us' } } }),
+    );
+    expect(refused).toMatchObject({ status: 409, json: { code: 'SBX_NO_ROUTE' } });
+    const only = { only: ['ext.saas-stub#dear'] };
+    await fixture.call('PUT', '/v1/workspaces/default/policy', { json: only });
+    const pinned = await post('/v1/sandboxes', routed({ route: { order: ['ext.saas-stub#cheap'] } }));
+    expect(pinned.json).toMatchObject({ extension: 'ext.saas-stub#dear' });
+    const cleared = await fixture.call('DELETE', '/v1/workspaces/default/policy');
+    expect(cleared.json).toMatchObject({ policy: null });
+  });
+
+  it('leaves a failing backend alone after five failures and tells so', async () => {
+    cheap.world.faults.add({ op: 'create', kind: 'error_before', params: {} });
+    for (let n = 0; n < 5; n += 1) {
+      const made = await post('/v1/sandboxes', routed());
+      expect(made.json).toMatchObject({ extension: 'ext.saas-stub#dear' });
+    }
+    const { json } = await fixture.call('GET', '/v1/extensions/ext.saas-stub%23cheap');
+    expect(json.standing).toMatchObject({ breaker: 'open', samples: expect.any(Number) });
+    const plan = await post('/v1/routes/resolve', routed());
+    const excluded = plan.json.candidates.find(
+      ({ extension }: { extension: string }) => extension === 'ext.saas-stub#cheap',
+    );
+    expect(excluded.excluded_by).toMatchObject([{ code: 'breaker_open' }]);
+    const metrics = await fixture.call('GET', '/metrics');
+    expect(metrics.text).toContain('sandboxer_backend_breaker_open{extension="ext.saas-stub#cheap"} 1');
+  });
+});
+
+describe('a quote', () => {
+  it('tells every candidate’s cost and holds for that request alone', async () => {
+    const quote = await post('/v1/quotes', routed({ ttl: '20m' }));
+    expect(quote.status).toBe(201);
+    expect(quote.json.max_charge_micro_usd).toBe(20 * 1200);
+    const other = await post('/v1/sandboxes', routed({ ttl: '30m', quote_id: quote.json.quote_id }));
+    expect(other).toMatchObject({ status: 400, json: { field: 'quote_id' } });
+    const missing = await post('/v1/sandboxes', routed({ ttl: '20m', quote_id: 'qte_00000000000000000000' }));
+    expect(missing).toMatchObject({ status: 400, json: { field: 'quote_id' } });
+    const made = await post('/v1/sandboxes', routed({ ttl: '20m', quote_id: quote.json.quote_id }));
+    expect(made.status).toBe(201);
+    const { json } = await fixture.call('GET', `/v1/sandboxes/${made.json.sandbox_id}/route`);
+    const used = json.plan.candidates.find(({ rank }: { rank: number | null }) => rank === 0);
+    expect(used.quote.max_charge_micro_usd).toBeLessThanOrEqual(quote.json.max_charge_micro_usd);
+  });
+});
