@@ -19,6 +19,7 @@ import type {
 } from '../../core/extension.ts';
 import { refuseMisfit } from '../../core/refuse-misfit.ts';
 import type { SandboxSession } from '../../core/session.ts';
+import { abortableFor } from '../shared/abortable.ts';
 import { KeptChannels } from '../shared/kept-channels.ts';
 import type { LocalOptions } from './config.ts';
 import { Engine } from './engine.ts';
@@ -43,6 +44,8 @@ interface Captured {
   readonly rootFs: RootFs;
   readonly sizeBytes: number | null;
 }
+
+const abortable = abortableFor('ext.local');
 
 export class LocalExtension implements Extension {
   readonly header: ExtensionHeader;
@@ -334,29 +337,4 @@ export class LocalExtension implements Extension {
         await this.#engine.call('discard', { path });
     })().catch(() => {});
   }
-}
-
-/** Rejects when the signal does; the work itself goes on and is swept by its stamp. */
-async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  if (signal.aborted) throw given();
-  let stop = () => {};
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(given(signal));
-    signal.addEventListener('abort', stop, { once: true });
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-    work.catch(() => {});
-    aborted.catch(() => {});
-  }
-}
-
-function given(signal?: AbortSignal): SandboxerError {
-  const late = signal?.reason instanceof DOMException && signal.reason.name === 'TimeoutError';
-  return new SandboxerError(late ? 'SBX_TIMEOUT' : 'SBX_CANCELLED', 'It was given up before it was done.', {
-    backend: 'ext.local',
-    creation: 'maybe_created',
-  });
 }

@@ -1,0 +1,30 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import { readTar } from '../shared/tar.ts';
+import type { EngineClient } from './engine-client.ts';
+import { BACKEND } from './engine-error.ts';
+
+const MOST_BYTES = 1_048_576;
+
+/** One small file of a container, whether it runs or not. Links in the container lead nowhere but into it. */
+export async function bytesOfFile(
+  client: EngineClient,
+  container: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  const answer = await client.stream('GET', `/containers/${container}/archive`, { query: { path }, signal });
+  try {
+    for await (const { kind, size, body } of readTar(answer)) {
+      if (kind !== 'file' || size > MOST_BYTES) break;
+      const parts: Uint8Array[] = [];
+      for await (const part of body) parts.push(part);
+      return Buffer.concat(parts);
+    }
+  } finally {
+    answer.destroy();
+  }
+  throw new SandboxerError('SBX_EXTENSION_FAILED', `${path} of the image cannot be read.`, {
+    backend: BACKEND,
+    creation: 'not_created',
+  });
+}

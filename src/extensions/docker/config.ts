@@ -1,0 +1,111 @@
+import type { CapabilityVector, IsolationLevel, ResourceName } from '../../contract/capability.ts';
+import type { TlsFiles } from './endpoint.ts';
+import type { EngineFacts } from './engine-facts.ts';
+
+export interface RegistryLogin {
+  readonly username: string;
+  /** Its value is fetched when something is pulled, and kept nowhere. */
+  password(signal: AbortSignal): Promise<string>;
+}
+
+export interface ImagePolicy {
+  /** Patterns with `*`. One without a registry's host matches only names without one. */
+  readonly allow: readonly string[];
+  readonly pull: 'never' | 'missing' | 'always';
+  /** Whether a reference must name its content (`name@sha256:…`). */
+  readonly requireDigest: boolean;
+  /** By host of the registry. */
+  readonly logins: Readonly<Record<string, RegistryLogin>>;
+}
+
+export interface DockerOptions {
+  /** As `DOCKER_HOST` is written. */
+  readonly url: string;
+  readonly tls: TlsFiles | null;
+  /** `<state_dir>/docker`: the sockets of local engines' sandboxes. */
+  readonly directory: string;
+  /** What the image `host` means here; `null`: profiles that name it cannot run here. */
+  readonly defaultImage: string | null;
+  readonly images: ImagePolicy;
+  /** The engine's network for profiles with an open one; `null`: there is none to be had. */
+  readonly network: string | null;
+  /** `auto`: over a mounted directory where the engine is here, otherwise by a relay that the engine starts. */
+  readonly channel?: 'auto' | 'call' | 'relay';
+  /** Whether the storage driver keeps `disk_mb` where that cannot be told by asking it. */
+  readonly diskQuota?: boolean;
+  /** Most containers that are kept running ahead of their claim; 0 turns it off. */
+  readonly warm?: number;
+  readonly defaultPids?: number;
+  readonly defaultMemoryShare?: number;
+  /** Longest wait for an answer of the engine. */
+  readonly timeoutMs?: number;
+  /** Path of the agent. Default: `agent/build/sandboxer-agent`. */
+  readonly agent?: string;
+}
+
+export const DEFAULTS = { warm: 0, pids: 4096, memoryShare: 0.8, timeoutMs: 60_000 } as const;
+
+/** Runtimes by the level that they give. */
+export const RUNTIMES: Readonly<Record<'gvisor' | 'microvm', readonly string[]>> = {
+  gvisor: ['runsc', 'io.containerd.runsc.v1'],
+  microvm: ['kata', 'kata-runtime', 'kata-qemu', 'kata-clh', 'kata-fc', 'io.containerd.kata.v2'],
+};
+
+/** The engine's runtime for this level; `null` is its default one. */
+export function runtimeFor(level: IsolationLevel, facts: EngineFacts): string | null {
+  if (level !== 'gvisor' && level !== 'microvm') return null;
+  return RUNTIMES[level].find((name) => facts.runtimes.includes(name)) ?? null;
+}
+
+/** Drivers that bound a container's disk whatever lies below them. */
+const QUOTA_DRIVERS = ['btrfs', 'zfs', 'devicemapper'];
+
+export function canLimitDisk(facts: EngineFacts, options: Pick<DockerOptions, 'diskQuota'>): boolean {
+  return QUOTA_DRIVERS.includes(facts.driver) || options.diskQuota === true;
+}
+
+/** Only what this engine can keep to. One that was not there to be asked has what every supported one has. */
+export function capabilitiesOf(facts: EngineFacts | null, options: DockerOptions): CapabilityVector {
+  const limits: readonly (readonly [ResourceName, boolean])[] = [
+    ['cpu', facts?.cpu ?? true],
+    ['memory_mb', facts?.memory ?? true],
+    ['pids', facts?.pids ?? true],
+    ['disk_mb', facts !== null && canLimitDisk(facts, options)],
+    ['open_files', true],
+  ];
+  const stronger = (['gvisor', 'microvm'] as const).filter(
+    (level) => facts !== null && runtimeFor(level, facts) !== null,
+  );
+  return {
+    isolation: ['container', ...stronger],
+    egress: 'none',
+    deny_all: true,
+    open_network: options.network !== null,
+    credentials: ['file', 'env'],
+    dead_man: 'none',
+    snapshot: 'filesystem',
+    snapshot_destructive: false,
+    fork: true,
+    pause: 'frozen',
+    persistence: ['ephemeral', 'persistent'],
+    exec: true,
+    pty: true,
+    background: true,
+    files: true,
+    watch: true,
+    ports: true,
+    ssh: false,
+    resources: limits.filter(([, kept]) => kept).map(([name]) => name),
+    images: options.defaultImage === null ? ['reference'] : ['host', 'reference'],
+    regions: [],
+    gpu: [],
+    max_ttl_seconds: null,
+    pricing: 'free',
+    latency_class: 'fast',
+    hosting: 'self-hosted',
+    no_new_privs: true,
+    host_root: false,
+    elevated: false,
+    demo: false,
+  };
+}

@@ -1,0 +1,137 @@
+/** Everything the engine is told about a container, and nothing secret: whatever is not asked for is not there. */
+import type { ProvisionSpec } from '../../core/extension.ts';
+import type { DockerOptions } from './config.ts';
+import { DEFAULTS, runtimeFor } from './config.ts';
+import type { EngineFacts } from './engine-facts.ts';
+import type { Kind } from './labels.ts';
+import { LABEL } from './labels.ts';
+
+export const INSIDE = {
+  agent: '/.sandboxer/agent',
+  /** The directory that the host listens in, mounted read-only. */
+  door: '/.sandboxer/door',
+  socket: '/.sandboxer/door/h.sock',
+  /** Where the agent listens instead, when nothing of the host can be mounted. */
+  run: '/run/sandboxer',
+  relay: '/run/sandboxer/a.sock',
+  work: '/workspace',
+} as const;
+
+export type ChannelKind = 'call' | 'relay';
+
+export interface ContainerPlan {
+  readonly kind: Extract<Kind, 'sandbox' | 'warm'>;
+  readonly owner: string;
+  readonly image: string;
+  /** `uid:gid`, never root. */
+  readonly user: string;
+  readonly channel: ChannelKind;
+  readonly door: string;
+  /** Where the agent and the door lie on the engine's machine; only for `call`. */
+  readonly binds: { readonly agent: string; readonly door: string } | null;
+  readonly isolation: ProvisionSpec['recipe']['isolation'];
+  readonly keep: boolean;
+  readonly secrets: boolean;
+  readonly readOnlyRoot: boolean;
+  readonly openNetwork: boolean;
+  readonly resources: ProvisionSpec['recipe']['resources'];
+}
+
+const MIB = 1_048_576;
+const SCRATCH_MB = 256;
+
+export interface LimitFields {
+  readonly Memory?: number;
+  readonly MemorySwap?: number;
+  readonly NanoCpus?: number;
+  readonly PidsLimit?: number;
+}
+
+/** What was asked for; where nothing was, enough for any work and not enough for the whole machine. */
+export function limitFields(
+  { cpu, memory_mb, pids }: ContainerPlan['resources'],
+  facts: EngineFacts,
+  options: DockerOptions,
+): LimitFields {
+  const share = options.defaultMemoryShare ?? DEFAULTS.memoryShare;
+  const memory = memory_mb === null ? Math.floor(facts.memoryBytes * share) : memory_mb * MIB;
+  return {
+    ...(facts.memory && memory > 0 ? { Memory: memory, MemorySwap: memory } : {}),
+    ...(cpu === null ? {} : { NanoCpus: Math.max(10_000_000, Math.round(cpu * 1e9)) }),
+    ...(facts.pids ? { PidsLimit: pids ?? options.defaultPids ?? DEFAULTS.pids } : {}),
+  };
+}
+
+/** File systems in memory: of no snapshot, on no disk. */
+function memoryMounts(plan: ContainerPlan): Record<string, string> {
+  const [uid, gid] = plan.user.split(':');
+  const own = `nosuid,nodev,mode=0700,uid=${uid},gid=${gid}`;
+  const scratch = `nosuid,nodev,mode=1777,size=${SCRATCH_MB}m`;
+  const disk = plan.resources.disk_mb ?? SCRATCH_MB;
+  return {
+    ...(plan.readOnlyRoot
+      ? {
+          '/tmp': scratch,
+          '/var/tmp': scratch,
+          '/run': 'nosuid,nodev,mode=0755,size=16m',
+          [INSIDE.work]: `nosuid,nodev,exec,mode=0755,uid=${uid},gid=${gid},size=${disk}m`,
+        }
+      : {}),
+    '/run/secrets': `${own},noexec,size=4m`,
+    ...(plan.channel === 'relay' ? { [INSIDE.run]: `${own},noexec,size=64k` } : {}),
+  };
+}
+
+function bind(Source: string, Target: string): object {
+  return { Type: 'bind', Source, Target, ReadOnly: true };
+}
+
+export function containerConfig(plan: ContainerPlan, facts: EngineFacts, options: DockerOptions): object {
+  const { channel, binds, resources, isolation } = plan;
+  const runtime = runtimeFor(isolation, facts);
+  const door = channel === 'call' ? ['--call', INSIDE.socket] : ['--listen', INSIDE.relay];
+  const openFiles = resources.open_files === null ? [] : ['--nofile', String(resources.open_files)];
+  return {
+    Image: plan.image,
+    User: plan.user,
+    Entrypoint: [INSIDE.agent],
+    Cmd: ['--init', ...door, '--cwd', INSIDE.work, ...openFiles],
+    WorkingDir: '/',
+    Hostname: 'sandbox',
+    Env: [`HOME=${INSIDE.work}`],
+    Healthcheck: { Test: ['NONE'] },
+    StopSignal: 'SIGKILL',
+    Labels: {
+      [LABEL.owner]: plan.owner,
+      [LABEL.kind]: plan.kind,
+      [LABEL.door]: plan.door,
+      [LABEL.channel]: channel,
+      [LABEL.keep]: plan.keep ? 'yes' : 'no',
+      [LABEL.isolation]: isolation,
+      [LABEL.secrets]: plan.secrets ? 'yes' : 'no',
+      [LABEL.snapshot]: '',
+      [LABEL.prepared]: '',
+    },
+    HostConfig: {
+      NetworkMode: plan.openNetwork ? (options.network ?? 'none') : 'none',
+      IpcMode: 'private',
+      CgroupnsMode: 'private',
+      Privileged: false,
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges:true'],
+      ReadonlyRootfs: plan.readOnlyRoot,
+      Init: false,
+      LogConfig: { Type: 'none' },
+      RestartPolicy: { Name: 'no' },
+      OomScoreAdj: 500,
+      ShmSize: 64 * MIB,
+      Tmpfs: memoryMounts(plan),
+      Mounts: binds === null ? [] : [bind(binds.agent, INSIDE.agent), bind(binds.door, INSIDE.door)],
+      ...(runtime === null ? {} : { Runtime: runtime }),
+      ...(resources.disk_mb === null || plan.readOnlyRoot
+        ? {}
+        : { StorageOpt: { size: `${resources.disk_mb}M` } }),
+      ...limitFields(resources, facts, options),
+    },
+  };
+}

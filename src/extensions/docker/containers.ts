@@ -1,0 +1,124 @@
+/** The containers of one engine that are ours, by their names. */
+
+import type { LimitFields } from './container-config.ts';
+import type { EngineClient } from './engine-client.ts';
+import { isConflict, isMissing } from './engine-error.ts';
+import { Container, ContainerList, Created } from './engine-replies.ts';
+import { LABEL } from './labels.ts';
+
+const REMOVE_MS = 120_000;
+
+export interface Listed {
+  readonly name: string;
+  readonly createdAt: number;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+function at(name: string, verb = ''): string {
+  return `/containers/${encodeURIComponent(name)}${verb}`;
+}
+
+function within(signal: AbortSignal | undefined): { signal?: AbortSignal } {
+  return signal === undefined ? {} : { signal };
+}
+
+export class Containers {
+  readonly #client: EngineClient;
+
+  constructor(client: EngineClient) {
+    this.#client = client;
+  }
+
+  /** `false` when there is one of that name already. */
+  async create(name: string, config: object, signal?: AbortSignal): Promise<boolean> {
+    try {
+      await this.#client.call(Created, 'POST', '/containers/create', {
+        query: { name },
+        body: config,
+        ...within(signal),
+      });
+      return true;
+    } catch (error) {
+      if (isConflict(error)) return false;
+      throw error;
+    }
+  }
+
+  async start(name: string): Promise<void> {
+    await this.#client.send('POST', at(name, '/start'));
+  }
+
+  async find(name: string, signal?: AbortSignal): Promise<Container | null> {
+    try {
+      return await this.#client.call(Container, 'GET', at(name, '/json'), within(signal));
+    } catch (error) {
+      if (isMissing(error)) return null;
+      throw error;
+    }
+  }
+
+  async list(owner: string, signal?: AbortSignal): Promise<Listed[]> {
+    const all = await this.#client.call(ContainerList, 'GET', '/containers/json', {
+      query: { all: 'true', filters: JSON.stringify({ label: [`${LABEL.owner}=${owner}`] }) },
+      ...within(signal),
+    });
+    return all
+      .filter(({ Labels }) => Labels[LABEL.owner] === owner)
+      .flatMap(({ Names: [name], Created: seconds, Labels }) =>
+        name === undefined
+          ? []
+          : [{ name: name.replace(/^\//, ''), createdAt: seconds * 1000, labels: Labels }],
+      );
+  }
+
+  /** Resolves when the engine has it no more. */
+  async remove(name: string): Promise<void> {
+    try {
+      await this.#client.send('DELETE', at(name), {
+        query: { force: 'true', v: 'true' },
+        timeoutMs: REMOVE_MS,
+      });
+    } catch (error) {
+      // Somebody else is removing it already.
+      if (!isMissing(error) && !isConflict(error)) throw error;
+    }
+  }
+
+  /** `false` when another one has that name. */
+  async rename(name: string, to: string): Promise<boolean> {
+    try {
+      await this.#client.send('POST', at(name, '/rename'), { query: { name: to } });
+      return true;
+    } catch (error) {
+      if (isConflict(error)) return false;
+      throw error;
+    }
+  }
+
+  async limit(name: string, limits: LimitFields): Promise<void> {
+    await this.#client.send('POST', at(name, '/update'), { body: limits });
+  }
+
+  async pause(name: string, signal: AbortSignal): Promise<void> {
+    await this.#send(name, '/pause', signal, (container) => container.State.Paused);
+  }
+
+  async resume(name: string, signal: AbortSignal): Promise<void> {
+    await this.#send(name, '/unpause', signal, ({ State }) => State.Running && !State.Paused);
+  }
+
+  /** Engines differ in how they refuse what is so already: it is looked at instead. */
+  async #send(
+    name: string,
+    verb: string,
+    signal: AbortSignal,
+    done: (container: Container) => boolean,
+  ): Promise<void> {
+    try {
+      await this.#client.send('POST', at(name, verb), { signal });
+    } catch (error) {
+      const container = await this.find(name, signal).catch(() => null);
+      if (container === null || !done(container)) throw error;
+    }
+  }
+}

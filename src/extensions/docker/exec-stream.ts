@@ -1,0 +1,87 @@
+/** A program that the engine starts in a container, as a stream of its input and output. */
+import { Duplex } from 'node:stream';
+import type { EngineClient } from './engine-client.ts';
+import { EngineUnreachable } from './engine-error.ts';
+import { ExecCreated } from './engine-replies.ts';
+
+const HEADER_BYTES = 8;
+const MOST_BYTES = 16 * 1_048_576;
+const STDOUT = 1;
+
+/** Takes the engine's frames (`stream, 0, 0, 0, u32 length`) off what comes; only standard output is passed on. */
+class OutputFrames {
+  #header = Buffer.alloc(0);
+  #left = 0;
+  #stream = 0;
+
+  *take(chunk: Buffer): Generator<Buffer> {
+    let rest = chunk;
+    while (rest.length > 0) {
+      if (this.#left === 0) {
+        const wanted = HEADER_BYTES - this.#header.length;
+        this.#header = Buffer.concat([this.#header, rest.subarray(0, wanted)]);
+        rest = rest.subarray(wanted);
+        if (this.#header.length < HEADER_BYTES) return;
+        this.#stream = this.#header[0] ?? 0;
+        this.#left = this.#header.readUInt32BE(4);
+        this.#header = Buffer.alloc(0);
+        if (this.#left > MOST_BYTES)
+          throw new EngineUnreachable('garbled', 'The engine’s stream is not understood.');
+        continue;
+      }
+      const piece = rest.subarray(0, this.#left);
+      rest = rest.subarray(piece.length);
+      this.#left -= piece.length;
+      if (this.#stream === STDOUT) yield piece;
+    }
+  }
+}
+
+function withoutFrames(raw: Duplex): Duplex {
+  const frames = new OutputFrames();
+  const stream = new Duplex({
+    read: () => void raw.resume(),
+    write: (chunk, _encoding, done) => {
+      if (raw.write(chunk)) done();
+      else raw.once('drain', () => done());
+    },
+    final: (done) => {
+      raw.end();
+      done();
+    },
+    destroy: (error, done) => {
+      raw.destroy();
+      done(error);
+    },
+  });
+  raw.on('data', (chunk: Buffer) => {
+    try {
+      for (const piece of frames.take(chunk)) if (!stream.push(piece)) raw.pause();
+    } catch (error) {
+      stream.destroy(error as Error);
+    }
+  });
+  raw.on('end', () => stream.push(null));
+  raw.on('error', (error) => stream.destroy(error));
+  raw.on('close', () => stream.destroy());
+  return stream;
+}
+
+export async function openExecStream(
+  client: EngineClient,
+  container: string,
+  command: readonly string[],
+  signal?: AbortSignal,
+): Promise<Duplex> {
+  const options = signal === undefined ? {} : { signal };
+  const { Id } = await client.call(ExecCreated, 'POST', `/containers/${encodeURIComponent(container)}/exec`, {
+    ...options,
+    body: { AttachStdin: true, AttachStdout: true, AttachStderr: true, Tty: false, Cmd: command },
+  });
+  const raw = await client.hijack(
+    `/exec/${encodeURIComponent(Id)}/start`,
+    { Detach: false, Tty: false },
+    options,
+  );
+  return withoutFrames(raw);
+}

@@ -1,0 +1,247 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { ExtensionHealth } from '../../contract/extension.ts';
+import type { Json } from '../../contract/json.ts';
+import type { PauseKind } from '../../contract/state.ts';
+import type {
+  CleanupReport,
+  Extension,
+  ExtensionContext,
+  ExtensionHeader,
+  Handle,
+  Owned,
+  ProvisionSpec,
+  Ready,
+  SnapshotSpec,
+  TakenSnapshot,
+  TeardownTarget,
+} from '../../core/extension.ts';
+import { refuseMisfit } from '../../core/refuse-misfit.ts';
+import type { SandboxSession } from '../../core/session.ts';
+import { abortableFor } from '../shared/abortable.ts';
+import type { DockerOptions } from './config.ts';
+import { canLimitDisk } from './config.ts';
+import { Containers } from './containers.ts';
+import type { Endpoint } from './endpoint.ts';
+import { isLocal } from './endpoint.ts';
+import type { EngineClient } from './engine-client.ts';
+import { BACKEND, failed, lost } from './engine-error.ts';
+import type { EngineFacts } from './engine-facts.ts';
+import { findEngineFacts } from './engine-facts.ts';
+import type { Container } from './engine-replies.ts';
+import { handleOf, readHandle, readSnapshotRef } from './handle.ts';
+import { healthOf } from './health.ts';
+import { Images } from './images.ts';
+import { containerName, LABEL, stampIn } from './labels.ts';
+import { Sandboxes } from './sandboxes.ts';
+import type { SourceImage } from './snapshot-images.ts';
+import { isSnapshotImage, SnapshotImages } from './snapshot-images.ts';
+
+const abortable = abortableFor(BACKEND);
+
+export interface DockerParts {
+  readonly header: ExtensionHeader;
+  readonly options: DockerOptions;
+  readonly endpoint: Endpoint;
+  readonly client: EngineClient;
+  readonly facts: EngineFacts | null;
+  readonly agentPath: string;
+}
+
+export class DockerExtension implements Extension {
+  readonly header: ExtensionHeader;
+  readonly #parts: DockerParts;
+  readonly #client: EngineClient;
+  readonly #containers: Containers;
+  readonly #snapshots: SnapshotImages;
+  readonly #sandboxes: Sandboxes;
+  #facts: EngineFacts | null;
+
+  constructor(parts: DockerParts) {
+    this.header = parts.header;
+    this.#parts = parts;
+    this.#client = parts.client;
+    this.#facts = parts.facts;
+    this.#containers = new Containers(this.#client);
+    this.#snapshots = new SnapshotImages(this.#client);
+    this.#sandboxes = new Sandboxes({
+      options: parts.options,
+      client: this.#client,
+      containers: this.#containers,
+      images: new Images(this.#client, parts.options, parts.agentPath),
+      agentPath: parts.agentPath,
+      local: isLocal(parts.endpoint),
+      facts: async (signal) => {
+        this.#facts ??= await findEngineFacts(this.#client, signal);
+        return this.#facts;
+      },
+    });
+  }
+
+  async probe(ctx: ExtensionContext): Promise<ExtensionHealth> {
+    const { endpoint, options, agentPath } = this.#parts;
+    const health = await healthOf({ client: this.#client, endpoint, options, agentPath }, ctx);
+    if (health.facts !== null) this.#facts = health.facts;
+    return health.health;
+  }
+
+  async provision(spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
+    return await this.#make(spec, ctx, async () => null);
+  }
+
+  async restore(spec: ProvisionSpec, ref: Json, ctx: ExtensionContext): Promise<Handle> {
+    const image = readSnapshotRef(ref);
+    return await this.#make(spec, ctx, async () => {
+      const found = await this.#snapshots.find(image, ctx.signal);
+      if (found?.owner === spec.stamp.owner) return found;
+      throw new SandboxerError('SBX_NOT_FOUND', 'The engine no longer has the snapshot.', {
+        backend: BACKEND,
+        creation: 'not_created',
+      });
+    });
+  }
+
+  async fork(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
+    const { name, stamp } = readHandle(source);
+    const fork = containerName(spec.stamp);
+    let image: string | null = null;
+    const handle = await this.#make(spec, ctx, async () => {
+      if ((await this.#sandboxes.owned(fork, spec.stamp.owner, ctx.signal)) !== null) return null;
+      const container = await this.#running(name, stamp.owner, ctx.signal);
+      image = await this.#snapshots.takeForFork(container, fork, spec.stamp.owner, ctx.signal);
+      return await this.#snapshots.find(image, ctx.signal);
+    });
+    if (image !== null) await this.#snapshots.forget(image).catch(() => {});
+    return handle;
+  }
+
+  async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
+    const { name, stamp } = readHandle(handle);
+    const channel = await abortable(this.#sandboxes.channel(readHandle(handle), ctx.signal), ctx.signal);
+    this.#sandboxes.keep(name, channel);
+    const container = await this.#sandboxes.owned(name, stamp.owner, ctx.signal);
+    return {
+      reachability: { exec_url: null, ssh: null, tunnel_ref: null, endpoints: [], services: [] },
+      isolation: container?.Config.Labels[LABEL.isolation] ?? 'container',
+      notes: this.#notes(),
+    };
+  }
+
+  async connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession> {
+    const channel = this.#sandboxes.channel(readHandle(handle), ctx.signal);
+    return (await abortable(channel, ctx.signal)).session;
+  }
+
+  async teardown({ stamp }: TeardownTarget, ctx: ExtensionContext): Promise<CleanupReport> {
+    const name = containerName(stamp);
+    const report = this.#sandboxes.inTurn(name, async (): Promise<CleanupReport> => {
+      const { owner } = stamp;
+      try {
+        const ended = await this.#sandboxes.end(name, owner, ctx.signal);
+        const what = `container ${name}`;
+        if ((await this.#sandboxes.owned(name, owner, ctx.signal)) !== null)
+          return { gone: false, removed: [], remaining: [{ what, reason: 'The engine still has it.' }] };
+        if (ended !== null && isSnapshotImage(ended.Config.Image))
+          void this.#snapshots.collect(owner).catch(() => {});
+        return { gone: true, removed: ended === null ? [] : [what], remaining: [] };
+      } catch (error) {
+        throw failed(error);
+      }
+    });
+    return await abortable(report, ctx.signal);
+  }
+
+  async *listOwned(owner: string, ctx: ExtensionContext): AsyncIterable<Owned> {
+    const all = await this.#sandboxes.list(owner, ctx.signal).catch((error: unknown) => {
+      throw failed(error);
+    });
+    for (const { name, createdAt } of all) {
+      const stamp = stampIn(name);
+      if (stamp !== null) yield { stamp, handle: handleOf(stamp), createdAt };
+    }
+  }
+
+  async pause(handle: Handle, ctx: ExtensionContext): Promise<PauseKind> {
+    const { name, stamp } = readHandle(handle);
+    await this.#running(name, stamp.owner, ctx.signal);
+    await this.#asked(this.#containers.pause(name, ctx.signal));
+    return 'frozen';
+  }
+
+  async resume(handle: Handle, ctx: ExtensionContext): Promise<void> {
+    await this.#asked(this.#containers.resume(readHandle(handle).name, ctx.signal));
+  }
+
+  async snapshot(handle: Handle, spec: SnapshotSpec, ctx: ExtensionContext): Promise<TakenSnapshot> {
+    const { name, stamp } = readHandle(handle);
+    return await this.#sandboxes.inTurn(name, async () => {
+      const container = await this.#running(name, stamp.owner, ctx.signal);
+      return await this.#asked(this.#snapshots.take(container, spec, ctx.signal));
+    });
+  }
+
+  async deleteSnapshot(_ref: Json | null, spec: SnapshotSpec, ctx: ExtensionContext): Promise<void> {
+    await this.#asked(this.#snapshots.delete(spec, ctx.signal));
+  }
+
+  async close(): Promise<void> {
+    await this.#sandboxes.close();
+    this.#client.close();
+  }
+
+  async #make(
+    spec: ProvisionSpec,
+    ctx: ExtensionContext,
+    sourceOf: () => Promise<SourceImage | null>,
+  ): Promise<Handle> {
+    refuseMisfit(this.header, spec);
+    const { signal } = ctx;
+    if (signal.aborted) {
+      throw new SandboxerError('SBX_CANCELLED', 'It was given up before it began.', {
+        backend: BACKEND,
+        creation: 'not_created',
+      });
+    }
+    const name = containerName(spec.stamp);
+    const made = this.#sandboxes.inTurn(name, async () => {
+      try {
+        await this.#sandboxes.make(spec, await sourceOf(), ctx);
+      } catch (error) {
+        throw failed(error, { creation: 'maybe_created' });
+      }
+    });
+    await abortable(made, signal);
+    return handleOf(spec.stamp, spec.recipe.variables);
+  }
+
+  async #running(name: string, owner: string, signal: AbortSignal): Promise<Container> {
+    const container = await this.#asked(this.#sandboxes.owned(name, owner, signal));
+    if (container === null) throw lost('The engine no longer has its container.');
+    return container;
+  }
+
+  async #asked<T>(work: Promise<T>): Promise<T> {
+    return await work.catch((error: unknown) => {
+      throw failed(error);
+    });
+  }
+
+  /** What its user should know: each a promise of the vector that holds here with a condition. */
+  #notes(): string[] {
+    const facts = this.#facts;
+    if (facts === null) return [];
+    const notes: [boolean, string][] = [
+      [
+        !canLimitDisk(facts, this.#parts.options),
+        'Its disk is limited only by the free space of the engine’s machine.',
+      ],
+      [!facts.memory, 'Its memory is not limited.'],
+      [!facts.pids, 'The number of its processes is not limited.'],
+      [!facts.seccomp, 'The engine filters no system calls.'],
+      [
+        !facts.userNamespaces && !facts.rootless,
+        'Its user ids are those of the engine’s machine: the engine maps none. It runs as no root.',
+      ],
+    ];
+    return notes.filter(([applies]) => applies).map(([, text]) => text);
+  }
+}

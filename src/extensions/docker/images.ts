@@ -1,0 +1,160 @@
+/** From what a recipe names to an image that a sandbox can be started from. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { SandboxerError } from '../../contract/errors.ts';
+import type { ExtensionContext } from '../../core/extension.ts';
+import { Turns } from '../shared/turns.ts';
+import type { DockerOptions } from './config.ts';
+import type { ChannelKind } from './container-config.ts';
+import type { EngineClient } from './engine-client.ts';
+import { BACKEND, EngineError, failed, isMissing } from './engine-error.ts';
+import { Created, Image } from './engine-replies.ts';
+import { parseImageReference, requireAllowed, showImageReference } from './image-reference.ts';
+import { LABEL } from './labels.ts';
+import { preparedTree, userOfImage } from './prepared-tree.ts';
+import { pullImage } from './pull-image.ts';
+
+export interface ReadyImage {
+  /** What containers are made from. */
+  readonly image: string;
+  readonly user: string;
+}
+
+const PREPARED = 'sandboxer-prepared';
+
+export class Images {
+  readonly #client: EngineClient;
+  readonly #options: DockerOptions;
+  readonly #agentPath: string;
+  readonly #turns = new Turns();
+  readonly #ready = new Map<string, ReadyImage>();
+  #agentDigest: string | null = null;
+
+  constructor(client: EngineClient, options: DockerOptions, agentPath: string) {
+    this.#client = client;
+    this.#options = options;
+    this.#agentPath = agentPath;
+  }
+
+  /** Checks the policy, fetches what is missing, and makes the place that a sandbox works in. */
+  async ready(image: string, channel: ChannelKind, ctx: ExtensionContext): Promise<ReadyImage> {
+    const reference = parseImageReference(this.#named(image));
+    if (image !== 'host') requireAllowed(reference, this.#options.images);
+    const name = showImageReference(reference);
+    const key = `${channel} ${name}`;
+    const known = this.#ready.get(key);
+    if (known !== undefined && this.#options.images.pull !== 'always') return known;
+    return await this.#turns.take(key, async () => {
+      const again = this.#ready.get(key);
+      if (again !== undefined && this.#options.images.pull !== 'always') return again;
+      const found = await this.#fetch(name, reference.registry, ctx);
+      const ready = await this.prepare(found, channel, ctx.signal);
+      this.#ready.set(key, ready);
+      return ready;
+    });
+  }
+
+  /** It was there, and is not any more: the next one looks again. */
+  forget(): void {
+    this.#ready.clear();
+  }
+
+  /**
+   * The image with a directory to work in that its user may write to, and with the agent where that cannot be mounted.
+   * Made once for each image and found again by its name.
+   */
+  async prepare(base: Image, channel: ChannelKind, signal: AbortSignal): Promise<ReadyImage> {
+    this.#requireLinux(base);
+    const agent = channel === 'relay' ? this.#digestOfAgent() : '';
+    const key = createHash('sha256').update(`1 ${base.Id} ${agent}`).digest('hex').slice(0, 32);
+    const name = `${PREPARED}:${key}`;
+    const existing = await this.find(name, signal);
+    const known = existing?.Config?.Labels[LABEL.prepared];
+    if (known !== undefined && /^\d+:\d+$/.test(known)) return { image: name, user: known };
+    return await this.#make(base, channel, key, signal);
+  }
+
+  async find(name: string, signal?: AbortSignal): Promise<Image | null> {
+    try {
+      const path = `/images/${encodeURIComponent(name)}/json`;
+      return await this.#client.call(Image, 'GET', path, signal === undefined ? {} : { signal });
+    } catch (error) {
+      if (isMissing(error)) return null;
+      throw error;
+    }
+  }
+
+  #named(image: string): string {
+    if (image !== 'host') return image;
+    if (this.#options.defaultImage !== null) return this.#options.defaultImage;
+    throw new SandboxerError('SBX_UNSUPPORTED', 'There is no image "host" here.', {
+      backend: BACKEND,
+      creation: 'not_created',
+      remedy: 'Name an image in the profile, or set extensions.docker.default_image.',
+    });
+  }
+
+  async #fetch(name: string, registry: string | null, ctx: ExtensionContext): Promise<Image> {
+    const { pull, logins } = this.#options.images;
+    const here = pull === 'always' ? null : await this.find(name, ctx.signal);
+    if (here !== null) return here;
+    if (pull === 'never') {
+      throw new SandboxerError('SBX_NOT_FOUND', `The engine does not have the image ${name}.`, {
+        backend: BACKEND,
+        creation: 'not_created',
+        remedy: `Bring it there (docker pull ${name}), or set extensions.docker.images.pull to "missing".`,
+      });
+    }
+    await pullImage(this.#client, name, { registry, login: logins[registry ?? ''] ?? null }, ctx);
+    const pulled = await this.find(name, ctx.signal);
+    if (pulled !== null) return pulled;
+    throw new SandboxerError('SBX_EXTENSION_FAILED', `The engine pulled ${name} and does not have it.`, {
+      backend: BACKEND,
+      creation: 'not_created',
+    });
+  }
+
+  #requireLinux({ Os }: Image): void {
+    if (Os === 'linux') return;
+    throw new SandboxerError('SBX_UNSUPPORTED', `An image for ${Os.slice(0, 40)} cannot be used.`, {
+      backend: BACKEND,
+      creation: 'not_created',
+      remedy: 'Choose an image for Linux.',
+    });
+  }
+
+  #digestOfAgent(): string {
+    this.#agentDigest ??= createHash('sha256').update(readFileSync(this.#agentPath)).digest('hex');
+    return this.#agentDigest;
+  }
+
+  async #make(base: Image, channel: ChannelKind, key: string, signal: AbortSignal): Promise<ReadyImage> {
+    const labels = { [LABEL.kind]: 'preparing' };
+    const { Id } = await this.#client.call(Created, 'POST', '/containers/create', {
+      body: { Image: base.Id, Cmd: ['/'], Labels: labels, HostConfig: { NetworkMode: 'none' } },
+      signal,
+    });
+    try {
+      const user = await userOfImage(this.#client, Id, base.Config?.User ?? '', signal);
+      const agent = channel === 'relay' ? readFileSync(this.#agentPath) : null;
+      await this.#client.send('PUT', `/containers/${Id}/archive`, {
+        query: { path: '/' },
+        stream: preparedTree(user, agent),
+        signal,
+      });
+      await this.#client.call(Created.partial(), 'POST', '/commit', {
+        query: { container: Id, repo: PREPARED, tag: key },
+        body: { Labels: { [LABEL.kind]: 'prepared', [LABEL.prepared]: user } },
+        signal,
+      });
+      return { image: `${PREPARED}:${key}`, user };
+    } catch (error) {
+      if (error instanceof EngineError) throw failed(error, { creation: 'not_created' });
+      throw error;
+    } finally {
+      await this.#client
+        .send('DELETE', `/containers/${Id}`, { query: { force: 'true', v: 'true' } })
+        .catch(() => {});
+    }
+  }
+}

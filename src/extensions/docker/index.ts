@@ -1,0 +1,29 @@
+import { join } from 'node:path';
+import type { ExtensionHeader } from '../../core/extension.ts';
+import type { DockerOptions } from './config.ts';
+import { capabilitiesOf, DEFAULTS } from './config.ts';
+import { parseEndpoint } from './endpoint.ts';
+import { EngineClient } from './engine-client.ts';
+import { BACKEND } from './engine-error.ts';
+import { findEngineFacts } from './engine-facts.ts';
+import { DockerExtension } from './extension.ts';
+import { HANDLE_VERSION } from './handle.ts';
+
+const FIND_MS = 3_000;
+const AGENT = join(import.meta.dirname, '..', '..', '..', 'agent', 'build', 'sandboxer-agent');
+
+/** Containers on a Docker or Podman engine. It is asked once what it can do; the agent inside is the channel. */
+export async function createDockerExtension(options: DockerOptions): Promise<DockerExtension> {
+  const endpoint = parseEndpoint(options.url, options.tls);
+  const client = new EngineClient(endpoint, { timeoutMs: options.timeoutMs ?? DEFAULTS.timeoutMs });
+  const facts = await findEngineFacts(client, AbortSignal.timeout(FIND_MS)).catch(() => null);
+  const header: ExtensionHeader = {
+    id: BACKEND,
+    title: 'Docker',
+    handleVersion: HANDLE_VERSION,
+    capabilities: capabilitiesOf(facts, options),
+    price: null,
+    provisionTimeoutSeconds: 600,
+  };
+  return new DockerExtension({ header, options, endpoint, client, facts, agentPath: options.agent ?? AGENT });
+}

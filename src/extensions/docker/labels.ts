@@ -1,0 +1,70 @@
+/**
+ * Whose a container or image is. Labels are written as it is made and can never be changed; the name of a container says
+ * for which attempt it stands, and can be given later: a container that was started ahead gets it when it is claimed.
+ * Something is ours when both say so.
+ */
+import { createHash } from 'node:crypto';
+import type { Stamp } from '../../core/extension.ts';
+
+const PREFIX = 'io.sandboxer.';
+
+export const LABEL = {
+  owner: `${PREFIX}owner`,
+  kind: `${PREFIX}kind`,
+  /** Name of its directory of sockets, where it has one. */
+  door: `${PREFIX}door`,
+  channel: `${PREFIX}channel`,
+  keep: `${PREFIX}keep`,
+  isolation: `${PREFIX}isolation`,
+  secrets: `${PREFIX}secrets`,
+  snapshot: `${PREFIX}snapshot`,
+  prepared: `${PREFIX}prepared`,
+} as const;
+
+/** An image that was committed from a container has that container's labels: these are what it stands for. */
+export type Kind = 'sandbox' | 'warm' | 'snapshot' | 'prepared' | 'preparing';
+
+const NAME = /^sbx\.([\w-]+)\.([\w-]+)\.([\w-]+)$/;
+const WARM = /^sbx-warm\.([\w-]+)\.([0-9a-f]+)$/;
+
+/** Names of containers have letters, digits, `_`, `.` and `-`; `_` is ours to escape with. */
+function encode(part: string): string {
+  return part.replace(/[^A-Za-z0-9-]/g, (char) =>
+    [...Buffer.from(char)].map((byte) => `_${byte.toString(16).padStart(2, '0')}`).join(''),
+  );
+}
+
+function decode(part: string): string {
+  const bytes: number[] = [];
+  for (let at = 0; at < part.length; at++) {
+    if (part[at] === '_') {
+      bytes.push(Number.parseInt(part.slice(at + 1, at + 3), 16));
+      at += 2;
+    } else bytes.push(part.charCodeAt(at));
+  }
+  return Buffer.from(bytes).toString('utf8');
+}
+
+export function containerName({ owner, sandboxUid, attemptId }: Stamp): string {
+  return `sbx.${encode(owner)}.${encode(sandboxUid)}.${encode(attemptId)}`;
+}
+
+/** The stamp that a container's name holds, or `null` when it is not one of our names. */
+export function stampIn(name: string): Stamp | null {
+  const [, owner, sandboxUid, attemptId] = NAME.exec(name.replace(/^\//, '')) ?? [];
+  if (owner === undefined || sandboxUid === undefined || attemptId === undefined) return null;
+  return { owner: decode(owner), sandboxUid: decode(sandboxUid), attemptId: decode(attemptId) };
+}
+
+export function warmName(owner: string, id: string): string {
+  return `sbx-warm.${encode(owner)}.${id}`;
+}
+
+export function isWarmName(name: string): boolean {
+  return WARM.test(name.replace(/^\//, ''));
+}
+
+/** Short, because a socket's path may have a hundred characters in all. */
+export function doorOf(name: string): string {
+  return createHash('sha256').update(name).digest('hex').slice(0, 16);
+}

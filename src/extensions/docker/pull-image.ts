@@ -1,0 +1,144 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { ExtensionContext } from '../../core/extension.ts';
+import type { RegistryLogin } from './config.ts';
+import type { EngineClient } from './engine-client.ts';
+import { BACKEND, EngineError, failed } from './engine-error.ts';
+import type { PullStep } from './engine-replies.ts';
+import { PullLine } from './engine-replies.ts';
+
+const PULL_MS = 1_800_000;
+const LONGEST_LINE = 65_536;
+const MOST_LAYERS = 512;
+const TELL_EVERY_MS = 1_000;
+
+interface From {
+  readonly registry: string | null;
+  readonly login: RegistryLogin | null;
+}
+
+/** Only in a header, and only for this call: neither argument nor log nor error ever holds it. */
+async function authentication(
+  { registry, login }: From,
+  signal: AbortSignal,
+): Promise<Record<string, string>> {
+  if (login === null) return {};
+  const value = JSON.stringify({
+    username: login.username,
+    password: await login.password(signal),
+    serveraddress: registry ?? '',
+  });
+  return { 'x-registry-auth': Buffer.from(value).toString('base64url') };
+}
+
+async function* lines(answer: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let rest = '';
+  for await (const part of answer) {
+    rest += part.toString('utf8');
+    for (let end = rest.indexOf('\n'); end >= 0; end = rest.indexOf('\n')) {
+      yield rest.slice(0, end);
+      rest = rest.slice(end + 1);
+    }
+    if (rest.length > LONGEST_LINE) throw notFetched('The engine’s progress is not understood.');
+  }
+  if (rest.trim() !== '') yield rest;
+}
+
+function notFetched(detail: string, remedy?: string): SandboxerError {
+  return new SandboxerError('SBX_EXTENSION_FAILED', detail, {
+    backend: BACKEND,
+    creation: 'not_created',
+    ...(remedy === undefined ? {} : { remedy }),
+  });
+}
+
+/** How far all layers are together. */
+class Progress {
+  readonly #layers = new Map<string, { current: number; total: number }>();
+
+  note({ id, progressDetail }: PullStep): void {
+    const { current, total } = progressDetail ?? {};
+    if (id === undefined || current === undefined || total === undefined) return;
+    if (this.#layers.size < MOST_LAYERS || this.#layers.has(id)) this.#layers.set(id, { current, total });
+  }
+
+  get bytes(): { current: number; total: number } {
+    const all = [...this.#layers.values()];
+    return {
+      current: all.reduce((sum, { current }) => sum + current, 0),
+      total: all.reduce((sum, { total }) => sum + total, 0),
+    };
+  }
+}
+
+function refusedPull(name: string, said: string): SandboxerError {
+  if (/unauthorized|authentication required|denied|no basic auth/i.test(said)) {
+    return new SandboxerError('SBX_BACKEND_AUTH', `The registry refuses to give ${name}.`, {
+      backend: BACKEND,
+      creation: 'not_created',
+      remedy: 'Give this registry a login in extensions.docker.registries, or correct the one it has.',
+    });
+  }
+  if (/not found|manifest unknown|does not exist/i.test(said)) {
+    return new SandboxerError('SBX_NOT_FOUND', `There is no image ${name}.`, {
+      backend: BACKEND,
+      creation: 'not_created',
+      remedy: 'Correct the image’s name, tag or digest.',
+    });
+  }
+  return notFetched(
+    `The image ${name} could not be fetched: ${said}`,
+    'See the detail; is the registry reachable from the engine?',
+  );
+}
+
+/** Fetches an image to the engine and tells the log how far it is. */
+export async function pullImage(
+  client: EngineClient,
+  name: string,
+  from: From,
+  { signal, log }: ExtensionContext,
+): Promise<void> {
+  const headers = await authentication(from, signal);
+  const progress = new Progress();
+  let told = 0;
+  let answer: Awaited<ReturnType<EngineClient['stream']>>;
+  log.info({ image: name }, 'an image is being pulled');
+  try {
+    answer = await client.stream('POST', '/images/create', {
+      query: { fromImage: name },
+      headers,
+      signal,
+      timeoutMs: PULL_MS,
+    });
+  } catch (error) {
+    if (error instanceof EngineError) throw refusedPull(name, error.message);
+    throw failed(error, { creation: 'not_created' });
+  }
+  const stop = () => answer.destroy();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    for await (const line of lines(answer)) {
+      const parsed = PullLine.safeParse(JSON.parse(line));
+      if (!parsed.success) continue;
+      if (parsed.data.error !== undefined)
+        throw refusedPull(name, new EngineError(0, parsed.data.error).message);
+      progress.note(parsed.data);
+      if (performance.now() - told < TELL_EVERY_MS) continue;
+      told = performance.now();
+      log.info({ image: name, ...progress.bytes }, 'an image is being pulled');
+    }
+  } catch (error) {
+    if (error instanceof SandboxerError) throw error;
+    if (signal.aborted) {
+      throw new SandboxerError('SBX_CANCELLED', 'It was given up while its image was fetched.', {
+        backend: BACKEND,
+        creation: 'not_created',
+      });
+    }
+    throw notFetched(`The engine broke off while it fetched ${name}.`);
+  } finally {
+    signal.removeEventListener('abort', stop);
+    answer.destroy();
+  }
+  log.info({ image: name, ...progress.bytes }, 'an image was pulled');
+}

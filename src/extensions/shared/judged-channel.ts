@@ -1,0 +1,80 @@
+import type { ExitStatus, Signal, TerminalSize } from '../../contract/exec.ts';
+import type { AbortableOptions, SandboxProcess, SandboxSession, SpawnSpec } from '../../core/session.ts';
+import type { AgentSession } from './agent-session/agent-session.ts';
+import type { Channel } from './channel.ts';
+
+/** 128 + SIGKILL. */
+const KILLED = 137;
+
+/** How often the kernel has killed something in this sandbox for want of memory. */
+export type OomKills = () => Promise<number>;
+
+/** The agent sees that a program was killed, and only the host sees why. */
+class JudgedProcess implements SandboxProcess {
+  readonly id: string;
+  readonly output: SandboxProcess['output'];
+  readonly exit: SandboxProcess['exit'];
+  readonly #process: SandboxProcess;
+
+  constructor(process: SandboxProcess, judge: (exit: ExitStatus) => Promise<ExitStatus>) {
+    this.#process = process;
+    this.id = process.id;
+    this.output = process.output;
+    this.exit = process.exit.then(judge);
+    this.exit.catch(() => {});
+  }
+
+  write(data: Uint8Array): Promise<void> {
+    return this.#process.write(data);
+  }
+
+  endInput(): Promise<void> {
+    return this.#process.endInput();
+  }
+
+  kill(signal: Signal): Promise<void> {
+    return this.#process.kill(signal);
+  }
+
+  resize(size: TerminalSize): Promise<void> {
+    return this.#process.resize(size);
+  }
+
+  detach(): Promise<void> {
+    return this.#process.detach();
+  }
+}
+
+/** The agent's session, with the variables that every program of this sandbox has. */
+export function judgedChannel(
+  agent: AgentSession,
+  variables: Readonly<Record<string, string>>,
+  oomKills: OomKills,
+): Channel {
+  const bare = Object.keys(variables).length === 0;
+  let known = 0;
+  const judge = async (exit: ExitStatus): Promise<ExitStatus> => {
+    if (exit.code !== KILLED || exit.timed_out || exit.out_of_memory) return exit;
+    const before = known;
+    known = await oomKills().catch(() => before);
+    return known > before ? { ...exit, out_of_memory: true } : exit;
+  };
+  const spawn = async (spec: SpawnSpec, options?: AbortableOptions): Promise<SandboxProcess> => {
+    const full = bare ? spec : { ...spec, env: { ...variables, ...spec.env } };
+    return new JudgedProcess(await agent.spawn(full, options), judge);
+  };
+  const session: SandboxSession = {
+    spawn,
+    attach: async (id, from, options) => new JudgedProcess(await agent.attach(id, from, options), judge),
+    processes: (options) => agent.processes(options),
+    files: agent.files,
+    dial: (port, options) => agent.dial(port, options),
+    close: () => agent.close(),
+  };
+  return {
+    session,
+    get isLost() {
+      return agent.isLost;
+    },
+  };
+}
