@@ -56,6 +56,8 @@ const VARIABLES: readonly (readonly [name: string, who: string, meaning: string]
     'A secret of the `env` provider. `SANDBOXER_SECRET_<WORKSPACE>__<NAME>` is one of another workspace than `default`.',
   ],
   ['SANDBOXER_LOCAL', 'server', '`0` turns `ext.local` off.'],
+  ['SANDBOXER_DOCKER', 'server', '`0` turns `ext.docker` off.'],
+  ['DOCKER_HOST', 'server', '`extensions.docker.url`, where that is not set.'],
   ['SANDBOXER_STUB_URL', 'server', '`extensions.saas_stub.default.url`.'],
   ['SANDBOXER_URL', 'command, client', 'The server to talk to; `--url` comes before it.'],
   ['SANDBOXER_KEY', 'command, client', 'The API key; `--key` comes before it.'],

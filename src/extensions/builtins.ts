@@ -1,13 +1,34 @@
 import { readFileSync } from 'node:fs';
 import type { Extension } from '../core/extension.ts';
+import type { DockerOptions, ImagePolicy } from './docker/config.ts';
 import type { LocalOptions } from './local/config.ts';
 import { HttpTransport } from './saas-stub/http-transport.ts';
 import { createSaasStubExtension } from './saas-stub/index.ts';
+
+/** Where the value of a secret is. */
+interface SecretPlace {
+  readonly provider: string;
+  readonly key: string;
+}
+
+/** Logins are named by the configuration, and their values fetched when they are needed. */
+interface DockerSettings extends Omit<DockerOptions, 'images'> {
+  readonly images: Omit<ImagePolicy, 'logins'>;
+  readonly registries: Readonly<
+    Record<string, { readonly username: string; readonly password: SecretPlace }>
+  >;
+}
+
+export interface BuiltinsServices {
+  secret(place: SecretPlace, signal: AbortSignal): Promise<string>;
+}
 
 /** What the configuration says about the built-in backends. */
 export interface BuiltinsConfig {
   /** `null` where it is turned off. */
   readonly local: LocalOptions | null;
+  /** `null` where it is turned off, or no engine was found. */
+  readonly docker: DockerSettings | null;
   readonly saas_stub: Readonly<
     Record<string, { readonly url: string; readonly key_file?: string | undefined }>
   >;
@@ -20,15 +41,38 @@ function transportFor(url: string, key: string): HttpTransport {
     : new HttpTransport({ baseUrl: 'http://localhost', socketPath, key });
 }
 
-/** The one list of backends that come with sand-boxer. */
-export async function builtinExtensions(config: BuiltinsConfig): Promise<Extension[]> {
-  const stubs = Object.entries(config.saas_stub).map(([name, { url, key_file }]) =>
-    createSaasStubExtension({
-      id: name === 'default' ? 'ext.saas-stub' : `ext.saas-stub#${name}`,
-      transport: transportFor(url, key_file ? readFileSync(key_file, 'utf8').trim() : ''),
-    }),
+async function dockerExtension(
+  { images, registries, ...settings }: DockerSettings,
+  { secret }: BuiltinsServices,
+): Promise<Extension> {
+  const { createDockerExtension } = await import('./docker/index.ts');
+  const logins = Object.fromEntries(
+    Object.entries(registries).map(([host, { username, password }]) => [
+      host === 'default' ? '' : host,
+      { username, password: (signal: AbortSignal) => secret(password, signal) },
+    ]),
   );
-  if (config.local === null) return stubs;
-  const { createLocalExtension } = await import('./local/index.ts');
-  return [createLocalExtension(config.local) as Extension, ...stubs];
+  return await createDockerExtension({ ...settings, images: { ...images, logins } });
+}
+
+/** The one list of backends that come with sand-boxer, in the order of preference where nothing else decides. */
+export async function builtinExtensions(
+  config: BuiltinsConfig,
+  services: BuiltinsServices,
+): Promise<Extension[]> {
+  const found: Extension[] = [];
+  if (config.local !== null) {
+    const { createLocalExtension } = await import('./local/index.ts');
+    found.push(createLocalExtension(config.local) as Extension);
+  }
+  if (config.docker !== null) found.push(await dockerExtension(config.docker, services));
+  for (const [name, { url, key_file }] of Object.entries(config.saas_stub)) {
+    found.push(
+      createSaasStubExtension({
+        id: name === 'default' ? 'ext.saas-stub' : `ext.saas-stub#${name}`,
+        transport: transportFor(url, key_file ? readFileSync(key_file, 'utf8').trim() : ''),
+      }),
+    );
+  }
+  return found;
 }

@@ -7,6 +7,7 @@ import { DurationSeconds } from '../contract/duration.ts';
 import { SandboxerError } from '../contract/errors.ts';
 import type { BuiltinsConfig } from '../extensions/builtins.ts';
 import { configProblem } from './config-problem.ts';
+import { DockerConfig, dockerOptions } from './docker-config.ts';
 
 const Duration = DurationSeconds.transform((seconds) => seconds * 1000);
 
@@ -170,6 +171,9 @@ export const Config = z.strictObject({
   extensions: z
     .strictObject({
       local: LocalConfig.default({ cgroups: true }).describe('Sandboxes on this machine.'),
+      docker: DockerConfig.default(DockerConfig.parse({})).describe(
+        'Containers on a Docker or Podman engine.',
+      ),
       saas_stub: z
         .record(z.string().regex(/^[a-z0-9-]{1,32}$/), StubInstance)
         .default({})
@@ -177,7 +181,7 @@ export const Config = z.strictObject({
           'Instances of the stub for tests and demos, by name; `default` is ext.saas-stub itself. It isolates nothing.',
         ),
     })
-    .default({ local: { cgroups: true }, saas_stub: {} }),
+    .default({ local: { cgroups: true }, docker: DockerConfig.parse({}), saas_stub: {} }),
 });
 export type Config = z.infer<typeof Config>;
 
@@ -242,6 +246,7 @@ export function loadConfig(
     extensions: {
       ...config.extensions,
       local: localOptions(config.extensions.local, stateDir, env),
+      docker: dockerOptions(config.extensions.docker, stateDir, env),
       saas_stub: { ...config.extensions.saas_stub, ...stub },
     },
   };

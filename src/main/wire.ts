@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { SandboxerError } from '../contract/errors.ts';
 import { Activity } from '../control/activity.ts';
 import type { EventSink } from '../control/deliver-events.ts';
 import type { ControlDeps } from '../control/deps.ts';
@@ -16,6 +17,7 @@ import type { Store } from '../core/store.ts';
 import { builtinExtensions } from '../extensions/builtins.ts';
 import { EnvSecretProvider } from '../secrets/env-provider.ts';
 import { FileSecretProvider } from '../secrets/file-provider.ts';
+import type { SecretProviders } from '../secrets/resolve-secrets.ts';
 import { resolveSecrets } from '../secrets/resolve-secrets.ts';
 import { SqliteStore } from '../store/sqlite/sqlite-store.ts';
 import { Loop } from '../workers/loop.ts';
@@ -86,6 +88,18 @@ function secretProviders(config: ResolvedConfig, env: NodeJS.ProcessEnv, workspa
   };
 }
 
+/** Secrets that the server itself needs are those of the default workspace. */
+function serverSecrets(config: ResolvedConfig, env: NodeJS.ProcessEnv) {
+  const providers: SecretProviders = secretProviders(config, env, DEFAULT_WORKSPACE);
+  return async ({ provider, key }: { provider: string; key: string }, signal: AbortSignal) => {
+    const found = Object.hasOwn(providers, provider) ? providers[provider] : undefined;
+    if (found) return await found.resolve(key, signal);
+    throw new SandboxerError('SBX_SECRET_UNRESOLVED', `There is no provider "${provider}" here.`, {
+      remedy: 'Set secrets.directory, or use the provider "env".',
+    });
+  };
+}
+
 /** The only place that knows every part. */
 export async function wire(options: WireOptions): Promise<ControlPlane> {
   const { config, log, env } = options;
@@ -98,7 +112,10 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     label: path,
   }));
   const catalogues = await WorkspaceCatalogues.open(store, [shippedProfiles(), ...folders]);
-  const extensions = [...(await builtinExtensions(config.extensions)), ...(options.extensions ?? [])];
+  const extensions = [
+    ...(await builtinExtensions(config.extensions, { secret: serverSecrets(config, env) })),
+    ...(options.extensions ?? []),
+  ];
   const registry = new ProbedExtensions(extensions, systemClock, log);
   const webhooks = new Webhooks(config.webhooks, openSecretBox(config, env), owner);
   const hub = stateHub(config.state_hub, owner);

@@ -41,6 +41,7 @@ export class CliWorld {
       SANDBOXER_CONFIG: join(directory, 'config.yaml'),
       SANDBOXER_LOG_LEVEL: 'warn',
       SANDBOXER_LOCAL: '0',
+      SANDBOXER_DOCKER: '0',
     };
   }
 

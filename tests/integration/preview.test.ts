@@ -69,7 +69,12 @@ const open = (body: object) =>
 
 beforeAll(async () => {
   stub = await startStubServer();
-  const env = { SANDBOXER_STATE_DIR: dir, SANDBOXER_LOG_LEVEL: 'silent', SANDBOXER_LOCAL: '0' };
+  const env = {
+    SANDBOXER_STATE_DIR: dir,
+    SANDBOXER_LOG_LEVEL: 'silent',
+    SANDBOXER_LOCAL: '0',
+    SANDBOXER_DOCKER: '0',
+  };
   server = await serve({
     config: loadConfig(env),
     env,

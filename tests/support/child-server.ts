@@ -37,6 +37,7 @@ export async function startChild(
       SANDBOXER_SOCKET: socketPath,
       SANDBOXER_LOG_LEVEL: 'silent',
       SANDBOXER_LOCAL: '0',
+      SANDBOXER_DOCKER: '0',
       ...env,
     },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -61,7 +61,12 @@ export class TestServer {
   }
 
   async start(): Promise<void> {
-    const env = { SANDBOXER_STATE_DIR: this.dir, SANDBOXER_LOG_LEVEL: 'silent', SANDBOXER_LOCAL: '0' };
+    const env = {
+      SANDBOXER_STATE_DIR: this.dir,
+      SANDBOXER_LOG_LEVEL: 'silent',
+      SANDBOXER_LOCAL: '0',
+      SANDBOXER_DOCKER: '0',
+    };
     const config = loadConfig(env);
     this.#running = await serve({
       config: { ...config, ...this.#change(config) },

@@ -1,0 +1,122 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import type { BuiltinsConfig } from '../extensions/builtins.ts';
+
+const SecretPlace = z.strictObject({
+  provider: z.enum(['env', 'file']).default('env').describe('Where the secret is.'),
+  key: z.string().max(200).describe('Its name there.'),
+});
+
+export const DockerConfig = z.strictObject({
+  enabled: z
+    .boolean()
+    .optional()
+    .describe('Default: true where an engine is named or its socket is found on this machine.'),
+  url: z
+    .string()
+    .max(2048)
+    .optional()
+    .describe(
+      'The engine: unix:///path/of.sock, tcp://host:2376 with `tls`, or ssh://user@host. Default: DOCKER_HOST, or the socket that is found.',
+    ),
+  tls: z
+    .strictObject({
+      ca_file: z.string().optional().describe('Whom the engine’s certificate is checked against.'),
+      cert_file: z.string().describe('Our certificate.'),
+      key_file: z.string().describe('The key of our certificate.'),
+    })
+    .optional()
+    .describe('For an engine over TCP.'),
+  directory: z
+    .string()
+    .optional()
+    .describe('Where the sandboxes of an engine on this machine call. Default: <state_dir>/docker.'),
+  default_image: z
+    .string()
+    .max(512)
+    .nullable()
+    .default(null)
+    .describe(
+      'What `image: host` means on this engine. Without it only profiles that name an image run here.',
+    ),
+  images: z
+    .strictObject({
+      allow: z
+        .array(z.string().min(1).max(512))
+        .max(256)
+        .default(['*'])
+        .describe(
+          'Images that may be named, as patterns with `*`. One without a registry’s host matches only names without one.',
+        ),
+      pull: z.enum(['never', 'missing', 'always']).default('missing').describe('When an image is fetched.'),
+      require_digest: z
+        .boolean()
+        .default(false)
+        .describe('Whether an image must be named by its content: name@sha256:….'),
+    })
+    .default({ allow: ['*'], pull: 'missing', require_digest: false }),
+  registries: z
+    .record(
+      z.string().max(253),
+      z.strictObject({
+        username: z.string().max(256).describe('Who pulls.'),
+        password: SecretPlace.describe('Fetched for each pull, and kept nowhere.'),
+      }),
+    )
+    .default({})
+    .describe('Logins by the host of the registry; `default` is the engine’s own default registry.'),
+  network: z
+    .string()
+    .max(128)
+    .nullable()
+    .default(null)
+    .describe(
+      'The engine’s network for profiles with an open one, such as `bridge`. Without it there is none.',
+    ),
+  channel: z
+    .enum(['auto', 'call', 'relay'])
+    .default('auto')
+    .describe(
+      'How the agent inside is reached: over a mounted socket, or by a relay that the engine starts.',
+    ),
+  disk_quota: z
+    .boolean()
+    .default(false)
+    .describe('Whether the engine’s storage driver keeps disk_mb: overlay2 on xfs with pquota does.'),
+  warm: z.number().int().min(0).max(256).default(0).describe('Most containers kept running ahead of need.'),
+});
+
+type Settings = z.infer<typeof DockerConfig>;
+
+const SOCKETS = ['/var/run/docker.sock', '/run/podman/podman.sock'];
+
+/** Named by the configuration or the environment, or found here. */
+function urlOf({ url }: Settings, env: NodeJS.ProcessEnv): string | null {
+  const named = url ?? env.DOCKER_HOST;
+  if (named) return named;
+  const found = SOCKETS.find((path) => existsSync(path));
+  return found === undefined ? null : `unix://${found}`;
+}
+
+export function dockerOptions(
+  config: Settings,
+  stateDir: string,
+  env: NodeJS.ProcessEnv,
+): BuiltinsConfig['docker'] {
+  const url = urlOf(config, env);
+  if (!(config.enabled ?? url !== null) || env.SANDBOXER_DOCKER === '0') return null;
+  const { images, registries, tls, directory, default_image, network, channel, disk_quota, warm } = config;
+  return {
+    url: url ?? `unix://${SOCKETS[0]}`,
+    tls: tls ?? null,
+    directory: resolve(directory ?? join(stateDir, 'docker')),
+    defaultImage: default_image,
+    images: { allow: images.allow, pull: images.pull, requireDigest: images.require_digest },
+    registries,
+    network,
+    channel,
+    diskQuota: disk_quota,
+    warm,
+  };
+}
