@@ -3,9 +3,11 @@ import { resolve } from 'node:path';
 import type { SandboxerClient } from '../client/sandboxer-client.ts';
 import type { Invocation } from './invocation.ts';
 import { byteText } from './output/amounts.ts';
+import type { PackFlags } from './transfer/stage-path.ts';
+import { tellSkipped } from './transfer/stage-path.ts';
 import { UsageError } from './usage-error.ts';
 
-export interface WorkdirFlags {
+export interface WorkdirFlags extends PackFlags {
   readonly workdir?: string;
 }
 
@@ -31,16 +33,18 @@ export async function uploadWorkdir(
   const progress = invocation.progress(`Uploading ${directory}`);
   let files = 0;
   let bytes = 0;
-  const skipped: string[] = [];
+  const skipped: [string, string][] = [];
   const upload = client.files.uploadDirectory(sandboxId, directory, WORKDIR_INSIDE, {
     signal,
+    git: flags.withGit,
+    secrets: flags.withSecrets,
     onEntry: ({ kind, size }) => {
       if (kind === 'file') files += 1;
       bytes += size;
       progress.update(`Uploading ${directory}: ${files} files, ${byteText(bytes)}`);
     },
-    onSkipped: (path, reason) => skipped.push(`left out ${path}: ${reason}`),
+    onSkipped: (path, reason) => skipped.push([path, reason]),
   });
   await progress.during(upload);
-  for (const text of skipped) invocation.printer.note(text);
+  tellSkipped(invocation, skipped);
 }

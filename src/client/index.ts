@@ -28,4 +28,5 @@ export type {
 export type { RestoreInput, SnapshotFilter } from './snapshots.ts';
 export type { Bytes, CallOptions, RequestSpec } from './transport.ts';
 export type { UnpackOptions } from './unpack-tree.ts';
+export { uploadRef } from './uploads.ts';
 export type { CreateWebhookInput, DeliveryList, DeliveryQuery, NewWebhook } from './webhooks.ts';

@@ -20,12 +20,14 @@ import { Sandboxes } from './sandboxes.ts';
 import { Snapshots } from './snapshots.ts';
 import { Tenants } from './tenants.ts';
 import type { CallOptions, RequestSpec, Transport } from './transport.ts';
+import { Uploads } from './uploads.ts';
 import { Webhooks } from './webhooks.ts';
 
 /** One server. Objects are those of the API, as they are on the wire. */
 export class SandboxerClient {
   readonly sandboxes: Sandboxes;
   readonly snapshots: Snapshots;
+  readonly uploads: Uploads;
   readonly files: Files;
   readonly processes: Processes;
   readonly profiles: Profiles;
@@ -45,6 +47,7 @@ export class SandboxerClient {
     this.#transport = transport;
     this.sandboxes = new Sandboxes(transport);
     this.snapshots = new Snapshots(transport);
+    this.uploads = new Uploads(transport);
     this.files = new Files(transport);
     this.processes = new Processes(transport);
     this.profiles = new Profiles(transport);

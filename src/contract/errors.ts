@@ -53,6 +53,12 @@ export const ERRORS = {
     title: 'Elevated access needs an administrator',
     remedy: 'Use an "adm" key, or leave out the elevated input.',
   },
+  SBX_REF_REFUSED: {
+    status: 403,
+    retryable: false,
+    title: 'The server does not fetch or read that',
+    remedy: 'Upload it first (sandboxer does, given a path), or name a repository on a host that is allowed.',
+  },
   SBX_NOT_FOUND: {
     status: 404,
     retryable: false,
@@ -233,6 +239,12 @@ export const ERRORS = {
     retryable: true,
     title: 'No backend established the sandbox',
     remedy: 'See the attempts; try again or widen the route.',
+  },
+  SBX_FETCH_FAILED: {
+    status: 502,
+    retryable: true,
+    title: 'The repository could not be fetched',
+    remedy: 'See the detail; correct the address, the ref or the credential.',
   },
   SBX_BACKEND_AUTH: {
     status: 502,

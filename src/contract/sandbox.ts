@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DurationSeconds } from './duration.ts';
 import { ProfileRef, ProfileVersion, SandboxId } from './ids.ts';
+import { SandboxInput, TreeSource } from './inputs.ts';
 import { EnvVars, JsonValue, Labels } from './json.ts';
 import { NetworkPolicy, Resources, Scope, WorkspaceAccess, WorkspaceMode } from './profile.ts';
 import { QuoteId } from './quote.ts';
@@ -40,7 +41,14 @@ export const CreateSandboxRequest = z
       .default({}),
     scope: Scope.optional(),
     workspace: z
-      .strictObject({ mode: WorkspaceMode.optional(), access: WorkspaceAccess.optional() })
+      .strictObject({
+        mode: WorkspaceMode.optional(),
+        access: WorkspaceAccess.optional(),
+        source: z
+          .union([z.string().min(1).max(2048), TreeSource])
+          .optional()
+          .describe('What the workspace starts with: an upload or a repository.'),
+      })
       .optional(),
     ttl: DurationSeconds.optional(),
     idle_reap: DurationSeconds.nullable().optional(),
@@ -121,6 +129,7 @@ export const Sandbox = z
     reachability: Reachability.nullable(),
     exposed_secrets: z.array(z.string()).describe('Names of secrets whose value is readable inside.'),
     elevated: z.boolean(),
+    inputs: z.array(SandboxInput).describe('The file trees it started with.'),
     notes: z.array(z.string()).describe('What the backend declares of this sandbox and a user should know.'),
     failure: SandboxFailure.nullable(),
     teardown: z

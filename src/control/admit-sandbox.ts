@@ -1,3 +1,4 @@
+import { SandboxerError } from '../contract/errors.ts';
 import type { RoutePlan } from '../contract/route.ts';
 import type { CreateSandboxRequest } from '../contract/sandbox.ts';
 import type { Caller } from '../core/caller.ts';
@@ -73,6 +74,7 @@ function newRecord(admission: Admission, now: number, driver: Driver): SandboxRe
     holdId: `hold-${uid}-g1`,
     meterId: null,
     eventSeq: 0,
+    inputs: admission.recipe.trees ?? [],
   };
 }
 
@@ -83,6 +85,19 @@ async function auditGrants(tx: Tx, deps: ControlDeps, caller: Caller, record: Sa
   if (exposedSecrets.length === 0) return;
   const details = { names: exposedSecrets };
   await tx.audit.append([auditDraft(deps, caller, { action: 'exposeSecrets', target, details })]);
+}
+
+/** They stay as long as the sandbox does. What is made from a snapshot or a fork has the files already. */
+async function useUploads(tx: Tx, { uid, inputs }: SandboxRecord, origin: SandboxOrigin): Promise<void> {
+  for (const { uploadId } of inputs) {
+    if (await tx.uploads.get(uploadId)) await tx.uploads.use(uploadId, uid);
+    else if (origin.kind === 'recipe') {
+      throw new SandboxerError('SBX_NOT_FOUND', `There is no upload "${uploadId}" any more.`, {
+        creation: 'not_created',
+        remedy: 'Upload it again: uploads that no sandbox has expire.',
+      });
+    }
+  }
 }
 
 /**
@@ -125,6 +140,7 @@ export async function admitSandbox(
     plan,
     origin: admission.origin,
   };
+  await useUploads(tx, record, admission.origin);
   await tx.sandboxes.insertDocuments(documents);
   const step = await advanceSandbox(tx, edit, [], async () => documents);
   const sandbox = await saveEdit(tx, deps, edit);

@@ -4,6 +4,8 @@ import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { digestOf } from '../core/canonical-json.ts';
 import { isLiving } from '../core/lifecycle.ts';
+import type { Recipe } from '../core/recipe.ts';
+import type { ResolvedRecipe } from '../core/resolve-recipe.ts';
 import { recipeFingerprint, resolveRecipe, scopeKey } from '../core/resolve-recipe.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
@@ -13,8 +15,9 @@ import type { Claim, Driver } from './driver.ts';
 import type { Establishment, WaitOptions } from './establish.ts';
 import { establish } from './establish.ts';
 import { rememberResult, replayedResult } from './idempotency.ts';
-import { planRoute } from './plan-route.ts';
+import { planRoute, requireRoute } from './plan-route.ts';
 import { quoteOf } from './quote-sandbox.ts';
+import { stageTrees } from './stage-trees.ts';
 
 export interface CreateOptions extends WaitOptions {
   readonly idempotencyKey?: string;
@@ -49,6 +52,30 @@ async function existingFor(
   return reuseKey === null ? null : tx.sandboxes.findReusable(caller.workspaceId, reuseKey);
 }
 
+/**
+ * Brings what the request names here. Not when the transaction will answer with what is there already, and not for a
+ * request that no backend could take.
+ */
+async function stagedRecipe(
+  deps: ControlDeps,
+  caller: Caller,
+  request: CreateSandboxRequest,
+  options: CreateOptions,
+  digest: string,
+  { recipe, trees }: ResolvedRecipe,
+): Promise<Recipe> {
+  if (trees.length === 0) return recipe;
+  const wanted = await deps.store.read('repetition', async (tx) => {
+    const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
+    if (replayed !== null || (await existingFor(tx, caller, request, digest, null)) !== null) return false;
+    requireRoute(await planRoute(tx, deps, caller.workspaceId, recipe, { seed: 'before-staging' }));
+    return true;
+  });
+  if (!wanted) return recipe;
+  const { profile } = deps.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
+  return { ...recipe, trees: await stageTrees(deps, caller, profile, trees, options.signal) };
+}
+
 /** SPEC §4 `create`: one read, one decision, one write; then the backend is called by the driver. */
 export async function createSandbox(
   deps: ControlDeps,
@@ -60,7 +87,8 @@ export async function createSandbox(
   requireScope(caller, 'sandboxes');
   const digest = digestOf(request);
   const { profile } = deps.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
-  const { recipe } = resolveRecipe(profile, request, caller);
+  const resolved = resolveRecipe(profile, request, caller);
+  const recipe = await stagedRecipe(deps, caller, request, options, digest, resolved);
   const key = scopeKey(recipe.scope, request, caller, recipe.profileId);
   // A name of one's own asks for a sandbox of one's own.
   const shareable = key !== null && request.id === undefined;

@@ -6,6 +6,7 @@ import type { ConfiguredSink } from '../core/event-sink.ts';
 import type { ResolvedSecret } from '../core/extension.ts';
 import type { HealthBook } from '../core/health/health-book.ts';
 import type { Identifiers } from '../core/identifiers.ts';
+import type { InputPort } from '../core/inputs.ts';
 import type { Ledger } from '../core/ledger.ts';
 import type { Log } from '../core/log.ts';
 import type { ExtensionRegistry } from '../core/registry.ts';
@@ -36,9 +37,11 @@ export interface ControlDeps {
   resolveSecrets(
     workspaceId: string,
     refs: readonly SecretRef[],
-    capabilities: CapabilityVector,
+    capabilities: Pick<CapabilityVector, 'credentials'>,
     signal: AbortSignal,
   ): Promise<readonly ResolvedSecret[]>;
+  /** Without it, a request brings no file trees: uploads are refused and repositories not fetched. */
+  readonly inputs?: InputPort;
   /** Without it, webhooks are neither made nor delivered. */
   readonly webhooks?: WebhookPort;
   /** The receivers of events that the configuration knows, configured or not. */

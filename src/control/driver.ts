@@ -210,7 +210,7 @@ export class Driver {
           claim,
           'probe',
           this.#provisionTimeoutMs(attempt),
-          (signal) => performProbe(this.#deps, attempt, documents, signal),
+          (signal) => performProbe(this.#deps, sandbox, attempt, documents, signal),
           (ready) => {
             attemptReady(this.#deps, attempt, documents);
             return settleReady(attempt, ready, documents);

@@ -1,6 +1,7 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { ExecRequest, ProcessInfo } from '../contract/exec.ts';
 import type { Caller } from '../core/caller.ts';
+import { startDirectory } from '../core/inputs.ts';
 import type { SandboxDocuments } from '../core/sandbox.ts';
 import type { SandboxProcess } from '../core/session.ts';
 import type { Use } from './use-sandbox.ts';
@@ -46,8 +47,8 @@ export async function execInSandbox(
       { field: 'background' },
     );
   }
-  const vector = use.deps.extensions.get(sandbox.extensionId as string)?.header.capabilities;
-  if (request.tty && !vector?.pty) {
+  const extension = use.deps.extensions.get(sandbox.extensionId as string)?.header;
+  if (request.tty && !extension?.capabilities.pty) {
     throw new SandboxerError('SBX_UNSUPPORTED', `${sandbox.extensionId} has no terminal.`, { field: 'tty' });
   }
   const startedAt = use.deps.clock.now();
@@ -55,7 +56,7 @@ export async function execInSandbox(
     {
       argv: argvOf(request.command),
       env: await environment(use, sandbox.uid, sandbox.generation, request.env),
-      cwd: request.cwd ?? null,
+      cwd: request.cwd ?? startDirectory(sandbox, extension),
       user: request.user ?? null,
       timeoutSeconds: request.timeout ?? null,
       terminal: request.tty ?? null,

@@ -10,9 +10,11 @@ import type {
   Stamp,
   TakenSnapshot,
 } from '../core/extension.ts';
-import { NO_INPUTS } from '../core/inputs.ts';
+import { startDirectory } from '../core/inputs.ts';
 import type { SandboxDocuments, SandboxOperation, SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
+import { inputTrees } from './input-trees.ts';
+import { placeInputs } from './place-inputs.ts';
 import { runSetup } from './run-setup.ts';
 
 /** The backend calls behind each step. Nothing here writes to the store. */
@@ -67,7 +69,7 @@ async function provisionSpec(
     recipe,
     labels: sandbox.labels,
     secrets,
-    inputs: NO_INPUTS,
+    inputs: inputTrees(deps, sandbox),
     endsAt: backendEndsAt(deps, sandbox),
   };
 }
@@ -107,6 +109,7 @@ export async function performProvision(
 /** Reachable, and set up as the recipe says. Setup may run again after a crash: before `ready`, nobody has seen it. */
 export async function performProbe(
   deps: ControlDeps,
+  sandbox: SandboxRecord,
   attempt: AttemptRecord,
   documents: SandboxDocuments,
   signal: AbortSignal,
@@ -116,8 +119,13 @@ export async function performProbe(
   const handle = attempt.handle as Handle;
   const ready = await extension.waitReady(handle, context);
   const { recipe, origin } = documents;
+  const shipped = extension.header.shipsInputs;
+  const places = shipped === 'read-only' ? recipe.workspace.access !== 'ro' : !shipped;
+  if (origin.kind === 'recipe' && places) {
+    await placeInputs(extension, handle, inputTrees(deps, sandbox), context);
+  }
   if (recipe.setupRun.length > 0 && origin.kind === 'recipe')
-    await runSetup(extension, handle, recipe, context);
+    await runSetup(extension, handle, recipe, context, startDirectory(sandbox, extension.header));
   return ready;
 }
 

@@ -10,6 +10,7 @@ export async function runSetup(
   handle: Handle,
   recipe: Recipe,
   context: ExtensionContext,
+  cwd: string | null,
 ): Promise<void> {
   const session = await extension.connect(handle, context);
   try {
@@ -18,7 +19,7 @@ export async function runSetup(
         {
           argv: ['/bin/sh', '-c', command],
           env: recipe.variables,
-          cwd: null,
+          cwd,
           user: null,
           timeoutSeconds: null,
           terminal: null,

@@ -130,8 +130,8 @@ export interface ExtensionHeader {
   readonly price: Price | null;
   /** How long one attempt may take before it is given up. */
   readonly provisionTimeoutSeconds: number;
-  /** `provision` itself puts `spec.inputs` where they belong. */
-  readonly shipsInputs?: boolean;
+  /** Whether `provision` itself puts `spec.inputs` where they belong: always, or where the workspace is read-only. */
+  readonly shipsInputs?: boolean | 'read-only';
 }
 
 /** A declared capability and its method exist together: the suite checks both directions. */

@@ -1,8 +1,10 @@
 import type { Requirements } from '../contract/capability.ts';
+import type { Mount } from '../contract/inputs.ts';
 import type { Json } from '../contract/json.ts';
 import type { NetworkPolicy, Profile, Resources, Scope } from '../contract/profile.ts';
 import type { RoutePolicy } from '../contract/route.ts';
 import type { SecretRef } from '../contract/secret.ts';
+import type { TreeInput } from './inputs.ts';
 
 /**
  * What exactly is to be built: profile and request merged and clamped. Stored with the sandbox, so that `recreate`,
@@ -25,6 +27,10 @@ export interface Recipe {
   readonly instructionsRef: string | null;
   readonly secretRefs: readonly SecretRef[];
   readonly inputs: Readonly<Record<string, Json>>;
+  /** File trees to start with. */
+  readonly trees: readonly TreeInput[];
+  /** Directories of this machine, for its administrator. */
+  readonly mounts: readonly Mount[];
   readonly elevated: boolean;
   readonly scope: Scope;
   readonly ttlSeconds: number;

@@ -364,7 +364,7 @@ describe('recipeFingerprint', () => {
       print({}),
       print({ image: 'debian' }),
       print({ resources: { cpu: 1 } }),
-      print({}, { inputs: { repo: 'x' } }),
+      print({}, { inputs: { branch: 'x' } }),
       print({}, { setup_metadata: { variables: { A: '1' } } }),
       print({}, { route: { constraints: { region: 'eu' } } }),
       print({}, { workspace: { access: 'ro' } }),

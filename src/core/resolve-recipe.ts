@@ -7,6 +7,8 @@ import { WorkspaceAccess } from '../contract/profile.ts';
 import type { CreateSandboxRequest } from '../contract/sandbox.ts';
 import type { Caller } from './caller.ts';
 import { canonicalJson, digestOf } from './canonical-json.ts';
+import type { RequestedTree } from './input-refs.ts';
+import { requestedInputs } from './input-refs.ts';
 import type { MergedSecretRefs } from './merge-secret-refs.ts';
 import { mergeSecretRefs } from './merge-secret-refs.ts';
 import { wideningOf } from './narrow-network.ts';
@@ -17,6 +19,8 @@ import { requirementsOf, stricterIsolation, stricterRequirements } from './stric
 export interface ResolvedRecipe {
   readonly recipe: Recipe;
   readonly ttlSeconds: number;
+  /** Still to be staged: the recipe's own `trees` are what comes of it. */
+  readonly trees: readonly RequestedTree[];
 }
 
 /**
@@ -33,6 +37,7 @@ export function resolveRecipe(
   const setup = request.setup_metadata ?? {};
   const secrets = mergeSecretRefs(profile, setup.secret_refs ?? [], caller);
   const requires = resolveRequirements(profile, request);
+  const given = requestedInputs(request, caller);
   const recipe: Recipe = {
     profileId: profile.id,
     profileVersion: profile.version,
@@ -53,7 +58,9 @@ export function resolveRecipe(
     instructions: [profile.setup.instructions, setup.instructions].filter(Boolean).join('\n\n'),
     instructionsRef: setup.instructions_ref ?? null,
     secretRefs: secrets.refs,
-    inputs: request.inputs,
+    inputs: given.plain,
+    trees: [],
+    mounts: given.mounts,
     elevated: resolveElevated(request, caller),
     scope: request.scope ?? profile.scope_default,
     ttlSeconds,
@@ -64,7 +71,8 @@ export function resolveRecipe(
     placement: profile.placement,
     reachability: profile.reachability,
   };
-  return { recipe, ttlSeconds };
+  requireWorkspace(recipe, given.trees);
+  return { recipe, ttlSeconds, trees: given.trees };
 }
 
 /** What was built, in a word: two recipes with one fingerprint give interchangeable sandboxes. */
@@ -102,6 +110,17 @@ export function scopeKey(
     case 'shared':
       return canonicalJson(['shared', caller.workspaceId, profileId]);
   }
+}
+
+/** A sandbox without a workspace has no place for files. */
+function requireWorkspace({ workspace, profileId }: Recipe, trees: readonly RequestedTree[]): void {
+  const [first] = trees;
+  if (workspace.access !== 'none' || first === undefined) return;
+  throw new SandboxerError('SBX_INVALID_REQUEST', `${profileId} has no workspace to put files in.`, {
+    field: first.field,
+    creation: 'not_created',
+    remedy: 'Ask for the workspace access "ro" or "rw", or leave the files out.',
+  });
 }
 
 function resolveTtl(profile: Profile, request: CreateSandboxRequest): number {

@@ -4,6 +4,7 @@ import type { RoutePlan } from '../contract/route.ts';
 import type { Consumer, CreateSandboxRequest, Reachability } from '../contract/sandbox.ts';
 import type { Actor, PauseKind, SandboxState } from '../contract/state.ts';
 import type { Handle } from './extension.ts';
+import type { TreeInput } from './inputs.ts';
 import type { Recipe } from './recipe.ts';
 
 /** A worker's exclusive right to act on a sandbox's backend, until it is released or runs out. */
@@ -94,6 +95,8 @@ export interface SandboxRecord {
   readonly meterId: string | null;
   /** Number of the last event about this sandbox: orders them. */
   readonly eventSeq: number;
+  /** The file trees it starts with, as they were resolved when it was asked for. */
+  readonly inputs: readonly TreeInput[];
 }
 
 /** Where a sandbox's file system comes from. */

@@ -14,6 +14,7 @@ import type { SandboxDocuments, SandboxRecord } from './sandbox.ts';
 import type { SnapshotRecord } from './snapshot.ts';
 import type { KeyRecord, OrgRecord, WorkspaceRecord } from './tenancy.ts';
 import type { HoldRecord, TransferDraft, TransferRecord } from './transfer.ts';
+import type { UploadRecord } from './upload.ts';
 import type { WebhookRecord } from './webhook.ts';
 
 export interface Page<T> {
@@ -210,6 +211,30 @@ export interface SnapshotStore {
   prune(before: number, limit: number): Promise<number>;
 }
 
+export interface UploadQuery {
+  readonly workspaceId: string | null;
+  readonly cursor?: string | null;
+  readonly limit: number;
+}
+
+export interface UploadStore {
+  get(id: string): Promise<UploadRecord | null>;
+  /** Inserts, or moves the expiry of the one that is there to the later time. Answers the stored row. */
+  put(record: UploadRecord): Promise<UploadRecord>;
+  /** A sandbox is made from it: it stays until that is destroyed. Repeating it is harmless. */
+  use(uploadId: string, sandboxUid: string): Promise<void>;
+  /** Whether a sandbox that is not destroyed was made from it. */
+  inUse(id: string): Promise<boolean>;
+  /** Newest first. */
+  list(query: UploadQuery): Promise<Page<UploadRecord>>;
+  /** Bytes of all uploads of a workspace: derived, never a counter. */
+  totalBytes(workspaceId: string): Promise<number>;
+  /** Past `expiresAt` and not in use, oldest first. */
+  due(now: number, limit: number): Promise<readonly UploadRecord[]>;
+  /** With everything that says it was used. */
+  remove(id: string): Promise<void>;
+}
+
 export interface MeterStore {
   get(id: string): Promise<MeterRecord | null>;
   insert(record: MeterRecord): Promise<void>;
@@ -314,6 +339,7 @@ export interface Tx {
   readonly quotes: QuoteStore;
   readonly webhooks: WebhookStore;
   readonly audit: AuditStore;
+  readonly uploads: UploadStore;
   /** Small facts about the installation itself, such as its id. */
   setting(name: string): Promise<string | null>;
   setSetting(name: string, value: string): Promise<void>;

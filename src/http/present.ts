@@ -6,6 +6,7 @@ import type { RouteExplanation } from '../contract/route.ts';
 import type { Sandbox } from '../contract/sandbox.ts';
 import type { Snapshot } from '../contract/snapshot.ts';
 import type { ApiKey } from '../contract/tenancy.ts';
+import type { Upload } from '../contract/upload.ts';
 import type { WorkspaceBalance } from '../control/credits.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import type { RouteView } from '../control/get-sandbox.ts';
@@ -21,6 +22,7 @@ import { pendingOperation } from '../core/sandbox.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { KeyRecord } from '../core/tenancy.ts';
 import type { TransferRecord } from '../core/transfer.ts';
+import type { UploadRecord } from '../core/upload.ts';
 
 /** The only mapper from records (camelCase, milliseconds) to the wire (snake_case, ISO times). */
 export class Presenter {
@@ -70,6 +72,13 @@ export class Presenter {
       reachability: reachability && { ...reachability, exec_url: reachability.exec_url ?? exec },
       exposed_secrets: [...record.exposedSecrets],
       elevated: record.elevated,
+      inputs: record.inputs.map(({ name, uploadId, digest, origin }) => ({
+        name,
+        upload_id: uploadId,
+        digest,
+        source: origin.kind,
+        git: origin.kind === 'git' ? { url: origin.url, ref: origin.ref, commit: origin.commit } : null,
+      })),
       notes: [...record.notes],
       failure: record.failure && { ...record.failure, at: isoTime(record.failure.at) },
       teardown: teardown && {
@@ -102,6 +111,22 @@ export class Presenter {
       created_at: isoTime(record.createdAt),
       expires_at: isoTimeOrNull(record.expiresAt),
       deleted_at: isoTimeOrNull(record.deletedAt),
+    };
+  }
+
+  uploadUrl(id: string): string {
+    return `${this.#base}/v1/uploads/${id}`;
+  }
+
+  upload(record: UploadRecord): Upload {
+    return {
+      upload_id: record.id,
+      workspace_id: record.workspaceId,
+      digest: record.digest,
+      size_bytes: record.sizeBytes,
+      entries: record.entries,
+      created_at: isoTime(record.createdAt),
+      expires_at: isoTime(record.expiresAt),
     };
   }
 

@@ -9,7 +9,7 @@ import type { RouteDefinition } from './route.ts';
 /** What these do, and what of it is refused, is on record before it is answered. */
 const ADMIN_SCOPES: ReadonlySet<string> = new Set(['keys', 'credits', 'profiles', 'webhooks', 'server']);
 const REFUSALS: ReadonlySet<string> = new Set(['SBX_FORBIDDEN', 'SBX_ELEVATION_REFUSED']);
-const MADE = ['sandbox_id', 'snapshot_id', 'key_id', 'webhook_id'] as const;
+const MADE = ['sandbox_id', 'snapshot_id', 'key_id', 'webhook_id', 'upload_id'] as const;
 
 function madeBy(answer: unknown): string | null {
   const body = (answer as { body?: Record<string, unknown> } | undefined)?.body;

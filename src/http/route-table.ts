@@ -16,6 +16,7 @@ import { sandboxRoutes } from './v1/sandboxes.ts';
 import { sinkRoutes } from './v1/sinks.ts';
 import { snapshotRoutes } from './v1/snapshots.ts';
 import { tenantRoutes } from './v1/tenants.ts';
+import { uploadRoutes } from './v1/uploads.ts';
 import { webhookRoutes } from './v1/webhooks.ts';
 
 /** Everything that is served. The OpenAPI document is made from the same table. */
@@ -26,6 +27,7 @@ export const ROUTE_TABLE: readonly RouteDefinition[] = metaRoutes([
   ...fileRoutes,
   ...portRoutes,
   ...snapshotRoutes,
+  ...uploadRoutes,
   ...profileRoutes,
   ...extensionRoutes,
   ...routingRoutes,

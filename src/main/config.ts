@@ -29,6 +29,41 @@ const WebhookConfig = z.strictObject({
   disable_after: z.number().int().positive().default(10).describe('Dead events in a row.'),
 });
 
+const UploadConfig = z.strictObject({
+  max_mb: z.number().int().positive().max(1_048_576).default(2048).describe('Of one upload.'),
+  max_entries: z.number().int().positive().max(10_000_000).default(500_000).describe('Of one upload.'),
+  workspace_mb: z.number().int().positive().default(16_384).describe('Of all uploads of a workspace.'),
+  keep: Duration.default(7_200_000).describe('How long an upload waits that no sandbox was made from.'),
+});
+
+const GitConfig = z.strictObject({
+  allow: z
+    .array(
+      z
+        .string()
+        .max(300)
+        .regex(
+          /^(?:\*\.)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/i,
+          'Write a host as "git.example.org", "git.example.org:8443" or "*.example.org".',
+        ),
+    )
+    .max(256)
+    .default([])
+    .describe('Hosts that callers with a key may name. The administrator on the unix socket may name any.'),
+  allow_private: z
+    .boolean()
+    .default(false)
+    .describe('Whether repositories may lie in private networks and on this machine.'),
+  known_hosts: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('Keys of ssh hosts, as ssh keeps them. Without it, ssh addresses are refused.'),
+  ca_file: z.string().nullable().default(null).describe('Certificate authorities instead of the system’s.'),
+  timeout: Duration.default(120_000),
+  max_mb: z.number().int().positive().max(1_048_576).default(2048).describe('What a fetch may bring.'),
+});
+
 const LocalConfig = z.strictObject({
   enabled: z.boolean().optional().describe('Default: true on Linux.'),
   directory: z.string().optional().describe('Default: <state_dir>/local.'),
@@ -85,6 +120,8 @@ export const Config = z.strictObject({
         .describe('All snapshots of a workspace together.'),
     })
     .default({ living_sandboxes: null, snapshots: null, snapshot_mb: null }),
+  uploads: UploadConfig.default(UploadConfig.parse({})).describe('File trees that wait for their sandbox.'),
+  git: GitConfig.default(GitConfig.parse({})).describe('Repositories that the server fetches for a create.'),
   preview: z
     .strictObject({
       listen: z

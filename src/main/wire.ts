@@ -27,6 +27,7 @@ import { ProbedExtensions } from './extension-registry.ts';
 import { DEFAULT_WORKSPACE, prepareInstallation } from './installation.ts';
 import { randomIdentifiers } from './random-identifiers.ts';
 import { shippedProfiles } from './shipped-files.ts';
+import { stagedInputs } from './staged-inputs.ts';
 import { describeSink, stateHub } from './state-hub.ts';
 import { systemClock } from './system-clock.ts';
 import { openSecretBox, Webhooks } from './webhooks.ts';
@@ -135,6 +136,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     profilesChanged: () => catalogues.refresh(),
     resolveSecrets: (workspaceId, refs, capabilities, signal) =>
       resolveSecrets(refs, secretProviders(config, env, workspaceId), capabilities, signal),
+    inputs: stagedInputs(config),
     webhooks,
     sinks: [hub.description, ...(options.sinks ?? []).map(describeSink)],
   };

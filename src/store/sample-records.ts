@@ -5,6 +5,7 @@ import type { MeterRecord } from '../core/meter.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { HoldRecord, TransferDraft } from '../core/transfer.ts';
+import type { UploadRecord } from '../core/upload.ts';
 
 /** Records for the store's own tests and measurements: complete, and changed where a case needs it. */
 
@@ -56,6 +57,7 @@ export function sampleSandbox(over: Partial<SandboxRecord> = {}): SandboxRecord 
     holdId: null,
     meterId: null,
     eventSeq: 0,
+    inputs: [],
     ...over,
   };
 }
@@ -228,6 +230,20 @@ export function sampleTransfer(id: string, over: Partial<TransferDraft> = {}): T
     workspaceId: 'default',
     holdId: null,
     sandboxUid: null,
+    ...over,
+  };
+}
+
+export function sampleUpload(id: string, over: Partial<UploadRecord> = {}): UploadRecord {
+  return {
+    id,
+    workspaceId: 'default',
+    digest: `sha256:${'a'.repeat(64)}`,
+    sizeBytes: 1024,
+    entries: 1,
+    origin: { kind: 'upload' },
+    createdAt: T0,
+    expiresAt: T0 + 3_600_000,
     ...over,
   };
 }

@@ -11,6 +11,7 @@ import { snapshotCases } from './suite/snapshot-cases.ts';
 import type { StoreCase } from './suite/store-case.ts';
 import { tenancyCases } from './suite/tenancy-cases.ts';
 import { transactionCases } from './suite/transaction-cases.ts';
+import { uploadCases } from './suite/upload-cases.ts';
 import { webhookCases } from './suite/webhook-cases.ts';
 
 /** The two functions of the test runner, so that the suite depends on none. */
@@ -31,6 +32,7 @@ const CASES: Readonly<Record<string, readonly StoreCase[]>> = {
   'meters, holds and transfers': ledgerCases,
   'tenants, profiles and settings': tenancyCases,
   'webhooks and audit': webhookCases,
+  uploads: uploadCases,
   pruning: pruneCases,
 };
 

@@ -8,6 +8,7 @@ import { lifecycleWorker } from './lifecycle-worker.ts';
 import { meterWorker } from './meter-worker.ts';
 import { pruneWorker } from './prune-worker.ts';
 import { reconcileWorker, snapshotWorker } from './reconcile-worker.ts';
+import { uploadWorker } from './upload-worker.ts';
 
 /** Stored times lie seconds ahead: looking this long after a commit is soon enough, and once for many commits. */
 const NOTICE_MS = 200;
@@ -42,6 +43,7 @@ export async function startWorkers(
     meterWorker(deps),
     pruneWorker(deps),
     snapshotWorker(deps),
+    uploadWorker(deps),
     ...deliveries,
     ...reconciles,
   ];

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KeyScope } from '../../src/contract/tenancy.ts';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { archiveOf } from '../../src/testing/conformance/tar-archive.ts';
 import type { Answer, CallOptions, Fixture } from '../integration/http/fixture.ts';
 import { MEMORY_PROFILE, responseTo, send, startFixture } from '../integration/http/fixture.ts';
 import type { CountingStore } from '../support/counting-store.ts';
@@ -43,6 +44,7 @@ const GHOSTS: Readonly<Record<string, (real: string) => string>> = {
   id: () => NAMES.ghost,
   uid: (real) => scrambled(real),
   snapshot_id: (real) => scrambled(real),
+  upload_id: (real) => scrambled(real),
   key_id: (real) => scrambled(real),
   webhook_id: (real) => scrambled(real),
   profile: () => NAMES.ghostProfile,
@@ -132,6 +134,8 @@ async function populate(workspaceId: string): Promise<World> {
     201,
     call(key, 'POST', `/v1/sandboxes/${id}/snapshots`, { json: { name: `${workspaceId}-snapshot` } }),
   );
+  const archive = archiveOf([{ name: 'a.txt', content: `secret of ${workspaceId}` }]);
+  const { upload_id } = await must(201, call(key, 'POST', '/v1/uploads', { body: archive }));
   const deliveries = async () =>
     (await must(200, call(key, 'GET', `/v1/webhooks/${webhook_id}/deliveries`))).items;
   await until('a delivery is parked', async () => (await deliveries()).length > 0);
@@ -141,6 +145,7 @@ async function populate(workspaceId: string): Promise<World> {
     id,
     uid,
     snapshot_id,
+    upload_id,
     key_id,
     webhook_id,
     profile,
@@ -160,6 +165,7 @@ async function contentOf(workspaceId: string): Promise<unknown> {
   return counting.store.read('content', async (tx) => ({
     sandboxes: (await tx.sandboxes.list({ workspaceId, limit: 100 })).items,
     snapshots: (await tx.snapshots.list({ workspaceId, limit: 100 })).items,
+    uploads: (await tx.uploads.list({ workspaceId, limit: 100 })).items,
     events: await tx.events.list({ workspaceId, after: 0, limit: 10_000 }),
     keys: (await tx.tenancy.keys(workspaceId)).map((key) => ({ ...key, lastUsedAt: null })),
     webhooks: await tx.webhooks.list(workspaceId),

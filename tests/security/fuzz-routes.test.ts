@@ -15,6 +15,7 @@ import { openApiDocument } from '../../src/http/openapi.ts';
 import type { RouteDefinition } from '../../src/http/route.ts';
 import { ROUTE_TABLE } from '../../src/http/route-table.ts';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { archiveOf } from '../../src/testing/conformance/tar-archive.ts';
 import type { Fixture } from '../integration/http/fixture.ts';
 import { MEMORY_PROFILE, startFixture } from '../integration/http/fixture.ts';
 import type { Schema } from './fuzz-inputs.ts';
@@ -161,11 +162,14 @@ async function prepare(last: Resources | null): Promise<Resources> {
   const id = await f.create();
   await f.call('PUT', `/v1/sandboxes/${id}/files?path=a.txt`, { body: 'content' });
   const { snapshot_id } = (await f.call('POST', `/v1/sandboxes/${id}/snapshots`, { json: {} })).json;
+  const archive = archiveOf([{ name: 'a.txt', content: 'content' }]);
+  const { upload_id } = (await f.call('POST', '/v1/uploads', { body: archive })).json;
   const { key_id } = (await f.call('POST', '/v1/keys', { json: { name: 'k' } })).json;
   return {
     params: new Map([
       ['id', id],
       ['snapshot_id', snapshot_id],
+      ['upload_id', upload_id],
       ['key_id', key_id],
       ['process_id', 'p1'],
       ['port', '80'],

@@ -64,7 +64,7 @@ describe('createRequestOf', () => {
     expect(CreateSandboxRequest.parse(request)).toMatchObject({
       ttl: 7200,
       idle_reap: null,
-      inputs: { repo: '/no/such/path', here: process.cwd(), flag: true, text: '=x' },
+      inputs: { repo: '/no/such/path', here: '.', flag: true, text: '=x' },
       resources: { cpu: 2, memory_mb: 2048 },
       route: { only: ['ext.local'], constraints: { require_isolation: 'microvm', max_cost_per_hour: 1.5 } },
       network: {

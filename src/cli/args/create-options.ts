@@ -1,6 +1,3 @@
-import { existsSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { CreateSandboxInput } from '../../contract/sandbox.ts';
 import { UsageError } from '../usage-error.ts';
@@ -16,6 +13,7 @@ export interface CreateFlags {
   readonly ttl?: string | number;
   readonly idleReap?: string;
   readonly input?: readonly string[];
+  readonly access?: 'none' | 'ro' | 'rw';
   readonly label?: Pairs;
   readonly scope?: 'session' | 'agent' | 'shared';
   readonly image?: string;
@@ -44,7 +42,12 @@ export function addCreateOptions(command: Command): Command {
     .option('--id <id>', 'an id of your own')
     .option('--ttl <duration>', 'how long it lives, such as 2h', duration)
     .option('--idle-reap <duration>', 'destroy after so long without activity; "never" turns it off')
-    .option('--input <key=value>', 'input of the profile; key:=value for JSON', list)
+    .option(
+      '--input <key=value>',
+      'input of the profile; a path of this machine is uploaded; key:=value for JSON',
+      list,
+    )
+    .option('--access <access>', 'access to the workspace: none, ro or rw')
     .option('-l, --label <key=value>', 'label', pairs('label'))
     .option('--scope <scope>', 'session, agent or shared: who gets the same sandbox again')
     .option('--image <name>', 'another image than the profile’s')
@@ -73,13 +76,7 @@ function withoutUndefined<T extends object>(
   return entries.length === 0 ? undefined : (Object.fromEntries(entries) as never);
 }
 
-function pathOrText(value: string): string {
-  const home = value.startsWith('~/') ? join(homedir(), value.slice(2)) : value;
-  const looksLikePath = /^(?:\.{1,2}$|\.{0,2}\/)/.test(home);
-  return looksLikePath && existsSync(home) ? resolve(home) : value;
-}
-
-/** `key=text`, where a path of this machine becomes absolute; `key:=json` for everything else. */
+/** `key=text`; `key:=json` for everything else. */
 function inputsOf(texts: readonly string[]): Record<string, never> {
   const inputs: Record<string, unknown> = {};
   for (const text of texts) {
@@ -87,7 +84,7 @@ function inputsOf(texts: readonly string[]): Record<string, never> {
     if (!match) throw new UsageError(`"${text}" is no input.`, 'Write inputs as key=value, or key:=json.');
     const [, key = '', operator, value = ''] = match;
     try {
-      inputs[key] = operator === ':=' ? JSON.parse(value) : pathOrText(value);
+      inputs[key] = operator === ':=' ? JSON.parse(value) : value;
     } catch {
       throw new UsageError(`The input "${key}" is not valid JSON.`, 'Write key=value for plain text.');
     }
@@ -115,6 +112,7 @@ export function createRequestOf(flags: CreateFlags): CreateSandboxInput {
     idle_reap:
       flags.idleReap === undefined ? undefined : flags.idleReap === 'never' ? null : duration(flags.idleReap),
     inputs: flags.input && inputsOf(flags.input),
+    workspace: withoutUndefined({ access: flags.access }),
     labels: flags.label,
     scope: flags.scope,
     image: flags.image,

@@ -2,18 +2,21 @@ import type { Command } from 'commander';
 import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import { durationSeconds } from '../args/numbers.ts';
+import { addStageOptions } from '../args/stage-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
+import type { StageFlags } from '../transfer/stage-inputs.ts';
+import { stageInputs } from '../transfer/stage-inputs.ts';
 import type { WorkdirFlags } from '../upload-workdir.ts';
 import { uploadWorkdir } from '../upload-workdir.ts';
 
-interface Flags extends CreateFlags, WorkdirFlags {
+interface Flags extends CreateFlags, WorkdirFlags, StageFlags {
   readonly wait: boolean;
   readonly waitTimeout?: number;
 }
 
 export function define(command: Command, invocation: Invocation): void {
-  addCreateOptions(command)
+  addStageOptions(addCreateOptions(command))
     .option(
       '--workdir <directory>',
       'upload this directory when it is ready, without what its ignore files name',
@@ -24,7 +27,7 @@ export function define(command: Command, invocation: Invocation): void {
       const { printer } = invocation;
       const client = await invocation.client();
       const startedAt = Date.now();
-      const request = createRequestOf(flags);
+      const request = await stageInputs(invocation, async () => client, createRequestOf(flags), flags);
       const progress = invocation.progress(`Creating a sandbox from ${request.profile ?? 'the canary'}`);
       const options = { wait: flags.wait ? 'ready' : 'none', waitSeconds: flags.waitTimeout } as const;
       const sandbox = await progress.during(client.sandboxes.create(request, options));

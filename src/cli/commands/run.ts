@@ -4,6 +4,7 @@ import type { SandboxerClient } from '../../client/sandboxer-client.ts';
 import type { ExecInput, Signal } from '../../contract/exec.ts';
 import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
+import { addStageOptions } from '../args/stage-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
 import type { ExecFlags } from '../terminal/exec-options.ts';
@@ -11,10 +12,12 @@ import { addExecOptions, argvOf, execRequestOf } from '../terminal/exec-options.
 import type { Interrupt } from '../terminal/interrupts.ts';
 import { exitCodeAfter, onInterrupts } from '../terminal/interrupts.ts';
 import { exitCodeFrom, runInSandbox } from '../terminal/run-in-sandbox.ts';
+import type { StageFlags } from '../transfer/stage-inputs.ts';
+import { stageInputs } from '../transfer/stage-inputs.ts';
 import type { WorkdirFlags } from '../upload-workdir.ts';
 import { requireDirectory, uploadWorkdir } from '../upload-workdir.ts';
 
-interface Flags extends CreateFlags, ExecFlags, WorkdirFlags {
+interface Flags extends CreateFlags, ExecFlags, WorkdirFlags, StageFlags {
   readonly keep?: boolean;
   readonly tty?: boolean;
   readonly interactive?: boolean;
@@ -80,7 +83,8 @@ async function execute(
   const { printer } = invocation;
   const { signal } = control;
   const startedAt = Date.now();
-  const request = createRequestOf({ ...flags, id });
+  const plain = createRequestOf({ ...flags, id });
+  const request = await stageInputs(invocation, async () => client, plain, flags, signal);
   const progress = invocation.progress(`Creating a sandbox from ${request.profile ?? 'the canary'}`);
   const sandbox = await progress.during(client.sandboxes.create(request, { signal }));
   if (printer.json) printer.item({ type: 'sandbox', sandbox });
@@ -119,7 +123,7 @@ async function run(invocation: Invocation, words: readonly string[], flags: Flag
 }
 
 export function define(command: Command, invocation: Invocation): void {
-  addExecOptions(addCreateOptions(command))
+  addExecOptions(addStageOptions(addCreateOptions(command)))
     .argument('<program...>', 'the program and its arguments')
     .passThroughOptions()
     .option('--workdir <directory>', 'upload this directory first, without what its ignore files name')

@@ -16,6 +16,7 @@ import { MemorySandboxes } from './memory-sandboxes.ts';
 import { MemorySnapshots } from './memory-snapshots.ts';
 import { MemoryTable } from './memory-table.ts';
 import { MemoryTenancy } from './memory-tenancy.ts';
+import { MemoryUploads } from './memory-uploads.ts';
 import { MemoryWebhooks } from './memory-webhooks.ts';
 
 /** The state that outlives the processes: each of them sees it through its own `MemoryStore`. */
@@ -58,6 +59,10 @@ export function memoryDatabase(): MemoryDatabase {
     quotes: new MemoryQuotes(journal),
     webhooks: new MemoryWebhooks(journal),
     audit: new MemoryAudit(journal),
+    uploads: new MemoryUploads(journal, async (uid) => {
+      const sandbox = await sandboxes.get(uid);
+      return sandbox !== null && sandbox.state !== 'destroyed';
+    }),
     setting: async (name) => settings.get(name) ?? null,
     setSetting: async (name, value) => {
       journal.assertWritable();

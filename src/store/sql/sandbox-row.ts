@@ -59,6 +59,7 @@ export function sandboxRow(record: SandboxRecord): SandboxRow {
     watched_deadline_at: watchedDeadline(record),
     watched_idle_at: watchedIdleDeadline(record),
     established_on: establishedOn(record),
+    inputs: writeDocument(record.inputs),
   };
 }
 
@@ -107,6 +108,7 @@ export function sandboxRecord(row: SandboxRow): SandboxRecord {
     holdId: row.hold_id,
     meterId: row.meter_id,
     eventSeq: row.event_seq,
+    inputs: readDocument(row.inputs),
   };
 }
 

@@ -63,6 +63,7 @@ export interface SandboxRow {
   watched_deadline_at: Whole | null;
   watched_idle_at: Whole | null;
   established_on: Text | null;
+  inputs: Document;
 }
 
 interface SandboxLabelRow {
@@ -299,6 +300,22 @@ export interface AuditRow {
   details: Document;
 }
 
+export interface UploadRow {
+  id: Text;
+  workspace_id: Text;
+  digest: Text;
+  size_bytes: Whole;
+  entries: Whole;
+  origin: Document;
+  created_at: Whole;
+  expires_at: Whole;
+}
+
+interface UploadUseRow {
+  upload_id: Text;
+  sandbox_uid: Text;
+}
+
 export interface SettingRow {
   name: Text;
   value: Text;
@@ -330,6 +347,8 @@ export interface Schema {
   api_keys: KeyRow;
   webhooks: WebhookRow;
   audit_log: AuditRow;
+  uploads: UploadRow;
+  upload_uses: UploadUseRow;
   settings: SettingRow;
   sequences: SequenceRow;
 }

@@ -16,6 +16,7 @@ import { SqlSandboxes } from './sql-sandboxes.ts';
 import type { SqlSession } from './sql-session.ts';
 import { SqlSnapshots, snapshotStatements } from './sql-snapshots.ts';
 import { SqlTenancy, tenancyStatements } from './sql-tenancy.ts';
+import { SqlUploads, uploadStatements } from './sql-uploads.ts';
 import { SqlWebhooks, webhookStatements } from './sql-webhooks.ts';
 import { prepare } from './statement.ts';
 
@@ -35,6 +36,7 @@ export function sqlStatements(db: Kysely<Schema>) {
     quotes: quoteStatements(db),
     webhooks: webhookStatements(db),
     audit: auditStatements(db),
+    uploads: uploadStatements(db),
     settingRows: new RowWriter(db, 'settings'),
     setting: prepare<{ name: string }, SettingRow>(({ name }) =>
       db.selectFrom('settings').selectAll().where('name', '=', name),
@@ -60,6 +62,7 @@ export function sqlTransaction(session: SqlSession, statements: SqlStatements): 
     quotes: new SqlQuotes(session, statements.quotes),
     webhooks: new SqlWebhooks(session, statements.webhooks),
     audit: new SqlAudit(session, statements.audit),
+    uploads: new SqlUploads(session, statements.uploads),
     async setting(name) {
       return (await session.first(statements.setting, { name }))?.value ?? null;
     },

@@ -28,7 +28,15 @@ const EXEMPT = new Set(['sandboxes.leasedByOthers', 'meters.forSandbox', 'attemp
 
 describe('query plans', () => {
   const statements = sqlStatements(builder);
-  for (const group of ['sandboxes', 'attempts', 'events', 'idempotency', 'meters', 'ledger'] as const) {
+  for (const group of [
+    'sandboxes',
+    'attempts',
+    'events',
+    'idempotency',
+    'meters',
+    'ledger',
+    'uploads',
+  ] as const) {
     for (const [name, statement] of Object.entries(statements[group])) {
       if (typeof statement !== 'object' || !('sql' in statement) || EXEMPT.has(`${group}.${name}`)) continue;
       it(`looks ${group}.${name} up in an index`, () => {

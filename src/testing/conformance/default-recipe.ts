@@ -20,6 +20,8 @@ export function defaultRecipe(vector: CapabilityVector): Recipe {
     instructionsRef: null,
     secretRefs: [],
     inputs: {},
+    trees: [],
+    mounts: [],
     elevated: false,
     scope: 'session',
     ttlSeconds: 600,

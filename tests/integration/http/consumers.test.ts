@@ -5,6 +5,7 @@ import { createSaasStubExtension } from '../../../src/extensions/saas-stub/index
 import { StubWorld } from '../../../src/extensions/saas-stub/world.ts';
 import { WorldTransport } from '../../../src/extensions/saas-stub/world-transport.ts';
 import { systemClock } from '../../../src/main/system-clock.ts';
+import { archiveOf } from '../../../src/testing/conformance/tar-archive.ts';
 import type { Fixture } from './fixture.ts';
 import { startFixture } from './fixture.ts';
 
@@ -22,7 +23,10 @@ const STRONG: Partial<CapabilityVector> = {
 
 function backend(id: string) {
   const transport = new WorldTransport(new StubWorld({ clock: systemClock }), systemClock);
-  return createSaasStubExtension({ id, transport, price: null, capabilities: STRONG });
+  const extension = createSaasStubExtension({ id, transport, price: null, capabilities: STRONG });
+  // Like the backends that stand behind these names, it takes repositories to where they belong by itself.
+  const header = { ...extension.header, shipsInputs: true };
+  return Object.defineProperty(extension, 'header', { value: header });
 }
 
 let f: Fixture;
@@ -35,7 +39,7 @@ afterAll(() => f.close());
 const REQUESTS = {
   'glas-harness': `{ "profile":"profile.agent-dev", "scope":"session", "workspace":{"mode":"mirror","access":"rw"},
   "consumer":{"actor":"agt","harness":"glas-harness","session_id":"s1"} }`,
-  'wise-validator': `{ "profile":"profile.compose-e2e", "inputs":{"repo_ref":"https://git.example/r.git#main","compose_bundle_ref":"bundle-1"}, "ttl":"2h",
+  'wise-validator': `{ "profile":"profile.compose-e2e", "inputs":{"repo_ref":"{upload}","compose_bundle_ref":"bundle-1"}, "ttl":"2h",
   "consumer":{"actor":"atm","harness":"wise-validator","run_id":"r1"} }`,
   'snuggle-inventor': `{ "profile":"profile.build", "setup_metadata":{"instructions_ref":"docs/setup.md","secret_refs":["NPM_TOKEN"]},
   "consumer":{"actor":"agt","harness":"snuggle-inventor","job_id":"j1"} }`,
@@ -43,7 +47,10 @@ const REQUESTS = {
 
 test.each(Object.entries(REQUESTS))('%s', async (harness, body) => {
   const headers = { 'content-type': 'application/json' };
-  const created = await f.call('POST', '/v1/sandboxes', { body, headers });
+  const archive = archiveOf([{ name: 'compose.yml', content: 'services: {}' }]);
+  const { upload_id } = (await f.call('POST', '/v1/uploads', { body: archive })).json;
+  const filled = body.replace('{upload}', `upload:${upload_id}`);
+  const created = await f.call('POST', '/v1/sandboxes', { body: filled, headers });
   expect(created.json).toMatchObject({ state: 'ready', consumer: { harness } });
   expect(created.status).toBe(201);
   expect(created.json.reachability.exec_url).toBe(`${created.json.links.self}/exec`);

@@ -1,0 +1,12 @@
+import type { Command } from 'commander';
+
+/** What of this machine a new sandbox gets. */
+export function addStageOptions(command: Command): Command {
+  return command
+    .option(
+      '--mirror [directory]',
+      'start with a copy of this directory; `sandboxer sync` brings changes back',
+    )
+    .option('--with-git', 'upload .git, too')
+    .option('--with-secrets', 'upload .env and other files that may hold secrets, too');
+}

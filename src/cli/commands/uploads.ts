@@ -1,0 +1,66 @@
+import type { Command } from 'commander';
+import type { Upload } from '../../contract/upload.ts';
+import { wholeNumber } from '../args/numbers.ts';
+import type { Invocation } from '../invocation.ts';
+import { byteText } from '../output/amounts.ts';
+import { ageOf, relativeTime } from '../output/relative-time.ts';
+import type { Column } from '../output/table.ts';
+import type { PackFlags } from '../transfer/stage-path.ts';
+import { stagePath } from '../transfer/stage-path.ts';
+
+function columns(now: number): Column<Upload>[] {
+  return [
+    { title: 'ID', value: (row) => row.upload_id },
+    { title: 'SIZE', align: 'right', value: (row) => byteText(row.size_bytes) },
+    { title: 'ENTRIES', align: 'right', value: (row) => String(row.entries) },
+    { title: 'AGE', value: (row) => ageOf(row.created_at, now) },
+    { title: 'EXPIRES', value: (row) => relativeTime(row.expires_at, now) },
+  ];
+}
+
+export function define(command: Command, invocation: Invocation): void {
+  command
+    .command('list', { isDefault: true })
+    .description('List uploads')
+    .option('-n, --limit <number>', 'at most so many', wholeNumber, 100)
+    .action(async ({ limit }: { readonly limit: number }) => {
+      const page = await (await invocation.client()).uploads.list({ limit }).page();
+      invocation.printer.result(page, () => {
+        if (invocation.printer.quiet)
+          for (const { upload_id } of page.items) invocation.printer.line(upload_id);
+        else if (page.items.length === 0) invocation.printer.note('There are no uploads.');
+        else invocation.printer.table(columns(Date.now()), page.items);
+      });
+    });
+  command
+    .command('create')
+    .description('Upload a directory or file, to be named as upload:<id> by later creates')
+    .argument('<path>')
+    .option('--with-git', 'upload .git, too')
+    .option('--with-secrets', 'upload .env and other files that may hold secrets, too')
+    .action(async (path: string, flags: PackFlags) => {
+      const upload = await stagePath(invocation, await invocation.client(), path, flags);
+      invocation.printer.result(upload, () => {
+        invocation.printer.line(upload.upload_id);
+        invocation.printer.note(`${upload.entries} entries, ${byteText(upload.size_bytes)}`);
+      });
+    });
+  command
+    .command('entries')
+    .description('Show what is in an upload')
+    .argument('<upload>')
+    .action(async (id: string) => {
+      for await (const entry of (await invocation.client()).uploads.entries(id)) {
+        if (invocation.printer.json) invocation.printer.item(entry);
+        else invocation.printer.line(entry.path);
+      }
+    });
+  command
+    .command('delete')
+    .description('Delete an upload')
+    .argument('<upload>')
+    .action(async (id: string) => {
+      await (await invocation.client()).uploads.delete(id);
+      invocation.printer.result({ upload_id: id, deleted: true }, () => invocation.printer.line(id));
+    });
+}

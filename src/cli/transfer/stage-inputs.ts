@@ -1,0 +1,46 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import { uploadRef } from '../../client/uploads.ts';
+import type { CreateSandboxInput } from '../../contract/sandbox.ts';
+import type { Invocation } from '../invocation.ts';
+import type { PackFlags } from './stage-path.ts';
+import { stagePath } from './stage-path.ts';
+
+export interface StageFlags extends PackFlags {
+  readonly mirror?: string | true;
+}
+
+const TREE_INPUT = /^(workspace|repo|files|compose_bundle)(?:_ref)?$/;
+const ELSEWHERE = /^(?:upload:|[a-z][a-z0-9+.-]*:\/\/|[\w.-]+@[\w.-]+:)/i;
+
+/** The path of this machine that an input names; `null` when it is something else. */
+function localPath(name: string, value: unknown): string | null {
+  const kind = TREE_INPUT.exec(name)?.[1];
+  if (kind === undefined || typeof value !== 'string' || ELSEWHERE.test(value)) return null;
+  const path = value === '~' || value.startsWith('~/') ? join(homedir(), value.slice(1)) : value;
+  // A bundle without a path is the name of one in the repository.
+  if (kind === 'compose_bundle' && !/^(?:\.{1,2}$|\.{0,2}\/|~)/.test(value)) return null;
+  return path;
+}
+
+/** The request with everything uploaded that it names of this machine: the server reads no paths. */
+export async function stageInputs(
+  invocation: Invocation,
+  client: () => Promise<SandboxerClient>,
+  request: CreateSandboxInput,
+  flags: StageFlags,
+  signal?: AbortSignal,
+): Promise<CreateSandboxInput> {
+  const inputs: Record<string, unknown> = { ...request.inputs };
+  for (const [name, value] of Object.entries(inputs)) {
+    const path = localPath(name, value);
+    if (path === null) continue;
+    inputs[name] = uploadRef(await stagePath(invocation, await client(), path, flags, signal));
+  }
+  const staged = { ...request, ...(request.inputs && { inputs }) } as CreateSandboxInput;
+  if (flags.mirror === undefined) return staged;
+  const directory = flags.mirror === true ? '.' : flags.mirror;
+  const source = uploadRef(await stagePath(invocation, await client(), directory, flags, signal));
+  return { ...staged, workspace: { ...staged.workspace, mode: 'mirror', source } };
+}

@@ -1,0 +1,18 @@
+/**
+ * `.dockerignore` in the words of `.gitignore`: its patterns start at the top, and it never leaves out what a build is
+ * started with.
+ */
+const NEEDED = ['Dockerfile*', '*.Dockerfile', '*compose*.yml', '*compose*.yaml', '.dockerignore'];
+
+function ruleOf(line: string): string {
+  const text = line.trim();
+  if (text === '' || text.startsWith('#')) return '';
+  const negated = text.startsWith('!');
+  const pattern = (negated ? text.slice(1) : text).trim().replace(/^(?:\.?\/)+/, '');
+  return pattern === '' || pattern === '.' ? '' : `${negated ? '!' : ''}/${pattern}`;
+}
+
+export function dockerRules(text: string): string {
+  const lines = text.split('\n').map(ruleOf);
+  return [...lines, ...NEEDED.map((pattern) => `!${pattern}`)].join('\n');
+}

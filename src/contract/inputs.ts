@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { RequestedSecretRef } from './secret.ts';
+import { UploadId } from './upload.ts';
+
+/**
+ * Where a file tree comes from, as an object. The same as text: `upload:upl_…`, `https://host/path.git#ref`,
+ * `ssh://git@host/path.git#ref`.
+ */
+export const TreeSource = z
+  .union([
+    z.strictObject({ upload: UploadId }),
+    z.strictObject({
+      git: z.string().min(1).max(2048).describe('An https or ssh address.'),
+      ref: z
+        .string()
+        .min(1)
+        .max(255)
+        .optional()
+        .describe('A branch, tag or commit; what HEAD is when left out.'),
+      credential: RequestedSecretRef.optional().describe('A password, a token, or a private key for ssh.'),
+    }),
+  ])
+  .meta({ id: 'TreeSource' });
+export type TreeSource = z.infer<typeof TreeSource>;
+
+/** A directory of this machine inside a sandbox: for its administrator on the unix socket alone. */
+export const Mount = z
+  .strictObject({
+    source: z.string().min(1).max(4096),
+    target: z.string().min(1).max(4096),
+    access: z.enum(['ro', 'rw']).default('ro'),
+  })
+  .meta({ id: 'Mount' });
+export type Mount = z.infer<typeof Mount>;
+
+export const Mounts = z.array(Mount).max(16);
+
+/** What a sandbox was made from, as it is shown. */
+export const SandboxInput = z
+  .strictObject({
+    name: z.string(),
+    upload_id: z.string(),
+    digest: z.string(),
+    source: z.enum(['upload', 'git', 'path']),
+    git: z
+      .strictObject({ url: z.string(), ref: z.string().nullable(), commit: z.string() })
+      .nullable()
+      .describe('The commit that the reference stood for when the sandbox was asked for.'),
+  })
+  .meta({ id: 'SandboxInput' });

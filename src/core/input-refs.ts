@@ -1,0 +1,116 @@
+import { SandboxerError } from '../contract/errors.ts';
+import type { Mount } from '../contract/inputs.ts';
+import { Mounts, TreeSource } from '../contract/inputs.ts';
+import type { Json } from '../contract/json.ts';
+import type { CreateSandboxRequest } from '../contract/sandbox.ts';
+import type { RequestedSecretRef } from '../contract/secret.ts';
+import { UploadId } from '../contract/upload.ts';
+import type { Caller } from './caller.ts';
+import type { GitRef } from './git-ref.ts';
+import { looksLikeGit, parseGitRef } from './git-ref.ts';
+import type { TreeInputName } from './inputs.ts';
+import { TREE_INPUTS } from './inputs.ts';
+
+export type TreeRef =
+  | { readonly kind: 'upload'; readonly uploadId: string }
+  | { readonly kind: 'git'; readonly git: GitRef; readonly credential: RequestedSecretRef | null }
+  /** Absolute, on this machine. Only its administrator gets this far. */
+  | { readonly kind: 'path'; readonly path: string };
+
+export interface RequestedTree {
+  readonly name: TreeInputName;
+  readonly field: string;
+  readonly ref: TreeRef;
+}
+
+export interface RequestedInputs {
+  /** What is not a tree: text for the backend. */
+  readonly plain: Readonly<Record<string, Json>>;
+  readonly trees: readonly RequestedTree[];
+  readonly mounts: readonly Mount[];
+}
+
+const UPLOAD = 'upload:';
+/** Inside the repository: relative, and never what a program takes for an option or a home. */
+const PLACE_IN_REPOSITORY = /^(?![-~/])(?!.*(?:^|\/)\.\.(?:\/|$))[^:\\\0]+$/;
+
+function invalid(detail: string, field: string): SandboxerError {
+  return new SandboxerError('SBX_INVALID_REQUEST', detail, {
+    field,
+    creation: 'not_created',
+    remedy: 'Name an upload (upload:upl_…) or a repository (https://host/path.git#branch).',
+  });
+}
+
+function uploadRef(id: string, field: string): TreeRef {
+  if (!UploadId.safeParse(id).success) throw invalid('This is not the id of an upload.', field);
+  return { kind: 'upload', uploadId: id };
+}
+
+/** A path is the client's, and the server is not the client: it reads its own disk for its administrator alone. */
+function pathRef(text: string, field: string, caller: Caller): TreeRef {
+  const path = text.startsWith('file:///') ? (URL.parse(text)?.pathname ?? '') : text;
+  if (caller.local && path.startsWith('/') && !path.includes('\0')) return { kind: 'path', path };
+  throw new SandboxerError('SBX_REF_REFUSED', 'The server does not read paths for others.', {
+    field,
+    creation: 'not_created',
+    ...(caller.local && { remedy: 'Name an absolute path, an upload or a repository.' }),
+  });
+}
+
+function treeRef(value: Json, field: string, caller: Caller): TreeRef {
+  if (typeof value === 'string') {
+    if (value.startsWith(UPLOAD)) return uploadRef(value.slice(UPLOAD.length), field);
+    if (looksLikeGit(value)) return { kind: 'git', git: parseGitRef(value, null, field), credential: null };
+    return pathRef(value, field, caller);
+  }
+  const parsed = TreeSource.safeParse(value);
+  if (!parsed.success) throw invalid('This is not a file tree.', field);
+  const source = parsed.data;
+  if ('upload' in source) return { kind: 'upload', uploadId: source.upload };
+  const git = parseGitRef(source.git, source.ref ?? null, field);
+  return { kind: 'git', git, credential: source.credential ?? null };
+}
+
+function readMounts(value: Json, caller: Caller): readonly Mount[] {
+  if (!caller.local) {
+    throw new SandboxerError('SBX_REF_REFUSED', 'Directories of the server are mounted for nobody else.', {
+      field: 'inputs.mounts',
+      creation: 'not_created',
+    });
+  }
+  const parsed = Mounts.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new SandboxerError('SBX_INVALID_REQUEST', issue?.message ?? 'The mounts are not valid.', {
+    field: ['inputs.mounts', ...(issue?.path ?? [])].join('.'),
+    creation: 'not_created',
+  });
+}
+
+/** Tells the file trees and mounts among the inputs from plain values. */
+export function requestedInputs(request: CreateSandboxRequest, caller: Caller): RequestedInputs {
+  const { mounts, ...inputs } = request.inputs;
+  const plain: Record<string, Json> = { ...inputs };
+  const trees: RequestedTree[] = [];
+  for (const name of TREE_INPUTS) {
+    const spellings = [name, `${name}_ref`].filter((key) => Object.hasOwn(inputs, key));
+    const given = spellings.map((key) => ({ field: `inputs.${key}`, value: inputs[key] as Json }));
+    if (name === 'workspace' && request.workspace?.source !== undefined) {
+      given.push({ field: 'workspace.source', value: request.workspace.source as Json });
+    }
+    const [first, second] = given;
+    if (first === undefined) continue;
+    if (second !== undefined) throw invalid(`The same tree is named by ${first.field}, too.`, second.field);
+    const { field, value } = first;
+    const staysPlain =
+      name === 'compose_bundle' &&
+      typeof value === 'string' &&
+      !looksLikeGit(value) &&
+      PLACE_IN_REPOSITORY.test(value);
+    if (staysPlain) continue;
+    for (const key of spellings) delete plain[key];
+    trees.push({ name, field, ref: treeRef(value, field, caller) });
+  }
+  return { plain, trees, mounts: mounts === undefined ? [] : readMounts(mounts, caller) };
+}

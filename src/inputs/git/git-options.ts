@@ -1,0 +1,13 @@
+import type { LookupFunction } from 'node:net';
+
+export interface GitOptions {
+  /** The address of a host, if it may be asked: the one that is checked is the one that is dialled. */
+  readonly lookup: LookupFunction;
+  readonly timeoutMs: number;
+  /** What a fetch may put on the disk. */
+  readonly mostBytes: number;
+  /** Certificate authorities besides the system's. */
+  readonly caFile: string | null;
+  /** The keys of ssh hosts; without it, none is known and ssh is refused. */
+  readonly knownHostsFile: string | null;
+}
