@@ -1,6 +1,6 @@
 import type { Balance, GrantRequest, Transfer } from '../contract/money.ts';
 import { PagedList } from './paged-list.ts';
-import type { OutputOf } from './schema-types.ts';
+import type { InputOf, OutputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 export type CreditBalance = OutputOf<typeof Balance>;
@@ -18,7 +18,7 @@ export class Credits {
   }
 
   /** A repeated `reference` is the same grant. */
-  grant(request: GrantRequest, options: CallOptions = {}): Promise<CreditBalance> {
+  grant(request: InputOf<typeof GrantRequest>, options: CallOptions = {}): Promise<CreditBalance> {
     return this.#transport.json({ ...options, method: 'POST', path: '/v1/credits/grants', json: request });
   }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DurationSeconds } from './duration.ts';
 
 /** Integer micro-USD: exact in JSON up to nine billion dollars. */
 export const MicroUsd = z.number().int().min(-Number.MAX_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER);
@@ -100,12 +101,22 @@ export const Balance = z
     available_micro_usd: MicroUsd,
     held_micro_usd: MicroUsd,
     spent_micro_usd: MicroUsd,
+    purse: z.string().describe('The account it spends from: its own, or one that its org shares.'),
+    expiring_micro_usd: MicroUsd.describe('What is left of the credits that end first.'),
+    expires_at: z.string().nullable().describe('When they end; `null` when none do.'),
   })
   .meta({ id: 'Balance' });
 
 export const GrantRequest = z
   .strictObject({
     amount_micro_usd: MicroUsd.min(1).max(1_000_000_000_000),
+    kind: z
+      .enum(['grant', 'top_up'])
+      .default('grant')
+      .describe('`top_up` records credits that were paid for.'),
+    expires_in: DurationSeconds.optional().describe(
+      'What is unspent by then is taken back; credits that end first are spent first.',
+    ),
     reference: z
       .string()
       .max(200)
@@ -115,16 +126,37 @@ export const GrantRequest = z
   .meta({ id: 'GrantRequest' });
 export type GrantRequest = z.infer<typeof GrantRequest>;
 
+export const TransferKind = z.enum([
+  'grant',
+  'top_up',
+  'expiry',
+  'move',
+  'hold',
+  'capture',
+  'release',
+  'correction',
+  'cost',
+  'insurance',
+  'budget_hold',
+  'budget_capture',
+  'budget_release',
+]);
+export type TransferKind = z.infer<typeof TransferKind>;
+
 export const Transfer = z
   .strictObject({
     transfer_id: z.string(),
     seq: z.number().int(),
     at: z.string(),
-    kind: z.enum(['grant', 'hold', 'capture', 'release']),
+    kind: TransferKind,
     debit: z.string(),
     credit: z.string(),
     amount_micro_usd: MicroUsd,
     hold_id: z.string().nullable(),
+    price_version: z.string().nullable(),
+    linked_to: z.string().nullable().describe('For a correction: the transfer it puts right.'),
+    reference: z.string().nullable(),
+    hash: z.string().describe('Over the hash before it and everything in this transfer.'),
     sandbox_id: z.string().nullable(),
   })
   .meta({ id: 'Transfer' });

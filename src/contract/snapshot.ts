@@ -8,7 +8,7 @@ export const SnapshotState = z.enum(['creating', 'available', 'failed', 'deletin
 export type SnapshotState = z.infer<typeof SnapshotState>;
 
 /** What it was taken for: somebody asked, its sandbox fell idle or came to its end, or it came as a file. */
-export const SnapshotCause = z.enum(['request', 'idle', 'ttl', 'import']);
+export const SnapshotCause = z.enum(['request', 'idle', 'ttl', 'credits', 'import']);
 export type SnapshotCause = z.infer<typeof SnapshotCause>;
 
 export const SnapshotRequest = z
@@ -35,7 +35,7 @@ export const Snapshot = z
     kind: SnapshotKind,
     state: SnapshotState,
     size_bytes: z.number().int().nullable(),
-    cause: SnapshotCause.describe('Why it was taken. `idle` and `ttl` are checkpoints.'),
+    cause: SnapshotCause.describe('Why it was taken. `idle`, `ttl` and `credits` are checkpoints.'),
     digest: z.string().nullable().describe('Of all that is in it, where the backend knows it.'),
     labels: z.record(z.string(), z.string()),
     created_at: z.string(),

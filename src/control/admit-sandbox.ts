@@ -10,10 +10,11 @@ import { advanceSandbox } from './advance-sandbox.ts';
 import { auditDraft } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Claim, Driver } from './driver.ts';
-import { dearest, requireRoute } from './plan-route.ts';
+import { requireRoute } from './plan-route.ts';
 import { requireRoom } from './require-room.ts';
 import type { Attribution } from './sandbox-edit.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
+import { admissionWant, policyOf, spenderOf, tellBudgets } from './sandbox-money.ts';
 
 export interface Admission {
   readonly uid: string;
@@ -113,18 +114,20 @@ export async function admitSandbox(
   const { plan, recipe, caller } = admission;
   requireRoute(plan);
   const now = deps.clock.now();
-  await requireRoom(tx, deps, caller.workspaceId);
+  const policy = await policyOf(tx, caller.workspaceId);
+  await requireRoom(tx, deps, policy, now);
   const record = newRecord(admission, now, driver);
-  const { maxChargeMicroUsd, rate } = dearest(plan);
-  await deps.ledger.hold(tx, {
+  const charges = await deps.ledger.hold(tx, {
+    ...admissionWant(deps, plan, recipe.ttlSeconds * 1000),
     holdId: record.holdId as string,
     workspaceId: record.workspaceId,
     sandboxUid: record.uid,
     generation: 1,
-    amountMicroUsd: maxChargeMicroUsd,
     at: now,
-    rate,
+    policy,
+    spender: spenderOf(record),
   });
+  await tellBudgets(tx, deps, record.workspaceId, charges, now);
   const by: Attribution = { actor: caller.actor };
   const edit = new SandboxEdit(record, deps, now, true);
   edit.announce(by, { profile: `${recipe.profileId}@${recipe.profileVersion}`, reason: plan.reason });

@@ -35,7 +35,7 @@ export async function checkpointFirst(
   driver: Driver,
   sandbox: SandboxRecord,
   dueAt: number,
-  cause: 'idle' | 'ttl',
+  cause: 'idle' | 'ttl' | 'credits',
 ): Promise<Checkpoint> {
   if (!isEstablished(sandbox.state)) return END;
   const now = deps.clock.now();

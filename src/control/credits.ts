@@ -2,29 +2,58 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { GrantRequest } from '../contract/money.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
-import { accounts } from '../core/ledger.ts';
+import { accounts } from '../core/credits/accounts.ts';
+import type { TransferRecord } from '../core/credits/transfer.ts';
 import type { Tx } from '../core/store.ts';
-import type { TransferRecord } from '../core/transfer.ts';
 import { auditedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
+import { settleGrants } from './expire-grants.ts';
+import { policyOf } from './sandbox-money.ts';
 
 export interface WorkspaceBalance {
   readonly workspaceId: string;
+  /** The account it spends from; several workspaces of an org may share one. */
+  readonly purse: string;
   readonly availableMicroUsd: number;
   readonly heldMicroUsd: number;
   readonly spentMicroUsd: number;
+  readonly expiringMicroUsd: number;
+  readonly expiresAt: number | null;
 }
 
 async function balanceOf(tx: Tx, workspaceId: string): Promise<WorkspaceBalance> {
-  const available = await tx.ledger.balance(accounts.credits(workspaceId));
-  const held = await tx.ledger.balance(accounts.held(workspaceId));
-  const granted = await tx.ledger.granted(workspaceId);
+  const { purse } = await policyOf(tx, workspaceId);
+  const available = await tx.ledger.balance(purse);
+  const held = await tx.ledger.balance(accounts.held(purse));
+  const funding = await tx.ledger.funding(workspaceId);
+  const came = (funding.get('grant') ?? 0) + (funding.get('top_up') ?? 0);
+  const went = (funding.get('expiry') ?? 0) + (funding.get('move') ?? 0);
+  const ending = (await tx.ledger.liveGrants(purse)).filter(({ expiresAt }) => expiresAt !== null);
+  const [first] = ending.sort((a, b) => (a.expiresAt as number) - (b.expiresAt as number));
+  const shared = purse !== accounts.credits(workspaceId);
   return {
     workspaceId,
+    purse,
     availableMicroUsd: available,
     heldMicroUsd: held,
-    spentMicroUsd: granted - available - held,
+    spentMicroUsd: shared ? await chargedTo(tx, workspaceId) : came - went - available - held,
+    expiringMicroUsd: first?.remainingMicroUsd ?? 0,
+    expiresAt: first?.expiresAt ?? null,
   };
+}
+
+const PAGE = 1_000;
+
+/** Of a workspace that shares its purse: what its own charges add up to. */
+async function chargedTo(tx: Tx, workspaceId: string): Promise<number> {
+  let sum = 0;
+  for (let after = 0; ; ) {
+    const query = { workspaceId, kinds: ['capture', 'correction'] as const, after, limit: PAGE };
+    const page = await tx.ledger.transfers(query);
+    for (const { kind, amountMicroUsd } of page) sum += kind === 'capture' ? amountMicroUsd : -amountMicroUsd;
+    if (page.length < PAGE) return sum;
+    after = page.at(-1)?.seq ?? after;
+  }
 }
 
 export async function getBalance(deps: ControlDeps, caller: Caller): Promise<WorkspaceBalance> {
@@ -43,37 +72,59 @@ export async function grantCredits(
     throw new SandboxerError('SBX_FORBIDDEN', 'Only an administrator grants credits.');
   const { workspaceId } = caller;
   const reference = request.reference ?? deps.ids.next('grant');
-  const details = { amount_micro_usd: request.amount_micro_usd };
+  const { amount_micro_usd: amountMicroUsd, kind } = request;
+  const details = { amount_micro_usd: amountMicroUsd, kind };
   const subject = { action: 'grantCredits', target: reference, details };
   return auditedTransaction(deps, caller, 'grant', subject, async (tx) => {
     const now = deps.clock.now();
-    const added = await deps.ledger.grant(
-      tx,
-      `grant:${workspaceId}:${reference}`,
+    const id = `grant:${workspaceId}:${reference}`;
+    if ((await tx.ledger.getTransfer(id)) !== null) return balanceOf(tx, workspaceId);
+    const { purse } = await policyOf(tx, workspaceId);
+    await settleGrants(tx, purse, now);
+    const expiresAt = request.expires_in === undefined ? null : now + request.expires_in * 1000;
+    await tx.ledger.insertGrant({
+      id,
       workspaceId,
-      request.amount_micro_usd,
-      now,
-    );
-    if (added) {
-      await tx.events.append([
-        {
-          id: deps.ids.next('evt'),
-          at: now,
-          type: 'credits.granted',
-          workspaceId,
-          subject: `workspace:${workspaceId}:grant:${reference}`,
-          subjectSeq: 1,
-          sandboxUid: null,
-          sandboxId: null,
-          generation: null,
-          state: null,
-          previousState: null,
-          actor: caller.actor,
-          consumer: {},
-          details: { amount_micro_usd: request.amount_micro_usd, reference },
-        },
-      ]);
-    }
+      purse,
+      kind,
+      amountMicroUsd,
+      remainingMicroUsd: amountMicroUsd,
+      createdAt: now,
+      expiresAt,
+      endedAt: null,
+    });
+    await tx.ledger.transfer([
+      {
+        id,
+        at: now,
+        kind,
+        debit: accounts.external,
+        credit: purse,
+        amountMicroUsd,
+        workspaceId,
+        holdId: null,
+        sandboxUid: null,
+        reference,
+      },
+    ]);
+    await tx.events.append([
+      {
+        id: deps.ids.next('evt'),
+        at: now,
+        type: 'credits.granted',
+        workspaceId,
+        subject: `workspace:${workspaceId}:grant:${reference}`,
+        subjectSeq: 1,
+        sandboxUid: null,
+        sandboxId: null,
+        generation: null,
+        state: null,
+        previousState: null,
+        actor: caller.actor,
+        consumer: {},
+        details: { ...details, reference },
+      },
+    ]);
     return balanceOf(tx, workspaceId);
   });
 }

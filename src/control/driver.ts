@@ -241,7 +241,7 @@ export class Driver {
           claim,
           operation.kind,
           settings.operationTimeoutMs,
-          (signal) => performOperation(this.#deps, sandbox, operation, signal),
+          (signal) => performOperation(this.#deps, sandbox, operation, documents, signal),
           (outcome) => settleOperated(operation, outcome),
           (error) => settleOperationFailed(operation, backendFailure(error, sandbox.extensionId as string)),
         );

@@ -2,22 +2,54 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { isEstablished, isLiving } from '../core/lifecycle.ts';
-import { costMicroUsd } from '../core/meter.ts';
-import type { SandboxRecord } from '../core/sandbox.ts';
+import { neededMicroUsd } from '../core/meter.ts';
+import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
 import { findSandbox } from './find-sandbox.ts';
 import { awaitOperation, newOperation, requireNoOperation } from './operation.ts';
-import { dearest } from './plan-route.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
+import { admissionWant, policyOf, spenderOf, tellBudgets } from './sandbox-money.ts';
 
-/** The rate that the hold must cover: the meter's own, or the dearest candidate's before there is one. */
-async function heldRate(tx: Tx, row: SandboxRecord): Promise<bigint> {
-  if (row.meterId) return (await tx.meters.get(row.meterId))?.runningRate ?? 0n;
-  const documents = await tx.sandboxes.documents(row.uid, row.generation);
-  return documents ? dearest(documents.plan).rate : 0n;
+/**
+ * Reserves what a later deadline costs, where the whole life is paid for. What is paid for in stretches has its next one
+ * looked at soon: it may be longer now, or must end earlier.
+ */
+async function fundUntil(
+  tx: Tx,
+  deps: ControlDeps,
+  row: SandboxRecord,
+  deadlineAt: number,
+  now: number,
+): Promise<{ readonly leased: boolean }> {
+  const meter = row.meterId === null ? null : await tx.meters.get(row.meterId);
+  if (meter?.fundedUntil != null) {
+    await tx.meters.update({ ...meter, fundAt: now });
+    return { leased: true };
+  }
+  const hold = row.holdId === null ? null : await tx.ledger.getHold(row.holdId);
+  if (!hold) return { leased: false };
+  const documents = (await tx.sandboxes.documents(row.uid, row.generation)) as SandboxDocuments;
+  const want = meter
+    ? {
+        amountMicroUsd: neededMicroUsd(meter, now, deadlineAt + deps.settings.deadManGraceMs),
+        rate: meter.runningRate,
+        cheapest: null,
+      }
+    : admissionWant(deps, documents.plan, deadlineAt - now);
+  const charges = await deps.ledger.raise(tx, {
+    ...want,
+    amountMicroUsd: want.amountMicroUsd - hold.heldMicroUsd,
+    holdId: hold.id,
+    transferId: `${hold.id}:raise:${row.eventSeq}`,
+    at: now,
+    policy: await policyOf(tx, row.workspaceId),
+    spender: spenderOf(row),
+  });
+  await tellBudgets(tx, deps, row.workspaceId, charges, now);
+  return { leased: false };
 }
 
 /** The new deadline is now + ttl, at most the profile's longest life counted from creation. */
@@ -40,14 +72,9 @@ export async function extendSandbox(
     const now = deps.clock.now();
     const deadlineAt = Math.min(now + ttlSeconds * 1000, row.maxDeadlineAt);
     const edit = new SandboxEdit(row, deps, now);
-    const rate = await heldRate(tx, row);
-    const addedSeconds = Math.ceil((deadlineAt - row.deadlineAt) / 1000);
-    if (addedSeconds > 0 && rate > 0n && row.holdId) {
-      const transferId = `${row.holdId}:raise:${row.eventSeq}`;
-      await deps.ledger.raise(tx, row.holdId, transferId, costMicroUsd(rate, addedSeconds), now, rate);
-    }
+    const { leased } = await fundUntil(tx, deps, row, deadlineAt, now);
     const movesBackend =
-      row.extensionId !== null && deps.extensions.get(row.extensionId)?.extendLife !== undefined;
+      !leased && row.extensionId !== null && deps.extensions.get(row.extensionId)?.extendLife !== undefined;
     if (movesBackend) {
       requireNoOperation(row);
       edit.patch({ operation: newOperation(deps, 'extend', caller.actor, now), workDueAt: now });

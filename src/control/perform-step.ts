@@ -1,5 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
+import { offerIn } from '../core/credits/terms.ts';
 import type {
   CleanupReport,
   Extension,
@@ -16,6 +17,7 @@ import type { ControlDeps } from './deps.ts';
 import { inputTrees } from './input-trees.ts';
 import { placeInputs } from './place-inputs.ts';
 import { runSetup } from './run-setup.ts';
+import { backendEndsAt } from './sandbox-money.ts';
 
 /** The backend calls behind each step. Nothing here writes to the store. */
 
@@ -36,11 +38,6 @@ export function extensionOf(deps: ControlDeps, extensionId: string): Extension {
     backend: extensionId,
     remedy: `Enable ${extensionId} in the configuration, or choose another backend.`,
   });
-}
-
-/** When the backend ends the sandbox by itself: a little after we would. */
-function backendEndsAt(deps: ControlDeps, sandbox: SandboxRecord): number {
-  return sandbox.deadlineAt + deps.settings.deadManGraceMs;
 }
 
 async function provisionSpec(
@@ -70,7 +67,7 @@ async function provisionSpec(
     labels: sandbox.labels,
     secrets,
     inputs: inputTrees(deps, sandbox),
-    endsAt: backendEndsAt(deps, sandbox),
+    endsAt: backendEndsAt(deps, sandbox, extension, documents.plan),
   };
 }
 
@@ -148,6 +145,7 @@ export async function performOperation(
   deps: ControlDeps,
   sandbox: SandboxRecord,
   operation: SandboxOperation,
+  documents: SandboxDocuments,
   signal: AbortSignal,
 ): Promise<OperationOutcome> {
   const extension = extensionOf(deps, sandbox.extensionId as string);
@@ -165,9 +163,16 @@ export async function performOperation(
       if (!extension.resume) throw unsupported();
       await extension.resume(handle, context);
       return { kind: 'resume' };
-    case 'extend':
-      await extension.extendLife?.(handle, backendEndsAt(deps, sandbox), context);
+    case 'extend': {
+      // What is paid for in stretches has its end moved with each of them.
+      if (!offerIn(documents.plan, extension).leased)
+        await extension.extendLife?.(
+          handle,
+          backendEndsAt(deps, sandbox, extension, documents.plan),
+          context,
+        );
       return { kind: 'extend' };
+    }
     case 'snapshot': {
       if (!extension.snapshot) throw unsupported();
       const spec = { snapshotId: operation.snapshotId as string, name: null, owner: deps.owner };

@@ -59,16 +59,3 @@ export function requireRoute(plan: RoutePlan): void {
     members: { candidates: plan.candidates },
   });
 }
-
-/** The most that any backend of the plan could charge, and its rate. */
-export function dearest(plan: RoutePlan): { maxChargeMicroUsd: number; rate: bigint } {
-  let maxChargeMicroUsd = 0;
-  let rate = 0n;
-  for (const { quote } of rankedCandidates(plan)) {
-    if (!quote) continue;
-    maxChargeMicroUsd = Math.max(maxChargeMicroUsd, quote.max_charge_micro_usd);
-    const candidateRate = BigInt(quote.pico_usd_per_second);
-    if (candidateRate > rate) rate = candidateRate;
-  }
-  return { maxChargeMicroUsd, rate };
-}

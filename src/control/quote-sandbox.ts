@@ -9,7 +9,7 @@ import { resolveRecipe } from '../core/resolve-recipe.ts';
 import { rankedCandidates } from '../core/routing.ts';
 import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
-import { dearest, planRoute, requireRoute } from './plan-route.ts';
+import { planRoute, requireRoute } from './plan-route.ts';
 
 /** Long enough to ask a person, short enough that prices are still true. */
 const VALID_MS = 15 * 60_000;
@@ -46,7 +46,7 @@ export async function quoteSandbox(
       profile: `${recipe.profileId}@${recipe.profileVersion}`,
       seconds: recipe.ttlSeconds,
       prices: Object.fromEntries(prices),
-      maxChargeMicroUsd: dearest(plan).maxChargeMicroUsd,
+      maxChargeMicroUsd: Math.max(0, ...ranked.map(({ quote }) => quote?.max_charge_micro_usd ?? 0)),
       expectedChargeMicroUsd: ranked[0]?.quote?.expected_charge_micro_usd ?? 0,
       plan,
     };

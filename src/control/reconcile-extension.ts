@@ -146,8 +146,7 @@ async function noteStopped(deps: ControlDeps, uid: string, attemptId: string, se
     if (row.state === 'paused') edit.note('sandbox.stopped', AUTOMATION, details);
     else {
       edit.move('paused', AUTOMATION, details);
-      const until = Math.min(edit.now, row.deadlineAt);
-      if (row.meterId) await changeRate(tx, deps, row.meterId, until, true);
+      await changeRate(tx, deps, row, edit.now, true);
     }
     await saveEdit(tx, deps, edit);
   });

@@ -9,9 +9,10 @@ import type { Driver, TakenUp } from './driver.ts';
 import type { Establishment, WaitOptions } from './establish.ts';
 import { requireEstablished } from './establish.ts';
 import { findSandbox } from './find-sandbox.ts';
-import { dearest, planRoute, requireRoute } from './plan-route.ts';
+import { planRoute, requireRoute } from './plan-route.ts';
 import { requireRoom } from './require-room.ts';
 import { SandboxEdit } from './sandbox-edit.ts';
+import { admissionWant, policyOf, spenderOf, tellBudgets } from './sandbox-money.ts';
 import { waitForSandbox } from './wait-for-sandbox.ts';
 
 function refuseFrom(state: SandboxRecord['state']): SandboxerError {
@@ -50,7 +51,8 @@ export async function recreateSandbox(
       boundTo: bound,
     });
     requireRoute(plan);
-    if (!isLiving(row.state)) await requireRoom(tx, deps, row.workspaceId);
+    const policy = await policyOf(tx, row.workspaceId);
+    if (!isLiving(row.state)) await requireRoom(tx, deps, policy, now);
     interrupts = row.state === 'provisioning' || pendingOperation(row) !== null;
     const edit = new SandboxEdit(row, deps, now);
     const holdId = `hold-${row.uid}-g${next}`;
@@ -58,16 +60,17 @@ export async function recreateSandbox(
     edit.move('destroying', { actor: caller.actor }, { reason: 'recreate' });
     await tx.sandboxes.insertDocuments({ ...seed, generation: next, plan });
     const takenUp = await driver.takeUp(tx, edit);
-    const { maxChargeMicroUsd, rate } = dearest(plan);
-    await deps.ledger.hold(tx, {
+    const charges = await deps.ledger.hold(tx, {
+      ...admissionWant(deps, plan, seed.recipe.ttlSeconds * 1000),
       holdId,
       workspaceId: row.workspaceId,
       sandboxUid: row.uid,
       generation: next,
-      amountMicroUsd: maxChargeMicroUsd,
       at: now,
-      rate,
+      policy,
+      spender: spenderOf(row),
     });
+    await tellBudgets(tx, deps, row.workspaceId, charges, now);
     return { ...takenUp, next };
   });
   const { sandbox, next } = taken;

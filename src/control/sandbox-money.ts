@@ -1,56 +1,136 @@
+import type { RoutePlan } from '../contract/route.ts';
+import type { AttemptRecord } from '../core/attempt.ts';
+import { accounts } from '../core/credits/accounts.ts';
+import type { Spender } from '../core/credits/budget.ts';
+import type { BudgetCharge } from '../core/credits/budget-ledger.ts';
+import type { FundingRule } from '../core/credits/funding.ts';
+import { admissionMicroUsd, billedUntil, leaseEnd, nextFundAt } from '../core/credits/funding.ts';
+import type { Alternative, Want } from '../core/credits/ledger.ts';
+import type { MoneyPolicy } from '../core/credits/policy.ts';
+import { defaultPolicy } from '../core/credits/policy.ts';
+import { offerIn, offerOf } from '../core/credits/terms.ts';
 import type { Extension } from '../core/extension.ts';
 import type { MeterRecord } from '../core/meter.ts';
-import { cumulativeMicroUsd, rebase } from '../core/meter.ts';
-import { priceOrFree, rateOf } from '../core/pricing.ts';
-import type { Recipe } from '../core/recipe.ts';
+import { costMicroUsd, cumulativeMicroUsd, mostMicroUsd, rebase } from '../core/meter.ts';
+import { rankedCandidates } from '../core/routing.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
+
+export function fundingRule({ settings }: ControlDeps): FundingRule {
+  return { fundMs: settings.fundMs, graceMs: settings.deadManGraceMs };
+}
+
+export async function policyOf(tx: Tx, workspaceId: string): Promise<MoneyPolicy> {
+  return (await tx.ledger.policy(workspaceId)) ?? defaultPolicy(workspaceId);
+}
+
+export function spenderOf({ keyId, profileId, actor, consumer }: SandboxRecord): Spender {
+  return { keyId, profileId, actor, runId: consumer.run_id ?? null };
+}
+
+/** What must be reserved before any backend of the plan is called: enough for the dearest of them. */
+export function admissionWant(
+  deps: ControlDeps,
+  plan: RoutePlan,
+  lifeMs: number,
+): Want & { readonly amountMicroUsd: number } {
+  const rule = fundingRule(deps);
+  let amountMicroUsd = 0;
+  let rate = 0n;
+  let cheapest: Alternative | null = null;
+  for (const candidate of rankedCandidates(plan)) {
+    const extension = deps.extensions.get(candidate.extension);
+    if (!extension) continue;
+    const offer = offerOf(candidate.quote, extension);
+    const needed = admissionMicroUsd(rule, offer, offer.leased, lifeMs);
+    amountMicroUsd = Math.max(amountMicroUsd, needed);
+    if (offer.runningRate > rate) rate = offer.runningRate;
+    if (cheapest === null || needed < cheapest.needed_micro_usd) {
+      const perHour = costMicroUsd(offer.runningRate, 3600);
+      cheapest = { extension: candidate.extension, micro_usd_per_hour: perHour, needed_micro_usd: needed };
+    }
+  }
+  return { amountMicroUsd, rate, cheapest };
+}
+
+/** When the backend ends the sandbox by itself: a little after we would, and no later than it is paid for. */
+export function backendEndsAt(
+  deps: ControlDeps,
+  sandbox: SandboxRecord,
+  extension: Extension,
+  plan: RoutePlan,
+): number {
+  const rule = fundingRule(deps);
+  const { leased } = offerIn(plan, extension);
+  return leaseEnd(rule, leased, deps.clock.now(), sandbox.deadlineAt) + rule.graceMs;
+}
 
 export interface MeterOpening {
   readonly meterId: string;
   readonly holdId: string;
   readonly sandbox: SandboxRecord;
-  readonly recipe: Recipe;
-  readonly extension: Extension['header'];
+  readonly plan: RoutePlan;
+  readonly extension: Extension;
+  readonly attempt: AttemptRecord;
+  /** The deadline was moved while the backend was at work: how long it lives there is not known. */
+  readonly deadlineMoved: boolean;
   readonly estimateMicroUsd: number;
   readonly at: number;
 }
 
 /** Usage counts from `ready` on: what establishment cost is ours. */
-export async function openMeter(tx: Tx, opening: MeterOpening): Promise<void> {
-  const price = priceOrFree(opening.extension.price);
-  const rate = rateOf(price, opening.recipe.resources);
+export async function openMeter(tx: Tx, deps: ControlDeps, opening: MeterOpening): Promise<void> {
+  const { sandbox, attempt, at, deadlineMoved } = opening;
+  const { leased, ...terms } = offerIn(opening.plan, opening.extension);
+  const rule = fundingRule(deps);
+  // The backend was told later than the attempt began, so it ends no earlier than this.
+  const bound = leaseEnd(rule, leased, attempt.startedAt, sandbox.deadlineAt) + rule.graceMs;
+  const fundedUntil = deadlineMoved ? at : bound;
+  const spender = spenderOf(sandbox);
   await tx.meters.insert({
+    ...terms,
     id: opening.meterId,
-    sandboxUid: opening.sandbox.uid,
-    workspaceId: opening.sandbox.workspaceId,
-    generation: opening.sandbox.generation,
-    extensionId: opening.extension.id,
+    sandboxUid: sandbox.uid,
+    workspaceId: sandbox.workspaceId,
+    generation: sandbox.generation,
+    extensionId: opening.extension.header.id,
     holdId: opening.holdId,
-    priceVersion: price.version,
-    openedAt: opening.at,
+    openedAt: at,
     closedAt: null,
-    runningRate: rate,
-    pausedRate: price.bills_when_paused ? rate : 0n,
-    rate,
-    since: opening.at,
+    rate: terms.runningRate,
+    since: at,
     accrued: 0n,
     billedMs: 0,
-    createFeeMicroUsd: price.create_fee_micro_usd,
-    minimumSeconds: price.minimum_seconds,
     chargedMicroUsd: 0,
     estimateMicroUsd: opening.estimateMicroUsd,
+    fundedUntil: leased ? fundedUntil : null,
+    fundAt: leased ? (deadlineMoved ? at : nextFundAt(rule, fundedUntil, sandbox.deadlineAt)) : null,
+    lowSince: null,
+    sandboxId: sandbox.id,
+    profileId: spender.profileId,
+    actor: spender.actor,
+    keyId: spender.keyId,
+    runId: spender.runId,
+    evidence: 'own_clock',
+    backendMs: null,
   });
+  const { extensionId, attemptId } = attempt;
+  const { priceVersion } = terms;
+  const owner = { extensionId, workspaceId: sandbox.workspaceId, sandboxUid: sandbox.uid, priceVersion };
+  const establishment = costMicroUsd(terms.runningRate, (at - attempt.startedAt) / 1000);
+  await owe(tx, { ...owner, holdId: null }, 'insurance', `${attemptId}:establishment`, establishment, at);
 }
 
 /** Charges what has been used and not yet charged. The transfer's id is its place in the total: it happens once. */
 async function captureUsed(tx: Tx, deps: ControlDeps, meter: MeterRecord, at: number): Promise<MeterRecord> {
   const due = cumulativeMicroUsd(meter, at) - meter.chargedMicroUsd;
   if (due <= 0) return meter;
-  const transferId = `${meter.id}:capture:${meter.chargedMicroUsd}`;
-  const taken = await deps.ledger.capture(tx, meter.holdId, transferId, meter.extensionId, due, at);
-  return { ...meter, chargedMicroUsd: meter.chargedMicroUsd + taken };
+  const { holdId, extensionId, priceVersion, chargedMicroUsd } = meter;
+  const transferId = `${meter.id}:capture:${chargedMicroUsd}`;
+  const capture = { holdId, transferId, extensionId, priceVersion, amountMicroUsd: due, at };
+  const taken = await deps.ledger.capture(tx, capture);
+  return { ...meter, chargedMicroUsd: chargedMicroUsd + taken };
 }
 
 /** Captures up to `at` and continues at `rate`. */
@@ -69,12 +149,13 @@ export async function tickMeter(
 export async function changeRate(
   tx: Tx,
   deps: ControlDeps,
-  meterId: string,
-  at: number,
+  sandbox: SandboxRecord,
+  now: number,
   paused: boolean,
 ): Promise<void> {
-  const meter = await tx.meters.get(meterId);
+  const meter = sandbox.meterId === null ? null : await tx.meters.get(sandbox.meterId);
   if (!meter || meter.closedAt !== null) return;
+  const at = billedUntil(meter, sandbox.deadlineAt, now);
   await tickMeter(tx, deps, meter, at, paused ? meter.pausedRate : meter.runningRate);
 }
 
@@ -91,9 +172,89 @@ export async function closeMoney(
   }
   const meter = await tx.meters.get(sandbox.meterId);
   if (!meter || meter.closedAt !== null) return;
-  // Nobody owes for time after the deadline, however late we noticed it.
-  const until = Math.min(now, sandbox.deadlineAt);
+  const until = billedUntil(meter, sandbox.deadlineAt, now);
   const charged = await captureUsed(tx, deps, meter, until);
   await tx.meters.update({ ...rebase(charged, until, 0n), closedAt: now });
   await deps.ledger.resolve(tx, meter.holdId, 'settled', now);
+  const { extensionId, workspaceId, sandboxUid, priceVersion, holdId } = meter;
+  const owner = { extensionId, workspaceId, sandboxUid, priceVersion, holdId };
+  await owe(tx, owner, 'cost', `${meter.id}:cost`, cumulativeMicroUsd(meter, until), now);
+}
+
+/** What we owe a backend: for what a customer used, or for what came to nothing. */
+async function owe(
+  tx: Tx,
+  owner: Pick<MeterRecord, 'extensionId' | 'workspaceId' | 'sandboxUid' | 'priceVersion'> & {
+    readonly holdId: string | null;
+  },
+  kind: 'cost' | 'insurance',
+  id: string,
+  amountMicroUsd: number,
+  at: number,
+): Promise<void> {
+  if (amountMicroUsd <= 0) return;
+  const { extensionId, ...rest } = owner;
+  const debit = kind === 'cost' ? accounts.providerExpense(extensionId) : accounts.insurance;
+  const credit = accounts.providerDebt(extensionId);
+  await tx.ledger.transfer([{ ...rest, id, at, kind, debit, credit, amountMicroUsd }]);
+}
+
+/** An attempt that was made and did not win is gone: what it cost is never the customer's. */
+export async function insureAttempt(
+  tx: Tx,
+  deps: ControlDeps,
+  sandbox: SandboxRecord,
+  attempt: AttemptRecord,
+  at: number,
+): Promise<void> {
+  const extension = deps.extensions.get(attempt.extensionId);
+  if (!extension || attempt.provisionedAt === null) return;
+  const documents = await tx.sandboxes.documents(sandbox.uid, attempt.generation);
+  if (!documents) return;
+  const offer = offerIn(documents.plan, extension);
+  const cost = mostMicroUsd(offer, at - attempt.provisionedAt);
+  const { workspaceId, uid: sandboxUid } = sandbox;
+  const { extensionId } = attempt;
+  const owner = { extensionId, workspaceId, holdId: null, sandboxUid, priceVersion: offer.priceVersion };
+  await owe(tx, owner, 'insurance', `${attempt.attemptId}:insurance`, cost, at);
+}
+
+/** Tells of the budget levels that a reservation reached. */
+export async function tellBudgets(
+  tx: Tx,
+  deps: ControlDeps,
+  workspaceId: string,
+  charges: readonly BudgetCharge[],
+  at: number,
+): Promise<void> {
+  for (const { budget, name, usedMicroUsd, tell } of charges) {
+    if (tell === null) continue;
+    const id = deps.ids.next('evt');
+    await tx.events.append([
+      {
+        id,
+        at,
+        type: 'budget.alert',
+        workspaceId,
+        subject: `workspace:${workspaceId}:budget:${budget.id}:${id}`,
+        subjectSeq: 1,
+        sandboxUid: null,
+        sandboxId: null,
+        generation: null,
+        state: null,
+        previousState: null,
+        actor: 'atm',
+        consumer: {},
+        details: {
+          budget_id: budget.id,
+          scope: budget.scope,
+          name,
+          period: budget.period,
+          percent: tell,
+          used_micro_usd: usedMicroUsd,
+          limit_micro_usd: budget.limitMicroUsd,
+        },
+      },
+    ]);
+  }
 }

@@ -18,6 +18,8 @@ export interface ControlSettings {
   /** Activity is written at most this often. */
   readonly activityMs: number;
   readonly meterTickMs: number;
+  /** How far ahead a metered sandbox is paid for. Its backend ends it by itself this long (and the grace) after we are gone. */
+  readonly fundMs: number;
   readonly reconcileMs: number;
   /** How long past its end a sandbox may live on while its checkpoint is taken. */
   readonly checkpointMs: number;
@@ -52,6 +54,7 @@ export const DEFAULT_SETTINGS: ControlSettings = {
   deadManGraceMs: 2 * MINUTE,
   activityMs: 10_000,
   meterTickMs: MINUTE,
+  fundMs: 10 * MINUTE,
   reconcileMs: MINUTE,
   checkpointMs: 90_000,
   maxLiving: null,

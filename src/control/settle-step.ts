@@ -10,7 +10,7 @@ import type { ControlDeps } from './deps.ts';
 import type { OperationOutcome } from './perform-step.ts';
 import type { SandboxEdit } from './sandbox-edit.ts';
 import { AUTOMATION } from './sandbox-edit.ts';
-import { changeRate, openMeter } from './sandbox-money.ts';
+import { changeRate, insureAttempt, openMeter } from './sandbox-money.ts';
 import { backoffMs } from './settings.ts';
 import { snapshotEvent } from './snapshot-event.ts';
 import { thinSnapshots } from './snapshot-room.ts';
@@ -118,12 +118,14 @@ export function settleReady(attempt: AttemptRecord, ready: Ready, documents: San
       meterId,
       failure: null,
     });
-    await openMeter(tx, {
+    await openMeter(tx, deps, {
       meterId,
       holdId: edit.row.holdId as string,
       sandbox: edit.row,
-      recipe: documents.recipe,
-      extension: extension.header,
+      plan: documents.plan,
+      extension,
+      attempt,
+      deadlineMoved: pendingOperation(edit.row)?.kind === 'extend',
       estimateMicroUsd: quote?.max_charge_micro_usd ?? 0,
       at: edit.now,
     });
@@ -143,8 +145,10 @@ export function settleTeardown(
   failure: BackendFailure | null,
 ): Settlement {
   return async (scope) => {
-    const { deps, edit } = scope;
+    const { tx, deps, edit } = scope;
     if (report?.gone) {
+      if (edit.row.attempt !== attempt.n || edit.row.generation !== attempt.generation)
+        await insureAttempt(tx, deps, edit.row, attempt, edit.now);
       await replaceAttempt(scope, attempt.attemptId, {
         state: 'gone',
         endedAt: edit.now,
@@ -186,11 +190,6 @@ function stillPending(edit: SandboxEdit, operation: SandboxOperation): boolean {
   return pendingOperation(edit.row)?.id === operation.id && isEstablished(edit.row.state);
 }
 
-/** Nobody owes for time after the deadline, however late the sweep comes. */
-function billedUntil(edit: SandboxEdit): number {
-  return Math.min(edit.now, edit.row.deadlineAt);
-}
-
 export function settleOperated(operation: SandboxOperation, outcome: OperationOutcome): Settlement {
   return async (scope) => {
     const { tx, deps, edit } = scope;
@@ -200,12 +199,12 @@ export function settleOperated(operation: SandboxOperation, outcome: OperationOu
     if (outcome.kind === 'pause' && edit.row.state !== 'paused') {
       edit.patch({ pauseKind: outcome.pauseKind });
       edit.move('paused', by, { pause_kind: outcome.pauseKind });
-      if (edit.row.meterId) await changeRate(tx, deps, edit.row.meterId, billedUntil(edit), true);
+      await changeRate(tx, deps, edit.row, edit.now, true);
     }
     if (outcome.kind === 'resume' && edit.row.state === 'paused') {
       edit.patch({ lastActivityAt: edit.now });
       edit.move('active', by, { reason: 'resume' });
-      if (edit.row.meterId) await changeRate(tx, deps, edit.row.meterId, billedUntil(edit), false);
+      await changeRate(tx, deps, edit.row, edit.now, false);
     }
     if (outcome.kind === 'snapshot') {
       const snapshot = await tx.snapshots.get(operation.snapshotId as string);

@@ -2,7 +2,7 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { RouteCeiling } from '../contract/route.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
-import { accounts } from '../core/ledger.ts';
+import { accounts } from '../core/credits/accounts.ts';
 import type { Tx } from '../core/store.ts';
 import type { OrgRecord, WorkspaceRecord } from '../core/tenancy.ts';
 import { webhookSinkId } from '../core/webhook.ts';
@@ -167,7 +167,7 @@ async function requireEmpty(tx: Tx, id: string): Promise<void> {
   if (sandboxes.length > 0) throw refused('The workspace has sandboxes.', 'Destroy its sandboxes first.');
   const { items: snapshots } = await tx.snapshots.list({ workspaceId: id, limit: 1 });
   if (snapshots.length > 0) throw refused('The workspace has snapshots.', 'Delete its snapshots first.');
-  const held = await tx.ledger.balance(accounts.held(id));
+  const held = await tx.ledger.balance(accounts.held(accounts.credits(id)));
   if (held !== 0)
     throw refused('The workspace has money on hold.', 'Try again when its last hold is resolved.');
 }

@@ -1,3 +1,4 @@
+import { billedUntil } from '../core/credits/funding.ts';
 import type { ControlDeps } from './deps.ts';
 import { tickMeter } from './sandbox-money.ts';
 
@@ -5,7 +6,8 @@ const BATCH = 100;
 
 /**
  * Captures what running sandboxes have used. Answers for how many that was more than before: while it is any, there may
- * be more. A sandbox past its deadline adds nothing, and stays due until it is expired.
+ * be more. A sandbox past its deadline, or past what it is
+ * funded for, adds nothing and stays due.
  */
 export async function tickMeters(deps: ControlDeps): Promise<number> {
   const now = deps.clock.now();
@@ -14,7 +16,7 @@ export async function tickMeters(deps: ControlDeps): Promise<number> {
     let moved = 0;
     for (const meter of due) {
       const sandbox = await tx.sandboxes.get(meter.sandboxUid);
-      const until = Math.min(now, sandbox?.deadlineAt ?? now);
+      const until = billedUntil(meter, sandbox?.deadlineAt ?? now, now);
       if (until <= meter.since) continue;
       await tickMeter(tx, deps, meter, until, meter.rate);
       moved += 1;

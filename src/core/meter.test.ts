@@ -24,6 +24,17 @@ function meterAt(rate: bigint, changes: Partial<MeterRecord> = {}): MeterRecord 
     minimumSeconds: 0,
     chargedMicroUsd: 0,
     estimateMicroUsd: 0,
+    quantumMs: 1,
+    fundedUntil: null,
+    fundAt: null,
+    lowSince: null,
+    sandboxId: 'sbx',
+    profileId: 'profile.x',
+    actor: 'agt',
+    keyId: null,
+    runId: null,
+    evidence: 'own_clock',
+    backendMs: null,
     ...changes,
   };
 }

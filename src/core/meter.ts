@@ -21,9 +21,30 @@ export interface MeterRecord {
   readonly billedMs: number;
   readonly createFeeMicroUsd: number;
   readonly minimumSeconds: number;
+  /** Time is billed in whole ones of these. */
+  readonly quantumMs: number;
   readonly chargedMicroUsd: number;
   readonly estimateMicroUsd: number;
+  /** Where the backend ends it by itself, as the backend confirmed; `null` when its whole life is paid for. */
+  readonly fundedUntil: number | null;
+  /** When the next stretch of its life is to be paid for; `null` when none is. */
+  readonly fundAt: number | null;
+  /** Since when there is too little money for that. */
+  readonly lowSince: number | null;
+  /** Who used it, kept with the money when the sandbox's own row is forgotten. */
+  readonly sandboxId: string;
+  readonly profileId: string;
+  readonly actor: string;
+  readonly keyId: string | null;
+  readonly runId: string | null;
+  /** How well the billed time is known. */
+  readonly evidence: Evidence;
+  /** What the backend itself says it billed, where it was asked. */
+  readonly backendMs: number | null;
 }
+
+/** Best first: the backend's own bill, what the backend showed us, our own clock. */
+export type Evidence = 'provider_exact' | 'provider_observed' | 'own_clock';
 
 const PICO_MS_PER_MICRO_SECOND_USD = 1_000_000_000n;
 
@@ -32,15 +53,41 @@ function elapsedMs(meter: MeterRecord, at: number): bigint {
   return BigInt(Math.max(0, Math.floor(at - meter.since)));
 }
 
+/** What a backend asks for, as far as a charge depends on it. */
+export interface Terms {
+  readonly runningRate: bigint;
+  readonly createFeeMicroUsd: number;
+  readonly minimumSeconds: number;
+  readonly quantumMs: number;
+}
+
+/** The charge for `used` pico-USD × milliseconds: at least the minimum, in whole quanta, rounded down once. */
+function chargeMicroUsd(terms: Terms, used: bigint): number {
+  const { runningRate, createFeeMicroUsd, minimumSeconds, quantumMs } = terms;
+  const minimum = runningRate * BigInt(minimumSeconds) * 1000n;
+  const quantum = runningRate * BigInt(quantumMs);
+  const atLeast = used > minimum ? used : minimum;
+  const owed = quantum > 0n ? ((atLeast + quantum - 1n) / quantum) * quantum : atLeast;
+  return createFeeMicroUsd + Number(owed / PICO_MS_PER_MICRO_SECOND_USD);
+}
+
+/** The most that so much time can be charged under these terms. */
+export function mostMicroUsd(terms: Terms, ms: number): number {
+  return chargeMicroUsd(terms, terms.runningRate * BigInt(Math.max(0, Math.ceil(ms))));
+}
+
 /**
  * Everything this meter is worth at `at`, rounded down once. Charges are differences of this, so the total does not
  * depend on how often it was asked.
  */
 export function cumulativeMicroUsd(meter: MeterRecord, at: number): number {
-  const used = meter.accrued + meter.rate * elapsedMs(meter, at);
-  const minimum = meter.runningRate * BigInt(meter.minimumSeconds) * 1000n;
-  const owed = used > minimum ? used : minimum;
-  return meter.createFeeMicroUsd + Number(owed / PICO_MS_PER_MICRO_SECOND_USD);
+  return chargeMicroUsd(meter, meter.accrued + meter.rate * elapsedMs(meter, at));
+}
+
+/** What must be reserved at `now` so that every charge until `until` is covered, whatever it does meanwhile. */
+export function neededMicroUsd(meter: MeterRecord, now: number, until: number): number {
+  const running = rebase(meter, now, meter.runningRate);
+  return Math.max(0, cumulativeMicroUsd(running, until) - meter.chargedMicroUsd);
 }
 
 /** Moves the meter's base to `at` and continues at `rate`: pause, resume, a tick, or the end. */

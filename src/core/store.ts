@@ -7,13 +7,15 @@ import type { Profile } from '../contract/profile.ts';
 import type { SandboxState } from '../contract/state.ts';
 import type { AttemptRecord } from './attempt.ts';
 import type { AuditDraft, AuditRecord } from './audit.ts';
+import type { GrantRecord } from './credits/grant.ts';
+import type { MoneyPolicy } from './credits/policy.ts';
+import type { HoldRecord, TransferDraft, TransferKind, TransferRecord } from './credits/transfer.ts';
 import type { EventDraft, EventRecord } from './event.ts';
 import type { MeterRecord } from './meter.ts';
 import type { QuoteRecord } from './quote.ts';
 import type { SandboxDocuments, SandboxRecord } from './sandbox.ts';
 import type { SnapshotRecord } from './snapshot.ts';
 import type { KeyRecord, OrgRecord, WorkspaceRecord } from './tenancy.ts';
-import type { HoldRecord, TransferDraft, TransferRecord } from './transfer.ts';
 import type { UploadRecord } from './upload.ts';
 import type { WebhookRecord } from './webhook.ts';
 
@@ -55,6 +57,8 @@ export interface SandboxStore {
   list(query: SandboxQuery): Promise<Page<SandboxRecord>>;
   /** Rows in living states: derived, never a counter. */
   countLiving(workspaceId: string): Promise<number>;
+  /** Rows of any state that were created from `since` on. */
+  countCreated(workspaceId: string, since: number): Promise<number>;
   /** `workDueAt ≤ now` and no lease in force at `now`, oldest first. */
   dueWork(now: number, limit: number): Promise<readonly SandboxRecord[]>;
   /** Living or failed, with `deadlineAt ≤ now`. */
@@ -242,27 +246,62 @@ export interface MeterStore {
   forSandbox(uid: string): Promise<readonly MeterRecord[]>;
   /** Open, with a rate above zero, last rebased before `before`. */
   openSince(before: number, limit: number): Promise<readonly MeterRecord[]>;
+  /** Open, with `fundAt ≤ now`, oldest first. */
+  dueFunding(now: number, limit: number): Promise<readonly MeterRecord[]>;
+  /** The earliest `fundAt` of an open one; `null` when there is none. */
+  nextFundingAt(): Promise<number | null>;
+  /** Open ones, by id, after `afterId`. */
+  open(afterId: string | null, limit: number): Promise<readonly MeterRecord[]>;
 }
 
-/** Rows are written once and never changed; balances are sums over them. */
+export interface TransferQuery {
+  readonly workspaceId: string | null;
+  readonly kinds?: readonly TransferKind[];
+  /** From this time on, and before that one. */
+  readonly from?: number;
+  readonly to?: number;
+  readonly after: number;
+  readonly limit: number;
+}
+
+/** What a budget has told and admitted, by its mark. */
+export interface BudgetState {
+  readonly mark: string;
+  readonly told: number;
+  readonly admittedAt: number;
+}
+
+/**
+ * Transfers are written once, in a chain of hashes, and never changed. Balances and what a hold has left are kept with
+ * them, in the same transaction: they are what adding up the rows gives, without adding up.
+ */
 export interface LedgerStore {
-  /** Rejects with `SBX_CONFLICT` when a transfer id exists. */
+  /** Rejects with `SBX_CONFLICT` when a transfer id exists. All of them or none. */
   transfer(drafts: readonly TransferDraft[]): Promise<void>;
   getTransfer(id: string): Promise<TransferRecord | null>;
   /** Credits minus debits. */
   balance(account: string): Promise<number>;
-  /** Everything ever granted to the workspace. */
-  granted(workspaceId: string): Promise<number>;
-  /** Credits minus debits of `held:…` under this hold: what is still reserved. */
-  held(holdId: string): Promise<number>;
+  /** Every account whose balance is not zero, by name. */
+  balances(): Promise<readonly { readonly account: string; readonly balance: number }[]>;
+  /** Sums of the kinds that bring money to a workspace or take it away unspent. */
+  funding(workspaceId: string): Promise<ReadonlyMap<TransferKind, number>>;
   insertHold(hold: HoldRecord): Promise<void>;
   getHold(id: string): Promise<HoldRecord | null>;
   updateHold(hold: HoldRecord): Promise<void>;
-  transfers(query: {
-    readonly workspaceId: string | null;
-    readonly after: number;
-    readonly limit: number;
-  }): Promise<readonly TransferRecord[]>;
+  /** By id, after `afterId`. */
+  openHolds(afterId: string | null, limit: number): Promise<readonly HoldRecord[]>;
+  transfers(query: TransferQuery): Promise<readonly TransferRecord[]>;
+  insertGrant(grant: GrantRecord): Promise<void>;
+  updateGrant(grant: GrantRecord): Promise<void>;
+  /** Of a purse, not ended, oldest first. */
+  liveGrants(purse: string): Promise<readonly GrantRecord[]>;
+  /** Not ended, with `expiresAt ≤ now`. */
+  dueGrants(now: number, limit: number): Promise<readonly GrantRecord[]>;
+  /** `null` where nothing was decided. */
+  policy(workspaceId: string): Promise<MoneyPolicy | null>;
+  setPolicy(policy: MoneyPolicy): Promise<void>;
+  budgetState(mark: string): Promise<BudgetState | null>;
+  setBudgetState(state: BudgetState): Promise<void>;
 }
 
 export interface PushedProfile {

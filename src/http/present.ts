@@ -13,6 +13,7 @@ import type { RouteView } from '../control/get-sandbox.ts';
 import type { ProfileView } from '../control/list-profiles.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
 import { isoTime, isoTimeOrNull } from '../core/clock.ts';
+import type { TransferRecord } from '../core/credits/transfer.ts';
 import type { Extension } from '../core/extension.ts';
 import type { MeterRecord } from '../core/meter.ts';
 import { rebase } from '../core/meter.ts';
@@ -21,7 +22,6 @@ import type { SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { KeyRecord } from '../core/tenancy.ts';
-import type { TransferRecord } from '../core/transfer.ts';
 import type { UploadRecord } from '../core/upload.ts';
 
 /** The only mapper from records (camelCase, milliseconds) to the wire (snake_case, ISO times). */
@@ -170,6 +170,9 @@ export class Presenter {
       available_micro_usd: balance.availableMicroUsd,
       held_micro_usd: balance.heldMicroUsd,
       spent_micro_usd: balance.spentMicroUsd,
+      purse: balance.purse,
+      expiring_micro_usd: balance.expiringMicroUsd,
+      expires_at: balance.expiresAt === null ? null : isoTime(balance.expiresAt),
     };
   }
 
@@ -183,6 +186,10 @@ export class Presenter {
       credit: record.credit,
       amount_micro_usd: record.amountMicroUsd,
       hold_id: record.holdId,
+      price_version: record.priceVersion,
+      linked_to: record.linkedTo,
+      reference: record.reference,
+      hash: record.hash,
       sandbox_id: record.sandboxUid,
     };
   }

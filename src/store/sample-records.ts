@@ -1,10 +1,11 @@
 import type { AttemptRecord } from '../core/attempt.ts';
 import { attemptIdOf } from '../core/attempt.ts';
+import type { GrantRecord } from '../core/credits/grant.ts';
+import type { HoldRecord, TransferDraft } from '../core/credits/transfer.ts';
 import type { EventDraft } from '../core/event.ts';
 import type { MeterRecord } from '../core/meter.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
-import type { HoldRecord, TransferDraft } from '../core/transfer.ts';
 import type { UploadRecord } from '../core/upload.ts';
 
 /** Records for the store's own tests and measurements: complete, and changed where a case needs it. */
@@ -202,6 +203,17 @@ export function sampleMeter(id: string, over: Partial<MeterRecord> = {}): MeterR
     minimumSeconds: 0,
     chargedMicroUsd: 0,
     estimateMicroUsd: 1000,
+    quantumMs: 1,
+    fundedUntil: null,
+    fundAt: null,
+    lowSince: null,
+    sandboxId: 'sbx_0001',
+    profileId: 'profile.agent-dev',
+    actor: 'agt',
+    keyId: null,
+    runId: null,
+    evidence: 'own_clock',
+    backendMs: null,
     ...over,
   };
 }
@@ -213,6 +225,10 @@ export function sampleHold(id: string, over: Partial<HoldRecord> = {}): HoldReco
     sandboxUid: 'sbx_0001',
     generation: 1,
     state: 'open',
+    purse: 'liab:credits:default',
+    heldMicroUsd: 0,
+    capturedMicroUsd: 0,
+    budgets: [],
     createdAt: T0,
     resolvedAt: null,
     ...over,
@@ -224,8 +240,8 @@ export function sampleTransfer(id: string, over: Partial<TransferDraft> = {}): T
     id,
     at: T0,
     kind: 'grant',
-    debit: 'external',
-    credit: 'credits:default',
+    debit: 'asset:external',
+    credit: 'liab:credits:default',
     amountMicroUsd: 1_000_000,
     workspaceId: 'default',
     holdId: null,
@@ -244,6 +260,21 @@ export function sampleUpload(id: string, over: Partial<UploadRecord> = {}): Uplo
     origin: { kind: 'upload' },
     createdAt: T0,
     expiresAt: T0 + 3_600_000,
+    ...over,
+  };
+}
+
+export function sampleGrant(id: string, over: Partial<GrantRecord> = {}): GrantRecord {
+  return {
+    id,
+    workspaceId: 'default',
+    purse: 'liab:credits:default',
+    kind: 'grant',
+    amountMicroUsd: 1_000_000,
+    remainingMicroUsd: 1_000_000,
+    createdAt: T0,
+    expiresAt: null,
+    endedAt: null,
     ...over,
   };
 }

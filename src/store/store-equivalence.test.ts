@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SandboxerError } from '../contract/errors.ts';
 import { SandboxState } from '../contract/state.ts';
+import { defaultPolicy } from '../core/credits/policy.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { SandboxQuery, Store, Tx } from '../core/store.ts';
 import { memoryDatabase } from './memory/memory-database.ts';
@@ -13,6 +14,7 @@ import {
   sampleAttempt,
   sampleDocuments,
   sampleEvent,
+  sampleGrant,
   sampleHold,
   sampleMeter,
   sampleSandbox,
@@ -224,7 +226,7 @@ const otherStep: fc.Arbitrary<Step> = fc.oneof(
   fc.tuple(oneOf('m1', 'm2'), oneOf(0n, 5n), time).map(
     ([id, rate, since]): Step =>
       async ({ meters }) => {
-        const record = sampleMeter(id, { rate, since });
+        const record = sampleMeter(id, { rate, since, fundAt: rate === 0n ? null : since + 1 });
         return (await meters.get(id)) ? meters.update(record) : meters.insert(record);
       },
   ),
@@ -237,8 +239,8 @@ const otherStep: fc.Arbitrary<Step> = fc.oneof(
     .array(
       fc.record({
         id: oneOf('t1', 't2', 't3', 't4', 't5'),
-        debit: oneOf('credits:w1', 'held:w1'),
-        credit: oneOf('credits:w1', 'held:w1', 'revenue:x'),
+        debit: oneOf('liab:credits:w1', 'liab:held:w1'),
+        credit: oneOf('liab:credits:w1', 'liab:held:w1', 'revenue:usage:x'),
         amountMicroUsd: fc.integer({ min: 0, max: 9 }),
         holdId: oneOf('h1', null),
       }),
@@ -250,16 +252,58 @@ const otherStep: fc.Arbitrary<Step> = fc.oneof(
           tx.ledger.transfer(drafts.map(({ id, ...over }) => sampleTransfer(id, over))),
     ),
   fc.constant<Step>(async ({ ledger }) => [
-    await ledger.balance('credits:w1'),
-    await ledger.balance('held:w1'),
-    await ledger.held('h1'),
-    await ledger.granted('default'),
+    await ledger.balance('liab:credits:w1'),
+    await ledger.balance('liab:held:w1'),
+    await ledger.balances(),
+    [...(await ledger.funding('default'))],
     await ledger.transfers({ workspaceId: null, after: 1, limit: 3 }),
   ]),
   oneOf('h1', 'h2').map(
     (id): Step =>
       (tx) =>
         tx.ledger.insertHold(sampleHold(id)),
+  ),
+  fc.tuple(oneOf('h1', 'h2'), oneOf('open', 'settled' as const)).map(
+    ([id, held]): Step =>
+      async ({ ledger }) => {
+        const share = { budgetId: 'b', mark: 'b:lifetime:all', heldMicroUsd: 3 };
+        const hold = sampleHold(id, { state: held as 'open', heldMicroUsd: 3, budgets: [share] });
+        return [await codeOrAnswer(ledger.updateHold(hold)), await ledger.openHolds('h0', 2)];
+      },
+  ),
+  fc.tuple(oneOf('g1', 'g2'), fc.option(time), fc.option(time)).map(
+    ([id, expiresAt, endedAt]): Step =>
+      async ({ ledger }) => {
+        const grant = sampleGrant(id, { expiresAt, endedAt });
+        await codeOrAnswer(ledger.insertGrant(grant));
+        await ledger.updateGrant(grant);
+        return [await ledger.liveGrants('liab:credits:default'), await ledger.dueGrants(T0 + 4, 1)];
+      },
+  ),
+  fc.tuple(workspaceId, fc.option(fc.nat(3))).map(
+    ([w, maxLiving]): Step =>
+      async ({ ledger }) => {
+        await ledger.setPolicy({ ...defaultPolicy(w), maxLiving });
+        await ledger.setBudgetState({ mark: w, told: maxLiving ?? 0, admittedAt: T0 });
+        return [await ledger.policy('w1'), await ledger.budgetState('w2')];
+      },
+  ),
+  fc.tuple(time, limit).map(
+    ([from, max]): Step =>
+      async ({ ledger, meters, sandboxes }) => [
+        await ledger.transfers({
+          workspaceId: 'default',
+          kinds: ['grant'],
+          from,
+          to: from + 3,
+          after: 0,
+          limit: max,
+        }),
+        await meters.dueFunding(from, max),
+        await meters.nextFundingAt(),
+        await meters.open('m1', max),
+        await sandboxes.countCreated('w1', from),
+      ],
   ),
 );
 

@@ -1,10 +1,30 @@
 import type { ControlDeps } from '../control/deps.ts';
+import type { Driver } from '../control/driver.ts';
+import { expireGrants } from '../control/expire-grants.ts';
+import { fundSandboxes } from '../control/fund-sandboxes.ts';
 import { tickMeters } from '../control/tick-meters.ts';
 import { Loop } from './loop.ts';
+
+/** What is due already waits for its backend: look again soon, but do not spin. */
+const AGAIN_MS = 100;
 
 export function meterWorker(deps: ControlDeps): Loop {
   return new Loop('meter', deps.clock, deps.log, async (signal) => {
     while (!signal.aborted && (await tickMeters(deps)) > 0) {}
+    await expireGrants(deps);
     return deps.clock.now() + deps.settings.meterTickMs;
+  });
+}
+
+/** Pays for the next stretch of what is metered, and moves its end at the backend. */
+export function fundingWorker(deps: ControlDeps, driver: Driver): Loop {
+  return new Loop('funding', deps.clock, deps.log, async (signal) => {
+    await fundSandboxes(deps, driver, signal);
+    const next = await deps.store.read('next-funding', (tx) => tx.meters.nextFundingAt());
+    const now = deps.clock.now();
+    return Math.max(
+      now + AGAIN_MS,
+      Math.min(next ?? Number.POSITIVE_INFINITY, now + deps.settings.fundMs / 8),
+    );
   });
 }

@@ -5,7 +5,7 @@ import type { Driver } from '../control/driver.ts';
 import { releaseDeadLeases } from '../control/resume-work.ts';
 import { deliveryWorker } from './delivery-worker.ts';
 import { lifecycleWorker } from './lifecycle-worker.ts';
-import { meterWorker } from './meter-worker.ts';
+import { fundingWorker, meterWorker } from './meter-worker.ts';
 import { pruneWorker } from './prune-worker.ts';
 import { reconcileWorker, snapshotWorker } from './reconcile-worker.ts';
 import { uploadWorker } from './upload-worker.ts';
@@ -41,6 +41,7 @@ export async function startWorkers(
   const loops = [
     lifecycle,
     meterWorker(deps),
+    fundingWorker(deps, driver),
     pruneWorker(deps),
     snapshotWorker(deps),
     uploadWorker(deps),

@@ -134,6 +134,7 @@ export class Auditor implements BackendWitness {
     this.#lookedAt = now;
     checkTiming(this.#ctx, now);
     this.backend.onTime(now);
+    this.#money.onTime();
   }
 
   async atRest(balanceOf: (account: string) => Promise<number>): Promise<void> {

@@ -1,10 +1,10 @@
 import type { AttemptRecord } from '../../src/core/attempt.ts';
+import type { HoldRecord, TransferDraft } from '../../src/core/credits/transfer.ts';
 import type { EventRecord } from '../../src/core/event.ts';
 import type { MeterRecord } from '../../src/core/meter.ts';
 import type { SandboxRecord } from '../../src/core/sandbox.ts';
 import type { SnapshotRecord } from '../../src/core/snapshot.ts';
 import type { IdempotencyRecord, ParkedDelivery } from '../../src/core/store.ts';
-import type { HoldRecord, TransferDraft } from '../../src/core/transfer.ts';
 
 /** One change that a transaction made, in the order it made them. */
 export type Write =
@@ -133,7 +133,8 @@ export class Mirror {
     this.balances.set(debit, (this.balances.get(debit) ?? 0) - amount);
     this.balances.set(credit, (this.balances.get(credit) ?? 0) + amount);
     if (holdId === null) return;
-    const change = (credit.startsWith('held:') ? amount : 0) - (debit.startsWith('held:') ? amount : 0);
+    const change =
+      (credit.startsWith('liab:held:') ? amount : 0) - (debit.startsWith('liab:held:') ? amount : 0);
     this.held.set(holdId, (this.held.get(holdId) ?? 0) + change);
     if (row.kind === 'capture') this.captured.set(holdId, (this.captured.get(holdId) ?? 0) + amount);
   }

@@ -265,6 +265,7 @@ export function grant(amount: number, reference?: string, workspaceId = 'w1'): O
     perform: async ({ deps }) => {
       await grantCredits(deps, by, {
         amount_micro_usd: amount,
+        kind: 'grant',
         ...(reference !== undefined && { reference }),
       });
     },

@@ -49,6 +49,7 @@ function settingsFor(prng: Prng): ControlSettings {
     activityMs: 3_000,
     checkpointMs: 12_000,
     meterTickMs: prng.pick([5_000, 10_000]),
+    fundMs: prng.pick([12_000, 30_000]),
     reconcileMs: prng.pick([8_000, 15_000]),
     maxLiving: prng.chance(0.4) ? prng.between(3, 8) : null,
     keepDestroyedMs: forgets ? 90_000 : DEFAULT_SETTINGS.keepDestroyedMs,

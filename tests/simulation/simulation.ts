@@ -133,7 +133,7 @@ export class Simulation {
     if (!(await this.#stepUntil(last + 90_000, unfinished))) return;
     await this.#desk.auditor.atRest(balanceOf);
     for (const [account, balance] of this.#mirror.balances) {
-      if (account.startsWith('held:') && balance !== 0)
+      if (account.startsWith('liab:held:') && balance !== 0)
         this.#verdict.fail('ledger-balances', `${account} ends with ${balance}`);
     }
     for (const { uid, version } of this.#mirror.sandboxes.values()) {

@@ -1,7 +1,10 @@
-import type { LedgerStore } from '../../core/store.ts';
-import type { HoldRecord, TransferDraft, TransferRecord } from '../../core/transfer.ts';
+import type { GrantRecord } from '../../core/credits/grant.ts';
+import type { MoneyPolicy } from '../../core/credits/policy.ts';
+import type { HoldRecord, TransferDraft, TransferKind, TransferRecord } from '../../core/credits/transfer.ts';
+import { CHAIN_START, chained, FUNDING_KINDS } from '../../core/credits/transfer.ts';
+import type { BudgetState, LedgerStore, TransferQuery } from '../../core/store.ts';
 import { conflict } from '../rejections.ts';
-import { assertTransfers, isHeldAccount, transferExists } from '../transfer-rules.ts';
+import { assertTransfers, transferExists } from '../transfer-rules.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';
 
@@ -9,16 +12,20 @@ import { MemoryTable } from './memory-table.ts';
 export class MemoryLedger implements LedgerStore {
   readonly #journal: MemoryJournal;
   readonly #holds: MemoryTable<HoldRecord>;
+  readonly #grants: MemoryTable<GrantRecord>;
+  readonly #policies: MemoryTable<MoneyPolicy>;
+  readonly #budgetStates: MemoryTable<BudgetState>;
   readonly #rows: TransferRecord[] = [];
   readonly #byId = new Map<string, TransferRecord>();
   readonly #byWorkspace = new Map<string, TransferRecord[]>();
   readonly #balances = new Map<string, number>();
-  readonly #held = new Map<string, number>();
-  readonly #granted = new Map<string, number>();
 
   constructor(journal: MemoryJournal) {
     this.#journal = journal;
     this.#holds = new MemoryTable(journal);
+    this.#grants = new MemoryTable(journal);
+    this.#policies = new MemoryTable(journal);
+    this.#budgetStates = new MemoryTable(journal);
   }
 
   async transfer(drafts: readonly TransferDraft[]): Promise<void> {
@@ -26,7 +33,7 @@ export class MemoryLedger implements LedgerStore {
     assertTransfers(drafts);
     for (const { id } of drafts) if (this.#byId.has(id)) throw transferExists(id);
     for (const draft of drafts) {
-      const record = { ...draft, seq: this.#rows.length + 1 };
+      const record = chained(draft, this.#rows.length + 1, this.#rows.at(-1)?.hash ?? CHAIN_START);
       this.#rows.push(record);
       this.#byId.set(record.id, record);
       const ofWorkspace = this.#byWorkspace.get(record.workspaceId);
@@ -50,12 +57,19 @@ export class MemoryLedger implements LedgerStore {
     return this.#balances.get(account) ?? 0;
   }
 
-  async granted(workspaceId: string): Promise<number> {
-    return this.#granted.get(workspaceId) ?? 0;
+  async balances(): Promise<readonly { readonly account: string; readonly balance: number }[]> {
+    return [...this.#balances]
+      .filter(([, balance]) => balance !== 0)
+      .map(([account, balance]) => ({ account, balance }))
+      .sort((a, b) => (a.account < b.account ? -1 : 1));
   }
 
-  async held(holdId: string): Promise<number> {
-    return this.#held.get(holdId) ?? 0;
+  async funding(workspaceId: string): Promise<ReadonlyMap<TransferKind, number>> {
+    const sums = new Map<TransferKind, number>();
+    for (const { kind, amountMicroUsd } of this.#byWorkspace.get(workspaceId) ?? []) {
+      if ((FUNDING_KINDS as readonly TransferKind[]).includes(kind)) addTo(sums, kind, amountMicroUsd);
+    }
+    return sums;
   }
 
   async insertHold(hold: HoldRecord): Promise<void> {
@@ -74,30 +88,84 @@ export class MemoryLedger implements LedgerStore {
     this.#holds.set(hold.id, hold);
   }
 
-  async transfers(query: {
-    readonly workspaceId: string | null;
-    readonly after: number;
-    readonly limit: number;
-  }): Promise<readonly TransferRecord[]> {
-    const rows = query.workspaceId === null ? this.#rows : (this.#byWorkspace.get(query.workspaceId) ?? []);
-    return rows.filter(({ seq }) => seq > query.after).slice(0, query.limit);
+  async openHolds(afterId: string | null, limit: number): Promise<readonly HoldRecord[]> {
+    return [...this.#holds.values()]
+      .filter(({ id, state }) => state === 'open' && id > (afterId ?? ''))
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+      .slice(0, limit);
+  }
+
+  async transfers({
+    workspaceId,
+    kinds,
+    from,
+    to,
+    after,
+    limit,
+  }: TransferQuery): Promise<readonly TransferRecord[]> {
+    const rows = workspaceId === null ? this.#rows : (this.#byWorkspace.get(workspaceId) ?? []);
+    const wanted = (row: TransferRecord) =>
+      row.seq > after &&
+      (kinds === undefined || kinds.includes(row.kind)) &&
+      (from === undefined || row.at >= from) &&
+      (to === undefined || row.at < to);
+    return rows.filter(wanted).slice(0, limit);
+  }
+
+  async insertGrant(grant: GrantRecord): Promise<void> {
+    this.#journal.assertWritable();
+    if (this.#grants.has(grant.id)) throw conflict(`The grant ${grant.id} exists.`);
+    this.#grants.set(grant.id, grant);
+  }
+
+  async updateGrant(grant: GrantRecord): Promise<void> {
+    this.#journal.assertWritable();
+    if (!this.#grants.has(grant.id)) throw conflict(`The grant ${grant.id} is gone.`);
+    this.#grants.set(grant.id, grant);
+  }
+
+  async liveGrants(purse: string): Promise<readonly GrantRecord[]> {
+    return [...this.#grants.values()]
+      .filter((grant) => grant.purse === purse && grant.endedAt === null)
+      .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+  }
+
+  async dueGrants(now: number, limit: number): Promise<readonly GrantRecord[]> {
+    const endsAt = ({ expiresAt }: GrantRecord) => expiresAt ?? Number.POSITIVE_INFINITY;
+    return [...this.#grants.values()]
+      .filter((grant) => grant.endedAt === null && endsAt(grant) <= now)
+      .sort((a, b) => endsAt(a) - endsAt(b) || (a.id < b.id ? -1 : 1))
+      .slice(0, limit);
+  }
+
+  async policy(workspaceId: string): Promise<MoneyPolicy | null> {
+    return this.#policies.get(workspaceId) ?? null;
+  }
+
+  async setPolicy(policy: MoneyPolicy): Promise<void> {
+    this.#journal.assertWritable();
+    this.#policies.set(policy.workspaceId, policy);
+  }
+
+  async budgetState(mark: string): Promise<BudgetState | null> {
+    return this.#budgetStates.get(mark) ?? null;
+  }
+
+  async setBudgetState(state: BudgetState): Promise<void> {
+    this.#journal.assertWritable();
+    this.#budgetStates.set(state.mark, state);
   }
 
   rows(): readonly TransferRecord[] {
     return this.#rows;
   }
 
-  #add({ kind, debit, credit, amountMicroUsd, workspaceId, holdId }: TransferDraft, sign: 1 | -1): void {
-    const amount = sign * amountMicroUsd;
-    if (kind === 'grant') addTo(this.#granted, workspaceId, amount);
-    addTo(this.#balances, debit, -amount);
-    addTo(this.#balances, credit, amount);
-    if (holdId === null) return;
-    if (isHeldAccount(debit)) addTo(this.#held, holdId, -amount);
-    if (isHeldAccount(credit)) addTo(this.#held, holdId, amount);
+  #add({ debit, credit, amountMicroUsd }: TransferDraft, sign: 1 | -1): void {
+    addTo(this.#balances, debit, -sign * amountMicroUsd);
+    addTo(this.#balances, credit, sign * amountMicroUsd);
   }
 }
 
-function addTo(sums: Map<string, number>, key: string, amount: number): void {
+function addTo<Key>(sums: Map<Key, number>, key: Key, amount: number): void {
   sums.set(key, (sums.get(key) ?? 0) + amount);
 }

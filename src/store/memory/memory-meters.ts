@@ -9,12 +9,15 @@ export class MemoryMeters implements MeterStore {
   readonly #rows: MemoryTable<MeterRecord>;
   /** Open with a rate above zero. */
   readonly #running: MemoryTable<MeterRecord>;
+  /** Open with a time to fund it at. */
+  readonly #toFund: MemoryTable<MeterRecord>;
   readonly #idsBySandbox: MemoryTable<readonly string[]>;
 
   constructor(journal: MemoryJournal) {
     this.#journal = journal;
     this.#rows = new MemoryTable(journal);
     this.#running = new MemoryTable(journal);
+    this.#toFund = new MemoryTable(journal);
     this.#idsBySandbox = new MemoryTable(journal);
   }
 
@@ -51,9 +54,31 @@ export class MemoryMeters implements MeterStore {
       .slice(0, limit);
   }
 
+  async dueFunding(now: number, limit: number): Promise<readonly MeterRecord[]> {
+    return [...this.#toFund.values()]
+      .filter(({ fundAt }) => (fundAt as number) <= now)
+      .sort((a, b) => (a.fundAt as number) - (b.fundAt as number) || (a.id < b.id ? -1 : 1))
+      .slice(0, limit);
+  }
+
+  async nextFundingAt(): Promise<number | null> {
+    let next: number | null = null;
+    for (const { fundAt } of this.#toFund.values()) next = Math.min(next ?? Infinity, fundAt as number);
+    return next;
+  }
+
+  async open(afterId: string | null, limit: number): Promise<readonly MeterRecord[]> {
+    return [...this.#rows.values()]
+      .filter(({ id, closedAt }) => closedAt === null && id > (afterId ?? ''))
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+      .slice(0, limit);
+  }
+
   #put(record: MeterRecord): void {
     this.#rows.set(record.id, record);
     if (record.closedAt === null && record.rate > 0n) this.#running.set(record.id, record);
     else this.#running.delete(record.id);
+    if (record.closedAt === null && record.fundAt !== null) this.#toFund.set(record.id, record);
+    else this.#toFund.delete(record.id);
   }
 }

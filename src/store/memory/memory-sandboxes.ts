@@ -108,6 +108,15 @@ export class MemorySandboxes implements SandboxStore {
     return this.#index.livingCount(workspaceId);
   }
 
+  async countCreated(workspaceId: string, since: number): Promise<number> {
+    let count = 0;
+    for (const row of this.#index.newestFirst(workspaceId, null)) {
+      if (row.createdAt < since) break;
+      count += 1;
+    }
+    return count;
+  }
+
   async dueWork(now: number, limit: number): Promise<readonly SandboxRecord[]> {
     return this.#due(claimableAt, now, limit);
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { CHAIN_START, chained } from '../../core/credits/transfer.ts';
 import { sampleEvent, sampleTransfer } from '../sample-records.ts';
 import { storeSuite } from '../store-suite.ts';
 import { memoryDatabase } from './memory-database.ts';
@@ -106,6 +107,6 @@ describe('memory: several processes on one database', () => {
     const database = memoryDatabase();
     const store = new MemoryStore(database);
     await store.transaction('t', (tx) => tx.ledger.transfer([sampleTransfer('a')]));
-    expect(database.transfers()).toEqual([{ ...sampleTransfer('a'), seq: 1 }]);
+    expect(database.transfers()).toEqual([chained(sampleTransfer('a'), 1, CHAIN_START)]);
   });
 });

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
+import { SandboxState } from '../../contract/state.ts';
 import { LIVING_STATES } from '../../core/lifecycle.ts';
 import { atMost } from './at-most.ts';
 import { RowWriter } from './row-writer.ts';
@@ -62,6 +63,15 @@ export function sandboxStatements(db: Kysely<Schema>) {
         .select((row) => row.fn.countAll<number>().as('count'))
         .where('workspace_id', '=', workspaceId)
         .where('state', 'in', LIVING_STATES),
+    ),
+    countCreated: prepare<{ workspaceId: string; since: number }, { count: number | string }>(
+      ({ workspaceId, since }) =>
+        db
+          .selectFrom('sandboxes')
+          .select((row) => row.fn.countAll<number>().as('count'))
+          .where('workspace_id', '=', workspaceId)
+          .where('state', 'in', SandboxState.options)
+          .where('created_at', '>=', since),
     ),
     dueWork: due('claimable_at'),
     dueDeadlines: due('watched_deadline_at'),

@@ -194,6 +194,18 @@ export interface MeterRow {
   charged_micro_usd: Whole;
   estimate_micro_usd: Whole;
   running_since: Whole | null;
+  quantum_ms: Whole;
+  funded_until: Whole | null;
+  fund_at: Whole | null;
+  low_since: Whole | null;
+  sandbox_id: Text;
+  profile_id: Text;
+  actor: Text;
+  key_id: Text | null;
+  run_id: Text | null;
+  evidence: Text;
+  backend_ms: Whole | null;
+  watched_fund_at: Whole | null;
 }
 
 export interface HoldRow {
@@ -204,6 +216,10 @@ export interface HoldRow {
   state: Text;
   created_at: Whole;
   resolved_at: Whole | null;
+  purse: Text;
+  held_micro_usd: Whole;
+  captured_micro_usd: Whole;
+  budgets: Document;
 }
 
 export interface TransferRow {
@@ -217,12 +233,38 @@ export interface TransferRow {
   workspace_id: Text;
   hold_id: Text | null;
   sandbox_uid: Text | null;
+  price_version: Text | null;
+  linked_to: Text | null;
+  reference: Text | null;
+  hash: Text;
 }
 
-export interface BalanceMarkRow {
+export interface AccountRow {
   account: Text;
-  seq: Whole;
-  sum: Whole;
+  balance: Whole;
+}
+
+export interface GrantRow {
+  id: Text;
+  workspace_id: Text;
+  purse: Text;
+  kind: Text;
+  amount_micro_usd: Whole;
+  remaining_micro_usd: Whole;
+  created_at: Whole;
+  expires_at: Whole | null;
+  ended_at: Whole | null;
+}
+
+export interface PolicyRow {
+  workspace_id: Text;
+  policy: Document;
+}
+
+export interface BudgetStateRow {
+  mark: Text;
+  told: Whole;
+  admitted_at: Whole;
 }
 
 export interface ProfileRow {
@@ -339,7 +381,10 @@ export interface Schema {
   meters: MeterRow;
   holds: HoldRow;
   transfers: TransferRow;
-  balance_marks: BalanceMarkRow;
+  ledger_accounts: AccountRow;
+  grants: GrantRow;
+  money_policies: PolicyRow;
+  budget_states: BudgetStateRow;
   profiles: ProfileRow;
   orgs: OrgRow;
   workspaces: WorkspaceRow;

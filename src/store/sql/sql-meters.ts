@@ -32,6 +32,32 @@ export function meterStatements(db: Kysely<Schema>) {
         .orderBy('id')
         .limit(atMost(limit)),
     ),
+    dueFunding: prepare<{ now: number; limit: number }, MeterRow>(({ now, limit }) =>
+      db
+        .selectFrom('meters')
+        .selectAll()
+        .where('watched_fund_at', '<=', now)
+        .orderBy('watched_fund_at')
+        .orderBy('id')
+        .limit(atMost(limit)),
+    ),
+    nextFunding: prepare<object, { readonly at: number | null }>(() =>
+      db
+        .selectFrom('meters')
+        .select('watched_fund_at as at')
+        .where('watched_fund_at', 'is not', null)
+        .orderBy('watched_fund_at')
+        .limit(1),
+    ),
+    open: prepare<{ after: string; limit: number }, MeterRow>(({ after, limit }) =>
+      db
+        .selectFrom('meters')
+        .selectAll()
+        .where('closed_at', 'is', null)
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(atMost(limit)),
+    ),
   };
 }
 
@@ -67,6 +93,19 @@ export class SqlMeters implements MeterStore {
   async openSince(before: number, limit: number): Promise<readonly MeterRecord[]> {
     return (await this.#session.all(this.#statements.openSince, { before, limit })).map(meterRecord);
   }
+
+  async dueFunding(now: number, limit: number): Promise<readonly MeterRecord[]> {
+    return (await this.#session.all(this.#statements.dueFunding, { now, limit })).map(meterRecord);
+  }
+
+  async nextFundingAt(): Promise<number | null> {
+    return (await this.#session.first(this.#statements.nextFunding, {}))?.at ?? null;
+  }
+
+  async open(afterId: string | null, limit: number): Promise<readonly MeterRecord[]> {
+    const rows = await this.#session.all(this.#statements.open, { after: afterId ?? '', limit });
+    return rows.map(meterRecord);
+  }
 }
 
 function meterRow(record: MeterRecord): MeterRow {
@@ -91,6 +130,18 @@ function meterRow(record: MeterRecord): MeterRow {
     charged_micro_usd: record.chargedMicroUsd,
     estimate_micro_usd: record.estimateMicroUsd,
     running_since: record.closedAt === null && record.rate > 0n ? record.since : null,
+    quantum_ms: record.quantumMs,
+    funded_until: record.fundedUntil,
+    fund_at: record.fundAt,
+    low_since: record.lowSince,
+    sandbox_id: record.sandboxId,
+    profile_id: record.profileId,
+    actor: record.actor,
+    key_id: record.keyId,
+    run_id: record.runId,
+    evidence: record.evidence,
+    backend_ms: record.backendMs,
+    watched_fund_at: record.closedAt === null ? record.fundAt : null,
   };
 }
 
@@ -115,5 +166,16 @@ function meterRecord(row: MeterRow): MeterRecord {
     minimumSeconds: row.minimum_seconds,
     chargedMicroUsd: row.charged_micro_usd,
     estimateMicroUsd: row.estimate_micro_usd,
+    quantumMs: row.quantum_ms,
+    fundedUntil: row.funded_until,
+    fundAt: row.fund_at,
+    lowSince: row.low_since,
+    sandboxId: row.sandbox_id,
+    profileId: row.profile_id,
+    actor: row.actor,
+    keyId: row.key_id,
+    runId: row.run_id,
+    evidence: row.evidence as MeterRecord['evidence'],
+    backendMs: row.backend_ms,
   };
 }

@@ -96,6 +96,11 @@ export class SqlSandboxes implements SandboxStore {
     return Number((await this.#session.first(this.#statements.countLiving, { workspaceId }))?.count ?? 0);
   }
 
+  async countCreated(workspaceId: string, since: number): Promise<number> {
+    const row = await this.#session.first(this.#statements.countCreated, { workspaceId, since });
+    return Number(row?.count ?? 0);
+  }
+
   async dueWork(now: number, limit: number): Promise<readonly SandboxRecord[]> {
     return await this.#many(this.#statements.dueWork, { now, limit });
   }

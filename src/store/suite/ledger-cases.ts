@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict';
-import type { TransferDraft } from '../../core/transfer.ts';
+import type { TransferDraft } from '../../core/credits/transfer.ts';
+import { CHAIN_START, chained, chainHash } from '../../core/credits/transfer.ts';
 import { sampleHold, sampleMeter, sampleTransfer, T0 } from '../sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, write } from './store-case.ts';
 
 function held(id: string, holdId: string, amountMicroUsd: number): TransferDraft {
-  const between = { debit: 'credits:default', credit: 'held:default' };
+  const between = { debit: 'liab:credits:default', credit: 'liab:held:default' };
   return sampleTransfer(id, { kind: 'hold', ...between, amountMicroUsd, holdId, sandboxUid: 'a' });
 }
 
 function captured(id: string, holdId: string, amountMicroUsd: number): TransferDraft {
-  const between = { debit: 'held:default', credit: 'revenue:ext.local' };
+  const between = { debit: 'liab:held:default', credit: 'revenue:usage:ext.local' };
   return sampleTransfer(id, { kind: 'capture', ...between, amountMicroUsd, holdId, sandboxUid: 'a' });
 }
 
@@ -20,22 +21,33 @@ export const ledgerCases: StoreCase[] = [
     async run(store) {
       await write(store, async (tx) => {
         await tx.ledger.transfer([sampleTransfer('g1'), sampleTransfer('g2', { amountMicroUsd: 5 })]);
-        await tx.ledger.transfer([sampleTransfer('g3', { workspaceId: 'w2', credit: 'credits:w2' })]);
+        await tx.ledger.transfer([sampleTransfer('g3', { workspaceId: 'w2', credit: 'liab:credits:w2' })]);
         await tx.ledger.transfer([held('h1:a', 'h1', 300), held('h2:a', 'h2', 50), held('h1:b', 'h1', 7)]);
         await tx.ledger.transfer([captured('h1:c', 'h1', 100)]);
-        assert.equal(await tx.ledger.held('h1'), 207);
       });
       await read(store, async ({ ledger }) => {
-        assert.equal(await ledger.balance('credits:default'), 1_000_005 - 357);
-        assert.equal(await ledger.balance('held:default'), 257);
-        assert.equal(await ledger.balance('revenue:ext.local'), 100);
-        assert.equal(await ledger.balance('external'), -2_000_005);
+        assert.equal(await ledger.balance('liab:credits:default'), 1_000_005 - 357);
+        assert.equal(await ledger.balance('liab:held:default'), 257);
+        assert.equal(await ledger.balance('revenue:usage:ext.local'), 100);
+        assert.equal(await ledger.balance('asset:external'), -2_000_005);
         assert.equal(await ledger.balance('nobody'), 0);
-        assert.equal(await ledger.held('h1'), 207);
-        assert.equal(await ledger.held('h2'), 50);
-        assert.equal(await ledger.held('none'), 0);
-        assert.equal(await ledger.granted('default'), 1_000_005);
-        assert.equal(await ledger.granted('nobody'), 0);
+        assert.deepEqual([...(await ledger.funding('default'))], [['grant', 1_000_005]]);
+        assert.equal((await ledger.funding('nobody')).size, 0);
+        const balances = await ledger.balances();
+        assert.equal(
+          balances.reduce((sum, { balance }) => sum + balance, 0),
+          0,
+        );
+        assert.deepEqual(
+          balances.map(({ account }) => account),
+          [
+            'asset:external',
+            'liab:credits:default',
+            'liab:credits:w2',
+            'liab:held:default',
+            'revenue:usage:ext.local',
+          ],
+        );
       });
     },
   },
@@ -51,7 +63,7 @@ export const ledgerCases: StoreCase[] = [
         const fails = i % 70 === 0;
         const done = write(store, async (tx) => {
           for (const draft of drafts) await tx.ledger.transfer([draft]);
-          await tx.ledger.balance('credits:default');
+          await tx.ledger.balance('liab:credits:default');
           if (fails) throw new Error('no');
         });
         if (fails) await assert.rejects(done);
@@ -59,8 +71,11 @@ export const ledgerCases: StoreCase[] = [
           await done;
           expected -= drafts.reduce((sum, { amountMicroUsd }) => sum + amountMicroUsd, 0);
         }
-        assert.equal(await write(store, (tx) => tx.ledger.balance('credits:default')), expected);
-        assert.equal(await read(store, (tx) => tx.ledger.balance('held:default')), 1_000_000_000 - expected);
+        assert.equal(await write(store, (tx) => tx.ledger.balance('liab:credits:default')), expected);
+        assert.equal(
+          await read(store, (tx) => tx.ledger.balance('liab:held:default')),
+          1_000_000_000 - expected,
+        );
       }
     },
   },
@@ -88,9 +103,11 @@ export const ledgerCases: StoreCase[] = [
       }
       await write(store, (tx) => tx.ledger.transfer([held('f', 'h', 1)]));
       await write(store, (tx) => tx.ledger.transfer([sampleTransfer('g', { workspaceId: 'w2' })]));
-      assert.deepEqual(await read(store, (tx) => tx.ledger.getTransfer('f')), {
-        ...held('f', 'h', 1),
-        seq: 3,
+      const rows = await read(store, (tx) => tx.ledger.transfers({ workspaceId: null, after: 0, limit: 9 }));
+      const expected = chained(held('f', 'h', 1), 3, rows[1]?.hash ?? '');
+      assert.deepEqual(await read(store, (tx) => tx.ledger.getTransfer('f')), expected);
+      rows.forEach((row, i) => {
+        assert.equal(row.hash, chainHash(rows[i - 1]?.hash ?? CHAIN_START, row));
       });
       assert.equal(await read(store, (tx) => tx.ledger.getTransfer('c')), null);
       const ids = (workspaceId: string | null, after: number, limit: number) =>

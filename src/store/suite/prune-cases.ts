@@ -59,7 +59,7 @@ export const pruneCases: StoreCase[] = [
         assert.ok(await tx.meters.get('m-a'));
         assert.ok(await tx.ledger.getHold('h-a'));
         assert.ok(await tx.ledger.getTransfer('t-a'));
-        assert.equal(await tx.ledger.balance('credits:default'), 2_000_000);
+        assert.equal(await tx.ledger.balance('liab:credits:default'), 2_000_000);
         assert.ok(await tx.sandboxes.get('b'));
         assert.equal(await tx.events.lastSeq(), 2);
       });

@@ -64,8 +64,8 @@ export const transactionCases: StoreCase[] = [
         await tx.ledger.transfer([
           sampleTransfer('t2', {
             kind: 'hold',
-            debit: 'credits:default',
-            credit: 'held:default',
+            debit: 'liab:credits:default',
+            credit: 'liab:held:default',
             holdId: 'h',
           }),
         ]);
@@ -92,8 +92,7 @@ export const transactionCases: StoreCase[] = [
         assert.equal(await tx.snapshots.get('snap_1'), null);
         assert.equal(await tx.meters.get('m'), null);
         assert.equal(await tx.ledger.getHold('h'), null);
-        assert.equal(await tx.ledger.balance('credits:default'), 1_000_000);
-        assert.equal(await tx.ledger.held('h'), 0);
+        assert.equal(await tx.ledger.balance('liab:credits:default'), 1_000_000);
         assert.equal(await tx.setting('a'), null);
         const [event] = await tx.events.append([sampleEvent('kept')]);
         assert.equal(event?.seq, 2);

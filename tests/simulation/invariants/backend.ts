@@ -138,8 +138,11 @@ export class BackendInvariants {
     const expected = row.state === 'paused' ? 'paused' : 'running';
     if (state !== expected)
       this.#ctx.fail('backend-agrees', `${row.uid} is ${row.state}, the backend has it ${state}`);
-    const bound = row.deadlineAt + this.#ctx.scenario.settings.deadManGraceMs;
-    if (endsAt !== bound) {
+    const { mirror, scheduler, scenario } = this.#ctx;
+    const meter = mirror.meters.get(row.meterId as string);
+    if (meter?.fundAt != null && meter.fundAt <= scheduler.now) return;
+    const earliest = meter?.fundedUntil ?? 0;
+    if (endsAt < earliest || endsAt > row.deadlineAt + scenario.settings.deadManGraceMs) {
       this.#ctx.fail(
         'backend-bounds-life',
         `${row.uid} ends ${endsAt - row.deadlineAt} ms after its deadline at the backend`,

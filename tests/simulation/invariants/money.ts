@@ -1,6 +1,9 @@
+import type { Price } from '../../../src/contract/money.ts';
 import type { MeterRecord } from '../../../src/core/meter.ts';
 import type { SandboxRecord } from '../../../src/core/sandbox.ts';
+import { billedMs } from '../../../src/extensions/saas-stub/world-object.ts';
 import { PRICES } from '../catalogue.ts';
+import type { Mirror } from '../mirror.ts';
 import { lives } from '../mirror.ts';
 import type { AppliedCommit, AuditContext } from './audit-context.ts';
 
@@ -17,6 +20,22 @@ interface Bill {
   rate: bigint;
   since: number;
   used: bigint;
+}
+
+/** What a backend bills for so much time, by the price list alone. */
+function mostFor(extensionId: string, ms: number): number {
+  const price = PRICES[extensionId] as Price;
+  const rate =
+    BigInt(price.base_pico_usd_per_second) +
+    BigInt(price.vcpu_pico_usd_per_second) +
+    BigInt(price.gib_pico_usd_per_second);
+  const billed = BigInt(Math.max(Math.ceil(ms), price.minimum_seconds * 1000));
+  return price.create_fee_micro_usd + Number((rate * billed) / PICO_MS_PER_MICRO_S);
+}
+
+/** The time before it was ready, which is never the customer's. */
+function insuredFor(mirror: Mirror, attemptId: string): number {
+  return mirror.transfers.get(`${attemptId}:establishment`)?.amountMicroUsd ?? 0;
 }
 
 function newBill(row: SandboxRecord): Bill {
@@ -43,6 +62,7 @@ export class MoneyInvariants {
   readonly #ctx: AuditContext;
   readonly #bills = new Map<string, Bill>();
   readonly #resolved = new Set<string>();
+  readonly #owned = new Set<string>();
   readonly #seenTransfers = new Set<string>();
 
   constructor(ctx: AuditContext) {
@@ -69,8 +89,8 @@ export class MoneyInvariants {
         }
       }
     }
-    for (const write of commit.writes)
-      if (write.table === 'hold') this.#checkHold(write.row.id, commit.label);
+    const holds = commit.writes.flatMap((write) => (write.table === 'hold' ? [write.row.id] : []));
+    for (const id of new Set(holds)) this.#checkHold(id, commit.label);
     for (const write of commit.writes) {
       if (write.table === 'meter') this.#checkMeters(write.row.sandboxUid, commit.label);
       if (write.table === 'hold') this.#checkOwner(write.row.sandboxUid, commit.label);
@@ -80,6 +100,37 @@ export class MoneyInvariants {
       this.#checkOwner(uid, commit.label);
       this.#checkMeters(uid, commit.label);
     }
+  }
+
+  /**
+   * What a backend has billed by its own clock is covered: by what was charged and is reserved while somebody pays for it,
+   * and otherwise by the one stretch that it was made for. A backend that lies about the time is not held to it.
+   */
+  onTime(): void {
+    const { mirror, worlds, scheduler, scenario } = this.#ctx;
+    for (const [extensionId, world] of worlds) {
+      for (const object of world.objects()) {
+        if (object.skewMs !== 0) continue;
+        const bill = mostFor(extensionId, billedMs(object, scheduler.now));
+        const attempt = mirror.attempts.get(object.name);
+        const row = attempt === undefined ? undefined : mirror.sandboxes.get(attempt.sandboxUid);
+        const owned = lives(row) && attempt?.state !== 'condemned' && row?.generation === attempt?.generation;
+        const hold = mirror.holds.get(row?.holdId as string);
+        const stretchMs = scenario.settings.fundMs + scenario.settings.deadManGraceMs;
+        const covered =
+          owned && hold !== undefined && hold.state === 'open'
+            ? hold.heldMicroUsd + hold.capturedMicroUsd + insuredFor(mirror, object.name)
+            : this.#everCovered(object.name, mostFor(extensionId, stretchMs));
+        if (covered !== null && bill > covered)
+          this.#ctx.fail('spend-is-covered', `${object.name} was billed ${bill}, ${covered} are held`);
+        if (owned) this.#owned.add(object.name);
+      }
+    }
+  }
+
+  /** What was paid for in several stretches and is being removed now: each of them was covered when it was paid for. */
+  #everCovered(name: string, oneStretch: number): number | null {
+    return this.#owned.has(name) ? null : oneStretch;
   }
 
   /** Everything from the transfers themselves, against what the store answers. */
@@ -99,15 +150,15 @@ export class MoneyInvariants {
       held.set(hold.workspaceId, (held.get(hold.workspaceId) ?? 0) + left);
     }
     for (const [workspaceId, sum] of held) {
-      const balance = mirror.balances.get(`held:${workspaceId}`) ?? 0;
+      const balance = mirror.balances.get(`liab:held:${workspaceId}`) ?? 0;
       if (balance !== sum)
-        this.#ctx.fail('ledger-balances', `held:${workspaceId} is ${balance}, its holds ${sum}`);
+        this.#ctx.fail('ledger-balances', `liab:held:${workspaceId} is ${balance}, its holds ${sum}`);
     }
   }
 
   #checkBalance(account: string): void {
     const balance = this.#ctx.mirror.balances.get(account) ?? 0;
-    const mayOwe = account === 'external';
+    const mayOwe = /^(asset:|expense:|budget:quota:)/.test(account);
     if (!mayOwe && balance < 0) this.#ctx.fail('balances-not-negative', `${account} is ${balance}`);
   }
 
@@ -117,9 +168,15 @@ export class MoneyInvariants {
     if (hold === undefined) return;
     if (this.#resolved.has(id))
       this.#ctx.fail('hold-resolved-once', `${id} is written after it was resolved (${label})`);
+    const left = mirror.held.get(id) ?? 0;
+    if (hold.heldMicroUsd !== left || hold.capturedMicroUsd !== (mirror.captured.get(id) ?? 0)) {
+      this.#ctx.fail(
+        'projections-are-true',
+        `${id} says ${hold.heldMicroUsd} and ${hold.capturedMicroUsd}, its transfers ${left} (${label})`,
+      );
+    }
     if (hold.state === 'open') return;
     this.#resolved.add(id);
-    const left = mirror.held.get(id) ?? 0;
     if (left !== 0)
       this.#ctx.fail('hold-resolved-once', `${id} is ${hold.state} with ${left} left (${label})`);
     const captured = mirror.captured.get(id) ?? 0;
@@ -181,8 +238,9 @@ export class MoneyInvariants {
     if (!was && is) this.#bills.set(row.uid, newBill(row));
     const bill = this.#bills.get(row.uid);
     if (!was || bill === undefined) return;
-    // Nobody owes for time after the deadline.
-    const until = Math.min(row.stateSince, before.deadlineAt);
+    // Nobody owes for time after the deadline, nor for time that the backend did not confirm.
+    const funded = this.#ctx.mirror.meters.get(before.meterId as string)?.fundedUntil ?? before.deadlineAt;
+    const until = Math.min(row.stateSince, before.deadlineAt, funded);
     if (before.state !== row.state && is) {
       accrue(bill, until);
       bill.rate = row.state === 'paused' ? bill.pausedRate : bill.runningRate;

@@ -52,7 +52,7 @@ export class RequestInvariants {
       }
     }
     if (error.code === 'SBX_INSUFFICIENT_CREDITS') {
-      const available = mirror.balances.get(`credits:${request.workspaceId}`) ?? 0;
+      const available = mirror.balances.get(`liab:credits:${request.workspaceId}`) ?? 0;
       const stated = error.extras.members as { available_micro_usd: number; shortfall_micro_usd: number };
       // A recreate counts on what its old generation gives back.
       const counted =

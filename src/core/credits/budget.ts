@@ -1,0 +1,97 @@
+import type { Actor } from '../../contract/state.ts';
+
+export type BudgetScope = 'workspace' | 'key' | 'profile' | 'actor' | 'run';
+export type BudgetPeriod = 'day' | 'week' | 'month' | 'lifetime';
+
+/** The most that may be spent under a scope in each window. It is hard: what is reserved counts as spent. */
+export interface BudgetRecord {
+  readonly id: string;
+  readonly scope: BudgetScope;
+  /** Which key, profile, actor or run; `null` gives each of them this much of its own. */
+  readonly value: string | null;
+  readonly period: BudgetPeriod;
+  readonly limitMicroUsd: number;
+  /** From 80 % on, at most one admission in so many seconds. */
+  readonly throttleSeconds: number | null;
+  readonly createdAt: number;
+}
+
+/** Who spends, as budgets tell them apart. */
+export interface Spender {
+  readonly keyId: string | null;
+  readonly profileId: string;
+  readonly actor: Actor;
+  readonly runId: string | null;
+}
+
+export interface BudgetWindow {
+  /** Names the window; the same for every moment in it. */
+  readonly name: string;
+  /** When the next one begins; `null` for a lifetime. */
+  readonly resetsAt: number | null;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Windows are of UTC: days from midnight, weeks from Monday, months from the first. */
+export function windowOf(period: BudgetPeriod, at: number): BudgetWindow {
+  const midnight = Math.floor(at / DAY_MS) * DAY_MS;
+  switch (period) {
+    case 'day':
+      return { name: isoDay(midnight), resetsAt: midnight + DAY_MS };
+    case 'week': {
+      // 1970-01-01 was a Thursday.
+      const sinceMonday = ((midnight / DAY_MS + 3) % 7) * DAY_MS;
+      return {
+        name: `week-${isoDay(midnight - sinceMonday)}`,
+        resetsAt: midnight - sinceMonday + 7 * DAY_MS,
+      };
+    }
+    case 'month': {
+      const day = new Date(at);
+      const next = Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + 1, 1);
+      return { name: isoDay(midnight).slice(0, 7), resetsAt: next };
+    }
+    case 'lifetime':
+      return { name: 'lifetime', resetsAt: null };
+  }
+}
+
+function isoDay(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
+}
+
+/** What the spender is called under this scope; `null` when the budget is not about them. */
+export function spenderName(budget: BudgetRecord, spender: Spender): string | null {
+  const named = {
+    workspace: 'all',
+    key: spender.keyId,
+    profile: spender.profileId,
+    actor: spender.actor,
+    run: spender.runId,
+  }[budget.scope];
+  if (named === null) return null;
+  return budget.scope === 'workspace' || budget.value === null || budget.value === named ? named : null;
+}
+
+/** The accounts of one budget for one spender in one window have this in their names. */
+export function budgetMark(budget: BudgetRecord, name: string, at: number): string {
+  return `${budget.id}:${windowOf(budget.period, at).name}:${name}`;
+}
+
+export const ALERT_LEVELS = [80, 100] as const;
+/** A level that was told is told again only after the use fell this far below it. */
+const REARM_BELOW_PERCENT = 10;
+
+/** The highest level that counts as told once `used` is reached, and the one to tell now, if any. */
+export function alertAt(
+  told: number,
+  usedMicroUsd: number,
+  limitMicroUsd: number,
+): { readonly told: number; readonly tell: number | null } {
+  const percent = limitMicroUsd === 0 ? 100 : (usedMicroUsd / limitMicroUsd) * 100;
+  const reached = ALERT_LEVELS.filter((level) => percent >= level).at(-1) ?? 0;
+  if (reached > told) return { told: reached, tell: reached };
+  const kept = ALERT_LEVELS.filter((level) => level <= told && percent >= level - REARM_BELOW_PERCENT).at(-1);
+  return { told: kept ?? 0, tell: null };
+}

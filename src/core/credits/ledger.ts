@@ -1,0 +1,196 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Tx } from '../store.ts';
+import { accounts } from './accounts.ts';
+import type { Spender } from './budget.ts';
+import type { BudgetCharge } from './budget-ledger.ts';
+import { captureBudgets, releaseBudgets, reserveBudgets } from './budget-ledger.ts';
+import type { MoneyPolicy } from './policy.ts';
+import type { HoldRecord, TransferDraft, TransferKind } from './transfer.ts';
+
+/** A backend that would cost less, for a refusal to name. */
+export interface Alternative {
+  readonly extension: string;
+  readonly micro_usd_per_hour: number;
+  readonly needed_micro_usd: number;
+}
+
+/** What is asked for, in the terms of a refusal. */
+export interface Want {
+  /** What one second costs, in pico-USD. */
+  readonly rate: bigint;
+  readonly cheapest: Alternative | null;
+}
+
+export interface HoldRequest extends Want {
+  readonly holdId: string;
+  readonly workspaceId: string;
+  readonly sandboxUid: string;
+  readonly generation: number;
+  readonly amountMicroUsd: number;
+  readonly at: number;
+  readonly policy: MoneyPolicy;
+  readonly spender: Spender;
+}
+
+export interface Raise extends Want {
+  readonly holdId: string;
+  /** Derived from what it is for: repeating it cannot reserve twice. */
+  readonly transferId: string;
+  readonly amountMicroUsd: number;
+  readonly at: number;
+  readonly policy: MoneyPolicy;
+  readonly spender: Spender;
+}
+
+export interface Capture {
+  readonly holdId: string;
+  readonly transferId: string;
+  readonly extensionId: string;
+  readonly priceVersion: string;
+  readonly amountMicroUsd: number;
+  readonly at: number;
+}
+
+/**
+ * Money's part in the lifecycle. Every method works inside the caller's transaction, so that a transition and its
+ * money are one commit. Transfer ids derive from what they are for: repeating a step cannot move money twice.
+ */
+export interface Ledger {
+  /** Reserves at admission, of the purse and of every budget that is concerned, or of none; 402 when there is too little. */
+  hold(tx: Tx, request: HoldRequest): Promise<readonly BudgetCharge[]>;
+  /** Reserves more under an open hold; 402 like `hold`. */
+  raise(tx: Tx, raise: Raise): Promise<readonly BudgetCharge[]>;
+  /** Takes up to `amountMicroUsd` of an open hold as earned; answers what was taken, never more than is held. */
+  capture(tx: Tx, capture: Capture): Promise<number>;
+  /** Ends a hold: the rest goes back. `voided` when nothing was established. A resolved hold stays as it is. */
+  resolve(tx: Tx, holdId: string, outcome: 'settled' | 'voided', at: number): Promise<void>;
+}
+
+function insufficient(available: number, needed: number, want: Want): SandboxerError {
+  const seconds = want.rate > 0n ? Number((BigInt(Math.max(0, available)) * 1_000_000n) / want.rate) : 0;
+  return new SandboxerError(
+    'SBX_INSUFFICIENT_CREDITS',
+    `This needs ${needed} µ$ and ${available} µ$ are available.`,
+    {
+      creation: 'not_created',
+      members: {
+        scope: 'workspace',
+        shortfall_micro_usd: needed - available,
+        available_micro_usd: available,
+        affordable_seconds: seconds,
+        cheapest_alternative: want.cheapest,
+      },
+    },
+  );
+}
+
+async function requireAvailable(tx: Tx, purse: string, amount: number, want: Want): Promise<void> {
+  const available = await tx.ledger.balance(purse);
+  if (available < amount) throw insufficient(available, amount, want);
+}
+
+async function openHold(tx: Tx, holdId: string): Promise<HoldRecord | null> {
+  const hold = await tx.ledger.getHold(holdId);
+  return hold?.state === 'open' ? hold : null;
+}
+
+function move(
+  hold: HoldRecord,
+  transfer: Pick<TransferDraft, 'id' | 'at' | 'debit' | 'credit' | 'amountMicroUsd'> & {
+    readonly kind: TransferKind;
+    readonly priceVersion?: string;
+  },
+): TransferDraft {
+  const { workspaceId, id: holdId, sandboxUid } = hold;
+  return { ...transfer, workspaceId, holdId, sandboxUid };
+}
+
+export const ledger: Ledger = {
+  async hold(tx, request) {
+    const { holdId, workspaceId, sandboxUid, generation, amountMicroUsd, at, policy } = request;
+    const { purse } = policy;
+    const hold: HoldRecord = {
+      id: holdId,
+      workspaceId,
+      sandboxUid,
+      generation,
+      state: 'open',
+      purse,
+      heldMicroUsd: amountMicroUsd,
+      capturedMicroUsd: 0,
+      budgets: [],
+      createdAt: at,
+      resolvedAt: null,
+    };
+    if (amountMicroUsd === 0) {
+      await tx.ledger.insertHold(hold);
+      return [];
+    }
+    await requireAvailable(tx, purse, amountMicroUsd, request);
+    const transferId = `${holdId}:hold`;
+    const reserved = await reserveBudgets(tx, hold, { ...request, transferId, admits: true });
+    await tx.ledger.insertHold({ ...hold, budgets: reserved.shares });
+    const credit = accounts.held(purse);
+    await tx.ledger.transfer([
+      move(hold, { id: transferId, at, kind: 'hold', debit: purse, credit, amountMicroUsd }),
+      ...reserved.transfers,
+    ]);
+    return reserved.charges;
+  },
+
+  async raise(tx, raise) {
+    const { holdId, transferId, amountMicroUsd, at } = raise;
+    if (amountMicroUsd <= 0) return [];
+    const hold = await openHold(tx, holdId);
+    if (!hold) throw new SandboxerError('SBX_CONFLICT', 'The hold of this sandbox is resolved already.');
+    await requireAvailable(tx, hold.purse, amountMicroUsd, raise);
+    const reserved = await reserveBudgets(tx, hold, { ...raise, admits: false });
+    const credit = accounts.held(hold.purse);
+    await tx.ledger.transfer([
+      move(hold, { id: transferId, at, kind: 'hold', debit: hold.purse, credit, amountMicroUsd }),
+      ...reserved.transfers,
+    ]);
+    await tx.ledger.updateHold({
+      ...hold,
+      heldMicroUsd: hold.heldMicroUsd + amountMicroUsd,
+      budgets: reserved.shares,
+    });
+    return reserved.charges;
+  },
+
+  async capture(tx, { holdId, transferId, extensionId, priceVersion, amountMicroUsd, at }) {
+    if (amountMicroUsd <= 0) return 0;
+    const hold = await openHold(tx, holdId);
+    if (!hold) return 0;
+    const amount = Math.min(amountMicroUsd, hold.heldMicroUsd);
+    if (amount <= 0) return 0;
+    const between = { debit: accounts.held(hold.purse), credit: accounts.revenue(extensionId) };
+    const budgets = captureBudgets(hold, transferId, amount, at);
+    await tx.ledger.transfer([
+      move(hold, { id: transferId, at, kind: 'capture', ...between, amountMicroUsd: amount, priceVersion }),
+      ...budgets.transfers,
+    ]);
+    await tx.ledger.updateHold({
+      ...hold,
+      heldMicroUsd: hold.heldMicroUsd - amount,
+      capturedMicroUsd: hold.capturedMicroUsd + amount,
+      budgets: budgets.shares,
+    });
+    return amount;
+  },
+
+  async resolve(tx, holdId, outcome, at) {
+    const hold = await openHold(tx, holdId);
+    if (!hold) return;
+    const { heldMicroUsd, purse } = hold;
+    const id = `${holdId}:release`;
+    const between = { debit: accounts.held(purse), credit: purse };
+    const rest =
+      heldMicroUsd > 0
+        ? [move(hold, { id, at, kind: 'release', ...between, amountMicroUsd: heldMicroUsd })]
+        : [];
+    const transfers = [...rest, ...releaseBudgets(hold, id, at)];
+    if (transfers.length > 0) await tx.ledger.transfer(transfers);
+    await tx.ledger.updateHold({ ...hold, state: outcome, heldMicroUsd: 0, budgets: [], resolvedAt: at });
+  },
+};

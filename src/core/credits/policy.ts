@@ -1,0 +1,23 @@
+import { accounts } from './accounts.ts';
+import type { BudgetRecord } from './budget.ts';
+
+/** What an administrator decided about a workspace's money: one row, read once by every admission. */
+export interface MoneyPolicy {
+  readonly workspaceId: string;
+  /** The account that it spends from: its own, or its org's. */
+  readonly purse: string;
+  readonly budgets: readonly BudgetRecord[];
+  /** Living sandboxes at a time, and creates within a minute; `null` for no limit. */
+  readonly maxLiving: number | null;
+  readonly createsPerMinute: number | null;
+}
+
+export function defaultPolicy(workspaceId: string): MoneyPolicy {
+  return {
+    workspaceId,
+    purse: accounts.credits(workspaceId),
+    budgets: [],
+    maxLiving: null,
+    createsPerMinute: null,
+  };
+}

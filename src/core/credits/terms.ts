@@ -1,0 +1,35 @@
+import type { Quote } from '../../contract/money.ts';
+import type { RoutePlan } from '../../contract/route.ts';
+import type { Extension } from '../extension.ts';
+import type { Terms } from '../meter.ts';
+
+/** What one backend asks for one recipe, and whether the end of its sandboxes can be moved. */
+export interface Offer extends Terms {
+  readonly priceVersion: string;
+  readonly pausedRate: bigint;
+  /** Paid for in stretches: it charges by time, and ends a sandbox by itself at a time that we move. */
+  readonly leased: boolean;
+}
+
+/**
+ * The one place where a quote becomes what is reserved and charged. It is the quote of the plan: a price that changes
+ * later changes nothing for a sandbox that was admitted before.
+ */
+export function offerOf(quote: Quote | null, extension: Extension): Offer {
+  const runningRate = BigInt(quote?.pico_usd_per_second ?? 0);
+  return {
+    priceVersion: quote?.price_version ?? 'free',
+    runningRate,
+    pausedRate: BigInt(quote?.paused_pico_usd_per_second ?? 0),
+    createFeeMicroUsd: quote?.create_fee_micro_usd ?? 0,
+    minimumSeconds: quote?.minimum_seconds ?? 0,
+    quantumMs: quote?.quantum_ms ?? 1,
+    leased: runningRate > 0n && extension.extendLife !== undefined,
+  };
+}
+
+/** Of the backend as the plan has it. */
+export function offerIn(plan: RoutePlan, extension: Extension): Offer {
+  const candidate = plan.candidates.find(({ extension: id }) => id === extension.header.id);
+  return offerOf(candidate?.quote ?? null, extension);
+}
