@@ -152,7 +152,9 @@ static void perform(const struct request *request, const char *verb, const struc
   else if (strcmp(verb, "status") == 0) do_status(request, fields);
   else if (strcmp(verb, "inspect") == 0) do_inspect(request, fields);
   else if (strcmp(verb, "capture") == 0) do_capture(request, fields);
+  else if (strcmp(verb, "pack") == 0) do_pack(request, fields);
   else if (strcmp(verb, "flatten") == 0) do_flatten(request, fields);
+  else if (strcmp(verb, "unpack") == 0) do_unpack(request, fields);
   else if (strcmp(verb, "list") == 0) do_list(request);
   else if (strcmp(verb, "claim") == 0) do_claim(request, fields);
   else if (strcmp(verb, "own") == 0) own(request, fields);

@@ -149,3 +149,24 @@ void do_flatten(const struct request *request, const struct fields *fields) {
   struct job job = {.to = target, .layers = &layers};
   work_start(&job, flattened, copy);
 }
+
+static bool below_base(const char *name) {
+  return name && name[0] && name[0] != '/' && strstr(name, "..") == NULL && strlen(name) <= 200;
+}
+
+/* A layer from a tar archive that lies below the base. */
+void do_unpack(const struct request *request, const struct fields *fields) {
+  char source[PATH_MAX + 300], target[PATH_MAX + 300];
+  const char *from = field(fields, "from"), *to = field(fields, "to");
+  struct request *copy = malloc(sizeof *copy);
+  if (copy == NULL || !below_base(from) || !below_base(to)) {
+    free(copy);
+    return answer_error(request, "invalid", "from or to");
+  }
+  *copy = *request;
+  snprintf(source, sizeof source, "%s/%s", settings.base, from);
+  snprintf(target, sizeof target, "%s/%s", settings.base, to);
+  struct job job = {.to = target, .archive = source,
+                    .bounds = {number(fields, "entries", 0), number(fields, "bytes", 0), number(fields, "marks", 0) != 0}};
+  work_start(&job, flattened, copy);
+}

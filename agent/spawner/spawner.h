@@ -161,6 +161,17 @@ int tree_own(const char *path, uint32_t owner);
 int tree_apply(const char *from, const char *to, struct tally *tally);
 bool tree_exceeds(const char *path, long long files, long long bytes, struct tally *tally);
 
+/* ---- pack.c ---- */
+int pack_layer(const char *from, const char *to, long long most, struct tally *tally);
+void do_pack(const struct request *request, const struct fields *fields);
+/* ---- unpack.c ---- */
+struct unpack_bounds {
+  long long entries, bytes;
+  bool marks; /* names that begin with ".wh." remove something of a layer below */
+};
+int unpack_layer(const char *from, const char *to, const struct unpack_bounds *bounds, struct tally *tally);
+void do_unpack(const struct request *request, const struct fields *fields);
+
 /* ---- work.c: what takes long, in processes of their own ---- */
 void janitor_start(void);
 void janitor_discard(const char *path);
@@ -169,9 +180,13 @@ void janitor_end(void);
 typedef void (*work_done)(void *context, bool ok, const struct tally *tally, const char *error);
 struct job {
   const char *to;
+  const char *pack;            /* a layer for whoever listens at `to`, at most so many bytes … */
+  long long most;
   const char *from;            /* a directory of ours … */
   const char *image;           /* … or what lies on this disk … */
-  const struct launch *layers; /* … or all of these as one */
+  const struct launch *layers; /* … or all of these as one … */
+  const char *archive;         /* … or what this tar has */
+  struct unpack_bounds bounds;
 };
 void work_start(const struct job *job, work_done done, void *context);
 

@@ -151,6 +151,8 @@ static int copy_merged(const struct launch *layers, const char *to, struct tally
 }
 
 static int perform(const struct job *job, struct tally *tally) {
+  if (job->pack) return pack_layer(job->pack, job->to, job->most, tally);
+  if (job->archive) return unpack_layer(job->archive, job->to, &job->bounds, tally);
   if (job->layers) return copy_merged(job->layers, job->to, tally);
   return job->image ? copy_from_image(job->image, job->to, tally) : tree_copy(job->from, job->to, tally);
 }

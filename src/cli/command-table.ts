@@ -53,7 +53,7 @@ export const COMMANDS: readonly CommandEntry[] = [
 
   { name: 'snapshot', group: 'Snapshots', summary: 'Take a snapshot of a sandbox', load: () => import('./commands/snapshot.ts') },
   { name: 'restore', group: 'Snapshots', summary: 'Make a sandbox from a snapshot', load: () => import('./commands/restore.ts') },
-  { name: 'snapshots', group: 'Snapshots', summary: 'List, show, rename and delete snapshots', subcommands: ['list', 'show', 'rename', 'delete'], load: () => import('./commands/snapshots.ts') },
+  { name: 'snapshots', group: 'Snapshots', summary: 'List, show, rename, delete, export and import snapshots', subcommands: ['list', 'show', 'rename', 'delete', 'export', 'import'], load: () => import('./commands/snapshots.ts') },
 
   { name: 'profiles', group: 'Catalogue and routing', summary: 'List, show, push and validate profiles', subcommands: ['list', 'show', 'push', 'validate'], load: () => import('./commands/profiles.ts') },
   { name: 'extensions', group: 'Catalogue and routing', summary: 'Show the backends and how they are', subcommands: ['list', 'show'], load: () => import('./commands/extensions.ts') },

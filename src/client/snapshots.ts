@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Sandbox } from '../contract/sandbox.ts';
 import type { RestoreRequest, Snapshot } from '../contract/snapshot.ts';
 import { freshKey } from './fresh-key.ts';
@@ -11,6 +12,16 @@ import type { CallOptions, Transport } from './transport.ts';
 export interface SnapshotFilter {
   readonly sandbox?: string | undefined;
   readonly limit?: number | undefined;
+}
+
+/** A snapshot may be large. */
+const TRANSFER_MS = 6 * 3_600_000;
+const FILE_MEDIA_TYPE = 'application/octet-stream';
+
+export interface ImportOptions extends CallOptions {
+  /** What it is restored as, instead of what the file says. */
+  readonly profile?: string | undefined;
+  readonly name?: string | undefined;
 }
 
 export type RestoreInput = InputOf<typeof RestoreRequest>;
@@ -40,6 +51,25 @@ export class Snapshots {
         pathOf('snapshots', id, 'restore') + queryOf({ wait: options.wait, timeout: options.waitSeconds }),
       json: request,
       idempotencyKey: options.idempotencyKey ?? freshKey(),
+    });
+  }
+
+  /** All of it as one file, for `import` here or elsewhere. */
+  export(id: string, options: CallOptions = {}): Promise<IncomingMessage> {
+    const path = pathOf('snapshots', id, 'export');
+    return this.#transport.open({ ...options, method: 'GET', path, accept: FILE_MEDIA_TYPE });
+  }
+
+  /** A snapshot from a file that `export` wrote. */
+  import(file: AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<Snapshot> {
+    const { profile, name, ...call } = options;
+    return this.#transport.json({
+      timeoutMs: TRANSFER_MS,
+      ...call,
+      method: 'POST',
+      path: pathOf('snapshots', 'import') + queryOf({ profile, name }),
+      body: file,
+      contentType: FILE_MEDIA_TYPE,
     });
   }
 

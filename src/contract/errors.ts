@@ -216,6 +216,12 @@ export const ERRORS = {
     title: 'A limit of the workspace is reached',
     remedy: 'Destroy what is no longer needed, or have the limit raised.',
   },
+  SBX_SNAPSHOT_DAMAGED: {
+    status: 409,
+    retryable: false,
+    title: 'The snapshot is damaged',
+    remedy: 'Restore another snapshot, or import this one again from a file.',
+  },
   SBX_RATE_LIMITED: {
     status: 429,
     retryable: true,

@@ -49,6 +49,23 @@ export const SnapshotPage = z
   .strictObject({ items: z.array(Snapshot), next_cursor: z.string().nullable() })
   .meta({ id: 'SnapshotPage' });
 
+/** First line of a snapshot's file, as JSON; what follows is the backend's own. */
+export const SnapshotFileHeader = z.strictObject({
+  format: z.literal('sandboxer-snapshot'),
+  version: z.literal(1),
+  extension: z.string().min(1).max(128),
+  kind: SnapshotKind,
+  profile: z.string().min(1).max(128),
+  profile_version: z.string().max(64),
+  sandbox_id: SandboxId,
+  generation: z.number().int().min(0),
+  name: z.string().max(128).nullable(),
+  labels: Labels,
+  digest: z.string().max(256),
+  created_at: z.string().max(64),
+});
+export type SnapshotFileHeader = z.infer<typeof SnapshotFileHeader>;
+
 export const RenameSnapshotRequest = z
   .strictObject({ name: z.string().max(128).nullable() })
   .meta({ id: 'RenameSnapshotRequest' });

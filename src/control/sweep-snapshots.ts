@@ -46,7 +46,13 @@ export async function sweepSnapshots(deps: ControlDeps, only: string | null = nu
       only === null ? await tx.snapshots.dueDeletion(now, BATCH) : [await tx.snapshots.get(only)];
     const removable: SnapshotRecord[] = [];
     for (const snapshot of marked) {
-      if (!snapshot || snapshot.state === 'creating' || (only !== null && snapshot.state !== 'deleting'))
+      // Nobody journalled the import of a file for anybody else to go on with: past its time it was given up.
+      const isGivenUp = snapshot?.cause === 'import' && (snapshot.expiresAt ?? now) <= now;
+      if (
+        !snapshot ||
+        (snapshot.state === 'creating' && !isGivenUp) ||
+        (only !== null && snapshot.state !== 'deleting')
+      )
         continue;
       if (!(await isBeingTaken(tx, snapshot))) removable.push(snapshot);
     }

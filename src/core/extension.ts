@@ -120,6 +120,11 @@ export interface TakenSnapshot {
   readonly digest?: string | null;
 }
 
+export interface ExportedSnapshot {
+  readonly digest: string;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
 export interface ExtensionHeader {
   readonly id: string;
   readonly title: string;
@@ -156,6 +161,14 @@ export interface Extension {
   snapshot?(handle: Handle, spec: SnapshotSpec, ctx: ExtensionContext): Promise<TakenSnapshot>;
   /** Idempotent; nothing there is success. `ref` is `null` when the reply of the snapshot was lost. Exists wherever `snapshot` does. */
   deleteSnapshot?(ref: Json | null, spec: SnapshotSpec, ctx: ExtensionContext): Promise<void>;
+  /** All of it as one stream, which `importSnapshot` of the same extension takes, elsewhere too. */
+  exportSnapshot?(ref: Json, spec: SnapshotSpec, ctx: ExtensionContext): Promise<ExportedSnapshot>;
+  /** Trusts nothing in the stream. Exists wherever `exportSnapshot` does. */
+  importSnapshot?(
+    spec: SnapshotSpec,
+    body: AsyncIterable<Uint8Array>,
+    ctx: ExtensionContext,
+  ): Promise<TakenSnapshot>;
   /** Like `provision`, from a snapshot's reference. */
   restore?(spec: ProvisionSpec, ref: Json, ctx: ExtensionContext): Promise<Handle>;
   /** Like `provision`, from a living sandbox. */

@@ -186,6 +186,47 @@ describe.skipIf(reason !== null)(`ext.local holds${reason === null ? '' : ` (${r
     await world.end(holder);
   });
 
+  it('a snapshot holds no secret, neither here nor as a file', async () => {
+    const value = `s3cret-${createHash('sha256').update(String(Math.random())).digest('hex')}`;
+    const secrets = [
+      { name: 'BY_FILE', delivery: 'file' as const, value },
+      { name: 'BY_ENV', delivery: 'env' as const, value },
+    ];
+    const holder = await world.establish({}, { secrets });
+    await shell(holder.session, 'echo kept > kept; cat /run/secrets/BY_FILE > /dev/shm/copy');
+    const spec = { snapshotId: 'snap_secret', name: null, owner: 'local-tests' };
+    const { ref } = await world.extension.snapshot(holder.handle, spec);
+    expect(spawnSync('grep', ['-rlF', value, world.directory], { encoding: 'utf8' }).stdout).toBe('');
+    const { body } = await world.extension.exportSnapshot(ref);
+    const parts: Uint8Array[] = [];
+    for await (const part of body) parts.push(part);
+    const file = Buffer.concat(parts);
+    expect(file.includes('kept')).toBe(true);
+    expect(file.includes(value)).toBe(false);
+    await world.extension.deleteSnapshot(ref, spec);
+    await world.end(holder);
+  });
+
+  it('a layer that has changed since it was sealed is not restored', async () => {
+    const source = await world.establish();
+    await shell(source.session, 'echo true > file');
+    const spec = { snapshotId: 'snap_damaged', name: null, owner: 'local-tests' };
+    const { ref } = await world.extension.snapshot(source.handle, spec);
+    for await (const _ of (await world.extension.exportSnapshot(ref)).body);
+    const [layer] = JSON.parse(
+      readFileSync(join(world.base, 'snapshots', 'snap_damaged.json'), 'utf8'),
+    ).layers;
+    writeFileSync(join(world.base, layer, 'home', 'user', 'file'), 'fals\n');
+    await world.restart();
+    const again = world.spec();
+    await expect(world.extension.restore(again, ref, world.context)).rejects.toMatchObject({
+      code: 'SBX_SNAPSHOT_DAMAGED',
+      extras: { creation: 'not_created' },
+    });
+    await world.extension.deleteSnapshot(ref, spec);
+    await world.end(source);
+  });
+
   it('a sandbox cannot have the spawner remove or copy what is not its own', async () => {
     const trap = join(folder, 'precious');
     writeFileSync(trap, 'precious');

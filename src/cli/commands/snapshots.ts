@@ -1,3 +1,6 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import type { Snapshot } from '../../contract/snapshot.ts';
 import { wholeNumber } from '../args/numbers.ts';
@@ -74,6 +77,33 @@ export function define(command: Command, invocation: Invocation): void {
     .action(async (id: string, name: string | undefined) =>
       show(invocation, await (await invocation.client()).snapshots.rename(id, name ?? null)),
     );
+  command
+    .command('export')
+    .description('Write a snapshot to one file')
+    .argument('<snapshot>')
+    .argument('<file>', 'a path of this machine; - is the output')
+    .action(async (id: string, file: string) => {
+      const { printer } = invocation;
+      const body = await (await invocation.client()).snapshots.export(id);
+      if (file === '-') return await pipeline(body, process.stdout, { end: false });
+      const written = pipeline(body, createWriteStream(file, { flags: 'wx', mode: 0o600 }));
+      await invocation.progress(`Exporting ${id}`).during(written);
+      const { size } = await stat(file);
+      printer.result({ snapshot_id: id, file, bytes: size }, () =>
+        printer.note(`${byteText(size)} to ${file}`),
+      );
+    });
+  command
+    .command('import')
+    .description('Make a snapshot of a file that an export wrote')
+    .argument('<file>', 'a path of this machine; - is the input')
+    .option('--profile <id>', 'what it is restored as (default: as the file says)')
+    .option('--name <name>', 'a name for it')
+    .action(async (file: string, flags: { readonly profile?: string; readonly name?: string }) => {
+      const source = file === '-' ? process.stdin : createReadStream(file);
+      const work = (await invocation.client()).snapshots.import(source, flags);
+      show(invocation, await invocation.progress(`Importing ${file}`).during(work));
+    });
   command
     .command('delete')
     .description('Delete a snapshot')

@@ -6,6 +6,7 @@ import type { Json } from '../../contract/json.ts';
 import type { PauseKind } from '../../contract/state.ts';
 import type {
   CleanupReport,
+  ExportedSnapshot,
   Extension,
   ExtensionContext,
   ExtensionHeader,
@@ -28,6 +29,7 @@ import { handleOf, readHandle, readSnapshotRef } from './handle.ts';
 import { healthOf } from './health.ts';
 import type { HostFacts } from './host-facts.ts';
 import { isolationFacts } from './inspect-isolation.ts';
+import { LayerDigests } from './layer-digests.ts';
 import { Layers } from './layers.ts';
 import { Layout } from './layout.ts';
 import { LocalSession } from './local-session.ts';
@@ -35,10 +37,19 @@ import type { SandboxRecord } from './record.ts';
 import type { RootFs } from './root-fs.ts';
 import { rootFsFields, rootFsOf } from './root-fs.ts';
 import { Sandboxes } from './sandboxes.ts';
+import type { ArchiveParts } from './snapshot-archive.ts';
+import { exportArchive, importArchive } from './snapshot-archive.ts';
 import { UseGate } from './use-gate.ts';
 
 /** A longer chain would make every look-up in it slow: it is made into one layer. */
 const MOST_LAYERS = 20;
+
+function noSnapshot(): SandboxerError {
+  return new SandboxerError('SBX_NOT_FOUND', 'The snapshot is no longer on this machine.', {
+    backend: 'ext.local',
+    creation: 'not_created',
+  });
+}
 
 interface Captured {
   readonly rootFs: RootFs;
@@ -54,6 +65,7 @@ export class LocalExtension implements Extension {
   readonly #engine: Engine;
   readonly #layers: Layers;
   readonly #sandboxes: Sandboxes;
+  readonly #archive: ArchiveParts;
   readonly #channels = new KeptChannels();
   readonly #gates = new Map<string, UseGate>();
   /** Only where the host can freeze. */
@@ -75,6 +87,12 @@ export class LocalExtension implements Extension {
           .then(() => this.#collect())
           .catch(() => {}),
     });
+    this.#archive = {
+      engine: this.#engine,
+      layout: this.#layout,
+      layers: this.#layers,
+      digests: new LayerDigests(this.#engine, this.#layout),
+    };
     this.#sandboxes = new Sandboxes({
       options,
       facts,
@@ -100,14 +118,25 @@ export class LocalExtension implements Extension {
     const { snapshot_id, owner } = readSnapshotRef(ref);
     return await this.#make(spec, ctx, async () => {
       const snapshot = this.#layers.readSnapshot(snapshot_id);
-      if (snapshot === null || snapshot.owner !== owner) {
-        throw new SandboxerError('SBX_NOT_FOUND', 'The snapshot is no longer on this machine.', {
-          backend: this.header.id,
-          creation: 'not_created',
-        });
-      }
+      if (snapshot === null || snapshot.owner !== owner) throw noSnapshot();
+      for (const layer of snapshot.layers)
+        if (layer.startsWith('layers/')) await this.#archive.digests.verify(layer);
       return rootFsOf(snapshot);
     });
+  }
+
+  async exportSnapshot(ref: Json): Promise<ExportedSnapshot> {
+    const { snapshot_id, owner } = readSnapshotRef(ref);
+    const snapshot = this.#layers.readSnapshot(snapshot_id);
+    if (snapshot === null || snapshot.owner !== owner) throw noSnapshot();
+    return await exportArchive(this.#archive, rootFsOf(snapshot));
+  }
+
+  async importSnapshot(spec: SnapshotSpec, body: AsyncIterable<Uint8Array>): Promise<TakenSnapshot> {
+    const { hostImage } = await this.#engine.machinery();
+    const { rootFs, digest, sizeBytes } = await importArchive(this.#archive, body, hostImage);
+    this.#keepSnapshot(spec, rootFs, sizeBytes);
+    return { ref: { snapshot_id: spec.snapshotId, owner: spec.owner }, sizeBytes, digest };
   }
 
   async fork(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
@@ -171,17 +200,16 @@ export class LocalExtension implements Extension {
     const existing = this.#layers.readSnapshot(spec.snapshotId);
     if (existing !== null) return { ref, sizeBytes: existing.sizeBytes };
     const { rootFs, sizeBytes } = await this.#capture(attempt_id);
-    this.#layers.writeSnapshot({
-      version: 1,
-      snapshotId: spec.snapshotId,
-      owner: spec.owner,
-      name: spec.name,
-      createdAt: Date.now(),
-      ...rootFs,
-      sizeBytes,
-    });
-    this.#layers.settled(rootFs.layers[0] ?? '');
+    this.#keepSnapshot(spec, rootFs, sizeBytes);
+    for (const layer of rootFs.layers)
+      if (layer.startsWith('layers/')) void this.#archive.digests.seal(layer).catch(() => {});
     return { ref, sizeBytes };
+  }
+
+  #keepSnapshot({ snapshotId, owner, name }: SnapshotSpec, rootFs: RootFs, sizeBytes: number | null): void {
+    const record = { snapshotId, owner, name, createdAt: Date.now(), ...rootFs, sizeBytes };
+    this.#layers.writeSnapshot({ version: 1, ...record });
+    for (const layer of rootFs.layers) this.#layers.settled(layer);
   }
 
   async deleteSnapshot(_ref: Json | null, spec: SnapshotSpec): Promise<void> {

@@ -43,6 +43,17 @@ export class Layers {
     return `layers/${name}/fs`;
   }
 
+  /** One that is here already; it is safe from `unused` until `settled`. */
+  find(matches: (layer: string) => boolean): string | null {
+    for (const name of names(this.#layout.layers)) {
+      const layer = `layers/${name}/fs`;
+      if (!matches(layer)) continue;
+      this.#fresh.add(name);
+      return layer;
+    }
+    return null;
+  }
+
   settled(layer: string): void {
     this.#fresh.delete(layer.split('/')[1] ?? '');
   }

@@ -8,7 +8,9 @@ import {
   SnapshotRequest,
 } from '../../contract/snapshot.ts';
 import { restoreSnapshot } from '../../control/derive-sandbox.ts';
+import { exportSnapshot } from '../../control/export-snapshot.ts';
 import { getSandbox } from '../../control/get-sandbox.ts';
+import { importSnapshot } from '../../control/import-snapshot.ts';
 import {
   deleteSnapshot,
   getSnapshot,
@@ -18,12 +20,14 @@ import {
 import { snapshotSandbox } from '../../control/snapshot-sandbox.ts';
 import { idempotencyKeyOf } from '../idempotency-key.ts';
 import { cursor, wholeNumber } from '../query-schemas.ts';
-import { json, jsonBody, route } from '../route.ts';
+import { Upload } from '../read-body.ts';
+import { json, jsonBody, route, STREAMED } from '../route.ts';
 import { ESTABLISHED, established, WaitReady, waitOptions } from './establishment.ts';
 import { SandboxPathParams } from './sandbox-id.ts';
 
 const SnapshotPathParams = z.strictObject({ snapshot_id: SnapshotId });
 const tag = 'snapshots';
+const SNAPSHOT_FILE = ['application/octet-stream'] as const;
 
 export const snapshotRoutes = [
   route({
@@ -68,6 +72,47 @@ export const snapshotRoutes = [
       });
       const items = page.items.map((record) => present.snapshot(record));
       return { status: 200, body: { items, next_cursor: page.nextCursor } };
+    },
+  }),
+  route({
+    method: 'POST',
+    url: '/v1/snapshots/import',
+    operationId: 'importSnapshot',
+    summary: 'Take a snapshot from a file that an export wrote.',
+    tag,
+    scope: 'sandboxes',
+    query: z.strictObject({
+      profile: z.string().max(128).optional().describe('What it is restored as. Default: as the file says.'),
+      name: z.string().max(128).optional().describe('Default: the name in the file.'),
+    }),
+    body: { kind: 'stream', mediaTypes: SNAPSHOT_FILE, description: 'The file.' } as const,
+    responses: { 201: json(Snapshot, 'The snapshot.', ['Location']) },
+    async handler({ services, exchange, caller, query }) {
+      const { deps, limits, present } = services;
+      const upload = new Upload(exchange.request, limits.uploadBytes, limits.idleUploadMs);
+      const snapshot = await upload.into((body) =>
+        importSnapshot(deps, caller, body, query, exchange.signal),
+      );
+      const headers = { location: present.snapshotUrl(snapshot.id) };
+      return { status: 201, body: present.snapshot(snapshot), headers };
+    },
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/snapshots/{snapshot_id}/export',
+    operationId: 'exportSnapshot',
+    summary: 'A snapshot as one file, for an import here or elsewhere.',
+    tag,
+    scope: 'sandboxes',
+    params: SnapshotPathParams,
+    responses: { 200: { description: 'The file.', content: { 'application/octet-stream': null } } },
+    async handler({ services, exchange, caller, params }) {
+      exchange.response.once('close', services.slots.take(caller));
+      const { body } = await exportSnapshot(services.deps, caller, params.snapshot_id, exchange.signal);
+      exchange.begin(200, { 'content-type': SNAPSHOT_FILE[0], 'content-disposition': 'attachment' });
+      for await (const chunk of body) await exchange.write(chunk);
+      exchange.response.end();
+      return STREAMED;
     },
   }),
   route({
