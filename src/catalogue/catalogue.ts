@@ -2,7 +2,7 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { ProfileIssue } from '../contract/profile.ts';
 import { digestOf } from '../core/canonical-json.ts';
 import type { CatalogueProfile, ProfileCatalogue } from '../core/catalogue.ts';
-import { nearestNames } from './nearest-names.ts';
+import { nearestNames } from '../core/nearest-names.ts';
 import { invalidProfile } from './profile-document.ts';
 import { compareVersions } from './profile-version.ts';
 

@@ -1,5 +1,5 @@
 import type { ProfileIssue } from '../contract/profile.ts';
-import { nearestNames } from './nearest-names.ts';
+import { nearestNames } from '../core/nearest-names.ts';
 import { hintAt, knownKeysAt } from './profile-schema.ts';
 import type { FieldPath, SourcePosition } from './yaml-document.ts';
 

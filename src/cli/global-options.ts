@@ -20,20 +20,20 @@ export const DEFAULT_OPTIONS: GlobalOptions = {
 };
 
 const WITH_VALUE = new Set(['--url', '--key', '--workspace']);
-const GROUP = 'Global options:';
+export const GLOBAL_GROUP = 'Global options:';
 
 /** On the program and on each command below, so that they may stand before and after the command's name. */
 export function addGlobalOptions(command: Command): void {
   for (const below of command.commands) addGlobalOptions(below);
   const option = (flags: string, description: string) =>
-    command.addOption(command.createOption(flags, description).helpGroup(GROUP));
+    command.addOption(command.createOption(flags, description).helpGroup(GLOBAL_GROUP));
   option('--json', 'answer as JSON');
   option('--url <address>', 'the server');
   option('--key <secret>', 'API key');
   option('--workspace <id>', 'another workspace than the key’s own');
   option('-q, --quiet', 'only what was asked for');
   option('--no-color', 'no colours');
-  command.addHelpOption(command.createOption('-h, --help', 'this help').helpGroup(GROUP));
+  command.addHelpOption(command.createOption('-h, --help', 'this help').helpGroup(GLOBAL_GROUP));
 }
 
 /** What was given anywhere on the line; what stands closer to the command wins. */

@@ -1,3 +1,4 @@
+import { commandHelp } from './command-help.ts';
 import type { CommandEntry } from './command-table.ts';
 import { COMMANDS, findCommand } from './command-table.ts';
 import {
@@ -37,11 +38,15 @@ async function runCommand(
   argv: readonly string[],
   invocation: Invocation,
 ): Promise<void> {
-  const [{ Command, CommanderError }, { define }] = await Promise.all([import('commander'), entry.load()]);
+  const [{ Command, CommanderError, Help }, { define }] = await Promise.all([
+    import('commander'),
+    entry.load(),
+  ]);
   const program = new Command('sandboxer');
   program
     .enablePositionalOptions()
     .exitOverride()
+    .configureHelp(commandHelp(Help))
     .configureOutput({ outputError: () => {} });
   program.hook('preAction', (_program, action) => {
     invocation.configure(globalOptionsOf(action, invocation.env));

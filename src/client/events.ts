@@ -12,6 +12,8 @@ export interface EventFilter {
   readonly type?: readonly EventType[] | undefined;
   /** Only events with a greater number. */
   readonly after?: number | undefined;
+  /** `desc`: newest first. */
+  readonly order?: 'asc' | 'desc' | undefined;
   readonly limit?: number | undefined;
 }
 

@@ -118,7 +118,7 @@ export const ERRORS = {
     status: 409,
     retryable: false,
     title: 'No backend can fulfil this request',
-    remedy: 'See the candidates: each names what excludes it.',
+    remedy: 'Ask for less than what excludes each candidate, or enable a backend that offers it.',
   },
   SBX_PROFILE_IMMUTABLE: {
     status: 409,

@@ -101,6 +101,13 @@ async function useUploads(tx: Tx, { uid, inputs }: SandboxRecord, origin: Sandbo
   }
 }
 
+/** Whoever was let in may have lost the workspace since: a sandbox in a deleted one would be nobody's. */
+async function requireWorkspace(tx: Tx, id: string): Promise<void> {
+  const workspace = await tx.tenancy.workspace(id);
+  if (workspace?.deletedAt === undefined) return;
+  throw new SandboxerError('SBX_NOT_FOUND', `There is no workspace ${id}.`, { creation: 'not_created' });
+}
+
 /**
  * One transaction's worth of admission: room, money, row, plan, events, and the first attempt journalled under our own
  * lease, so that the hand-over to the driver costs no second commit. Nothing remains if any of it is refused.
@@ -114,6 +121,7 @@ export async function admitSandbox(
   const { plan, recipe, caller } = admission;
   requireRoute(plan);
   const now = deps.clock.now();
+  await requireWorkspace(tx, caller.workspaceId);
   const policy = await policyOf(tx, caller.workspaceId);
   await requireRoom(tx, deps, policy, now);
   const record = newRecord(admission, now, driver);

@@ -26,14 +26,15 @@ export async function eventFilter(
   };
 }
 
-/** Oldest first, after a number. */
+export type EventRange = Pick<EventQuery, 'after' | 'before' | 'limit'>;
+
+/** Oldest first, after a number; with `before`, newest first. */
 export function listEvents(
   deps: ControlDeps,
   filter: EventFilter,
-  after: number,
-  limit: number,
+  range: EventRange,
 ): Promise<readonly EventRecord[]> {
-  return deps.store.read('events', (tx) => tx.events.list({ ...filter, after, limit }));
+  return deps.store.read('events', (tx) => tx.events.list({ ...filter, ...range }));
 }
 
 export function lastEventSeq(deps: ControlDeps): Promise<number> {

@@ -52,10 +52,10 @@ export async function planRoute(
 export function requireRoute(plan: RoutePlan): void {
   if (rankedCandidates(plan).length > 0) return;
   const why = plan.candidates.map(
-    ({ extension, excluded_by }) => `${extension} (${excluded_by[0]?.detail ?? 'excluded'})`,
+    ({ extension, excluded_by }) => `${extension}: ${excluded_by.map(({ detail }) => detail).join(', ')}`,
   );
-  throw new SandboxerError('SBX_NO_ROUTE', [plan.reason, ...why].join(' '), {
+  throw new SandboxerError('SBX_NO_ROUTE', [plan.reason, why.join('; ')].filter(Boolean).join(' '), {
     creation: 'not_created',
-    members: { candidates: plan.candidates },
+    members: { reason: plan.reason, candidates: plan.candidates },
   });
 }

@@ -59,6 +59,8 @@ export interface SandboxStore {
   countLiving(workspaceId: string): Promise<number>;
   /** Rows of any state that were created from `since` on. */
   countCreated(workspaceId: string, since: number): Promise<number>;
+  /** Rows of every workspace by state, without the destroyed ones. */
+  countByState(): Promise<ReadonlyMap<SandboxState, number>>;
   /** `workDueAt ≤ now` and no lease in force at `now`, oldest first. */
   dueWork(now: number, limit: number): Promise<readonly SandboxRecord[]>;
   /** Living or failed, with `deadlineAt ≤ now`. */
@@ -100,6 +102,8 @@ export interface EventQuery {
   readonly sandboxUid?: string;
   readonly types?: readonly string[];
   readonly after: number;
+  /** Newest first, of those with a smaller number. Left out: oldest first. */
+  readonly before?: number;
   readonly limit: number;
 }
 

@@ -2,31 +2,17 @@ import type { Registry } from 'prom-client';
 import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
 import type { BackendStanding } from '../contract/route.ts';
 import { SandboxState } from '../contract/state.ts';
-import type { Tx } from '../core/store.ts';
 import type { Exchange } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';
 
 const BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const PREFIX = 'sandboxer_';
-const PAGE = 500;
 /** Rows that are history are not counted: there is no end to them. */
 const COUNTED = SandboxState.options.filter((state) => state !== 'destroyed');
 
 export interface Metrics {
   /** Counts and times an exchange, under the pattern of its route and never under its path. */
   observe(exchange: Exchange, route: string): void;
-}
-
-/** Derived from rows: a counter would drift. */
-async function countByState(tx: Tx): Promise<Map<string, number>> {
-  const counts = new Map<string, number>(COUNTED.map((state) => [state, 0]));
-  let cursor: string | null = null;
-  do {
-    const page = await tx.sandboxes.list({ workspaceId: null, states: COUNTED, cursor, limit: PAGE });
-    for (const { state } of page.items) counts.set(state, (counts.get(state) ?? 0) + 1);
-    cursor = page.nextCursor;
-  } while (cursor !== null);
-  return counts;
 }
 
 interface GaugeSpec {
@@ -58,8 +44,8 @@ function gauges(servers: ReadonlySet<HttpServices>): readonly GaugeSpec[] {
       help: 'Sandboxes by state, without the destroyed ones.',
       labelNames: ['state'],
       async collect(gauge) {
-        const counts = await store.read('metrics', countByState);
-        for (const [state, count] of counts) gauge.set({ state }, count);
+        const counts = await store.read('metrics', (tx) => tx.sandboxes.countByState());
+        for (const state of COUNTED) gauge.set({ state }, counts.get(state) ?? 0);
       },
     },
     {

@@ -1,13 +1,16 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../contract/errors.ts';
 import { SandboxerError } from '../contract/errors.ts';
+import { nearestNames } from '../core/nearest-names.ts';
 
 const MOST_ISSUES = 20;
 const MOST_CHARACTERS = 300;
+const MOST_QUOTED = 60;
 
 interface FieldIssue {
   readonly field: string;
   readonly problem: string;
+  readonly remedy?: string;
 }
 
 function fieldOf(path: readonly PropertyKey[]): string {
@@ -22,6 +25,17 @@ function closest(branches: readonly (readonly z.core.$ZodIssue[])[]): readonly z
   return typed ?? [];
 }
 
+/** What was given, where it is short enough to be shown. */
+function given(input: unknown): string {
+  return typeof input === 'string' && input.length <= MOST_QUOTED ? JSON.stringify(input) : 'This';
+}
+
+function noneOf(field: string, input: unknown, allowed: readonly string[]): FieldIssue {
+  const problem = `${given(input)} is not one of ${allowed.join(', ')}.`.slice(0, MOST_CHARACTERS);
+  const [near] = typeof input === 'string' ? nearestNames(input, allowed, 1) : [];
+  return near === undefined ? { field, problem } : { field, problem, remedy: `Did you mean "${near}"?` };
+}
+
 function issuesOf(issue: z.core.$ZodIssue, prefix: readonly PropertyKey[]): FieldIssue[] {
   const path = [...prefix, ...issue.path];
   if (issue.code === 'unrecognized_keys') {
@@ -31,16 +45,24 @@ function issuesOf(issue: z.core.$ZodIssue, prefix: readonly PropertyKey[]): Fiel
     const nested = closest(issue.errors).flatMap((inner) => issuesOf(inner, path));
     if (nested.length > 0) return nested;
   }
+  if (issue.code === 'invalid_value' && issue.input !== undefined) {
+    return [noneOf(fieldOf(path), issue.input, issue.values.map(String))];
+  }
   return [{ field: fieldOf(path), problem: issue.message.slice(0, MOST_CHARACTERS) }];
 }
 
 /** What a schema found, as an error that names the first field and lists them all. */
 export function invalidRequest(error: z.ZodError, where: 'body' | 'query' | 'path'): SandboxerError {
-  const issues = error.issues.flatMap((issue) => issuesOf(issue, [])).slice(0, MOST_ISSUES);
-  const first = issues[0] ?? { field: '', problem: 'It is not valid.' };
+  const issues = error.issues
+    .flatMap((issue) => issuesOf(issue, []))
+    // A parameter that takes several is known by its name alone.
+    .map((issue) => (where === 'query' ? { ...issue, field: issue.field.replace(/\.\d+$/, '') } : issue))
+    .slice(0, MOST_ISSUES);
+  const first: FieldIssue = issues[0] ?? { field: '', problem: 'It is not valid.' };
   const subject = first.field === '' ? `The ${where}` : `"${first.field}" in the ${where}`;
   return new SandboxerError('SBX_INVALID_REQUEST', `${subject}: ${first.problem}`, {
     ...(first.field === '' ? {} : { field: first.field }),
+    ...(first.remedy === undefined ? {} : { remedy: first.remedy }),
     members: { issues },
   });
 }

@@ -67,10 +67,10 @@ export async function identify(
 }
 
 export function readAddress(definition: RouteDefinition, url: string, params: unknown) {
-  const path = definition.params?.safeParse(params);
+  const path = definition.params?.safeParse(params, { reportInput: true });
   if (path && !path.success) throw invalidRequest(path.error, 'path');
   const raw = parseQuery(url);
-  const query = definition.query?.safeParse(raw);
+  const query = definition.query?.safeParse(raw, { reportInput: true });
   if (query && !query.success) throw invalidRequest(query.error, 'query');
   const [stranger] = definition.query ? [] : Object.keys(raw);
   if (stranger !== undefined) {
@@ -127,7 +127,9 @@ async function readInput(services: HttpServices, exchange: Exchange, spec: BodyS
     if (YAML_TYPES.includes(mediaType)) return { kind: 'yaml', text: decodeText(bytes) };
     return { kind: 'json', document: parseJson(bytes, false) };
   }
-  const parsed = spec.schema.safeParse(parseJson(bytes.length === 0 ? EMPTY_OBJECT : bytes, spec.allowsNul));
+  const parsed = spec.schema.safeParse(parseJson(bytes.length === 0 ? EMPTY_OBJECT : bytes, spec.allowsNul), {
+    reportInput: true,
+  });
   if (!parsed.success) throw invalidRequest(parsed.error, 'body');
   return parsed.data;
 }

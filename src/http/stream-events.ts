@@ -23,7 +23,7 @@ async function catchUp(
   while (!member.follow(reader, cursor)) {
     // Asked before the page is read: what the page does not show up to there does not match.
     const last = await lastEventSeq(deps);
-    const page = await listEvents(deps, reader.filter, cursor, PAGE);
+    const page = await listEvents(deps, reader.filter, { after: cursor, limit: PAGE });
     for (const event of page) exchange.response.write(feed.encode(event));
     await exchange.drained();
     const end = page.at(-1)?.seq ?? cursor;

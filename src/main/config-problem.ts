@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { nearestNames } from '../catalogue/nearest-names.ts';
 import { fieldName } from '../catalogue/profile-issues.ts';
 import { SandboxerError } from '../contract/errors.ts';
+import { nearestNames } from '../core/nearest-names.ts';
 
 type Issue = z.core.$ZodIssue;
 interface Described {

@@ -11,7 +11,8 @@ interface Flags {
   readonly follow?: boolean;
   readonly type?: readonly EventType[];
   readonly after?: number;
-  readonly limit: number;
+  readonly last: number;
+  readonly order: 'asc' | 'desc';
 }
 
 const PAGE = 1000;
@@ -19,10 +20,9 @@ const PAGE = 1000;
 function detailsOf(event: CloudEvent): string {
   const { actor, consumer, details } = event.data;
   const who = [actor, consumer.harness].filter(Boolean).join('/');
-  const facts = Object.entries(details).map(([key, value]) => {
-    const text = typeof value === 'string' ? value : JSON.stringify(value);
-    return `${key}=${text}`;
-  });
+  const facts = Object.entries(details)
+    .filter(([, value]) => value !== null)
+    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
   return [who, ...facts].join(' ');
 }
 
@@ -54,20 +54,17 @@ async function follow(invocation: Invocation, sandbox: string | undefined, flags
   }
 }
 
-/** The log is read from its beginning: only the last ones are kept. */
+/** The latest ones, in the order asked for. */
 async function latest(
   invocation: Invocation,
   sandbox: string | undefined,
   flags: Flags,
 ): Promise<CloudEvent[]> {
   const client = await invocation.client();
-  const query = { sandbox, type: flags.type, limit: PAGE, after: flags.after };
-  const kept: CloudEvent[] = [];
-  for await (const event of client.events.list(query)) {
-    kept.push(event);
-    if (kept.length > flags.limit) kept.shift();
-  }
-  return kept;
+  const { type, after, last } = flags;
+  const query = { sandbox, type, after, order: 'desc', limit: Math.min(last, PAGE) } as const;
+  const newestFirst = await client.events.list(query).all(last);
+  return flags.order === 'desc' ? newestFirst : newestFirst.reverse();
 }
 
 export function define(command: Command, invocation: Invocation): void {
@@ -76,7 +73,13 @@ export function define(command: Command, invocation: Invocation): void {
     .option('-f, --follow', 'as they happen')
     .option('--type <type>', 'only of this type, such as sandbox.ready', list)
     .option('--after <seq>', 'only what came after this number', wholeNumber)
-    .option('-n, --limit <number>', 'at most so many, the latest', wholeNumber, 50)
+    .option('-n, --last <number>', 'only the latest so many', wholeNumber, 50)
+    .addOption(
+      command
+        .createOption('--order <order>', 'oldest or newest first')
+        .choices(['asc', 'desc'])
+        .default('asc'),
+    )
     .action(async (sandbox: string | undefined, flags: Flags) => {
       const { printer } = invocation;
       if (flags.follow) return follow(invocation, sandbox, flags);

@@ -6,63 +6,108 @@ import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { moneyText } from '../output/amounts.ts';
 import type { Printer } from '../output/printer.ts';
+import { relativeTime, shortDuration } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 
 type Attempt = Explanation['attempts'][number];
 
-function reasonOf({ excluded_by, score }: RouteCandidate): string {
-  if (excluded_by.length > 0) return excluded_by.map(({ code, detail }) => `${code}: ${detail}`).join('; ');
-  return Object.entries(score)
-    .map(([term, value]) => `${term} ${Number.isInteger(value) ? value : value.toPrecision(3)}`)
-    .join(', ');
+/** `0.2s`, `1m30s`. */
+function waitText(ms: number): string {
+  return ms < 10_000 ? `${(ms / 1000).toFixed(1)}s` : shortDuration(ms / 1000);
+}
+
+/** Where it stands in the order for other reasons than cost and waiting, in words. */
+function standingText({ rank, score }: RouteCandidate): string {
+  const words = [
+    rank === 0 && 'first choice',
+    score.fallback === 1 && 'fallback',
+    score.hosted_elsewhere === 1 && 'hosted elsewhere',
+    score.over_preferred_tti === 1 && 'slower than wished',
+  ];
+  return words.filter(Boolean).join(', ') || '-';
 }
 
 function candidateColumns(printer: Printer): Column<RouteCandidate>[] {
-  const { green, dim } = printer.out;
-  const paint = (text: string, row: RouteCandidate) =>
-    row.rank === null ? dim(text) : row.rank === 0 ? green(text) : text;
+  const { green } = printer.out;
+  const paint = (text: string, row: RouteCandidate) => (row.rank === 0 ? green(text) : text);
+  const money = (amount: number | undefined) => (amount === undefined ? '-' : moneyText(amount));
   return [
-    {
-      title: 'RANK',
-      align: 'right',
-      value: (row) => (row.rank === null ? '-' : String(row.rank + 1)),
-      paint,
-    },
+    { title: 'RANK', align: 'right', value: (row) => String((row.rank ?? 0) + 1), paint },
     { title: 'EXTENSION', value: (row) => row.extension, paint },
     { title: 'HOST', value: (row) => row.host ?? '-', paint },
+    { title: 'PER HOUR', align: 'right', value: (row) => money(row.quote?.micro_usd_per_hour), paint },
+    { title: 'EXPECTED', align: 'right', value: (row) => money(row.score.expected_cost_micro_usd), paint },
     {
-      title: 'PER HOUR',
+      title: 'READY IN',
       align: 'right',
-      value: (row) => (row.quote ? moneyText(row.quote.micro_usd_per_hour) : '-'),
+      value: ({ standing }) => (standing ? waitText(standing.wait_ms) : '-'),
       paint,
     },
-    { title: 'WHY', cuttable: true, value: reasonOf, paint },
+    {
+      title: 'SUCCEEDS',
+      align: 'right',
+      value: ({ standing }) => (standing?.samples ? `${Math.round(standing.success * 100)}%` : '-'),
+      paint,
+    },
+    { title: 'STANDING', cuttable: true, value: standingText, paint },
   ];
 }
 
-const ATTEMPT_COLUMNS: readonly Column<Attempt>[] = [
-  { title: 'ATTEMPT', align: 'right', value: (row) => String(row.n) },
-  { title: 'EXTENSION', value: (row) => row.extension },
-  { title: 'STATE', value: (row) => row.state },
-  { title: 'CREATION', value: (row) => row.creation ?? '-' },
-  {
-    title: 'ERROR',
-    cuttable: true,
-    value: (row) => (row.error ? `${row.error.code}: ${row.error.detail}` : '-'),
-  },
-];
+const ATTEMPT_STATES: Readonly<Record<Attempt['state'], string>> = {
+  journalled: 'under way',
+  provisioned: 'under way',
+  won: 'established',
+  condemned: 'being removed',
+  gone: 'removed',
+};
+
+function attemptColumns(attempts: readonly Attempt[], now: number): Column<Attempt>[] {
+  const recreated = attempts.some(({ generation }) => generation > 1);
+  const generation: Column<Attempt> = {
+    title: 'GENERATION',
+    align: 'right',
+    value: (row) => String(row.generation),
+  };
+  return [
+    ...(recreated ? [generation] : []),
+    { title: 'ATTEMPT', align: 'right', value: (row) => String(row.n) },
+    { title: 'EXTENSION', value: (row) => row.extension },
+    { title: 'OUTCOME', value: (row) => ATTEMPT_STATES[row.state] },
+    { title: 'STARTED', value: (row) => relativeTime(row.started_at, now) },
+    {
+      title: 'ERROR',
+      cuttable: true,
+      value: (row) => (row.error ? `${row.error.detail} (${row.error.code})` : '-'),
+    },
+  ];
+}
+
+function printExcluded(printer: Printer, excluded: readonly RouteCandidate[]): void {
+  if (excluded.length === 0) return;
+  printer.line('');
+  printer.line(printer.out.dim('Not used, and why'));
+  printer.details(
+    excluded.map(({ extension, excluded_by }) => [
+      `  ${extension}`,
+      excluded_by.map(({ detail }) => detail).join('\n'),
+    ]),
+  );
+}
 
 function printPlan(printer: Printer, plan: RoutePlan): void {
   printer.details([
     ['decision', plan.reason],
     ['strategy', plan.strategy],
     ['pinned', plan.pinned],
+    ['caution', plan.panic ? 'Every backend that fits looked broken, so that was ignored.' : null],
   ]);
-  printer.line('');
-  const ranked = [...plan.candidates].sort(
-    (a, b) => (a.rank ?? Number.MAX_VALUE) - (b.rank ?? Number.MAX_VALUE),
-  );
-  printer.table(candidateColumns(printer), ranked);
+  const ranked = plan.candidates.filter(({ rank }) => rank !== null);
+  if (ranked.length > 0) {
+    printer.line('');
+    printer.table(candidateColumns(printer), ranked);
+  }
+  const excluded = plan.candidates.filter(({ rank }) => rank === null);
+  printExcluded(printer, excluded);
 }
 
 export function define(command: Command, invocation: Invocation): void {
@@ -77,7 +122,7 @@ export function define(command: Command, invocation: Invocation): void {
         printPlan(printer, explanation.plan);
         if (explanation.attempts.length === 0) return;
         printer.line('');
-        printer.table(ATTEMPT_COLUMNS, explanation.attempts);
+        printer.table(attemptColumns(explanation.attempts, Date.now()), explanation.attempts);
       });
     });
   addCreateOptions(

@@ -3,8 +3,11 @@ import { SandboxerConnectionError } from '../../client/connection-error.ts';
 import type { Problem } from '../../contract/errors.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { UsageError } from '../usage-error.ts';
+import { moneyText } from './amounts.ts';
 import { plainLines, plainText } from './plain-text.ts';
 import type { Printer } from './printer.ts';
+import { shortDuration } from './relative-time.ts';
+import { wrapped } from './wrapped-text.ts';
 
 /** What the funnel prints, whatever was thrown. */
 export interface ErrorReport {
@@ -25,13 +28,28 @@ interface Issue {
   readonly line?: unknown;
   readonly field?: unknown;
   readonly problem?: unknown;
+  readonly remedy?: unknown;
 }
 
 function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The members that some problems have: candidates of a route, issues of a document, attempts. */
+/** What is told with the candidates is not told again before them; money is told in dollars. */
+function messageOf(problem: Problem): string {
+  const { reason, candidates, shortfall_micro_usd: short, available_micro_usd: available } = problem;
+  if (typeof reason === 'string' && list(candidates).length > 0) return reason;
+  if (typeof short !== 'number' || typeof available !== 'number') return problem.detail;
+  const [needed, has] = [moneyText(short + available), moneyText(available)];
+  return `${problem.title}: this needs ${needed}, ${has} is available, ${moneyText(short)} is missing.`;
+}
+
+function affordable({ affordable_seconds: seconds }: Problem): string[] {
+  if (typeof seconds !== 'number' || seconds < 1) return [];
+  return [`What is available lasts for ${shortDuration(seconds)}.`];
+}
+
+/** The members that some problems have: candidates of a route, issues of a document, what money is left. */
 function notesOf(problem: Problem): string[] {
   const candidates = list(problem.candidates).map((item) => {
     const { extension, excluded_by } = item as Candidate;
@@ -39,15 +57,15 @@ function notesOf(problem: Problem): string[] {
     return `${extension}: ${reasons.join('; ') || 'a candidate'}`;
   });
   const issues = list(problem.issues).map((item) => {
-    const { file, line, field, problem: what } = item as Issue;
+    const { file, line, field, problem: what, remedy } = item as Issue;
     const place = [file, line].filter((part) => part !== undefined && part !== null).join(':');
-    return `${place === '' ? '' : `${place}: `}${field}: ${what}`;
+    return [place && `${place}:`, `${field}:`, what, remedy].filter(Boolean).join(' ');
   });
   const single =
     issues.length === 1 &&
     candidates.length === 0 &&
     list(problem.issues).every((item) => !(item as Issue).file);
-  return single ? candidates : [...candidates, ...issues];
+  return [...affordable(problem), ...candidates, ...(single ? [] : issues)];
 }
 
 /** The server's own error class, thrown in this process by `serve`. It is known by its shape: its module is not ours. */
@@ -79,7 +97,7 @@ export function reportOf(error: unknown): ErrorReport {
     const where = error.backend === undefined ? '' : `, ${error.backend}`;
     const request = error.requestId === undefined ? '' : ` (request ${error.requestId}${where})`;
     return {
-      message: error.detail,
+      message: messageOf(error.problem),
       code: error.code + request,
       remedy: error.remedy || null,
       notes: notesOf(error.problem),
@@ -104,10 +122,18 @@ export function printError(error: unknown, printer: Printer): void {
     return;
   }
   const { err } = printer;
-  const branch = (text: string, last: boolean) => `${err.dim(last ? '╰▶' : '├▶')} ${text}\n`;
-  let text = `${err.red('error:')} ${plainLines(message)}\n`;
+  const { isTTY, columns } = process.stderr;
+  const width = isTTY && columns ? columns : undefined;
+  const branch = (text: string, last: boolean, paint = (line: string) => line) =>
+    wrapped(text, width, 3)
+      .map((line, at) => `${err.dim(at > 0 ? (last ? '  ' : '│ ') : last ? '╰▶' : '├▶')} ${paint(line)}\n`)
+      .join('');
+  const [first = '', ...more] = plainLines(message)
+    .split('\n')
+    .flatMap((line, at) => wrapped(line, width, at === 0 ? 7 : 0));
+  let text = [`${err.red('error:')} ${first}`, ...more].map((line) => `${line}\n`).join('');
   for (const note of notes) text += branch(plainText(note), false);
-  text += branch(err.dim(code), remedy === null);
+  text += branch(code, remedy === null, err.dim);
   if (remedy !== null) text += branch(plainText(remedy), true);
   process.stderr.write(text);
 }

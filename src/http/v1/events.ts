@@ -20,7 +20,11 @@ const Query = z.strictObject({
   after: Seq.optional().describe(
     'Only events with a greater number. A stream without it starts now, a page at 0.',
   ),
-  cursor: Seq.optional().describe('`next_cursor` of the page before; the same as `after`.'),
+  cursor: Seq.optional().describe('`next_cursor` of the page before.'),
+  order: z
+    .enum(['asc', 'desc'])
+    .default('asc')
+    .describe('Oldest or newest first. A stream is always in order.'),
   limit: wholeNumber(1, 1000).default(100),
   type: listOf(EventType, 32).optional(),
 });
@@ -57,7 +61,12 @@ async function answer(
     await streamEvents(services, exchange, filter, after);
     return STREAMED;
   }
-  const events = await listEvents(deps, filter, query.cursor ?? query.after ?? 0, query.limit);
+  const { after = 0, cursor, limit } = query;
+  const range =
+    query.order === 'desc'
+      ? { after, before: cursor ?? Number.MAX_SAFE_INTEGER, limit }
+      : { after: cursor ?? after, limit };
+  const events = await listEvents(deps, filter, range);
   const last = events.length === query.limit ? events.at(-1) : undefined;
   const items = events.map((event) => toCloudEvent(event, eventSource));
   return { status: 200, body: { items, next_cursor: last ? String(last.seq) : null } };

@@ -42,11 +42,13 @@ export class MemoryEvents implements EventStore {
   }
 
   async list(query: EventQuery): Promise<readonly EventRecord[]> {
-    const { workspaceId, sandboxUid, types, limit } = query;
+    const { workspaceId, sandboxUid, types, after, before, limit } = query;
     const log = this.#narrowest(query);
+    const first = indexAfter(log, after);
+    const end = before === undefined ? log.length : indexAfter(log, before - 1);
     const found: EventRecord[] = [];
-    for (let i = indexAfter(log, query.after); i < log.length && found.length < limit; i++) {
-      const event = log[i] as EventRecord;
+    for (let n = 0; n < end - first && found.length < limit; n++) {
+      const event = log[before === undefined ? first + n : end - 1 - n] as EventRecord;
       if (workspaceId !== null && event.workspaceId !== workspaceId) continue;
       if (sandboxUid !== undefined && event.sandboxUid !== sandboxUid) continue;
       if (types !== undefined && !types.includes(event.type)) continue;

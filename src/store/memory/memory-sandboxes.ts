@@ -1,3 +1,4 @@
+import type { SandboxState } from '../../contract/state.ts';
 import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
 import type { Page, SandboxQuery, SandboxStore } from '../../core/store.ts';
 import { decodeCursor, encodeCursor } from '../page-cursor.ts';
@@ -115,6 +116,14 @@ export class MemorySandboxes implements SandboxStore {
       count += 1;
     }
     return count;
+  }
+
+  async countByState(): Promise<ReadonlyMap<SandboxState, number>> {
+    const counts = new Map<SandboxState, number>();
+    for (const { state } of this.#index.rows.values()) {
+      if (state !== 'destroyed') counts.set(state, (counts.get(state) ?? 0) + 1);
+    }
+    return counts;
   }
 
   async dueWork(now: number, limit: number): Promise<readonly SandboxRecord[]> {

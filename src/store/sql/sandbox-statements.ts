@@ -73,6 +73,13 @@ export function sandboxStatements(db: Kysely<Schema>) {
           .where('state', 'in', SandboxState.options)
           .where('created_at', '>=', since),
     ),
+    countByState: prepare<object, { state: string; count: number | string }>(() =>
+      db
+        .selectFrom('sandboxes')
+        .select((row) => ['state', row.fn.countAll<number>().as('count')])
+        .where('state', '<>', sql.lit('destroyed'))
+        .groupBy('state'),
+    ),
     dueWork: due('claimable_at'),
     dueDeadlines: due('watched_deadline_at'),
     dueIdle: due('watched_idle_at'),

@@ -60,13 +60,16 @@ export class SqlEvents implements EventStore {
     return records;
   }
 
-  async list({ workspaceId, sandboxUid, types, after, limit }: EventQuery): Promise<readonly EventRecord[]> {
+  async list(wanted: EventQuery): Promise<readonly EventRecord[]> {
+    const { workspaceId, sandboxUid, types, after, before, limit } = wanted;
     if (types?.length === 0) return [];
     let query = this.#statements.db.selectFrom('events').selectAll().where('seq', '>', after);
     if (workspaceId !== null) query = query.where('workspace_id', '=', workspaceId);
     if (sandboxUid !== undefined) query = query.where('sandbox_uid', '=', sandboxUid);
     if (types !== undefined) query = query.where('type', 'in', types);
-    const rows = await this.#session.query(query.orderBy('seq').limit(atMost(limit)).compile());
+    if (before !== undefined) query = query.where('seq', '<', before);
+    const ordered = query.orderBy('seq', before === undefined ? 'asc' : 'desc');
+    const rows = await this.#session.query(ordered.limit(atMost(limit)).compile());
     return rows.map(eventRecord);
   }
 

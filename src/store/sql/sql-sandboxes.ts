@@ -1,3 +1,4 @@
+import type { SandboxState } from '../../contract/state.ts';
 import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
 import type { Page, SandboxQuery, SandboxStore } from '../../core/store.ts';
 import { decodeCursor, encodeCursor } from '../page-cursor.ts';
@@ -99,6 +100,11 @@ export class SqlSandboxes implements SandboxStore {
   async countCreated(workspaceId: string, since: number): Promise<number> {
     const row = await this.#session.first(this.#statements.countCreated, { workspaceId, since });
     return Number(row?.count ?? 0);
+  }
+
+  async countByState(): Promise<ReadonlyMap<SandboxState, number>> {
+    const rows = await this.#session.all(this.#statements.countByState, {});
+    return new Map(rows.map(({ state, count }) => [state as SandboxState, Number(count)]));
   }
 
   async dueWork(now: number, limit: number): Promise<readonly SandboxRecord[]> {

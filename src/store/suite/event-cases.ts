@@ -39,7 +39,7 @@ export const eventCases: StoreCase[] = [
     },
   },
   {
-    name: 'are listed after a number, by workspace, sandbox and type',
+    name: 'are listed after or before a number, by workspace, sandbox and type',
     async run(store) {
       await write(store, (tx) =>
         tx.events.append([
@@ -58,6 +58,10 @@ export const eventCases: StoreCase[] = [
       assert.deepEqual(await seqs(store, { sandboxUid: 'a', workspaceId: 'w2' }), []);
       assert.deepEqual(await seqs(store, { types: ['sandbox.ready', 'profile.pushed'] }), [3, 4]);
       assert.deepEqual(await seqs(store, { types: [] }), []);
+      assert.deepEqual(await seqs(store, { before: 5 }), [4, 3, 2, 1]);
+      assert.deepEqual(await seqs(store, { before: 99, limit: 2 }), [5, 4]);
+      assert.deepEqual(await seqs(store, { before: 5, after: 1, sandboxUid: 'a' }), [3]);
+      assert.deepEqual(await seqs(store, { before: 1 }), []);
     },
   },
   {

@@ -182,6 +182,12 @@ export const sandboxCases: StoreCase[] = [
         assert.equal(await tx.sandboxes.countLiving('default'), 2);
       });
       assert.equal(await read(store, (tx) => tx.sandboxes.countLiving('nobody')), 0);
+      const byState = await read(store, (tx) => tx.sandboxes.countByState());
+      const expected = { requested: 2, paused: 1, failed: 2, expired: 1, destroying: 1 };
+      assert.deepEqual(
+        Object.fromEntries([...byState].sort()),
+        Object.fromEntries(Object.entries(expected).sort()),
+      );
     },
   },
   {
