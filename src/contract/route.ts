@@ -75,9 +75,15 @@ export const RoutePolicy = z
 export type RoutePolicy = z.infer<typeof RoutePolicy>;
 
 /** What a workspace allows at all: a request can only narrow it. */
-export const RouteCeiling = RoutePolicy.pick({ only: true, ignore: true, constraints: true }).meta({
-  id: 'RouteCeiling',
-});
+export const RouteCeiling = RoutePolicy.pick({ only: true, ignore: true, constraints: true })
+  .extend({
+    git_hosts: z
+      .array(z.string().min(1).max(300))
+      .max(256)
+      .optional()
+      .describe('Hosts that repositories may be fetched from: no more than the server allows anyway.'),
+  })
+  .meta({ id: 'RouteCeiling' });
 export type RouteCeiling = z.infer<typeof RouteCeiling>;
 
 /** Why a candidate is not used. A fixed vocabulary: clients may switch on it. */

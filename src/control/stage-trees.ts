@@ -19,13 +19,23 @@ interface Staging {
   readonly signal: AbortSignal | undefined;
 }
 
-/** The administrator of this machine could run git himself; everybody else asks only whom the operator allows. */
-function requireAllowedHost({ port, caller }: Staging, git: GitRef, field: string): void {
-  if (caller.local || allowsHost(port.gitHosts, git)) return;
+/**
+ * The administrator of this machine could run git himself; everybody else asks only whom the operator allows. What the
+ * workspace allows is a ceiling for all of them.
+ */
+async function requireAllowedHost(
+  { deps, port, caller }: Staging,
+  git: GitRef,
+  field: string,
+): Promise<void> {
+  const workspace = await deps.store.read('git-hosts', (tx) => tx.tenancy.workspace(caller.workspaceId));
+  const ceiling = workspace?.policy?.git_hosts;
+  const allowed = caller.local || allowsHost(port.gitHosts, git);
+  if (allowed && (ceiling === undefined || allowsHost(ceiling, git))) return;
   throw new SandboxerError('SBX_REF_REFUSED', `Repositories are not fetched from ${git.host}.`, {
     field,
     creation: 'not_created',
-    remedy: 'Upload the files, or have the operator add the host to git.allow.',
+    remedy: 'Upload the files, or have the host added to git.allow and to what the workspace allows.',
   });
 }
 
@@ -86,7 +96,7 @@ async function staged(staging: Staging, { field, ref }: RequestedTree): Promise<
   const { port, signal } = staging;
   if (ref.kind === 'upload') return uploaded(staging, ref.uploadId, field);
   if (ref.kind === 'path') return keepArchive(staging, port.pack(ref.path), ref);
-  requireAllowedHost(staging, ref.git, field);
+  await requireAllowedHost(staging, ref.git, field);
   const credential = await credentialOf(staging, ref.credential);
   const { url, ref: asked } = ref.git;
   return port.fetch(ref.git, credential, signal, ({ commit, archive }) =>
