@@ -62,6 +62,11 @@ export const CapabilityVector = z
       .optional()
       .describe('Whether `isolation.no_new_privs` can be put on everything inside.'),
     host_root: z.boolean().describe('Whether code inside may run as uid 0 of the host.'),
+    read_only_workspace: z
+      .boolean()
+      .optional()
+      .describe('Whether a workspace can be had that nobody inside can write to.'),
+    mounts: z.boolean().optional().describe('Whether directories of this machine can be mounted.'),
     elevated: z.boolean().describe('Whether elevated inputs are understood.'),
     demo: z.boolean().describe('Isolates nothing: only `profile.stub-*` may land here.'),
   })

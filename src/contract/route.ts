@@ -117,6 +117,8 @@ export const ExclusionCode = z.enum([
   'resources',
   'image',
   'max_ttl',
+  'workspace',
+  'mounts',
   'elevated',
   'max_cost_per_hour',
   'max_total_cost',

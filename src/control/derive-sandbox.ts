@@ -43,6 +43,15 @@ function withTtl(recipe: Recipe, ttl: number | undefined): Recipe {
   return { ...recipe, ttlSeconds: ttl };
 }
 
+/** What was mounted for the administrator of this machine is not mounted again for somebody else. */
+function requireOwnMounts({ mounts }: Recipe, caller: Caller): void {
+  if (caller.local || (mounts ?? []).length === 0) return;
+  throw new SandboxerError('SBX_REF_REFUSED', 'Directories of the server are mounted for nobody else.', {
+    creation: 'not_created',
+    remedy: 'Have the administrator of the server do it, on its unix socket.',
+  });
+}
+
 async function derive(
   deps: ControlDeps,
   driver: Driver,
@@ -60,6 +69,7 @@ async function derive(
     const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
     if (replayed !== null) return (await tx.sandboxes.get(replayed)) as SandboxRecord;
     const recipe = withTtl(source.recipe, request.ttl);
+    requireOwnMounts(recipe, caller);
     const claim = await admitSandbox(tx, deps, driver, {
       uid,
       caller,

@@ -129,6 +129,12 @@ function recipeChecks(recipe: Recipe, vector: CapabilityVector): Check[] {
       vector.max_ttl_seconds === null || recipe.ttlSeconds <= vector.max_ttl_seconds,
       `lives at most ${vector.max_ttl_seconds} s`,
     ],
+    [
+      'workspace',
+      recipe.workspace.access !== 'ro' || vector.read_only_workspace === true,
+      'cannot make the workspace read-only',
+    ],
+    ['mounts', (recipe.mounts ?? []).length === 0 || vector.mounts === true, 'mounts no directories'],
     ['elevated', !recipe.elevated || vector.elevated, 'knows no elevated inputs'],
   ];
 }

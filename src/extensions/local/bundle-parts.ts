@@ -1,3 +1,4 @@
+import type { Mount } from '../../contract/inputs.ts';
 import type { BundleParts } from './bundle.ts';
 import type { Machinery, SeccompSetting } from './engine.ts';
 import type { HostFacts } from './host-facts.ts';
@@ -11,6 +12,7 @@ export interface OwnParts {
   readonly secretFiles: boolean;
   readonly openFiles: number | null;
   readonly noNewPrivs: boolean;
+  readonly mounts: readonly Mount[];
 }
 
 const MOST_OPEN_FILES = 1_048_576;
@@ -40,6 +42,7 @@ export function bundleParts(
     openFiles: Math.min(facts.hardOpenFiles, MOST_OPEN_FILES),
     secretFiles: own.secretFiles,
     noNewPrivs: own.noNewPrivs,
+    mounts: own.mounts,
     seccomp,
   };
 }

@@ -1,4 +1,5 @@
 /** The OCI bundle of a sandbox: everything the runtime is told, and nothing secret. */
+import type { Mount } from '../../contract/inputs.ts';
 
 export interface BundleParts {
   readonly hostname: string;
@@ -12,6 +13,7 @@ export interface BundleParts {
   /** A file system in memory for secrets: it is in no snapshot and on no disk. */
   readonly secretFiles: boolean;
   readonly noNewPrivs: boolean;
+  readonly mounts: readonly Mount[];
   readonly seccomp: { readonly bpf: string } | { readonly profile: object };
 }
 
@@ -76,6 +78,13 @@ function mounts(parts: BundleParts): object[] {
           },
         ]
       : []),
+    // Not with what is mounted below it, and with its own ids: root inside is nobody there, too.
+    ...parts.mounts.map(({ source, target, access }) => ({
+      destination: target,
+      type: 'bind',
+      source,
+      options: ['bind', access, 'nosuid', 'nodev', 'private'],
+    })),
     {
       destination: AGENT_INSIDE,
       type: 'bind',

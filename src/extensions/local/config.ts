@@ -70,6 +70,8 @@ export function capabilitiesOn(facts: HostFacts): CapabilityVector {
     latency_class: 'instant',
     hosting: 'self-hosted',
     no_new_privs: true,
+    read_only_workspace: true,
+    mounts: true,
     host_root: false,
     elevated: false,
     demo: false,

@@ -15,6 +15,7 @@ export function createLocalExtension(options: LocalOptions): LocalExtension {
     capabilities: capabilitiesOn(facts),
     price: null,
     provisionTimeoutSeconds: 60,
+    shipsInputs: 'read-only',
   };
   return new LocalExtension(header, options, facts);
 }

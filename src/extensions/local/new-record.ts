@@ -49,6 +49,7 @@ export function newRecord(spec: ProvisionSpec, ground: Ground): SandboxRecord {
     secretFiles: spec.secrets.length > 0,
     isolation: 'container',
     noNewPrivs: spec.recipe.noNewPrivs ?? false,
+    mounts: [],
     notes: notesOf(spec, ground),
   };
 }

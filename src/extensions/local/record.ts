@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { z } from 'zod';
 import { IsolationLevel } from '../../contract/capability.ts';
+import { Mount } from '../../contract/inputs.ts';
 import { RootFsShape } from './root-fs.ts';
 
 /**
@@ -29,6 +30,8 @@ const SandboxRecord = z.strictObject({
   secretFiles: z.boolean(),
   isolation: IsolationLevel,
   noNewPrivs: z.boolean().default(false),
+  /** Directories outside that are shown inside, checked. */
+  mounts: z.array(Mount).default([]),
   notes: z.array(z.string()),
 });
 export type SandboxRecord = z.infer<typeof SandboxRecord>;

@@ -1,6 +1,6 @@
 /** The sandboxes of one state directory: their records, their start and their end. */
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ProvisionSpec, ResolvedSecret } from '../../core/extension.ts';
 import type { Channel } from '../shared/channel.ts';
@@ -19,7 +19,9 @@ import type { HostFacts } from './host-facts.ts';
 import type { Layers } from './layers.ts';
 import type { Layout } from './layout.ts';
 import { limitFields } from './limits.ts';
+import { checkedMounts } from './mount-policy.ts';
 import { newRecord } from './new-record.ts';
+import { readOnlyWorkspace } from './read-only-workspace.ts';
 import type { SandboxRecord } from './record.ts';
 import { readRecord, writeRecord } from './record.ts';
 import type { RootFs } from './root-fs.ts';
@@ -31,6 +33,8 @@ interface WarmOne {
   readonly range: number;
 }
 
+/** Uid of the account that programs run as. */
+const DEFAULT_USER = 1000;
 const WARM_LIFE_MS = 3_600_000;
 
 export interface Parts {
@@ -93,16 +97,28 @@ export class Sandboxes {
     const machinery = await this.#parts.engine.machinery();
     if (signal.aborted) throw cancelled();
     if (source === null && canBeWarm(spec) && (await this.#claim(spec, machinery))) return;
-    const record = this.#newRecord(
-      spec,
-      source ?? machinery.hostImage,
-      this.#takeRange(machinery),
-      machinery,
-    );
+    const mounts = checkedMounts(spec.recipe.mounts ?? [], { own: [dirname(layout.base)] });
+    const bare = this.#newRecord(spec, source ?? machinery.hostImage, this.#takeRange(machinery), machinery);
     // Root inside enters it by its name, while nobody else gets past the base.
     mkdirSync(layout.sandbox(attemptId), { recursive: true, mode: 0o711 });
+    const workspace = await this.#readOnlyWorkspace(spec, bare.range, signal);
+    const record = { ...bare, mounts: workspace === null ? mounts : [workspace, ...mounts] };
     writeRecord(layout.sandbox(attemptId, 'record.json'), record);
     this.#start(record, machinery, spec.secrets);
+  }
+
+  async #readOnlyWorkspace(spec: ProvisionSpec, range: number, signal: AbortSignal) {
+    const { layout, facts } = this.#parts;
+    const { attemptId } = spec.stamp;
+    try {
+      const owner = facts.root ? range + DEFAULT_USER : undefined;
+      return await readOnlyWorkspace(spec, layout.sandbox(attemptId, 'workspace'), owner, signal);
+    } catch (error) {
+      // It has no record yet: nobody else would know of it.
+      rmSync(layout.sandbox(attemptId), { recursive: true, force: true });
+      this.released(layout.name(attemptId));
+      throw error;
+    }
   }
 
   /** Resolves when it can be used; starts it anew when it has stopped and its disk was to be kept. */
@@ -219,7 +235,11 @@ export class Sandboxes {
     const range = this.#takeRange(machinery);
     this.#rangeOf.set(name, range);
     mkdirSync(join(layout.sandboxes, name), { recursive: true, mode: 0o711 });
-    this.#writeBundle(name, { range, secretFiles: false, openFiles: null, noNewPrivs: false }, machinery);
+    this.#writeBundle(
+      name,
+      { range, secretFiles: false, openFiles: null, noNewPrivs: false, mounts: [] },
+      machinery,
+    );
     // It ends by itself when nobody comes, also when we do not.
     const fields = {
       id: name,
@@ -326,6 +346,8 @@ function canBeWarm(spec: ProvisionSpec): boolean {
   const { resources, inputs } = spec.recipe;
   return (
     spec.secrets.length === 0 &&
+    spec.recipe.workspace.access !== 'ro' &&
+    (spec.recipe.mounts ?? []).length === 0 &&
     resources.open_files === null &&
     resources.disk_mb === null &&
     !spec.recipe.noNewPrivs &&
