@@ -59,10 +59,15 @@ const CALL_MS = 30_000;
 const LOOK_MS = 250;
 const MISSING_BIND = /bind source path does not exist|invalid mount config|no such file or directory.*mount/i;
 
+/** As `doorOf` makes them: never a path. */
+const DOOR = /^[0-9a-f]{16}$/;
+
 function reachOf(labels: Readonly<Record<string, string>>): Reach {
+  const door = labels[LABEL.door] ?? '';
+  if (!DOOR.test(door)) throw lost('The engine says of its container what we have never written.');
   return {
     channel: labels[LABEL.channel] === 'relay' ? 'relay' : 'call',
-    door: labels[LABEL.door] ?? '',
+    door,
     keep: labels[LABEL.keep] === 'yes',
     secrets: labels[LABEL.secrets] === 'yes',
   };
@@ -365,7 +370,7 @@ export class Sandboxes {
   }
 
   async #removeDoor(name: string): Promise<void> {
-    if (!/^[0-9a-f]{16}$/.test(name)) return;
+    if (!DOOR.test(name)) return;
     const door = this.#doors.get(name);
     this.#doors.delete(name);
     if (door !== undefined) (await door.catch(() => null))?.close();
