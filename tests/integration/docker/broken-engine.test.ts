@@ -169,7 +169,9 @@ describe.skipIf(whyNot !== null)(
       const lying = JSON.parse(real);
       lying.Config.Labels['io.sandboxer.door'] = '../led-astray';
       on(/^GET .*\/containers\/sbx/, answer(200, JSON.stringify(lying)));
-      await refused(world.extension.connect(living.handle, world.context));
+      const error = await refused(world.extension.connect(living.handle, world.context));
+      expect(error.code).toBe('SBX_BACKEND_LOST');
+      expect(existsSync(join(world.options.directory, '..', 'led-astray'))).toBe(false);
       proxy.rule = () => null;
       await world.end(living);
     });
