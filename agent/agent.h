@@ -187,5 +187,8 @@ void report_ready(int fd);
 
 /* relay.c */
 int relay_stdio(const char *path);
+int relay_sockets(int a, int b);
+bool forward_add(const char *text);
+int forward_run(void);
 
 #endif

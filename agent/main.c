@@ -36,7 +36,7 @@ typedef struct {
   const char *listen_path, *call_path, *relay_path, *boot[MAX_BOOT_SPECS];
   size_t boot_len;
   int listen_fd, ready_fd;
-  bool stdio, daemon, loopback, any_ip, keep_capabilities;
+  bool forward, stdio, daemon, loopback, any_ip, keep_capabilities;
 } Options;
 
 static const char usage[] =
@@ -44,6 +44,7 @@ static const char usage[] =
     "                       [--ready-fd N] [--user NAME|UID[:GID]] [--cwd DIR] [--nofile N] [--oom-score N]\n"
     "                       [--loopback] [--any-ip] [--boot-listen tcp|udp:ADDRESS:PORT]... [--keep-capabilities]\n"
     "       sandboxer-agent --relay PATH\n"
+    "       sandboxer-agent --forward PORT=ADDRESS:PORT...\n"
     "       sandboxer-agent --version\n";
 
 void say(const char *format, ...) {
@@ -152,6 +153,7 @@ static bool take_option(Options *o, const char *name, const char *value, bool *u
   if (value == NULL) return false;
   if (strcmp(name, "--listen") == 0) return (o->listen_path = value) != NULL;
   if (strcmp(name, "--call") == 0) return (o->call_path = value) != NULL;
+  if (strcmp(name, "--forward") == 0) return o->forward = forward_add(value);
   if (strcmp(name, "--relay") == 0) return (o->relay_path = value) != NULL;
   if (strcmp(name, "--user") == 0) return (agent.user = value) != NULL;
   if (strcmp(name, "--cwd") == 0) return *(agent.cwd = value) == '/';
@@ -264,6 +266,7 @@ int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     return relay_stdio(o.relay_path);
   }
+  if (o.forward) return forward_run();
   int fd = o.listen_fd;
   if (o.listen_path != NULL && (fd = listen_on(o.listen_path)) < 0) {
     say("cannot listen on %s: %s", o.listen_path, strerror(errno));

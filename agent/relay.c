@@ -43,6 +43,22 @@ static bool move(Way *way, bool is_socket) {
   return true;
 }
 
+/* Returns when both ways are done, or one that ends the whole is. */
+static int relay(Way *in, bool in_is_socket, Way *out, bool out_is_socket) {
+  int fds[] = {in->from, in->to, out->from, out->to};
+  for (int i = 0; i < 4; i++) (void)fcntl(fds[i], F_SETFL, fcntl(fds[i], F_GETFL) | O_NONBLOCK);
+  while (!in->done || !out->done) {
+    struct pollfd polled[4] = {{.fd = in->len == 0 && !in->ended ? in->from : -1, .events = POLLIN},
+                               {.fd = in->len > 0 ? in->to : -1, .events = POLLOUT},
+                               {.fd = out->len == 0 && !out->ended ? out->from : -1, .events = POLLIN},
+                               {.fd = out->len > 0 ? out->to : -1, .events = POLLOUT}};
+    if (poll(polled, 4, -1) < 0 && errno != EINTR) return 1;
+    if ((polled[0].revents || polled[1].revents) && !move(in, in_is_socket)) return 0;
+    if ((polled[2].revents || polled[3].revents) && !move(out, out_is_socket)) return 0;
+  }
+  return 0;
+}
+
 int relay_stdio(const char *path) {
   static Way in, out;
   struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -53,18 +69,15 @@ int relay_stdio(const char *path) {
     say("cannot reach the agent at %s: %s", path, strerror(errno));
     return 1;
   }
-  for (int i = 0; i < 2; i++) (void)fcntl(i, F_SETFL, fcntl(i, F_GETFL) | O_NONBLOCK);
-  (void)fcntl(fd, F_SETFL, O_NONBLOCK);
   in.from = 0;
   in.to = out.from = fd;
   out.to = 1;
-  for (;;) {
-    struct pollfd polled[4] = {{.fd = in.len == 0 && !in.ended ? 0 : -1, .events = POLLIN},
-                               {.fd = in.len > 0 ? fd : -1, .events = POLLOUT},
-                               {.fd = out.len == 0 ? fd : -1, .events = POLLIN},
-                               {.fd = out.len > 0 ? 1 : -1, .events = POLLOUT}};
-    if (poll(polled, 4, -1) < 0 && errno != EINTR) return 1;
-    if ((polled[0].revents || polled[1].revents) && !move(&in, true)) return 0;
-    if ((polled[2].revents || polled[3].revents) && !move(&out, false)) return 0;
-  }
+  return relay(&in, true, &out, false);
+}
+
+int relay_sockets(int a, int b) {
+  static Way in, out;
+  in.from = out.to = a;
+  in.to = out.from = b;
+  return relay(&in, true, &out, true);
 }

@@ -116,6 +116,7 @@ export const ExclusionCode = z.enum([
   'gpu',
   'resources',
   'image',
+  'inputs',
   'max_ttl',
   'workspace',
   'mounts',

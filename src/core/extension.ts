@@ -135,6 +135,8 @@ export interface ExtensionHeader {
   readonly price: Price | null;
   /** How long one attempt may take before it is given up. */
   readonly provisionTimeoutSeconds: number;
+  /** It makes a sandbox only of one of these inputs: a request without any is not for it. */
+  readonly needsInput?: readonly string[];
   /** Whether `provision` itself puts `spec.inputs` where they belong: always, or where the workspace is read-only. */
   readonly shipsInputs?: boolean | 'read-only';
 }

@@ -17,10 +17,19 @@ export function exclusionsOf(
   return [
     ...policyExclusions(input, header.id),
     ...misfits(input.recipe, header.capabilities),
+    ...inputExclusions(input, header),
     ...priceExclusions(input, price, quote),
     ...probeExclusions(standing),
     ...breakerExclusions(standing),
   ];
+}
+
+/** Who pins a backend gets its own, exact refusal. */
+function inputExclusions({ recipe }: RouteInput, { needsInput }: ExtensionHeader): Exclusion[] {
+  if (needsInput === undefined || recipe.pinnedExtension !== null) return [];
+  const given = new Set([...Object.keys(recipe.inputs), ...recipe.trees.map(({ name }) => name)]);
+  if (needsInput.some((name) => given.has(name))) return [];
+  return [{ code: 'inputs', detail: `needs one of the inputs ${needsInput.join(', ')}` }];
 }
 
 /** What is ignored when every backend that fits looks broken: a guess about the near future, not a fact. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Extension } from '../core/extension.ts';
+import type { ComposeOptions } from './compose-ssh/config.ts';
 import type { DockerOptions, ImagePolicy } from './docker/config.ts';
 import type { LocalOptions } from './local/config.ts';
 import { HttpTransport } from './saas-stub/http-transport.ts';
@@ -29,6 +30,8 @@ export interface BuiltinsConfig {
   readonly local: LocalOptions | null;
   /** `null` where it is turned off, or no engine was found. */
   readonly docker: DockerSettings | null;
+  /** `null` where it is turned off. */
+  readonly compose_ssh: ComposeOptions | null;
   readonly saas_stub: Readonly<
     Record<string, { readonly url: string; readonly key_file?: string | undefined }>
   >;
@@ -66,6 +69,10 @@ export async function builtinExtensions(
     found.push(createLocalExtension(config.local) as Extension);
   }
   if (config.docker !== null) found.push(await dockerExtension(config.docker, services));
+  if (config.compose_ssh !== null) {
+    const { createComposeExtension } = await import('./compose-ssh/index.ts');
+    found.push(createComposeExtension(config.compose_ssh));
+  }
   for (const [name, { url, key_file }] of Object.entries(config.saas_stub)) {
     found.push(
       createSaasStubExtension({

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { DurationSeconds } from '../contract/duration.ts';
 import { SandboxerError } from '../contract/errors.ts';
 import type { BuiltinsConfig } from '../extensions/builtins.ts';
+import { ComposeConfig, composeOptions } from './compose-config.ts';
 import { configProblem } from './config-problem.ts';
 import { DockerConfig, dockerOptions } from './docker-config.ts';
 
@@ -211,6 +212,9 @@ export const Config = z.strictObject({
       docker: DockerConfig.default(DockerConfig.parse({})).describe(
         'Containers on a Docker or Podman engine.',
       ),
+      compose_ssh: ComposeConfig.default(ComposeConfig.parse({})).describe(
+        'Compose stacks on registered hosts, over OpenSSH.',
+      ),
       saas_stub: z
         .record(z.string().regex(/^[a-z0-9-]{1,32}$/), StubInstance)
         .default({})
@@ -218,7 +222,12 @@ export const Config = z.strictObject({
           'Instances of the stub for tests and demos, by name; `default` is ext.saas-stub itself. It isolates nothing.',
         ),
     })
-    .default({ local: { cgroups: true }, docker: DockerConfig.parse({}), saas_stub: {} }),
+    .default({
+      local: { cgroups: true },
+      docker: DockerConfig.parse({}),
+      compose_ssh: ComposeConfig.parse({}),
+      saas_stub: {},
+    }),
 });
 export type Config = z.infer<typeof Config>;
 
@@ -284,6 +293,7 @@ export function loadConfig(
       ...config.extensions,
       local: localOptions(config.extensions.local, stateDir, env),
       docker: dockerOptions(config.extensions.docker, stateDir, env),
+      compose_ssh: composeOptions(config.extensions.compose_ssh),
       saas_stub: { ...config.extensions.saas_stub, ...stub },
     },
   };

@@ -25,6 +25,8 @@ export interface SshServerOptions {
   readonly address?: string;
   /** Where the server can be reached only from inside: `ip netns exec NAME`. */
   readonly wrapper?: readonly string[];
+  /** Of every command; values without blanks. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Further lines of sshd_config. */
   readonly config?: readonly string[];
 }
@@ -221,7 +223,9 @@ export class SshServer {
       'MaxStartups 100:30:200',
       'LogLevel ERROR',
       // What the user's own shell start-up files do is no part of a test.
-      `SetEnv HOME=${own('home')}`,
+      `SetEnv ${Object.entries({ HOME: own('home'), ...this.#options.environment })
+        .map(([name, value]) => `${name}=${value}`)
+        .join(' ')}`,
       ...(this.#options.config ?? []),
     ];
   }

@@ -21,7 +21,9 @@ const TERMS: StackTerms = {
   secrets: [],
   directory: '/stack',
   secretDirectory: '/secrets',
-  subnets: ['10.99.0.0/28', '10.99.0.16/28'],
+  agent: '/agent',
+  gatewayImage: 'gateway',
+  subnets: ['10.99.0.0/28', '10.99.0.16/28', '10.99.0.32/28'],
 };
 
 type Files = Readonly<Record<string, string>> | string;
@@ -244,13 +246,13 @@ volumes: {data: {name: shared-by-all}}
   expect(service(made, 'web', 'override')).toEqual({
     labels: { 'sand-boxer.owner': 'me', 'sand-boxer.service': 'web' },
     security_opt: ['no-new-privileges:true'],
-    volumes: [{ type: 'bind', source: '/stack/agent', target: '/.sandboxer/agent', read_only: true }],
+    volumes: [{ type: 'bind', source: '/agent', target: '/.sandboxer/agent', read_only: true }],
     mem_limit: 200 * 1_048_576,
     memswap_limit: 200 * 1_048_576,
     pids_limit: 50,
     container_name: 'sbxtest_web',
     dns: ['192.0.2.1'],
-    networks: { front: {} },
+    networks: { front: { ipv4_address: '10.99.0.14' } },
   });
   expect(service(made, 'db', 'override').mem_limit).toBe(100 * 1_048_576);
   expect(made.override.networks).toMatchObject({
@@ -260,10 +262,16 @@ volumes: {data: {name: shared-by-all}}
   expect(made.override.volumes).toEqual({
     data: { name: 'sbxtest_data', labels: { 'sand-boxer.owner': 'me' } },
   });
-  expect(made.publishedPorts).toEqual([
+  expect([...made.gatewayPorts.values()]).toEqual([
     { service: 'web', target: 80 },
     { service: 'web', target: 9000 },
   ]);
+  expect(service(made, 'sandboxer-gateway', 'override')).toMatchObject({
+    command: ['--forward', '20000=10.99.0.14:80', '--forward', '20001=10.99.0.14:9000'],
+    networks: { front: {}, 'sandboxer-ingress': {} },
+    ports: ['127.0.0.1::20000', '127.0.0.1::20001'],
+    user: '65534:65534',
+  });
   expect(made.portOwners.get(9000)).toBe('web');
 });
 

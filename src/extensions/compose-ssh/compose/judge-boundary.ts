@@ -50,7 +50,7 @@ class Judge {
     const text = textOf(image);
     if (text === null && build === undefined)
       this.#findings.invalid(name, 'image', 'There is neither an image nor a build.', 'Name an image.');
-    if (text?.startsWith(IMAGE_PREFIX))
+    if (text?.startsWith(`${IMAGE_PREFIX}sbx`))
       this.#findings.invalid(
         name,
         'image',

@@ -3,6 +3,7 @@
  * ours. Nothing else is given to compose, so that what was judged is what runs.
  */
 import type { Resources } from '../../../contract/profile.ts';
+import { fromTheTop } from '../subnets.ts';
 import { bindPlaces, realSource } from './bind-places.ts';
 import type { Tree } from './compose-yaml.ts';
 import { isTree, writeComposeYaml } from './compose-yaml.ts';
@@ -32,6 +33,8 @@ export interface StackTerms {
   /** On the host. */
   readonly directory: string;
   readonly secretDirectory: string;
+  readonly agent: string;
+  readonly gatewayImage: string;
   /** One for each network, in order; more than there are is fine. */
   readonly subnets: readonly string[];
 }
@@ -44,7 +47,8 @@ export interface StackPlan {
   readonly files: ReadonlyMap<string, string>;
   readonly directories: readonly string[];
   readonly copies: readonly { readonly from: string; readonly to: string }[];
-  readonly publishedPorts: readonly { readonly service: string; readonly target: number }[];
+  /** Port of the gateway → the service and its port behind it. Empty where the engine itself publishes. */
+  readonly gatewayPorts: ReadonlyMap<number, { readonly service: string; readonly target: number }>;
   /** Which service a port belongs to. */
   readonly portOwners: ReadonlyMap<number, string>;
   readonly builtImages: readonly string[];
@@ -54,6 +58,9 @@ export interface StackPlan {
 
 /** Nobody answers there (RFC 5737): names of the outside are not looked up by the engine on the stack’s behalf. */
 const NO_RESOLVER = '192.0.2.1';
+export const GATEWAY = 'sandboxer-gateway';
+const INGRESS = 'sandboxer-ingress';
+const GATEWAY_FIRST_PORT = 20_000;
 const BASE_HEADING = 'What the compose files of the repository say, resolved by sand-boxer.';
 const OVERRIDE_HEADING = 'What sand-boxer adds: names, labels, limits, networks, ports, mounts.';
 
@@ -86,7 +93,9 @@ class Planner {
       base[name] = this.#base(name, service);
       override[name] = this.#override(name, service);
     }
-    const networks = this.#networks();
+    const gateway = this.#terms.openNetwork ? null : this.#gateway(override);
+    if (gateway !== null) override[GATEWAY] = gateway.service;
+    const networks = { ...this.#networks(), ...gateway?.networks };
     const volumes = this.#volumes();
     return {
       base: writeComposeYaml({ version: '3.8', services: base }, BASE_HEADING),
@@ -95,7 +104,7 @@ class Planner {
       files: this.#files,
       directories: this.#places.missing,
       copies: this.#places.copies,
-      publishedPorts: this.#published,
+      gatewayPorts: gateway?.ports ?? new Map(),
       portOwners: this.#portOwners(),
       builtImages: this.#builtImages,
       networkCount: Object.keys(networks).length,
@@ -209,10 +218,7 @@ class Planner {
         if (!targets.has(target)) mounts.push(bind(this.#hostPath(place), target, mount.readOnly));
       }
     }
-    mounts.push(
-      ...this.#grants(name, service),
-      bind(this.#hostPath('agent'), `${AGENT_DIRECTORY}/agent`, true),
-    );
+    mounts.push(...this.#grants(name, service), bind(this.#terms.agent, `${AGENT_DIRECTORY}/agent`, true));
     return mounts;
   }
 
@@ -306,6 +312,68 @@ class Planner {
         : { default: {} };
     for (const network of Object.keys(wanted)) this.#usedNetworks.add(network);
     return wanted;
+  }
+
+  /**
+   * A stack without a network has no ports on the host either. So one container of ours, that runs nothing but the agent,
+   * stands in its networks and in one more, and hands connections on to the ports that services publish.
+   */
+  #gateway(override: Tree) {
+    const ports = new Map<number, { service: string; target: number }>();
+    const forwards: string[] = [];
+    const joined: Tree = {};
+    const networkOrder = [...this.#usedNetworks];
+    const addresses = new Map<string, string>();
+    for (const { service, target } of this.#published) {
+      const [, owner = service] =
+        /^service:(.+)$/.exec(textOf(this.#project.services.get(service)?.network_mode) ?? '') ?? [];
+      const tree = override[owner] as Tree;
+      const [network] = Object.keys(isTree(tree.networks) ? tree.networks : {});
+      if (network === undefined || tree.scale !== undefined) {
+        this.#notes.push(`${service}: port ${target} is not published: it has no one address.`);
+        continue;
+      }
+      const subnet = this.#terms.subnets[networkOrder.indexOf(network)];
+      const taken = [...addresses.keys()].filter((key) => key.endsWith(`\n${network}`)).length;
+      const key = `${owner}\n${network}`;
+      const address = addresses.get(key) ?? (subnet === undefined ? '0.0.0.0' : fromTheTop(subnet, taken));
+      addresses.set(key, address);
+      const options = (tree.networks as Tree)[network];
+      tree.networks = {
+        ...(tree.networks as Tree),
+        [network]: { ...(isTree(options) ? options : {}), ipv4_address: address },
+      };
+      joined[network] = {};
+      const port = GATEWAY_FIRST_PORT + ports.size;
+      ports.set(port, { service, target });
+      forwards.push('--forward', `${port}=${address}:${target}`);
+    }
+    if (ports.size === 0) return null;
+    const { project, labels, gatewayImage, subnets } = this.#terms;
+    const subnet = subnets[networkOrder.length];
+    const service: Tree = {
+      image: gatewayImage,
+      command: forwards,
+      container_name: `${project}_${GATEWAY}`,
+      labels: { ...labels, 'sand-boxer.service': GATEWAY },
+      user: '65534:65534',
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+      read_only: true,
+      restart: 'unless-stopped',
+      mem_limit: 128 * 1_048_576,
+      pids_limit: 300,
+      ports: [...ports.keys()].map((port) => `127.0.0.1::${port}`),
+      networks: { ...joined, [INGRESS]: {} },
+    };
+    const ingress = {
+      name: `${project}_${INGRESS}`,
+      driver: 'bridge',
+      driver_opts: { 'com.docker.network.bridge.enable_ip_masquerade': 'false' },
+      ...(subnet === undefined ? {} : { ipam: { config: [{ subnet }] } }),
+      labels: { ...labels },
+    };
+    return { service, ports, networks: { [INGRESS]: ingress } };
   }
 
   #networks(): Tree {

@@ -52,6 +52,11 @@ export class TarTree implements TreeView {
     return this.#entries.get(path)?.kind ?? null;
   }
 
+  /** Whether this is the tree whose entry of that name counts. */
+  isOf(path: string, layer: number): boolean {
+    return this.#entries.get(path)?.layer === layer;
+  }
+
   linkTarget(path: string): string | null {
     return this.#entries.get(path)?.linkTarget ?? null;
   }

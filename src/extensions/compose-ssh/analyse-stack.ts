@@ -1,0 +1,163 @@
+import type { ProvisionSpec } from '../../core/extension.ts';
+import { Findings } from './compose/finding.ts';
+import { judgeBoundary } from './compose/judge-boundary.ts';
+import type { Project } from './compose/load-project.ts';
+import { loadProject } from './compose/load-project.ts';
+import type { StackPlan } from './compose/plan-stack.ts';
+import { planStack } from './compose/plan-stack.ts';
+import { replicasOf } from './compose/share-limits.ts';
+import { TarTree } from './compose/tar-tree.ts';
+import { invalid } from './failure.ts';
+import type { StackHandle } from './handle.ts';
+import { projectOf } from './handle.ts';
+import { labelsOf } from './labels.ts';
+import type { StackInputs } from './stack-inputs.ts';
+import { readStackInputs } from './stack-inputs.ts';
+import { prefixFor } from './subnets.ts';
+
+/** Where the compose file of a request without a repository lies in its tree. */
+const INLINE = 'compose.yaml';
+const SECRET_NAME = /^[A-Za-z_][\w.-]{0,127}$/;
+const VARIABLE_NAME = /^[A-Za-z_]\w{0,127}$/;
+
+export interface PlaceTerms {
+  readonly directory: string;
+  readonly secretDirectory: string;
+  readonly agent: string;
+  readonly gatewayImage: string;
+  readonly subnets: readonly string[];
+}
+
+/** To see what a plan needs before it is known where it goes. */
+const NOWHERE: PlaceTerms = {
+  directory: '/',
+  secretDirectory: '/',
+  agent: '/',
+  gatewayImage: 'none',
+  subnets: [],
+};
+
+/** A request’s stack, read and judged: nothing has been asked of any host yet. */
+export class AnalysedStack {
+  readonly tree: TarTree;
+  readonly inputs: ReturnType<typeof readStackInputs>;
+  readonly extra: ReadonlyMap<string, string>;
+  readonly #spec: ProvisionSpec;
+  readonly #project: Project;
+  readonly #findings: Findings;
+
+  private constructor(
+    spec: ProvisionSpec,
+    tree: TarTree,
+    inputs: ReturnType<typeof readStackInputs>,
+    extra: ReadonlyMap<string, string>,
+    project: Project,
+    findings: Findings,
+  ) {
+    this.#spec = spec;
+    this.tree = tree;
+    this.inputs = inputs;
+    this.extra = extra;
+    this.#project = project;
+    this.#findings = findings;
+  }
+
+  static async of(spec: ProvisionSpec, signal: AbortSignal): Promise<AnalysedStack> {
+    const inputs = readStackInputs(spec);
+    checkSecrets(spec);
+    const extra = new Map(inputs.compose === undefined ? [] : [[INLINE, inputs.compose]]);
+    const tree = await TarTree.open(spec.inputs, inputs.trees, extra, signal);
+    const findings = new Findings();
+    const request = {
+      files: inputs.compose === undefined ? inputs.compose_files : [INLINE, ...inputs.compose_files],
+      env: { ...spec.recipe.variables, ...inputs.env },
+      profiles: inputs.profiles,
+    };
+    const project = await loadProject(tree, request, findings);
+    judgeBoundary(project, tree, findings, new Set(spec.secrets.map(({ name }) => name)));
+    findings.settle(spec.recipe.elevated);
+    const analysed = new AnalysedStack(spec, tree, inputs, extra, project, findings);
+    analysed.plan(NOWHERE);
+    analysed.#checkNames(inputs);
+    return analysed;
+  }
+
+  get networkCount(): number {
+    return this.plan(NOWHERE).networkCount;
+  }
+
+  /** So large that all containers fit into one network. */
+  get prefix(): number {
+    return prefixFor(
+      [...this.#project.services.values()].reduce((sum, service) => sum + replicasOf(service), 1),
+    );
+  }
+
+  plan(place: PlaceTerms): StackPlan {
+    const { recipe, stamp, secrets } = this.#spec;
+    const plan = planStack(
+      this.#project,
+      this.tree,
+      {
+        project: projectOf(stamp),
+        labels: labelsOf(this.#spec),
+        openNetwork: recipe.network.default === 'allow',
+        resources: recipe.resources,
+        elevated: recipe.elevated,
+        variables: recipe.variables,
+        secrets: secrets.flatMap(({ name, delivery }) => (delivery === 'broker' ? [] : [{ name, delivery }])),
+        ...place,
+      },
+      this.#findings,
+    );
+    this.#findings.settle(recipe.elevated);
+    return plan;
+  }
+
+  handle(plan: StackPlan): StackHandle {
+    const { stamp, recipe } = this.#spec;
+    const [first = ''] = plan.services;
+    return {
+      project: projectOf(stamp),
+      owner: stamp.owner,
+      service: this.inputs.service ?? first,
+      services: [...plan.services],
+      ports: Object.fromEntries([...plan.portOwners].map(([port, service]) => [String(port), service])),
+      gateway: Object.fromEntries(
+        [...plan.gatewayPorts].map(([port, { service, target }]) => [String(port), { service, target }]),
+      ),
+      wait_for: [...this.inputs.wait_for],
+      wait_seconds: this.inputs.wait_seconds,
+      tunnel: recipe.reachability.tunnel,
+      keep_images: this.inputs.keep_images,
+      notes: [...plan.notes],
+    };
+  }
+
+  #checkNames({ service, wait_for }: StackInputs): void {
+    for (const [field, name] of [
+      ...wait_for.map((name) => ['wait_for', name] as const),
+      ...(service === undefined ? [] : [['service', service] as const]),
+    ]) {
+      if (!this.#project.services.has(name)) {
+        throw invalid(
+          `inputs.${field}`,
+          `There is no service ${name} in the stack.`,
+          `Name one of ${[...this.#project.services.keys()].join(', ')}.`,
+        );
+      }
+    }
+  }
+}
+
+function checkSecrets({ secrets }: ProvisionSpec): void {
+  for (const { name, delivery } of secrets) {
+    const fits = (delivery === 'env' ? VARIABLE_NAME : SECRET_NAME).test(name);
+    if (!fits)
+      throw invalid(
+        'secret_refs',
+        `${name} cannot be the name of a secret here.`,
+        'Use letters, digits and "_".',
+      );
+  }
+}

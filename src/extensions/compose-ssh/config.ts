@@ -1,0 +1,48 @@
+import type { CapabilityVector } from '../../contract/capability.ts';
+import type { AgentBinaries } from '../shared/ssh/upload-agent.ts';
+
+export interface ComposeOptions {
+  /** On each host, absolute or below the login directory. Default: `.sandboxer/compose`. */
+  readonly directory?: string;
+  /** The addresses that networks of stacks are cut from; it must be free on every host. Default: 10.213.0.0/16. */
+  readonly addressPool?: string;
+  /** Where the directory of ssh sockets is made. */
+  readonly runRoot?: string;
+  /** `uname -m` of a host → the agent for it. Default: the one of this machine. */
+  readonly agents?: AgentBinaries;
+}
+
+export const DEFAULT_DIRECTORY = '.sandboxer/compose';
+export const DEFAULT_POOL = '10.213.0.0/16';
+
+export const CAPABILITIES: CapabilityVector = {
+  isolation: ['container'],
+  egress: 'none',
+  deny_all: true,
+  open_network: true,
+  credentials: ['file', 'env'],
+  dead_man: 'none',
+  snapshot: 'none',
+  snapshot_destructive: false,
+  fork: false,
+  pause: 'frozen',
+  persistence: ['ephemeral', 'persistent'],
+  exec: true,
+  pty: true,
+  background: true,
+  files: true,
+  watch: true,
+  ports: true,
+  ssh: true,
+  resources: ['cpu', 'memory_mb', 'pids', 'open_files'],
+  images: ['host'],
+  regions: [],
+  gpu: [],
+  max_ttl_seconds: null,
+  pricing: 'infrastructure',
+  latency_class: 'slow',
+  hosting: 'self-hosted',
+  host_root: true,
+  elevated: true,
+  demo: false,
+} as CapabilityVector;

@@ -1,0 +1,369 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SandboxerError } from '../../contract/errors.ts';
+import type { ExtensionHealth } from '../../contract/extension.ts';
+import type { PauseKind } from '../../contract/state.ts';
+import { isoTime } from '../../core/clock.ts';
+import type {
+  CleanupReport,
+  Extension,
+  ExtensionContext,
+  ExtensionHeader,
+  Handle,
+  Owned,
+  PlacementHost,
+  ProvisionSpec,
+  Ready,
+  TeardownTarget,
+} from '../../core/extension.ts';
+import type { SshAccess } from '../../core/host-access.ts';
+import { refuseMisfit } from '../../core/refuse-misfit.ts';
+import type { SandboxSession } from '../../core/session.ts';
+import type { Channel } from '../shared/channel.ts';
+import { KeptChannels } from '../shared/kept-channels.ts';
+import type { SshHost } from '../shared/ssh/ssh-host.ts';
+import { SshHosts } from '../shared/ssh/ssh-hosts.ts';
+import type { AgentBinaries } from '../shared/ssh/upload-agent.ts';
+import { uploadAgent } from '../shared/ssh/upload-agent.ts';
+import { Turns } from '../shared/turns.ts';
+import { AnalysedStack } from './analyse-stack.ts';
+import { GATEWAY } from './compose/plan-stack.ts';
+import { ComposeSession } from './compose-session.ts';
+import type { ComposeOptions } from './config.ts';
+import { DEFAULT_DIRECTORY, DEFAULT_POOL } from './config.ts';
+import { BACKEND, givenUp, hostFailure } from './failure.ts';
+import type { StackHandle } from './handle.ts';
+import { handleOf, projectOf, readHandle } from './handle.ts';
+import { markerOf } from './labels.ts';
+import type { HostPlace, Uploaded } from './remote-stacks.ts';
+import { gatewayImageOf, RemoteStacks } from './remote-stacks.ts';
+import { openChannel, runningOf, serviceChannel } from './service-channel.ts';
+import { archiveOf, shipTree, textEntry } from './ship-tree.ts';
+import type { ContainerState } from './stack-state.ts';
+import { servicesOf, waitedFor } from './stack-state.ts';
+import { freeSubnets } from './subnets.ts';
+
+const NETWORK_TRIES = 5;
+const LOOK_MS = 500;
+
+interface Reached {
+  readonly host: PlacementHost;
+  readonly access: SshAccess;
+  readonly stacks: RemoteStacks;
+  readonly place: HostPlace;
+}
+
+export class ComposeExtension implements Extension {
+  readonly header: ExtensionHeader;
+  readonly #options: ComposeOptions;
+  readonly #agents: AgentBinaries;
+  readonly #hosts: SshHosts;
+  readonly #places = new WeakMap<SshHost, Promise<HostPlace>>();
+  readonly #turns = new Turns();
+  readonly #kept = new KeptChannels();
+
+  constructor(header: ExtensionHeader, options: ComposeOptions, agents: AgentBinaries) {
+    this.header = header;
+    this.#options = options;
+    this.#agents = agents;
+    this.#hosts = new SshHosts(options.runRoot === undefined ? {} : { runRoot: options.runRoot });
+  }
+
+  async probe(ctx: ExtensionContext): Promise<ExtensionHealth> {
+    const checked_at = isoTime(ctx.clock.now());
+    if (ctx.host === null) {
+      const detail = 'Stacks run on registered hosts; each is probed by itself.';
+      return { status: 'healthy', detail, checked_at, checks: [] };
+    }
+    try {
+      const { place } = await this.#reach(ctx, true);
+      const detail = `engine ${place.engine}, compose ${place.generation}`;
+      return { status: 'healthy', detail, checked_at, checks: [] };
+    } catch (error) {
+      ctx.signal.throwIfAborted();
+      const detail = error instanceof SandboxerError ? error.detail : 'The host cannot be used.';
+      const fix = error instanceof SandboxerError ? error.remedy : null;
+      return {
+        status: 'unhealthy',
+        detail,
+        checked_at,
+        checks: [{ name: ctx.host.id, ok: false, detail, fix }],
+      };
+    }
+  }
+
+  async provision(spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
+    refuseMisfit(this.header, spec);
+    if (ctx.signal.aborted) throw givenUp(ctx.signal, 'not_created');
+    return await this.#turns.take(projectOf(spec.stamp), async () => {
+      if (ctx.signal.aborted) throw givenUp(ctx.signal, 'not_created');
+      const stack = await AnalysedStack.of(spec, ctx.signal);
+      return await abortable(this.#make(spec, stack, ctx), ctx.signal, 'maybe_created');
+    });
+  }
+
+  async #make(spec: ProvisionSpec, stack: AnalysedStack, ctx: ExtensionContext): Promise<Handle> {
+    const { signal } = ctx;
+    const { stacks, place } = await this.#reach(ctx);
+    const agent = await uploadAgent(stacks.host, place.root, this.#agents, signal);
+    const project = projectOf(spec.stamp);
+    const uploaded = await stacks.upload(place, project, markerOf(spec.stamp, ctx.clock.now()), {
+      signal,
+      stdin: shipTree(spec.inputs, stack.inputs.trees, stack.tree, stack.extra, signal),
+    });
+    if (uploaded.handle !== null) return handleOf(uploaded.handle);
+    const terms = {
+      directory: `${place.root}/stacks/${project}`,
+      secretDirectory: `${place.secrets}/${project}`,
+      agent,
+      gatewayImage: gatewayImageOf(agent),
+    };
+    for (let tries = 0; tries < NETWORK_TRIES; tries += 1) {
+      const plan = stack.plan({ ...terms, subnets: this.#subnets(stack, uploaded, `${project} ${tries}`) });
+      const handle = stack.handle(plan);
+      const entries = [
+        textEntry('base.yml', plan.base),
+        textEntry('override.yml', plan.override),
+        textEntry('handle.json', JSON.stringify(handle)),
+        textEntry('places', places(plan)),
+        ...[...plan.files].map(([path, text]) => textEntry(path, text)),
+      ];
+      const made = await stacks.up(place, project, plan.gatewayPorts.size > 0 ? agent : null, {
+        signal,
+        stdin: secretsThen(spec, archiveOf(entries)),
+      });
+      if (made !== null) return handleOf(handle);
+    }
+    throw hostFailure('The stack did not come up', 'No free network was found on the host.', 'created');
+  }
+
+  async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
+    const stack = readHandle(handle);
+    const { access, host, stacks, place } = await this.#reach(ctx);
+    const states = await this.#settled(stack, stacks, place, ctx);
+    const container = runningOf(stack.service, states);
+    const channel = await openChannel(stacks, container ?? noneRunning(stack, states), ctx.signal);
+    this.#kept.keep(stack.project, channel);
+    const endpoints = endpointsOf(stack, states);
+    return {
+      reachability: {
+        exec_url: null,
+        ssh: {
+          host: access.destination,
+          port: access.port ?? 22,
+          user: access.user ?? '',
+          host_key: access.hostKeys[0] ?? null,
+        },
+        tunnel_ref: stack.tunnel === null ? null : `${stack.tunnel}:${host.id}`,
+        endpoints,
+        services: servicesOf(states.filter(({ service }) => service !== GATEWAY)),
+      },
+      isolation: 'container',
+      notes: [...stack.notes, 'Root of a container is root of the host, unless its engine remaps users.'],
+    };
+  }
+
+  async connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession> {
+    const stack = readHandle(handle);
+    const open = async (service: string, signal: AbortSignal): Promise<Channel> => {
+      const { stacks, place } = await this.#reach(ctx);
+      return await serviceChannel(stacks, place, stack.project, service, signal);
+    };
+    const first = this.#kept.take(stack.project) ?? (await open(stack.service, ctx.signal));
+    return new ComposeSession(first, stack.service, stack.ports, (service) =>
+      open(service, AbortSignal.timeout(60_000)),
+    );
+  }
+
+  async teardown({ stamp, handle }: TeardownTarget, ctx: ExtensionContext): Promise<CleanupReport> {
+    if (ctx.signal.aborted) throw givenUp(ctx.signal, 'created');
+    const project = projectOf(stamp);
+    this.#kept.drop(project);
+    const keepImages = handle !== null && readHandle(handle).keep_images;
+    const { stacks, place } = await this.#reach(ctx);
+    const { removed, left } = await stacks.down(place, stamp, keepImages, {
+      signal: ctx.signal,
+      creation: 'created',
+    });
+    return {
+      gone: left.length === 0,
+      removed,
+      remaining: left.map((what) => ({ what, reason: 'The engine or the disk of the host still has it.' })),
+    };
+  }
+
+  async *listOwned(owner: string, ctx: ExtensionContext): AsyncIterable<Owned> {
+    if (ctx.host === null) return;
+    const { stacks, place } = await this.#reach(ctx);
+    for (const { stamp, createdAt } of (await stacks.owned(place, owner, { signal: ctx.signal })).values()) {
+      yield { stamp, handle: null, createdAt };
+    }
+  }
+
+  async pause(handle: Handle, ctx: ExtensionContext): Promise<PauseKind> {
+    const { project } = readHandle(handle);
+    const { stacks } = await this.#reach(ctx);
+    await stacks.freeze(project, true, { signal: ctx.signal });
+    return 'frozen';
+  }
+
+  async resume(handle: Handle, ctx: ExtensionContext): Promise<void> {
+    const { project } = readHandle(handle);
+    const { stacks } = await this.#reach(ctx);
+    await stacks.freeze(project, false, { signal: ctx.signal });
+  }
+
+  async close(): Promise<void> {
+    this.#kept.close();
+    await this.#hosts.close();
+  }
+
+  /** The host of the sandbox, and what is known of it. */
+  async #reach(ctx: ExtensionContext, afresh = false): Promise<Reached> {
+    const { host } = ctx;
+    const access = host?.ssh ?? null;
+    if (host === null || access === null) {
+      throw new SandboxerError('SBX_UNSUPPORTED', 'A compose stack needs a host that is reached by ssh.', {
+        backend: BACKEND,
+        creation: 'not_created',
+        remedy: 'Register one with "sandboxer hosts add".',
+      });
+    }
+    const ssh = this.#hosts.get(host.id, access);
+    const stacks = new RemoteStacks(ssh);
+    if (afresh) this.#places.delete(ssh);
+    const known =
+      this.#places.get(ssh) ??
+      stacks.place(this.#options.directory ?? DEFAULT_DIRECTORY, { signal: new AbortController().signal });
+    this.#places.set(ssh, known);
+    known.catch(() => this.#places.delete(ssh));
+    return { host, access, stacks, place: await abortable(known, ctx.signal, 'not_created') };
+  }
+
+  #subnets(stack: AnalysedStack, { takenSubnets }: Uploaded, seed: string): string[] {
+    const pool = this.#options.addressPool ?? DEFAULT_POOL;
+    const wanted = stack.networkCount;
+    const free = freeSubnets(pool, takenSubnets, stack.prefix, wanted, seed);
+    if (free.length >= wanted) return free;
+    throw new SandboxerError(
+      'SBX_BACKEND_QUOTA',
+      `The pool ${pool} has no room for ${wanted} networks on this host.`,
+      {
+        backend: BACKEND,
+        creation: 'created',
+        remedy: 'Destroy stacks on this host, or configure a larger pool.',
+      },
+    );
+  }
+
+  /** As it is once nothing of it is on its way any more and what was asked for has come. */
+  async #settled(
+    stack: StackHandle,
+    stacks: RemoteStacks,
+    place: HostPlace,
+    ctx: ExtensionContext,
+  ): Promise<ContainerState[]> {
+    const until = Date.now() + stack.wait_seconds * 1000;
+    for (;;) {
+      const states = await stacks.state(place, stack.project, { signal: ctx.signal, creation: 'created' });
+      const waiting = stack.wait_for.filter((name) => waitedFor(name, states) !== 'yes');
+      if (waiting.length === 0) return states;
+      const never = waiting.find((name) => waitedFor(name, states) === 'never');
+      if (never !== undefined) throw notComing(never, states, 'SBX_EXTENSION_FAILED');
+      if (Date.now() >= until) throw notComing(waiting[0] ?? '', states, 'SBX_TIMEOUT');
+      await sleep(LOOK_MS, undefined, { signal: ctx.signal });
+    }
+  }
+}
+
+function places({
+  directories,
+  copies,
+}: {
+  directories: readonly string[];
+  copies: readonly { from: string; to: string }[];
+}): string {
+  const lines = [
+    ...directories.map((path) => `directory\t${path}`),
+    // Deeper ones first: a copy of what lies above must not take them along half-way.
+    ...copies.map(({ from, to }) => `copy\t${from}\t${to}`),
+  ];
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** A line for each secret, and a line that ends them: the only way they travel. */
+async function* secretsThen(
+  spec: ProvisionSpec,
+  rest: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  for (const { name, delivery, value } of spec.secrets) {
+    yield Buffer.from(`${delivery} ${name} ${Buffer.from(value).toString('base64')}\n`);
+  }
+  yield Buffer.from('.\n');
+  yield* rest;
+}
+
+/** Ports on the loopback of the host, whoever publishes them. */
+function endpointsOf(
+  stack: StackHandle,
+  states: readonly ContainerState[],
+): Ready['reachability']['endpoints'] {
+  return states.flatMap(({ service, published }) =>
+    published.map(({ target, hostPort }) => {
+      const behind = service === GATEWAY ? stack.gateway[String(target)] : undefined;
+      const port = behind?.target ?? target;
+      return { name: `${behind?.service ?? service}:${port}`, port, url: `tcp://127.0.0.1:${hostPort}` };
+    }),
+  );
+}
+
+function told(states: readonly ContainerState[]): string {
+  return servicesOf(states)
+    .map(({ name, state, health }) => `${name} ${state}${health === null ? '' : ` (${health})`}`)
+    .join(', ');
+}
+
+function noneRunning(stack: StackHandle, states: readonly ContainerState[]): never {
+  throw new SandboxerError(
+    'SBX_EXTENSION_FAILED',
+    `Nothing can be run in ${stack.service}: ${told(states) || 'it has no container'}.`,
+    {
+      backend: BACKEND,
+      creation: 'created',
+      remedy: 'See why the service ended; or name a service that keeps running in the input "service".',
+    },
+  );
+}
+
+function notComing(
+  name: string,
+  states: readonly ContainerState[],
+  code: 'SBX_TIMEOUT' | 'SBX_EXTENSION_FAILED',
+) {
+  return new SandboxerError(code, `${name} was waited for and is not healthy: ${told(states)}.`, {
+    backend: BACKEND,
+    creation: 'created',
+    remedy: 'See the log of the service; leave it out of wait_for to get the stack as it is.',
+  });
+}
+
+/** Rejects when the signal does; the work itself goes on and is swept by its stamp. */
+async function abortable<T>(
+  work: Promise<T>,
+  signal: AbortSignal,
+  creation: 'not_created' | 'maybe_created',
+): Promise<T> {
+  if (signal.aborted) {
+    work.catch(() => {});
+    throw givenUp(signal, creation);
+  }
+  const aborted = Promise.withResolvers<never>();
+  const stop = () => aborted.reject(givenUp(signal, creation));
+  signal.addEventListener('abort', stop, { once: true });
+  aborted.promise.catch(() => {});
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+    work.catch(() => {});
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * What runs on a host: programs of a POSIX shell that never change, given their arguments as arguments and everything
+ * else on standard input.
+ */
+
+/** Everything of one stack can be ended: a command that outlived its connection must not go on making things. */
+const ENLIST = 'read -r _ _ _ _ group _ </proc/$$/stat; echo "$group" >>"$stack/groups"';
+
+const INSPECT = [
+  'ids=$(docker ps -aq --no-trunc --filter "label=com.docker.compose.project=$key")',
+  `[ -z "$ids" ] || docker inspect --type container --format '{"id":{{json .Id}},"labels":{{json .Config.Labels}},"state":{{json .State}},"ports":{{json .NetworkSettings.Ports}},"user":{{json .Config.User}},"cwd":{{json .Config.WorkingDir}},"image":{{json .Image}},"networks":{{json .NetworkSettings.Networks}}}' $ids`,
+].join('\n');
+
+/** $1 directory → facts of the host, one in a line. */
+export const FACTS = `
+case $1 in /*) root=$1;; *) root=$HOME/$1;; esac
+umask 077
+mkdir -p "$root/stacks" || exit 73
+shm=/dev/shm/sandboxer-$(id -u)
+{ mkdir -p "$shm" && [ -O "$shm" ] && chmod 700 "$shm"; } 2>/dev/null || { shm=$root/secrets; mkdir -p "$shm"; }
+echo "root $root"
+echo "secrets $shm"
+if docker compose version >/dev/null 2>&1; then echo "compose v2"
+elif command -v docker-compose >/dev/null 2>&1; then echo "compose v1"; fi
+docker version --format 'engine {{.Server.Version}}'
+`;
+
+/** $1 root, $2 project, $3 marker; the tree as tar → `already` with the handle, or what networks take. */
+export const UPLOAD = `
+stack=$1/stacks/$2
+umask 077
+mkdir -p "$stack" || exit 73
+[ -e "$stack/up" ] && { echo already; cat "$stack/handle.json"; exit 0; }
+printf '%s\\n' "$3" >"$stack/marker.new" && mv -f "$stack/marker.new" "$stack/marker" || exit 73
+${ENLIST}
+umask 022
+mkdir -p "$stack/tree" && tar -xpf - -C "$stack/tree" --no-same-owner || exit 74
+docker network ls -q --no-trunc | xargs -r docker network inspect --format '{{range .IPAM.Config}}{{println "subnet" .Subnet}}{{end}}' || exit 75
+echo routes
+cat /proc/net/route
+`;
+
+/** $1 root, $2 secrets, $3 project, $4 generation of compose, $5 agent and $6 image of the gateway, if it has one; lines of secrets, then our files as tar → containers. */
+export const UP = `
+stack=$1/stacks/$3; secrets=$2/$3; key=$3; generation=$4
+[ -e "$stack/marker" ] || exit 76
+${ENLIST}
+umask 077
+while IFS=' ' read -r kind name value; do
+  case $kind in
+    file) mkdir -p "$secrets" && printf %s "$value" | base64 -d >"$secrets/$name" && chmod 444 "$secrets/$name" || exit 73;;
+    env) value=$(printf %s "$value" | base64 -d; echo x); export "$name=\${value%x}";;
+    *) break;;
+  esac
+done
+tar -xpf - -C "$stack" --no-same-owner || exit 74
+umask 022
+while IFS='	' read -r what from to; do
+  case $what in
+    directory) mkdir -p "$stack/$from" || exit 74;;
+    copy) mkdir -p "$stack/binds"; [ -e "$stack/$to" ] || cp -al "$stack/$from" "$stack/$to" 2>/dev/null || cp -a "$stack/$from" "$stack/$to" || exit 74;;
+  esac
+done <"$stack/places"
+if [ $# -ge 6 ] && ! docker image inspect "$6" >/dev/null 2>&1; then
+  tar -C "\${5%/*}" -cf - "\${5##*/}" | docker import --change "ENTRYPOINT [\\"/\${5##*/}\\"]" - "$6" >/dev/null || exit 75
+fi
+cd "$stack" && : >no-variables || exit 76
+if [ "$generation" = v2 ]; then set -- docker compose; else set -- docker-compose; fi
+COMPOSE_HTTP_TIMEOUT=300 "$@" -p "$key" --project-directory "$stack" --env-file no-variables -f base.yml -f override.yml up -d --quiet-pull 1>&2 </dev/null
+status=$?
+[ -e "$stack/marker" ] || exit 76
+[ $status = 0 ] && : >"$stack/up"
+${INSPECT}
+exit $status
+`;
+
+/** $1 root, $2 project → containers. */
+export const STATE = `
+key=$2
+[ -e "$1/stacks/$2/marker" ] || exit 76
+${INSPECT}
+`;
+
+/** $1 root, $2 secrets, $3 project, $4 owner, $5 whether built images stay → what is left. */
+export const DOWN = `
+stack=$1/stacks/$3; secrets=$2/$3; key=$3; owner=$4; keep=$5
+mine="label=com.docker.compose.project=$key"; ours="label=sand-boxer.owner=$owner"
+if [ -e "$stack/groups" ]; then
+  read -r _ _ _ _ self _ </proc/$$/stat
+  while read -r group; do
+    [ "$group" = "$self" ] || case $(cat "/proc/$group/cmdline" 2>/dev/null | tr '\\0' ' ') in *"$key"*) kill -KILL -- "-$group" 2>/dev/null && busy=1;; esac
+  done <"$stack/groups"
+fi
+rm -f "$stack/up"
+found() { docker ps -aq --no-trunc --filter "$mine" --filter "$ours"; }
+nets() { docker network ls -q --filter "$mine" --filter "$ours"; }
+vols() { docker volume ls -q --filter "$mine" --filter "$ours"; }
+tries=0
+while :; do
+  ids=$(found) || exit 75
+  if [ -n "$ids" ]; then
+    for id in $ids; do echo "removed container $id"; done
+    docker rm -f -v $ids >/dev/null 2>&1
+  fi
+  ids=$(nets) || exit 75
+  [ -z "$ids" ] || docker network rm $ids 2>/dev/null | sed 's/^/removed network /'
+  ids=$(vols) || exit 75
+  [ -z "$ids" ] || docker volume rm -f $ids 2>/dev/null | sed 's/^/removed volume /'
+  tries=$((tries + 1))
+  [ -n "\${busy:-}" ] && { busy=; sleep 1; continue; }
+  [ -z "$(found)$(nets)$(vols)" ] && break
+  [ $tries -ge 5 ] && break
+  sleep 1
+done
+if [ "$keep" != keep ]; then
+  images=$(docker image ls -q --filter "reference=sandboxer-$key-*") || exit 75
+  [ -z "$images" ] || docker rmi -f $images >/dev/null 2>&1
+fi
+for id in $(found); do echo "left container $id"; done
+for id in $(nets); do echo "left network $id"; done
+for id in $(vols); do echo "left volume $id"; done
+[ -n "$(found)$(nets)$(vols)" ] && exit 0
+rm -rf "$secrets"
+if [ -e "$stack" ]; then
+  # The marker goes last: what cannot be removed now is found again.
+  find "$stack" -mindepth 1 -maxdepth 1 ! -name marker -exec rm -rf {} + 2>/dev/null
+  rm -rf "$stack" 2>/dev/null
+  if [ -e "$stack" ]; then echo "left directory $stack"; else echo "removed directory $stack"; fi
+fi
+exit 0
+`;
+
+/** $1 root, $2 owner → markers and labels of whatever is that owner’s. */
+export const OWNED = `
+for marker in "$1"/stacks/*/marker; do [ -e "$marker" ] && { printf 'marker '; cat "$marker"; }; done
+for kind in container network volume; do
+  case $kind in container) list='docker ps -a';; *) list="docker $kind ls";; esac
+  $list --filter "label=sand-boxer.owner=$2" --filter label=sand-boxer.attempt-id --format '{{.Label "sand-boxer.sandbox-uid"}} {{.Label "sand-boxer.attempt-id"}}' | sed 's/^/labels /' || exit 75
+done
+`;
+
+/** $1 project, $2 `pause` or `unpause`, $3 the state to look for → how many are in another one afterwards. */
+export const FREEZE = `
+all() { docker ps -q --no-trunc --filter "label=com.docker.compose.project=$1" --filter "status=$2"; }
+ids=$(all "$1" "$3") || exit 75
+[ -z "$ids" ] || docker "$2" $ids >/dev/null
+ids=$(all "$1" "$3") || exit 75
+[ -z "$ids" ]
+`;
+
+/** $1 container, $2 user of the agent (empty: the container’s own), $3 directory, $4 `start` or `go`. */
+export const AGENT = `
+agent=/.sandboxer/agent; door=/dev/shm/.sandboxer-agent
+if [ "$4" = start ]; then
+  if [ -n "$2" ]; then docker exec -u "$2" "$1" $agent --listen $door --daemon --user "$2" --cwd "$3" </dev/null >/dev/null 2>&1
+  else docker exec "$1" $agent --listen $door --daemon --cwd "$3" </dev/null >/dev/null 2>&1; fi
+fi
+if [ -n "$2" ]; then exec docker exec -i -u "$2" "$1" $agent --relay $door; fi
+exec docker exec -i "$1" $agent --relay $door
+`;
+
+/** $1 container, $2 `follow` or `once`, $3 lines. */
+export const LOGS = `
+if [ "$2" = follow ]; then exec docker logs --follow --tail "$3" "$1"; fi
+exec docker logs --tail "$3" "$1"
+`;

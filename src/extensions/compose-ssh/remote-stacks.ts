@@ -1,0 +1,195 @@
+/** The stacks of one host: each method is one round trip. */
+import type { Creation } from '../../contract/state.ts';
+import type { Stamp } from '../../core/extension.ts';
+import type { RemoteProcess, RunResult, SshHost } from '../shared/ssh/ssh-host.ts';
+import { hostFailure, lost, shown } from './failure.ts';
+import type { StackHandle } from './handle.ts';
+import { parseHandle, projectOf } from './handle.ts';
+import { readMarker } from './labels.ts';
+import { AGENT, DOWN, FACTS, FREEZE, OWNED, STATE, UP, UPLOAD } from './remote-scripts.ts';
+import type { ContainerState } from './stack-state.ts';
+import { readStates } from './stack-state.ts';
+import { routesOf } from './subnets.ts';
+
+export interface HostPlace {
+  readonly root: string;
+  readonly secrets: string;
+  readonly generation: 'v1' | 'v2';
+  readonly engine: string;
+}
+
+export interface Uploaded {
+  /** It is up already, by an earlier call. */
+  readonly handle: StackHandle | null;
+  readonly takenSubnets: readonly string[];
+}
+
+export interface Removed {
+  readonly removed: readonly string[];
+  readonly left: readonly string[];
+}
+
+interface Call {
+  readonly signal: AbortSignal;
+  readonly stdin?: string | AsyncIterable<Uint8Array>;
+  readonly creation?: Creation;
+  readonly timeoutMs?: number;
+}
+
+const UPLOAD_MS = 30 * 60_000;
+const UP_MS = 30 * 60_000;
+const CALL_MS = 120_000;
+const MOST_OUTPUT = 16 * 1_048_576;
+const GONE = 76;
+
+/** An image with nothing in it but that agent. */
+export function gatewayImageOf(agent: string): string {
+  return `sandboxer-gateway:${agent.split('-').at(-1) ?? 'latest'}`;
+}
+
+export class RemoteStacks {
+  readonly host: SshHost;
+
+  constructor(host: SshHost) {
+    this.host = host;
+  }
+
+  async place(directory: string, call: Call): Promise<HostPlace> {
+    const { code, stdout, stderr } = await this.#run(FACTS, [directory], {
+      creation: 'not_created',
+      ...call,
+    });
+    const facts = new Map(
+      stdout
+        .toString()
+        .split('\n')
+        .map((line) => {
+          const space = line.indexOf(' ');
+          return [line.slice(0, space), line.slice(space + 1)] as const;
+        }),
+    );
+    const [root, secrets, generation, engine] = ['root', 'secrets', 'compose', 'engine'].map((name) =>
+      facts.get(name),
+    );
+    if (root === undefined || secrets === undefined || code === 73) {
+      throw hostFailure(
+        `The directory ${directory} cannot be made on ${this.host.id}`,
+        stderr,
+        'not_created',
+      );
+    }
+    if (engine === undefined)
+      throw hostFailure('There is no engine to be used', stderr || 'docker is not there', 'not_created');
+    if (generation !== 'v1' && generation !== 'v2') {
+      throw hostFailure(
+        'There is no compose',
+        'Install docker-compose, or the compose plugin of docker.',
+        'not_created',
+      );
+    }
+    return { root, secrets, generation, engine };
+  }
+
+  async upload({ root }: HostPlace, project: string, marker: string, call: Call): Promise<Uploaded> {
+    const { code, stdout, stderr } = await this.#run(UPLOAD, [root, project, marker], {
+      timeoutMs: UPLOAD_MS,
+      ...call,
+    });
+    const text = stdout.toString();
+    if (text.startsWith('already\n'))
+      return { handle: parseHandle(text.slice('already\n'.length)), takenSubnets: [] };
+    if (code !== 0) throw hostFailure('The tree could not be written to the host', stderr, 'maybe_created');
+    const [networks = '', routes = ''] = text.split('routes\n');
+    const subnets = [...networks.matchAll(/^subnet (\S+)$/gm)].map(([, subnet = '']) => subnet);
+    return { handle: null, takenSubnets: [...subnets, ...routesOf(routes)] };
+  }
+
+  /** `null` when a network is taken: choose another and call again. */
+  async up(
+    place: HostPlace,
+    project: string,
+    gatewayAgent: string | null,
+    call: Call,
+  ): Promise<ContainerState[] | null> {
+    const { root, secrets, generation } = place;
+    const gateway = gatewayAgent === null ? [] : [gatewayAgent, gatewayImageOf(gatewayAgent)];
+    const result = await this.#run(UP, [root, secrets, project, generation, ...gateway], {
+      timeoutMs: UP_MS,
+      ...call,
+    });
+    if (result.code === 0) return readStates(result.stdout.toString());
+    if (result.code === GONE) throw lost('The stack was removed while it was made.');
+    if (/pool overlaps with other one|conflicts with network/i.test(result.stderr)) return null;
+    const states = readStates(result.stdout.toString());
+    const dead = states.filter(({ status, exitCode }) => status === 'exited' && exitCode !== 0);
+    const note = dead.map(({ service, exitCode }) => ` ${service} exited with ${exitCode}.`).join('');
+    throw hostFailure('The stack did not come up', `${result.stderr}${note}`, 'created');
+  }
+
+  async state({ root }: HostPlace, project: string, call: Call): Promise<ContainerState[]> {
+    const result = await this.#run(STATE, [root, project], call);
+    if (result.code === GONE) throw lost('There is no such stack on the host.');
+    if (result.code !== 0) throw hostFailure('The stack could not be looked at', result.stderr, 'created');
+    return readStates(result.stdout.toString());
+  }
+
+  async down(place: HostPlace, stamp: Stamp, keepImages: boolean, call: Call): Promise<Removed> {
+    const { root, secrets } = place;
+    const args = [root, secrets, projectOf(stamp), stamp.owner, keepImages ? 'keep' : 'remove'];
+    const { code, stdout, stderr } = await this.#run(DOWN, args, { timeoutMs: 5 * 60_000, ...call });
+    if (code !== 0) throw hostFailure('The stack could not be removed', stderr, 'created');
+    const lines = stdout.toString().split('\n');
+    const told = (word: string) =>
+      lines.flatMap((line) => (line.startsWith(`${word} `) ? [line.slice(word.length + 1)] : []));
+    return { removed: told('removed'), left: told('left') };
+  }
+
+  async owned(
+    { root }: HostPlace,
+    owner: string,
+    call: Call,
+  ): Promise<Map<string, { stamp: Stamp; createdAt: number | null }>> {
+    const { code, stdout, stderr } = await this.#run(OWNED, [root, owner], call);
+    if (code !== 0) throw hostFailure('The stacks could not be listed', stderr, 'created');
+    const found = new Map<string, { stamp: Stamp; createdAt: number | null }>();
+    for (const line of stdout.toString().split('\n')) {
+      const [, sandboxUid, attemptId] = /^labels (\S+) (\S+)$/.exec(line) ?? [];
+      if (sandboxUid !== undefined && attemptId !== undefined && !found.has(attemptId)) {
+        found.set(attemptId, { stamp: { owner, sandboxUid, attemptId }, createdAt: null });
+      }
+      const marker = line.startsWith('marker ') ? readMarker(line.slice('marker '.length)) : null;
+      if (marker !== null && marker.stamp.owner === owner) found.set(marker.stamp.attemptId, marker);
+    }
+    return found;
+  }
+
+  async freeze(project: string, frozen: boolean, call: Call): Promise<void> {
+    const args = frozen ? [project, 'pause', 'running'] : [project, 'unpause', 'paused'];
+    const { code, stderr } = await this.#run(FREEZE, args, call);
+    if (code !== 0)
+      throw hostFailure(`The stack could not be ${frozen ? 'paused' : 'resumed'}`, stderr, 'created');
+  }
+
+  /** The channel to the agent of a container. */
+  async openAgent(container: ContainerState, start: boolean, call: Call): Promise<RemoteProcess> {
+    const root = /^(?:|0|root)(?::.*)?$/.test(container.user);
+    const args = [container.id, root ? '0' : '', container.cwd || '/', start ? 'start' : 'go'];
+    return await this.host.open(['sh', '-c', AGENT, 'sh', ...args], {
+      signal: call.signal,
+      creation: 'created',
+    });
+  }
+
+  async #run(script: string, args: readonly string[], call: Call): Promise<RunResult> {
+    const { signal, stdin, creation = 'maybe_created', timeoutMs = CALL_MS } = call;
+    const result = await this.host.run(['sh', '-c', script, 'sh', ...args], {
+      signal,
+      creation,
+      timeoutMs,
+      maxOutputBytes: MOST_OUTPUT,
+      ...(stdin === undefined ? {} : { stdin }),
+    });
+    if (result.truncated) throw hostFailure('The host said too much', shown(result.stderr), creation);
+    return result;
+  }
+}

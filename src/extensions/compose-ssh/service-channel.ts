@@ -1,0 +1,63 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import { connectAgent } from '../shared/agent-session/connect-agent.ts';
+import type { Channel } from '../shared/channel.ts';
+import { BACKEND, lost, shown } from './failure.ts';
+import type { HostPlace, RemoteStacks } from './remote-stacks.ts';
+import type { ContainerState } from './stack-state.ts';
+
+const GREET_MS = 60_000;
+
+/** The first container of a service in which something can run. */
+export function runningOf(service: string, states: readonly ContainerState[]): ContainerState | null {
+  return states.find((state) => state.service === service && state.status === 'running') ?? null;
+}
+
+/** Opens the channel to the agent of a container; it is started where it does not run yet. */
+export async function openChannel(
+  stacks: RemoteStacks,
+  container: ContainerState,
+  signal: AbortSignal,
+): Promise<Channel> {
+  const remote = await stacks.openAgent(container, true, { signal: new AbortController().signal });
+  const end = () => remote.kill();
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    const session = await connectAgent(remote.process.duplex(), {
+      backend: BACKEND,
+      greetMs: GREET_MS,
+      signal,
+    });
+    void session.ended.then(() => remote.kill());
+    return {
+      session,
+      get isLost() {
+        return session.isLost;
+      },
+    };
+  } catch (error) {
+    remote.kill();
+    signal.throwIfAborted();
+    const said = shown(remote.process.stderr);
+    throw said === ''
+      ? error
+      : new SandboxerError('SBX_EXTENSION_FAILED', `No program can be run in ${container.service}: ${said}`, {
+          backend: BACKEND,
+          cause: error,
+        });
+  } finally {
+    signal.removeEventListener('abort', end);
+  }
+}
+
+/** The channel to a service, wherever its container is now. */
+export async function serviceChannel(
+  stacks: RemoteStacks,
+  place: HostPlace,
+  project: string,
+  service: string,
+  signal: AbortSignal,
+): Promise<Channel> {
+  const container = runningOf(service, await stacks.state(place, project, { signal }));
+  if (container === null) throw lost(`No container of ${service} is running.`);
+  return await openChannel(stacks, container, signal);
+}

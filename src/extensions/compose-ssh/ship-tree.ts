@@ -1,0 +1,59 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { InputTrees } from '../../core/inputs.ts';
+import type { TarEntry } from '../shared/tar.ts';
+import { readTar, writeTar } from '../shared/tar.ts';
+import type { TarTree } from './compose/tar-tree.ts';
+import { directoryOf } from './compose/tree-view.ts';
+
+type Names = readonly InputTrees['list'][number]['name'][];
+
+/** A file of ours in an archive. */
+export function textEntry(name: string, text: string, mode = 0o644): TarEntry {
+  const bytes = Buffer.from(text);
+  const body = (async function* () {
+    yield bytes;
+  })();
+  return { name, kind: 'file', mode, size: bytes.length, modifiedAt: 0, linkTarget: null, body };
+}
+
+/** No entry may lie behind a link of the archive itself: whoever unpacks could be led out. */
+function behindLink(tree: TarTree, name: string): boolean {
+  for (let path = directoryOf(name); path !== ''; path = directoryOf(path)) {
+    if (tree.kind(path) === 'symlink') return true;
+  }
+  return false;
+}
+
+/** The trees of a request as one archive: of what stands twice, the later. */
+export async function* shipTree(
+  inputs: InputTrees,
+  names: Names,
+  tree: TarTree,
+  extra: ReadonlyMap<string, string>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  async function* entries(): AsyncGenerator<TarEntry> {
+    for (const [layer, name] of names.entries()) {
+      for await (const entry of readTar(await inputs.open(name, { signal }))) {
+        signal.throwIfAborted();
+        if (entry.name === '.' || !tree.isOf(entry.name, layer)) continue;
+        if (behindLink(tree, entry.name)) {
+          throw new SandboxerError('SBX_PATH_REFUSED', `${entry.name} lies behind a link of the tree.`, {
+            creation: 'maybe_created',
+          });
+        }
+        yield entry;
+      }
+    }
+    for (const [path, text] of extra) yield textEntry(path, text);
+  }
+  yield* writeTar(entries());
+}
+
+export async function* archiveOf(entries: readonly TarEntry[]): AsyncGenerator<Uint8Array> {
+  yield* writeTar(
+    (async function* () {
+      yield* entries;
+    })(),
+  );
+}
