@@ -67,29 +67,48 @@ static void thaw_after(struct sandbox *sandbox) {
   if (sandbox->state == LIVE && !sandbox->frozen) slot_freeze(sandbox->slot, false);
 }
 
-static void copied(void *context, bool ok, const struct tally *tally, const char *error) {
+/* Where a layer lies below `to`: itself, or in the disk that was taken as a whole. */
+static const char *layer_below(bool whole) { return whole ? "/disk/upper" : "/fs"; }
+
+static void answer_captured(struct sandbox *sandbox, const char *how, bool whole, const struct tally *tally) {
+  char sizes[64] = "";
+  if (tally) snprintf(sizes, sizeof sizes, "\tfiles=%lld\tbytes=%lld", tally->files, tally->bytes);
+  answer_ok(&sandbox->capture, "\thow=%s\tlayer=%s%s%s", how, sandbox->capture_to, layer_below(whole), sizes);
+}
+
+static void captured(void *context, bool ok, bool whole, const struct tally *tally, const char *error) {
   char *id = context;
   struct sandbox *sandbox = *place_of(id);
   free(id);
   if (sandbox == NULL) return;
   sandbox->capturing = false;
   thaw_after(sandbox);
-  if (ok) answer_ok(&sandbox->capture, "\thow=copied\tfiles=%lld\tbytes=%lld", tally->files, tally->bytes);
+  if (ok) answer_captured(sandbox, "copied", whole, whole ? NULL : tally);
   else answer_error(&sandbox->capture, "copy", "%s", error);
   sandbox->capture.seq[0] = 0;
 }
 
+static void copied(void *context, bool ok, const struct tally *tally, const char *error) {
+  captured(context, ok, false, tally, error);
+}
+
+static void copied_whole(void *context, bool ok, const struct tally *tally, const char *error) {
+  captured(context, ok, true, tally, error);
+}
+
 /* The agent is gone: its disk becomes the layer as it is. */
 void finish_capture(struct sandbox *sandbox) {
-  char upper[PATH_MAX + ID_MAX + 32], work[PATH_MAX + ID_MAX + 32], target[PATH_MAX + 300];
+  char disk[PATH_MAX + ID_MAX + 32], upper[PATH_MAX + ID_MAX + 32], target[PATH_MAX + 300];
   sandbox->capturing = false;
+  path_of(sandbox->id, "disk", disk, sizeof disk);
   path_of(sandbox->id, "disk/upper", upper, sizeof upper);
-  path_of(sandbox->id, "disk/work", work, sizeof work);
-  snprintf(target, sizeof target, "%s/%s", settings.base, sandbox->capture_to);
-  if (rename(upper, target) < 0) answer_error(&sandbox->capture, "seal", "%s", strerror(errno));
+  /* A subvolume cannot be left by a rename, but moved as one. */
+  bool whole = is_subvolume(disk);
+  snprintf(target, sizeof target, "%s/%s%s", settings.base, sandbox->capture_to, whole ? "/disk" : "/fs");
+  if (rename(whole ? disk : upper, target) < 0) answer_error(&sandbox->capture, "seal", "%s", strerror(errno));
   else {
-    janitor_discard(work);
-    answer_ok(&sandbox->capture, "\thow=sealed");
+    if (!whole) janitor_discard(disk);
+    answer_captured(sandbox, "sealed", whole, NULL);
   }
   sandbox->capture.seq[0] = 0;
 }
@@ -100,7 +119,7 @@ void finish_capture(struct sandbox *sandbox) {
  * and busy: copied while it stands still.
  */
 void do_capture(const struct request *request, const struct fields *fields) {
-  char upper[PATH_MAX + ID_MAX + 32], target[PATH_MAX + 300];
+  char disk[PATH_MAX + ID_MAX + 32], upper[PATH_MAX + ID_MAX + 32], target[PATH_MAX + 300];
   const char *to = field(fields, "to"), *id = id_of(fields);
   struct tally tally = {0, 0};
   struct sandbox *sandbox = id ? *place_of(id) : NULL;
@@ -109,8 +128,8 @@ void do_capture(const struct request *request, const struct fields *fields) {
   if (sandbox == NULL || (sandbox->state != LIVE && sandbox->state != DEAD))
     return answer_error(request, "gone", "it does not run");
   if (sandbox->capturing) return answer_error(request, "busy", "it is being copied");
+  path_of(sandbox->id, "disk", disk, sizeof disk);
   path_of(sandbox->id, "disk/upper", upper, sizeof upper);
-  snprintf(target, sizeof target, "%s/%s", settings.base, to);
   if (sandbox->state == LIVE && slot_freeze(sandbox->slot, true) < 0 && cgroups_can_freeze())
     return answer_error(request, "freeze", "the kernel did not freeze it");
   sandbox->capturing = true;
@@ -119,9 +138,11 @@ void do_capture(const struct request *request, const struct fields *fields) {
   bool is_image = disk_is_image(sandbox->id, image, sizeof image);
   bool seal = !is_image && number(fields, "seal", 1) != 0 && sandbox->state == LIVE && !sandbox->frozen &&
               slot_count(sandbox->slot) == 1 && tree_exceeds(upper, SMALL_FILES, SMALL_BYTES, &tally);
-  struct job job = {.to = target, .from = upper, .image = is_image ? image : NULL};
-  if (!seal) return work_start(&job, copied, strdup(sandbox->id));
+  bool whole = !is_image && is_subvolume(disk);
   snprintf(sandbox->capture_to, sizeof sandbox->capture_to, "%s", to);
+  snprintf(target, sizeof target, "%s/%s%s", settings.base, to, whole ? "/disk" : "/fs");
+  struct job job = {.to = target, .from = upper, .image = is_image ? image : NULL, .subvolume = whole ? disk : NULL};
+  if (!seal) return work_start(&job, whole ? copied_whole : copied, strdup(sandbox->id));
   sandbox->discard = false;
   sandbox_end(sandbox);
 }

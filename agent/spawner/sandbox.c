@@ -253,7 +253,7 @@ static int make_disk(const char *id, const char *blank) {
   char path[PATH_MAX + ID_MAX + 32];
   for (int i = 0; i < 4; i++) {
     path_of(id, PARTS[i], path, sizeof path);
-    if (mkdir(path, 0755) < 0) {
+    if ((i == 0 ? disk_directory(path) : mkdir(path, 0755)) < 0) {
       if (errno != EEXIST) return -1;
     } else if (i > 0 && i < 3 && chown(path, settings.storage, settings.storage) < 0) return -1;
   }

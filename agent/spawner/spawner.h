@@ -100,6 +100,12 @@ int slots_made(void);
 int disk_mount(const char *image, const char *target);
 bool disk_is_image(const char *id, char *path, size_t size);
 
+/* ---- subvolume.c: disks that are copied at once ---- */
+int disk_directory(const char *path);
+bool is_subvolume(const char *path);
+int subvolume_copy(const char *from, const char *to);
+int subvolume_remove(const char *path);
+
 /* ---- launcher.c: a process that waits in its slot and mount namespace to become the runtime ---- */
 struct launcher {
   pid_t pid;
@@ -180,7 +186,8 @@ void janitor_end(void);
 typedef void (*work_done)(void *context, bool ok, const struct tally *tally, const char *error);
 struct job {
   const char *to;
-  const char *pack;            /* a layer for whoever listens at `to`, at most so many bytes … */
+  const char *subvolume;       /* a disk to be copied at once … */
+  const char *pack;            /* … a layer for whoever listens at `to`, at most so many bytes … */
   long long most;
   const char *from;            /* a directory of ours … */
   const char *image;           /* … or what lies on this disk … */

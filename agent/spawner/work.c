@@ -36,6 +36,8 @@ static void empty_trash(void) {
   if (directory == NULL) return;
   for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    snprintf(path, sizeof path, "%s/trash/%s/disk", settings.base, entry->d_name);
+    if (is_subvolume(path)) subvolume_remove(path);
     snprintf(path, sizeof path, "%s/trash/%s", settings.base, entry->d_name);
     tree_remove(path);
   }
@@ -151,6 +153,12 @@ static int copy_merged(const struct launch *layers, const char *to, struct tally
 }
 
 static int perform(const struct job *job, struct tally *tally) {
+  if (job->subvolume) {
+    char upper[PATH_MAX * 2];
+    snprintf(upper, sizeof upper, "%s/upper", job->to);
+    /* Other than a copy it does not know what is in there: that is not looked for. */
+    return subvolume_copy(job->subvolume, job->to) < 0 ? -1 : access(upper, F_OK);
+  }
   if (job->pack) return pack_layer(job->pack, job->to, job->most, tally);
   if (job->archive) return unpack_layer(job->archive, job->to, &job->bounds, tally);
   if (job->layers) return copy_merged(job->layers, job->to, tally);

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ExtensionHealth } from '../../contract/extension.ts';
 import type { IsolationFacts } from '../../contract/isolation.ts';
@@ -277,25 +278,36 @@ export class LocalExtension implements Extension {
     return record;
   }
 
-  /** What it has written so far as a layer on top of those it was made from. */
+  /**
+   * What it has written so far as a layer on top of those it was made from. Answers as soon as there is one: the source may
+   * still be on its way up again, and whoever wants it waits for that.
+   */
   async #capture(attemptId: string): Promise<Captured> {
-    return await this.#sandboxes.inTurn(attemptId, async () => {
+    const { promise, resolve, reject } = Promise.withResolvers<Captured>();
+    const whole = this.#sandboxes.inTurn(attemptId, async () => {
       const record = await this.#sandboxes.ready(attemptId);
       const reopen = await this.#shutOut(record);
       try {
-        const to = this.#layers.next();
-        const done = await this.#call('capture', attemptId, { to, seal: reopen === null ? 0 : 1 });
-        const rootFs = await this.#shortened({ ...rootFsOf(record), layers: [to, ...record.layers] });
-        if (done.how === 'sealed') {
-          const above = { ...record, ...rootFs };
-          this.#sandboxes.update(above);
-          await this.#sandboxes.startAgain(above);
-        }
-        return { rootFs, sizeBytes: done.bytes === undefined ? null : Number(done.bytes) };
+        const place = this.#layers.next();
+        const {
+          how,
+          bytes,
+          layer = place,
+        } = await this.#call('capture', attemptId, {
+          to: dirname(place),
+          seal: reopen === null ? 0 : 1,
+        });
+        const rootFs = await this.#shortened({ ...rootFsOf(record), layers: [layer, ...record.layers] });
+        const above = { ...record, ...rootFs };
+        if (how === 'sealed') this.#sandboxes.update(above);
+        resolve({ rootFs, sizeBytes: bytes === undefined ? null : Number(bytes) });
+        if (how === 'sealed') await this.#sandboxes.startAgain(above);
       } finally {
         reopen?.();
       }
     });
+    whole.catch(reject);
+    return await promise;
   }
 
   /**

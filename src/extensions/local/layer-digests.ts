@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors.ts';
 import { Turns } from '../shared/turns.ts';
@@ -83,7 +83,7 @@ export class LayerDigests {
   }
 
   #path(layer: string): string {
-    return join(this.#layout.base, dirname(layer), 'content.json');
+    return join(this.#layout.base, ...layer.split('/').slice(0, 2), 'content.json');
   }
 }
 

@@ -1,6 +1,6 @@
 /** Layers are sealed disks: written once, shared by whatever was made from them, removed when nothing is. */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Layout } from './layout.ts';
@@ -46,7 +46,8 @@ export class Layers {
   /** One that is here already; it is safe from `unused` until `settled`. */
   find(matches: (layer: string) => boolean): string | null {
     for (const name of names(this.#layout.layers)) {
-      const layer = `layers/${name}/fs`;
+      const plain = `layers/${name}/fs`;
+      const layer = existsSync(join(this.#layout.base, plain)) ? plain : `layers/${name}/disk/upper`;
       if (!matches(layer)) continue;
       this.#fresh.add(name);
       return layer;
@@ -79,7 +80,7 @@ export class Layers {
   unused(skeleton: string): string[] {
     const used = new Set([...this.#fresh].map((name) => `layers/${name}`).concat(skeleton));
     const note = (layers: readonly string[]) => {
-      for (const layer of layers) used.add(layer.replace(/\/fs$/, ''));
+      for (const layer of layers) used.add(layer.split('/').slice(0, 2).join('/'));
     };
     for (const name of names(this.#layout.snapshots)) {
       const record = this.readSnapshot(name.replace(/\.json$/, ''));
