@@ -61,7 +61,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'estimate', group: 'Catalogue and routing', summary: 'What a create would cost, with a price that holds', load: () => import('./commands/estimate.ts') },
   { name: 'inspect', group: 'Catalogue and routing', summary: 'Look at hosts, at what was left behind, and at what holds a sandbox', subcommands: ['host', 'stale', 'isolation'], load: () => import('./commands/inspect.ts') },
 
-  { name: 'credits', group: 'Account', summary: 'Show and grant credits', subcommands: ['balance', 'grant', 'history'], load: () => import('./commands/credits.ts') },
+  { name: 'credits', group: 'Account', summary: 'Show, grant, report and check credits', subcommands: ['balance', 'grant', 'history', 'usage', 'top', 'export', 'audit', 'reconcile'], load: () => import('./commands/credits.ts') },
+  { name: 'budgets', group: 'Account', summary: 'Limit what may be spent', subcommands: ['list', 'create', 'delete'], load: () => import('./commands/budgets.ts') },
   { name: 'keys', group: 'Account', summary: 'Create, list, rotate and revoke API keys', subcommands: ['create', 'list', 'rotate', 'revoke'], load: () => import('./commands/keys.ts') },
   { name: 'workspaces', group: 'Account', summary: 'List, create and delete workspaces, and say what they allow', subcommands: ['list', 'create', 'policy', 'delete'], load: () => import('./commands/workspaces.ts') },
   { name: 'webhooks', group: 'Account', summary: 'Have events posted to a URL', subcommands: ['list', 'create', 'ping', 'enable', 'disable', 'delete'], load: () => import('./commands/webhooks.ts') },

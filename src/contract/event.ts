@@ -20,6 +20,7 @@ export const EventType = z.enum([
   'sandbox.elevated',
   'sandbox.secret_exposed',
   'sandbox.funds_low',
+  'sandbox.billed',
   'snapshot.creating',
   'snapshot.available',
   'snapshot.failed',

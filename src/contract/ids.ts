@@ -19,6 +19,7 @@ export const OrgId = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'Use 1–63 lower-case letters, digits or "-".');
 export const KeyId = z.string().regex(/^key_[a-z0-9]{10,40}$/, 'A key id looks like "key_…".');
+export const BudgetId = z.string().regex(/^bgt_[a-z0-9]{10,40}$/, 'A budget id looks like "bgt_…".');
 export const WebhookId = z.string().regex(/^whk_[a-z0-9]{10,40}$/, 'A webhook id looks like "whk_…".');
 export const HostId = z
   .string()

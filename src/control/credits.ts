@@ -27,10 +27,10 @@ async function balanceOf(tx: Tx, workspaceId: string): Promise<WorkspaceBalance>
   const held = await tx.ledger.balance(accounts.held(purse));
   const funding = await tx.ledger.funding(workspaceId);
   const came = (funding.get('grant') ?? 0) + (funding.get('top_up') ?? 0);
-  const went = (funding.get('expiry') ?? 0) + (funding.get('move') ?? 0);
+  const went = funding.get('expiry') ?? 0;
   const ending = (await tx.ledger.liveGrants(purse)).filter(({ expiresAt }) => expiresAt !== null);
   const [first] = ending.sort((a, b) => (a.expiresAt as number) - (b.expiresAt as number));
-  const shared = purse !== accounts.credits(workspaceId);
+  const shared = purse !== accounts.credits(workspaceId) || funding.has('move');
   return {
     workspaceId,
     purse,

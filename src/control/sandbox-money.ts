@@ -165,20 +165,37 @@ export async function closeMoney(
   deps: ControlDeps,
   sandbox: SandboxRecord,
   now: number,
-): Promise<void> {
+): Promise<MeterRecord | null> {
   if (sandbox.meterId === null) {
     if (sandbox.holdId !== null) await deps.ledger.resolve(tx, sandbox.holdId, 'voided', now);
-    return;
+    return null;
   }
   const meter = await tx.meters.get(sandbox.meterId);
-  if (!meter || meter.closedAt !== null) return;
+  if (!meter || meter.closedAt !== null) return null;
   const until = billedUntil(meter, sandbox.deadlineAt, now);
   const charged = await captureUsed(tx, deps, meter, until);
-  await tx.meters.update({ ...rebase(charged, until, 0n), closedAt: now });
+  const closed = { ...rebase(charged, until, 0n), closedAt: now };
+  await tx.meters.update(closed);
   await deps.ledger.resolve(tx, meter.holdId, 'settled', now);
   const { extensionId, workspaceId, sandboxUid, priceVersion, holdId } = meter;
   const owner = { extensionId, workspaceId, sandboxUid, priceVersion, holdId };
   await owe(tx, owner, 'cost', `${meter.id}:cost`, cumulativeMicroUsd(meter, until), now);
+  return closed;
+}
+
+/** What a bill says of one life, for whoever keeps the books: told with the end, through the outbox. */
+export function billOf(meter: MeterRecord): Record<string, unknown> {
+  return {
+    meter_id: meter.id,
+    extension: meter.extensionId,
+    price_version: meter.priceVersion,
+    profile: meter.profileId,
+    run_id: meter.runId,
+    billed_seconds: meter.billedMs / 1000,
+    charged_micro_usd: meter.chargedMicroUsd,
+    estimate_micro_usd: meter.estimateMicroUsd,
+    evidence: meter.evidence,
+  };
 }
 
 /** What we owe a backend: for what a customer used, or for what came to nothing. */

@@ -3,6 +3,7 @@ import type { RouteCeiling } from '../contract/route.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { accounts } from '../core/credits/accounts.ts';
+import { defaultPolicy } from '../core/credits/policy.ts';
 import type { Tx } from '../core/store.ts';
 import type { OrgRecord, WorkspaceRecord } from '../core/tenancy.ts';
 import { webhookSinkId } from '../core/webhook.ts';
@@ -87,6 +88,14 @@ export async function deleteOrg(deps: ControlDeps, caller: Caller, id: string): 
   });
 }
 
+/** Where the workspaces of the org spend from one purse, the new one does too. */
+async function joinPurse(tx: Tx, id: string, orgId: string): Promise<void> {
+  const sibling = (await tx.tenancy.workspaces(orgId)).find(isThere);
+  const purse = accounts.orgCredits(orgId);
+  if (sibling && (await tx.ledger.policy(sibling.id))?.purse === purse)
+    await tx.ledger.setPolicy({ ...defaultPolicy(id), purse });
+}
+
 export async function createWorkspace(
   deps: ControlDeps,
   caller: Caller,
@@ -100,6 +109,7 @@ export async function createWorkspace(
     await findOrg(tx, orgId);
     if (await tx.tenancy.workspace(id))
       throw refused(`The id "${id}" was given before.`, 'Choose another id.');
+    await joinPurse(tx, id, orgId);
     await tx.tenancy.insertWorkspace(workspace);
     return workspace;
   });

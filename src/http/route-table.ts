@@ -1,5 +1,6 @@
 import type { RouteDefinition } from './route.ts';
 import { auditRoutes } from './v1/audit.ts';
+import { creditControlRoutes } from './v1/credit-control.ts';
 import { creditRoutes } from './v1/credits.ts';
 import { eventRoutes } from './v1/events.ts';
 import { execRoutes } from './v1/exec.ts';
@@ -33,6 +34,7 @@ export const ROUTE_TABLE: readonly RouteDefinition[] = metaRoutes([
   ...routingRoutes,
   ...quoteRoutes,
   ...creditRoutes,
+  ...creditControlRoutes,
   ...eventRoutes,
   ...keyRoutes,
   ...webhookRoutes,

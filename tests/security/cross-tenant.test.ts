@@ -47,6 +47,7 @@ const GHOSTS: Readonly<Record<string, (real: string) => string>> = {
   upload_id: (real) => scrambled(real),
   key_id: (real) => scrambled(real),
   webhook_id: (real) => scrambled(real),
+  budget_id: (real) => scrambled(real),
   profile: () => NAMES.ghostProfile,
   org_id: () => 'omega-org',
   workspace_id: () => 'omega',
@@ -55,7 +56,7 @@ const GHOSTS: Readonly<Record<string, (real: string) => string>> = {
 const COMMON = new Set(['extension', 'process_id', 'port', 'seq']);
 /** Background work goes on beside the requests. */
 const BACKGROUND =
-  /^(?:outbox|parked|delivered|redelivered|key-used|audit|next-due|resume|prune|tick|expire|idle|due|health|judge-webhook|reconcile|sweep)/;
+  /^(?:outbox|parked|delivered|redelivered|key-used|audit|next-due|resume|prune|tick|expire|idle|due|health|judge-webhook|reconcile|sweep|fund|next-funding)/;
 
 function scrambled(id: string): string {
   const [prefix] = id.split('_');
@@ -122,6 +123,8 @@ async function populate(workspaceId: string): Promise<World> {
     201,
     call(key, 'POST', '/v1/webhooks', { json: { url: `https://${workspaceId}.invalid/hook` } }),
   );
+  const budget = { scope: 'profile', period: 'day', limit_micro_usd: 1_000_000 };
+  const { budget_id } = await must(201, call(key, 'POST', '/v1/budgets', { json: budget }));
   const consumer = { harness: `${workspaceId}-harness`, session_id: `${workspaceId}-session` };
   const json = { id: `${workspaceId}-box`, profile, labels: { of: workspaceId }, consumer };
   const headers = { 'idempotency-key': 'the-same-everywhere' };
@@ -148,6 +151,7 @@ async function populate(workspaceId: string): Promise<World> {
     upload_id,
     key_id,
     webhook_id,
+    budget_id,
     profile,
     process_id: 'p1',
     port: '80',

@@ -1,10 +1,19 @@
+import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import type { CreditBalance, CreditTransfer } from '../../client/credits.ts';
-import { microUsd, wholeNumber } from '../args/numbers.ts';
+import type { CreditBalance, CreditTransfer, Span } from '../../client/credits.ts';
+import type {
+  ExportFormat,
+  LedgerAudit,
+  ReconcileReport,
+  UsageBy,
+  UsageReport,
+} from '../../contract/credits.ts';
+import { durationSeconds, microUsd, wholeNumber } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';
 import { moneyText } from '../output/amounts.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
+import { UsageError } from '../usage-error.ts';
 
 function printBalance(invocation: Invocation, balance: CreditBalance): void {
   const { printer } = invocation;
@@ -14,6 +23,14 @@ function printBalance(invocation: Invocation, balance: CreditBalance): void {
       ['available', moneyText(balance.available_micro_usd)],
       ['held', moneyText(balance.held_micro_usd)],
       ['spent', moneyText(balance.spent_micro_usd)],
+      ...(balance.expires_at === null
+        ? []
+        : [
+            ['ending', `${moneyText(balance.expiring_micro_usd)} at ${balance.expires_at}`] as [
+              string,
+              string,
+            ],
+          ]),
     ]),
   );
 }
@@ -30,6 +47,126 @@ function columns(now: number): Column<CreditTransfer>[] {
   ];
 }
 
+const USAGE_COLUMNS: Column<UsageReport['items'][number]>[] = [
+  { title: 'NAME', cuttable: true, value: (row) => row.name },
+  { title: 'CHARGES', align: 'right', value: (row) => String(row.charges) },
+  { title: 'AMOUNT', align: 'right', value: (row) => moneyText(row.amount_micro_usd) },
+];
+
+const FINDING_COLUMNS: Column<LedgerAudit['findings'][number]>[] = [
+  { title: 'INVARIANT', value: (row) => row.invariant },
+  { title: 'WHAT', cuttable: true, value: (row) => row.subject },
+  { title: 'DETAIL', cuttable: true, value: (row) => row.detail },
+];
+
+const DRIFT_COLUMNS: Column<ReconcileReport['items'][number]>[] = [
+  { title: 'KIND', value: (row) => row.kind },
+  { title: 'EXTENSION', value: (row) => row.extension },
+  { title: 'SANDBOX', value: (row) => row.sandbox },
+  { title: 'OURS', align: 'right', value: (row) => amountOrDash(row.ours_micro_usd) },
+  { title: 'THEIRS', align: 'right', value: (row) => amountOrDash(row.theirs_micro_usd) },
+  { title: 'DETAIL', cuttable: true, value: (row) => row.detail },
+];
+
+function amountOrDash(amount: number | null): string {
+  return amount === null ? '-' : moneyText(amount);
+}
+
+const BY = ['day', 'profile', 'extension', 'actor', 'key', 'run', 'sandbox'] as const;
+
+function usageBy(text: string): UsageBy {
+  const found = BY.find((name) => name === text);
+  if (found) return found;
+  throw new UsageError(`"${text}" is not one of ${BY.join(', ')}.`);
+}
+
+function exportFormat(text: string): ExportFormat {
+  if (text === 'focus' || text === 'cloudevents') return text;
+  throw new UsageError(`"${text}" is no format.`, 'Choose cloudevents or focus.');
+}
+
+function withSpan(command: Command): Command {
+  return command
+    .option('--from <time>', 'from this date or time on (thirty days ago)')
+    .option('--to <time>', 'before this date or time (now)');
+}
+
+async function printUsage(invocation: Invocation, by: UsageBy, span: Span, most?: number): Promise<void> {
+  const { printer } = invocation;
+  const report = await (await invocation.client()).credits.usage({ ...span, by });
+  const items = most === undefined ? report.items : report.items.slice(0, most);
+  printer.result({ ...report, items }, () => {
+    if (items.length === 0) printer.note('Nothing was charged.');
+    else printer.table(USAGE_COLUMNS, [...items, totalRow(report)]);
+  });
+}
+
+function totalRow(report: UsageReport): UsageReport['items'][number] {
+  const charges = report.items.reduce((sum, item) => sum + item.charges, 0);
+  return { name: 'total', charges, amount_micro_usd: report.total_micro_usd };
+}
+
+function defineReports(command: Command, invocation: Invocation): void {
+  withSpan(command.command('usage').description('What was charged, added up'))
+    .option('--by <what>', `by ${BY.join(', ')}`, usageBy, 'day')
+    .action(({ by, ...span }: Span & { readonly by: UsageBy }) => printUsage(invocation, by, span));
+  withSpan(command.command('top').description('What costs most'))
+    .option('--by <what>', `by ${BY.slice(1).join(', ')}`, usageBy, 'sandbox')
+    .option('-n, --limit <number>', 'at most so many', wholeNumber, 10)
+    .action(({ by, limit, ...span }: Span & { readonly by: UsageBy; readonly limit: number }) =>
+      printUsage(invocation, by, span, limit),
+    );
+  withSpan(
+    command.command('export').description('Write every charge, as CloudEvents JSON lines or FOCUS 1.2 CSV'),
+  )
+    .option('--format <format>', 'cloudevents or focus', exportFormat, 'cloudevents')
+    .action(async ({ format, ...span }: Span & { readonly format: ExportFormat }) => {
+      const client = await invocation.client();
+      const { printer } = invocation;
+      for await (const page of client.credits.export({ ...span, format })) {
+        printer.result(page, () => {
+          if (page.content !== '') printer.line(page.content.trimEnd());
+        });
+      }
+    });
+}
+
+function defineChecks(command: Command, invocation: Invocation): void {
+  const { printer } = invocation;
+  command
+    .command('audit')
+    .description('Add the ledger up again and tell what does not agree')
+    .action(async () => {
+      const audit = await (await invocation.client()).credits.audit();
+      printer.result(audit, () => {
+        if (audit.findings.length > 0) printer.table(FINDING_COLUMNS, audit.findings);
+        printer.details([
+          ['transfers', String(audit.transfers)],
+          ['accounts', String(audit.accounts)],
+          ['open holds', String(audit.open_holds)],
+          ['open meters', String(audit.open_meters)],
+          ['findings', String(audit.findings.length)],
+          ['head', audit.head || '-'],
+        ]);
+      });
+      if (audit.findings.length > 0) process.exitCode = 1;
+    });
+  command
+    .command('reconcile')
+    .description('Compare our meters with what lives, what backends say was used, and what they billed')
+    .option('--invoice <file>', 'a JSON list of { extension, sandbox, amount_micro_usd }')
+    .option('--apply', 'write corrections')
+    .action(async (flags: { readonly invoice?: string; readonly apply?: boolean }) => {
+      const invoice = flags.invoice === undefined ? [] : JSON.parse(await readFile(flags.invoice, 'utf8'));
+      const client = await invocation.client();
+      const report = await client.credits.reconcile({ invoice, apply: flags.apply === true });
+      printer.result(report, () => {
+        if (report.items.length === 0) printer.note('Everything agrees.');
+        else printer.table(DRIFT_COLUMNS, report.items);
+      });
+    });
+}
+
 export function define(command: Command, invocation: Invocation): void {
   command
     .command('balance', { isDefault: true })
@@ -40,12 +177,24 @@ export function define(command: Command, invocation: Invocation): void {
     .description('Add credits')
     .argument('<usd>', 'US dollars, such as 5 or 0.25', microUsd)
     .option('--reference <text>', 'your own name for this grant; repeated, it is the same grant')
-    .action(async (amount: number, flags: { readonly reference?: string }) => {
-      const { reference } = flags;
-      const client = await invocation.client();
-      const request = { amount_micro_usd: amount, ...(reference === undefined ? {} : { reference }) };
-      printBalance(invocation, await client.credits.grant(request));
-    });
+    .option('--expires <duration>', 'take back what is unspent then, such as 30d', durationSeconds)
+    .option('--paid', 'record it as a top-up that was paid for')
+    .action(
+      async (
+        amount: number,
+        flags: { readonly reference?: string; readonly expires?: number; readonly paid?: boolean },
+      ) => {
+        const { reference, expires, paid } = flags;
+        const client = await invocation.client();
+        const request = {
+          amount_micro_usd: amount,
+          kind: paid ? ('top_up' as const) : ('grant' as const),
+          ...(reference === undefined ? {} : { reference }),
+          ...(expires === undefined ? {} : { expires_in: expires }),
+        };
+        printBalance(invocation, await client.credits.grant(request));
+      },
+    );
   command
     .command('history')
     .description('Every movement of money')
@@ -58,4 +207,6 @@ export function define(command: Command, invocation: Invocation): void {
         else printer.table(columns(Date.now()), page.items);
       });
     });
+  defineReports(command, invocation);
+  defineChecks(command, invocation);
 }
