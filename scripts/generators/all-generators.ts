@@ -8,6 +8,7 @@ import { lifecyclePage } from './lifecycle-page.ts';
 import { openApiJson } from './openapi-json.ts';
 import { profilePage } from './profile-page.ts';
 import { profileSchema } from './profile-schema.ts';
+import { capabilityEntry, extensionEntries } from './registry-entries.ts';
 
 /** The one list: whatever is here is written by `npm run generate` and checked by `npm run generate:check`. */
 export const allGenerators: readonly Generator[] = [
@@ -20,4 +21,6 @@ export const allGenerators: readonly Generator[] = [
   openApiJson,
   apiPage,
   apiHtml,
+  capabilityEntry,
+  ...extensionEntries,
 ];

@@ -37,6 +37,8 @@ export const CLI_EXAMPLES: Readonly<Record<string, Example>> = {
   profiles: runs('sandboxer profiles\nsandboxer profiles show stub-basic'),
   extensions: runs('sandboxer extensions\nsandboxer extensions show ext.saas-stub'),
   route: runs('sandboxer route explain box\nsandboxer route resolve --profile stub-metered --ttl 30m'),
+  estimate: runs('sandboxer estimate --profile stub-metered --ttl 30m'),
+  registry: runs('sandboxer registry export --json'),
   inspect: runs('sandboxer inspect host\nsandboxer inspect stale'),
   credits: runs('sandboxer credits\nsandboxer credits grant 5 --reference invoice-17'),
   keys: runs(

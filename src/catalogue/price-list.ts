@@ -1,9 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { parse } from 'yaml';
 import type { ListedPrice } from '../contract/price-list.ts';
 import { PriceListEntry } from '../contract/price-list.ts';
 import type { LatencyPrior } from '../core/health/peak-latency.ts';
+import { readYaml } from './yaml-document.ts';
+
+const MOST_PROBLEMS = 50;
 
 export interface PriceListProblem {
   readonly file: string;
@@ -22,17 +24,35 @@ export async function loadPriceList(folder: string): Promise<PriceList> {
   const problems: PriceListProblem[] = [];
   const files = (await readdir(folder)).filter((name) => name.endsWith('.yaml')).sort();
   for (const file of files) {
-    try {
-      const entry = PriceListEntry.parse(
-        parse(await readFile(path.join(folder, file), 'utf8'), { maxAliasCount: 0 }),
-      );
-      entries.push(entry);
-      problems.push(...problemsOf(file, entry));
-    } catch (error) {
-      problems.push({ file, problem: error instanceof Error ? error.message : 'It cannot be read.' });
-    }
+    const { entry, problems: found } = readEntry(file, await readFile(path.join(folder, file), 'utf8'));
+    if (entry) entries.push(entry);
+    problems.push(...found);
   }
   return { entries, problems };
+}
+
+/** What is wrong with a price list, field by field. */
+export function checkPriceList(file: string, text: string): readonly PriceListProblem[] {
+  return readEntry(file, text).problems;
+}
+
+interface ReadEntry {
+  readonly entry: PriceListEntry | null;
+  readonly problems: readonly PriceListProblem[];
+}
+
+function readEntry(file: string, text: string): ReadEntry {
+  const document = readYaml(text, file);
+  if (Array.isArray(document)) {
+    return { entry: null, problems: document.map(({ problem }) => ({ file, problem })) };
+  }
+  const parsed = PriceListEntry.safeParse(document.value);
+  if (parsed.success) return { entry: parsed.data, problems: problemsOf(file, parsed.data) };
+  const problems = parsed.error.issues.slice(0, MOST_PROBLEMS).map(({ path: field, message }) => {
+    const { line } = document.locate(field.map((part) => (typeof part === 'number' ? part : String(part))));
+    return { file, problem: `${line === null ? '' : `line ${line}: `}${field.join('.')}: ${message}` };
+  });
+  return { entry: null, problems };
 }
 
 function problemsOf(file: string, entry: PriceListEntry): PriceListProblem[] {

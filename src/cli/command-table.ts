@@ -59,6 +59,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'extensions', group: 'Catalogue and routing', summary: 'Show the backends and how they are', subcommands: ['list', 'show'], load: () => import('./commands/extensions.ts') },
   { name: 'route', group: 'Catalogue and routing', summary: 'Explain where a sandbox went, or would go', subcommands: ['explain', 'resolve'], load: () => import('./commands/route.ts') },
   { name: 'estimate', group: 'Catalogue and routing', summary: 'What a create would cost, with a price that holds', load: () => import('./commands/estimate.ts') },
+  { name: 'registry', group: 'Catalogue and routing', summary: 'Export what is offered here; check price lists', subcommands: ['export', 'validate'], load: () => import('./commands/registry.ts') },
   { name: 'inspect', group: 'Catalogue and routing', summary: 'Look at hosts, at what was left behind, and at what holds a sandbox', subcommands: ['host', 'stale', 'isolation'], load: () => import('./commands/inspect.ts') },
 
   { name: 'credits', group: 'Account', summary: 'Show, grant, report and check credits', subcommands: ['balance', 'grant', 'history', 'usage', 'top', 'export', 'audit', 'reconcile'], load: () => import('./commands/credits.ts') },

@@ -16,6 +16,7 @@ export type { Page, PagedList } from './paged-list.ts';
 export type { PortAddress, PortInput } from './ports.ts';
 export type { AttachOptions } from './processes.ts';
 export type { CatalogueProfile, ProfileList } from './profiles.ts';
+export type { RegistryReport } from './registry.ts';
 export { SandboxerClient } from './sandboxer-client.ts';
 export type {
   CreateOptions,

@@ -15,6 +15,7 @@ import { pathOf } from './path-of.ts';
 import { Ports } from './ports.ts';
 import { Processes } from './processes.ts';
 import { Profiles } from './profiles.ts';
+import { Registry } from './registry.ts';
 import { Routes } from './routes.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { Snapshots } from './snapshots.ts';
@@ -33,6 +34,7 @@ export class SandboxerClient {
   readonly profiles: Profiles;
   readonly extensions: Extensions;
   readonly routes: Routes;
+  readonly registry: Registry;
   readonly credits: Credits;
   readonly events: Events;
   readonly keys: Keys;
@@ -53,6 +55,7 @@ export class SandboxerClient {
     this.profiles = new Profiles(transport);
     this.extensions = new Extensions(transport);
     this.routes = new Routes(transport);
+    this.registry = new Registry(transport);
     this.credits = new Credits(transport);
     this.events = new Events(transport);
     this.keys = new Keys(transport);

@@ -12,6 +12,7 @@ import { portRoutes } from './v1/ports.ts';
 import { processRoutes } from './v1/processes.ts';
 import { profileRoutes } from './v1/profiles.ts';
 import { quoteRoutes } from './v1/quotes.ts';
+import { registryRoutes } from './v1/registry.ts';
 import { routingRoutes } from './v1/routes.ts';
 import { sandboxRoutes } from './v1/sandboxes.ts';
 import { sinkRoutes } from './v1/sinks.ts';
@@ -33,6 +34,7 @@ export const ROUTE_TABLE: readonly RouteDefinition[] = metaRoutes([
   ...extensionRoutes,
   ...routingRoutes,
   ...quoteRoutes,
+  ...registryRoutes,
   ...creditRoutes,
   ...creditControlRoutes,
   ...eventRoutes,

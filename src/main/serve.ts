@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { Registry } from 'prom-client';
+import { checkPriceList } from '../catalogue/price-list.ts';
 import { parseProfileDocument, parseProfileText } from '../catalogue/profile-document.ts';
 import { SandboxerError } from '../contract/errors.ts';
 import type { EventSink } from '../control/deliver-events.ts';
@@ -77,6 +78,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     callerFor: callerByTransport(control.deps, local),
     isReady: () => ready,
     parseProfile,
+    checkPriceList,
     ...(config.rate_limit === null ? {} : { rates: rateLimits(config.rate_limit) }),
     preview: previews,
   };

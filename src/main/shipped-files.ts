@@ -9,6 +9,10 @@ export function shippedProfiles(): ProfileFolder {
   return { path: join(PACKAGE_DIR, 'profiles'), priority: 0, label: 'profiles' };
 }
 
+export function shippedPrices(): string {
+  return join(PACKAGE_DIR, 'registry', 'prices');
+}
+
 export function packageVersion(): string {
   return (JSON.parse(readFileSync(join(PACKAGE_DIR, 'package.json'), 'utf8')) as { version: string }).version;
 }

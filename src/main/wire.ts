@@ -25,6 +25,7 @@ import { startWorkers } from '../workers/start-workers.ts';
 import type { ResolvedConfig } from './config.ts';
 import { ProbedExtensions } from './extension-registry.ts';
 import { DEFAULT_WORKSPACE, prepareInstallation } from './installation.ts';
+import { learnPriors } from './latency-priors.ts';
 import { randomIdentifiers } from './random-identifiers.ts';
 import { shippedProfiles } from './shipped-files.ts';
 import { stagedInputs } from './staged-inputs.ts';
@@ -146,6 +147,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     sessions.drop(uid);
     activity.forget(uid);
   });
+  await learnPriors(deps.health, extensions);
   await learnFromAttempts(deps);
   const starting = new AbortController();
   await registry.probeAll(starting.signal);

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { CapabilityVector } from './capability.ts';
+import { Price } from './money.ts';
+
+/** What sand-boxer offers, for a federation of registries to index. */
+export const CapabilityEntry = z
+  .strictObject({
+    id: z.literal('capability.execution.sandbox-provision'),
+    version: z.string(),
+    title: z.string(),
+    summary: z.string(),
+    api: z.strictObject({ version: z.number().int(), openapi: z.string() }),
+    operations: z.array(z.string()),
+    profiles: z.array(z.strictObject({ id: z.string(), version: z.string(), available: z.boolean() })),
+    extensions: z.array(
+      z.strictObject({
+        id: z.string(),
+        title: z.string(),
+        capabilities: CapabilityVector,
+        price: Price.nullable(),
+      }),
+    ),
+  })
+  .meta({ id: 'CapabilityEntry' });
+export type CapabilityEntry = z.infer<typeof CapabilityEntry>;
+
+/** The verbs of a sandbox's life, as the API names them (SPEC §4). */
+export const OPERATIONS = [
+  'create',
+  'get',
+  'list',
+  'exec',
+  'files',
+  'ports',
+  'extend_ttl',
+  'pause',
+  'resume',
+  'snapshot',
+  'restore',
+  'fork',
+  'recreate',
+  'destroy',
+] as const;
+
+export const CAPABILITY_ID = 'capability.execution.sandbox-provision';
+export const CAPABILITY_TITLE = 'Establish sandboxes';
+export const CAPABILITY_SUMMARY =
+  'Provisions an isolated environment from a named profile on the backend that fits best, proves it reachable, meters it, and tears it down for certain.';

@@ -1,0 +1,16 @@
+import { latencyPriorOf, loadPriceList } from '../catalogue/price-list.ts';
+import type { Extension } from '../core/extension.ts';
+import type { HealthBook } from '../core/health/health-book.ts';
+import { shippedPrices } from './shipped-files.ts';
+
+/** What others measured of a vendor is believed until we have measured it. Nothing is read where there is no vendor. */
+export async function learnPriors(health: HealthBook, extensions: readonly Extension[]): Promise<void> {
+  const vendors = extensions.filter(({ header }) => header.capabilities.hosting === 'saas');
+  if (vendors.every(({ header }) => header.capabilities.demo)) return;
+  const { entries } = await loadPriceList(shippedPrices());
+  for (const { header } of vendors) {
+    const entry = entries.find(({ extension }) => extension === header.id.split('#')[0]);
+    const prior = entry && latencyPriorOf(entry);
+    if (prior) health.setPrior(header.id, prior);
+  }
+}
