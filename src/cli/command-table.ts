@@ -44,6 +44,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'exec', group: 'Inside a sandbox', runsProgram: true, summary: 'Run a program in a sandbox', load: () => import('./commands/exec.ts') },
   { name: 'shell', group: 'Inside a sandbox', runsProgram: true, summary: 'Open a shell in a sandbox', load: () => import('./commands/shell.ts') },
   { name: 'cp', group: 'Inside a sandbox', summary: 'Copy files and directories in or out', load: () => import('./commands/cp.ts') },
+  { name: 'sync', group: 'Inside a sandbox', summary: 'Bring changes of a mirrored directory back', load: () => import('./commands/sync.ts') },
   { name: 'uploads', group: 'Inside a sandbox', summary: 'Upload files for sandboxes to start with', subcommands: ['list', 'create', 'entries', 'delete'], load: () => import('./commands/uploads.ts') },
   { name: 'ps', group: 'Inside a sandbox', summary: 'List the processes of a sandbox', load: () => import('./commands/ps.ts') },
   { name: 'logs', group: 'Inside a sandbox', summary: 'Show the output of a background process', load: () => import('./commands/logs.ts') },

@@ -13,6 +13,7 @@ function ruleOf(line: string): string {
 }
 
 export function dockerRules(text: string): string {
+  if (text === '') return '';
   const lines = text.split('\n').map(ruleOf);
   return [...lines, ...NEEDED.map((pattern) => `!${pattern}`)].join('\n');
 }

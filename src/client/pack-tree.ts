@@ -1,29 +1,18 @@
 import type { FileHandle } from 'node:fs/promises';
-import { lstat, open, readdir, readFile, readlink, stat } from 'node:fs/promises';
+import { lstat, open, readdir, readlink, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { dockerRules } from './docker-ignore.ts';
-import { IgnoreRules } from './ignore-rules.ts';
-import { looksSecret } from './secret-names.ts';
+import type { PackChoice } from './pack-rules.ts';
+import { PackRules } from './pack-rules.ts';
 import type { TarHeader } from './tar.ts';
 import { encodeTarHeader, TAR_END, tarPadding } from './tar.ts';
 
-export interface PackOptions {
-  /**
-   * Leaves out what `.gitignore`, `.dockerignore` (of the top) and `.sandboxerignore` say; each later one may take back
-   * what an earlier one left out. Also `.git` and files that look like secrets, unless they are asked for. `false` packs
-   * everything.
-   */
-  readonly ignore?: boolean | undefined;
-  /** With `.git`. */
-  readonly git?: boolean | undefined;
-  /** With `.env` and what else looks like a secret. */
-  readonly secrets?: boolean | undefined;
+export interface PackOptions extends PackChoice {
   readonly onEntry?: ((header: TarHeader) => void) | undefined;
   /** What has no place in an archive: sockets, devices, links that lead out of the tree, likely secrets. */
   readonly onSkipped?: ((path: string, reason: string) => void) | undefined;
 }
 
-interface Found {
+export interface Found {
   readonly header: TarHeader;
   readonly path: string;
 }
@@ -43,20 +32,6 @@ export function staysInside(name: string, target: string): boolean {
   return true;
 }
 
-async function textOf(...path: string[]): Promise<string | null> {
-  return readFile(join(...path), 'utf8').catch(() => null);
-}
-
-async function rulesBelow(rules: IgnoreRules, top: string, directory: string): Promise<IgnoreRules> {
-  let below = rules;
-  const git = await textOf(top, directory, '.gitignore');
-  if (git !== null) below = below.with(directory, git);
-  const docker = directory === '' ? await textOf(top, '.dockerignore') : null;
-  if (docker !== null) below = below.with('', dockerRules(docker));
-  const own = await textOf(top, directory, '.sandboxerignore');
-  return own === null ? below : below.with(directory, own);
-}
-
 async function headerOf(path: string, name: string): Promise<TarHeader | string> {
   const stats = await lstat(path);
   const base = { name, mode: stats.mode & 0o777, modifiedAtMs: stats.mtimeMs };
@@ -68,38 +43,31 @@ async function headerOf(path: string, name: string): Promise<TarHeader | string>
   return { ...base, kind: 'symlink', size: 0, linkTarget };
 }
 
-/** A rule that takes a likely secret back, such as `!.env` in `.sandboxerignore`, says that it is none. */
-function isHeldBack(name: string, isDirectory: boolean, rules: IgnoreRules, options: PackOptions): boolean {
-  return options.secrets !== true && looksSecret(name) && rules.verdict(name, isDirectory) !== 'taken back';
-}
-
 async function* walk(
   top: string,
   directory: string,
-  rules: IgnoreRules,
+  rules: PackRules,
   options: PackOptions,
 ): AsyncGenerator<Found> {
-  const everything = options.ignore === false;
-  const below = everything ? rules : await rulesBelow(rules, top, directory);
   const entries = await readdir(join(top, directory), { withFileTypes: true });
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const name = directory === '' ? entry.name : `${directory}/${entry.name}`;
-    if (!everything) {
-      if (entry.name === '.git' && options.git !== true) continue;
-      if (below.ignores(name, entry.isDirectory())) continue;
-      if (isHeldBack(name, entry.isDirectory(), below, options)) {
-        options.onSkipped?.(name, 'it may hold secrets');
-        continue;
-      }
-    }
+    const leftOut = await rules.leavesOut(name, entry.isDirectory());
+    if (leftOut === 'secret') options.onSkipped?.(name, 'it may hold secrets');
+    if (leftOut !== null) continue;
     const path = join(top, name);
     const header = await headerOf(path, name);
     if (typeof header === 'string') options.onSkipped?.(name, header);
     else {
       yield { header, path };
-      if (header.kind === 'directory') yield* walk(top, name, below, options);
+      if (header.kind === 'directory') yield* walk(top, name, rules, options);
     }
   }
+}
+
+/** What of a directory would be packed, in order. */
+export function findTree(directory: string, options: PackOptions = {}): AsyncGenerator<Found> {
+  return walk(directory, '', new PackRules(directory, options), options);
 }
 
 /** Exactly as many bytes as the header promised: a file that shrinks meanwhile is filled up, one that grows is cut. */
@@ -148,7 +116,7 @@ async function* batched(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 
 /** A directory as a tar stream. */
 export function packTree(directory: string, options: PackOptions = {}): AsyncGenerator<Buffer> {
-  return batched(pieces(walk(directory, '', IgnoreRules.none, options), options));
+  return batched(pieces(findTree(directory, options), options));
 }
 
 async function* oneFile(path: string): AsyncGenerator<Found> {

@@ -23,7 +23,7 @@ export const SECRET_NAMES = [
   '.ssh/',
   '.gnupg/',
   '.terraform.d/',
-  '.docker/config.json',
+  '**/.docker/config.json',
   'id_rsa',
   'id_dsa',
   'id_ecdsa',

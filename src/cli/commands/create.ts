@@ -5,6 +5,7 @@ import { durationSeconds } from '../args/numbers.ts';
 import { addStageOptions } from '../args/stage-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
+import { rememberMirror } from '../transfer/mirror-state.ts';
 import type { StageFlags } from '../transfer/stage-inputs.ts';
 import { stageInputs } from '../transfer/stage-inputs.ts';
 import type { WorkdirFlags } from '../upload-workdir.ts';
@@ -32,6 +33,7 @@ export function define(command: Command, invocation: Invocation): void {
       const options = { wait: flags.wait ? 'ready' : 'none', waitSeconds: flags.waitTimeout } as const;
       const sandbox = await progress.during(client.sandboxes.create(request, options));
       const took = Date.now() - startedAt;
+      if (flags.mirror !== undefined) rememberMirror(invocation.env, sandbox, flags);
       if (flags.workdir !== undefined) await uploadWorkdir(invocation, client, sandbox.sandbox_id, flags);
       printer.result(sandbox, () => {
         printer.line(sandbox.sandbox_id);

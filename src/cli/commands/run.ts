@@ -12,6 +12,7 @@ import { addExecOptions, argvOf, execRequestOf } from '../terminal/exec-options.
 import type { Interrupt } from '../terminal/interrupts.ts';
 import { exitCodeAfter, onInterrupts } from '../terminal/interrupts.ts';
 import { exitCodeFrom, runInSandbox } from '../terminal/run-in-sandbox.ts';
+import { rememberMirror } from '../transfer/mirror-state.ts';
 import type { StageFlags } from '../transfer/stage-inputs.ts';
 import { stageInputs } from '../transfer/stage-inputs.ts';
 import type { WorkdirFlags } from '../upload-workdir.ts';
@@ -87,6 +88,7 @@ async function execute(
   const request = await stageInputs(invocation, async () => client, plain, flags, signal);
   const progress = invocation.progress(`Creating a sandbox from ${request.profile ?? 'the canary'}`);
   const sandbox = await progress.during(client.sandboxes.create(request, { signal }));
+  if (flags.mirror !== undefined && flags.keep) rememberMirror(invocation.env, sandbox, flags);
   if (printer.json) printer.item({ type: 'sandbox', sandbox });
   else if (flags.keep) printer.note(`${id}: ${establishedText(sandbox, Date.now() - startedAt, Date.now())}`);
   if (flags.workdir !== undefined) await uploadWorkdir(invocation, client, id, flags, signal);

@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  renameSync,
+  rmdirSync,
+  symlinkSync,
+  unlinkSync,
+} from 'node:fs';
+import { chmod } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { TreeEntry } from './tree-entry.ts';
+import { digestOfFile, entryOf, sameEntry } from './tree-entry.ts';
+
+/** Something else stands where a file was to be written. */
+export class InTheWay extends Error {
+  override readonly name = 'InTheWay';
+}
+
+const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
+function found(path: string): Stats | null {
+  return lstatSync(path, { throwIfNoEntry: false }) ?? null;
+}
+
+/** A directory that stays the one that was opened, whatever happens to its name meanwhile. */
+class Held {
+  readonly #fd: number | null;
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+    if (!found(path)?.isDirectory()) throw new InTheWay('a part of its path is not a directory');
+    this.#fd = process.platform === 'linux' ? openSync(path, DIRECTORY) : null;
+  }
+
+  at(name: string): string {
+    return join(this.#fd === null ? this.#path : `/proc/self/fd/${this.#fd}`, name);
+  }
+
+  close(): void {
+    if (this.#fd !== null) closeSync(this.#fd);
+  }
+}
+
+/**
+ * Writes below one directory of this machine and nowhere else: each part of a path is opened without following links,
+ * files appear whole under their name, and only where still stands what was compared.
+ */
+export class HostDirectory {
+  readonly #top: string;
+
+  constructor(top: string) {
+    this.#top = top;
+  }
+
+  async write(
+    path: string,
+    expected: TreeEntry | undefined,
+    entry: TreeEntry,
+    content: string,
+  ): Promise<void> {
+    await this.#in(path, true, async (parent, name) => {
+      await this.#requireExpected(parent.at(name), expected);
+      if (entry.kind === 'directory') {
+        if (!found(parent.at(name))) mkdirSync(parent.at(name));
+        return;
+      }
+      if (expected?.kind === 'directory') throw new InTheWay('there is a directory in its place');
+      const draft = parent.at(`.${randomBytes(6).toString('hex')}.sandboxer`);
+      try {
+        if (entry.kind === 'symlink') symlinkSync(entry.content, draft);
+        else {
+          copyFileSync(content, draft, constants.COPYFILE_EXCL);
+          await chmod(draft, this.#modeFor(parent.at(name), entry.executable));
+        }
+        await this.#requireExpected(parent.at(name), expected);
+        renameSync(draft, parent.at(name));
+      } catch (error) {
+        if (found(draft)) unlinkSync(draft);
+        throw error;
+      }
+    });
+  }
+
+  /** A directory only when nothing is left in it. */
+  async remove(path: string, expected: TreeEntry | undefined): Promise<void> {
+    await this.#in(path, false, async (parent, name) => {
+      await this.#requireExpected(parent.at(name), expected);
+      if (expected?.kind !== 'directory') unlinkSync(parent.at(name));
+      else {
+        try {
+          rmdirSync(parent.at(name));
+        } catch {
+          throw new InTheWay('it holds files that are only here');
+        }
+      }
+    });
+  }
+
+  /** No special bit, and nothing for others that they had not before. */
+  #modeFor(path: string, executable: boolean): number {
+    const before = found(path);
+    const base = before?.isFile() ? before.mode & 0o666 : 0o666 & ~process.umask();
+    return executable ? base | ((base & 0o444) >> 2) : base;
+  }
+
+  async #requireExpected(path: string, expected: TreeEntry | undefined): Promise<void> {
+    const stats = found(path);
+    const now = stats === null ? undefined : await this.#entryAt(path, stats);
+    if (now === null || !sameEntry(now, expected)) throw new InTheWay('it changed here meanwhile');
+  }
+
+  async #entryAt(path: string, stats: Stats): Promise<TreeEntry | null> {
+    if (stats.isDirectory()) return entryOf('directory', stats.mode, null, null);
+    if (stats.isSymbolicLink()) return entryOf('symlink', stats.mode, null, readlinkSync(path));
+    return stats.isFile() ? entryOf('file', stats.mode, await digestOfFile(path), null) : null;
+  }
+
+  async #in(path: string, make: boolean, work: (parent: Held, name: string) => Promise<void>): Promise<void> {
+    const parts = path.split('/');
+    const name = parts.pop() as string;
+    if ([...parts, name].some((part) => part === '' || part === '.' || part === '..')) {
+      throw new InTheWay('its path is not one');
+    }
+    let held = new Held(this.#top);
+    try {
+      for (const part of parts) {
+        if (make && !found(held.at(part))) mkdirSync(held.at(part));
+        const next = new Held(held.at(part));
+        held.close();
+        held = next;
+      }
+      await work(held, name);
+    } finally {
+      held.close();
+    }
+  }
+}

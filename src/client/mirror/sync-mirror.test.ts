@@ -1,0 +1,199 @@
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ArchiveEntry } from '../../testing/conformance/tar-archive.ts';
+import { archiveOf } from '../../testing/conformance/tar-archive.ts';
+import { HOST_EXECUTED, isHostExecuted } from './host-executed.ts';
+import type { SyncOptions } from './sync-mirror.ts';
+import { syncMirror } from './sync-mirror.ts';
+import type { Tree } from './tree-entry.ts';
+import { treeOfDirectory } from './tree-entry.ts';
+
+let root: string;
+let dir: string;
+let base: Tree;
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), 'sandboxer-mirror-'));
+  dir = join(root, 'work');
+  put('a.txt', 'a');
+  put('b.txt', 'b');
+  put('sub/c.txt', 'c');
+  base = await treeOfDirectory(dir, () => true);
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function put(path: string, text: string): void {
+  mkdirSync(dirname(join(dir, path)), { recursive: true });
+  writeFileSync(join(dir, path), text);
+}
+
+const text = (path: string) => readFileSync(join(dir, path), 'utf8');
+const START: ArchiveEntry[] = [
+  { name: 'a.txt', content: 'a' },
+  { name: 'b.txt', content: 'b' },
+  { name: 'sub/', type: 'directory' },
+  { name: 'sub/c.txt', content: 'c' },
+];
+
+/** The workspace with these changes. */
+async function sync(changes: ArchiveEntry[], gone: string[] = [], options: SyncOptions = {}) {
+  const names = [...gone, ...changes.map(({ name }) => name)];
+  const entries = [...START.filter(({ name }) => !names.includes(name)), ...changes];
+  async function* tar() {
+    yield archiveOf(entries);
+  }
+  return syncMirror(tar(), dir, base, options);
+}
+
+describe('three ways', () => {
+  it('takes what changed inside, and leaves what changed here', async () => {
+    put('b.txt', 'mine');
+    put('new-here.txt', 'mine');
+    const report = await sync(
+      [
+        { name: 'a.txt', content: 'inside' },
+        { name: 'deep/er/new.sh', content: '#!/bin/sh\n', mode: 0o4755 },
+        { name: 'link', type: 'symlink', linkTarget: 'a.txt' },
+      ],
+      ['sub/c.txt', 'sub/'],
+    );
+    expect(report).toMatchObject({ deleted: ['sub', 'sub/c.txt'], conflicts: [], withheld: [] });
+    expect(report.written).toEqual(['a.txt', 'deep/er/new.sh', 'link']);
+    expect([text('a.txt'), text('b.txt'), text('new-here.txt')]).toEqual(['inside', 'mine', 'mine']);
+    expect(statSync(join(dir, 'deep/er/new.sh')).mode & 0o7111).toBe(0o111);
+    expect(readlinkSync(join(dir, 'link'))).toBe('a.txt');
+    expect(existsSync(join(dir, 'sub'))).toBe(false);
+  });
+
+  it('reports what changed on both sides, and overwrites it only by force', async () => {
+    put('a.txt', 'mine');
+    const change = [{ name: 'a.txt', content: 'inside' }];
+    const report = await sync(change, ['b.txt']);
+    expect(report.conflicts).toEqual([{ path: 'a.txt', reason: 'it changed here and inside' }]);
+    expect([text('a.txt'), existsSync(join(dir, 'b.txt'))]).toEqual(['mine', false]);
+    expect((await sync(change, ['b.txt'], { force: true })).written).toEqual(['a.txt']);
+    expect(text('a.txt')).toBe('inside');
+  });
+
+  it('goes on from what the last one left in common', async () => {
+    await sync([{ name: 'a.txt', content: '1' }]);
+    const second = await sync([{ name: 'a.txt', content: '2' }]);
+    expect(second).toMatchObject({ written: ['a.txt'], conflicts: [] });
+    put('a.txt', '3');
+    expect((await sync([{ name: 'a.txt', content: '2' }])).written).toEqual([]);
+    expect(text('a.txt')).toBe('3');
+  });
+
+  it('does nothing in a dry run', async () => {
+    const report = await sync([{ name: 'a.txt', content: 'inside' }], ['b.txt'], { dryRun: true });
+    expect(report).toMatchObject({ written: ['a.txt'], deleted: ['b.txt'], dryRun: true });
+    expect([text('a.txt'), text('b.txt')]).toEqual(['a', 'b']);
+  });
+
+  it('keeps a directory that holds something of ours', async () => {
+    put('sub/mine.txt', 'mine');
+    const report = await sync([], ['sub/c.txt', 'sub/']);
+    expect(report.conflicts).toEqual([{ path: 'sub', reason: 'it holds files that are only here' }]);
+    expect(text('sub/mine.txt')).toBe('mine');
+  });
+});
+
+describe('what never comes out unasked', () => {
+  const samples = HOST_EXECUTED.map((pattern) => pattern.replace(/\/$/, '/x').replace(/^\*/, 'any'));
+  it.each(samples)('%s', async (path) => {
+    for (const name of [path, `packages/${path}`, path.toUpperCase()]) {
+      if (Buffer.byteLength(name) > 100) continue;
+      const report = await sync([{ name, content: 'evil' }]);
+      expect([name, report.written]).toEqual([name, []]);
+      expect(report.withheld).toEqual([{ path: name, reason: 'programs of this machine may run it' }]);
+      expect(existsSync(join(dir, name))).toBe(false);
+    }
+  });
+
+  it('is found under names that some file systems take for the same', () => {
+    for (const path of [
+      '.GIT/hooks/x',
+      '.g\u200cit/config',
+      '.git./hooks',
+      '.git /config',
+      'a/.EnvRC',
+      '.ｇit/x',
+    ]) {
+      expect([path, isHostExecuted(path)]).toEqual([path, true]);
+    }
+    for (const path of ['.gitignore', 'git/hooks', '.github/workflows/x.yml', 'src/profile', 'Makefile']) {
+      expect([path, isHostExecuted(path)]).toEqual([path, false]);
+    }
+  });
+
+  it('comes where a pattern allows it, and is not deleted either', async () => {
+    put('.envrc', 'mine');
+    base = await treeOfDirectory(dir, () => true);
+    const kept = await sync([]);
+    expect(kept.withheld).toEqual([{ path: '.envrc', reason: 'programs of this machine may run it' }]);
+    expect(text('.envrc')).toBe('mine');
+    const change = [{ name: '.vscode/tasks.json', content: '{}' }];
+    expect((await sync(change, [], { allow: ['.vscode/'] })).written).toEqual(['.vscode/tasks.json']);
+  });
+
+  it('is what the ignore files here name, silently, and likely secrets', async () => {
+    put('.gitignore', 'node_modules/\n');
+    const report = await sync([
+      { name: 'node_modules/x/index.js', content: 'x' },
+      { name: '.env', content: 'TOKEN=x' },
+    ]);
+    expect(report.written).toEqual([]);
+    expect(report.withheld).toEqual([{ path: '.env', reason: 'it may hold secrets' }]);
+  });
+});
+
+describe('links', () => {
+  it('that lead out are not written', async () => {
+    const report = await sync([
+      { name: 'out', type: 'symlink', linkTarget: '../../etc/passwd' },
+      { name: 'abs', type: 'symlink', linkTarget: '/etc/passwd' },
+    ]);
+    expect(report.written).toEqual([]);
+    expect(report.withheld.map(({ path }) => path)).toEqual(['abs', 'out']);
+  });
+
+  it('that are here are not followed', async () => {
+    mkdirSync(join(root, 'elsewhere'));
+    writeFileSync(join(root, 'elsewhere/file'), 'theirs');
+    symlinkSync(join(root, 'elsewhere'), join(dir, 'door'));
+    symlinkSync(join(root, 'elsewhere/file'), join(dir, 'pointer'));
+    for (const options of [{}, { force: true }]) {
+      const report = await sync(
+        [
+          { name: 'door/file', content: 'evil' },
+          { name: 'door/new', content: 'evil' },
+          { name: 'pointer', content: 'evil' },
+        ],
+        [],
+        options,
+      );
+      expect(report.written).toEqual([]);
+      expect(report.conflicts.map(({ path }) => path)).toEqual(['door/file', 'door/new', 'pointer']);
+    }
+    expect(readFileSync(join(root, 'elsewhere/file'), 'utf8')).toBe('theirs');
+    expect(existsSync(join(root, 'elsewhere/new'))).toBe(false);
+    expect(lstatSync(join(dir, 'pointer')).isSymbolicLink()).toBe(true);
+  });
+
+  it('and names that lead up end the sync or are held back', async () => {
+    await expect(sync([{ name: '../evil', content: 'x' }])).resolves.toMatchObject({ written: [] });
+    expect(existsSync(join(root, 'evil'))).toBe(false);
+  });
+});

@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { PackChoice } from '../pack-rules.ts';
+import { PackRules } from '../pack-rules.ts';
+import { staysInside } from '../pack-tree.ts';
+import type { TarEntry } from '../tar.ts';
+import { readTar } from '../tar.ts';
+import { HostDirectory, InTheWay } from './host-directory.ts';
+import { allowedBy, isHostExecuted } from './host-executed.ts';
+import { planSync } from './plan-sync.ts';
+import type { Tree } from './tree-entry.ts';
+import { entryOf, sameEntry, treeOfDirectory } from './tree-entry.ts';
+
+export interface SyncOptions extends PackChoice {
+  /** Says what would be done, and does nothing. */
+  readonly dryRun?: boolean | undefined;
+  /** Takes what is inside where both sides changed. */
+  readonly force?: boolean | undefined;
+  /** Patterns as in `.gitignore` of host-executed files that may be written all the same. */
+  readonly allow?: readonly string[] | undefined;
+}
+
+export interface NotTaken {
+  readonly path: string;
+  readonly reason: string;
+}
+
+export interface SyncReport {
+  readonly written: readonly string[];
+  readonly deleted: readonly string[];
+  /** Changed on both sides: left as they are here. */
+  readonly conflicts: readonly NotTaken[];
+  /** Changed inside, and not written because of what they are. */
+  readonly withheld: readonly NotTaken[];
+  readonly dryRun: boolean;
+}
+
+interface Inside {
+  readonly tree: Tree;
+  readonly withheld: NotTaken[];
+  /** Where the content of a changed file was put. */
+  readonly content: ReadonlyMap<string, string>;
+}
+
+type Judge = (path: string, isDirectory: boolean) => Promise<string | null>;
+
+class Gathering {
+  readonly tree: Tree = new Map();
+  readonly withheld: NotTaken[] = [];
+  readonly content = new Map<string, string>();
+  readonly #base: Tree;
+  readonly #directory: string;
+  readonly #judge: Judge;
+  #staged = 0;
+
+  constructor(base: Tree, directory: string, judge: Judge) {
+    this.#base = base;
+    this.#directory = directory;
+    this.#judge = judge;
+  }
+
+  async take(entry: TarEntry): Promise<void> {
+    const path = entry.name
+      .split('/')
+      .filter((part) => part !== '' && part !== '.')
+      .join('/');
+    if (path === '') return;
+    const staged = entry.kind === 'file' ? await this.#stage(entry) : null;
+    const found = entryOf(entry.kind, entry.mode, staged?.digest ?? null, entry.linkTarget);
+    const was = this.#base.get(path);
+    const unchanged = sameEntry(was, found);
+    if (staged && unchanged) await rm(staged.path);
+    const reason = unchanged ? null : await this.#reason(path, entry);
+    if (reason === null) {
+      this.tree.set(path, found);
+      if (staged && !unchanged) this.content.set(path, staged.path);
+      return;
+    }
+    // As if it had not been touched inside.
+    if (was) this.tree.set(path, was);
+    if (reason !== '') this.withheld.push({ path, reason });
+  }
+
+  async #reason(path: string, entry: TarEntry): Promise<string | null> {
+    if (path.split('/').includes('..')) return 'its name leads out of the directory';
+    if (entry.kind === 'symlink' && !staysInside(path, entry.linkTarget ?? '')) {
+      return `it links to ${entry.linkTarget}, outside of the directory`;
+    }
+    return this.#judge(path, entry.kind === 'directory');
+  }
+
+  async #stage(entry: TarEntry): Promise<{ path: string; digest: string }> {
+    this.#staged += 1;
+    const path = join(this.#directory, String(this.#staged));
+    const file = await open(path, 'w', 0o600);
+    const hash = createHash('sha256');
+    try {
+      for await (const part of entry.body) {
+        hash.update(part);
+        await file.write(part);
+      }
+    } finally {
+      await file.close();
+    }
+    return { path, digest: `sha256:${hash.digest('hex')}` };
+  }
+}
+
+/** `null`: may be written; `''`: stays inside, as it would have stayed here; otherwise why it is held back. */
+function judgeFor(directory: string, options: SyncOptions): Judge {
+  const rules = new PackRules(directory, options);
+  const allowed = allowedBy(options.allow ?? []);
+  return async (path: string, isDirectory: boolean): Promise<string | null> => {
+    if (allowed(path)) return null;
+    if (isHostExecuted(path)) return 'programs of this machine may run it';
+    const leftOut = await rules.leavesOutPath(path, isDirectory);
+    if (leftOut === 'secret') return 'it may hold secrets';
+    return leftOut === null ? null : '';
+  };
+}
+
+async function gather(
+  tar: AsyncIterable<Uint8Array>,
+  base: Tree,
+  directory: string,
+  scratch: string,
+  options: SyncOptions,
+): Promise<Inside> {
+  const judge = judgeFor(directory, options);
+  const inside = new Gathering(base, scratch, judge);
+  for await (const entry of readTar(tar)) await inside.take(entry);
+  // What was deleted inside and may not be touched here is as if it were still there.
+  for (const [path, was] of base) {
+    if (inside.tree.has(path)) continue;
+    const reason = await judge(path, was.kind === 'directory');
+    if (reason === null) continue;
+    inside.tree.set(path, was);
+    if (reason !== '') inside.withheld.push({ path, reason });
+  }
+  return inside;
+}
+
+/** The longest paths first: what is in a directory goes before it. */
+function inOrder(paths: readonly string[]): string[] {
+  return [...paths].sort((a, b) => b.length - a.length);
+}
+
+/**
+ * Brings what changed inside since `base` to the directory. `tar` is the workspace as it is now, and not trusted. Answers
+ * what was done; `base` becomes what both sides have in common.
+ */
+export async function syncMirror(
+  tar: AsyncIterable<Uint8Array>,
+  directory: string,
+  base: Tree,
+  options: SyncOptions = {},
+): Promise<SyncReport> {
+  const { dryRun = false, force = false } = options;
+  const scratch = await mkdtemp(join(tmpdir(), 'sandboxer-sync-'));
+  try {
+    const inside = await gather(tar, base, directory, scratch, options);
+    const here = await treeOfDirectory(directory, (path) => inside.tree.has(path) || base.has(path));
+    const { steps, conflicts } = planSync(base, here, inside.tree, force);
+    const clashes: NotTaken[] = conflicts.map((path) => ({ path, reason: 'it changed here and inside' }));
+    const host = new HostDirectory(directory);
+    const done = { write: [] as string[], delete: [] as string[] };
+    const attempt = async (path: string, action: 'write' | 'delete') => {
+      const entry = inside.tree.get(path);
+      try {
+        if (dryRun) {
+          done[action].push(path);
+          return;
+        }
+        if (entry) await host.write(path, here.get(path), entry, inside.content.get(path) ?? '');
+        else await host.remove(path, here.get(path));
+        done[action].push(path);
+      } catch (error) {
+        if (!(error instanceof InTheWay)) throw error;
+        clashes.push({ path, reason: error.message });
+      }
+    };
+    const pathsOf = (action: string) =>
+      steps.filter((step) => step.action === action).map(({ path }) => path);
+    for (const path of inOrder(pathsOf('delete'))) await attempt(path, 'delete');
+    for (const path of pathsOf('write')) await attempt(path, 'write');
+    if (!dryRun) advance(base, here, inside.tree, done);
+    return {
+      written: done.write,
+      deleted: done.delete.sort(),
+      conflicts: clashes.sort((a, b) => (a.path < b.path ? -1 : 1)),
+      withheld: inside.withheld.sort((a, b) => (a.path < b.path ? -1 : 1)),
+      dryRun,
+    };
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+function advance(base: Tree, here: Tree, inside: Tree, done: { write: string[]; delete: string[] }): void {
+  for (const path of done.delete) {
+    base.delete(path);
+    here.delete(path);
+  }
+  for (const path of done.write) here.set(path, inside.get(path) as never);
+  for (const [path, entry] of inside) if (sameEntry(here.get(path), entry)) base.set(path, entry);
+  for (const path of [...base.keys()]) if (!inside.has(path) && !here.has(path)) base.delete(path);
+}

@@ -1,0 +1,76 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { dockerRules } from './docker-ignore.ts';
+import { IgnoreRules } from './ignore-rules.ts';
+import { looksSecret } from './secret-names.ts';
+
+export interface PackChoice {
+  /**
+   * Leaves out what `.gitignore`, `.dockerignore` (of the top) and `.sandboxerignore` say; each later one may take back
+   * what an earlier one left out. Also `.git` and files that look like secrets, unless they are asked for. `false` packs
+   * everything.
+   */
+  readonly ignore?: boolean | undefined;
+  /** With `.git`. */
+  readonly git?: boolean | undefined;
+  /** With `.env` and what else looks like a secret. */
+  readonly secrets?: boolean | undefined;
+}
+
+export type LeftOut = 'ignored' | 'git' | 'secret';
+
+/** What of a directory of this machine stays here, by the ignore files that are in it now. */
+export class PackRules {
+  readonly #top: string;
+  readonly #choice: PackChoice;
+  readonly #below = new Map<string, Promise<IgnoreRules>>();
+
+  constructor(top: string, choice: PackChoice) {
+    this.#top = top;
+    this.#choice = choice;
+  }
+
+  /** Of one whose parents are not left out. */
+  async leavesOut(path: string, isDirectory: boolean): Promise<LeftOut | null> {
+    const { ignore, git, secrets } = this.#choice;
+    if (ignore === false) return null;
+    const slash = path.lastIndexOf('/');
+    if (path.slice(slash + 1) === '.git' && git !== true) return 'git';
+    const rules = await this.#rulesIn(slash < 0 ? '' : path.slice(0, slash));
+    const verdict = rules.verdict(path, isDirectory);
+    if (verdict === 'ignored') return 'ignored';
+    // A rule that takes a likely secret back, such as `!.env` in `.sandboxerignore`, says that it is none.
+    return secrets !== true && verdict !== 'taken back' && looksSecret(path) ? 'secret' : null;
+  }
+
+  /** Of any path, whether there is such a thing here or not. */
+  async leavesOutPath(path: string, isDirectory: boolean): Promise<LeftOut | null> {
+    const parts = path.split('/');
+    for (let count = 1; count <= parts.length; count += 1) {
+      const part = parts.slice(0, count).join('/');
+      const leftOut = await this.leavesOut(part, count < parts.length || isDirectory);
+      if (leftOut !== null) return leftOut;
+    }
+    return null;
+  }
+
+  #rulesIn(directory: string): Promise<IgnoreRules> {
+    const known = this.#below.get(directory);
+    if (known) return known;
+    const rules = this.#read(directory);
+    this.#below.set(directory, rules);
+    return rules;
+  }
+
+  async #read(directory: string): Promise<IgnoreRules> {
+    const slash = directory.lastIndexOf('/');
+    const above =
+      directory === '' ? IgnoreRules.none : await this.#rulesIn(slash < 0 ? '' : directory.slice(0, slash));
+    const textOf = (name: string) => readFile(join(this.#top, directory, name), 'utf8').catch(() => '');
+    const docker = directory === '' ? dockerRules(await textOf('.dockerignore')) : '';
+    return above
+      .with(directory, await textOf('.gitignore'))
+      .with(directory, docker)
+      .with(directory, await textOf('.sandboxerignore'));
+  }
+}
