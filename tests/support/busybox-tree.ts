@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chownSync, copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 const BUSYBOX = '/bin/busybox';
@@ -9,7 +9,8 @@ export function writeBusyboxTree(directory: string, extra: Readonly<Record<strin
   for (const name of ['bin', 'dev', 'etc', 'home/sandbox', 'proc', 'root', 'run', 'sys', 'usr/bin', 'var']) {
     mkdirSync(join(directory, name), { recursive: true });
   }
-  mkdirSync(join(directory, 'tmp'), { mode: 0o1777 });
+  mkdirSync(join(directory, 'tmp'));
+  chmodSync(join(directory, 'tmp'), 0o1777);
   chownSync(join(directory, 'home/sandbox'), 1000, 1000);
   copyFileSync(BUSYBOX, join(directory, 'bin/busybox'));
   const applets = spawnSync(BUSYBOX, ['--list'], { encoding: 'utf8' }).stdout.trim().split('\n');

@@ -31,7 +31,7 @@ import type { Container } from './engine-replies.ts';
 import { handleOf, readHandle, readSnapshotRef } from './handle.ts';
 import { healthOf } from './health.ts';
 import { Images } from './images.ts';
-import { containerName, LABEL, stampIn } from './labels.ts';
+import { containerName, stampIn } from './labels.ts';
 import { Sandboxes } from './sandboxes.ts';
 import type { SourceImage } from './snapshot-images.ts';
 import { isSnapshotImage, SnapshotImages } from './snapshot-images.ts';
@@ -115,13 +115,12 @@ export class DockerExtension implements Extension {
   }
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
-    const { name, stamp } = readHandle(handle);
-    const channel = await abortable(this.#sandboxes.channel(readHandle(handle), ctx.signal), ctx.signal);
-    this.#sandboxes.keep(name, channel);
-    const container = await this.#sandboxes.owned(name, stamp.owner, ctx.signal);
+    const named = readHandle(handle);
+    const channel = await abortable(this.#sandboxes.channel(named, ctx.signal), ctx.signal);
+    this.#sandboxes.keep(named.name, channel);
     return {
       reachability: { exec_url: null, ssh: null, tunnel_ref: null, endpoints: [], services: [] },
-      isolation: container?.Config.Labels[LABEL.isolation] ?? 'container',
+      isolation: this.#sandboxes.isolation(named.name),
       notes: this.#notes(),
     };
   }

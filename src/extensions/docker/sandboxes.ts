@@ -47,6 +47,7 @@ interface Reach {
   readonly door: string;
   readonly keep: boolean;
   readonly secrets: boolean;
+  readonly isolation: string;
 }
 
 interface WarmOne {
@@ -70,6 +71,7 @@ function reachOf(labels: Readonly<Record<string, string>>): Reach {
     door,
     keep: labels[LABEL.keep] === 'yes',
     secrets: labels[LABEL.secrets] === 'yes',
+    isolation: labels[LABEL.isolation] ?? 'container',
   };
 }
 
@@ -139,6 +141,11 @@ export class Sandboxes {
     const called = reach?.channel === 'call' && (await this.#door(reach.door)).hasCaller;
     if (reach === undefined || !called) reach = await this.#revive(name, stamp.owner, signal);
     return await this.#open(name, reach, variables, signal);
+  }
+
+  /** The level that its container was made with. */
+  isolation(name: string): string {
+    return this.#reach.get(name)?.isolation ?? 'container';
   }
 
   /** The channel that proved it ready serves whoever comes next. */
@@ -222,7 +229,7 @@ export class Sandboxes {
         containerConfig(plan, facts, this.#parts.options),
         ctx.signal,
       );
-      if (made) this.#reach.set(name, { channel, door: plan.door, keep: plan.keep, secrets: plan.secrets });
+      if (made) this.#reach.set(name, plan);
       return made;
     };
     try {
@@ -432,7 +439,7 @@ export class Sandboxes {
     const { image, user } = await images.ready('host', channel, { signal, log: silent, clock, host: null });
     const name = warmName(owner, id.replace(/^warm-/, ''));
     const door = randomBytes(8).toString('hex');
-    const reach: Reach = { channel, door, keep: false, secrets: false };
+    const reach: Reach = { channel, door, keep: false, secrets: false, isolation: 'container' };
     const none = { cpu: null, memory_mb: null, disk_mb: null, pids: null, open_files: null, gpu: null };
     const plan = await this.#plan({
       kind: 'warm',
