@@ -1,0 +1,184 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SandboxerError } from '../../../src/contract/errors.ts';
+import type { InputTrees } from '../../../src/core/inputs.ts';
+import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
+import { archiveOf, textEntry } from '../../../src/extensions/compose-ssh/ship-tree.ts';
+import type { ComposeHost } from '../../support/compose-host.ts';
+import { startComposeHost, whyNoComposeHost } from '../../support/compose-host.ts';
+import type { SpecParts } from './compose-world.ts';
+import { context, establish, output, owned, specFor } from './compose-world.ts';
+
+/** How many stacks stand on one host at once: SANDBOXER_SCALE=20 is the full size. */
+const STACKS = Number(process.env.SANDBOXER_SCALE ?? 6);
+
+async function errorOf(work: Promise<unknown>): Promise<SandboxerError> {
+  const error = await work.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof SandboxerError)) throw new Error(`No error, or another: ${String(error)}`);
+  return error;
+}
+
+/** A repository that takes a while to come: `pause` is awaited in the middle of it. */
+function slowRepo(compose: string, pause: () => Promise<void>): InputTrees {
+  const big = 'x'.repeat(1_000_000);
+  let opened = 0;
+  return {
+    list: [{ name: 'repo', uploadId: 'u', digest: 'sha256:0', origin: { kind: 'upload' } }],
+    open: async () => {
+      const entries = [
+        textEntry('compose.yaml', compose),
+        ...Array.from({ length: 8 }, (_, n) => textEntry(`part-${n}`, big)),
+      ];
+      opened += 1;
+      if (opened === 1) return archiveOf(entries);
+      return (async function* () {
+        let sent = 0;
+        for await (const chunk of archiveOf(entries)) {
+          yield chunk;
+          sent += chunk.length;
+          if (sent > 3_000_000) {
+            sent = Number.NEGATIVE_INFINITY;
+            await pause();
+          }
+        }
+      })();
+    },
+  };
+}
+
+const missing = whyNoComposeHost();
+
+describe.skipIf(missing !== null)('what can go wrong on a host of stacks', { timeout: 300_000 }, () => {
+  let host: ComposeHost;
+  let extension: ReturnType<typeof createComposeExtension>;
+  let simple: SpecParts;
+  let compose: string;
+  const gone = async (spec: ReturnType<typeof specFor>) => {
+    const report = await extension.teardown({ stamp: spec.stamp, handle: null }, context(host.host));
+    expect(report).toMatchObject({ gone: true, remaining: [] });
+    expect(await owned(extension, host.host)).toEqual([]);
+    expect(await host.engine.docker('ps', '-aq')).toBe('');
+  };
+
+  beforeAll(async () => {
+    host = await startComposeHost('box', { config: { 'live-restore': true } });
+    extension = createComposeExtension({ directory: host.directory });
+    compose = `services: {web: {image: ${host.engine.image}, init: true, command: [sleep, "9999"], restart: always}}`;
+    simple = { recipe: { inputs: { compose } } };
+  }, 120_000);
+
+  afterAll(async () => {
+    await extension?.close();
+    await host?.close();
+  }, 120_000);
+
+  it('sshd killed in the middle of an upload: a typed error, and the next teardown finds what was left', async () => {
+    const inputs = slowRepo(compose, async () => {
+      await host.server.kill();
+      await sleep(200);
+    });
+    const spec = specFor(extension, { inputs });
+    const error = await errorOf(extension.provision(spec, context(host.host)));
+    expect(error.code).toBe('SBX_HOST_UNREACHABLE');
+    expect(error.extras.creation).toBe('maybe_created');
+    // While it is away, nobody claims that it is gone.
+    const away = await errorOf(extension.teardown({ stamp: spec.stamp, handle: null }, context(host.host)));
+    expect(away.code).toBe('SBX_HOST_UNREACHABLE');
+    await host.server.start();
+    expect(await owned(extension, host.host)).toEqual([spec.stamp.attemptId]);
+    await gone(spec);
+  });
+
+  it('a host that is away before anything began leaves nothing to wonder about', async () => {
+    await host.server.kill();
+    const spec = specFor(extension, simple);
+    const error = await errorOf(extension.provision(spec, context(host.host)));
+    expect(error).toMatchObject({ code: 'SBX_HOST_UNREACHABLE', extras: { creation: 'not_created' } });
+    await host.server.start();
+    await gone(spec);
+  });
+
+  it('a connection lost during a program is told, and the next one goes over a new connection', async () => {
+    const { spec, session } = await establish(extension, host.host, simple);
+    const running = await session.spawn({
+      argv: ['sleep', '60'],
+      env: {},
+      cwd: null,
+      user: null,
+      timeoutSeconds: null,
+      terminal: null,
+      stdin: false,
+      background: false,
+    });
+    const ended = running.exit.then(
+      () => 'ended',
+      () => 'lost',
+    );
+    await host.server.kill();
+    expect(await ended).toBe('lost');
+    await host.server.start();
+    expect(await output(session, 'echo again')).toBe('again');
+    await gone(spec);
+  });
+
+  it('an engine that is restarted under a stack: the stack is found again', async () => {
+    const { spec, handle } = await establish(extension, host.host, simple);
+    await host.engine.stopDaemon();
+    const error = await errorOf(extension.provision(specFor(extension, simple), context(host.host)));
+    expect(error.code).toBe('SBX_HOST_UNREACHABLE');
+    await host.engine.startDaemon();
+    const ready = await extension.waitReady(handle, context(host.host));
+    expect(ready.reachability.services).toMatchObject([{ name: 'web', state: 'running' }]);
+    for (const attempt of await owned(extension, host.host)) {
+      const stamp = { owner: 'tests', attemptId: attempt, sandboxUid: attempt.replace(/-g1-a1$/, '') };
+      expect((await extension.teardown({ stamp, handle: null }, context(host.host))).gone).toBe(true);
+    }
+    await gone(spec);
+  });
+
+  it('a full disk is a typed refusal that leaves nothing', async () => {
+    const small = join(host.engine.directory, 'small');
+    mkdirSync(small);
+    await host.engine.enter('mount', '-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', small);
+    const tight = createComposeExtension({ directory: small });
+    const spec = specFor(tight, { inputs: slowRepo(compose, async () => {}) });
+    const error = await errorOf(tight.provision(spec, context(host.host)));
+    expect(error.code).toBe('SBX_BACKEND_QUOTA');
+    expect(error.detail).toContain('disk');
+    expect(await tight.teardown({ stamp: spec.stamp, handle: null }, context(host.host))).toMatchObject({
+      gone: true,
+    });
+    expect(await host.engine.enter('ls', join(small, 'stacks'))).toBe('');
+    await tight.close();
+    await host.engine.enter('umount', small);
+  });
+
+  it(`${STACKS} stacks stand on one host at once, each with networks of its own, and go without a trace`, async () => {
+    const two = `${compose.slice(0, -1)}, db: {image: ${host.engine.image}, init: true, command: [sleep, "9999"], networks: [back, default]}}\nnetworks: {back: {}}`;
+    const specs = Array.from({ length: STACKS }, () =>
+      specFor(extension, { recipe: { inputs: { compose: two } } }),
+    );
+    const made = await Promise.allSettled(
+      specs.map(async (spec) => {
+        const handle = await extension.provision(spec, context(host.host));
+        return await extension.waitReady(handle, context(host.host));
+      }),
+    );
+    const ready = made.filter(({ status }) => status === 'fulfilled').length;
+    const refused = made.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+    for (const reason of refused) expect(reason).toBeInstanceOf(SandboxerError);
+    expect(ready, refused.map(String).join('\n')).toBeGreaterThanOrEqual(Math.floor(STACKS * 0.9));
+    const reports = await Promise.all(
+      specs.map((spec) => extension.teardown({ stamp: spec.stamp, handle: null }, context(host.host))),
+    );
+    expect(reports.every((report) => report.gone)).toBe(true);
+    expect(await owned(extension, host.host)).toEqual([]);
+    expect(await host.engine.docker('ps', '-aq')).toBe('');
+    expect(await host.engine.docker('network', 'ls', '--filter', 'type=custom', '-q')).toBe('');
+  }, 900_000);
+});
