@@ -48,6 +48,7 @@ export class DocWorld implements Surroundings {
     const config = [
       'extensions:',
       '  local: { enabled: false }',
+      '  compose_ssh: { enabled: false }',
       `  saas_stub: { default: { url: "${stub.url}", key_file: "${join(root, 'stub.key')}" } }`,
       'webhooks: { allow_private: true, allow_http: true }',
     ];

@@ -51,7 +51,12 @@ export class CliWorld {
     const world = new CliWorld(directory, stub);
     const keyFile = join(directory, 'stub.key');
     writeFileSync(keyFile, stub.key, { mode: 0o600 });
-    const config = { extensions: { saas_stub: { default: { url: stub.url, key_file: keyFile } } } };
+    const config = {
+      extensions: {
+        compose_ssh: { enabled: false },
+        saas_stub: { default: { url: stub.url, key_file: keyFile } },
+      },
+    };
     writeFileSync(join(directory, 'config.yaml'), JSON.stringify(config));
     return world;
   }
