@@ -123,6 +123,34 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
     expect((await shell(bomber.session, 'echo alive')).stdout).toBe('alive\n');
   });
 
+  it('an environment that is too large', async () => {
+    const env = Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`V${n}`, 'x'.repeat(1_500)]));
+    const run = async () => {
+      const process = await bomber.session.spawn({ ...spawnSpec(['/bin/true']), env });
+      for await (const _ of process.output);
+      return (await process.exit).code;
+    };
+    expect(await run().catch(() => 126)).not.toBe(0);
+    expect((await shell(bomber.session, 'echo alive')).stdout).toBe('alive\n');
+  });
+
+  it('a reader that takes its time: the program waits, and nobody else does', async () => {
+    const memory = process.memoryUsage().rss;
+    const slow = await bomber.session.spawn(
+      spawnSpec(['/bin/sh', '-c', 'head -c 30000000 /dev/zero; echo done >&2']),
+    );
+    let bytes = 0;
+    let taken = 0;
+    for await (const chunk of slow.output) {
+      if (chunk.stream === 'stdout') bytes += chunk.data.length;
+      if (taken++ < 20) await sleep(50);
+      else if (taken === 21) expect((await shell(bomber.session, 'echo alive')).stdout).toBe('alive\n');
+    }
+    expect(bytes).toBe(30_000_000);
+    expect((await slow.exit).code).toBe(0);
+    expect(process.memoryUsage().rss - memory).toBeLessThan(96 << 20);
+  });
+
   it('killing everything it can', async () => {
     await bombed('kill -9 -1; kill -9 1; true', 'root').catch(() => {});
     expect((await shell(bomber.session, 'echo alive')).stdout).toBe('alive\n');

@@ -105,6 +105,24 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
     expect(readdirSync(join(world.base, 'sandboxes'))).toEqual([]);
   });
 
+  it('nothing: the spawner leaves when nothing lives and nobody is there, and not before', async () => {
+    const short = new LocalWorld({ lingerMs: 300 });
+    const living = await short.establish();
+    const pid = await short.spawnerPid();
+    await living.session.close();
+    await short.extension.close();
+    await sleep(1_000);
+    expect(alive(pid)).toBe(true);
+    await short.restart();
+    expect(await short.spawnerPid()).toBe(pid);
+    await short.end(await short.open(living.spec, living.handle));
+    await short.extension.close();
+    await until(() => !alive(pid));
+    expect(existsSync(join(short.base, 'spawner.sock'))).toBe(false);
+    await short.restart();
+    await short.close();
+  });
+
   it('its end in time also while nobody is there', async () => {
     const living = await world.establish({}, { endsAt: Date.now() + 1_500 });
     const { pid } = recordOf(living);
