@@ -18,7 +18,7 @@ export type { PackOptions } from './pack-tree.ts';
 export type { Page, PagedList } from './paged-list.ts';
 export type { PortAddress, PortInput } from './ports.ts';
 export type { AttachOptions } from './processes.ts';
-export type { CatalogueProfile, ProfileList } from './profiles.ts';
+export type { CatalogueProfile, ProfileCheck, ProfileList } from './profiles.ts';
 export type { RegistryReport } from './registry.ts';
 export { SandboxerClient } from './sandboxer-client.ts';
 export type {
@@ -29,6 +29,7 @@ export type {
   Usage,
   WaitOptions,
 } from './sandboxes.ts';
+export type { SinkList } from './sinks.ts';
 export type { RestoreInput, SnapshotFilter } from './snapshots.ts';
 export type { Bytes, CallOptions, RequestSpec } from './transport.ts';
 export type { UnpackOptions } from './unpack-tree.ts';

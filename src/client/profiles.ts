@@ -1,9 +1,11 @@
-import type { ProfileEntry, ProfileInput, ProfileIssue } from '../contract/profile.ts';
+import type { ProfileEntry, ProfileInput, ProfileIssue, ProfileVerdict } from '../contract/profile.ts';
 import { pathOf } from './path-of.ts';
 import type { OutputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 export type CatalogueProfile = OutputOf<typeof ProfileEntry>;
+
+export type ProfileCheck = OutputOf<typeof ProfileVerdict>;
 
 export interface ProfileList {
   readonly items: readonly CatalogueProfile[];
@@ -27,12 +29,21 @@ export class Profiles {
     return this.#transport.json({ ...options, method: 'GET', path: pathOf('profiles', ref) });
   }
 
+  /** Checks a profile as a push would, and stores nothing. What is wrong is thrown, with every issue. */
+  validate(profile: ProfileInput | string, options: CallOptions = {}): Promise<ProfileCheck> {
+    return this.#post('/v1/profiles?validate=true', profile, options);
+  }
+
   /** Publishes a version, from an object or from YAML text. */
   push(profile: ProfileInput | string, options: CallOptions = {}): Promise<CatalogueProfile> {
+    return this.#post('/v1/profiles', profile, options);
+  }
+
+  #post<T>(path: string, profile: ProfileInput | string, options: CallOptions): Promise<T> {
     const body =
       typeof profile === 'string'
         ? { body: Buffer.from(profile), contentType: 'application/yaml' }
         : { json: profile };
-    return this.#transport.json({ ...options, method: 'POST', path: '/v1/profiles', ...body });
+    return this.#transport.json({ ...options, method: 'POST', path, ...body });
   }
 }

@@ -18,6 +18,7 @@ import { Profiles } from './profiles.ts';
 import { Registry } from './registry.ts';
 import { Routes } from './routes.ts';
 import { Sandboxes } from './sandboxes.ts';
+import { Sinks } from './sinks.ts';
 import { Snapshots } from './snapshots.ts';
 import { Tenants } from './tenants.ts';
 import type { CallOptions, RequestSpec, Transport } from './transport.ts';
@@ -40,6 +41,7 @@ export class SandboxerClient {
   readonly keys: Keys;
   readonly ports: Ports;
   readonly webhooks: Webhooks;
+  readonly sinks: Sinks;
   readonly tenants: Tenants;
   readonly audit: Audit;
   readonly #transport: Transport;
@@ -61,6 +63,7 @@ export class SandboxerClient {
     this.keys = new Keys(transport);
     this.ports = new Ports(transport);
     this.webhooks = new Webhooks(transport);
+    this.sinks = new Sinks(transport);
     this.tenants = new Tenants(transport);
     this.audit = new Audit(transport);
   }

@@ -180,6 +180,17 @@ export const ProfileEntry = z
   })
   .meta({ id: 'ProfileEntry' });
 
+/** What a push would have come to. */
+export const ProfileVerdict = z
+  .strictObject({
+    valid: z.literal(true),
+    profile: z.record(z.string(), z.unknown()).describe('With every default filled in.'),
+    published: z.boolean().describe('The very same is published already.'),
+    available: z.boolean(),
+    unavailable_reason: z.string().nullable(),
+  })
+  .meta({ id: 'ProfileVerdict' });
+
 /** A document that could not become a profile: where it stands and what to do about it. */
 export const ProfileIssue = z
   .strictObject({

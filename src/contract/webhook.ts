@@ -91,6 +91,8 @@ export const PingResult = z
   .strictObject({ taken: z.boolean(), error: z.string().nullable(), duration_ms: z.number() })
   .meta({ id: 'PingResult' });
 
+export const Replay = z.strictObject({ from: z.number().int() }).meta({ id: 'Replay' });
+
 export const EventSinkEntry = z
   .strictObject({
     sink_id: z.string(),

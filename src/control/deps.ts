@@ -46,4 +46,6 @@ export interface ControlDeps {
   readonly webhooks?: WebhookPort;
   /** The receivers of events that the configuration knows, configured or not. */
   readonly sinks?: readonly ConfiguredSink[];
+  /** Has them look at their place in the log anew. */
+  readonly wakeSinks?: () => void;
 }

@@ -1,5 +1,5 @@
 import { SandboxerError } from '../contract/errors.ts';
-import type { ProfileIssue } from '../contract/profile.ts';
+import type { Profile, ProfileIssue } from '../contract/profile.ts';
 import { CreateSandboxRequest } from '../contract/sandbox.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
@@ -16,22 +16,30 @@ export interface ProfileView {
 }
 
 /** Runs the router dry: a profile that nobody can fulfil says so before it is asked for. */
+export async function unavailableReason(
+  tx: Tx,
+  deps: ControlDeps,
+  caller: Caller,
+  profile: Profile,
+): Promise<string | null> {
+  try {
+    const request = CreateSandboxRequest.parse({ profile: profile.id, profile_version: profile.version });
+    const { recipe } = resolveRecipe(profile, request, caller);
+    requireRoute(await planRoute(tx, deps, caller.workspaceId, recipe, { seed: 'dry-run' }));
+    return null;
+  } catch (error) {
+    if (error instanceof SandboxerError) return error.detail;
+    throw error;
+  }
+}
+
 async function viewOf(
   tx: Tx,
   deps: ControlDeps,
   caller: Caller,
   entry: CatalogueProfile,
 ): Promise<ProfileView> {
-  const { profile } = entry;
-  try {
-    const request = CreateSandboxRequest.parse({ profile: profile.id, profile_version: profile.version });
-    const { recipe } = resolveRecipe(profile, request, caller);
-    requireRoute(await planRoute(tx, deps, caller.workspaceId, recipe, { seed: 'dry-run' }));
-    return { entry, unavailableReason: null };
-  } catch (error) {
-    if (error instanceof SandboxerError) return { entry, unavailableReason: error.detail };
-    throw error;
-  }
+  return { entry, unavailableReason: await unavailableReason(tx, deps, caller, entry.profile) };
 }
 
 export async function listProfiles(

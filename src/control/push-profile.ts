@@ -3,8 +3,30 @@ import type { Profile } from '../contract/profile.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { canonicalJson } from '../core/canonical-json.ts';
+import type { Tx } from '../core/store.ts';
 import { auditedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
+
+/** Whether the very same is published already. Another content under its version is refused. */
+export async function publishedAlready(
+  tx: Tx,
+  deps: ControlDeps,
+  caller: Caller,
+  profile: Profile,
+  source: Readonly<Record<string, unknown>>,
+): Promise<boolean> {
+  const { id, version } = profile;
+  const shipped = deps
+    .catalogue(caller.workspaceId)
+    .list()
+    .some((entry) => entry.source !== 'api' && entry.profile.id === id && entry.profile.version === version);
+  const known = await tx.profiles.get(caller.workspaceId, id, version);
+  if (!shipped && !known) return false;
+  if (!shipped && known && canonicalJson(known.source) === canonicalJson(source)) return true;
+  throw new SandboxerError('SBX_PROFILE_IMMUTABLE', `${id}@${version} exists with another content.`, {
+    field: 'version',
+  });
+}
 
 /** Publishes a version. The same content again is the same version; another content under it is refused. */
 export async function pushProfile(
@@ -14,29 +36,9 @@ export async function pushProfile(
   source: Readonly<Record<string, unknown>>,
 ): Promise<{ created: boolean }> {
   requireScope(caller, 'profiles');
-  const shipped = deps
-    .catalogue(caller.workspaceId)
-    .list()
-    .find(
-      (entry) =>
-        entry.source !== 'api' &&
-        entry.profile.id === profile.id &&
-        entry.profile.version === profile.version,
-    );
-  const immutable = () =>
-    new SandboxerError(
-      'SBX_PROFILE_IMMUTABLE',
-      `${profile.id}@${profile.version} exists with another content.`,
-      { field: 'version' },
-    );
-  if (shipped) throw immutable();
   const subject = { action: 'pushProfile', target: `${profile.id}@${profile.version}` };
   const outcome = await auditedTransaction(deps, caller, 'push-profile', subject, async (tx) => {
-    const known = await tx.profiles.get(caller.workspaceId, profile.id, profile.version);
-    if (known) {
-      if (canonicalJson(known.source) !== canonicalJson(source)) throw immutable();
-      return { created: false };
-    }
+    if (await publishedAlready(tx, deps, caller, profile, source)) return { created: false };
     const now = deps.clock.now();
     await tx.profiles.insert({ workspaceId: caller.workspaceId, profile, source, createdAt: now });
     await tx.events.append([

@@ -2,7 +2,7 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import type { EventRecord } from '../core/event.ts';
-import type { ParkedDelivery, ParkedQuery } from '../core/store.ts';
+import type { ParkedDelivery, ParkedQuery, Tx } from '../core/store.ts';
 import { webhookSinkId } from '../core/webhook.ts';
 import { auditedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
@@ -65,6 +65,14 @@ export async function replayDelivery(
   return view;
 }
 
+/** Starts over from a number on: what was set aside since is told in its turn. */
+export async function rewindSink(tx: Tx, sinkId: string, from: number): Promise<{ readonly from: number }> {
+  const cursor = Math.max(0, Math.min(from - 1, await tx.events.lastSeq()));
+  for (const { seq } of await tx.outbox.parked(sinkId)) if (seq > cursor) await tx.outbox.unpark(sinkId, seq);
+  await tx.outbox.setCursor({ sinkId, cursor });
+  return { from: cursor + 1 };
+}
+
 /** Everything that is kept, from a number on, is told again. Receivers know repetitions by the id of the event. */
 export async function replayFrom(
   deps: ControlDeps,
@@ -78,11 +86,7 @@ export async function replayFrom(
   const subject = { action: 'replayWebhook', target: id, details: { from } };
   const result = await auditedTransaction(deps, caller, 'replay', subject, async (tx) => {
     await findWebhook(tx, caller, id);
-    const cursor = Math.max(0, Math.min(from - 1, await tx.events.lastSeq()));
-    for (const { seq } of await tx.outbox.parked(sinkId))
-      if (seq > cursor) await tx.outbox.unpark(sinkId, seq);
-    await tx.outbox.setCursor({ sinkId, cursor });
-    return { from: cursor + 1 };
+    return rewindSink(tx, sinkId, from);
   });
   port.wake(id);
   return result;

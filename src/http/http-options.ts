@@ -68,6 +68,8 @@ export interface HttpOptions {
   readonly driver: Driver;
   readonly sessions: Sessions;
   readonly activity: Activity;
+  /** The reference of the API as one page; without it there is none to show. */
+  readonly apiPage?: () => string;
   /** The version of the product. */
   readonly version: string;
   readonly log: Log | false;

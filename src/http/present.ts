@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ExtensionEntry } from '../contract/extension.ts';
 import type { Balance, Meter, Transfer } from '../contract/money.ts';
-import type { ProfileEntry } from '../contract/profile.ts';
+import type { ProfileEntry, ProfileVerdict } from '../contract/profile.ts';
 import type { RouteExplanation } from '../contract/route.ts';
 import type { Sandbox } from '../contract/sandbox.ts';
 import type { Snapshot } from '../contract/snapshot.ts';
@@ -11,6 +11,7 @@ import type { WorkspaceBalance } from '../control/credits.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import type { RouteView } from '../control/get-sandbox.ts';
 import type { ProfileView } from '../control/list-profiles.ts';
+import type { ProfileVerdict as Verdict } from '../control/validate-profile.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
 import { isoTime, isoTimeOrNull } from '../core/clock.ts';
 import type { TransferRecord } from '../core/credits/transfer.ts';
@@ -231,4 +232,15 @@ export class Presenter {
       standing: deps.health.overall(header, health.status, deps.clock.now()),
     };
   }
+}
+
+export function presentVerdict(verdict: Verdict): z.output<typeof ProfileVerdict> {
+  const { profile, published, unavailableReason } = verdict;
+  return {
+    valid: true,
+    profile: { ...profile },
+    published,
+    available: unavailableReason === null,
+    unavailable_reason: unavailableReason,
+  };
 }

@@ -14,7 +14,7 @@ import type { ResolvedConfig } from './config.ts';
 import { DEFAULT_ORG, DEFAULT_WORKSPACE } from './installation.ts';
 import { createLog } from './log.ts';
 import { Previews } from './preview.ts';
-import { packageVersion } from './shipped-files.ts';
+import { apiPage, packageVersion } from './shipped-files.ts';
 import { systemClock } from './system-clock.ts';
 import { prepareSocketPath, restrictSocket } from './unix-socket.ts';
 import type { ControlPlane } from './wire.ts';
@@ -73,6 +73,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     sessions: control.sessions,
     activity: control.activity,
     version: packageVersion(),
+    apiPage,
     log,
     metrics: new Registry(),
     callerFor: callerByTransport(control.deps, local),

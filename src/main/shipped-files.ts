@@ -13,6 +13,14 @@ export function shippedPrices(): string {
   return join(PACKAGE_DIR, 'registry', 'prices');
 }
 
+let page: string | undefined;
+
+/** The generated reference of the API. */
+export function apiPage(): string {
+  page ??= readFileSync(join(PACKAGE_DIR, 'docs', 'reference', 'api.html'), 'utf8');
+  return page;
+}
+
 export function packageVersion(): string {
   return (JSON.parse(readFileSync(join(PACKAGE_DIR, 'package.json'), 'utf8')) as { version: string }).version;
 }

@@ -122,6 +122,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   const webhooks = new Webhooks(config.webhooks, openSecretBox(config, env), owner);
   const hub = stateHub(config.state_hub, owner);
   const sinks = [...(hub.sink ? [hub.sink] : []), ...(options.sinks ?? [])];
+  let wakeSinks = () => {};
   const deps: ControlDeps = {
     store,
     clock: systemClock,
@@ -140,6 +141,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     inputs: stagedInputs(config),
     webhooks,
     sinks: [hub.description, ...(options.sinks ?? []).map(describeSink)],
+    wakeSinks: () => wakeSinks(),
   };
   const activity = new Activity(deps);
   const sessions = new Sessions(deps);
@@ -160,6 +162,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     sinks.map(({ id }) => id),
   );
   const workers = await startWorkers(deps, driver, activity, sinks);
+  wakeSinks = workers.wakeSinks;
   await webhooks.start(deps);
   health.start();
   return {

@@ -14,6 +14,7 @@ import { uploadWorker } from './upload-worker.ts';
 const NOTICE_MS = 200;
 
 export interface Workers {
+  wakeSinks(): void;
   stop(): Promise<void>;
 }
 
@@ -54,6 +55,9 @@ export async function startWorkers(
   });
   for (const loop of loops) loop.start();
   return {
+    wakeSinks() {
+      for (const delivery of deliveries) delivery.wakeBy();
+    },
     async stop() {
       unsubscribe();
       await Promise.all(loops.map((loop) => loop.stop()));

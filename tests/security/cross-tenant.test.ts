@@ -53,7 +53,7 @@ const GHOSTS: Readonly<Record<string, (real: string) => string>> = {
   workspace_id: () => 'omega',
 };
 /** The same in every workspace, or meaningless without what stands before it in the path. */
-const COMMON = new Set(['extension', 'process_id', 'port', 'seq']);
+const COMMON = new Set(['extension', 'process_id', 'port', 'seq', 'sink_id']);
 /** Background work goes on beside the requests. */
 const BACKGROUND =
   /^(?:outbox|parked|delivered|redelivered|key-used|audit|next-due|resume|prune|tick|expire|idle|due|health|judge-webhook|reconcile|sweep|fund|next-funding)/;
@@ -160,7 +160,7 @@ async function populate(workspaceId: string): Promise<World> {
   return {
     workspaceId,
     keys,
-    ids: { ...ids, org_id: orgId, workspace_id: workspaceId, extension: 'ext.memory' },
+    ids: { ...ids, org_id: orgId, workspace_id: workspaceId, extension: 'ext.memory', sink_id: 'state-hub' },
   };
 }
 

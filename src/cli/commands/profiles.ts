@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { SandboxerApiError } from '../../client/api-error.ts';
-import type { CatalogueProfile } from '../../client/profiles.ts';
-import { CommandFailure } from '../command-failure.ts';
+import type { CatalogueProfile, Profiles } from '../../client/profiles.ts';
 import type { Invocation } from '../invocation.ts';
 import type { Printer } from '../output/printer.ts';
 import type { Column } from '../output/table.ts';
@@ -47,28 +46,40 @@ async function readDocument(path: string): Promise<string> {
   }
 }
 
-/** JSON is YAML, but its errors are better told as JSON. */
-function bodyOf(path: string, text: string) {
-  const contentType = path.endsWith('.json') ? 'application/json' : 'application/yaml';
-  return { body: Buffer.from(text), contentType } as const;
+/** Issues are told with the file they are in, which the server does not know. */
+function inFile(error: unknown, path: string): unknown {
+  if (!(error instanceof SandboxerApiError) || !Array.isArray(error.problem.issues)) return error;
+  const file = path === '-' ? 'input' : path;
+  const issues = error.problem.issues.map((issue: object) => ({ ...issue, file }));
+  const count = issues.length === 1 ? 'one fault' : `${issues.length} faults`;
+  const remedy = 'Correct what is named, then check it again: sandboxer profiles validate.';
+  return new SandboxerApiError({ ...error.problem, detail: `${file} has ${count}.`, remedy, issues });
+}
+
+/** The text as it is: JSON is YAML, too, and lines are known of both. */
+async function send<T>(
+  invocation: Invocation,
+  path: string,
+  act: (profiles: Profiles, text: string) => Promise<T>,
+): Promise<T> {
+  const text = await readDocument(path);
+  const { profiles } = await invocation.client();
+  try {
+    return await act(profiles, text);
+  } catch (error) {
+    throw inFile(error, path);
+  }
 }
 
 async function validate(invocation: Invocation, path: string): Promise<void> {
   const { printer } = invocation;
-  const client = await invocation.client();
-  const body = bodyOf(path, await readDocument(path));
-  try {
-    // A server that knows no such parameter refuses it, so that nothing is published by mistake.
-    const answer = await client.request({ method: 'POST', path: '/v1/profiles?validate=true', ...body });
-    printer.result(answer, () => printer.line(`${path}: valid`));
-  } catch (error) {
-    if (!(error instanceof SandboxerApiError) || error.field !== 'validate') throw error;
-    throw new CommandFailure('This server cannot validate a profile without publishing it.', {
-      code: 'SBX_CLI_NOT_CONFIGURED',
-      remedy: 'Update the server, or push the profile: a profile that is not valid is refused.',
-      cause: error,
-    });
-  }
+  const checked = await send(invocation, path, (profiles, text) => profiles.validate(text));
+  const { id, version } = checked.profile as Shown;
+  printer.result(checked, () => {
+    printer.line(`${path}: valid`);
+    if (checked.published) printer.note(`${id}@${version} is published already, with the same content.`);
+    if (!checked.available) printer.warn(`No backend here could fulfil it: ${checked.unavailable_reason}`);
+  });
 }
 
 export function define(command: Command, invocation: Invocation): void {
@@ -107,9 +118,7 @@ export function define(command: Command, invocation: Invocation): void {
     .argument('<file>', 'YAML or JSON; - reads the input')
     .action(async (path: string) => {
       const { printer } = invocation;
-      const client = await invocation.client();
-      const body = bodyOf(path, await readDocument(path));
-      const entry = await client.request<CatalogueProfile>({ method: 'POST', path: '/v1/profiles', ...body });
+      const entry = await send(invocation, path, (profiles, text) => profiles.push(text));
       const { id, version } = entry.profile as Shown;
       printer.result(entry, () => printer.line(`${id}@${version}`));
     });

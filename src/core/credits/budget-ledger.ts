@@ -1,4 +1,5 @@
 import { SandboxerError } from '../../contract/errors.ts';
+import { dollars } from '../dollars.ts';
 import type { BudgetState, Tx } from '../store.ts';
 import { accounts } from './accounts.ts';
 import type { BudgetRecord, Spender } from './budget.ts';
@@ -40,7 +41,7 @@ function exceeded(budget: BudgetRecord, name: string, left: number, request: Res
   const seconds = rate > 0n ? Number((BigInt(Math.max(0, left)) * 1_000_000n) / rate) : 0;
   return new SandboxerError(
     'SBX_BUDGET_EXCEEDED',
-    `This needs ${amountMicroUsd} µ$ and the ${budget.period} budget of ${of} has ${left} µ$ left.`,
+    `This needs ${dollars(amountMicroUsd)}, and the ${budget.period} budget of ${of} has ${dollars(left)} left.`,
     {
       creation: 'not_created',
       members: {

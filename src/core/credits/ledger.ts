@@ -1,4 +1,5 @@
 import { SandboxerError } from '../../contract/errors.ts';
+import { dollars } from '../dollars.ts';
 import type { Tx } from '../store.ts';
 import { accounts } from './accounts.ts';
 import type { Spender } from './budget.ts';
@@ -70,7 +71,7 @@ function insufficient(available: number, needed: number, want: Want): SandboxerE
   const seconds = want.rate > 0n ? Number((BigInt(Math.max(0, available)) * 1_000_000n) / want.rate) : 0;
   return new SandboxerError(
     'SBX_INSUFFICIENT_CREDITS',
-    `This needs ${needed} µ$ and ${available} µ$ are available.`,
+    `This needs ${dollars(needed)}, ${dollars(available)} is available, ${dollars(needed - available)} is missing.`,
     {
       creation: 'not_created',
       members: {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors.ts';
 import { API_VERSION, ServerVersion } from '../../contract/version.ts';
 import { requireScope } from '../../core/caller.ts';
+import { apiPagePolicy } from '../api-page.ts';
 import { openApiDocument } from '../openapi.ts';
 import type { RouteDefinition } from '../route.ts';
 import { json, route, STREAMED } from '../route.ts';
@@ -77,6 +78,26 @@ const metricsRoute = route({
   },
 });
 
+const pageRoute = route({
+  method: 'GET',
+  url: '/docs',
+  operationId: 'getApiPage',
+  summary: 'This API as a page for people. It needs nothing from elsewhere.',
+  tag,
+  scope: 'public',
+  responses: { 200: { description: 'The page.', content: { 'text/html': z.string() } } },
+  async handler({ services, exchange }) {
+    const html = services.options.apiPage?.();
+    if (html === undefined) throw new SandboxerError('SBX_NOT_FOUND', 'The page is not part of this server.');
+    const { response } = exchange;
+    response.setHeader('content-security-policy', apiPagePolicy(html));
+    response.setHeader('referrer-policy', 'no-referrer');
+    response.setHeader('x-content-type-options', 'nosniff');
+    exchange.sendText(200, 'text/html; charset=utf-8', html);
+    return STREAMED;
+  },
+});
+
 /** The document describes the whole table, itself included. */
 export function metaRoutes(others: readonly RouteDefinition[]): readonly RouteDefinition[] {
   let text: string | null = null;
@@ -98,6 +119,7 @@ export function metaRoutes(others: readonly RouteDefinition[]): readonly RouteDe
     ...others,
     versionRoute,
     documentRoute,
+    pageRoute,
     ...livenessRoutes,
     metricsRoute,
   ];

@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { ProfileRef } from '../../contract/ids.ts';
-import { ProfileEntry, ProfileIssue } from '../../contract/profile.ts';
+import { ProfileEntry, ProfileIssue, ProfileVerdict } from '../../contract/profile.ts';
 import { getProfile, listProfiles } from '../../control/list-profiles.ts';
 import { pushProfile } from '../../control/push-profile.ts';
+import { validateProfile } from '../../control/validate-profile.ts';
+import { presentVerdict } from '../present.ts';
+import { flag } from '../query-schemas.ts';
 import { json, route } from '../route.ts';
 
 const ProfileList = z
@@ -46,17 +49,28 @@ export const profileRoutes = [
     method: 'POST',
     url: '/v1/profiles',
     operationId: 'pushProfile',
-    summary: 'Publish a version of a profile, as JSON or YAML. A published version never changes.',
+    summary:
+      'Publish a version of a profile, as JSON or YAML, or only check it. A published version never changes.',
     tag,
     scope: 'profiles',
+    query: z.strictObject({
+      validate: flag().default(false).describe('Check it as a push would, and store nothing.'),
+    }),
     body: { kind: 'document', limit: 'jsonBytes' } as const,
     responses: {
-      200: json(ProfileEntry, 'The very same profile was published before.'),
+      200: json(
+        z.union([ProfileEntry, ProfileVerdict]),
+        'The very same profile was published before; or it is valid, when only that was asked.',
+      ),
       201: json(ProfileEntry, 'It is published.'),
     },
-    async handler({ services, caller, body }) {
+    async handler({ services, caller, query, body }) {
       const { deps, options, present } = services;
       const { profile, source } = options.parseProfile(body);
+      if (query.validate) {
+        const verdict = await validateProfile(deps, caller, profile, source);
+        return { status: 200, body: presentVerdict(verdict) };
+      }
       const { created } = await pushProfile(deps, caller, profile, source);
       const view = await getProfile(deps, caller, `${profile.id}@${profile.version}`);
       return { status: created ? 201 : 200, body: present.profile(view) };

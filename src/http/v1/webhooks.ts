@@ -4,6 +4,7 @@ import {
   CreateWebhookRequest,
   Delivery,
   PingResult,
+  Replay,
   RotateWebhookSecretRequest,
   UpdateWebhookRequest,
   Webhook,
@@ -29,7 +30,6 @@ const WebhookList = z.strictObject({ items: z.array(Webhook) }).meta({ id: 'Webh
 const DeliveryPage = z
   .strictObject({ items: z.array(Delivery), next_cursor: z.string().nullable() })
   .meta({ id: 'DeliveryPage' });
-const Replay = z.strictObject({ from: z.number().int() }).meta({ id: 'Replay' });
 
 const params = z.strictObject({ webhook_id: WebhookId });
 const Seq = wholeNumber(1, Number.MAX_SAFE_INTEGER);

@@ -45,7 +45,12 @@ describe('errors', () => {
     expect(await list('limit=%zz')).toMatchObject({ status: 400 });
     expect(await list('harness=a%00')).toMatchObject({ status: 400 });
     expect(await list('__proto__=1')).toMatchObject({ status: 400 });
-    expect(await list('label=nokey')).toMatchObject({ field: 'label.0' });
+    expect(await list('label=nokey')).toMatchObject({ field: 'label' });
+    expect(await list('state=ready,redy')).toMatchObject({
+      field: 'state',
+      detail: expect.stringContaining('"redy" is not one of requested, provisioning'),
+      remedy: 'Did you mean "ready"?',
+    });
     expect(await refused('GET', '/v1/credits?x=1')).toMatchObject({ status: 400, field: 'x' });
     expect(await refused('POST', '/v1/sandboxes?timeout=soon')).toMatchObject({ field: 'timeout' });
   });

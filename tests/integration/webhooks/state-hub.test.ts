@@ -79,6 +79,15 @@ it('loses nothing and delays nothing while the hub is down', async () => {
       const { parked, lag } = await hubSink();
       return parked === 0 && lag === 0;
     });
+    const before = hub.taken.length;
+    const replayed = await server.expect(
+      202,
+      'POST',
+      `/v1/sinks/state-hub/replay?from=${events[0]?.data.seq}`,
+    );
+    expect(replayed).toEqual({ from: events[0]?.data.seq });
+    await until('it is told of everything again', () => hub.taken.length >= before + events.length);
+    expect((await server.call('POST', '/v1/sinks/nobody/replay?from=1')).status).toBe(404);
   } finally {
     await server.close();
     await hub.close();
