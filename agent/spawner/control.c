@@ -157,6 +157,7 @@ static void perform(const struct request *request, const char *verb, const struc
   else if (strcmp(verb, "unpack") == 0) do_unpack(request, fields);
   else if (strcmp(verb, "list") == 0) do_list(request);
   else if (strcmp(verb, "claim") == 0) do_claim(request, fields);
+  else if (strcmp(verb, "volume") == 0) do_volume(request, fields);
   else if (strcmp(verb, "own") == 0) own(request, fields);
   else if (strcmp(verb, "discard") == 0) discard(request, fields);
   else if (strcmp(verb, "retire") == 0) {

@@ -81,13 +81,14 @@ int userns_for_range(uint32_t first) { return userns_between(settings.storage, f
 /* Shows what belongs to the host's root as the sandbox's root's. */
 int userns_for_host(uint32_t first) { return userns_between(0, first); }
 
-/* Attaches a clone of `source` at `target`, id-mapped unless `userns` is -1. */
-int attach_idmapped(const char *source, const char *target, int userns) {
+/* Attaches a clone of `source` at `target` with these attributes, id-mapped unless `userns` is -1. */
+int attach_with(const char *source, const char *target, int userns, uint64_t wanted) {
   int tree = (int)syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
   if (tree < 0) return -1;
-  struct mount_attr attributes = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns};
+  struct mount_attr attributes = {.attr_set = wanted | (userns >= 0 ? MOUNT_ATTR_IDMAP : 0),
+                                  .userns_fd = userns >= 0 ? (uint64_t)userns : 0};
   int failed = 0;
-  if (userns >= 0) failed = (int)syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes);
+  if (attributes.attr_set) failed = (int)syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes);
   if (failed == 0 && target)
     failed = (int)syscall(SYS_move_mount, tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH);
   int error = errno;
@@ -95,6 +96,8 @@ int attach_idmapped(const char *source, const char *target, int userns) {
   errno = error;
   return failed;
 }
+
+int attach_idmapped(const char *source, const char *target, int userns) { return attach_with(source, target, userns, 0); }
 
 bool idmap_works(const char *directory) {
   if (!settings.idmap) return false;

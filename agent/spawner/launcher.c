@@ -65,6 +65,8 @@ static void mount_root(const struct launch *launch, int userns, int host_userns)
   if (access(target, W_OK) < 0) give_up("the root file system is read-only");
   const char *failed = mount_host_parts(launch, source, target, host_userns);
   if (failed) give_up("/%s of the host", failed);
+  failed = mount_volumes(launch, userns);
+  if (failed) give_up("volume %s", failed);
 }
 
 static void __attribute__((noreturn)) become_runtime(const struct launch *launch, const int fds[FD_COUNT]) {

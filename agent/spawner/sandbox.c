@@ -318,8 +318,9 @@ void do_create(const struct request *request, const struct fields *fields) {
   struct launch launch = {0};
   const char *id = id_of(fields);
   const char *blank = field(fields, "disk");
-  if (id == NULL || !read_layers(fields, &launch) || !read_host_parts(fields, &launch))
-    return answer_error(request, "invalid", "id, layers or host");
+  if (id == NULL || !read_layers(fields, &launch) || !read_host_parts(fields, &launch) ||
+      !read_volumes(fields, &launch))
+    return answer_error(request, "invalid", "id, layers, host or volumes");
   if (blank && (strncmp(blank, "disks/", 6) != 0 || strstr(blank, "..") || strlen(blank) > 200))
     return answer_error(request, "invalid", "disk");
   struct sandbox *sandbox = *place_of(id);

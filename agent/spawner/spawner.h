@@ -16,6 +16,8 @@
 #define FIELDS_MAX 32
 #define LAYERS_MAX 64
 #define HOST_MAX 8
+#define VOLUMES_MAX 16
+#define VOLUME_NAME_MAX 64
 #define RANGE_SIZE 65536u
 
 struct settings {
@@ -118,6 +120,9 @@ struct launch {
   int layer_count;
   char host[HOST_MAX][16]; /* directories of the host's root that lie below the layers: "usr" … */
   int host_count;
+  char volumes[VOLUMES_MAX][VOLUME_NAME_MAX];
+  bool read_only[VOLUMES_MAX];
+  int volume_count;
 };
 enum { FD_STDIN, FD_ERROR, FD_LISTEN, FD_BOOT, FD_USERNS, FD_HOST_USERNS, FD_COUNT };
 void launchers_fill(void);
@@ -130,11 +135,17 @@ void launchers_end(void);
 int userns_for_range(uint32_t first);
 int userns_for_host(uint32_t first);
 int attach_idmapped(const char *source, const char *target, int userns);
+int attach_with(const char *source, const char *target, int userns, uint64_t attributes);
 bool idmap_works(const char *directory);
 
 /* ---- host-parts.c: directories of the host, written into a layer of the sandbox ---- */
 bool read_host_parts(const struct fields *fields, struct launch *launch);
 const char *mount_host_parts(const struct launch *launch, const char *disk, const char *root, int userns);
+
+/* ---- volume.c ---- */
+bool read_volumes(const struct fields *fields, struct launch *launch);
+const char *mount_volumes(const struct launch *launch, int userns);
+void do_volume(const struct request *request, const struct fields *fields);
 
 /* ---- sandbox.c ---- */
 void sandboxes_adopt(void);

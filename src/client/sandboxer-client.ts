@@ -7,6 +7,7 @@ import { ExecHandle } from './exec-handle.ts';
 import { Extensions } from './extensions.ts';
 import { Files } from './files.ts';
 import { FRAMES_MEDIA_TYPE } from './frames.ts';
+import { Images } from './images.ts';
 import type { InteractiveExec } from './interactive-exec.ts';
 import { Keys } from './keys.ts';
 import type { ClientOptions } from './open-transport.ts';
@@ -23,6 +24,7 @@ import { Snapshots } from './snapshots.ts';
 import { Tenants } from './tenants.ts';
 import type { CallOptions, RequestSpec, Transport } from './transport.ts';
 import { Uploads } from './uploads.ts';
+import { Volumes } from './volumes.ts';
 import { Webhooks } from './webhooks.ts';
 
 /** One server. Objects are those of the API, as they are on the wire. */
@@ -30,6 +32,8 @@ export class SandboxerClient {
   readonly sandboxes: Sandboxes;
   readonly snapshots: Snapshots;
   readonly uploads: Uploads;
+  readonly images: Images;
+  readonly volumes: Volumes;
   readonly files: Files;
   readonly processes: Processes;
   readonly profiles: Profiles;
@@ -52,6 +56,8 @@ export class SandboxerClient {
     this.sandboxes = new Sandboxes(transport);
     this.snapshots = new Snapshots(transport);
     this.uploads = new Uploads(transport);
+    this.images = new Images(transport);
+    this.volumes = new Volumes(transport);
     this.files = new Files(transport);
     this.processes = new Processes(transport);
     this.profiles = new Profiles(transport);

@@ -57,6 +57,7 @@ export const CapabilityVector = z
     pricing: z.enum(['free', 'infrastructure', 'metered']),
     latency_class: z.enum(['instant', 'fast', 'standard', 'slow']),
     hosting: Hosting,
+    volumes: z.boolean().optional().describe('Whether named volumes can be kept and mounted.'),
     no_new_privs: z
       .boolean()
       .optional()

@@ -22,4 +22,5 @@ export * from './snapshot.ts';
 export * from './state.ts';
 export * from './tenancy.ts';
 export * from './version.ts';
+export * from './volume.ts';
 export * from './webhook.ts';

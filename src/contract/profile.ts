@@ -6,6 +6,7 @@ import { EnvVars, Labels } from './json.ts';
 import { Placement, RoutePolicy } from './route.ts';
 import { SecretRef } from './secret.ts';
 import { SizeMb } from './size.ts';
+import { VolumeMounts } from './volume.ts';
 
 export const EgressRule = z
   .strictObject({
@@ -139,6 +140,7 @@ export const Profile = z
       open_files: null,
       gpu: null,
     }),
+    volumes: VolumeMounts.optional().describe('Volumes of the workspace, and where they are mounted.'),
     setup: Setup.default({
       instructions: '',
       run: [],

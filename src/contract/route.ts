@@ -117,6 +117,7 @@ export const ExclusionCode = z.enum([
   'resources',
   'image',
   'inputs',
+  'volumes',
   'max_ttl',
   'workspace',
   'mounts',

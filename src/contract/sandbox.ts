@@ -8,6 +8,7 @@ import { QuoteId } from './quote.ts';
 import { RoutePolicy } from './route.ts';
 import { RequestedSecretRef } from './secret.ts';
 import { Actor, PauseKind, SandboxState } from './state.ts';
+import { VolumeMounts } from './volume.ts';
 
 const ExternalId = z
   .string()
@@ -57,6 +58,7 @@ export const CreateSandboxRequest = z
     labels: Labels.default({}),
     image: z.string().min(1).max(512).optional(),
     resources: Resources.partial().optional(),
+    volumes: VolumeMounts.optional(),
     network: NetworkPolicy.optional(),
     env: EnvVars.optional(),
     setup_metadata: z

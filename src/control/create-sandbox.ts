@@ -15,6 +15,7 @@ import type { Claim, Driver } from './driver.ts';
 import type { Establishment, WaitOptions } from './establish.ts';
 import { establish } from './establish.ts';
 import { rememberResult, replayedResult } from './idempotency.ts';
+import { pinKept } from './pin-kept.ts';
 import { planRoute, requireRoute } from './plan-route.ts';
 import { quoteOf } from './quote-sandbox.ts';
 import { stageTrees } from './stage-trees.ts';
@@ -88,7 +89,8 @@ export async function createSandbox(
   const digest = digestOf(request);
   const { profile } = deps.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
   const resolved = resolveRecipe(profile, request, caller);
-  const recipe = await stagedRecipe(deps, caller, request, options, digest, resolved);
+  const pinned = { ...resolved, recipe: await pinKept(deps, caller, resolved.recipe) };
+  const recipe = await stagedRecipe(deps, caller, request, options, digest, pinned);
   const key = scopeKey(recipe.scope, request, caller, recipe.profileId);
   // A name of one's own asks for a sandbox of one's own.
   const shareable = key !== null && request.id === undefined;

@@ -4,6 +4,7 @@ import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { resolveRecipe } from '../core/resolve-recipe.ts';
 import type { ControlDeps } from './deps.ts';
+import { pinKept } from './pin-kept.ts';
 import { planRoute } from './plan-route.ts';
 
 /** Where a create would go, without creating anything. */
@@ -14,7 +15,7 @@ export async function resolveRoute(
 ): Promise<RoutePlan> {
   requireScope(caller, 'read');
   const { profile } = deps.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
-  const { recipe } = resolveRecipe(profile, request, caller);
+  const recipe = await pinKept(deps, caller, resolveRecipe(profile, request, caller).recipe);
   return deps.store.read('route', (tx) =>
     planRoute(tx, deps, caller.workspaceId, recipe, { seed: 'dry-run' }),
   );

@@ -25,6 +25,10 @@ export interface ControlSettings {
   readonly checkpointMs: number;
   /** Living sandboxes per workspace; `null` for no limit. */
   readonly maxLiving: number | null;
+  /** Per workspace. */
+  readonly maxImages: number;
+  readonly maxImageBytes: number;
+  readonly maxVolumes: number;
   readonly keepDestroyedMs: number;
   readonly keepEventsMs: number;
   readonly keepIdempotencyMs: number;
@@ -58,6 +62,9 @@ export const DEFAULT_SETTINGS: ControlSettings = {
   reconcileMs: MINUTE,
   checkpointMs: 90_000,
   maxLiving: null,
+  maxImages: 100,
+  maxImageBytes: 64 * 2 ** 30,
+  maxVolumes: 100,
   keepDestroyedMs: 30 * DAY,
   keepEventsMs: 30 * DAY,
   keepIdempotencyMs: 2 * DAY,

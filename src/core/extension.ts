@@ -10,6 +10,7 @@
  */
 import type { CapabilityVector } from '../contract/capability.ts';
 import type { ExtensionHealth } from '../contract/extension.ts';
+import type { ImageConfig, ImageSource } from '../contract/image.ts';
 import type { IsolationFacts } from '../contract/isolation.ts';
 import type { Json } from '../contract/json.ts';
 import type { Price } from '../contract/money.ts';
@@ -125,6 +126,32 @@ export interface ExportedSnapshot {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
+export interface ImageSpec {
+  readonly imageId: string;
+  readonly owner: string;
+  /** Of what it unfolds into. */
+  readonly maxBytes: number;
+}
+
+export interface ImportedImage {
+  readonly digest: string;
+  readonly sizeBytes: number;
+  readonly architecture: string;
+  readonly source: ImageSource;
+  readonly config: ImageConfig;
+}
+
+export interface VolumeSpec {
+  readonly volumeId: string;
+  readonly owner: string;
+  readonly sizeMb: number | null;
+}
+
+export interface DebianRecipe {
+  readonly suite: string;
+  readonly packages: readonly string[];
+}
+
 export interface ExtensionHeader {
   readonly id: string;
   readonly title: string;
@@ -179,6 +206,23 @@ export interface Extension {
   extendLife?(handle: Handle, endsAt: number, ctx: ExtensionContext): Promise<void>;
   /** The backend's own figure of what was used so far, where it keeps one. */
   usage?(handle: Handle, ctx: ExtensionContext): Promise<{ readonly billedSeconds: number }>;
+  /**
+   * Keeps an image that somebody else packed: every digest in it is checked, nothing in it is trusted. Exists, with
+   * `deleteImage`, where the vector's `images` has `imported`.
+   */
+  importImage?(
+    spec: ImageSpec,
+    body: AsyncIterable<Uint8Array>,
+    ctx: ExtensionContext,
+  ): Promise<ImportedImage>;
+  /** Makes one from packages. */
+  buildImage?(spec: ImageSpec, recipe: DebianRecipe, ctx: ExtensionContext): Promise<ImportedImage>;
+  /** Idempotent; nothing there is success. What was made from it goes on. */
+  deleteImage?(imageId: string, owner: string, ctx: ExtensionContext): Promise<void>;
+  /** Idempotent on `spec.volumeId`. Exists, with `deleteVolume`, where the vector has `volumes`. */
+  createVolume?(spec: VolumeSpec, ctx: ExtensionContext): Promise<void>;
+  /** Idempotent; nothing there is success; refused while a sandbox has it. */
+  deleteVolume?(volumeId: string, owner: string, ctx: ExtensionContext): Promise<void>;
   /** What is in force for this very sandbox, read where it is enforced. */
   inspectIsolation?(handle: Handle, ctx: ExtensionContext): Promise<IsolationFacts>;
   /** Releases what the extension itself holds open. */

@@ -83,9 +83,9 @@ function requirementChecks(requires: Requirements, vector: CapabilityVector): Ch
   ];
 }
 
-function imageFits(image: string, vector: CapabilityVector): boolean {
+function imageFits({ image, keptImage }: Recipe, vector: CapabilityVector): boolean {
   if (image === 'host') return vector.images.includes('host') || vector.images.includes('none');
-  return vector.images.includes('imported') || vector.images.includes('reference');
+  return vector.images.includes(keptImage === undefined ? 'reference' : 'imported');
 }
 
 function recipeChecks(recipe: Recipe, vector: CapabilityVector): Check[] {
@@ -123,7 +123,14 @@ function recipeChecks(recipe: Recipe, vector: CapabilityVector): Check[] {
       recipe.resources.gpu === null || vector.gpu.includes(recipe.resources.gpu),
       `has no ${recipe.resources.gpu}`,
     ],
-    ['image', imageFits(recipe.image, vector), `cannot use the image ${recipe.image}`],
+    [
+      'image',
+      imageFits(recipe, vector),
+      recipe.keptImage === undefined && vector.images.includes('imported')
+        ? `has no image ${recipe.image}: import it with "sandboxer images import"`
+        : `cannot use the image ${recipe.image}`,
+    ],
+    ['volumes', !recipe.volumes?.length || vector.volumes === true, 'has no volumes'],
     [
       'max_ttl',
       vector.max_ttl_seconds === null || recipe.ttlSeconds <= vector.max_ttl_seconds,

@@ -4,7 +4,14 @@ import type { Json } from '../contract/json.ts';
 import type { NetworkPolicy, Profile, Resources, Scope } from '../contract/profile.ts';
 import type { RoutePolicy } from '../contract/route.ts';
 import type { SecretRef } from '../contract/secret.ts';
+import type { VolumeMount } from '../contract/volume.ts';
 import type { TreeInput } from './inputs.ts';
+
+/** A volume by its name, and by the id that it was found to have. */
+export interface MountedVolume extends VolumeMount {
+  readonly volumeId: string | null;
+  readonly extensionId: string | null;
+}
 
 /**
  * What exactly is to be built: profile and request merged and clamped. Stored with the sandbox, so that `recreate`,
@@ -15,6 +22,9 @@ export interface Recipe {
   readonly profileVersion: string;
   readonly pinnedExtension: string | null;
   readonly image: string;
+  /** Where the image is one of those that we keep: which, and on which backend it lies. */
+  readonly keptImage?: { readonly imageId: string; readonly digest: string; readonly extensionId: string };
+  readonly volumes?: readonly MountedVolume[];
   readonly isolation: Profile['isolation']['level'];
   readonly noNewPrivs?: boolean;
   readonly persistence: Profile['persistence'];

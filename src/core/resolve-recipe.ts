@@ -43,6 +43,7 @@ export function resolveRecipe(
     profileVersion: profile.version,
     pinnedExtension: profile.extension,
     image: resolveImage(profile, request),
+    ...resolveVolumes(profile, request),
     isolation: stricterIsolation(profile.isolation.level, requires.isolation),
     ...(profile.isolation.no_new_privs ? { noNewPrivs: true } : {}),
     persistence: profile.persistence,
@@ -155,6 +156,27 @@ function resolveImage(profile: Profile, request: CreateSandboxRequest): string {
   if (request.image === undefined || request.image === profile.image) return profile.image;
   allowOverride(profile, 'image', 'image', `Leave it out to get ${profile.image}.`);
   return request.image;
+}
+
+/** A request may bring its workspace's own volumes; the profile's keep their places. */
+function resolveVolumes(profile: Profile, request: CreateSandboxRequest): Pick<Recipe, 'volumes'> {
+  const mounts = [...(profile.volumes ?? []), ...(request.volumes ?? [])];
+  if (mounts.length === 0) return {};
+  for (const [index, { path }] of mounts.entries()) {
+    const other = mounts.find(
+      (mount, at) => at !== index && (mount.path === path || mount.path.startsWith(`${path}/`)),
+    );
+    if (other === undefined) continue;
+    throw new SandboxerError(
+      'SBX_INVALID_REQUEST',
+      `The volumes at ${path} and ${other.path} hide each other.`,
+      {
+        field: 'volumes',
+        remedy: 'Give every volume a place of its own.',
+      },
+    );
+  }
+  return { volumes: mounts.map((mount) => ({ ...mount, volumeId: null, extensionId: null })) };
 }
 
 function resolveWorkspace(profile: Profile, request: CreateSandboxRequest): Profile['workspace'] {

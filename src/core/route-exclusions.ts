@@ -44,6 +44,17 @@ function policyExclusions(input: RouteInput, id: string): Exclusion[] {
   if (boundTo !== null && id !== boundTo) {
     excluded.push({ code: 'not_pinned', detail: `the source lives on ${boundTo}` });
   }
+  const elsewhere = recipe.volumes?.find(({ extensionId }) => extensionId !== null && extensionId !== id);
+  if (elsewhere) {
+    const detail = `the volume ${elsewhere.name} lies on ${elsewhere.extensionId}`;
+    excluded.push({ code: 'volumes', detail });
+  }
+  if (recipe.keptImage && recipe.keptImage.extensionId !== id) {
+    excluded.push({
+      code: 'image',
+      detail: `the image ${recipe.image} lies on ${recipe.keptImage.extensionId}`,
+    });
+  }
   const pinned = recipe.pinnedExtension;
   if (pinned !== null && !matches([pinned], id) && !matches(fallback, id)) {
     excluded.push({ code: 'not_pinned', detail: `the profile pins ${pinned}` });

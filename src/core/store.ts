@@ -11,12 +11,15 @@ import type { GrantRecord } from './credits/grant.ts';
 import type { MoneyPolicy } from './credits/policy.ts';
 import type { HoldRecord, TransferDraft, TransferKind, TransferRecord } from './credits/transfer.ts';
 import type { EventDraft, EventRecord } from './event.ts';
+import type { ImageRecord } from './image.ts';
+import type { KeptResource } from './kept-resource.ts';
 import type { MeterRecord } from './meter.ts';
 import type { QuoteRecord } from './quote.ts';
 import type { SandboxDocuments, SandboxRecord } from './sandbox.ts';
 import type { SnapshotRecord } from './snapshot.ts';
 import type { KeyRecord, OrgRecord, WorkspaceRecord } from './tenancy.ts';
 import type { UploadRecord } from './upload.ts';
+import type { VolumeRecord } from './volume.ts';
 import type { WebhookRecord } from './webhook.ts';
 
 export interface Page<T> {
@@ -349,6 +352,19 @@ export interface WebhookStore {
   list(workspaceId: string | null): Promise<readonly WebhookRecord[]>;
 }
 
+/** Images, or volumes. */
+export interface KeptStore<R extends KeptResource> {
+  get(id: string): Promise<R | null>;
+  insert(record: R): Promise<void>;
+  /** Compare-and-set like sandboxes. */
+  update(record: R): Promise<R>;
+  remove(id: string): Promise<void>;
+  /** Oldest first: the workspace's own and the shared ones, or all with `null`. */
+  list(workspaceId: string | null): Promise<readonly R[]>;
+  /** `deleting`, or past `expiresAt`. */
+  due(now: number, limit: number): Promise<readonly R[]>;
+}
+
 export interface AuditQuery {
   /** `null` sees every workspace. */
   readonly workspaceId: string | null;
@@ -383,6 +399,8 @@ export interface Tx {
   readonly webhooks: WebhookStore;
   readonly audit: AuditStore;
   readonly uploads: UploadStore;
+  readonly images: KeptStore<ImageRecord>;
+  readonly volumes: KeptStore<VolumeRecord>;
   /** Small facts about the installation itself, such as its id. */
   setting(name: string): Promise<string | null>;
   setSetting(name: string, value: string): Promise<void>;

@@ -6,6 +6,7 @@ import { eventRoutes } from './v1/events.ts';
 import { execRoutes } from './v1/exec.ts';
 import { extensionRoutes } from './v1/extensions.ts';
 import { fileRoutes } from './v1/files.ts';
+import { imageRoutes } from './v1/images.ts';
 import { keyRoutes } from './v1/keys.ts';
 import { metaRoutes } from './v1/meta.ts';
 import { portRoutes } from './v1/ports.ts';
@@ -19,6 +20,7 @@ import { sinkRoutes } from './v1/sinks.ts';
 import { snapshotRoutes } from './v1/snapshots.ts';
 import { tenantRoutes } from './v1/tenants.ts';
 import { uploadRoutes } from './v1/uploads.ts';
+import { volumeRoutes } from './v1/volumes.ts';
 import { webhookRoutes } from './v1/webhooks.ts';
 
 /** Everything that is served. The OpenAPI document is made from the same table. */
@@ -30,6 +32,8 @@ export const ROUTE_TABLE: readonly RouteDefinition[] = metaRoutes([
   ...portRoutes,
   ...snapshotRoutes,
   ...uploadRoutes,
+  ...imageRoutes,
+  ...volumeRoutes,
   ...profileRoutes,
   ...extensionRoutes,
   ...routingRoutes,

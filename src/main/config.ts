@@ -119,8 +119,18 @@ export const Config = z.strictObject({
         .nullable()
         .default(null)
         .describe('All snapshots of a workspace together.'),
+      images: z.number().int().min(0).default(100).describe('Per workspace.'),
+      image_mb: z.number().int().min(0).default(65_536).describe('All images of a workspace together.'),
+      volumes: z.number().int().min(0).default(100).describe('Per workspace.'),
     })
-    .default({ living_sandboxes: null, snapshots: null, snapshot_mb: null }),
+    .default({
+      living_sandboxes: null,
+      snapshots: null,
+      snapshot_mb: null,
+      images: 100,
+      image_mb: 65_536,
+      volumes: 100,
+    }),
   uploads: UploadConfig.default(UploadConfig.parse({})).describe('File trees that wait for their sandbox.'),
   git: GitConfig.default(GitConfig.parse({})).describe('Repositories that the server fetches for a create.'),
   preview: z

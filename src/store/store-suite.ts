@@ -2,6 +2,7 @@ import type { Store } from '../core/store.ts';
 import { attemptCases } from './suite/attempt-cases.ts';
 import { dueCases } from './suite/due-cases.ts';
 import { eventCases } from './suite/event-cases.ts';
+import { keptCases } from './suite/kept-cases.ts';
 import { ledgerCases } from './suite/ledger-cases.ts';
 import { listCases } from './suite/list-cases.ts';
 import { outboxCases } from './suite/outbox-cases.ts';
@@ -33,6 +34,7 @@ const CASES: Readonly<Record<string, readonly StoreCase[]>> = {
   'tenants, profiles and settings': tenancyCases,
   'webhooks and audit': webhookCases,
   uploads: uploadCases,
+  'images and volumes': keptCases,
   pruning: pruneCases,
 };
 

@@ -2,6 +2,7 @@ import type { ControlDeps } from '../control/deps.ts';
 import type { Driver } from '../control/driver.ts';
 import type { MissingOnce } from '../control/reconcile-extension.ts';
 import { reconcileExtension } from '../control/reconcile-extension.ts';
+import { sweepKept } from '../control/sweep-kept.ts';
 import { sweepSnapshots } from '../control/sweep-snapshots.ts';
 import type { Extension } from '../core/extension.ts';
 import { Loop } from './loop.ts';
@@ -16,10 +17,11 @@ export function reconcileWorker(deps: ControlDeps, driver: Driver, extension: Ex
   });
 }
 
-/** Snapshots whose time is over, or that could not be deleted at once. */
+/** Snapshots, images and volumes whose time is over, or that could not be deleted at once. */
 export function snapshotWorker(deps: ControlDeps): Loop {
   return new Loop('snapshots', deps.clock, deps.log, async () => {
     await sweepSnapshots(deps);
+    await sweepKept(deps);
     return deps.clock.now() + deps.settings.reconcileMs;
   });
 }

@@ -3,6 +3,8 @@ import type { BundleParts } from './bundle.ts';
 import type { Machinery, SeccompSetting } from './engine.ts';
 import type { HostFacts } from './host-facts.ts';
 import { hasOneUser } from './host-facts.ts';
+import type { SandboxRecord } from './record.ts';
+import type { RootFs } from './root-fs.ts';
 import { HELPERS } from './skeleton.ts';
 import { RANGE_SIZE } from './uid-ranges.ts';
 
@@ -11,8 +13,10 @@ export interface OwnParts {
   readonly range: number;
   readonly secretFiles: boolean;
   readonly openFiles: number | null;
+  readonly process: RootFs['process'];
   readonly noNewPrivs: boolean;
   readonly mounts: readonly Mount[];
+  readonly volumes: SandboxRecord['volumes'];
 }
 
 const MOST_OPEN_FILES = 1_048_576;
@@ -21,6 +25,16 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 /** The host's sudo works where its files show as root's; ours stands in where they do not. */
 function pathOn({ root, hostSudo }: HostFacts): string {
   return root && hostSudo ? `${PATH}:${HELPERS}` : `${HELPERS}:${PATH}`;
+}
+
+/** Names of groups mean nothing to the agent: a user brings his own. */
+function userOption(user: string | null): string[] {
+  if (user === null) return [];
+  return ['--user', /^\d+:\d+$/.test(user) ? user : (user.split(':')[0] ?? '0')];
+}
+
+function environmentOf({ env }: RootFs['process']): Record<string, string> {
+  return env.PATH === undefined ? env : { ...env, PATH: `${env.PATH}:${HELPERS}` };
 }
 
 export function bundleParts(
@@ -35,12 +49,18 @@ export function bundleParts(
     range: single ? null : { first: own.range, size: facts.root ? RANGE_SIZE : RANGE_SIZE - 1 },
     agentPath: machinery.agentPath,
     agentOptions: [
-      ...(single ? ['--user', '0'] : []),
+      ...(single ? ['--user', '0'] : userOption(own.process.user)),
+      ...(own.process.cwd === null ? [] : ['--cwd', own.process.cwd]),
       ...(own.openFiles === null ? [] : ['--nofile', String(own.openFiles)]),
     ],
-    environment: { PATH: pathOn(facts), LANG: 'C.UTF-8' },
+    environment: { PATH: pathOn(facts), LANG: 'C.UTF-8', ...environmentOf(own.process) },
     openFiles: Math.min(facts.hardOpenFiles, MOST_OPEN_FILES),
     secretFiles: own.secretFiles,
+    volumes: own.volumes.map(({ path, readOnly }, at) => ({
+      source: `${machinery.volumes}${at}`,
+      path,
+      readOnly,
+    })),
     noNewPrivs: own.noNewPrivs,
     mounts: own.mounts,
     seccomp,

@@ -12,6 +12,8 @@ export interface BundleParts {
   readonly openFiles: number;
   /** A file system in memory for secrets: it is in no snapshot and on no disk. */
   readonly secretFiles: boolean;
+  /** Where the spawner has put them, and where they go. */
+  readonly volumes: readonly { readonly source: string; readonly path: string; readonly readOnly: boolean }[];
   readonly noNewPrivs: boolean;
   readonly mounts: readonly Mount[];
   readonly seccomp: { readonly bpf: string } | { readonly profile: object };
@@ -84,6 +86,12 @@ function mounts(parts: BundleParts): object[] {
       type: 'bind',
       source,
       options: ['bind', access, 'nosuid', 'nodev', 'private'],
+    })),
+    ...parts.volumes.map(({ source, path, readOnly }) => ({
+      destination: path,
+      source,
+      type: 'bind',
+      options: ['bind', readOnly ? 'ro' : 'rw', 'nosuid', 'nodev'],
     })),
     {
       destination: AGENT_INSIDE,

@@ -25,6 +25,7 @@ import type { HostFacts } from './host-facts.ts';
 import type { Layout } from './layout.ts';
 import { writeWhole } from './record.ts';
 import type { RootFs } from './root-fs.ts';
+import { OUR_PROCESS } from './root-fs.ts';
 import { seccompProfile } from './seccomp.ts';
 import { hostPaths, skeletonDigest, writeSkeleton } from './skeleton.ts';
 import type { Fields } from './spawner-client.ts';
@@ -38,6 +39,8 @@ export interface Machinery {
   /** The image `host`. */
   readonly hostImage: RootFs;
   readonly agentPath: string;
+  /** Where a starting sandbox finds its volumes: this and their number. */
+  readonly volumes: string;
   readonly idmap: boolean;
   readonly cgroups: string;
 }
@@ -76,6 +79,10 @@ export class Engine {
     this.#layout = layout;
     this.#onEvent = on.event;
     this.#onUp = on.up;
+  }
+
+  get sudoHelper(): string | null {
+    return this.#facts.binaries.sudo;
   }
 
   get up(): boolean {
@@ -182,8 +189,9 @@ export class Engine {
     setImmediate(this.#onUp);
     return {
       client,
-      hostImage: { layers: [skeleton], host: hostPaths().map((path) => path.slice(1)) },
+      hostImage: { layers: [skeleton], host: hostPaths().map((path) => path.slice(1)), process: OUR_PROCESS },
       agentPath: join(this.#layout.base, 'bin', 'init'),
+      volumes: join(this.#layout.base, 'mnt', 'v'),
       idmap: hello.idmap === '1',
       cgroups: hello.cgroups ?? 'none',
     };

@@ -7,17 +7,21 @@ import type { Json } from '../../contract/json.ts';
 import type { PauseKind } from '../../contract/state.ts';
 import type {
   CleanupReport,
+  DebianRecipe,
   ExportedSnapshot,
   Extension,
   ExtensionContext,
   ExtensionHeader,
   Handle,
+  ImageSpec,
+  ImportedImage,
   Owned,
   ProvisionSpec,
   Ready,
   SnapshotSpec,
   TakenSnapshot,
   TeardownTarget,
+  VolumeSpec,
 } from '../../core/extension.ts';
 import { refuseMisfit } from '../../core/refuse-misfit.ts';
 import type { SandboxSession } from '../../core/session.ts';
@@ -29,6 +33,7 @@ import { cancelled, failed } from './failure.ts';
 import { handleOf, readHandle, readSnapshotRef } from './handle.ts';
 import { healthOf } from './health.ts';
 import type { HostFacts } from './host-facts.ts';
+import { ImageStore } from './images/image-store.ts';
 import { isolationFacts } from './inspect-isolation.ts';
 import { LayerDigests } from './layer-digests.ts';
 import { Layers } from './layers.ts';
@@ -41,6 +46,7 @@ import { Sandboxes } from './sandboxes.ts';
 import type { ArchiveParts } from './snapshot-archive.ts';
 import { exportArchive, importArchive } from './snapshot-archive.ts';
 import { UseGate } from './use-gate.ts';
+import { VolumeStore } from './volume-store.ts';
 
 /** A longer chain would make every look-up in it slow: it is made into one layer. */
 const MOST_LAYERS = 20;
@@ -67,6 +73,8 @@ export class LocalExtension implements Extension {
   readonly #layers: Layers;
   readonly #sandboxes: Sandboxes;
   readonly #archive: ArchiveParts;
+  readonly #images: ImageStore;
+  readonly #volumes: VolumeStore;
   readonly #channels = new KeptChannels();
   readonly #gates = new Map<string, UseGate>();
   /** Only where the host can freeze. */
@@ -94,6 +102,8 @@ export class LocalExtension implements Extension {
       layers: this.#layers,
       digests: new LayerDigests(this.#engine, this.#layout),
     };
+    this.#volumes = new VolumeStore(this.#layout, this.#engine, facts);
+    this.#images = new ImageStore(this.#layout, this.#engine, this.#layers);
     this.#sandboxes = new Sandboxes({
       options,
       facts,
@@ -112,7 +122,7 @@ export class LocalExtension implements Extension {
   }
 
   async provision(spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
-    return await this.#make(spec, ctx, async () => null);
+    return await this.#make(spec, ctx, async () => this.#imageOf(spec));
   }
 
   async restore(spec: ProvisionSpec, ref: Json, ctx: ExtensionContext): Promise<Handle> {
@@ -228,6 +238,40 @@ export class LocalExtension implements Extension {
     });
   }
 
+  async importImage(
+    spec: ImageSpec,
+    body: AsyncIterable<Uint8Array>,
+    ctx: ExtensionContext,
+  ): Promise<ImportedImage> {
+    return await this.#images.import(spec, body, ctx.signal);
+  }
+
+  async buildImage(spec: ImageSpec, recipe: DebianRecipe, ctx: ExtensionContext): Promise<ImportedImage> {
+    return await this.#images.build(spec, recipe, ctx.signal);
+  }
+
+  async deleteImage(imageId: string, owner: string): Promise<void> {
+    this.#images.remove(imageId, owner);
+    this.#collect();
+  }
+
+  async createVolume(spec: VolumeSpec): Promise<void> {
+    await this.#volumes.create(spec);
+  }
+
+  async deleteVolume(volumeId: string, owner: string): Promise<void> {
+    const user = this.#sandboxes
+      .all()
+      .find((record) => record.volumes.some((one) => one.volumeId === volumeId));
+    if (user !== undefined) {
+      throw new SandboxerError('SBX_CONFLICT', 'A sandbox on this machine has the volume mounted.', {
+        backend: this.header.id,
+        remedy: 'Destroy the sandbox first.',
+      });
+    }
+    await this.#volumes.remove(volumeId, owner);
+  }
+
   async inspectIsolation(handle: Handle, ctx: ExtensionContext): Promise<IsolationFacts> {
     const record = await abortable(this.#running(handle), ctx.signal);
     const fields = await this.#call('inspect', record.attemptId);
@@ -251,6 +295,8 @@ export class LocalExtension implements Extension {
     sourceOf: () => Promise<RootFs | null>,
   ): Promise<Handle> {
     refuseMisfit(this.header, spec);
+    for (const { volumeId, name } of spec.recipe.volumes ?? [])
+      this.#volumes.require(volumeId, name, spec.stamp.owner);
     if (ctx.signal.aborted) throw cancelled();
     const { attemptId, owner } = spec.stamp;
     const made = this.#sandboxes.inTurn(attemptId, async () => {
@@ -266,6 +312,17 @@ export class LocalExtension implements Extension {
     });
     await abortable(made, ctx.signal);
     return handleOf(attemptId, owner);
+  }
+
+  #imageOf({ recipe, stamp }: ProvisionSpec): RootFs | null {
+    if (recipe.image === 'host') return null;
+    const rootFs = recipe.keptImage && this.#images.rootFs(recipe.keptImage.imageId, stamp.owner);
+    if (rootFs) return rootFs;
+    throw new SandboxerError('SBX_NOT_FOUND', `The image ${recipe.image} is not on this machine.`, {
+      backend: this.header.id,
+      creation: 'not_created',
+      remedy: 'Import it: sandboxer images import FILE --name NAME.',
+    });
   }
 
   /** Its record, once it runs. */

@@ -26,6 +26,15 @@ function names(path: string): string[] {
   }
 }
 
+/** One that cannot be read keeps nothing from being removed but itself. */
+function layersIn(path: string): readonly string[] {
+  try {
+    return z.object({ layers: z.array(z.string()) }).parse(JSON.parse(readFileSync(path, 'utf8'))).layers;
+  } catch {
+    return [];
+  }
+}
+
 export class Layers {
   readonly #layout: Layout;
   /** Made, and not yet in any record. */
@@ -53,6 +62,14 @@ export class Layers {
       return layer;
     }
     return null;
+  }
+
+  /** The layer with this content, and whether it is there already. It is safe from `unused` until `settled`. */
+  claimByContent(digest: string, marks: boolean): { layer: string; exists: boolean } {
+    const name = `${marks ? 'layer' : 'tree'}-${digest.replace(/^sha256:/, '')}`;
+    this.#fresh.add(name);
+    const layer = `layers/${name}/fs`;
+    return { layer, exists: existsSync(join(this.#layout.base, layer)) };
   }
 
   settled(layer: string): void {
@@ -90,6 +107,7 @@ export class Layers {
       const record = readRecord(join(this.#layout.sandboxes, name, 'record.json'));
       if (record !== null) note(record.layers);
     }
+    for (const name of names(this.#layout.images)) note(layersIn(join(this.#layout.images, name)));
     return ['layers', 'skeleton'].flatMap((kind) =>
       names(join(this.#layout.base, kind))
         .map((name) => `${kind}/${name}`)

@@ -37,6 +37,23 @@ export class Layout {
     return join(this.snapshots, `${this.name(snapshotId)}.json`);
   }
 
+  get images(): string {
+    return join(this.base, 'images');
+  }
+
+  image(imageId: string): string {
+    return join(this.images, `${this.name(imageId)}.json`);
+  }
+
+  volume(volumeId: string): string {
+    return join(this.base, 'volumes', this.name(volumeId));
+  }
+
+  /** Uploads on their way to become layers. */
+  get incoming(): string {
+    return join(this.base, 'incoming');
+  }
+
   /** The name of its control groups: one for each directory. */
   get group(): string {
     return `sandboxer-${createHash('sha256').update(this.base).digest('hex').slice(0, 10)}`;

@@ -45,6 +45,11 @@ export function newRecord(spec: ProvisionSpec, ground: Ground): SandboxRecord {
     range: ground.range,
     ...rootFsOf(ground.rootFs),
     limits: limitsOf(spec, ground.facts, ground.options),
+    volumes: (spec.recipe.volumes ?? []).map(({ volumeId, path, access }) => ({
+      volumeId: volumeId ?? '',
+      path,
+      readOnly: access === 'ro',
+    })),
     variables: { ...spec.recipe.variables },
     secretFiles: spec.secrets.length > 0,
     isolation: 'container',

@@ -26,6 +26,9 @@ const SandboxRecord = z.strictObject({
     openFiles: z.number().nullable(),
     diskMb: z.number().int().nullable(),
   }),
+  volumes: z
+    .array(z.strictObject({ volumeId: z.string(), path: z.string(), readOnly: z.boolean() }))
+    .default([]),
   variables: z.record(z.string(), z.string()),
   secretFiles: z.boolean(),
   isolation: IsolationLevel,

@@ -25,7 +25,7 @@ import { readOnlyWorkspace } from './read-only-workspace.ts';
 import type { SandboxRecord } from './record.ts';
 import { readRecord, writeRecord } from './record.ts';
 import type { RootFs } from './root-fs.ts';
-import { rootFsFields } from './root-fs.ts';
+import { OUR_PROCESS, rootFsFields } from './root-fs.ts';
 import { STORAGE_RANGE, UidRanges } from './uid-ranges.ts';
 
 interface WarmOne {
@@ -237,7 +237,15 @@ export class Sandboxes {
     mkdirSync(join(layout.sandboxes, name), { recursive: true, mode: 0o711 });
     this.#writeBundle(
       name,
-      { range, secretFiles: false, openFiles: null, noNewPrivs: false, mounts: [] },
+      {
+        range,
+        secretFiles: false,
+        openFiles: null,
+        noNewPrivs: false,
+        process: OUR_PROCESS,
+        volumes: [],
+        mounts: [],
+      },
       machinery,
     );
     // It ends by itself when nobody comes, also when we do not.
@@ -321,6 +329,9 @@ export class Sandboxes {
         id,
         ...disk,
         ...rootFsFields(record),
+        volumes: record.volumes
+          .map(({ volumeId, readOnly }) => (readOnly ? `${volumeId},ro` : volumeId))
+          .join(':'),
         range: record.range,
         ends_at: record.endsAt,
         keep: record.keep ? 1 : 0,
@@ -351,6 +362,7 @@ function canBeWarm(spec: ProvisionSpec): boolean {
     resources.open_files === null &&
     resources.disk_mb === null &&
     !spec.recipe.noNewPrivs &&
+    !spec.recipe.volumes?.length &&
     inputs.warm !== false
   );
 }

@@ -15,7 +15,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 
 const VERSION = 4;
 const MOST_BYTES = 8 << 20;
@@ -187,6 +187,32 @@ export function skeletonDigest(sudoHelper: string | null): string {
   }
   if (sudoHelper !== null) hash.update(`sudo ${statSync(sudoHelper).size} ${statSync(sudoHelper).mtimeMs}`);
   return hash.digest('hex').slice(0, 24);
+}
+
+const IMAGE_TOP = ['etc/hostname', 'etc/hosts', 'etc/resolv.conf', '.init'];
+
+/** Above the layers of an image: what a sandbox needs and no image can know. */
+export function writeImageTop(root: string, sudoHelper: string | null, workdir: string | null): void {
+  const directories: [string, number][] = ['dev', 'etc', 'proc', 'run', 'run/secrets', 'sys'].map((name) => [
+    name,
+    0o755,
+  ]);
+  mkdirSync(root, { recursive: true, mode: 0o755 });
+  for (const [name, mode] of [...directories, ['tmp', 0o1777] as const]) {
+    mkdirSync(join(root, name), { recursive: true });
+    chmodSync(join(root, name), mode);
+  }
+  for (const name of IMAGE_TOP) {
+    const [content, mode] = FILES[name] as readonly [string, number];
+    writeFileSync(join(root, name), content);
+    chmodSync(join(root, name), mode);
+  }
+  const inside = workdir === null ? '' : normalize(workdir).replace(/^(?:\/|\.\.)+/, '');
+  if (inside !== '' && !inside.split('/').includes('..'))
+    mkdirSync(join(root, inside), { recursive: true, mode: 0o755 });
+  if (sudoHelper === null) return;
+  mkdirSync(join(root, HELPERS), { recursive: true, mode: 0o755 });
+  copyFileSync(sudoHelper, join(root, HELPERS, 'sudo'));
 }
 
 /** Writes the tree; who owns what is settled by the spawner, who may give files away. */

@@ -19,6 +19,7 @@ import type { Layers } from './layers.ts';
 import type { Layout } from './layout.ts';
 import { packedLayer } from './packed-layer.ts';
 import type { RootFs } from './root-fs.ts';
+import { RootFsShape } from './root-fs.ts';
 
 const MANIFEST = 'snapshot.json';
 const MOST_MANIFEST_BYTES = 65_536;
@@ -30,6 +31,7 @@ const Manifest = z.strictObject({
   /** Whether it lies on the skeleton of the image `host`, which is not in it. */
   skeleton: z.boolean(),
   host: z.array(z.string().max(32)).max(8),
+  process: RootFsShape.process,
   layers: z
     .array(
       z.strictObject({
@@ -61,7 +63,7 @@ function isSkeleton(layer: string): boolean {
 
 export async function exportArchive(
   parts: ArchiveParts,
-  { layers, host }: RootFs,
+  { layers, host, process }: RootFs,
 ): Promise<{ digest: string; body: AsyncIterable<Uint8Array> }> {
   const own = layers.filter((layer) => !isSkeleton(layer));
   const contents: LayerContent[] = [];
@@ -80,6 +82,7 @@ export async function exportArchive(
     version: 1 as const,
     skeleton: own.length < layers.length,
     host: [...host],
+    process,
     layers: contents.map(({ digest, archiveBytes }) => ({ digest, bytes: archiveBytes })),
   };
   const file = { kind: 'file' as const, mode: 0o600, modifiedAt: 0, linkTarget: null };
@@ -137,7 +140,11 @@ export async function importArchive(
       manifest.host,
     );
     return {
-      rootFs: { layers: [...made, ...(manifest.skeleton ? hostImage.layers : [])], host: manifest.host },
+      rootFs: {
+        layers: [...made, ...(manifest.skeleton ? hostImage.layers : [])],
+        host: manifest.host,
+        process: manifest.process,
+      },
       digest,
       sizeBytes,
     };

@@ -7,6 +7,7 @@ import { MemoryAudit } from './memory-audit.ts';
 import { MemoryEvents } from './memory-events.ts';
 import { MemoryIdempotency } from './memory-idempotency.ts';
 import { MemoryJournal } from './memory-journal.ts';
+import { MemoryKept } from './memory-kept.ts';
 import { MemoryLedger } from './memory-ledger.ts';
 import { MemoryMeters } from './memory-meters.ts';
 import { MemoryOutbox } from './memory-outbox.ts';
@@ -63,6 +64,8 @@ export function memoryDatabase(): MemoryDatabase {
       const sandbox = await sandboxes.get(uid);
       return sandbox !== null && sandbox.state !== 'destroyed';
     }),
+    images: new MemoryKept(journal, 'image'),
+    volumes: new MemoryKept(journal, 'volume'),
     setting: async (name) => settings.get(name) ?? null,
     setSetting: async (name, value) => {
       journal.assertWritable();

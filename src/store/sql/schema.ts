@@ -358,6 +358,18 @@ interface UploadUseRow {
   sandbox_uid: Text;
 }
 
+/** Of `images` and of `volumes`. */
+export interface KeptRow {
+  id: Text;
+  workspace_id: Text;
+  version: Whole;
+  shared: Bool;
+  state: Text;
+  created_at: Whole;
+  expires_at: Whole | null;
+  record: Document;
+}
+
 export interface SettingRow {
   name: Text;
   value: Text;
@@ -394,6 +406,8 @@ export interface Schema {
   audit_log: AuditRow;
   uploads: UploadRow;
   upload_uses: UploadUseRow;
+  images: KeptRow;
+  volumes: KeptRow;
   settings: SettingRow;
   sequences: SequenceRow;
 }

@@ -7,6 +7,7 @@ import { attemptStatements, SqlAttempts } from './sql-attempts.ts';
 import { auditStatements, SqlAudit } from './sql-audit.ts';
 import { eventStatements, SqlEvents } from './sql-events.ts';
 import { idempotencyStatements, SqlIdempotency } from './sql-idempotency.ts';
+import { keptStatements, SqlKept } from './sql-kept.ts';
 import { ledgerStatements, SqlLedger } from './sql-ledger.ts';
 import { meterStatements, SqlMeters } from './sql-meters.ts';
 import { outboxStatements, SqlOutbox } from './sql-outbox.ts';
@@ -37,6 +38,8 @@ export function sqlStatements(db: Kysely<Schema>) {
     webhooks: webhookStatements(db),
     audit: auditStatements(db),
     uploads: uploadStatements(db),
+    images: keptStatements(db, 'images'),
+    volumes: keptStatements(db, 'volumes'),
     settingRows: new RowWriter(db, 'settings'),
     setting: prepare<{ name: string }, SettingRow>(({ name }) =>
       db.selectFrom('settings').selectAll().where('name', '=', name),
@@ -63,6 +66,8 @@ export function sqlTransaction(session: SqlSession, statements: SqlStatements): 
     webhooks: new SqlWebhooks(session, statements.webhooks),
     audit: new SqlAudit(session, statements.audit),
     uploads: new SqlUploads(session, statements.uploads),
+    images: new SqlKept(session, statements.images, 'image'),
+    volumes: new SqlKept(session, statements.volumes, 'volume'),
     async setting(name) {
       return (await session.first(statements.setting, { name }))?.value ?? null;
     },

@@ -1,0 +1,14 @@
+/** What a workspace keeps by name, besides its sandboxes: images and volumes. */
+export interface KeptResource {
+  readonly id: string;
+  readonly workspaceId: string;
+  /** For compare-and-set; counts up with every change. */
+  readonly version: number;
+  readonly name: string;
+  /** Every workspace may see and use it. */
+  readonly shared: boolean;
+  readonly state: 'making' | 'available' | 'deleting';
+  readonly createdAt: number;
+  /** Deleted by us from then on; for one that is being made, when that was given up. */
+  readonly expiresAt: number | null;
+}

@@ -1,0 +1,120 @@
+/** Streams into files, with bounds: what a stranger sends may be endless, or unfold into something endless. */
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip, createZstdDecompress } from 'node:zlib';
+import { SandboxerError } from '../../../contract/errors.ts';
+
+export interface Written {
+  /** Of what came in. */
+  readonly digest: string;
+  /** Of what lies in the file now: the same, unless it was compressed. */
+  readonly plainDigest: string;
+  readonly bytes: number;
+}
+
+export function notAnImage(detail: string): SandboxerError {
+  return new SandboxerError('SBX_INVALID_REQUEST', detail, {
+    backend: 'ext.local',
+    remedy:
+      'Send the tar archive of a root file system, an OCI layout or a "docker save" archive; gzip and zstd are understood.',
+  });
+}
+
+export function tooLarge(most: number): SandboxerError {
+  return new SandboxerError(
+    'SBX_PAYLOAD_TOO_LARGE',
+    `The image is larger than ${most} bytes when unpacked.`,
+    {
+      backend: 'ext.local',
+      remedy: 'Import a smaller image, or have the limit raised.',
+    },
+  );
+}
+
+/** Passes everything on, counted and hashed. */
+class Gauge extends Transform {
+  readonly #hash = createHash('sha256');
+  readonly #most: number;
+  bytes = 0;
+
+  constructor(most: number) {
+    super();
+    this.#most = most;
+  }
+
+  override _transform(chunk: Buffer, _encoding: string, done: (error: Error | null, data?: Buffer) => void) {
+    this.bytes += chunk.length;
+    if (this.bytes > this.#most) return done(tooLarge(this.#most));
+    this.#hash.update(chunk);
+    done(null, chunk);
+  }
+
+  get digest(): string {
+    return `sha256:${this.#hash.copy().digest('hex')}`;
+  }
+}
+
+const GZIP = Buffer.from([0x1f, 0x8b]);
+const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+
+function decoderFor(start: Buffer): Transform | null {
+  if (start.subarray(0, 2).equals(GZIP)) return createGunzip();
+  if (start.subarray(0, 4).equals(ZSTD)) return createZstdDecompress();
+  return null;
+}
+
+async function* following(first: Buffer, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield first;
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value;
+}
+
+/** Writes a stream to a file, without its compression. */
+export async function writePlain(
+  source: AsyncIterable<Uint8Array>,
+  path: string,
+  mostBytes: number,
+  signal?: AbortSignal,
+): Promise<Written> {
+  const chunks = source[Symbol.asyncIterator]();
+  let start: Buffer = Buffer.alloc(0);
+  while (start.length < 4) {
+    const next = await chunks.next();
+    if (next.done === true) break;
+    start = Buffer.concat([start, next.value]);
+  }
+  const incoming = new Gauge(mostBytes);
+  const plain = new Gauge(mostBytes);
+  const decoder = decoderFor(start);
+  const from = Readable.from(following(start, chunks), { objectMode: false });
+  const to = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+  const options = signal === undefined ? {} : { signal };
+  try {
+    if (decoder === null) await pipeline(from, incoming, plain, to, options);
+    else await pipeline(from, incoming, decoder, plain, to, options);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? '';
+    if (/^(?:Z_|ZSTD_|ERR_ZSTD)/.test(code)) throw notAnImage('The compression of the image is broken.');
+    throw error;
+  }
+  return { digest: incoming.digest, plainDigest: plain.digest, bytes: plain.bytes };
+}
+
+/** A part of a file as a stream. */
+export function partOf(path: string, offset: number, size: number): AsyncIterable<Uint8Array> {
+  if (size === 0) return Readable.from([]);
+  return createReadStream(path, { start: offset, end: offset + size - 1 });
+}
+
+export async function readPart(path: string, offset: number, size: number): Promise<Buffer> {
+  const file = await open(path, 'r');
+  try {
+    const buffer = Buffer.alloc(size);
+    const { bytesRead } = await file.read(buffer, 0, size, offset);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
