@@ -34,6 +34,12 @@ export const CLI_EXAMPLES: Readonly<Record<string, Example>> = {
   snapshot: runs('snapshot=$(sandboxer snapshot box --name first --retain 7d)'),
   restore: runs('sandboxer restore "$snapshot" --id again'),
   snapshots: runs('sandboxer snapshots\nsandboxer snapshots rename "$snapshot" second'),
+  images: shown(
+    'sandboxer images import rootfs.tar.gz --name tools\nsandboxer images\nsandboxer images show tools',
+  ),
+  volumes: shown(
+    'sandboxer volumes create cache --size 2gb\nsandboxer run --volume cache:/cache -- ls /cache',
+  ),
   profiles: runs('sandboxer profiles\nsandboxer profiles show stub-basic'),
   extensions: runs('sandboxer extensions\nsandboxer extensions show ext.saas-stub'),
   route: runs('sandboxer route explain box\nsandboxer route resolve --profile stub-metered --ttl 30m'),

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { CapabilityVector } from '../contract/capability.ts';
 import { SandboxerError } from '../contract/errors.ts';
 import type { Json } from '../contract/json.ts';
@@ -8,8 +9,11 @@ import type {
   ExtensionContext,
   ExtensionHeader,
   Handle,
+  ImageSpec,
+  ImportedImage,
   ProvisionSpec,
   Stamp,
+  VolumeSpec,
 } from '../core/extension.ts';
 import { refuseMisfit } from '../core/refuse-misfit.ts';
 import type { SandboxSession, SpawnSpec } from '../core/session.ts';
@@ -46,7 +50,8 @@ const CAPABILITIES: CapabilityVector = {
   ports: false,
   ssh: false,
   resources: [],
-  images: ['none'],
+  images: ['none', 'imported'],
+  volumes: true,
   regions: [],
   gpu: [],
   max_ttl_seconds: null,
@@ -71,6 +76,8 @@ class MemoryExtension implements Extension {
   readonly header: ExtensionHeader;
   readonly #sandboxes = new Map<string, MemorySandbox>();
   readonly #snapshots = new Map<string, { owner: string; tree: FileTree }>();
+  readonly #images = new Map<string, string>();
+  readonly #volumes = new Map<string, string>();
   #spawned = 0;
 
   constructor(header: ExtensionHeader) {
@@ -80,6 +87,35 @@ class MemoryExtension implements Extension {
   async probe(ctx: ExtensionContext) {
     const checked_at = isoTime(ctx.clock.now());
     return { status: 'healthy' as const, detail: 'It is in this process.', checked_at, checks: [] };
+  }
+
+  /** Kept by its digest alone: there is nothing here that could be run from it. */
+  async importImage(
+    { imageId, owner, maxBytes }: ImageSpec,
+    body: AsyncIterable<Uint8Array>,
+  ): Promise<ImportedImage> {
+    const hash = createHash('sha256');
+    let sizeBytes = 0;
+    for await (const chunk of body) {
+      hash.update(chunk);
+      sizeBytes += chunk.length;
+      if (sizeBytes > maxBytes) throw this.#error('SBX_PAYLOAD_TOO_LARGE', 'The image is too large.');
+    }
+    this.#images.set(imageId, owner);
+    const config = { env: {}, user: null, workdir: null, entrypoint: [], cmd: [] };
+    return { digest: `sha256:${hash.digest('hex')}`, sizeBytes, architecture: 'any', source: 'tar', config };
+  }
+
+  async deleteImage(imageId: string, owner: string): Promise<void> {
+    if (this.#images.get(imageId) === owner) this.#images.delete(imageId);
+  }
+
+  async createVolume({ volumeId, owner }: VolumeSpec): Promise<void> {
+    this.#volumes.set(volumeId, owner);
+  }
+
+  async deleteVolume(volumeId: string, owner: string): Promise<void> {
+    if (this.#volumes.get(volumeId) === owner) this.#volumes.delete(volumeId);
   }
 
   async provision(spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {

@@ -48,6 +48,8 @@ const GHOSTS: Readonly<Record<string, (real: string) => string>> = {
   key_id: (real) => scrambled(real),
   webhook_id: (real) => scrambled(real),
   budget_id: (real) => scrambled(real),
+  image: (real) => scrambled(real),
+  volume: (real) => scrambled(real),
   profile: () => NAMES.ghostProfile,
   org_id: () => 'omega-org',
   workspace_id: () => 'omega',
@@ -144,8 +146,18 @@ async function populate(workspaceId: string): Promise<World> {
   await until('a delivery is parked', async () => (await deliveries()).length > 0);
   await must(200, call(key, 'POST', `/v1/webhooks/${webhook_id}/disable`));
   const [{ seq }] = await deliveries();
+  const { image_id: image } = await must(
+    201,
+    call(key, 'POST', `/v1/images?name=${workspaceId}-image&extension=ext.memory`, { body: 'an image' }),
+  );
+  const { volume_id: volume } = await must(
+    201,
+    call(key, 'POST', '/v1/volumes', { json: { name: `${workspaceId}-volume`, extension: 'ext.memory' } }),
+  );
   const ids = {
     id,
+    image,
+    volume,
     uid,
     snapshot_id,
     upload_id,
@@ -172,6 +184,8 @@ async function contentOf(workspaceId: string): Promise<unknown> {
     uploads: (await tx.uploads.list({ workspaceId, limit: 100 })).items,
     events: await tx.events.list({ workspaceId, after: 0, limit: 10_000 }),
     keys: (await tx.tenancy.keys(workspaceId)).map((key) => ({ ...key, lastUsedAt: null })),
+    images: await tx.images.list(workspaceId),
+    volumes: await tx.volumes.list(workspaceId),
     webhooks: await tx.webhooks.list(workspaceId),
     parked: await tx.outbox.parked(`webhook:${a.ids.webhook_id}`),
     profiles: await tx.profiles.list(workspaceId),

@@ -17,6 +17,7 @@ export interface CreateFlags {
   readonly label?: Pairs;
   readonly scope?: 'session' | 'agent' | 'shared';
   readonly image?: string;
+  readonly volume?: readonly string[];
   readonly cpu?: number;
   readonly memory?: string;
   readonly disk?: string;
@@ -51,6 +52,7 @@ export function addCreateOptions(command: Command): Command {
     .option('-l, --label <key=value>', 'label', pairs('label'))
     .option('--scope <scope>', 'session, agent or shared: who gets the same sandbox again')
     .option('--image <name>', 'another image than the profile’s')
+    .option('--volume <name:path[:ro]>', 'mount a volume', list)
     .option('--cpu <number>', 'CPUs', decimalNumber)
     .option('--memory <size>', 'memory, such as 2GiB')
     .option('--disk <size>', 'disk, such as 10GiB')
@@ -98,6 +100,13 @@ function destination(text: string): { host: string; port?: number } {
   return { host: text.slice(0, colon), port: wholeNumber(text.slice(colon + 1)) };
 }
 
+function volumeMount(text: string): { name: string; path: string; access: 'ro' | 'rw' } {
+  const [, name, path, access] = /^([^:]+):([^:]+)(?::(ro|rw))?$/.exec(text) ?? [];
+  if (name === undefined || path === undefined)
+    throw new UsageError(`"${text}" is no volume.`, 'Write volumes as name:/path, or name:/path:ro.');
+  return { name, path, access: access === 'ro' ? 'ro' : 'rw' };
+}
+
 /** The request as the API has it: only what was asked for. */
 export function createRequestOf(flags: CreateFlags): CreateSandboxInput {
   const constraints = withoutUndefined({
@@ -116,6 +125,7 @@ export function createRequestOf(flags: CreateFlags): CreateSandboxInput {
     labels: flags.label,
     scope: flags.scope,
     image: flags.image,
+    volumes: flags.volume?.map(volumeMount),
     resources: withoutUndefined({ cpu: flags.cpu, memory_mb: flags.memory, disk_mb: flags.disk }),
     route: withoutUndefined({
       only: flags.extension && [...flags.extension],

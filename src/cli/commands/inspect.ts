@@ -5,10 +5,10 @@ import type { Host } from '../../contract/host.ts';
 import type { Sandbox } from '../../contract/sandbox.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { EXIT } from '../exit-code.ts';
+import { defineInspectIsolation } from '../inspect-isolation.ts';
 import type { Invocation } from '../invocation.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
-import { defineInspectIsolation } from './inspect-isolation.ts';
 
 const HOST_COLUMNS: readonly Column<Host>[] = [
   { title: 'HOST', value: (row) => row.id },

@@ -30,6 +30,12 @@ export const contractTests = [
     for (const member of ['pause', 'resume'] as const) {
       sameWay(capabilities.pause !== 'none', has(member), 'pause', member);
     }
+    for (const member of ['importImage', 'deleteImage'] as const) {
+      sameWay(capabilities.images.includes('imported'), has(member), 'images: imported', member);
+    }
+    for (const member of ['createVolume', 'deleteVolume'] as const) {
+      sameWay(capabilities.volumes === true, has(member), 'volumes', member);
+    }
     for (const member of ['snapshot', 'deleteSnapshot', 'restore'] as const) {
       sameWay(capabilities.snapshot !== 'none', has(member), 'snapshot', member);
     }

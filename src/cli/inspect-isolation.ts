@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { IsolationReport } from '../../contract/isolation.ts';
-import type { Invocation } from '../invocation.ts';
-import { byteText } from '../output/amounts.ts';
+import type { IsolationReport } from '../contract/isolation.ts';
+import type { Invocation } from './invocation.ts';
+import { byteText } from './output/amounts.ts';
 
 type Mapping = IsolationReport['uid_map'];
 
