@@ -46,7 +46,7 @@ export interface DockerOptions {
 export const DEFAULTS = { warm: 0, pids: 4096, memoryShare: 0.8, timeoutMs: 60_000 } as const;
 
 /** Runtimes by the level that they give. */
-export const RUNTIMES: Readonly<Record<'gvisor' | 'microvm', readonly string[]>> = {
+const RUNTIMES: Readonly<Record<'gvisor' | 'microvm', readonly string[]>> = {
   gvisor: ['runsc', 'io.containerd.runsc.v1'],
   microvm: ['kata', 'kata-runtime', 'kata-qemu', 'kata-clh', 'kata-fc', 'io.containerd.kata.v2'],
 };

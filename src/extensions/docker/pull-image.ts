@@ -27,7 +27,9 @@ async function authentication(
     password: await login.password(signal),
     serveraddress: registry ?? '',
   });
-  return { 'x-registry-auth': Buffer.from(value).toString('base64url') };
+  // The URL alphabet with its padding: engines take anything else for no login at all.
+  const encoded = Buffer.from(value).toString('base64').replaceAll('+', '-').replaceAll('/', '_');
+  return { 'x-registry-auth': encoded };
 }
 
 async function* lines(answer: AsyncIterable<Buffer>): AsyncGenerator<string> {
