@@ -26,6 +26,10 @@ export const CLI_EXAMPLES: Readonly<Record<string, Example>> = {
   exec: runs("sandboxer exec box -- sh -c 'echo hello > note.txt'\nsandboxer exec --detach box -- sleep 300"),
   shell: shown('sandboxer shell box'),
   cp: runs('sandboxer cp box:note.txt .\nsandboxer cp note.txt box:copy.txt\nsandboxer cp box:copy.txt -'),
+  sync: runs(
+    'mkdir tree && echo 1 > tree/a.txt\nsandboxer create --profile stub-basic --id mirrored --mirror tree\nsandboxer sync mirrored --dry-run',
+  ),
+  uploads: runs('sandboxer uploads create tree\nsandboxer uploads list'),
   ps: runs('sandboxer ps box'),
   logs: runs("sandboxer exec --detach box -- sh -c 'echo done'\nsandboxer logs box"),
   'port-forward': shown('sandboxer port-forward box 9000:8080'),

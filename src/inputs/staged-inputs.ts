@@ -1,3 +1,4 @@
+import { SandboxerError } from '../contract/errors.ts';
 import type { GitRef } from '../core/git-ref.ts';
 import type { FetchedTree, InputPort, UploadLimits } from '../core/inputs.ts';
 import { BlobStore } from './blob-store.ts';
@@ -37,7 +38,18 @@ export class StagedInputs implements InputPort {
   entries: InputPort['entries'] = (id) => this.#blobs.entries(id);
   drop: InputPort['drop'] = (id, commit) => this.#blobs.drop(id, commit);
   kept: InputPort['kept'] = (before) => this.#blobs.kept(before);
-  pack: InputPort['pack'] = (path) => this.#options.pack(path);
+
+  async *pack(path: string): AsyncGenerator<Uint8Array> {
+    try {
+      yield* this.#options.pack(path);
+    } catch (error) {
+      if (!('code' in (error as object))) throw error;
+      const { code } = error as NodeJS.ErrnoException;
+      throw new SandboxerError('SBX_INVALID_REQUEST', `${path} cannot be read here (${code}).`, {
+        creation: 'not_created',
+      });
+    }
+  }
 
   async fetch<T>(
     git: GitRef,
