@@ -158,9 +158,3 @@ fi
 if [ -n "$2" ]; then exec docker exec -i -u "$2" "$1" $agent --relay $door; fi
 exec docker exec -i "$1" $agent --relay $door
 `;
-
-/** $1 container, $2 `follow` or `once`, $3 lines. */
-export const LOGS = `
-if [ "$2" = follow ]; then exec docker logs --follow --tail "$3" "$1"; fi
-exec docker logs --tail "$3" "$1"
-`;

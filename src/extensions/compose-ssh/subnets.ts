@@ -14,7 +14,7 @@ function addressOf(value: number): string {
 }
 
 /** `10.0.0.0/8`; `null` for what is not IPv4. */
-export function rangeOf(subnet: string): Range | null {
+function rangeOf(subnet: string): Range | null {
   const [, address, bits] = /^(\d+\.\d+\.\d+\.\d+)\/(\d+)$/.exec(subnet) ?? [];
   if (address === undefined || Number(bits) > 32) return null;
   const size = 2 ** (32 - Number(bits));

@@ -31,7 +31,7 @@ export function replicasOf(service: Tree): number {
 }
 
 /** What the file itself says, in whichever of the two places. */
-export function declaredLimits(service: Tree): ServiceLimits {
+function declaredLimits(service: Tree): ServiceLimits {
   const deploy = isTree(service.deploy) ? service.deploy : {};
   const resources = isTree(deploy.resources) ? deploy.resources : {};
   const limits = isTree(resources.limits) ? resources.limits : {};
