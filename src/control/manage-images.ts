@@ -13,7 +13,7 @@ export async function listImages(deps: ControlDeps, caller: Caller): Promise<rea
 }
 
 /** By id, name, or `name@digest`. */
-export async function findImage(tx: Tx, caller: Caller, ref: string): Promise<ImageRecord> {
+async function findImage(tx: Tx, caller: Caller, ref: string): Promise<ImageRecord> {
   return await findKept(
     tx.images,
     caller,

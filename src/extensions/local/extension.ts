@@ -93,7 +93,10 @@ export class LocalExtension implements Extension {
       up: () =>
         void this.#sandboxes
           .sweep()
-          .then(() => this.#collect())
+          .then(() => {
+            this.#images.sweepIncoming();
+            this.#collect();
+          })
           .catch(() => {}),
     });
     this.#archive = {

@@ -1,7 +1,7 @@
 /** Images of this machine: each a record that names its layers; layers with the same content are there once. */
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
@@ -33,6 +33,7 @@ const MOST_ENTRIES = 1_000_000;
 /** A longer chain makes every look-up slow: it is made into one layer when it comes. */
 const MOST_LAYERS = 12;
 const BUILD_MS = 30 * 60_000;
+const ABANDONED_MS = 24 * 3_600_000;
 
 const sha256 = (bytes: Buffer) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 
@@ -242,9 +243,14 @@ export class ImageStore {
     }
   }
 
-  /** What a server that was killed left half received. */
+  /** What a server that was killed left half received: nothing takes a day. */
   sweepIncoming(): void {
-    rmSync(this.#layout.incoming, { recursive: true, force: true });
+    if (!existsSync(this.#layout.incoming)) return;
+    for (const name of readdirSync(this.#layout.incoming)) {
+      const path = join(this.#layout.incoming, name);
+      const old = (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) < Date.now() - ABANDONED_MS;
+      if (old) rmSync(path, { recursive: true, force: true });
+    }
   }
 
   #read(imageId: string) {
