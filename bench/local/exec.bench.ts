@@ -1,16 +1,14 @@
-import { spawnSync } from 'node:child_process';
 import type { Benchmark } from '../harness.ts';
 import { measure, summarize } from '../harness.ts';
-import { dockerRuns, skipped, whyNoDocker, whyNot, withWorld } from './world.ts';
+import { dockerBaseline, skipped, whyNot, withWorld } from './world.ts';
 
-function dockerExecs(runs: number): number[] | null {
-  if (whyNoDocker() !== null) return null;
-  const args = ['run', '-d', '--rm', '--network', 'none', 'busybox', 'sleep', '600'];
-  const id = spawnSync('docker', args, { encoding: 'utf8' }).stdout.trim();
+async function dockerExecs(runs: number): Promise<{ samples: number[] | null; note: string }> {
+  const docker = await dockerBaseline();
   try {
-    return dockerRuns(runs, 'exec', id, '/bin/true');
+    const id = docker.output('run', '-d', '--rm', '--network', 'none', docker.image, 'sleep', '600');
+    return { samples: docker.runs(runs, 'exec', id, '/bin/true'), note: docker.note };
   } finally {
-    spawnSync('docker', ['rm', '-f', id], { stdio: 'ignore' });
+    await docker.close();
   }
 }
 
@@ -20,21 +18,21 @@ export const benchmark: Benchmark = {
   async run(context) {
     const reason = whyNot();
     if (reason !== null) return skipped('local.exec', reason);
-    const docker = dockerExecs(context.iterations(20));
+    const docker = await dockerExecs(context.iterations(20));
     return await withWorld({}, 1, async (world) => {
       const id = await world.create();
       const samples = await measure(context.iterations(1000), context.iterations(50), async () => {
         const { exit } = await world.exec(id, ['/bin/true']);
         if (exit.code !== 0) throw new Error(`it ended with ${exit.code}`);
       });
-      const details = { docker: whyNoDocker() ?? 'exec' };
+      const details = { docker: docker.note };
       return [
         summarize({
           name: 'local.exec',
           unit: 'ms',
           samples,
           details,
-          ...(docker === null ? {} : { baseline: docker }),
+          ...(docker.samples === null ? {} : { baseline: docker.samples }),
         }),
       ];
     });

@@ -1,7 +1,13 @@
-/** The real server with ext.local, in a process of its own. */
+/** The real server with ext.local, in a process of its own; its spawner goes with it. */
 import { loadConfig } from '../../src/main/config.ts';
 import { serve } from '../../src/main/serve.ts';
+import { retireSpawner } from './retire-spawner.ts';
 
-const server = await serve({ config: loadConfig(process.env), env: process.env });
+const config = loadConfig(process.env);
+const server = await serve({ config, env: process.env });
 process.stdout.write('ready\n');
-process.once('SIGTERM', () => void server.stop().then(() => process.exit(0)));
+process.once('SIGTERM', async () => {
+  await server.stop();
+  await retireSpawner(config.stateDir);
+  process.exit(0);
+});

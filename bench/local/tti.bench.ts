@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Benchmark, Result } from '../harness.ts';
 import { summarize } from '../harness.ts';
-import { ascending, dockerRuns, skipped, timed, whyNoDocker, whyNot, withWorld } from './world.ts';
+import { ascending, dockerBaseline, skipped, timed, whyNot, withWorld } from './world.ts';
 
 const REFILL_MS = 60;
 
@@ -10,6 +10,7 @@ async function firstResults(
   warm: number,
   rounds: number,
   baseline: number[] | null,
+  note: string,
 ): Promise<Result[]> {
   return await withWorld({ warm }, 1, async (world) => {
     const samples: number[] = [];
@@ -23,7 +24,7 @@ async function firstResults(
       await world.destroy(id);
       if (warm > 0) await sleep(REFILL_MS);
     }
-    const details = { docker: whyNoDocker() ?? 'run --rm --network none' };
+    const details = { docker: note };
     return [
       summarize({
         name,
@@ -43,11 +44,18 @@ export const benchmark: Benchmark = {
   async run(context) {
     const reason = whyNot();
     if (reason !== null) return skipped('local.tti', reason);
-    const docker = dockerRuns(context.iterations(20), 'run', '--rm', '--network', 'none', 'busybox', 'true');
+    const docker = await dockerBaseline();
+    let baseline: number[] | null;
+    try {
+      const run = ['run', '--rm', '--network', 'none', docker.image, 'true'];
+      baseline = docker.runs(context.iterations(20), ...run);
+    } finally {
+      await docker.close();
+    }
     const rounds = context.iterations(205);
     return [
-      ...(await firstResults('local.tti', 0, rounds, docker)),
-      ...(await firstResults('local.tti.warm', 4, rounds, docker)),
+      ...(await firstResults('local.tti', 0, rounds, baseline, docker.note)),
+      ...(await firstResults('local.tti.warm', 4, rounds, baseline, docker.note)),
     ];
   },
 };

@@ -1,11 +1,10 @@
 /** What every benchmark of ext.local needs: a server, a client, and a way to leave nothing behind. */
 import { spawnSync } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { SpawnerClient } from '../../src/extensions/local/spawner-client.ts';
 import { STORAGE_RANGE } from '../../src/extensions/local/uid-ranges.ts';
 import { removeDir, startChild, temporaryDir } from '../../tests/support/child-server.ts';
+import { startDockerd, whyNoDockerd } from '../../tests/support/dockerd.ts';
 import { UnixClient } from '../../tests/support/unix-client.ts';
 import type { Result } from '../harness.ts';
 import { summarize } from '../harness.ts';
@@ -31,15 +30,6 @@ export interface World {
   destroy(id: string): Promise<void>;
 }
 
-/** Ends the spawner, which would linger for a minute. */
-async function retire(dir: string): Promise<void> {
-  const path = join(dir, 'local', 'spawner.sock');
-  const spawner = await SpawnerClient.open(path, () => {}).catch(() => null);
-  await spawner?.call('retire').catch(() => {});
-  spawner?.close();
-  for (let tries = 0; tries < 400 && existsSync(path); tries++) await sleep(25);
-}
-
 /** Why nothing can be measured here, or `null`. */
 export function whyNot(): string | null {
   if (process.platform !== 'linux') return 'not Linux';
@@ -47,19 +37,43 @@ export function whyNot(): string | null {
   return null;
 }
 
+const MAKERS = { btrfs: 'mkfs.btrfs -q', xfs: 'mkfs.xfs -q', ext4: 'mkfs.ext4 -q -F' } as const;
+export type FileSystem = keyof typeof MAKERS;
+
+function mountCommand(kind: FileSystem, image: string, point: string): string {
+  const path = 'PATH=$PATH:/sbin:/usr/sbin';
+  return `${path}; truncate -s 8G ${image} && ${MAKERS[kind]} ${image} >/dev/null 2>&1 && mount -o loop ${image} ${point}`;
+}
+
+/** Whether an image of it can be made and mounted here. */
+export function canMount(kind: FileSystem): boolean {
+  const dir = temporaryDir();
+  mkdirSync(join(dir, 'point'));
+  const script = mountCommand(kind, join(dir, 'image'), join(dir, 'point'));
+  const { status } = spawnSync('unshare', ['--mount', '--propagation', 'private', 'sh', '-c', script]);
+  removeDir(dir);
+  return status === 0;
+}
+
 export async function withWorld(
   config: Record<string, unknown>,
   connections: number,
   work: (world: World) => Promise<Result[]>,
+  fileSystem: FileSystem | null = null,
 ): Promise<Result[]> {
   const dir = temporaryDir();
+  const state = fileSystem === null ? dir : join(dir, 'state');
   writeFileSync(
     join(dir, 'config.json'),
     JSON.stringify({ extensions: { local: { enabled: true, ...config } } }),
   );
-  const server = await startChild(join(import.meta.dirname, 'local-server.ts'), dir, {
+  mkdirSync(state, { recursive: true });
+  const file = fileSystem === null ? 'local-server.ts' : 'mounted-server.ts';
+  const server = await startChild(join(import.meta.dirname, file), dir, {
     SANDBOXER_LOCAL: '1',
     SANDBOXER_CONFIG: join(dir, 'config.json'),
+    SANDBOXER_STATE_DIR: state,
+    ...(fileSystem === null ? {} : { BENCH_MOUNT: mountCommand(fileSystem, join(dir, 'image'), state) }),
   });
   const client = new UnixClient(server.socketPath, connections);
   try {
@@ -89,7 +103,6 @@ export async function withWorld(
       await client.call('DELETE', `/v1/sandboxes/${sandbox_id}`).catch(() => {});
     client.close();
     await server.stop();
-    await retire(dir);
     removeDir(dir);
   }
 }
@@ -109,7 +122,11 @@ export function bareRuns(world: World, runs: number): number[] {
   const plain = {
     ...config,
     process: { ...config.process, args: ['/bin/true'] },
-    mounts: config.mounts.filter(({ destination }: { destination: string }) => destination !== '/.init'),
+    mounts: [
+      ...config.mounts.filter(({ destination }: { destination: string }) => destination !== '/.init'),
+      // Ours lies below a layer that can be written; the plainest way to have it is a bind mount.
+      { destination: '/usr', source: '/usr', type: 'bind', options: ['bind', 'ro', 'nodev', 'idmap'] },
+    ],
     linux: { ...config.linux, uidMappings: range, gidMappings: range },
   };
   writeFileSync(join(bundle, 'config.json'), JSON.stringify(plain));
@@ -135,27 +152,49 @@ export function bareRuns(world: World, runs: number): number[] {
     .sort((a, b) => a - b);
 }
 
-const DOCKER_IMAGE = 'busybox';
-
-/** Why there is no docker row, or `null`. */
-export function whyNoDocker(): string | null {
-  const { status } = spawnSync('docker', ['image', 'inspect', DOCKER_IMAGE], { stdio: 'ignore' });
-  if (status === 0) return null;
-  const running = spawnSync('docker', ['info'], { stdio: 'ignore' }).status === 0;
-  return running ? `no image ${DOCKER_IMAGE}: skipped` : 'docker not running: skipped';
+export interface DockerBaseline {
+  /** What the row says about it. */
+  readonly note: string;
+  /** Milliseconds of a docker command, ascending; `null` where there is no engine. */
+  runs(times: number, ...args: string[]): number[] | null;
+  output(...args: string[]): string;
+  readonly image: string;
+  close(): Promise<void>;
 }
 
-/** Milliseconds of a docker command, ascending; `null` where there is no docker. */
-export function dockerRuns(runs: number, ...args: string[]): number[] | null {
-  if (whyNoDocker() !== null) return null;
-  const samples: number[] = [];
-  for (let run = 0; run < runs; run++) {
-    const begun = performance.now();
-    if (spawnSync('docker', args, { stdio: 'ignore' }).status !== 0)
-      throw new Error(`docker ${args.join(' ')} failed`);
-    samples.push(performance.now() - begun);
+/** An engine of our own, in namespaces of its own: nobody's images and containers are touched. */
+export async function dockerBaseline(): Promise<DockerBaseline> {
+  const reason = whyNoDockerd();
+  if (reason !== null) {
+    return {
+      note: `skipped: ${reason}`,
+      runs: () => null,
+      output: () => '',
+      image: '',
+      close: async () => {},
+    };
   }
-  return ascending(samples);
+  const engine = await startDockerd();
+  const docker = (args: string[]) => {
+    const result = spawnSync('docker', ['-H', `unix://${engine.socket}`, ...args], { encoding: 'utf8' });
+    if (result.status !== 0) throw new Error(`docker ${args.join(' ')} failed: ${result.stderr}`);
+    return result.stdout.trim();
+  };
+  return {
+    note: 'an engine of its own, --network none',
+    image: engine.image,
+    output: (...args) => docker(args),
+    runs(times, ...args) {
+      const samples: number[] = [];
+      for (let run = 0; run < times; run++) {
+        const begun = performance.now();
+        docker(args);
+        samples.push(performance.now() - begun);
+      }
+      return ascending(samples);
+    },
+    close: () => engine.close(),
+  };
 }
 
 /** One row that says why there is no number. */

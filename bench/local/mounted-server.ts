@@ -1,0 +1,16 @@
+/** The same server with its state on a file system of its own, mounted where only it sees it: gone when it ends. */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+
+const { BENCH_MOUNT: command = 'false' } = process.env;
+const server = [
+  process.execPath,
+  '--disable-warning=ExperimentalWarning',
+  join(import.meta.dirname, 'local-server.ts'),
+];
+const script = `${command} && exec ${server.join(' ')}`;
+const child = spawn('unshare', ['--mount', '--propagation', 'private', 'sh', '-c', script], {
+  stdio: 'inherit',
+});
+process.once('SIGTERM', () => child.kill('SIGTERM'));
+child.once('exit', (code) => process.exit(code ?? 1));
