@@ -50,7 +50,10 @@ export const CLI_EXAMPLES: Readonly<Record<string, Example>> = {
   estimate: runs('sandboxer estimate --profile stub-metered --ttl 30m'),
   registry: runs('sandboxer registry export --json'),
   inspect: runs('sandboxer inspect host\nsandboxer inspect stale'),
-  credits: runs('sandboxer credits\nsandboxer credits grant 5 --reference invoice-17'),
+  credits: runs(
+    'sandboxer credits\nsandboxer credits grant 5 --reference invoice-17\nsandboxer credits usage --by profile\nsandboxer credits audit',
+  ),
+  budgets: runs('sandboxer budgets create 20 --scope key --period month\nsandboxer budgets'),
   keys: runs(
     'sandboxer keys create ci --actor atm --scope read --scope sandboxes --expires-in 90d\nsandboxer keys list',
   ),

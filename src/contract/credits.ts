@@ -5,8 +5,8 @@ import type { Actor } from './state.ts';
 
 const Amount = MicroUsd.min(1).max(1_000_000_000_000);
 
-export const BudgetScope = z.enum(['workspace', 'key', 'profile', 'actor', 'run']);
-export const BudgetPeriod = z.enum(['day', 'week', 'month', 'lifetime']);
+const BudgetScope = z.enum(['workspace', 'key', 'profile', 'actor', 'run']);
+const BudgetPeriod = z.enum(['day', 'week', 'month', 'lifetime']);
 
 const budgetFields = {
   scope: BudgetScope.describe('What it limits. `run` is the run_id of the consumer.'),
@@ -134,7 +134,7 @@ export const ReconcileRequest = z
   .meta({ id: 'ReconcileRequest' });
 export type ReconcileRequest = z.infer<typeof ReconcileRequest>;
 
-export const DriftKind = z.enum([
+const DriftKind = z.enum([
   'match',
   'billed_more',
   'billed_less',

@@ -21,6 +21,11 @@ export function fundingRule({ settings }: ControlDeps): FundingRule {
   return { fundMs: settings.fundMs, graceMs: settings.deadManGraceMs };
 }
 
+/** `now` as bills count it. */
+export function billableAt({ clock }: ControlDeps, now: number): number {
+  return clock.billable?.() ?? now;
+}
+
 export async function policyOf(tx: Tx, workspaceId: string): Promise<MoneyPolicy> {
   return (await tx.ledger.policy(workspaceId)) ?? defaultPolicy(workspaceId);
 }
@@ -99,7 +104,7 @@ export async function openMeter(tx: Tx, deps: ControlDeps, opening: MeterOpening
     openedAt: at,
     closedAt: null,
     rate: terms.runningRate,
-    since: at,
+    since: billableAt(deps, at),
     accrued: 0n,
     billedMs: 0,
     chargedMicroUsd: 0,
@@ -155,7 +160,7 @@ export async function changeRate(
 ): Promise<void> {
   const meter = sandbox.meterId === null ? null : await tx.meters.get(sandbox.meterId);
   if (!meter || meter.closedAt !== null) return;
-  const at = billedUntil(meter, sandbox.deadlineAt, now);
+  const at = billedUntil(meter, sandbox.deadlineAt, billableAt(deps, now));
   await tickMeter(tx, deps, meter, at, paused ? meter.pausedRate : meter.runningRate);
 }
 
@@ -172,7 +177,7 @@ export async function closeMoney(
   }
   const meter = await tx.meters.get(sandbox.meterId);
   if (!meter || meter.closedAt !== null) return null;
-  const until = billedUntil(meter, sandbox.deadlineAt, now);
+  const until = billedUntil(meter, sandbox.deadlineAt, billableAt(deps, now));
   const charged = await captureUsed(tx, deps, meter, until);
   const closed = { ...rebase(charged, until, 0n), closedAt: now };
   await tx.meters.update(closed);

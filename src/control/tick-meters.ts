@@ -1,6 +1,6 @@
 import { billedUntil } from '../core/credits/funding.ts';
 import type { ControlDeps } from './deps.ts';
-import { tickMeter } from './sandbox-money.ts';
+import { billableAt, tickMeter } from './sandbox-money.ts';
 
 const BATCH = 100;
 
@@ -16,7 +16,7 @@ export async function tickMeters(deps: ControlDeps): Promise<number> {
     let moved = 0;
     for (const meter of due) {
       const sandbox = await tx.sandboxes.get(meter.sandboxUid);
-      const until = billedUntil(meter, sandbox?.deadlineAt ?? now, now);
+      const until = billedUntil(meter, sandbox?.deadlineAt ?? now, billableAt(deps, now));
       if (until <= meter.since) continue;
       await tickMeter(tx, deps, meter, until, meter.rate);
       moved += 1;

@@ -169,6 +169,7 @@ export const Config = z.strictObject({
       reconcile: Duration.optional().describe('How often a backend is compared with the database.'),
       meter_tick: Duration.optional(),
       dead_man_grace: Duration.optional(),
+      fund_ahead: Duration.optional().describe('How far ahead a metered sandbox is paid for. Default: 10m.'),
     })
     .default({}),
   retention: z

@@ -1,10 +1,15 @@
 import type { Clock } from '../core/clock.ts';
+import { billableTime } from '../core/credits/billable-time.ts';
 
 const LONGEST_TIMER_MS = 2_147_483_647;
 
 /** The machine's own time. A sleeping worker does not keep the process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
+  billable: billableTime(
+    () => Date.now(),
+    () => performance.now(),
+  ),
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);

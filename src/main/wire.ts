@@ -67,6 +67,7 @@ function settingsFrom(config: ResolvedConfig): ControlSettings {
     reconcileMs: timing.reconcile ?? d.reconcileMs,
     meterTickMs: timing.meter_tick ?? d.meterTickMs,
     deadManGraceMs: timing.dead_man_grace ?? d.deadManGraceMs,
+    fundMs: timing.fund_ahead ?? d.fundMs,
     maxLiving: limits.living_sandboxes,
     maxImages: limits.images,
     maxImageBytes: limits.image_mb * 2 ** 20,

@@ -27,6 +27,8 @@ const TRANSACTIONS = [
   'lost',
   'orphan-removed',
   'tick',
+  'fund',
+  'funded',
   'delivered',
   'redelivered',
   'snapshot-deleted',

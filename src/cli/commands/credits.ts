@@ -85,6 +85,11 @@ function exportFormat(text: string): ExportFormat {
   throw new UsageError(`"${text}" is no format.`, 'Choose cloudevents or focus.');
 }
 
+/** The flags also hold those of every command. */
+function spanOf({ from, to }: Span): Span {
+  return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
+}
+
 function withSpan(command: Command): Command {
   return command
     .option('--from <time>', 'from this date or time on (thirty days ago)')
@@ -109,21 +114,21 @@ function totalRow(report: UsageReport): UsageReport['items'][number] {
 function defineReports(command: Command, invocation: Invocation): void {
   withSpan(command.command('usage').description('What was charged, added up'))
     .option('--by <what>', `by ${BY.join(', ')}`, usageBy, 'day')
-    .action(({ by, ...span }: Span & { readonly by: UsageBy }) => printUsage(invocation, by, span));
+    .action((flags: Span & { readonly by: UsageBy }) => printUsage(invocation, flags.by, spanOf(flags)));
   withSpan(command.command('top').description('What costs most'))
     .option('--by <what>', `by ${BY.slice(1).join(', ')}`, usageBy, 'sandbox')
     .option('-n, --limit <number>', 'at most so many', wholeNumber, 10)
-    .action(({ by, limit, ...span }: Span & { readonly by: UsageBy; readonly limit: number }) =>
-      printUsage(invocation, by, span, limit),
+    .action((flags: Span & { readonly by: UsageBy; readonly limit: number }) =>
+      printUsage(invocation, flags.by, spanOf(flags), flags.limit),
     );
   withSpan(
     command.command('export').description('Write every charge, as CloudEvents JSON lines or FOCUS 1.2 CSV'),
   )
     .option('--format <format>', 'cloudevents or focus', exportFormat, 'cloudevents')
-    .action(async ({ format, ...span }: Span & { readonly format: ExportFormat }) => {
+    .action(async (flags: Span & { readonly format: ExportFormat }) => {
       const client = await invocation.client();
       const { printer } = invocation;
-      for await (const page of client.credits.export({ ...span, format })) {
+      for await (const page of client.credits.export({ ...spanOf(flags), format: flags.format })) {
         printer.result(page, () => {
           if (page.content !== '') printer.line(page.content.trimEnd());
         });

@@ -79,7 +79,7 @@ export function budgetMark(budget: BudgetRecord, name: string, at: number): stri
   return `${budget.id}:${windowOf(budget.period, at).name}:${name}`;
 }
 
-export const ALERT_LEVELS = [80, 100] as const;
+const ALERT_LEVELS = [80, 100] as const;
 /** A level that was told is told again only after the use fell this far below it. */
 const REARM_BELOW_PERCENT = 10;
 

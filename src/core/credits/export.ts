@@ -36,7 +36,7 @@ const ISSUER = 'sand-boxer';
 const DAY_MS = 86_400_000;
 
 /** A decimal number of dollars, exact to the millionth. */
-export function decimalUsd(microUsd: number): string {
+function decimalUsd(microUsd: number): string {
   const digits = String(Math.abs(microUsd)).padStart(7, '0');
   return `${microUsd < 0 ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }

@@ -1,0 +1,214 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { auditLedger } from '../../src/control/audit-ledger.ts';
+import type { ControlDeps } from '../../src/control/deps.ts';
+import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
+import type { Caller } from '../../src/core/caller.ts';
+import type { Clock } from '../../src/core/clock.ts';
+import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
+import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
+import { StubWorld } from '../../src/extensions/saas-stub/world.ts';
+import { WorldTransport } from '../../src/extensions/saas-stub/world-transport.ts';
+import { sampleTransfer } from '../../src/store/sample-records.ts';
+import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import type { Fixture } from './http/fixture.ts';
+import { startFixture } from './http/fixture.ts';
+
+const clock: Clock = { now: () => Date.now(), sleep: (ms, signal) => sleep(ms, undefined, { signal }) };
+const world = new StubWorld({ clock, createMs: 1, deleteMs: 1, faults: [] });
+/** A thousandth of a dollar to make one, then ten micro-dollars a second. */
+const price = {
+  ...DEFAULT_PRICE,
+  version: 'worked-1',
+  create_fee_micro_usd: 1_000,
+  vcpu_pico_usd_per_second: '10000000',
+  gib_pico_usd_per_second: '0',
+};
+const PROFILE = {
+  id: 'profile.stub-paid',
+  version: '1.0.0',
+  extension: 'ext.saas-stub',
+  isolation: { level: 'none' },
+  network: { default: 'allow' },
+  ttl: { default: '1h', max: '2h' },
+};
+/** The fee, and ten minutes ahead with two of grace. */
+const NEEDED = 1_000 + 10 * (10 + 2) * 60;
+
+let f: Fixture;
+beforeAll(async () => {
+  const transport = new WorldTransport(world, clock);
+  f = await startFixture({ extensions: [createSaasStubExtension({ transport, price })] });
+  const workspace = { workspace_id: 'paid', org_id: 'default' };
+  expect((await f.call('POST', '/v1/workspaces', { json: workspace })).status).toBe(201);
+  expect((await call('POST', '/v1/profiles', { json: PROFILE })).status).toBe(201);
+});
+afterAll(() => f.close());
+
+/** In a workspace of its own, which has no credits to begin with. */
+const call = (method: string, path: string, options: { json?: unknown } = {}) =>
+  f.call(method, path, { ...options, headers: { 'sandboxer-workspace': 'paid' } });
+const post = (path: string, json: unknown) => call('POST', path, { json });
+const create = (over: object = {}) => post('/v1/sandboxes', { profile: PROFILE.id, ...over });
+const balance = async () => (await call('GET', '/v1/credits')).json;
+
+describe('credits', () => {
+  it('refuse what cannot be paid for, with everything a caller needs to decide', async () => {
+    const refused = await create();
+    expect(refused.status).toBe(402);
+    expect(refused.json).toMatchObject({
+      code: 'SBX_INSUFFICIENT_CREDITS',
+      retryable: false,
+      scope: 'workspace',
+      shortfall_micro_usd: NEEDED,
+      available_micro_usd: 0,
+      affordable_seconds: 0,
+      cheapest_alternative: { extension: 'ext.saas-stub', needed_micro_usd: NEEDED },
+    });
+    expect(world.objects()).toHaveLength(0);
+  });
+
+  it('hold ten minutes of an hour, and give back what was not used', async () => {
+    await post('/v1/credits/grants', { amount_micro_usd: 20_000, kind: 'top_up' });
+    const made = await create({ id: 'paid', consumer: { run_id: 'r1' } });
+    expect(made.status).toBe(201);
+    expect(await balance()).toMatchObject({ available_micro_usd: 20_000 - NEEDED, held_micro_usd: NEEDED });
+    const [object] = world.objects();
+    const lifeMs = (object?.endsAt ?? 0) - Date.now();
+    expect(lifeMs).toBeGreaterThan(11 * 60_000);
+    expect(lifeMs).toBeLessThanOrEqual(12 * 60_000);
+    expect((await call('DELETE', '/v1/sandboxes/paid')).status).toBe(200);
+    const after = await balance();
+    expect(after.held_micro_usd).toBe(0);
+    expect(after.spent_micro_usd).toBeGreaterThanOrEqual(1_000);
+    expect(after.available_micro_usd + after.spent_micro_usd).toBe(20_000);
+    const { items } = (await call('GET', '/v1/events?limit=1000')).json;
+    const billed = items.find(({ type }: { type: string }) => type.endsWith('sandbox.billed'));
+    expect(billed.data.details).toMatchObject({
+      charged_micro_usd: after.spent_micro_usd,
+      run_id: 'r1',
+      evidence: 'own_clock',
+    });
+  });
+
+  it('are reported and exported to the micro-dollar, the same bytes each time', async () => {
+    const { spent_micro_usd: spent } = await balance();
+    const to = new Date(Date.now() + 1_000).toISOString();
+    for (const by of ['day', 'profile', 'extension', 'actor', 'key', 'run', 'sandbox']) {
+      const report = (await call('GET', `/v1/credits/usage?by=${by}`)).json;
+      expect(report.total_micro_usd).toBe(spent);
+      if (by === 'run') expect(report.items).toMatchObject([{ name: 'r1', amount_micro_usd: spent }]);
+    }
+    for (const format of ['focus', 'cloudevents']) {
+      const read = () => call('GET', `/v1/credits/export?format=${format}&to=${to}`);
+      const [first, second] = [await read(), await read()];
+      expect(first.json.total_micro_usd).toBe(spent);
+      expect(second.text).toBe(first.text);
+    }
+    const { content } = (await call('GET', `/v1/credits/export?format=focus&to=${to}`)).json;
+    const [header, ...rows] = content.trimEnd().split('\n');
+    expect(header.split(',').filter((name: string) => !name.startsWith('x_'))).toHaveLength(21);
+    const column = header.split(',').indexOf('BilledCost');
+    const sum = rows.reduce((total: number, row: string) => total + Number(row.split(',')[column]), 0);
+    expect(Math.round(sum * 1_000_000)).toBe(spent);
+  });
+
+  it('have budgets that are hard, and say when they begin anew', async () => {
+    const budget = { scope: 'run', period: 'day', limit_micro_usd: NEEDED + 10 };
+    const { budget_id } = (await post('/v1/budgets', budget)).json;
+    expect((await create({ id: 'one', consumer: { run_id: 'r2' } })).status).toBe(201);
+    const refused = await create({ id: 'two', consumer: { run_id: 'r2' } });
+    expect(refused.json).toMatchObject({
+      code: 'SBX_BUDGET_EXCEEDED',
+      retryable: false,
+      scope: 'run',
+      budget_id,
+      shortfall_micro_usd: NEEDED - 10,
+      resets_at: expect.stringMatching(/T00:00:00.000Z$/),
+    });
+    const [shown] = (await call('GET', '/v1/budgets')).json.items;
+    expect(shown.used).toMatchObject([{ name: 'r2', held_micro_usd: NEEDED, left_micro_usd: 10 }]);
+    const { items } = (await call('GET', '/v1/events?limit=1000')).json;
+    const alerts = items.filter(({ type }: { type: string }) => type.endsWith('budget.alert'));
+    expect(alerts).toMatchObject([{ data: { details: { budget_id, percent: 80 } } }]);
+    await call('DELETE', '/v1/sandboxes/one');
+    expect((await call('DELETE', `/v1/budgets/${budget_id}`)).status).toBe(204);
+  });
+
+  it('limit how many sandboxes there are', async () => {
+    const set = await call('PUT', '/v1/credits/limits', {
+      json: { max_living: 0, creates_per_minute: null },
+    });
+    expect(set.status).toBe(200);
+    expect((await create()).json.code).toBe('SBX_QUOTA_EXCEEDED');
+    await call('PUT', '/v1/credits/limits', { json: { max_living: null, creates_per_minute: 1 } });
+    expect((await create()).json.code).toBe('SBX_RATE_LIMITED');
+    await call('PUT', '/v1/credits/limits', { json: { max_living: null, creates_per_minute: null } });
+  });
+
+  it('agree with themselves, with the backends and with an invoice', async () => {
+    expect((await call('GET', '/v1/credits/audit')).json).toMatchObject({ findings: [], open_holds: 0 });
+    const { items } = (await call('GET', '/v1/credits/transfers?limit=1000')).json;
+    const owed = new Map<string, number>();
+    for (const { kind, sandbox_id, amount_micro_usd } of items) {
+      if (kind === 'cost' || kind === 'insurance')
+        owed.set(sandbox_id, (owed.get(sandbox_id) ?? 0) + amount_micro_usd);
+    }
+    const [first, second] = [...owed];
+    const line = (sandbox: string, amount: number) => ({
+      extension: 'ext.saas-stub',
+      sandbox,
+      amount_micro_usd: amount,
+    });
+    const invoice = [
+      line(first?.[0] as string, first?.[1] as number),
+      line(second?.[0] as string, (second?.[1] as number) * 2),
+      line('sbx_nobody', 5),
+    ];
+    const report = (await post('/v1/credits/reconcile', { invoice, apply: true })).json;
+    expect(report.counts).toEqual({ match: 1, billed_more: 1, foreign: 1 });
+    const written = report.items.find(({ kind }: { kind: string }) => kind === 'billed_more').correction;
+    const again = (await post('/v1/credits/reconcile', { invoice })).json;
+    expect(again.counts).toEqual({ match: 2, foreign: 1 });
+    const { json } = await call('GET', '/v1/credits/transfers?limit=1000');
+    const correction = json.items.find(({ transfer_id }: { transfer_id: string }) => transfer_id === written);
+    expect(correction.linked_to).toMatch(/:cost$|:establishment$/);
+    expect((await call('GET', '/v1/credits/audit')).json.findings).toEqual([]);
+  });
+});
+
+describe('an audit', () => {
+  it('finds a row that was changed behind our back', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'sandboxer-audit-'));
+    const path = join(root, 'state', 'sandboxer.db');
+    const caller = { actor: 'adm', scopes: new Set(['server']) } as unknown as Caller;
+    const audit = async () => {
+      const store = await SqliteStore.open({ path });
+      try {
+        const deps = { store, clock, settings: DEFAULT_SETTINGS } as unknown as ControlDeps;
+        return (await auditLedger(deps, caller)).findings.map(({ invariant }) => invariant);
+      } finally {
+        await store.close();
+      }
+    };
+    try {
+      const store = await SqliteStore.open({ path });
+      for (const id of ['a', 'b', 'c']) {
+        await store.transaction('t', (tx) => tx.ledger.transfer([sampleTransfer(id)]));
+      }
+      await store.close();
+      expect(await audit()).toEqual([]);
+      const database = new DatabaseSync(path);
+      database.exec('DROP TRIGGER transfers_are_not_changed');
+      database.exec("UPDATE transfers SET amount_micro_usd = 2000000 WHERE id = 'b'");
+      database.close();
+      expect(await audit()).toEqual(expect.arrayContaining(['I10', 'I1']));
+    } finally {
+      rmSync(root, { recursive: true, force: true });
+    }
+  });
+});
