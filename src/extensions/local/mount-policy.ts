@@ -110,7 +110,7 @@ function found(path: string): Stats | null {
 }
 
 /** Through every link, down to the deepest part that exists; the rest as it is written. */
-export function canonicalPath(path: string): string {
+function canonicalPath(path: string): string {
   const rest: string[] = [];
   for (let at = plain(path); ; at = dirname(at)) {
     try {
