@@ -6,7 +6,7 @@ import type { ExtensionHeader } from '../../src/core/extension.ts';
 import { HealthBook } from '../../src/core/health/health-book.ts';
 import { resolveRecipe } from '../../src/core/resolve-recipe.ts';
 import { decide } from '../../src/core/routing.ts';
-import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
+import { CAPABILITIES, DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
 import type { Benchmark } from '../harness.ts';
 import { measure, summarize } from '../harness.ts';
 
@@ -14,16 +14,17 @@ const CANDIDATES = 50;
 
 /** Every tenth cannot do what is asked, the others differ in price, speed and success. */
 function headers(): ExtensionHeader[] {
-  const { header } = createSaasStubExtension({ id: 'ext.saas-stub', transport: null as never });
   return Array.from({ length: CANDIDATES }, (_, n) => ({
-    ...header,
     id: `ext.saas-stub#n${n}`,
+    title: 'one of many',
+    handleVersion: 1,
+    provisionTimeoutSeconds: 60,
     capabilities: {
-      ...header.capabilities,
+      ...CAPABILITIES,
       demo: false,
       isolation: n % 10 === 0 ? ['none'] : ['container'],
     } satisfies CapabilityVector,
-    price: header.price && { ...header.price, vcpu_pico_usd_per_second: String(10_000_000 + n * 100_000) },
+    price: { ...DEFAULT_PRICE, vcpu_pico_usd_per_second: String(10_000_000 + n * 100_000) },
   }));
 }
 
