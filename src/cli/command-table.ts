@@ -64,6 +64,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'registry', group: 'Catalogue and routing', summary: 'Export what is offered here; check price lists', subcommands: ['export', 'validate'], load: () => import('./commands/registry.ts') },
   { name: 'images', group: 'Images and volumes', summary: 'List, show, import, build and remove images', subcommands: ['list', 'show', 'import', 'build', 'rm'], load: () => import('./commands/images.ts') },
   { name: 'volumes', group: 'Images and volumes', summary: 'Create, list, show and remove volumes', subcommands: ['list', 'create', 'show', 'rm'], load: () => import('./commands/volumes.ts') },
+  { name: 'hosts', aliases: ['host'], group: 'Catalogue and routing', summary: 'Register, list, probe, drain and remove hosts', subcommands: ['list', 'add', 'show', 'probe', 'drain', 'undrain', 'remove'], load: () => import('./commands/hosts.ts') },
   { name: 'inspect', group: 'Catalogue and routing', summary: 'Look at hosts, at what was left behind, and at what holds a sandbox', subcommands: ['host', 'stale', 'isolation'], load: () => import('./commands/inspect.ts') },
 
   { name: 'credits', group: 'Account', summary: 'Show, grant, report and check credits', subcommands: ['balance', 'grant', 'history', 'usage', 'top', 'export', 'audit', 'reconcile'], load: () => import('./commands/credits.ts') },

@@ -7,6 +7,7 @@ import { ExecHandle } from './exec-handle.ts';
 import { Extensions } from './extensions.ts';
 import { Files } from './files.ts';
 import { FRAMES_MEDIA_TYPE } from './frames.ts';
+import { Hosts } from './hosts.ts';
 import { Images } from './images.ts';
 import type { InteractiveExec } from './interactive-exec.ts';
 import { Keys } from './keys.ts';
@@ -38,6 +39,7 @@ export class SandboxerClient {
   readonly processes: Processes;
   readonly profiles: Profiles;
   readonly extensions: Extensions;
+  readonly hosts: Hosts;
   readonly routes: Routes;
   readonly registry: Registry;
   readonly credits: Credits;
@@ -62,6 +64,7 @@ export class SandboxerClient {
     this.processes = new Processes(transport);
     this.profiles = new Profiles(transport);
     this.extensions = new Extensions(transport);
+    this.hosts = new Hosts(transport);
     this.routes = new Routes(transport);
     this.registry = new Registry(transport);
     this.credits = new Credits(transport);

@@ -1,29 +1,134 @@
 import { z } from 'zod';
 import { IsolationLevel } from './capability.ts';
-import { HostId } from './ids.ts';
+import { ExtensionId, HostId } from './ids.ts';
 import { Labels } from './json.ts';
 import { MicroUsd } from './money.ts';
 
-/** A placement target. `production` hosts are never one: they can be registered only to be refused. */
-export const Host = z
+const FilePath = z.string().min(1).max(1024).regex(/^\//, 'Write an absolute path of the server.');
+const HostKey = z
+  .string()
+  .max(4096)
+  .regex(
+    /^(?:@cert-authority )?[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}(?: [^\r\n]*)?$/,
+    'Write a public key as "ssh-ed25519 AAAA…": `ssh-keyscan` shows it, the console of the host proves it.',
+  );
+
+const SshHop = z.strictObject({
+  destination: z
+    .string()
+    .regex(/^[A-Za-z0-9_:.][A-Za-z0-9_:.-]{0,252}$/, 'Write a host name or an address.')
+    .describe('Name or address, or the alias of a tunnel.'),
+  port: z.number().int().min(1).max(65_535).optional(),
+  user: z
+    .string()
+    .regex(/^[A-Za-z0-9_.][A-Za-z0-9_.@-]{0,63}$/)
+    .optional(),
+  host_keys: z.array(HostKey).min(1).max(16).describe('The only keys that the host may show.'),
+  identity_file: FilePath.optional().describe('Private key, on the server. Default: its ssh agent.'),
+  certificate_file: FilePath.optional().describe('Certificate for the key, on the server.'),
+});
+
+/** How a host is reached. Files are named, never sent. */
+export const HostSsh = SshHop.extend({
+  jump: z.array(SshHop).max(4).default([]).describe('Hosts to go through, nearest first.'),
+  tunnel: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9.-]{0,62}$/)
+    .optional()
+    .describe('Name of an ops-bridge tunnel: its OpenSSH configuration is used.'),
+  identity: z
+    .enum(['ops-warden'])
+    .optional()
+    .describe('Where the certificate comes from, if not from a file.'),
+}).meta({ id: 'HostSsh' });
+export type HostSsh = z.infer<typeof HostSsh>;
+
+/** What is registered: in the configuration file, or over the API. */
+export const HostSpec = z
   .strictObject({
-    id: HostId,
-    class: z.enum(['sandbox', 'production']),
-    address: z
-      .string()
-      .max(255)
-      .describe('What the transport understands: an ssh destination, a socket path.'),
-    extensions: z.array(z.string()).max(32),
-    labels: Labels,
-    isolation: z.array(IsolationLevel),
-    capacity: z.strictObject({
-      sandboxes: z.number().int().nullable(),
-      cpu: z.number().nullable(),
-      memory_mb: z.number().int().nullable(),
-    }),
-    cost_micro_usd_per_hour: MicroUsd.nullable(),
-    state: z.enum(['active', 'draining', 'removed']),
-    health: z.enum(['unknown', 'healthy', 'unhealthy']),
+    id: HostId.refine((id) => id !== 'local', 'The machine of the server is called "local" already.'),
+    class: z
+      .enum(['sandbox', 'production'])
+      .default('sandbox')
+      .describe('`production` is never a target: it is registered only to be refused.'),
+    ssh: HostSsh,
+    extensions: z.array(ExtensionId).max(32).default([]).describe('Which it serves; none means every one.'),
+    labels: Labels.default({}),
+    isolation: z.array(IsolationLevel).default([]).describe('Levels to be had there; none means any.'),
+    capacity: z
+      .strictObject({
+        sandboxes: z.number().int().positive().max(100_000).nullable().default(null),
+        cpu: z.number().positive().max(100_000).nullable().default(null),
+        memory_mb: z.number().int().positive().nullable().default(null),
+      })
+      .default({ sandboxes: null, cpu: null, memory_mb: null }),
+    cost_micro_usd_per_hour: MicroUsd.nullable().default(null),
   })
-  .meta({ id: 'Host' });
+  .meta({ id: 'HostSpec' });
+export type HostSpec = z.infer<typeof HostSpec>;
+export type HostSpecInput = z.input<typeof HostSpec>;
+
+export const HostHealth = z
+  .strictObject({
+    status: z.enum(['unknown', 'healthy', 'unhealthy']),
+    detail: z.string(),
+    since: z.string().nullable(),
+    checked_at: z.string().nullable(),
+    latency_ms: z.number().nullable().describe('Of one round trip over a standing connection.'),
+    failures: z.number().int().describe('In a row.'),
+  })
+  .meta({ id: 'HostHealth' });
+
+export const Host = HostSpec.extend({
+  id: HostId,
+  ssh: HostSsh.nullable().describe('`null` for the machine of the server.'),
+  source: z.enum(['file', 'api', 'server']),
+  state: z.enum(['active', 'draining']),
+  health: HostHealth,
+  load: z.strictObject({ sandboxes: z.number().int(), cpu: z.number(), memory_mb: z.number().int() }),
+  created_at: z.string(),
+}).meta({ id: 'Host', description: 'A placement target.' });
 export type Host = z.infer<typeof Host>;
+
+export const HostList = z.strictObject({ items: z.array(Host) }).meta({ id: 'HostList' });
+
+const Amount = z.number().nullable();
+export const HostTelemetry = z
+  .strictObject({
+    host: z.string(),
+    kernel: z.string().nullable(),
+    machine: z.string().nullable(),
+    user: z.string().nullable(),
+    cpus: Amount,
+    load: z.array(z.number()).describe('Over 1, 5 and 15 minutes.'),
+    memory_total_mb: Amount,
+    memory_available_mb: Amount,
+    disk_total_mb: Amount,
+    disk_free_mb: Amount,
+    uptime_seconds: Amount,
+    latency_ms: Amount.describe('Of asking for all this.'),
+    engines: z.record(z.string(), z.string()).describe('Versions of docker and compose.'),
+    isolation: z
+      .array(z.string())
+      .describe('What the machine offers: runtimes, landlock, kvm, user namespaces.'),
+    containers: z.strictObject({
+      ours: z.number().int(),
+      other_owner: z.number().int().describe('Of another installation of sand-boxer.'),
+      not_ours: z.number().int(),
+    }),
+    sandboxes: z.number().int().describe('What we know to be there.'),
+    seen_at: z.string(),
+  })
+  .meta({ id: 'HostTelemetry' });
+export type HostTelemetry = z.infer<typeof HostTelemetry>;
+
+export const HostSampleList = z
+  .strictObject({
+    items: z.array(
+      z.strictObject({
+        at: z.string(),
+        data: z.record(z.string(), z.union([z.number(), z.string(), z.boolean(), z.null()])),
+      }),
+    ),
+  })
+  .meta({ id: 'HostSampleList' });

@@ -37,6 +37,7 @@ export const RoutePolicy = z
       .describe(
         'Ranks by this alone, in place of the strategy. What a pin or `order` says still comes first.',
       ),
+    host: HostId.optional().describe('Only on this host.'),
     value_of_time: Usd.optional().describe('What an hour of waiting is worth to you, in US dollars.'),
     preferred_max_tti: z
       .number()
@@ -153,6 +154,8 @@ export const RouteCandidate = z
   .strictObject({
     extension: z.string(),
     host: z.string().nullable(),
+    placement: z.string().optional().describe('Why that host.'),
+    other_hosts: z.array(z.string()).optional().describe('Tried next, should it not be reachable.'),
     rank: z.number().int().nullable().describe('0 is tried first; null is excluded.'),
     excluded_by: z.array(Exclusion),
     score: z.record(z.string(), z.number()).describe('The terms that put it at its rank.'),
@@ -182,6 +185,10 @@ export type RoutePlan = z.infer<typeof RoutePlan>;
 export const Placement = z.strictObject({
   prefer: z.array(HostId).max(64).default([]),
   fallback: z.array(HostId).max(64).default([]),
+  strategy: z
+    .enum(['spread', 'pack'])
+    .optional()
+    .describe('The least used host (default), or the fullest that has room.'),
 });
 export type Placement = z.infer<typeof Placement>;
 

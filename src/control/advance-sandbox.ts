@@ -1,11 +1,12 @@
 import type { ErrorCode } from '../contract/errors.ts';
 import { ERRORS } from '../contract/errors.ts';
-import type { RouteCandidate } from '../contract/route.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
 import { attemptIdOf } from '../core/attempt.ts';
 import type { Step } from '../core/next-step.ts';
 import { nextStep } from '../core/next-step.ts';
-import { rankedCandidates } from '../core/routing.ts';
+import type { Recipe } from '../core/recipe.ts';
+import type { RouteTarget } from '../core/routing.ts';
+import { routeTargets } from '../core/routing.ts';
 import type { SandboxDocuments, SandboxFailureRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import type { SandboxEdit } from './sandbox-edit.ts';
@@ -21,15 +22,19 @@ export type BackendStep =
       readonly isFirstCall: boolean;
     };
 
-function journal(edit: SandboxEdit, n: number, candidate: RouteCandidate): AttemptRecord {
+function journal(edit: SandboxEdit, n: number, target: RouteTarget, recipe: Recipe): AttemptRecord {
   const { uid, generation } = edit.row;
   return {
     attemptId: attemptIdOf(uid, generation, n),
     sandboxUid: uid,
     generation,
     n,
-    extensionId: candidate.extension,
-    hostId: candidate.host,
+    extensionId: target.extension,
+    hostId: target.host,
+    reserved: {
+      millicpu: Math.round((recipe.resources.cpu ?? 0) * 1000),
+      memoryMb: recipe.resources.memory_mb ?? 0,
+    },
     state: 'journalled',
     handle: null,
     creation: null,
@@ -63,9 +68,9 @@ async function tryNext(
   documents: SandboxDocuments,
 ): Promise<void> {
   const tried = attempts.filter((attempt) => attempt.generation === edit.row.generation);
-  const candidate = rankedCandidates(documents.plan)[tried.length];
-  if (candidate) {
-    const attempt = journal(edit, tried.length + 1, candidate);
+  const target = routeTargets(documents.plan)[tried.length];
+  if (target) {
+    const attempt = journal(edit, tried.length + 1, target, documents.recipe);
     await tx.attempts.insert(attempt);
     attempts.push(attempt);
     return;

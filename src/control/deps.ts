@@ -6,6 +6,7 @@ import type { Ledger } from '../core/credits/ledger.ts';
 import type { ConfiguredSink } from '../core/event-sink.ts';
 import type { ResolvedSecret } from '../core/extension.ts';
 import type { HealthBook } from '../core/health/health-book.ts';
+import type { HostPort } from '../core/host.ts';
 import type { Identifiers } from '../core/identifiers.ts';
 import type { InputPort } from '../core/inputs.ts';
 import type { Log } from '../core/log.ts';
@@ -42,6 +43,8 @@ export interface ControlDeps {
   ): Promise<readonly ResolvedSecret[]>;
   /** Without it, a request brings no file trees: uploads are refused and repositories not fetched. */
   readonly inputs?: InputPort;
+  /** Without it, no host is registered. */
+  readonly hosts?: HostPort;
   /** Without it, webhooks are neither made nor delivered. */
   readonly webhooks?: WebhookPort;
   /** The receivers of events that the configuration knows, configured or not. */

@@ -25,7 +25,12 @@ interface Source {
   readonly recipe: Recipe;
   readonly consumer: SandboxRecord['consumer'];
   readonly labels: Readonly<Record<string, string>>;
+  /** Where it lies; `null` when that does not matter. */
+  readonly hostId: string | null;
 }
+
+const onHosts = (deps: ControlDeps, extensionId: string): boolean =>
+  deps.extensions.get(extensionId)?.header.runsOn === 'hosts';
 
 function withTtl(recipe: Recipe, ttl: number | undefined): Recipe {
   if (ttl === undefined) return recipe;
@@ -87,6 +92,7 @@ async function derive(
       plan: await planRoute(tx, deps, caller.workspaceId, recipe, {
         seed: uid,
         boundTo: source.origin.extensionId,
+        boundHost: source.hostId,
       }),
       origin: source.origin,
       labels: request.labels ?? source.labels,
@@ -124,6 +130,7 @@ export function restoreSnapshot(
       recipe: snapshot.recipe,
       consumer: snapshot.consumer,
       labels: snapshot.labels,
+      hostId: onHosts(deps, extensionId) ? snapshot.hostId : null,
     };
   });
 }
@@ -157,6 +164,7 @@ export function forkSandbox(
       recipe,
       consumer: source.consumer,
       labels: source.labels,
+      hostId: onHosts(deps, extensionId) ? source.hostId : null,
     };
   });
 }

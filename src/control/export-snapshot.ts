@@ -31,7 +31,7 @@ export async function exportSnapshot(
     });
   }
   const spec = { snapshotId: snapshot.id, name: snapshot.name, owner: deps.owner };
-  const context = contextFor(deps, snapshot.hostId, signal);
+  const context = await contextFor(deps, snapshot.hostId, signal);
   const { digest, body } = await extension.exportSnapshot(snapshot.ref, spec, context);
   const header = SnapshotFileHeader.parse({
     format: 'sandboxer-snapshot',

@@ -142,7 +142,11 @@ async function moveEnd(deps: ControlDeps, meterId: string, paid: Paid, signal: A
   const { sandbox, extension, until } = paid;
   try {
     await within(deps, deps.settings.operationTimeoutMs, signal, async (given) => {
-      await extension.extendLife?.(sandbox.handle as Handle, until, contextFor(deps, sandbox.hostId, given));
+      await extension.extendLife?.(
+        sandbox.handle as Handle,
+        until,
+        await contextFor(deps, sandbox.hostId, given),
+      );
     });
   } catch (error) {
     deps.log.warn(

@@ -93,7 +93,7 @@ export async function importImage(
   requireScope(caller, 'sandboxes');
   return await keepImage(deps, caller, request, async (extension, spec) => {
     if (!extension.importImage) throw unsupported(extension, 'keeps no images');
-    return await extension.importImage(spec, body, contextFor(deps, null, signal));
+    return await extension.importImage(spec, body, await contextFor(deps, null, signal));
   });
 }
 
@@ -108,6 +108,6 @@ export async function buildImage(
   const { suite, packages, ...rest } = request;
   return await keepImage(deps, caller, rest, async (extension, spec) => {
     if (!extension.buildImage) throw unsupported(extension, 'builds no images');
-    return await extension.buildImage(spec, { suite, packages }, contextFor(deps, null, signal));
+    return await extension.buildImage(spec, { suite, packages }, await contextFor(deps, null, signal));
   });
 }

@@ -47,7 +47,7 @@ export async function importSnapshot(
   const begun = await begin(deps, caller, header, options);
   try {
     const spec = { snapshotId: begun.id, name: begun.name, owner: deps.owner };
-    const taken = await extension.importSnapshot(spec, rest, contextFor(deps, null, signal));
+    const taken = await extension.importSnapshot(spec, rest, await contextFor(deps, null, signal));
     return await settle(deps, begun, (tx, current, now) => {
       const { ref, sizeBytes, digest = null } = taken;
       const expiresAt = snapshotExpiry(deps, { name: current.name, retainSeconds: null }, now);

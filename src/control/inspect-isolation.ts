@@ -21,7 +21,7 @@ export async function inspectIsolation(
       remedy: 'Its capability vector says what it promises: see the list of extensions.',
     });
   }
-  const context = contextFor(use.deps, sandbox.hostId, signal);
+  const context = await contextFor(use.deps, sandbox.hostId, signal);
   const facts = await extension.inspectIsolation(sandbox.handle as Handle, context);
   return { sandbox_id: sandbox.id, extension: extension.header.id, ...facts };
 }

@@ -68,7 +68,7 @@ export async function createVolume(
   });
   try {
     const spec = { volumeId: begun.id, owner: deps.owner, sizeMb: begun.sizeMb };
-    await extension.createVolume(spec, contextFor(deps, null, signal));
+    await extension.createVolume(spec, await contextFor(deps, null, signal));
     const volume = await deps.store.transaction('volume-available', (tx) =>
       tx.volumes.update({ ...begun, state: 'available', expiresAt: null }),
     );

@@ -12,6 +12,8 @@ export interface PlanOptions {
   readonly seed: string;
   /** The only backend that has what it starts from. */
   readonly boundTo?: string | null;
+  /** The only host that has it. */
+  readonly boundHost?: string | null;
   readonly quote?: QuoteRecord | null;
 }
 
@@ -21,7 +23,7 @@ export async function planRoute(
   deps: ControlDeps,
   workspaceId: string,
   wanted: Recipe,
-  { seed, boundTo = null, quote = null }: PlanOptions,
+  { seed, boundTo = null, boundHost = null, quote = null }: PlanOptions,
 ): Promise<RoutePlan> {
   const policy = (await tx.tenancy.workspace(workspaceId))?.policy ?? null;
   const recipe = underPolicy(wanted, policy);
@@ -34,6 +36,8 @@ export async function planRoute(
         deps.health.standing(header, deps.extensions.health(header.id).status, recipe, now),
       ] as const,
   );
+  // Read in the transaction that will reserve: of a burst, each sees what the one before has taken.
+  const onHosts = extensions.some(({ runsOn }) => runsOn === 'hosts');
   return decide({
     recipe,
     extensions,
@@ -45,6 +49,8 @@ export async function planRoute(
     boundTo,
     quoted: quote?.prices ?? null,
     seed,
+    boundHost,
+    ...(onHosts && { hosts: await tx.hosts.list(), loads: await tx.attempts.hostLoads() }),
   });
 }
 

@@ -1,6 +1,7 @@
 import type { ControlDeps } from './deps.ts';
 
 const BATCH = 500;
+const KEEP_FIGURES_MS = 30 * 24 * 3_600_000;
 const KEEP_AUDIT_MS = 365 * 24 * 3_600_000;
 
 /**
@@ -9,6 +10,7 @@ const KEEP_AUDIT_MS = 365 * 24 * 3_600_000;
  */
 export async function pruneHistory(deps: ControlDeps): Promise<number> {
   const { keepDestroyedMs, keepEventsMs, keepIdempotencyMs, keepAuditMs = KEEP_AUDIT_MS } = deps.settings;
+  const { keepHostFiguresMs = KEEP_FIGURES_MS } = deps.settings;
   let total = 0;
   for (;;) {
     const pruned = await deps.store.transaction('prune', async (tx) => {
@@ -21,7 +23,8 @@ export async function pruneHistory(deps: ControlDeps): Promise<number> {
       const dead = await tx.outbox.pruneDead(now - keepEventsMs, BATCH);
       const audit = await tx.audit.prune(now - keepAuditMs, BATCH);
       const quotes = await tx.quotes.prune(now - keepIdempotencyMs, BATCH);
-      return [sandboxes, events, keys, snapshots, dead, audit, quotes];
+      const figures = await tx.hosts.pruneSamples(now - keepHostFiguresMs, BATCH);
+      return [sandboxes, events, keys, snapshots, dead, audit, quotes, figures];
     });
     total += pruned.reduce((sum, count) => sum + count, 0);
     if (pruned.every((count) => count < BATCH)) return total;

@@ -11,6 +11,7 @@ import type { Tx } from '../core/store.ts';
 import { auditedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import { contextFor } from './perform-step.ts';
+import { listEverywhere } from './reconcile-extension.ts';
 import { within } from './within.ts';
 
 const PAGE = 500;
@@ -79,7 +80,7 @@ async function usageDrift(
   let backendMs: number;
   try {
     const { billedSeconds } = await within(deps, deps.settings.operationTimeoutMs, signal, async (given) =>
-      (extension.usage as NonNullable<Extension['usage']>)(handle, contextFor(deps, hostId, given)),
+      (extension.usage as NonNullable<Extension['usage']>)(handle, await contextFor(deps, hostId, given)),
     );
     backendMs = Math.round(billedSeconds * 1000);
   } catch (error) {
@@ -105,7 +106,7 @@ async function foreignObjects(deps: ControlDeps, signal: AbortSignal): Promise<I
     const { id } = extension.header;
     try {
       await within(deps, deps.settings.operationTimeoutMs, signal, async (given) => {
-        for await (const { stamp } of extension.listOwned(deps.owner, contextFor(deps, null, given))) {
+        for (const { stamp } of (await listEverywhere(deps, extension, given)).all) {
           const attempt = await deps.store.read('foreign', (tx) => tx.attempts.get(stamp.attemptId));
           if (attempt !== null && attempt.state !== 'gone') continue;
           const why = attempt === null ? 'nobody here asked for it' : 'it was settled as gone';

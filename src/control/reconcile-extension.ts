@@ -33,9 +33,7 @@ export async function reconcileExtension(
   signal: AbortSignal,
 ): Promise<ReconcileReport> {
   const startedAt = deps.clock.now();
-  const all = await within(deps, deps.settings.operationTimeoutMs, signal, (given) =>
-    listAll(deps, extension, given),
-  );
+  const { all, unseen } = await listEverywhere(deps, extension, signal);
   const living = all.filter(({ condition }) => condition !== 'ended');
   const present = new Set(living.map(({ stamp }) => stamp.attemptId));
   let removed = 0;
@@ -44,18 +42,51 @@ export async function reconcileExtension(
   }
   for (const { condition, stamp } of living)
     if (condition === 'stopped') await noteStopped(deps, stamp.sandboxUid, stamp.attemptId, startedAt);
-  const lost = await failMissing(deps, driver, extension.header.id, present, missingOnce, startedAt);
+  const lost = await failMissing(deps, driver, extension.header.id, present, unseen, missingOnce, startedAt);
   return { listed: present.size, removed, lost };
 }
 
-async function listAll(
+/** An object of ours, and the host it was found on. */
+export interface Found extends Owned {
+  readonly hostId: string | null;
+}
+
+async function listOn(
+  deps: ControlDeps,
+  extension: Extension,
+  hostId: string | null,
+  signal: AbortSignal,
+): Promise<readonly Found[]> {
+  const all: Found[] = [];
+  const context = await contextFor(deps, hostId, signal);
+  for await (const owned of extension.listOwned(deps.owner, context)) all.push({ ...owned, hostId });
+  return all;
+}
+
+/** One host that does not answer hides only what is on it. */
+export async function listEverywhere(
   deps: ControlDeps,
   extension: Extension,
   signal: AbortSignal,
-): Promise<readonly Owned[]> {
-  const all: Owned[] = [];
-  for await (const owned of extension.listOwned(deps.owner, contextFor(deps, null, signal))) all.push(owned);
-  return all;
+): Promise<{ readonly all: readonly Found[]; readonly unseen: ReadonlySet<string> }> {
+  const { operationTimeoutMs } = deps.settings;
+  const on = (hostId: string | null) =>
+    within(deps, operationTimeoutMs, signal, (given) => listOn(deps, extension, hostId, given));
+  if (extension.header.runsOn !== 'hosts') return { all: await on(null), unseen: new Set() };
+  const hosts = await deps.store.read('hosts', (tx) => tx.hosts.list());
+  const targets = hosts.filter(({ spec }) => spec.class === 'sandbox');
+  const unseen = new Set<string>();
+  const lists = await Promise.all(
+    targets.map(({ id }) =>
+      on(id).catch((error: unknown) => {
+        deps.log.warn({ err: error, host: id, extension: extension.header.id }, 'a host was not looked at');
+        unseen.add(id);
+        return [];
+      }),
+    ),
+  );
+  signal.throwIfAborted();
+  return { all: lists.flat(), unseen };
 }
 
 async function isOrphan(deps: ControlDeps, owned: Owned): Promise<boolean> {
@@ -70,13 +101,13 @@ async function isOrphan(deps: ControlDeps, owned: Owned): Promise<boolean> {
 async function removeOrphan(
   deps: ControlDeps,
   extension: Extension,
-  owned: Owned,
+  owned: Found,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { stamp, handle } = owned;
+  const { stamp, handle, hostId } = owned;
   try {
-    const report = await within(deps, deps.settings.teardownTimeoutMs, signal, (given) =>
-      extension.teardown({ stamp, handle }, contextFor(deps, null, given)),
+    const report = await within(deps, deps.settings.teardownTimeoutMs, signal, async (given) =>
+      extension.teardown({ stamp, handle }, await contextFor(deps, hostId, given)),
     );
     if (!report.gone) return false;
   } catch (error) {
@@ -101,6 +132,7 @@ async function failMissing(
   driver: Driver,
   extensionId: string,
   present: ReadonlySet<string>,
+  unseen: ReadonlySet<string>,
   missingOnce: MissingOnce,
   startedAt: number,
 ): Promise<number> {
@@ -114,6 +146,7 @@ async function failMissing(
     for (const row of rows) {
       const attemptId = attemptIdOf(row.uid, row.generation, row.attempt as number);
       if (present.has(attemptId) || (row.readyAt ?? startedAt) >= startedAt) continue;
+      if (row.hostId !== null && unseen.has(row.hostId)) continue;
       if (!missingOnce.has(attemptId)) {
         missingNow.add(attemptId);
         continue;

@@ -33,10 +33,10 @@ export class Sessions {
     // A backend that never answers must not be what everybody waits for from now on.
     const { settings } = this.#deps;
     const closing = this.#closing.signal;
-    const session = within(this.#deps, settings.operationTimeoutMs, closing, (given) =>
+    const session = within(this.#deps, settings.operationTimeoutMs, closing, async (given) =>
       extension.connect(
         sandbox.handle as Handle,
-        contextFor(this.#deps, sandbox.hostId, AbortSignal.any([closing, given])),
+        await contextFor(this.#deps, sandbox.hostId, AbortSignal.any([closing, given])),
       ),
     );
     const entry = { generation: sandbox.generation, session };

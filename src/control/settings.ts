@@ -34,6 +34,7 @@ export interface ControlSettings {
   readonly keepIdempotencyMs: number;
   /** A year when left out. */
   readonly keepAuditMs?: number;
+  readonly keepHostFiguresMs?: number;
   /** Per workspace. Left out or `null`: no limit. */
   readonly maxSnapshots?: number | null;
   readonly maxSnapshotBytes?: number | null;

@@ -30,7 +30,7 @@ async function sweep<R extends Kept>(deps: ControlDeps, kind: Kind<R>, only: str
     const extension = deps.extensions.get(record.extensionId);
     try {
       const signal = AbortSignal.timeout(TIMEOUT_MS);
-      if (extension) await kind.remove(extension, record.id, contextFor(deps, null, signal));
+      if (extension) await kind.remove(extension, record.id, await contextFor(deps, null, signal));
     } catch (error) {
       deps.log.warn({ err: error, id: record.id }, `${kind.noun} not deleted; it will be tried again`);
       continue;

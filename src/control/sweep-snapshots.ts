@@ -20,7 +20,11 @@ async function removeAtBackend(deps: ControlDeps, snapshot: SnapshotRecord): Pro
   );
   const spec = { snapshotId: snapshot.id, name: snapshot.name, owner: deps.owner };
   try {
-    await extension.deleteSnapshot(snapshot.ref, spec, contextFor(deps, snapshot.hostId, controller.signal));
+    await extension.deleteSnapshot(
+      snapshot.ref,
+      spec,
+      await contextFor(deps, snapshot.hostId, controller.signal),
+    );
   } finally {
     finished.abort(DONE);
   }

@@ -15,6 +15,8 @@ export interface AttemptRecord {
   readonly n: number;
   readonly extensionId: string;
   readonly hostId: string | null;
+  /** What it takes of its host until it is gone. */
+  readonly reserved: { readonly millicpu: number; readonly memoryMb: number };
   readonly state: AttemptState;
   readonly handle: Handle | null;
   readonly creation: Creation | null;

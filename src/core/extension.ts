@@ -158,6 +158,8 @@ export interface ExtensionHeader {
   /** Raised when the shape of `Handle.data` changes; older handles must still be understood. */
   readonly handleVersion: number;
   readonly capabilities: CapabilityVector;
+  /** `hosts`: each sandbox is placed on a registered host, which every call gets. Default: here, or at the vendor. */
+  readonly runsOn?: 'hosts';
   /** What it charges; `null` when it charges nothing. */
   readonly price: Price | null;
   /** How long one attempt may take before it is given up. */

@@ -43,9 +43,20 @@ export function narrowRoute(profile: Profile, request: RoutePolicy = {}): RouteP
     ...(ignore.length > 0 && { ignore }),
     ...((ours.allow_fallbacks === false || request.allow_fallbacks === false) && { allow_fallbacks: false }),
     ...(fallback && { fallback }),
+    ...narrowHost(ours, request),
     ...preferences(ours, request),
     ...(ceilings && { constraints: ceilings }),
   };
+}
+
+function narrowHost(ours: RoutePolicy, request: RoutePolicy): RoutePolicy {
+  const host = request.host ?? ours.host;
+  if (ours.host !== undefined && host !== ours.host)
+    throw new SandboxerError('SBX_INVALID_REQUEST', `The profile is bound to the host ${ours.host}.`, {
+      field: 'route.host',
+      remedy: 'Leave out route.host.',
+    });
+  return host === undefined ? {} : { host };
 }
 
 const PREFERENCES = ['sort', 'value_of_time', 'preferred_max_tti', 'affinity_key', 'expect'] as const;

@@ -1,16 +1,139 @@
-import type { Extension } from './extension.ts';
+import { IsolationLevel } from '../contract/capability.ts';
+import type { ExtensionHeader } from './extension.ts';
+import type { HostLoads, HostRecord } from './host.ts';
+import { LOCAL_HOST } from './host.ts';
 import type { Recipe } from './recipe.ts';
 
-/** The machine that sand-boxer itself runs on: the only host until others are registered. */
-const LOCAL_HOST = 'local';
+export interface PlacementInput {
+  readonly recipe: Recipe;
+  readonly hosts: readonly HostRecord[];
+  readonly loads: HostLoads;
+  readonly seed: string;
+  /** What it starts from lies there. */
+  readonly boundHost: string | null;
+}
 
 export interface PlacementDecision {
   readonly hostId: string | null;
+  /** Where to go when that one cannot be reached, in order. */
+  readonly otherHosts: readonly string[];
   readonly reason: string;
+  /** There is no place for it. */
+  readonly refused: boolean;
 }
 
-/** Where a self-hosted sandbox goes. A SaaS backend has no host of ours. */
-export function place(_recipe: Recipe, extension: Extension['header']): PlacementDecision {
-  if (extension.capabilities.hosting === 'saas') return { hostId: null, reason: 'the vendor places it' };
-  return { hostId: LOCAL_HOST, reason: 'the only registered host' };
+const rankOf = (level: IsolationLevel): number => IsolationLevel.options.indexOf(level);
+
+/** How many hosts are looked at: enough to avoid a full one, few enough that a burst does not all see the same best. */
+const CHOICES = 3;
+
+function placed(
+  hostId: string | null,
+  reason: string,
+  otherHosts: readonly string[] = [],
+): PlacementDecision {
+  return { hostId, otherHosts, reason, refused: false };
+}
+
+function refused(reason: string): PlacementDecision {
+  return { hostId: null, otherHosts: [], reason, refused: true };
+}
+
+/** FNV-1a: the same everywhere and for ever, which is all that is asked of it. */
+function draw(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return (hash ^ (hash >>> 15)) >>> 0;
+}
+
+/** The share of each bounded capacity that is taken with this one on top; above 1 there is no room. */
+function fullness(host: HostRecord, input: PlacementInput): { share: number; what: string } {
+  const { sandboxes, cpu, memory_mb } = host.spec.capacity;
+  const load = input.loads[host.id] ?? { sandboxes: 0, millicpu: 0, memoryMb: 0 };
+  const wanted = input.recipe.resources;
+  const shares = [
+    { what: 'sandboxes', share: sandboxes === null ? 0 : (load.sandboxes + 1) / sandboxes },
+    { what: 'cpu', share: cpu === null ? 0 : (load.millicpu / 1000 + (wanted.cpu ?? 0)) / cpu },
+    { what: 'memory', share: memory_mb === null ? 0 : (load.memoryMb + (wanted.memory_mb ?? 0)) / memory_mb },
+  ];
+  const most = shares.reduce((a, b) => (b.share > a.share ? b : a));
+  // Without bounds the number of neighbours is all there is to compare.
+  return most.share > 0 ? most : { what: 'sandboxes', share: 1 - 1 / (load.sandboxes + 1) };
+}
+
+function serves(host: HostRecord, extensionId: string): boolean {
+  const { extensions } = host.spec;
+  return (
+    extensions.length === 0 ||
+    extensions.includes(extensionId) ||
+    extensions.includes(extensionId.split('#')[0] as string)
+  );
+}
+
+/** Why this host cannot take it, or `null`. */
+function obstacle(host: HostRecord, header: ExtensionHeader, input: PlacementInput): string | null {
+  const { spec, state, health } = host;
+  if (spec.class === 'production') return 'is a production host, which is never a target';
+  if (!serves(host, header.id)) return `does not serve ${header.id}`;
+  if (state === 'draining') return 'is draining';
+  if (health.status === 'unhealthy') return `is unhealthy: ${health.detail}`;
+  const least = rankOf(input.recipe.isolation);
+  if (spec.isolation.length > 0 && !spec.isolation.some((level) => rankOf(level) >= least))
+    return `has no isolation ${input.recipe.isolation}`;
+  const { share, what } = fullness(host, input);
+  if (share > 1) return `has no room: ${what}`;
+  return null;
+}
+
+/** Best of a few drawn by the seed, then the others of them, then the rest. */
+function rankTier(tier: readonly HostRecord[], input: PlacementInput): HostRecord[] {
+  const drawn = tier
+    .map((host) => ({ host, ticket: draw(`${input.seed}|${host.id}`) }))
+    .sort((a, b) => a.ticket - b.ticket || (a.host.id < b.host.id ? -1 : 1))
+    .map(({ host }) => host);
+  const sign = input.recipe.placement.strategy === 'pack' ? -1 : 1;
+  const best = drawn
+    .slice(0, CHOICES)
+    .map((host, index) => ({ host, index, share: fullness(host, input).share }))
+    .sort((a, b) => sign * (a.share - b.share) || a.index - b.index)
+    .map(({ host }) => host);
+  return [...best, ...drawn.slice(CHOICES)];
+}
+
+function placeOnHosts(header: ExtensionHeader, input: PlacementInput): PlacementDecision {
+  const { recipe, hosts } = input;
+  const { prefer, fallback, strategy = 'spread' } = recipe.placement;
+  const only = input.boundHost ?? recipe.route.host;
+  const asked = only === undefined ? hosts : hosts.filter(({ id }) => id === only);
+  if (asked.length === 0)
+    return refused(only === undefined ? 'no host is registered' : `there is no host ${only}`);
+  const judged = asked.map((host) => ({ host, why: obstacle(host, header, input) }));
+  const fit = judged.filter(({ why }) => why === null).map(({ host }) => host);
+  if (fit.length === 0) return refused(judged.map(({ host, why }) => `${host.id} ${why}`).join('; '));
+  const tiers = [
+    { name: 'preferred', of: fit.filter(({ id }) => prefer.includes(id)) },
+    { name: 'a fallback', of: fit.filter(({ id }) => fallback.includes(id) && !prefer.includes(id)) },
+    { name: 'registered', of: fit.filter(({ id }) => !prefer.includes(id) && !fallback.includes(id)) },
+  ];
+  const ranked = tiers.flatMap(({ name, of }) => rankTier(of, input).map((host) => ({ host, name })));
+  const [first, ...others] = ranked as [(typeof ranked)[number], ...typeof ranked];
+  const passed = judged.filter(({ why, host }) => why !== null && prefer.includes(host.id));
+  const instead = passed.map(({ host, why }) => `, ${host.id} ${why}`).join('');
+  const how =
+    only === undefined ? `${first.name}, ${strategy} over ${fit.length} of ${hosts.length}` : 'asked for';
+  return placed(
+    first.host.id,
+    `${first.host.id} is ${how}${instead}`,
+    others.slice(0, CHOICES - 1).map(({ host }) => host.id),
+  );
+}
+
+/** Where a sandbox goes. Pure: reservations are the loads, which are sums over rows. */
+export function place(header: ExtensionHeader, input: PlacementInput): PlacementDecision {
+  const only = input.recipe.route.host;
+  if (header.runsOn === 'hosts') return placeOnHosts(header, input);
+  if (header.capabilities.hosting === 'saas')
+    return only === undefined ? placed(null, 'the vendor places it') : refused(`it does not run on ${only}`);
+  if (only !== undefined && only !== LOCAL_HOST) return refused(`it runs on ${LOCAL_HOST}, not on ${only}`);
+  return placed(LOCAL_HOST, 'the machine of the server');
 }

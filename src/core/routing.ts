@@ -3,6 +3,7 @@ import type { BackendStanding, RouteCandidate, RoutePlan, RouteStrategy } from '
 import { isoTime } from './clock.ts';
 import type { ExtensionHeader } from './extension.ts';
 import { unmeasured } from './health/standing.ts';
+import type { HostLoads, HostRecord } from './host.ts';
 import { place } from './placement.ts';
 import type { UsageExpectation } from './pricing.ts';
 import { priceOrFree, quoteFor } from './pricing.ts';
@@ -29,6 +30,11 @@ export interface RouteInput {
   /** How sandboxes of this profile are used. */
   readonly expected: UsageExpectation;
   readonly seed: string;
+  /** Registered hosts, and what is reserved on them. */
+  readonly hosts?: readonly HostRecord[];
+  readonly loads?: HostLoads;
+  /** What it starts from lies there. */
+  readonly boundHost?: string | null;
 }
 
 type Scored = RouteCandidate & { readonly score: RouteScore & Record<string, number> };
@@ -45,11 +51,16 @@ function candidateFor(input: RouteInput, strategy: RouteStrategy, header: Extens
     region: recipe.requires.region ?? null,
     expected,
   });
+  const { hosts = [], loads = {}, boundHost = null, seed } = input;
+  const placement = place(header, { recipe, hosts, loads, seed, boundHost });
+  const unplaced = placement.refused ? [{ code: 'no_host' as const, detail: placement.reason }] : [];
   return {
     extension: header.id,
-    host: place(recipe, header).hostId,
+    host: placement.hostId,
+    placement: placement.reason,
+    ...(placement.otherHosts.length > 0 && { other_hosts: [...placement.otherHosts] }),
     rank: null,
-    excluded_by: exclusionsOf(input, header, price, quote, standing),
+    excluded_by: [...exclusionsOf(input, header, price, quote, standing), ...unplaced],
     score: { ...scoreOf(input, strategy, header, quote, standing) },
     quote,
     standing,
@@ -125,6 +136,20 @@ export function decide(input: RouteInput): RoutePlan {
     candidates: listed,
     reason: reasonFor(ranked, candidates, recipe.pinnedExtension, route.sort ?? strategy),
   };
+}
+
+/** A backend, and where on it. */
+export interface RouteTarget {
+  readonly extension: string;
+  readonly host: string | null;
+}
+
+/** Every place that will be tried, first to last: a backend's other hosts come before the next backend. */
+export function routeTargets(plan: RoutePlan): readonly RouteTarget[] {
+  return rankedCandidates(plan).flatMap(({ extension, host, other_hosts = [] }) => [
+    { extension, host },
+    ...other_hosts.map((other) => ({ extension, host: other })),
+  ]);
 }
 
 /** The candidates that will be tried, first to last. */

@@ -11,6 +11,7 @@ import type { GrantRecord } from './credits/grant.ts';
 import type { MoneyPolicy } from './credits/policy.ts';
 import type { HoldRecord, TransferDraft, TransferKind, TransferRecord } from './credits/transfer.ts';
 import type { EventDraft, EventRecord } from './event.ts';
+import type { HostLoads, HostRecord, HostSample } from './host.ts';
 import type { ImageRecord } from './image.ts';
 import type { KeptResource } from './kept-resource.ts';
 import type { MeterRecord } from './meter.ts';
@@ -87,10 +88,27 @@ export interface SandboxStore {
 export interface AttemptStore {
   get(attemptId: string): Promise<AttemptRecord | null>;
   forSandbox(uid: string): Promise<readonly AttemptRecord[]>;
+  /** What is reserved and running on each host: sums over the attempts that are not gone. */
+  hostLoads(): Promise<HostLoads>;
   /** Of all sandboxes, newest first. */
   recent(limit: number): Promise<readonly AttemptRecord[]>;
   insert(record: AttemptRecord): Promise<void>;
   update(record: AttemptRecord): Promise<void>;
+}
+
+export interface HostStore {
+  get(id: string): Promise<HostRecord | null>;
+  /** By id. */
+  list(): Promise<readonly HostRecord[]>;
+  insert(record: HostRecord): Promise<void>;
+  /** Compare-and-set like sandboxes. */
+  update(record: HostRecord): Promise<HostRecord>;
+  remove(id: string): Promise<void>;
+  /** Replaces the one of the same host, kind and time. */
+  addSample(sample: HostSample): Promise<void>;
+  /** Newest first. */
+  samples(hostId: string, kind: HostSample['kind'], limit: number): Promise<readonly HostSample[]>;
+  pruneSamples(before: number, limit: number): Promise<number>;
 }
 
 export interface QuoteStore {
@@ -396,6 +414,7 @@ export interface Tx {
   readonly profiles: ProfileStore;
   readonly tenancy: TenancyStore;
   readonly quotes: QuoteStore;
+  readonly hosts: HostStore;
   readonly webhooks: WebhookStore;
   readonly audit: AuditStore;
   readonly uploads: UploadStore;

@@ -6,6 +6,7 @@ import { eventRoutes } from './v1/events.ts';
 import { execRoutes } from './v1/exec.ts';
 import { extensionRoutes } from './v1/extensions.ts';
 import { fileRoutes } from './v1/files.ts';
+import { hostRoutes } from './v1/hosts.ts';
 import { imageRoutes } from './v1/images.ts';
 import { keyRoutes } from './v1/keys.ts';
 import { metaRoutes } from './v1/meta.ts';
@@ -36,6 +37,7 @@ export const ROUTE_TABLE: readonly RouteDefinition[] = metaRoutes([
   ...volumeRoutes,
   ...profileRoutes,
   ...extensionRoutes,
+  ...hostRoutes,
   ...routingRoutes,
   ...quoteRoutes,
   ...registryRoutes,

@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { DurationSeconds } from '../contract/duration.ts';
 import { SandboxerError } from '../contract/errors.ts';
+import { HostSpec } from '../contract/host.ts';
 import type { BuiltinsConfig } from '../extensions/builtins.ts';
 import { ComposeConfig, composeOptions } from './compose-config.ts';
 import { configProblem } from './config-problem.ts';
@@ -72,6 +73,26 @@ const LocalConfig = z.strictObject({
   cgroups: z.boolean().default(true).describe('Whether limits and pause are to be had by control groups.'),
   warm: z.number().int().min(0).max(256).optional().describe('Most sandboxes kept running ahead of need.'),
   launchers: z.number().int().min(1).max(64).optional().describe('Processes that wait to become a sandbox.'),
+});
+
+const HostsConfig = z.strictObject({
+  registered: z.array(HostSpec).max(1000).default([]).describe('As `sandboxer hosts add` takes them.'),
+  probe: Duration.default(30_000).describe('How often each host is looked at.'),
+  keep_figures: Duration.default(30 * 86_400_000).describe('How long figures of hosts are kept.'),
+  ops_bridge: z
+    .strictObject({ directory: z.string().describe('Where ops-bridge keeps `<tunnel>.conf`.') })
+    .nullable()
+    .default(null),
+  ops_warden: z
+    .strictObject({
+      command: z
+        .array(z.string())
+        .min(1)
+        .describe('Gets a public key on its input and the host as last argument; prints a certificate.'),
+      renew_before: Duration.default(60_000),
+    })
+    .nullable()
+    .default(null),
 });
 
 /** The configuration file. Everything has a default: an empty file, or none, is a working server. */
@@ -198,6 +219,7 @@ export const Config = z.strictObject({
     .nullable()
     .default(null)
     .describe('Of each key. Callers on the unix socket without one are not limited.'),
+  hosts: HostsConfig.default(HostsConfig.parse({})),
   webhooks: WebhookConfig.default(WebhookConfig.parse({})),
   state_hub: z
     .strictObject({

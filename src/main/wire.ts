@@ -6,6 +6,7 @@ import type { ControlDeps } from '../control/deps.ts';
 import { Driver } from '../control/driver.ts';
 import { learnFromAttempts } from '../control/learn-from-attempts.ts';
 import { alignSinks } from '../control/list-sinks.ts';
+import { alignHosts } from '../control/manage-hosts.ts';
 import { Sessions } from '../control/sessions.ts';
 import type { ControlSettings } from '../control/settings.ts';
 import { DEFAULT_SETTINGS } from '../control/settings.ts';
@@ -20,12 +21,17 @@ import { FileSecretProvider } from '../secrets/file-provider.ts';
 import type { SecretProviders } from '../secrets/resolve-secrets.ts';
 import { resolveSecrets } from '../secrets/resolve-secrets.ts';
 import { SqliteStore } from '../store/sqlite/sqlite-store.ts';
+import { hostWorker } from '../workers/host-worker.ts';
 import { Loop } from '../workers/loop.ts';
 import { startWorkers } from '../workers/start-workers.ts';
 import type { ResolvedConfig } from './config.ts';
 import { ProbedExtensions } from './extension-registry.ts';
+import type { AccessSources } from './hosts.ts';
+import { ReachedHosts } from './hosts.ts';
 import { DEFAULT_WORKSPACE, prepareInstallation } from './installation.ts';
 import { learnPriors } from './latency-priors.ts';
+import { tunnelConfig } from './ops-bridge.ts';
+import { Warden } from './ops-warden.ts';
 import { randomIdentifiers } from './random-identifiers.ts';
 import { shippedProfiles } from './shipped-files.ts';
 import { stagedInputs } from './staged-inputs.ts';
@@ -78,6 +84,7 @@ function settingsFrom(config: ResolvedConfig): ControlSettings {
     maxSnapshots: limits.snapshots,
     maxSnapshotBytes: limits.snapshot_mb === null ? null : limits.snapshot_mb * 1_048_576,
     keepSnapshots: retention.snapshot_count,
+    keepHostFiguresMs: config.hosts.keep_figures,
     keepSnapshotsMs: retention.snapshots ?? null,
     ...(retention.audit === undefined ? {} : { keepAuditMs: retention.audit }),
   };
@@ -106,6 +113,28 @@ function serverSecrets(config: ResolvedConfig, env: NodeJS.ProcessEnv) {
   };
 }
 
+function accessSources(config: ResolvedConfig): AccessSources {
+  const { ops_bridge, ops_warden } = config.hosts;
+  const warden =
+    ops_warden &&
+    new Warden({
+      command: ops_warden.command,
+      renewBeforeMs: ops_warden.renew_before,
+      directory: join(config.stateDir, 'ssh'),
+      now: () => systemClock.now(),
+    });
+  return {
+    tunnelConfig: (name) => tunnelConfig(ops_bridge?.directory ?? null, name),
+    async certificate(hostId) {
+      if (warden) return warden.certificate(hostId);
+      throw new SandboxerError('SBX_BACKEND_AUTH', `The host ${hostId} needs ops-warden.`, {
+        creation: 'not_created',
+        remedy: 'Name its command in the configuration: hosts.ops_warden.command',
+      });
+    },
+  };
+}
+
 /** The only place that knows every part. */
 export async function wire(options: WireOptions): Promise<ControlPlane> {
   const { config, log, env } = options;
@@ -124,6 +153,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   ];
   const registry = new ProbedExtensions(extensions, systemClock, log);
   const webhooks = new Webhooks(config.webhooks, openSecretBox(config, env), owner);
+  const hosts = new ReachedHosts(accessSources(config));
   const hub = stateHub(config.state_hub, owner);
   const sinks = [...(hub.sink ? [hub.sink] : []), ...(options.sinks ?? [])];
   let wakeSinks = () => {};
@@ -143,6 +173,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     resolveSecrets: (workspaceId, refs, capabilities, signal) =>
       resolveSecrets(refs, secretProviders(config, env, workspaceId), capabilities, signal),
     inputs: stagedInputs(config),
+    hosts,
     webhooks,
     sinks: [hub.description, ...(options.sinks ?? []).map(describeSink)],
     wakeSinks: () => wakeSinks(),
@@ -165,10 +196,13 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     deps,
     sinks.map(({ id }) => id),
   );
+  await alignHosts(deps, config.hosts.registered);
+  const hostProbes = hostWorker(deps, config.hosts.probe);
   const workers = await startWorkers(deps, driver, activity, sinks);
   wakeSinks = workers.wakeSinks;
   await webhooks.start(deps);
   health.start();
+  hostProbes.start();
   return {
     deps,
     driver,
@@ -176,10 +210,11 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     activity,
     async stop() {
       await driver.stop();
-      await Promise.all([health.stop(), workers.stop(), webhooks.stop()]);
+      await Promise.all([health.stop(), hostProbes.stop(), workers.stop(), webhooks.stop()]);
       for (const sink of sinks) sink.close?.();
       await sessions.close();
       await Promise.all(extensions.map((extension) => extension.close?.()));
+      await hosts.close();
       await store.close();
     },
   };

@@ -117,6 +117,7 @@ export function sampleAttempt(uid: string, over: Partial<AttemptRecord> = {}): A
     n,
     extensionId: 'ext.local',
     hostId: null,
+    reserved: { millicpu: 0, memoryMb: 0 },
     state: 'journalled',
     handle: null,
     creation: null,

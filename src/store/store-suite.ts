@@ -2,6 +2,7 @@ import type { Store } from '../core/store.ts';
 import { attemptCases } from './suite/attempt-cases.ts';
 import { dueCases } from './suite/due-cases.ts';
 import { eventCases } from './suite/event-cases.ts';
+import { hostCases } from './suite/host-cases.ts';
 import { keptCases } from './suite/kept-cases.ts';
 import { ledgerCases } from './suite/ledger-cases.ts';
 import { listCases } from './suite/list-cases.ts';
@@ -30,6 +31,7 @@ const CASES: Readonly<Record<string, readonly StoreCase[]>> = {
   events: eventCases,
   outbox: outboxCases,
   snapshots: snapshotCases,
+  hosts: hostCases,
   'meters, holds and transfers': ledgerCases,
   'tenants, profiles and settings': tenancyCases,
   'webhooks and audit': webhookCases,

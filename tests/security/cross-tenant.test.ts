@@ -55,7 +55,7 @@ const GHOSTS: Readonly<Record<string, (real: string) => string>> = {
   workspace_id: () => 'omega',
 };
 /** The same in every workspace, or meaningless without what stands before it in the path. */
-const COMMON = new Set(['extension', 'process_id', 'port', 'seq', 'sink_id']);
+const COMMON = new Set(['host', 'extension', 'process_id', 'port', 'seq', 'sink_id']);
 /** Background work goes on beside the requests. */
 const BACKGROUND =
   /^(?:outbox|parked|delivered|redelivered|key-used|audit|next-due|resume|prune|tick|expire|idle|due|health|judge-webhook|reconcile|sweep|fund|next-funding)/;

@@ -22,6 +22,7 @@ export interface CreateFlags {
   readonly memory?: string;
   readonly disk?: string;
   readonly extension?: readonly string[];
+  readonly host?: string;
   readonly strategy?: Strategy;
   readonly maxCostPerHour?: number;
   readonly region?: string;
@@ -57,6 +58,7 @@ export function addCreateOptions(command: Command): Command {
     .option('--memory <size>', 'memory, such as 2GiB')
     .option('--disk <size>', 'disk, such as 10GiB')
     .option('--extension <id>', 'only on this backend', list)
+    .option('--host <name>', 'only on this host (also: SANDBOXER_HOST)')
     .option('--strategy <name>', 'prefer-self-hosted, lowest-cost, lowest-latency or explicit')
     .option('--max-cost-per-hour <usd>', 'refuse what costs more', decimalNumber)
     .option('--region <name>', 'only in this region')
@@ -129,6 +131,7 @@ export function createRequestOf(flags: CreateFlags): CreateSandboxInput {
     resources: withoutUndefined({ cpu: flags.cpu, memory_mb: flags.memory, disk_mb: flags.disk }),
     route: withoutUndefined({
       only: flags.extension && [...flags.extension],
+      host: flags.host ?? (process.env.SANDBOXER_HOST || undefined),
       strategy: flags.strategy,
       constraints,
     }),

@@ -1,35 +1,10 @@
 import type { Command } from 'commander';
-import { SandboxerApiError } from '../../client/api-error.ts';
-import type { SandboxerClient } from '../../client/sandboxer-client.ts';
-import type { Host } from '../../contract/host.ts';
+import type { HostTelemetry } from '../../contract/host.ts';
 import type { Sandbox } from '../../contract/sandbox.ts';
-import { CommandFailure } from '../command-failure.ts';
-import { EXIT } from '../exit-code.ts';
 import { defineInspectIsolation } from '../inspect-isolation.ts';
 import type { Invocation } from '../invocation.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
-
-const HOST_COLUMNS: readonly Column<Host>[] = [
-  { title: 'HOST', value: (row) => row.id },
-  { title: 'CLASS', value: (row) => row.class },
-  { title: 'STATE', value: (row) => row.state },
-  { title: 'HEALTH', value: (row) => row.health },
-  { title: 'EXTENSIONS', cuttable: true, value: (row) => row.extensions.join(',') },
-  { title: 'ADDRESS', cuttable: true, value: (row) => row.address },
-];
-
-interface Load {
-  readonly extension: string;
-  readonly health: string;
-  readonly sandboxes: number;
-}
-
-const LOAD_COLUMNS: readonly Column<Load>[] = [
-  { title: 'EXTENSION', value: (row) => row.extension },
-  { title: 'HEALTH', cuttable: true, value: (row) => row.health },
-  { title: 'SANDBOXES', align: 'right', value: (row) => String(row.sandboxes) },
-];
 
 function staleColumns(now: number): Column<Sandbox>[] {
   return [
@@ -46,55 +21,36 @@ function staleColumns(now: number): Column<Sandbox>[] {
   ];
 }
 
-/** `null` when the server has no hosts at all, as before it knows any routes for them. */
-async function hostsOf(client: SandboxerClient): Promise<readonly Host[] | null> {
-  try {
-    return (await client.request<{ items: readonly Host[] }>({ method: 'GET', path: '/v1/hosts' })).items;
-  } catch (error) {
-    if (error instanceof SandboxerApiError && error.status === 404) return null;
-    throw error;
-  }
+function megabytes(free: number | null, total: number | null): string {
+  return free === null || total === null ? '-' : `${free} of ${total} MiB free`;
 }
 
-async function loadOf(client: SandboxerClient): Promise<Load[]> {
-  const { items } = await client.extensions.list();
-  const counts = new Map<string | null, number>();
-  const states = ['requested', 'provisioning', 'ready', 'active', 'paused', 'destroying'] as const;
-  for await (const { extension } of client.sandboxes.list({ state: states, limit: 500 })) {
-    counts.set(extension, (counts.get(extension) ?? 0) + 1);
-  }
-  return items.map(({ id, health }) => ({
-    extension: id,
-    health: `${health.status}: ${health.detail}`,
-    sandboxes: counts.get(id) ?? 0,
-  }));
+function telemetryRows(seen: HostTelemetry): (readonly [string, string])[] {
+  const { ours, other_owner, not_ours } = seen.containers;
+  const engines = Object.entries(seen.engines).map(([name, version]) => `${name} ${version}`);
+  return [
+    ['host', seen.host],
+    ['machine', [seen.kernel, seen.machine].filter(Boolean).join(', ') || '-'],
+    ['cpu', `${seen.cpus ?? '-'}, load ${seen.load.join(' ') || '-'}`],
+    ['memory', megabytes(seen.memory_available_mb, seen.memory_total_mb)],
+    ['disk', megabytes(seen.disk_free_mb, seen.disk_total_mb)],
+    ['engines', engines.join(', ') || '-'],
+    ['isolation', seen.isolation.join(', ') || '-'],
+    ['containers', `${ours} ours, ${other_owner} of another owner, ${not_ours} not ours`],
+    ['sandboxes', String(seen.sandboxes)],
+    ['answered in', `${seen.latency_ms ?? '-'} ms`],
+  ];
 }
 
-async function inspectHost(invocation: Invocation, name: string | undefined): Promise<void> {
+const FACT_COLUMNS: readonly Column<readonly [string, string]>[] = [
+  { title: 'WHAT', value: ([what]) => what },
+  { title: 'VALUE', cuttable: true, value: ([, value]) => value },
+];
+
+async function inspectHost(invocation: Invocation, name: string): Promise<void> {
   const { printer } = invocation;
-  const client = await invocation.client();
-  const hosts = await hostsOf(client);
-  if (name !== undefined && !hosts?.some((host) => host.id === name)) {
-    throw new CommandFailure(
-      hosts === null ? 'Hosts are not configured on this server.' : `There is no host "${name}".`,
-      {
-        code: hosts === null ? 'SBX_CLI_NOT_CONFIGURED' : 'SBX_CLI_NO_HOST',
-        remedy:
-          hosts === null
-            ? 'Its own machine is shown by: sandboxer inspect host'
-            : 'See sandboxer inspect host.',
-        exitCode: hosts === null ? EXIT.refused : EXIT.notFound,
-      },
-    );
-  }
-  const shown = name === undefined ? hosts : (hosts?.filter((host) => host.id === name) ?? null);
-  const extensions = await loadOf(client);
-  printer.result({ hosts: shown, extensions }, () => {
-    if (shown === null || shown.length === 0)
-      printer.note('No hosts are configured; the backends of the server itself:');
-    else printer.table(HOST_COLUMNS, shown);
-    printer.table(LOAD_COLUMNS, extensions);
-  });
+  const seen = await (await invocation.client()).hosts.telemetry(name);
+  printer.result(seen, () => printer.table(FACT_COLUMNS, telemetryRows(seen)));
 }
 
 async function inspectStale(invocation: Invocation): Promise<void> {
@@ -113,9 +69,9 @@ async function inspectStale(invocation: Invocation): Promise<void> {
 export function define(command: Command, invocation: Invocation): void {
   command
     .command('host')
-    .description('Hosts, and what runs there')
-    .argument('[name]', 'only this host')
-    .action((name: string | undefined) => inspectHost(invocation, name));
+    .description('What a host says of itself now: load, memory, disk, engines, what runs there')
+    .argument('[name]', 'the host; without it, the machine of the server', 'local')
+    .action((name: string) => inspectHost(invocation, name));
   command
     .command('stale')
     .description('What is being removed, failed or expired')

@@ -1,4 +1,5 @@
 import type { AttemptRecord } from '../../core/attempt.ts';
+import type { HostLoad, HostLoads } from '../../core/host.ts';
 import type { AttemptStore } from '../../core/store.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';
@@ -31,6 +32,20 @@ export class MemoryAttempts implements AttemptStore {
     const newestFirst = (a: AttemptRecord, b: AttemptRecord) =>
       b.startedAt - a.startedAt || (a.attemptId < b.attemptId ? 1 : -1);
     return [...this.#rows.values()].sort(newestFirst).slice(0, limit);
+  }
+
+  async hostLoads(): Promise<HostLoads> {
+    const loads: Record<string, HostLoad> = {};
+    for (const { hostId, state, reserved } of this.#rows.values()) {
+      if (hostId === null || state === 'gone') continue;
+      const { sandboxes = 0, millicpu = 0, memoryMb = 0 } = loads[hostId] ?? {};
+      loads[hostId] = {
+        sandboxes: sandboxes + 1,
+        millicpu: millicpu + reserved.millicpu,
+        memoryMb: memoryMb + reserved.memoryMb,
+      };
+    }
+    return loads;
   }
 
   async insert(record: AttemptRecord): Promise<void> {

@@ -5,6 +5,7 @@ import { Turnstile } from '../turnstile.ts';
 import { MemoryAttempts } from './memory-attempts.ts';
 import { MemoryAudit } from './memory-audit.ts';
 import { MemoryEvents } from './memory-events.ts';
+import { MemoryHosts } from './memory-hosts.ts';
 import { MemoryIdempotency } from './memory-idempotency.ts';
 import { MemoryJournal } from './memory-journal.ts';
 import { MemoryKept } from './memory-kept.ts';
@@ -58,6 +59,7 @@ export function memoryDatabase(): MemoryDatabase {
     profiles: new MemoryProfiles(journal),
     tenancy: new MemoryTenancy(journal),
     quotes: new MemoryQuotes(journal),
+    hosts: new MemoryHosts(journal),
     webhooks: new MemoryWebhooks(journal),
     audit: new MemoryAudit(journal),
     uploads: new MemoryUploads(journal, async (uid) => {

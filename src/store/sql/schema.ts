@@ -99,6 +99,25 @@ export interface AttemptRow {
   teardown_tries: Whole;
   teardown_error: Text | null;
   stuck_since: Whole | null;
+  reserved_millicpu: Whole;
+  reserved_memory_mb: Whole;
+}
+
+export interface HostRow {
+  id: Text;
+  version: Whole;
+  source: Text;
+  spec: Document;
+  state: Text;
+  health: Document;
+  created_at: Whole;
+}
+
+export interface HostSampleRow {
+  host_id: Text;
+  kind: Text;
+  at: Whole;
+  data: Document;
 }
 
 export interface EventRow {
@@ -385,6 +404,8 @@ export interface Schema {
   sandbox_labels: SandboxLabelRow;
   sandbox_documents: SandboxDocumentsRow;
   attempts: AttemptRow;
+  hosts: HostRow;
+  host_samples: HostSampleRow;
   events: EventRow;
   outbox_cursors: CursorRow;
   outbox_parked: ParkedRow;

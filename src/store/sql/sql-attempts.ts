@@ -1,5 +1,7 @@
 import type { Kysely } from 'kysely';
+import { sql } from 'kysely';
 import type { AttemptRecord } from '../../core/attempt.ts';
+import type { HostLoads } from '../../core/host.ts';
 import type { AttemptStore } from '../../core/store.ts';
 import { conflict } from '../rejections.ts';
 import { atMost } from './at-most.ts';
@@ -9,6 +11,13 @@ import type { AttemptRow, Schema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 import { prepare } from './statement.ts';
 
+interface LoadRow {
+  readonly host_id: string | null;
+  readonly sandboxes: number;
+  readonly millicpu: number;
+  readonly memory_mb: number;
+}
+
 export function attemptStatements(db: Kysely<Schema>) {
   return {
     rows: new RowWriter(db, 'attempts'),
@@ -17,6 +26,20 @@ export function attemptStatements(db: Kysely<Schema>) {
     ),
     forSandbox: prepare<{ uid: string }, AttemptRow>(({ uid }) =>
       db.selectFrom('attempts').selectAll().where('sandbox_uid', '=', uid).orderBy('generation').orderBy('n'),
+    ),
+    hostLoads: prepare<object, LoadRow>(() =>
+      db
+        .selectFrom('attempts')
+        .select(({ fn }) => [
+          'host_id',
+          fn.countAll<number>().as('sandboxes'),
+          fn.sum<number>('reserved_millicpu').as('millicpu'),
+          fn.sum<number>('reserved_memory_mb').as('memory_mb'),
+        ])
+        // As the index has it, so that it is used.
+        .where(sql<boolean>`state <> 'gone'`)
+        .where('host_id', 'is not', null)
+        .groupBy('host_id'),
     ),
     recent: prepare<{ limit: number }, AttemptRow>(({ limit }) =>
       db
@@ -49,6 +72,16 @@ export class SqlAttempts implements AttemptStore {
 
   async recent(limit: number): Promise<readonly AttemptRecord[]> {
     return (await this.#session.all(this.#statements.recent, { limit })).map(attemptRecord);
+  }
+
+  async hostLoads(): Promise<HostLoads> {
+    const rows = await this.#session.all(this.#statements.hostLoads, {});
+    return Object.fromEntries(
+      rows.map((row) => [
+        row.host_id as string,
+        { sandboxes: Number(row.sandboxes), millicpu: Number(row.millicpu), memoryMb: Number(row.memory_mb) },
+      ]),
+    );
   }
 
   async insert(record: AttemptRecord): Promise<void> {
@@ -85,6 +118,8 @@ function attemptRow(record: AttemptRecord): AttemptRow {
     teardown_tries: record.teardownTries,
     teardown_error: record.teardownError,
     stuck_since: record.stuckSince,
+    reserved_millicpu: record.reserved.millicpu,
+    reserved_memory_mb: record.reserved.memoryMb,
   };
 }
 
@@ -96,6 +131,7 @@ function attemptRecord(row: AttemptRow): AttemptRecord {
     n: row.n,
     extensionId: row.extension_id,
     hostId: row.host_id,
+    reserved: { millicpu: row.reserved_millicpu, memoryMb: row.reserved_memory_mb },
     state: row.state as AttemptRecord['state'],
     handle: readDocumentOrNull(row.handle),
     creation: row.creation as AttemptRecord['creation'],

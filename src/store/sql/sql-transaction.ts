@@ -6,6 +6,7 @@ import type { Schema, SettingRow } from './schema.ts';
 import { attemptStatements, SqlAttempts } from './sql-attempts.ts';
 import { auditStatements, SqlAudit } from './sql-audit.ts';
 import { eventStatements, SqlEvents } from './sql-events.ts';
+import { hostStatements, SqlHosts } from './sql-hosts.ts';
 import { idempotencyStatements, SqlIdempotency } from './sql-idempotency.ts';
 import { keptStatements, SqlKept } from './sql-kept.ts';
 import { ledgerStatements, SqlLedger } from './sql-ledger.ts';
@@ -35,6 +36,7 @@ export function sqlStatements(db: Kysely<Schema>) {
     profiles: profileStatements(db),
     tenancy: tenancyStatements(db),
     quotes: quoteStatements(db),
+    hosts: hostStatements(db),
     webhooks: webhookStatements(db),
     audit: auditStatements(db),
     uploads: uploadStatements(db),
@@ -63,6 +65,7 @@ export function sqlTransaction(session: SqlSession, statements: SqlStatements): 
     profiles: new SqlProfiles(session, statements.profiles),
     tenancy: new SqlTenancy(session, statements.tenancy),
     quotes: new SqlQuotes(session, statements.quotes),
+    hosts: new SqlHosts(session, statements.hosts),
     webhooks: new SqlWebhooks(session, statements.webhooks),
     audit: new SqlAudit(session, statements.audit),
     uploads: new SqlUploads(session, statements.uploads),

@@ -1,0 +1,164 @@
+import { SandboxerError } from '../contract/errors.ts';
+import type { HostSpec } from '../contract/host.ts';
+import type { Caller } from '../core/caller.ts';
+import { requireScope } from '../core/caller.ts';
+import { digestOf } from '../core/canonical-json.ts';
+import type { HostLoad, HostRecord, HostSample, ProbeResult } from '../core/host.ts';
+import { judgeHost, UNPROBED } from '../core/host.ts';
+import type { Tx } from '../core/store.ts';
+import { auditedTransaction } from './audit.ts';
+import type { ControlDeps } from './deps.ts';
+
+export interface HostView {
+  readonly host: HostRecord;
+  readonly load: HostLoad;
+}
+
+const NO_LOAD: HostLoad = { sandboxes: 0, millicpu: 0, memoryMb: 0 };
+const SAMPLES_SHOWN = 500;
+
+function newHost(spec: HostSpec, source: HostRecord['source'], now: number): HostRecord {
+  return { id: spec.id, version: 1, source, spec, state: 'active', health: UNPROBED, createdAt: now };
+}
+
+async function find(tx: Tx, id: string): Promise<HostRecord> {
+  const host = await tx.hosts.get(id);
+  if (host) return host;
+  throw new SandboxerError('SBX_NOT_FOUND', `There is no host "${id}".`, {
+    remedy: 'List the hosts to see which are registered.',
+  });
+}
+
+async function viewOf(tx: Tx, host: HostRecord): Promise<HostView> {
+  return { host, load: (await tx.attempts.hostLoads())[host.id] ?? NO_LOAD };
+}
+
+/** Registers it, or changes what was registered. Hosts of the configuration file are changed there. */
+export async function addHost(deps: ControlDeps, caller: Caller, spec: HostSpec): Promise<HostView> {
+  requireScope(caller, 'server');
+  const subject = { action: 'addHost', target: spec.id, details: { class: spec.class } };
+  return auditedTransaction(deps, caller, 'add-host', subject, async (tx) => {
+    const existing = await tx.hosts.get(spec.id);
+    if (existing?.source === 'file') throw fromFile(spec.id);
+    const fresh = newHost(spec, 'api', deps.clock.now());
+    if (!existing) await tx.hosts.insert(fresh);
+    const host = existing ? await tx.hosts.update({ ...existing, spec, health: UNPROBED }) : fresh;
+    return viewOf(tx, host);
+  });
+}
+
+function fromFile(id: string): SandboxerError {
+  return new SandboxerError('SBX_CONFLICT', `The host ${id} is in the configuration file.`, {
+    retryable: false,
+    remedy: 'Change the file and restart the server.',
+  });
+}
+
+/** At the start: the rows of the file are as the file says. What only the file had and is used no more is forgotten. */
+export async function alignHosts(deps: ControlDeps, specs: readonly HostSpec[]): Promise<void> {
+  await deps.store.transaction('align-hosts', async (tx) => {
+    const known = new Map((await tx.hosts.list()).map((host) => [host.id, host]));
+    const loads = await tx.attempts.hostLoads();
+    for (const spec of specs) {
+      const before = known.get(spec.id);
+      known.delete(spec.id);
+      if (!before) await tx.hosts.insert(newHost(spec, 'file', deps.clock.now()));
+      else if (before.source !== 'file' || digestOf(before.spec) !== digestOf(spec))
+        await tx.hosts.update({ ...before, source: 'file', spec, health: UNPROBED });
+    }
+    for (const host of known.values()) {
+      if (host.source !== 'file') continue;
+      // What still runs there must be torn down there.
+      if (loads[host.id]) await tx.hosts.update({ ...host, state: 'draining' });
+      else await tx.hosts.remove(host.id);
+    }
+  });
+}
+
+export async function listHosts(deps: ControlDeps, caller: Caller): Promise<readonly HostView[]> {
+  requireScope(caller, 'server');
+  return deps.store.read('hosts', async (tx) => {
+    const loads = await tx.attempts.hostLoads();
+    return (await tx.hosts.list()).map((host) => ({ host, load: loads[host.id] ?? NO_LOAD }));
+  });
+}
+
+export async function getHost(deps: ControlDeps, caller: Caller, id: string): Promise<HostView> {
+  requireScope(caller, 'server');
+  return deps.store.read('host', async (tx) => viewOf(tx, await find(tx, id)));
+}
+
+/** What its latest probes found, newest first. */
+export async function hostSamples(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+): Promise<readonly HostSample[]> {
+  requireScope(caller, 'server');
+  return deps.store.read('host-samples', async (tx) => {
+    await find(tx, id);
+    return tx.hosts.samples(id, 'probe', SAMPLES_SHOWN);
+  });
+}
+
+/** A draining host gets nothing new; what runs there goes on. Idempotent. */
+export async function drainHost(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  state: HostRecord['state'],
+): Promise<HostView> {
+  requireScope(caller, 'server');
+  const subject = { action: state === 'draining' ? 'drainHost' : 'undrainHost', target: id };
+  return auditedTransaction(deps, caller, 'drain-host', subject, async (tx) => {
+    const host = await find(tx, id);
+    return viewOf(tx, host.state === state ? host : await tx.hosts.update({ ...host, state }));
+  });
+}
+
+/** Refused while anything of ours is there: forgetting the host would mean leaving it behind. */
+export async function removeHost(deps: ControlDeps, caller: Caller, id: string): Promise<void> {
+  requireScope(caller, 'server');
+  await auditedTransaction(deps, caller, 'remove-host', { action: 'removeHost', target: id }, async (tx) => {
+    const { host, load } = await viewOf(tx, await find(tx, id));
+    if (host.source === 'file') throw fromFile(id);
+    if (load.sandboxes > 0)
+      throw new SandboxerError('SBX_INVALID_STATE', `${load.sandboxes} sandboxes are on ${id}.`, {
+        remedy: `Drain it (sandboxer hosts drain ${id}) and destroy them, or wait until they have ended.`,
+      });
+    await tx.hosts.remove(id);
+  });
+}
+
+/** Looks at the host now; the judgement keeps its hysteresis. */
+export async function probeHost(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  signal: AbortSignal,
+): Promise<HostView & { readonly result: ProbeResult }> {
+  const { host } = await getHost(deps, caller, id);
+  const result = await probeOne(deps, host, signal);
+  return { ...(await getHost(deps, caller, id)), result };
+}
+
+async function probeOne(deps: ControlDeps, host: HostRecord, signal: AbortSignal): Promise<ProbeResult> {
+  const result: ProbeResult = deps.hosts
+    ? await deps.hosts.probe(host, signal)
+    : { ok: false, detail: 'hosts are not configured' };
+  await deps.store.transaction('host-health', async (tx) => {
+    const now = await tx.hosts.get(host.id);
+    if (!now) return;
+    const at = deps.clock.now();
+    await tx.hosts.update({ ...now, health: judgeHost(now.health, result, at) });
+    const data = { ok: result.ok, latency_ms: result.ok ? result.latencyMs : null };
+    await tx.hosts.addSample({ hostId: host.id, kind: 'probe', at, data });
+  });
+  return result;
+}
+
+/** Every host at once: one that hangs delays no other's verdict. */
+export async function probeHosts(deps: ControlDeps, signal: AbortSignal): Promise<void> {
+  const hosts = await deps.store.read('hosts', (tx) => tx.hosts.list());
+  await Promise.allSettled(hosts.map((host) => probeOne(deps, host, signal)));
+}

@@ -1,0 +1,27 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SandboxerError } from '../contract/errors.ts';
+
+/**
+ * ops-bridge keeps one OpenSSH configuration per tunnel, `<directory>/<name>.conf`: HostName, Port, ProxyJump. Answers
+ * the file of a tunnel. We read it through ssh and never write it.
+ */
+export async function tunnelConfig(directory: string | null, name: string): Promise<string> {
+  if (directory === null)
+    throw new SandboxerError('SBX_HOST_UNREACHABLE', `The tunnel ${name} needs ops-bridge.`, {
+      creation: 'not_created',
+      remedy: 'Name its directory in the configuration: hosts.ops_bridge.directory',
+    });
+  const path = join(directory, `${name}.conf`);
+  await access(path).catch(() => {
+    throw new SandboxerError(
+      'SBX_HOST_UNREACHABLE',
+      `ops-bridge has no tunnel ${name}: there is no ${path}.`,
+      {
+        creation: 'not_created',
+        remedy: 'Open the tunnel, or correct its name.',
+      },
+    );
+  });
+  return path;
+}
