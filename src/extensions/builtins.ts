@@ -5,6 +5,7 @@ import type { DockerOptions, ImagePolicy } from './docker/config.ts';
 import type { LocalOptions } from './local/config.ts';
 import { HttpTransport } from './saas-stub/http-transport.ts';
 import { createSaasStubExtension } from './saas-stub/index.ts';
+import type { SshOptions } from './ssh/config.ts';
 
 /** Where the value of a secret is. */
 interface SecretPlace {
@@ -32,6 +33,8 @@ export interface BuiltinsConfig {
   readonly docker: DockerSettings | null;
   /** `null` where it is turned off. */
   readonly compose_ssh: ComposeOptions | null;
+  /** `null` where it is not turned on. */
+  readonly ssh: SshOptions | null;
   readonly saas_stub: Readonly<
     Record<string, { readonly url: string; readonly key_file?: string | undefined }>
   >;
@@ -69,6 +72,10 @@ export async function builtinExtensions(
     found.push(createLocalExtension(config.local) as Extension);
   }
   if (config.docker !== null) found.push(await dockerExtension(config.docker, services));
+  if (config.ssh !== null) {
+    const { createSshExtension } = await import('./ssh/index.ts');
+    found.push(createSshExtension(config.ssh));
+  }
   if (config.compose_ssh !== null) {
     const { createComposeExtension } = await import('./compose-ssh/index.ts');
     found.push(createComposeExtension(config.compose_ssh));

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { homedir, machine } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -248,6 +248,10 @@ export const Config = z.strictObject({
       compose_ssh: ComposeConfig.default(ComposeConfig.parse({})).describe(
         'Compose stacks on registered hosts, over OpenSSH.',
       ),
+      ssh: z
+        .strictObject({ enabled: z.boolean().default(false) })
+        .default({ enabled: false })
+        .describe('A plain directory and user on registered hosts: it isolates nothing.'),
       saas_stub: z
         .record(z.string().regex(/^[a-z0-9-]{1,32}$/), StubInstance)
         .default({})
@@ -259,6 +263,7 @@ export const Config = z.strictObject({
       local: { cgroups: true },
       docker: DockerConfig.parse({}),
       compose_ssh: ComposeConfig.parse({}),
+      ssh: { enabled: false },
       saas_stub: {},
     }),
 });
@@ -284,6 +289,11 @@ function localOptions(
     ...(warm === undefined ? {} : { warm }),
     ...(launchers === undefined ? {} : { launchers }),
   };
+}
+
+/** Of this machine's own processor: others must be built where they are to run. */
+function agentBinary(): string {
+  return join(import.meta.dirname, '..', '..', 'agent', 'build', 'sandboxer-agent');
 }
 
 function defaultStateDir(env: NodeJS.ProcessEnv): string {
@@ -326,6 +336,7 @@ export function loadConfig(
       ...config.extensions,
       local: localOptions(config.extensions.local, stateDir, env),
       docker: dockerOptions(config.extensions.docker, stateDir, env),
+      ssh: config.extensions.ssh.enabled ? { agents: { [machine()]: agentBinary() } } : null,
       compose_ssh: composeOptions(config.extensions.compose_ssh),
       saas_stub: { ...config.extensions.saas_stub, ...stub },
     },

@@ -22,6 +22,7 @@ export function createComposeExtension(options: ComposeOptions = {}): ComposeExt
   const header: ExtensionHeader = {
     id: BACKEND,
     title: 'Compose stacks on registered hosts',
+    runsOn: 'hosts',
     handleVersion: HANDLE_VERSION,
     capabilities: CAPABILITIES,
     price: null,

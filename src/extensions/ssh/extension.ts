@@ -1,0 +1,208 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { ExtensionHealth } from '../../contract/extension.ts';
+import { isoTime } from '../../core/clock.ts';
+import type {
+  CleanupReport,
+  Extension,
+  ExtensionContext,
+  ExtensionHeader,
+  Handle,
+  Owned,
+  ProvisionSpec,
+  Ready,
+  TeardownTarget,
+} from '../../core/extension.ts';
+import { refuseMisfit } from '../../core/refuse-misfit.ts';
+import type { SandboxSession } from '../../core/session.ts';
+import { connectAgent } from '../shared/agent-session/connect-agent.ts';
+import type { SshHost } from '../shared/ssh/ssh-host.ts';
+import { SshHosts } from '../shared/ssh/ssh-hosts.ts';
+import { forgetAgent, uploadAgent } from '../shared/ssh/upload-agent.ts';
+import type { SshOptions } from './config.ts';
+import { DIRECTORY } from './config.ts';
+import { handleOf, readHandle } from './handle.ts';
+import { LIST, PROVISION, TEARDOWN } from './remote-scripts.ts';
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
+
+/** A directory and a user on a registered host: no wall, and none is claimed. */
+export class SshExtension implements Extension {
+  readonly header: ExtensionHeader;
+  readonly #options: SshOptions;
+  readonly #hosts: SshHosts;
+  readonly #homes = new WeakMap<SshHost, Promise<string>>();
+
+  constructor(header: ExtensionHeader, options: SshOptions) {
+    this.header = header;
+    this.#options = options;
+    this.#hosts = new SshHosts(options.ssh);
+  }
+
+  async probe({ clock }: ExtensionContext): Promise<ExtensionHealth> {
+    const found = Object.keys(this.#options.agents).length > 0;
+    return {
+      status: found ? 'healthy' : 'undetected',
+      detail: found ? 'Each host is probed apart.' : 'The agent is not built: run scripts/build-agent.sh.',
+      checked_at: isoTime(clock.now()),
+      checks: [],
+    };
+  }
+
+  async provision(spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
+    refuseMisfit(this.header, spec);
+    const host = this.#host(ctx);
+    const { stamp } = spec;
+    const directory = await this.#base(host, ctx.signal);
+    const agent = await uploadAgent(host, `${directory}/bin`, this.#options.agents, ctx.signal);
+    const marker = [stamp.owner, stamp.sandboxUid, String(ctx.clock.now()), ''].join('\n');
+    const argv = ['sh', '-c', PROVISION, 'sh', directory, nameOf(stamp.attemptId), agent];
+    const { code, stderr } = await host.run(argv, { stdin: marker, signal: ctx.signal });
+    if (code !== 0) {
+      forgetAgent(host, `${directory}/bin`);
+      throw failed(host, 'The directory could not be made', stderr);
+    }
+    return handleOf(stamp, directory, agent, spec.recipe.variables);
+  }
+
+  async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
+    const session = await this.connect(handle, ctx);
+    try {
+      const process = await session.spawn({
+        argv: ['true'],
+        env: {},
+        cwd: null,
+        user: null,
+        timeoutSeconds: 30,
+        terminal: null,
+        stdin: false,
+        background: false,
+      });
+      for await (const _ of process.output);
+      await process.exit;
+    } finally {
+      await session.close();
+    }
+    const { destination, port, user, hostKeys } = ctx.host?.ssh ?? { destination: '', hostKeys: [] };
+    return {
+      reachability: {
+        exec_url: null,
+        ssh: {
+          host: destination,
+          port: port ?? 22,
+          user: user ?? '',
+          host_key: hostKeys[0] ?? null,
+        },
+        tunnel_ref: null,
+        endpoints: [],
+        services: [],
+      },
+      isolation: 'none',
+      notes: ['Programs run as a user of the host and reach what that user reaches.'],
+    };
+  }
+
+  async connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession> {
+    const { attemptId, directory, agent, variables } = readHandle(handle);
+    const socket = `${directory}/s/${nameOf(attemptId)}/a`;
+    const { process, exit, kill } = await this.#host(ctx).open([agent, '--relay', socket]);
+    const stream = process.duplex();
+    stream.on('error', () => {});
+    try {
+      const session = await connectAgent(stream, { backend: this.header.id, signal: ctx.signal });
+      void session.ended.then(kill);
+      // Without files: they would not be kept inside.
+      return {
+        spawn: (spec, options) => session.spawn({ ...spec, env: { ...variables, ...spec.env } }, options),
+        attach: (id, from, options) => session.attach(id, from, options),
+        processes: (options) => session.processes(options),
+        dial: (port, options) => session.dial(port, options),
+        close: () => session.close(),
+      };
+    } catch (error) {
+      kill();
+      ctx.signal.throwIfAborted();
+      if (process.stderr.includes('cannot reach the agent'))
+        throw new SandboxerError('SBX_BACKEND_LOST', 'Nothing answers in the directory any more.', {
+          backend: this.header.id,
+        });
+      await exit.catch(() => {});
+      throw error;
+    }
+  }
+
+  async teardown({ stamp }: TeardownTarget, ctx: ExtensionContext): Promise<CleanupReport> {
+    const host = this.#host(ctx);
+    const directory = await this.#base(host, ctx.signal);
+    const attempt = nameOf(stamp.attemptId);
+    const { stdout, stderr } = await host.run(['sh', '-c', TEARDOWN, 'sh', directory, attempt, stamp.owner], {
+      signal: ctx.signal,
+    });
+    const what = `${host.id}:${directory}/s/${attempt}`;
+    const said = stdout.toString().trim();
+    if (said === 'gone') return { gone: true, removed: [what], remaining: [] };
+    // Under this stamp there is nothing: what is there carries another's mark.
+    if (said === 'foreign') return { gone: true, removed: [], remaining: [] };
+    const reason = said === 'unmarked' ? 'it has no marker' : stderr.slice(-300) || 'it could not be removed';
+    return { gone: false, removed: [], remaining: [{ what, reason }] };
+  }
+
+  async *listOwned(owner: string, ctx: ExtensionContext): AsyncGenerator<Owned> {
+    const host = this.#host(ctx);
+    const directory = await this.#base(host, ctx.signal);
+    const options = { signal: ctx.signal, maxOutputBytes: 16_777_216 };
+    const { stdout, truncated } = await host.run(['sh', '-c', LIST, 'sh', directory], options);
+    if (truncated) throw failed(host, 'There are too many sandboxes to list', '');
+    for (const line of stdout.toString().split('\n')) {
+      const [attemptId, markedBy, sandboxUid, createdAt] = line.trim().split(' ');
+      if (markedBy !== owner || !attemptId || !sandboxUid) continue;
+      yield {
+        stamp: { owner, sandboxUid, attemptId },
+        handle: null,
+        createdAt: Number(createdAt) || null,
+      };
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#hosts.close();
+  }
+
+  #host({ host }: ExtensionContext): SshHost {
+    if (host?.ssh) return this.#hosts.get(host.id, host.ssh);
+    throw new SandboxerError('SBX_UNSUPPORTED', `${this.header.id} runs on registered hosts only.`, {
+      creation: 'not_created',
+      remedy: 'Register a host: sandboxer hosts add --help',
+    });
+  }
+
+  /** Where everything of ours lies on the host, as an absolute path. */
+  #base(host: SshHost, signal: AbortSignal): Promise<string> {
+    const known = this.#homes.get(host);
+    if (known) return known;
+    const { directory = DIRECTORY } = this.#options;
+    const script = 'case $1 in /*) printf %s "$1";; *) printf %s/%s "$(cd && pwd -P)" "$1";; esac';
+    const looking = host
+      .run(['sh', '-c', script, 'sh', directory], { signal, creation: 'not_created' })
+      .then(({ stdout }) => stdout.toString());
+    this.#homes.set(host, looking);
+    looking.catch(() => this.#homes.delete(host));
+    return looking;
+  }
+}
+
+function nameOf(attemptId: string): string {
+  if (NAME.test(attemptId)) return attemptId;
+  throw new SandboxerError('SBX_INVALID_REQUEST', 'The attempt has no name for a directory.', {
+    creation: 'not_created',
+  });
+}
+
+function failed(host: SshHost, what: string, stderr: string): SandboxerError {
+  const why = stderr
+    .replaceAll(/[\p{C}]+/gu, ' ')
+    .trim()
+    .slice(-300);
+  return new SandboxerError('SBX_EXTENSION_FAILED', `${what} on ${host.id}${why === '' ? '' : `: ${why}`}`, {
+    creation: 'maybe_created',
+  });
+}
