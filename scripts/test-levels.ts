@@ -18,13 +18,19 @@ interface VitestLevel {
 }
 
 const SUITE_OF_AN_EXTENSION = 'src/**/conformance.test.ts';
+/** They start processes and wait for them, beside their source or not: the inner loop is seconds. */
+const WITH_PROCESSES = [
+  'src/extensions/saas-stub/faults.test.ts',
+  'src/store/sqlite/database-lock.test.ts',
+  'src/store/sqlite/sqlite-store.test.ts',
+];
 
 export const vitestLevels: readonly VitestLevel[] = [
   {
     name: 'unit',
     what: 'rules and parts, in memory',
     include: ['src/**/*.test.ts', 'bench/**/*.test.ts', 'scripts/**/*.test.ts'],
-    exclude: [SUITE_OF_AN_EXTENSION],
+    exclude: [SUITE_OF_AN_EXTENSION, ...WITH_PROCESSES],
     testTimeoutMs: 5_000,
   },
   {
@@ -37,7 +43,7 @@ export const vitestLevels: readonly VitestLevel[] = [
   {
     name: 'integration',
     what: 'several parts over real sockets, files and databases',
-    include: ['tests/integration/**/*.test.ts'],
+    include: ['tests/integration/**/*.test.ts', ...WITH_PROCESSES],
     exclude: [],
     testTimeoutMs: 60_000,
   },

@@ -26,11 +26,10 @@ const EXAMPLES = `Examples:
 
 /** Made from the table alone, so that it costs no command's import. */
 export function helpText(): string {
-  const width = Math.max(
-    ...COMMANDS.map(({ name, aliases }) => [name, ...(aliases ?? [])].join(', ').length),
-  );
+  const shown = COMMANDS.filter(({ group }) => group !== null);
+  const width = Math.max(...shown.map(({ name, aliases }) => [name, ...(aliases ?? [])].join(', ').length));
   const groups = new Map<string, string>();
-  for (const { name, aliases, summary, group } of COMMANDS) {
+  for (const { name, aliases, summary, group } of shown) {
     if (group === null) continue;
     const names = [name, ...(aliases ?? [])].join(', ').padEnd(width);
     groups.set(group, `${groups.get(group) ?? ''}  ${names}  ${summary}\n`);
