@@ -360,9 +360,13 @@ describe('catalogue and account', () => {
     expect((await world.run(['extensions'])).stdout).toContain('ext.saas-stub');
     expect(await world.json(['credits'])).toMatchObject({ workspace_id: 'default' });
     expect((await world.run(['credits', 'history'])).stdout).toContain('grant');
-    expect((await world.run(['inspect', 'host'])).stdout).toContain('ext.saas-stub');
-    expect((await world.run(['inspect', 'host', 'nobody'])).code).toBe(4);
+    expect((await world.run(['inspect', 'host'])).stdout).toMatch(/^host +local$/m);
+    expect((await world.run(['inspect', 'host', 'nobody'])).code).toBe(3);
     expect((await world.run(['inspect', 'stale'])).code).toBe(0);
+    for (const command of [['hosts'], ['budgets'], ['credits', 'reconcile']]) {
+      expect(await world.json(command)).toMatchObject({ items: [] });
+    }
+    expect(await world.json(['credits', 'audit'])).toMatchObject({ findings: [] });
     expect(await world.json(['doctor'])).toMatchObject({ ok: true });
     expect(await world.json(['version'])).toMatchObject({ server: { api_version: 1 } });
     for (const shell of ['bash', 'zsh', 'fish']) {

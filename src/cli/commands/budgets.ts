@@ -34,12 +34,13 @@ const SCOPES = ['workspace', 'key', 'profile', 'actor', 'run'] as const;
 const PERIODS = ['day', 'week', 'month', 'lifetime'] as const;
 
 export function define(command: Command, invocation: Invocation): void {
-  const { printer } = invocation;
-  const show = (budgets: readonly Budget[]) =>
+  const show = (budgets: readonly Budget[]) => {
+    const { printer } = invocation;
     printer.result({ items: budgets }, () => {
       if (budgets.length === 0) printer.note('There are no budgets.');
       else printer.table(COLUMNS, budgets);
     });
+  };
   command
     .command('list', { isDefault: true })
     .description('List the budgets and what is left of them')
@@ -64,6 +65,7 @@ export function define(command: Command, invocation: Invocation): void {
           ...(flags.of === undefined ? {} : { value: flags.of }),
           ...(flags.throttle === undefined ? {} : { throttle_seconds: flags.throttle }),
         });
+        const { printer } = invocation;
         printer.result(budget, () => printer.table(COLUMNS, [budget]));
       },
     );
@@ -73,6 +75,7 @@ export function define(command: Command, invocation: Invocation): void {
     .argument('<id>')
     .action(async (id: string) => {
       await (await invocation.client()).credits.deleteBudget(id);
+      const { printer } = invocation;
       printer.result({ budget_id: id, deleted: true }, () => printer.note(`${id} is gone.`));
     });
 }

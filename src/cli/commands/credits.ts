@@ -9,6 +9,7 @@ import type {
   UsageReport,
 } from '../../contract/credits.ts';
 import { durationSeconds, microUsd, wholeNumber } from '../args/numbers.ts';
+import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
 import { moneyText } from '../output/amounts.ts';
 import { relativeTime } from '../output/relative-time.ts';
@@ -137,11 +138,11 @@ function defineReports(command: Command, invocation: Invocation): void {
 }
 
 function defineChecks(command: Command, invocation: Invocation): void {
-  const { printer } = invocation;
   command
     .command('audit')
     .description('Add the ledger up again and tell what does not agree')
     .action(async () => {
+      const { printer } = invocation;
       const audit = await (await invocation.client()).credits.audit();
       printer.result(audit, () => {
         if (audit.findings.length > 0) printer.table(FINDING_COLUMNS, audit.findings);
@@ -154,7 +155,7 @@ function defineChecks(command: Command, invocation: Invocation): void {
           ['head', audit.head || '-'],
         ]);
       });
-      if (audit.findings.length > 0) process.exitCode = 1;
+      if (audit.findings.length > 0) invocation.exitCode = EXIT.failed;
     });
   command
     .command('reconcile')
@@ -164,6 +165,7 @@ function defineChecks(command: Command, invocation: Invocation): void {
     .action(async (flags: { readonly invoice?: string; readonly apply?: boolean }) => {
       const invoice = flags.invoice === undefined ? [] : JSON.parse(await readFile(flags.invoice, 'utf8'));
       const client = await invocation.client();
+      const { printer } = invocation;
       const report = await client.credits.reconcile({ invoice, apply: flags.apply === true });
       printer.result(report, () => {
         if (report.items.length === 0) printer.note('Everything agrees.');

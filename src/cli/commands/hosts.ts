@@ -105,13 +105,15 @@ function defineOne(
 }
 
 export function define(command: Command, invocation: Invocation): void {
-  const { printer } = invocation;
-  const show = (host: Host) =>
+  const show = (host: Host) => {
+    const { printer } = invocation;
     printer.result(host, () => printer.table(columns(printer, Date.now()), [host]));
+  };
   command
     .command('list', { isDefault: true })
     .description('List the registered hosts')
     .action(async () => {
+      const { printer } = invocation;
       const found = await (await invocation.client()).hosts.list();
       printer.result(found, () => {
         if (found.items.length === 0) printer.note('No hosts are registered: see sandboxer hosts add --help');
