@@ -49,6 +49,7 @@ export const CLI_EXAMPLES: Readonly<Record<string, Example>> = {
   route: runs('sandboxer route explain box\nsandboxer route resolve --profile stub-metered --ttl 30m'),
   estimate: runs('sandboxer estimate --profile stub-metered --ttl 30m'),
   registry: runs('sandboxer registry export --json'),
+  hosts: runs('sandboxer hosts\nsandboxer hosts list --json'),
   inspect: runs('sandboxer inspect host\nsandboxer inspect stale'),
   credits: runs(
     'sandboxer credits\nsandboxer credits grant 5 --reference invoice-17\nsandboxer credits usage --by profile\nsandboxer credits audit',
@@ -61,6 +62,7 @@ export const CLI_EXAMPLES: Readonly<Record<string, Example>> = {
   webhooks: runs(
     'sandboxer webhooks create https://hooks.example.org/sandboxer --type sandbox.failed\nsandboxer webhooks',
   ),
+  sinks: runs('sandboxer sinks'),
   audit: runs('sandboxer audit --action createKey'),
   doctor: runs('sandboxer doctor'),
   serve: shown('sandboxer serve --listen 127.0.0.1:8400'),

@@ -62,6 +62,11 @@ const VARIABLES: readonly (readonly [name: string, who: string, meaning: string]
   ['SANDBOXER_URL', 'command, client', 'The server to talk to; `--url` comes before it.'],
   ['SANDBOXER_KEY', 'command, client', 'The API key; `--key` comes before it.'],
   ['SANDBOXER_WORKSPACE', 'command', 'Another workspace than the key’s own; `--workspace` comes before it.'],
+  [
+    'SANDBOXER_HOST',
+    'command',
+    'The one host that a new sandbox may be placed on; `--host` comes before it.',
+  ],
   ['NO_COLOR', 'command', 'No colours, when it is set.'],
   ['XDG_DATA_HOME', 'server, command, client', 'Where the state directory is by default.'],
   ['XDG_CACHE_HOME', 'command', 'Where compiled code is kept.'],
