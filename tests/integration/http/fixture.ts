@@ -116,7 +116,12 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
   const dir = await mkdtemp(join(tmpdir(), 'sandboxer-http-'));
   const store = options.store ?? new MemoryStore(memoryDatabase());
   const extensions = [createMemoryExtension(), ...(options.extensions ?? [])];
-  const config = loadConfig({ SANDBOXER_STATE_DIR: dir }, { extensions: { local: { enabled: false } } });
+  // What this machine happens to have must not show in an answer: only the extensions that a test gives.
+  const off = { enabled: false };
+  const config = loadConfig(
+    { SANDBOXER_STATE_DIR: dir },
+    { extensions: { local: off, docker: off, compose_ssh: off } },
+  );
   const control = await wire({ config, log: silentLog, env: options.env ?? {}, store, extensions });
   const http: HttpOptions = {
     deps: control.deps,
