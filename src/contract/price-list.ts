@@ -4,7 +4,7 @@ import { Price } from './money.ts';
 const Day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, 'A date is written YYYY-MM-DD.');
 
 /** How far a figure can be trusted: the vendor says so, somebody else says so, or sources disagree. */
-export const Confidence = z.enum(['documented', 'third-party', 'conflicting']);
+const Confidence = z.enum(['documented', 'third-party', 'conflicting']);
 
 /** What a vendor is known to charge from a day on, and how that is known. */
 export const ListedPrice = z.strictObject({
@@ -18,7 +18,7 @@ export const ListedPrice = z.strictObject({
 export type ListedPrice = z.infer<typeof ListedPrice>;
 
 /** Time to a usable sandbox as somebody measured it: what is believed until we have measured it ourselves. */
-export const ListedLatency = z.strictObject({
+const ListedLatency = z.strictObject({
   load: z.enum(['alone', 'burst']),
   median_ms: z.number().int().positive(),
   p95_ms: z.number().int().positive(),

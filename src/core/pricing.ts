@@ -50,7 +50,7 @@ function billedShare(basis: BillingBasis | undefined, used: bigint): bigint {
 }
 
 /** The cheapest size on sale that covers the request; `null` when none is large enough. */
-export function shapeFor(price: Price, resources: Resources): PriceShape | null {
+function shapeFor(price: Price, resources: Resources): PriceShape | null {
   const vcpu = resources.cpu ?? USUAL_VCPU;
   const memoryMb = resources.memory_mb ?? USUAL_MEMORY_MB;
   let cheapest: PriceShape | null = null;
@@ -108,7 +108,7 @@ function rateAt(price: Price, resources: Resources, used: Utilisation, region: s
 }
 
 /** pico-USD per second of a sandbox of this size, used to the full: the most it can cost. Exact to a thousandth. */
-export function rateOf(price: Price, resources: Resources, region: string | null = null): bigint {
+function rateOf(price: Price, resources: Resources, region: string | null = null): bigint {
   return rateAt(price, resources, FULL, region);
 }
 
@@ -124,7 +124,7 @@ export function expectedRateOf(
 }
 
 /** What is billed for this much time: at least the minimum, in whole quanta. */
-export function billedSeconds(price: Price, seconds: number): number {
+function billedSeconds(price: Price, seconds: number): number {
   const atLeast = Math.max(seconds, price.minimum_seconds) * 1000;
   const quantum = price.quantum_ms ?? 1;
   return (Math.ceil(atLeast / quantum) * quantum) / 1000;

@@ -23,7 +23,7 @@ function steady(text: string): string {
     .replace(/ready in [\d.]+m?s/g, 'ready in 0.1s')
     .replace(/\bv\d+\.\d+\.\d+/g, 'v0.0.0')
     .replace(/^\d+s$/, '1s')
-    .replace(/(^| {2,})(?:\d+[sm] ago|now)$/, '$11s ago')
+    .replace(/(^| {2,})(?:(?:\d+[sm])+ ago|now)$/, '$11s ago')
     .replace(/\bin \d+m(?:\d+s)?/g, 'in 15m');
 }
 
