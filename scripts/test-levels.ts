@@ -21,6 +21,7 @@ const SUITE_OF_AN_EXTENSION = 'src/**/conformance.test.ts';
 /** They start processes and wait for them, beside their source or not: the inner loop is seconds. */
 const WITH_PROCESSES = [
   'src/extensions/saas-stub/faults.test.ts',
+  'src/extensions/shared/ssh/quote-command.test.ts',
   'src/store/sqlite/database-lock.test.ts',
   'src/store/sqlite/sqlite-store.test.ts',
 ];
