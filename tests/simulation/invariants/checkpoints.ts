@@ -22,9 +22,12 @@ export function checkCheckpoints(ctx: AuditContext, commit: AppliedCommit): void
     const before = commit.before.get(uid);
     if (before?.profileId !== CHECKPOINT_PROFILE) continue;
     if (row.state !== 'expired' || !ESTABLISHED.has(before.state)) continue;
-    const due = dueAt(before);
-    const given = ctx.scheduler.now - due;
-    if (!isKept(row, due) && given < ctx.scenario.settings.checkpointMs)
+    const { checkpointMs } = ctx.scenario.settings;
+    const { now } = ctx.scheduler;
+    // One that ends before its time ran out of money, and was given as long for it.
+    const due = dueAt(before) > now ? now - checkpointMs : dueAt(before);
+    const given = now - dueAt(before);
+    if (!isKept(row, due) && given < checkpointMs)
       ctx.fail('checkpoint-kept', `${uid} ended ${given} ms after its time, and nothing of it was kept`);
   }
 }

@@ -102,6 +102,11 @@ export class MoneyInvariants {
     }
   }
 
+  /** When the sandbox began to be paid for on this attempt. */
+  #openedAt(attemptId: string): number | null {
+    return this.#ctx.mirror.meters.get(`meter-${attemptId}`)?.openedAt ?? null;
+  }
+
   /**
    * What a backend has billed by its own clock is covered: by what was charged and is reserved while somebody pays for it,
    * and otherwise by the one stretch that it was made for. A backend that lies about the time is not held to it.
@@ -111,6 +116,9 @@ export class MoneyInvariants {
     for (const [extensionId, world] of worlds) {
       for (const object of world.objects()) {
         if (object.skewMs !== 0) continue;
+        const opened = this.#openedAt(object.name);
+        // It vanished, and a repeated message made it anew: what it does then is not what anybody asked for.
+        if (opened !== null && object.createdAt > opened) continue;
         const bill = mostFor(extensionId, billedMs(object, scheduler.now));
         const attempt = mirror.attempts.get(object.name);
         const row = attempt === undefined ? undefined : mirror.sandboxes.get(attempt.sandboxUid);
