@@ -53,6 +53,8 @@ export class Activity {
     await deps.store.transaction('touch', async (tx) => {
       const row = await tx.sandboxes.get(uid);
       if (!row || (row.state !== 'ready' && row.state !== 'active')) return;
+      // Use of an earlier generation is no use of this one.
+      if (at < (row.readyAt ?? 0)) return;
       if ((row.lastActivityAt ?? 0) >= at && row.state === 'active') return;
       const edit = new SandboxEdit(row, deps, deps.clock.now());
       edit.patch({ lastActivityAt: at });

@@ -1,4 +1,6 @@
+import { isEstablished } from '../core/lifecycle.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
+import { pendingOperation } from '../core/sandbox.ts';
 import type { Activity } from './activity.ts';
 import { checkpointFirst } from './checkpoint-first.ts';
 import type { ControlDeps } from './deps.ts';
@@ -14,10 +16,12 @@ type DueAt = (row: SandboxRecord, now: number) => number | null;
 async function expire(
   deps: ControlDeps,
   driver: Driver,
-  uid: string,
+  seen: SandboxRecord,
   dueAt: DueAt,
   reason: 'idle' | 'ttl',
 ): Promise<boolean> {
+  const { uid } = seen;
+  if (isBeingKept(deps, seen, dueAt)) return false;
   const done = await deps.store.transaction('expire', async (tx) => {
     const row = await tx.sandboxes.get(uid);
     const now = deps.clock.now();
@@ -43,6 +47,15 @@ async function expire(
   driver.interrupt(uid);
   void driver.drive(uid);
   return true;
+}
+
+/** Its checkpoint is under way: there is nothing to do until that ends or takes too long. */
+function isBeingKept({ clock, settings }: ControlDeps, row: SandboxRecord, dueAt: DueAt): boolean {
+  const now = clock.now();
+  const due = dueAt(row, now);
+  const operation = isEstablished(row.state) ? pendingOperation(row) : null;
+  if (due === null || operation?.kind !== 'snapshot') return false;
+  return operation.requestedAt >= due && now < due + settings.checkpointMs;
 }
 
 function keptAs(snapshotId: string): string {
@@ -75,7 +88,7 @@ async function actOn(
 export async function expireSandboxes(deps: ControlDeps, driver: Driver): Promise<void> {
   const due = (limit: number) =>
     deps.store.read('due-deadlines', (tx) => tx.sandboxes.dueDeadlines(deps.clock.now(), limit));
-  await actOn(due, ({ uid }) => expire(deps, driver, uid, pastDeadline, 'ttl'));
+  await actOn(due, (row) => expire(deps, driver, row, pastDeadline, 'ttl'));
 }
 
 /** Ends what nobody used for too long, unless this process knows of a later use than the row does. */
@@ -88,10 +101,10 @@ export async function reapIdleSandboxes(
     deps.store.read('due-idle', (tx) => tx.sandboxes.dueIdle(deps.clock.now(), limit));
   await actOn(due, async (row) => {
     const lastUse = activity.lastUse(row.uid);
-    if (lastUse !== null && lastUse > (row.lastActivityAt ?? 0)) {
+    if (lastUse !== null && lastUse > (row.lastActivityAt ?? 0) && lastUse >= (row.readyAt ?? 0)) {
       await activity.write(row.uid, lastUse);
       return true;
     }
-    return await expire(deps, driver, row.uid, pastIdle, 'idle');
+    return await expire(deps, driver, row, pastIdle, 'idle');
   });
 }

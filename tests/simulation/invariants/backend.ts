@@ -1,3 +1,4 @@
+import { nextFundAt } from '../../../src/core/credits/funding.ts';
 import type { SandboxRecord } from '../../../src/core/sandbox.ts';
 import type { StubReply, StubRequest } from '../../../src/extensions/saas-stub/protocol.ts';
 import type { AppliedCommit, AuditContext } from './audit-context.ts';
@@ -141,6 +142,11 @@ export class BackendInvariants {
     const { mirror, scheduler, scenario } = this.#ctx;
     const meter = mirror.meters.get(row.meterId as string);
     if (meter?.fundAt != null && meter.fundAt <= scheduler.now) return;
+    // Its end is being moved: until the backend confirms that, the next look is due at another time.
+    const { fundMs, deadManGraceMs } = scenario.settings;
+    const rule = { fundMs, graceMs: deadManGraceMs };
+    if (meter?.fundedUntil != null && meter.fundAt !== nextFundAt(rule, meter.fundedUntil, row.deadlineAt))
+      return;
     const earliest = meter?.fundedUntil ?? 0;
     if (endsAt < earliest || endsAt > row.deadlineAt + scenario.settings.deadManGraceMs) {
       this.#ctx.fail(

@@ -23,10 +23,11 @@ export function checkCheckpoints(ctx: AuditContext, commit: AppliedCommit): void
     if (before?.profileId !== CHECKPOINT_PROFILE) continue;
     if (row.state !== 'expired' || !ESTABLISHED.has(before.state)) continue;
     const { checkpointMs } = ctx.scenario.settings;
-    const { now } = ctx.scheduler;
-    // One that ends before its time ran out of money, and was given as long for it.
-    const due = dueAt(before) > now ? now - checkpointMs : dueAt(before);
-    const given = now - dueAt(before);
+    // What is not paid for ends, too: a little before the backend ends it by itself.
+    const paidUntil =
+      ctx.mirror.meters.get(before.meterId as string)?.fundedUntil ?? Number.POSITIVE_INFINITY;
+    const due = Math.min(dueAt(before), paidUntil - ctx.scenario.settings.deadManGraceMs);
+    const given = ctx.scheduler.now - due;
     if (!isKept(row, due) && given < checkpointMs)
       ctx.fail('checkpoint-kept', `${uid} ended ${given} ms after its time, and nothing of it was kept`);
   }

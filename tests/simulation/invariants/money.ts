@@ -63,6 +63,7 @@ export class MoneyInvariants {
   readonly #bills = new Map<string, Bill>();
   readonly #resolved = new Set<string>();
   readonly #owned = new Set<string>();
+  readonly #ranUnnoticed = new Set<string>();
   readonly #seenTransfers = new Set<string>();
 
   constructor(ctx: AuditContext) {
@@ -116,12 +117,15 @@ export class MoneyInvariants {
     for (const [extensionId, world] of worlds) {
       for (const object of world.objects()) {
         if (object.skewMs !== 0) continue;
+        const attempt = mirror.attempts.get(object.name);
+        const row = attempt === undefined ? undefined : mirror.sandboxes.get(attempt.sandboxUid);
         const opened = this.#openedAt(object.name);
+        // A resume whose answer was lost runs at our own expense, unnoticed until the next one.
+        if (row?.state === 'paused' && object.state === 'running') this.#ranUnnoticed.add(object.name);
+        if (this.#ranUnnoticed.has(object.name)) continue;
         // It vanished, and a repeated message made it anew: what it does then is not what anybody asked for.
         if (opened !== null && object.createdAt > opened) continue;
         const bill = mostFor(extensionId, billedMs(object, scheduler.now));
-        const attempt = mirror.attempts.get(object.name);
-        const row = attempt === undefined ? undefined : mirror.sandboxes.get(attempt.sandboxUid);
         const owned = lives(row) && attempt?.state !== 'condemned' && row?.generation === attempt?.generation;
         const hold = mirror.holds.get(row?.holdId as string);
         const stretchMs = scenario.settings.fundMs + scenario.settings.deadManGraceMs;
