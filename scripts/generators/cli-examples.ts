@@ -50,6 +50,8 @@ export const CLI_EXAMPLES: Readonly<Record<string, Example>> = {
   estimate: runs('sandboxer estimate --profile stub-metered --ttl 30m'),
   registry: runs('sandboxer registry export --json'),
   hosts: runs('sandboxer hosts\nsandboxer hosts list --json'),
+  'reap-stale': runs('sandboxer reap-stale --older-than 1h'),
+  smoke: runs('sandboxer smoke ext.saas-stub --profile stub-basic'),
   inspect: runs('sandboxer inspect host\nsandboxer inspect stale'),
   credits: runs(
     'sandboxer credits\nsandboxer credits grant 5 --reference invoice-17\nsandboxer credits usage --by profile\nsandboxer credits audit',

@@ -28,6 +28,34 @@ async function until(condition: () => Promise<boolean> | boolean): Promise<void>
   throw new Error('It never came to that.');
 }
 
+describe('what keeps a fleet tidy', () => {
+  it('smoke lives one life on each backend and says how long each part took', async () => {
+    const tried = await world.json<{ items: Record<string, unknown>[] }>([
+      'smoke',
+      'ext.saas-stub',
+      '--profile',
+      'stub-basic',
+    ]);
+    expect(tried.items).toMatchObject([{ extension: 'ext.saas-stub', ok: true, problem: null }]);
+    for (const part of ['ready_ms', 'exec_ms', 'destroyed_ms'])
+      expect(tried.items[0]?.[part]).toBeTypeOf('number');
+    const refused = await world.run(['smoke', 'ext.nowhere', '--profile', 'stub-basic']);
+    expect(refused).toMatchObject({ code: 5 });
+    expect(refused.stdout).toContain('failed');
+  });
+
+  it('reap-stale lists first, and destroys only with --yes', async () => {
+    await world.json(['create', '--profile', 'stub-basic', '--id', 'stale', '--ttl', '1s']);
+    await until(async () => ['expired', 'destroying', 'destroyed'].includes(await stateOf('stale')));
+    const dry = await world.json<{ dry_run: boolean; items: unknown[] }>(['reap-stale']);
+    expect(dry.dry_run).toBe(true);
+    const reaped = await world.json<{ items: { outcome: string }[] }>(['reap-stale', '--yes']);
+    for (const { outcome } of reaped.items) expect(outcome).toBe('destroyed');
+    expect(await stateOf('box')).not.toBe('destroyed');
+    expect((await world.json<{ items: unknown[] }>(['reap-stale'])).items).toEqual([]);
+  });
+});
+
 describe('sandboxes', () => {
   it('are created, shown, listed, extended and destroyed', async () => {
     const created = await world.run([

@@ -1,0 +1,110 @@
+import type { Command } from 'commander';
+import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import { durationSeconds } from '../args/numbers.ts';
+import type { Invocation } from '../invocation.ts';
+import { reportOf } from '../output/print-error.ts';
+import type { Column } from '../output/table.ts';
+
+interface Flags {
+  readonly profile: string;
+  readonly host?: string;
+  readonly timeout: number;
+}
+
+interface Trial {
+  readonly extension: string;
+  readonly ok: boolean;
+  readonly ready_ms: number | null;
+  readonly exec_ms: number | null;
+  readonly destroyed_ms: number | null;
+  readonly problem: string | null;
+}
+
+const ms = (value: number | null) => (value === null ? '-' : `${value} ms`);
+
+const COLUMNS: readonly Column<Trial>[] = [
+  { title: 'EXTENSION', value: (row) => row.extension },
+  { title: 'OUTCOME', value: (row) => (row.ok ? 'works' : 'failed') },
+  { title: 'READY', align: 'right', value: (row) => ms(row.ready_ms) },
+  { title: 'EXEC', align: 'right', value: (row) => ms(row.exec_ms) },
+  { title: 'DESTROYED', align: 'right', value: (row) => ms(row.destroyed_ms) },
+  { title: 'PROBLEM', cuttable: true, value: (row) => row.problem ?? '-' },
+];
+
+/** One life on one backend: created, used, destroyed. What was made is destroyed whatever happens. */
+async function tryOut(client: SandboxerClient, extension: string, flags: Flags): Promise<Trial> {
+  const times: { ready: number | null; exec: number | null; gone: number | null } = {
+    ready: null,
+    exec: null,
+    gone: null,
+  };
+  let id: string | null = null;
+  let problem: string | null = null;
+  let since = Date.now();
+  const lap = () => {
+    const took = Date.now() - since;
+    since = Date.now();
+    return took;
+  };
+  try {
+    const request = {
+      profile: flags.profile,
+      ttl: flags.timeout,
+      labels: { 'sandboxer.smoke': 'yes' },
+      route: {
+        only: [extension],
+        allow_fallbacks: false,
+        ...(flags.host === undefined ? {} : { host: flags.host }),
+      },
+    };
+    id = (await client.sandboxes.create(request, { wait: 'ready', waitSeconds: flags.timeout })).sandbox_id;
+    times.ready = lap();
+    const { exit } = await client.exec(id, { command: ['true'] }).result();
+    times.exec = lap();
+    if (exit.code !== 0) problem = `A program that does nothing ended with ${exit.code}.`;
+  } catch (error) {
+    problem = reportOf(error).message;
+  }
+  try {
+    since = Date.now();
+    if (id !== null) await client.sandboxes.destroy(id, { wait: 'destroyed' });
+    times.gone = id === null ? null : lap();
+  } catch (error) {
+    problem ??= reportOf(error).message;
+  }
+  return {
+    extension,
+    ok: problem === null,
+    ready_ms: times.ready,
+    exec_ms: times.exec,
+    destroyed_ms: times.gone,
+    problem,
+  };
+}
+
+export function define(command: Command, invocation: Invocation): void {
+  command
+    .argument('[extension...]', 'only these backends; without them, every healthy one')
+    .option('-p, --profile <ref>', 'the profile to establish', 'sandbox-canary')
+    .option('--host <name>', 'only on this host')
+    .option('--timeout <duration>', 'give each so long', durationSeconds, 120)
+    .action(async (wanted: string[], flags: Flags) => {
+      const { printer } = invocation;
+      const client = await invocation.client();
+      const { items: all } = await client.extensions.list();
+      const healthy = all.filter(
+        ({ health, capabilities }) => health.status === 'healthy' && !capabilities.demo,
+      );
+      const names = wanted.length > 0 ? wanted : healthy.map(({ id }) => id);
+      const items: Trial[] = [];
+      for (const name of names) {
+        const progress = invocation.progress(`Trying ${name}`);
+        items.push(await progress.during(tryOut(client, name, flags)));
+      }
+      if (items.length === 0 || items.some(({ ok }) => !ok)) invocation.exitCode = 5;
+      printer.result({ items }, () => {
+        if (items.length === 0) printer.note('No backend is healthy: sandboxer doctor says what is missing.');
+        else printer.table(COLUMNS, items);
+      });
+    });
+}
