@@ -7,9 +7,9 @@ export const livingCounter: Mutation = {
   patches: [
     {
       file: 'src/control/require-room.ts',
-      search: 'const free = maxLiving - (await tx.sandboxes.countLiving(workspaceId));',
+      search: 'const free = most - (await tx.sandboxes.countLiving(workspaceId));',
       replace:
-        'const free = maxLiving - livingCount(deps, workspaceId);\n  if (free > 0) count(deps, workspaceId, 1);',
+        'const free = most - livingCount(deps, workspaceId);\n  if (free > 0) count(deps, workspaceId, 1);',
     },
     {
       file: 'src/control/require-room.ts',
@@ -25,13 +25,15 @@ export function count(deps: ControlDeps, workspaceId: string, by: number): void 
     },
     {
       file: 'src/control/sandbox-edit.ts',
-      search: '    await closeMoney(tx, deps, before, edit.now);',
-      replace: '    count(deps, before.workspaceId, -1);\n    await closeMoney(tx, deps, before, edit.now);',
+      search: '    const meter = await closeMoney(tx, deps, before, edit.now);',
+      replace:
+        '    count(deps, before.workspaceId, -1);\n    const meter = await closeMoney(tx, deps, before, edit.now);',
     },
     {
       file: 'src/control/sandbox-edit.ts',
-      search: "import { closeMoney } from './sandbox-money.ts';",
-      replace: "import { count } from './require-room.ts';\nimport { closeMoney } from './sandbox-money.ts';",
+      search: "import { billOf, closeMoney } from './sandbox-money.ts';",
+      replace:
+        "import { count } from './require-room.ts';\nimport { billOf, closeMoney } from './sandbox-money.ts';",
     },
   ],
 };

@@ -12,9 +12,9 @@ export const ttlTimerInMemory: Mutation = {
     },
     {
       file: 'src/control/expire-sandboxes.ts',
-      search: "({ uid }) => expire(deps, driver, uid, pastDeadline, 'ttl')",
+      search: "(row) => expire(deps, driver, row, pastDeadline, 'ttl')",
       replace:
-        "async ({ uid }) => armed.has(deps.instance + uid) && (await expire(deps, driver, uid, pastDeadline, 'ttl'))",
+        "async (row) => armed.has(deps.instance + row.uid) && (await expire(deps, driver, row, pastDeadline, 'ttl'))",
     },
     {
       file: 'src/control/establish.ts',
