@@ -319,6 +319,19 @@ export interface QuoteRow {
   document: Text;
 }
 
+/** Sums over rows: what a query answers that is no table. */
+export interface FundingRow {
+  readonly kind: string;
+  readonly sum: number | string | null;
+}
+
+export interface LoadRow {
+  readonly host_id: string | null;
+  readonly sandboxes: number;
+  readonly millicpu: number;
+  readonly memory_mb: number;
+}
+
 export interface KeyRow {
   id: Text;
   workspace_id: Text;

@@ -7,16 +7,9 @@ import { conflict } from '../rejections.ts';
 import { atMost } from './at-most.ts';
 import { readDocumentOrNull, writeDocumentOrNull } from './document.ts';
 import { RowWriter } from './row-writer.ts';
-import type { AttemptRow, Schema } from './schema.ts';
+import type { AttemptRow, LoadRow, Schema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 import { prepare } from './statement.ts';
-
-interface LoadRow {
-  readonly host_id: string | null;
-  readonly sandboxes: number;
-  readonly millicpu: number;
-  readonly memory_mb: number;
-}
 
 export function attemptStatements(db: Kysely<Schema>) {
   return {

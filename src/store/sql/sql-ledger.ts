@@ -13,6 +13,7 @@ import { RowWriter } from './row-writer.ts';
 import type {
   AccountRow,
   BudgetStateRow,
+  FundingRow,
   GrantRow,
   HoldRow,
   PolicyRow,
@@ -21,11 +22,6 @@ import type {
 } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 import { prepare } from './statement.ts';
-
-interface FundingRow {
-  readonly kind: string;
-  readonly sum: number | string | null;
-}
 
 const literals = (kinds: readonly TransferKind[]) => sql.join(kinds.map((kind) => sql.lit(kind)));
 
