@@ -114,7 +114,8 @@ export function define(command: Command, invocation: Invocation): void {
       const { printer } = invocation;
       const prepared = await prepare(invocation, id);
       const options = optionsOf(invocation, id, prepared);
-      if (flags.printConfig) {
+      // Behind the id everything is ssh's; this word is none of its own.
+      if (flags.printConfig || words[0] === '--print-config') {
         const lines = options.map(([name, value]) => `  ${name} ${value}`);
         printer.result({ host: prepared.alias, options: Object.fromEntries(options) }, () =>
           printer.line([`Host ${prepared.alias}`, ...lines].join('\n')),
