@@ -82,20 +82,22 @@ async function tryOut(client: SandboxerClient, extension: string, flags: Flags):
   };
 }
 
+/** Every backend that the profile could be established on as things are now. */
+async function usable(client: SandboxerClient, profile: string): Promise<string[]> {
+  const { candidates } = await client.routes.resolve({ profile });
+  return candidates.filter(({ rank }) => rank !== null).map(({ extension }) => extension);
+}
+
 export function define(command: Command, invocation: Invocation): void {
   command
-    .argument('[extension...]', 'only these backends; without them, every healthy one')
+    .argument('[extension...]', 'only these backends; without them, every one that fits')
     .option('-p, --profile <ref>', 'the profile to establish', 'sandbox-canary')
     .option('--host <name>', 'only on this host')
     .option('--timeout <duration>', 'give each so long', durationSeconds, 120)
     .action(async (wanted: string[], flags: Flags) => {
       const { printer } = invocation;
       const client = await invocation.client();
-      const { items: all } = await client.extensions.list();
-      const healthy = all.filter(
-        ({ health, capabilities }) => health.status === 'healthy' && !capabilities.demo,
-      );
-      const names = wanted.length > 0 ? wanted : healthy.map(({ id }) => id);
+      const names = wanted.length > 0 ? wanted : await usable(client, flags.profile);
       const items: Trial[] = [];
       for (const name of names) {
         const progress = invocation.progress(`Trying ${name}`);
@@ -103,7 +105,7 @@ export function define(command: Command, invocation: Invocation): void {
       }
       if (items.length === 0 || items.some(({ ok }) => !ok)) invocation.exitCode = 5;
       printer.result({ items }, () => {
-        if (items.length === 0) printer.note('No backend is healthy: sandboxer doctor says what is missing.');
+        if (items.length === 0) printer.note('No backend can take it: sandboxer route resolve says why.');
         else printer.table(COLUMNS, items);
       });
     });
