@@ -2,9 +2,8 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { SandboxerClient } from '../client/sandboxer-client.ts';
 import type { Invocation } from './invocation.ts';
-import { byteText } from './output/amounts.ts';
 import type { PackFlags } from './transfer/stage-path.ts';
-import { tellSkipped } from './transfer/stage-path.ts';
+import { uploading } from './transfer/stage-path.ts';
 import { UsageError } from './usage-error.ts';
 
 export interface WorkdirFlags extends PackFlags {
@@ -30,21 +29,7 @@ export async function uploadWorkdir(
   signal?: AbortSignal,
 ): Promise<void> {
   const directory = await requireDirectory(flags.workdir ?? '.');
-  const progress = invocation.progress(`Uploading ${directory}`);
-  let files = 0;
-  let bytes = 0;
-  const skipped: [string, string][] = [];
-  const upload = client.files.uploadDirectory(sandboxId, directory, WORKDIR_INSIDE, {
-    signal,
-    git: flags.withGit,
-    secrets: flags.withSecrets,
-    onEntry: ({ kind, size }) => {
-      if (kind === 'file') files += 1;
-      bytes += size;
-      progress.update(`Uploading ${directory}: ${files} files, ${byteText(bytes)}`);
-    },
-    onSkipped: (path, reason) => skipped.push([path, reason]),
-  });
-  await progress.during(upload);
-  tellSkipped(invocation, skipped);
+  await uploading(invocation, directory, flags, (options) =>
+    client.files.uploadDirectory(sandboxId, directory, WORKDIR_INSIDE, { signal, ...options }),
+  );
 }

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import type { PackOptions } from '../../client/pack-tree.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
 import type { Upload } from '../../contract/upload.ts';
 import type { Invocation } from '../invocation.ts';
@@ -13,8 +14,35 @@ export interface PackFlags {
 
 const SHOWN = 5;
 
+/** Tells how far an upload is, and in the end what was left out. */
+export async function uploading<T>(
+  invocation: Invocation,
+  what: string,
+  flags: PackFlags,
+  upload: (options: PackOptions) => Promise<T>,
+): Promise<T> {
+  const progress = invocation.progress(`Uploading ${what}`);
+  const skipped: [string, string][] = [];
+  let files = 0;
+  let bytes = 0;
+  const done = await progress.during(
+    upload({
+      git: flags.withGit,
+      secrets: flags.withSecrets,
+      onEntry: ({ kind, size }) => {
+        if (kind === 'file') files += 1;
+        bytes += size;
+        progress.update(`Uploading ${what}: ${files} files, ${byteText(bytes)}`);
+      },
+      onSkipped: (name, reason) => skipped.push([name, reason]),
+    }),
+  );
+  tellSkipped(invocation, skipped);
+  return done;
+}
+
 /** What was left out, as far as anybody reads it. */
-export function tellSkipped(invocation: Invocation, skipped: readonly (readonly [string, string])[]): void {
+function tellSkipped(invocation: Invocation, skipped: readonly (readonly [string, string])[]): void {
   const { printer } = invocation;
   for (const [path, reason] of skipped.slice(0, SHOWN)) printer.warn(`left out ${path}: ${reason}`);
   const more = skipped.length - SHOWN;
@@ -42,22 +70,5 @@ export async function stagePath(
   }
   // A stream cannot be sent twice: a server that has to be started first is started before.
   await client.version({ signal });
-  const progress = invocation.progress(`Uploading ${path}`);
-  const skipped: [string, string][] = [];
-  let files = 0;
-  let bytes = 0;
-  const upload = client.uploads.path(place, {
-    signal,
-    git: flags.withGit,
-    secrets: flags.withSecrets,
-    onEntry: ({ kind, size }) => {
-      if (kind === 'file') files += 1;
-      bytes += size;
-      progress.update(`Uploading ${path}: ${files} files, ${byteText(bytes)}`);
-    },
-    onSkipped: (name, reason) => skipped.push([name, reason]),
-  });
-  const done = await progress.during(upload);
-  tellSkipped(invocation, skipped);
-  return done;
+  return uploading(invocation, path, flags, (options) => client.uploads.path(place, { signal, ...options }));
 }
