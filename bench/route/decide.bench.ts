@@ -35,7 +35,6 @@ function measuredHealth(extensions: readonly ExtensionHeader[]): HealthBook {
       const key = {
         attemptId: `${id}-${attempt}`,
         extensionId: id,
-        hostId: null,
         recipeClass: 'host/container',
       };
       book.started(key, attempt);

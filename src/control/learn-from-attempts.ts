@@ -7,9 +7,9 @@ const MOST_ATTEMPTS = 500;
 export async function learnFromAttempts(deps: ControlDeps): Promise<void> {
   const recent = await deps.store.read('recent-attempts', (tx) => tx.attempts.recent(MOST_ATTEMPTS));
   for (const attempt of [...recent].reverse()) {
-    const { attemptId, extensionId, hostId, startedAt, endedAt, state, error } = attempt;
+    const { attemptId, extensionId, startedAt, endedAt, state, error } = attempt;
     if (endedAt === null || (state !== 'won' && error === null)) continue;
-    const key = { attemptId, extensionId, hostId, recipeClass: 'any' };
+    const key = { attemptId, extensionId, recipeClass: 'any' };
     deps.health.started(key, startedAt);
     deps.health.ended(key, error === null ? 'ready' : outcomeOf(error.code), endedAt - startedAt, endedAt);
   }

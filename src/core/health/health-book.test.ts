@@ -15,7 +15,6 @@ class Story {
     const key = {
       attemptId: `a${this.#n}`,
       extensionId: header.id,
-      hostId: null,
       recipeClass: 'host/container',
     };
     this.book.started(key, at);
@@ -56,7 +55,6 @@ describe('what our attempts say of a backend', () => {
     const keys = Array.from({ length: 30 }, (_, n) => ({
       attemptId: `b${n}`,
       extensionId: header.id,
-      hostId: null,
       recipeClass: 'host/container',
     }));
     for (const key of keys) book.started(key, 0);
@@ -74,7 +72,7 @@ describe('what our attempts say of a backend', () => {
     expect(story.standing(300).breaker).toBe('open');
     expect(story.standing(15_299).breaker).toBe('open');
     expect(story.standing(15_300).breaker).toBe('half_open');
-    const trial = { attemptId: 'trial', extensionId: header.id, hostId: null, recipeClass: 'host/container' };
+    const trial = { attemptId: 'trial', extensionId: header.id, recipeClass: 'host/container' };
     story.book.started(trial, 15_300);
     expect(story.standing(15_301).breaker).toBe('open');
     story.book.ended(trial, 'failed', 100, 15_400);
@@ -87,10 +85,7 @@ describe('what our attempts say of a backend', () => {
   it('forgets a trial that never reported, so that nothing stays shut for ever', () => {
     const story = new Story();
     for (let n = 0; n < 5; n += 1) story.attempt('failed', 0, 0);
-    story.book.started(
-      { attemptId: 'lost', extensionId: header.id, hostId: null, recipeClass: 'host/container' },
-      20_000,
-    );
+    story.book.started({ attemptId: 'lost', extensionId: header.id, recipeClass: 'host/container' }, 20_000);
     expect(story.standing(20_001).breaker).toBe('open');
     expect(story.standing(20_000 + 120_000).breaker).toBe('half_open');
   });
@@ -116,7 +111,7 @@ describe('what our attempts say of a backend', () => {
 
   it('does not count an attempt as load for ever', () => {
     const story = new Story();
-    story.book.started({ attemptId: 'x', extensionId: header.id, hostId: null, recipeClass: 'h' }, 0);
+    story.book.started({ attemptId: 'x', extensionId: header.id, recipeClass: 'h' }, 0);
     expect(story.standing(1000).in_flight).toBe(1);
     expect(story.standing(1_000_000).in_flight).toBe(0);
   });

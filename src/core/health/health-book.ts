@@ -38,7 +38,6 @@ export function recipeClass(recipe: Pick<Recipe, 'image' | 'isolation'>): string
 export interface AttemptKey {
   readonly attemptId: string;
   readonly extensionId: string;
-  readonly hostId: string | null;
   readonly recipeClass: string;
 }
 
@@ -65,7 +64,7 @@ interface TrackRecord {
 }
 
 /**
- * What our own attempts say of each backend, host and class of recipe: in memory, and learned again from the journalled
+ * What our own attempts say of each backend and class of recipe: in memory, and learned again from the journalled
  * attempts after a start. No clock of its own and no chance: the same reports give the same standing.
  */
 export class HealthBook {
@@ -171,10 +170,8 @@ export class HealthBook {
 }
 
 /** What an attempt teaches about, from the wide to the narrow. */
-function scopesOf(key: AttemptKey): string[] {
-  const { extensionId, hostId, recipeClass: kind } = key;
-  const narrow = hostId === null ? [] : [`${extensionId}|${kind}|${hostId}`];
-  return [extensionId, `${extensionId}|${kind}`, ...narrow];
+function scopesOf({ extensionId, recipeClass: kind }: AttemptKey): string[] {
+  return [extensionId, `${extensionId}|${kind}`];
 }
 
 function fading(record: { readonly at: number }, now: number): number {
