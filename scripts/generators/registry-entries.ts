@@ -9,9 +9,11 @@ import {
   OPERATIONS,
 } from '../../src/contract/capability-entry.ts';
 import { API_VERSION } from '../../src/contract/version.ts';
+import { CAPABILITIES as COMPOSE } from '../../src/extensions/compose-ssh/config.ts';
 import { capabilitiesOf } from '../../src/extensions/docker/config.ts';
 import { capabilitiesOn } from '../../src/extensions/local/config.ts';
 import { CAPABILITIES as STUB } from '../../src/extensions/saas-stub/config.ts';
+import { CAPABILITIES as SSH } from '../../src/extensions/ssh/config.ts';
 import type { Generator } from './generator.ts';
 
 interface Listed {
@@ -41,6 +43,13 @@ const EXTENSIONS: readonly Listed[] = [
       typeof capabilitiesOf
     >[1]),
   },
+  {
+    id: 'ext.compose-ssh',
+    title: 'Compose stacks on registered hosts',
+    at_best: 'a registered host with an engine and compose',
+    capabilities: COMPOSE,
+  },
+  { id: 'ext.ssh', title: 'A directory on a host', at_best: 'a registered host', capabilities: SSH },
   { id: 'ext.saas-stub', title: 'The stub backend', at_best: null, capabilities: STUB },
 ];
 

@@ -34,9 +34,16 @@ function rangeOf({ offset, length }: ReadOptions): Record<string, string> {
 /** Files of a sandbox. A relative path starts at the working directory of its default user. */
 export class Files {
   readonly #transport: Transport;
+  readonly #service: string | undefined;
 
-  constructor(transport: Transport) {
+  constructor(transport: Transport, service?: string) {
     this.#transport = transport;
+    this.#service = service;
+  }
+
+  /** The same of one service, where a sandbox is made of services. */
+  ofService(service: string | undefined): Files {
+    return new Files(this.#transport, service);
   }
 
   /** The content as it comes. */
@@ -172,7 +179,7 @@ export class Files {
     query: Query,
     options: CallOptions,
   ): RequestSpec {
-    const path = pathOf('sandboxes', id, 'files', ...below) + queryOf(query);
+    const path = pathOf('sandboxes', id, 'files', ...below) + queryOf({ ...query, service: this.#service });
     return { signal: options.signal, timeoutMs: options.timeoutMs, method, path };
   }
 }

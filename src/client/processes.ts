@@ -9,6 +9,18 @@ export interface AttachOptions extends CallOptions {
   readonly from?: number | undefined;
 }
 
+export interface ServiceOptions extends CallOptions {
+  /** Where a sandbox is made of services: of this one instead of its default. */
+  readonly service?: string | undefined;
+}
+
+export interface LogOptions extends ServiceOptions {
+  /** So many lines from its end. */
+  readonly tail?: number | undefined;
+  /** Goes on until the service ends. */
+  readonly follow?: boolean | undefined;
+}
+
 /** Programs that run in a sandbox. */
 export class Processes {
   readonly #transport: Transport;
@@ -17,16 +29,28 @@ export class Processes {
     this.#transport = transport;
   }
 
-  async list(sandboxId: string, options: CallOptions = {}): Promise<readonly ProcessInfo[]> {
-    const path = pathOf('sandboxes', sandboxId, 'processes');
-    const page = await this.#transport.json<{ items: ProcessInfo[] }>({ ...options, method: 'GET', path });
+  async list(sandboxId: string, options: ServiceOptions = {}): Promise<readonly ProcessInfo[]> {
+    const { service, ...rest } = options;
+    const path = pathOf('sandboxes', sandboxId, 'processes') + queryOf({ service });
+    const page = await this.#transport.json<{ items: ProcessInfo[] }>({ ...rest, method: 'GET', path });
     return page.items;
   }
 
   /** The output of a background process, from the beginning or from an offset, until it ends. */
   attach(sandboxId: string, processId: string, options: AttachOptions = {}): ExecHandle {
-    const { from = 0, signal, timeoutMs } = options;
+    const { from = 0 } = options;
     const path = pathOf('sandboxes', sandboxId, 'processes', processId, 'output') + queryOf({ from });
+    return this.#follow(sandboxId, path, from, options);
+  }
+
+  /** What a service wrote. Its end is no program’s. */
+  logs(sandboxId: string, options: LogOptions = {}): ExecHandle {
+    const { service, tail, follow } = options;
+    const path = pathOf('sandboxes', sandboxId, 'logs') + queryOf({ service, tail, follow });
+    return this.#follow(sandboxId, path, 0, options);
+  }
+
+  #follow(sandboxId: string, path: string, from: number, { signal, timeoutMs }: CallOptions): ExecHandle {
     return new ExecHandle({
       from,
       address: this.#transport.address.text,

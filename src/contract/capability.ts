@@ -57,6 +57,10 @@ export const CapabilityVector = z
     pricing: z.enum(['free', 'infrastructure', 'metered']),
     latency_class: z.enum(['instant', 'fast', 'standard', 'slow']),
     hosting: Hosting,
+    services: z
+      .boolean()
+      .optional()
+      .describe('Whether it is made of services, each with programs, files and a log of its own.'),
     volumes: z.boolean().optional().describe('Whether named volumes can be kept and mounted.'),
     no_new_privs: z
       .boolean()

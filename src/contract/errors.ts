@@ -83,6 +83,12 @@ export const ERRORS = {
     title: 'There is no such process in the sandbox',
     remedy: 'List the processes of the sandbox.',
   },
+  SBX_SERVICE_NOT_FOUND: {
+    status: 404,
+    retryable: false,
+    title: 'There is no such service in the sandbox',
+    remedy: 'Name one of the services that the error lists.',
+  },
   SBX_METHOD_NOT_ALLOWED: {
     status: 405,
     retryable: false,

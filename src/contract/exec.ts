@@ -25,6 +25,12 @@ export const TerminalSize = z.strictObject({
 });
 export type TerminalSize = z.infer<typeof TerminalSize>;
 
+/** One of the services that a sandbox is made of. */
+export const ServiceName = z
+  .string()
+  .max(64)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'A service has letters, digits, ".", "_" and "-".');
+
 export const ExecRequest = z
   .strictObject({
     command: z
@@ -44,6 +50,9 @@ export const ExecRequest = z
       .max(64)
       .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/)
       .optional(),
+    service: ServiceName.optional().describe(
+      'Where a sandbox is made of services: in this one instead of its default.',
+    ),
     stdin: z
       .string()
       .max(8_388_608)

@@ -39,7 +39,7 @@ export async function execInSandbox(
   interactive: boolean,
   signal?: AbortSignal,
 ): Promise<StartedProcess> {
-  const { sandbox, session } = await openSandbox(use, caller, id, true);
+  const { sandbox, session } = await openSandbox(use, caller, id, true, request.service);
   if (request.background && !session.attach) {
     throw new SandboxerError(
       'SBX_UNSUPPORTED',
@@ -102,7 +102,12 @@ export async function attachToProcess(
   return session.attach(processId, from, signal ? { signal } : {});
 }
 
-export async function listProcesses(use: Use, caller: Caller, id: string): Promise<ProcessInfo[]> {
-  const { session } = await openSandbox(use, caller, id, false);
+export async function listProcesses(
+  use: Use,
+  caller: Caller,
+  id: string,
+  service?: string,
+): Promise<ProcessInfo[]> {
+  const { session } = await openSandbox(use, caller, id, false, service);
   return session.processes ? session.processes() : [];
 }

@@ -3,7 +3,7 @@ import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { isSettledState } from '../core/lifecycle.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
-import type { SandboxFiles, SandboxSession } from '../core/session.ts';
+import type { SandboxFiles, SandboxServices, SandboxSession } from '../core/session.ts';
 import type { Activity } from './activity.ts';
 import type { ControlDeps } from './deps.ts';
 import { findSandbox } from './find-sandbox.ts';
@@ -36,19 +36,45 @@ function refusal(sandbox: SandboxRecord): SandboxerError {
   return new SandboxerError('SBX_GONE', `The sandbox "${id}" is ${state}.`);
 }
 
-/** The channel into a sandbox that can be used now. `counts` says whether this is use in the sense of idleness. */
+/**
+ * The channel into a sandbox that can be used now, or into one of its services. `counts` says whether this is use in the
+ * sense of idleness.
+ */
 export async function openSandbox(
   use: Use,
   caller: Caller,
   id: string,
   counts: boolean,
+  service?: string,
 ): Promise<OpenSandbox> {
   requireScope(caller, counts ? 'sandboxes' : 'read');
   const sandbox = await use.deps.store.read('use', (tx) => findSandbox(tx, caller, id));
   if (sandbox.state !== 'ready' && sandbox.state !== 'active') throw refusal(sandbox);
-  const session = await use.sessions.of(sandbox);
+  const whole = await use.sessions.of(sandbox);
+  const session = service === undefined ? whole : servicesOf(sandbox, whole, service).session(service);
   if (counts) await use.activity.touch(sandbox);
   return { sandbox, session };
+}
+
+/** The services of a sandbox, if this is one of them. */
+export function servicesOf(
+  sandbox: SandboxRecord,
+  { services }: SandboxSession,
+  name: string | undefined,
+): SandboxServices {
+  if (services === undefined)
+    throw new SandboxerError('SBX_UNSUPPORTED', `${sandbox.extensionId} has no services.`, {
+      backend: sandbox.extensionId as string,
+      field: 'service',
+      remedy: 'Leave the service out.',
+    });
+  if (name === undefined || services.names.includes(name)) return services;
+  const names = services.names.join(', ');
+  throw new SandboxerError('SBX_SERVICE_NOT_FOUND', `There is no service "${name}": there are ${names}.`, {
+    field: 'service',
+    remedy: `Name one of ${names}.`,
+    members: { services: services.names },
+  });
 }
 
 function unsupported(sandbox: SandboxRecord, what: string): SandboxerError {
@@ -63,8 +89,9 @@ export async function openFiles(
   caller: Caller,
   id: string,
   writes: boolean,
+  service?: string,
 ): Promise<SandboxFiles> {
-  const { sandbox, session } = await openSandbox(use, caller, id, writes);
+  const { sandbox, session } = await openSandbox(use, caller, id, writes, service);
   if (!session.files) throw unsupported(sandbox, 'files');
   return session.files;
 }

@@ -107,6 +107,29 @@ export interface PortConnection {
   destroy(): void;
 }
 
+export interface ServiceLogOptions extends AbortableOptions {
+  /** So many lines from its end; all that is kept when `null`. */
+  readonly tail: number | null;
+  /** Goes on until the service ends or nobody reads. */
+  readonly follow: boolean;
+}
+
+/** What a service wrote, as a program’s output: read once, bounded, let go by `detach`. */
+export type ServiceLog = Pick<SandboxProcess, 'id' | 'output' | 'exit' | 'detach'>;
+
+/** The services that a sandbox is made of. Every name given to it is one of `names`. */
+export interface SandboxServices {
+  readonly names: readonly string[];
+  /** The one that the session itself is of. */
+  readonly first: string;
+  /**
+   * The session of one service. It is closed with the session it comes from. Ids of its processes are known to that one,
+   * too.
+   */
+  session(name: string): SandboxSession;
+  logs(name: string, options: ServiceLogOptions): Promise<ServiceLog>;
+}
+
 /** The channel into one sandbox. It may be opened many times; closing it ends nothing that runs in the background. */
 export interface SandboxSession {
   spawn(spec: SpawnSpec, options?: AbortableOptions): Promise<SandboxProcess>;
@@ -115,5 +138,7 @@ export interface SandboxSession {
   processes?(options?: AbortableOptions): Promise<ProcessInfo[]>;
   readonly files?: SandboxFiles;
   dial?(port: number, options?: AbortableOptions): Promise<PortConnection>;
+  /** Exist where the vector has `services`. */
+  readonly services?: SandboxServices;
   close(): Promise<void>;
 }

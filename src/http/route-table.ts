@@ -17,6 +17,7 @@ import { quoteRoutes } from './v1/quotes.ts';
 import { registryRoutes } from './v1/registry.ts';
 import { routingRoutes } from './v1/routes.ts';
 import { sandboxRoutes } from './v1/sandboxes.ts';
+import { serviceLogRoutes } from './v1/service-log.ts';
 import { sinkRoutes } from './v1/sinks.ts';
 import { snapshotRoutes } from './v1/snapshots.ts';
 import { tenantRoutes } from './v1/tenants.ts';
@@ -29,6 +30,7 @@ export const ROUTE_TABLE: readonly RouteDefinition[] = metaRoutes([
   ...sandboxRoutes,
   ...execRoutes,
   ...processRoutes,
+  ...serviceLogRoutes,
   ...fileRoutes,
   ...portRoutes,
   ...snapshotRoutes,

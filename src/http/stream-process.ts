@@ -1,6 +1,6 @@
 import { toProblem } from '../contract/errors.ts';
 import { FRAMES_MEDIA_TYPE } from '../contract/exec.ts';
-import type { SandboxProcess } from '../core/session.ts';
+import type { ServiceLog } from '../core/session.ts';
 import type { Exchange } from './exchange.ts';
 import { ClientGone } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';
@@ -16,18 +16,18 @@ const STREAM_FORMATS = {
 export type StreamType = keyof typeof STREAM_FORMATS;
 
 /** A client that hangs up lets go of the process: one in the foreground is killed by that. */
-export function detachWhenGone(exchange: Exchange, process: SandboxProcess): void {
+export function detachWhenGone(exchange: Exchange, process: Pick<ServiceLog, 'detach'>): void {
   const detach = () => void process.detach().catch(() => {});
   if (exchange.signal.aborted) detach();
   else exchange.signal.addEventListener('abort', detach, { once: true });
 }
 
-/** Writes a process as a stream until it ends. What goes wrong on the way is the last item. */
+/** Writes a process, or a log, as a stream until it ends. What goes wrong on the way is the last item. */
 export async function streamProcess(
   services: HttpServices,
   exchange: Exchange,
   type: StreamType,
-  process: SandboxProcess,
+  process: ServiceLog,
   startedAt: number,
 ): Promise<void> {
   const format = STREAM_FORMATS[type];

@@ -18,6 +18,7 @@ import { portTests } from './conformance/port-tests.ts';
 import { refusalTests } from './conformance/refusal-tests.ts';
 import { resourceTests } from './conformance/resource-tests.ts';
 import { secretTests } from './conformance/secret-tests.ts';
+import { serviceTests } from './conformance/service-tests.ts';
 import { snapshotTests } from './conformance/snapshot-tests.ts';
 import { Subject } from './conformance/subject.ts';
 import { terminalTests } from './conformance/terminal-tests.ts';
@@ -36,6 +37,7 @@ export function conformanceSuite(): readonly ConformanceTest[] {
     ...confinementTests,
     ...watchTests,
     ...portTests,
+    ...serviceTests,
     ...pauseTests,
     ...snapshotTests,
     ...deadManTests,

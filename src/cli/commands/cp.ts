@@ -23,11 +23,12 @@ export function define(command: Command, invocation: Invocation): void {
   command
     .argument('<from>', 'a path of this machine, or id:path; - is the input')
     .argument('<to>', 'id:path, or a path of this machine; - is the output')
+    .option('--service <name>', 'of this service, where a sandbox is made of services')
     .addHelpText(
       'after',
       '\nDirectories are copied with everything in them. Into a directory that exists, as `cp -r` does.',
     )
-    .action(async (fromText: string, toText: string) => {
+    .action(async (fromText: string, toText: string, flags: { readonly service?: string }) => {
       const from = placeOf(fromText);
       const to = placeOf(toText);
       if ((from.sandboxId === null) === (to.sandboxId === null)) {
@@ -37,12 +38,12 @@ export function define(command: Command, invocation: Invocation): void {
           'Write sandboxer cp ./file <id>:/path, or the other way round.',
         );
       }
-      const client = await invocation.client();
+      const files = (await invocation.client()).files.ofService(flags.service);
       const { printer } = invocation;
       const done =
         to.sandboxId === null
-          ? await downloadPath(invocation, client, from.sandboxId as string, from.path, to.path)
-          : await uploadPath(invocation, client, from.path, to.sandboxId, to.path);
+          ? await downloadPath(invocation, files, from.sandboxId as string, from.path, to.path)
+          : await uploadPath(invocation, files, from.path, to.sandboxId, to.path);
       if (toText === '-') return;
       printer.result(done, () =>
         printer.note(`${done.files} ${done.files === 1 ? 'file' : 'files'} to ${done.path}`),

@@ -10,6 +10,8 @@ import { writeChunk } from '../terminal/write-output.ts';
 interface Flags {
   readonly follow?: boolean;
   readonly from: number;
+  readonly service?: string;
+  readonly tail?: number;
 }
 
 /** What is kept comes at once; a silence of this length means that the rest is still to be written. */
@@ -45,8 +47,16 @@ export function define(command: Command, invocation: Invocation): void {
     .argument('[process]', 'the process; the latest one when left out')
     .option('-f, --follow', 'go on until the process ends')
     .option('--from <offset>', 'skip so many bytes of output', wholeNumber, 0)
+    .option('--service <name>', 'what this service wrote, where a sandbox is made of services')
+    .option('--tail <lines>', 'of a service: so many lines from the end', wholeNumber)
     .action(async (id: string, process: string | undefined, flags: Flags) => {
       const client = await invocation.client();
+      if (flags.service !== undefined && process === undefined) {
+        const { service, tail, follow } = flags;
+        const log = client.processes.logs(id, { service, tail, follow });
+        for await (const chunk of log) await writeChunk(chunk, invocation.printer);
+        return;
+      }
       const processId = process ?? (await latestProcess(client, id));
       const handle = client.processes.attach(id, processId, { from: flags.from });
       const chunks = flags.follow ? handle : untilSilence(handle);

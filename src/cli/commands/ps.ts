@@ -20,13 +20,16 @@ function columns(printer: Printer, now: number): Column<ProcessInfo>[] {
 }
 
 export function define(command: Command, invocation: Invocation): void {
-  command.argument('<id>', 'the sandbox').action(async (id: string) => {
-    const { printer } = invocation;
-    const items = await (await invocation.client()).processes.list(id);
-    printer.result({ items }, () => {
-      if (printer.quiet) for (const { process_id } of items) printer.line(process_id);
-      else if (items.length === 0) printer.note('There are no processes.');
-      else printer.table(columns(printer, Date.now()), items);
+  command
+    .argument('<id>', 'the sandbox')
+    .option('--service <name>', 'of this service, where a sandbox is made of services')
+    .action(async (id: string, flags: { readonly service?: string }) => {
+      const { printer } = invocation;
+      const items = await (await invocation.client()).processes.list(id, flags);
+      printer.result({ items }, () => {
+        if (printer.quiet) for (const { process_id } of items) printer.line(process_id);
+        else if (items.length === 0) printer.note('There are no processes.');
+        else printer.table(columns(printer, Date.now()), items);
+      });
     });
-  });
 }

@@ -9,6 +9,7 @@ export interface ExecFlags {
   readonly cwd?: string;
   readonly user?: string;
   readonly timeout?: string | number;
+  readonly service?: string;
 }
 
 /** What `run`, `exec` and `shell` have in common. */
@@ -17,6 +18,7 @@ export function addExecOptions(command: Command): Command {
     .option('-e, --env <key[=value]>', 'variable; without a value, the one it has here', variables)
     .option('-w, --cwd <path>', 'working directory inside')
     .option('-u, --user <name>', 'user inside')
+    .option('--service <name>', 'in this service, where a sandbox is made of services')
     .option('--timeout <duration>', 'kill the program after this time', duration);
 }
 
@@ -26,6 +28,7 @@ export function execRequestOf(command: ExecInput['command'], flags: ExecFlags): 
     ...(flags.env === undefined ? {} : { env: { ...flags.env } }),
     ...(flags.cwd === undefined ? {} : { cwd: flags.cwd }),
     ...(flags.user === undefined ? {} : { user: flags.user }),
+    ...(flags.service === undefined ? {} : { service: flags.service }),
     ...(flags.timeout === undefined ? {} : { timeout: flags.timeout }),
   };
 }

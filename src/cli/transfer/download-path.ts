@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { chmod, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import type { Files } from '../../client/files.ts';
 import type { FileEntry } from '../../contract/files.ts';
 import type { Invocation } from '../invocation.ts';
 import { byteText } from '../output/amounts.ts';
@@ -33,14 +33,14 @@ function nameOf(path: string): string {
 
 /** The file appears under its name when it is complete. */
 async function downloadFile(
-  client: SandboxerClient,
+  files: Files,
   id: string,
   entry: FileEntry,
   from: string,
   target: string,
   progress: Progress,
 ): Promise<Transferred> {
-  const response = await client.files.download(id, from);
+  const response = await files.download(id, from);
   const draft = `${target}.${process.pid}.part`;
   try {
     await pipeline(
@@ -58,45 +58,45 @@ async function downloadFile(
 
 async function downloadDirectory(
   invocation: Invocation,
-  client: SandboxerClient,
+  files: Files,
   id: string,
   from: string,
   target: string,
   progress: Progress,
 ): Promise<Transferred> {
   let bytes = 0;
-  const { files } = await client.files.downloadDirectory(id, from, target, {
+  const done = await files.downloadDirectory(id, from, target, {
     onEntry: ({ name, size }) => {
       bytes += size;
       progress.update(`Downloading ${byteText(bytes)}: ${name}`);
     },
     onSkipped: (path, reason) => invocation.printer.warn(`left out ${path}: ${reason}`),
   });
-  return { files, path: target };
+  return { files: done.files, path: target };
 }
 
-async function kindOf(client: SandboxerClient, id: string, path: string): Promise<FileEntry> {
-  const entry = await client.files.stat(id, path);
+async function kindOf(files: Files, id: string, path: string): Promise<FileEntry> {
+  const entry = await files.stat(id, path);
   if (entry.kind !== 'symlink') return entry;
   // What a link leads to is a directory if it can be listed, and read as a file otherwise.
-  const listed = await client.files.list(id, path, { limit: 1 }).catch(() => null);
+  const listed = await files.list(id, path, { limit: 1 }).catch(() => null);
   return { ...entry, kind: listed === null ? 'file' : 'directory' };
 }
 
 /** A file or a directory of a sandbox to this machine; `-` is the output. */
 export async function downloadPath(
   invocation: Invocation,
-  client: SandboxerClient,
+  files: Files,
   id: string,
   from: string,
   to: string,
 ): Promise<Transferred> {
   if (to === '-') {
-    const response = await client.files.download(id, from);
+    const response = await files.download(id, from);
     await pipeline(response, process.stdout, { end: false });
     return { files: 1, path: to };
   }
-  const entry = await kindOf(client, id, from);
+  const entry = await kindOf(files, id, from);
   const there = await stat(to).catch(() => null);
   const contentOnly = /(?:^|\/)\.\/?$/.test(from);
   const into = there?.isDirectory() === true && !contentOnly;
@@ -104,7 +104,7 @@ export async function downloadPath(
   const progress = invocation.progress(`Downloading ${from}`);
   const work =
     entry.kind === 'directory'
-      ? downloadDirectory(invocation, client, id, from, target, progress)
-      : downloadFile(client, id, entry, from, target, progress);
+      ? downloadDirectory(invocation, files, id, from, target, progress)
+      : downloadFile(files, id, entry, from, target, progress);
   return progress.during(work);
 }

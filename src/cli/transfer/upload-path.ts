@@ -2,19 +2,19 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { SandboxerApiError } from '../../client/api-error.ts';
-import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import type { Files } from '../../client/files.ts';
 import type { Invocation } from '../invocation.ts';
 import { byteText } from '../output/amounts.ts';
 import type { Progress } from '../output/progress.ts';
 import { UsageError } from '../usage-error.ts';
 import type { Transferred } from './transferred.ts';
 
-async function isDirectoryInside(client: SandboxerClient, id: string, path: string): Promise<boolean> {
+async function isDirectoryInside(files: Files, id: string, path: string): Promise<boolean> {
   try {
-    const found = await client.files.stat(id, path);
+    const found = await files.stat(id, path);
     if (found.kind !== 'symlink') return found.kind === 'directory';
     // The description is of the link itself; what it leads to is a directory if it can be listed.
-    await client.files.list(id, path, { limit: 1 });
+    await files.list(id, path, { limit: 1 });
     return true;
   } catch (error) {
     if (error instanceof SandboxerApiError && error.status < 500 && error.code.startsWith('SBX_PATH'))
@@ -37,7 +37,7 @@ async function* counted(source: AsyncIterable<Buffer>, progress: Progress, label
 }
 
 async function uploadFile(
-  client: SandboxerClient,
+  files: Files,
   id: string,
   source: AsyncIterable<Buffer>,
   target: string,
@@ -45,21 +45,21 @@ async function uploadFile(
   progress: Progress,
 ): Promise<Transferred> {
   const body = counted(source, progress, `Uploading to ${target}`);
-  const entry = await client.files.write(id, target, body, { mode });
+  const entry = await files.write(id, target, body, { mode });
   return { files: 1, path: entry.path };
 }
 
 async function uploadDirectory(
   invocation: Invocation,
-  client: SandboxerClient,
+  files: Files,
   id: string,
   directory: string,
   target: string,
   progress: Progress,
 ): Promise<Transferred> {
   let bytes = 0;
-  await client.files.mkdir(id, target, { parents: true });
-  const { files } = await client.files.uploadDirectory(id, directory, target, {
+  await files.mkdir(id, target, { parents: true });
+  const done = await files.uploadDirectory(id, directory, target, {
     ignore: false,
     onEntry: ({ name, size }) => {
       bytes += size;
@@ -67,13 +67,13 @@ async function uploadDirectory(
     },
     onSkipped: (path, reason) => invocation.printer.warn(`left out ${path}: ${reason}`),
   });
-  return { files, path: target };
+  return { files: done.files, path: target };
 }
 
 /** A file or a directory of this machine into a sandbox; `-` is the input. */
 export async function uploadPath(
   invocation: Invocation,
-  client: SandboxerClient,
+  files: Files,
   from: string,
   id: string,
   to: string,
@@ -81,17 +81,17 @@ export async function uploadPath(
   const progress = invocation.progress(`Uploading ${from}`);
   if (from === '-') {
     return progress.during(
-      uploadFile(client, id, process.stdin as AsyncIterable<Buffer>, to, undefined, progress),
+      uploadFile(files, id, process.stdin as AsyncIterable<Buffer>, to, undefined, progress),
     );
   }
   const found = await stat(from).catch(() => null);
   if (found === null) throw new UsageError(`There is no file ${from}.`);
-  const into = to.endsWith('/') || (await isDirectoryInside(client, id, to));
+  const into = to.endsWith('/') || (await isDirectoryInside(files, id, to));
   // `dir/.` means its content, as with cp.
   const contentOnly = /(?:^|\/)\.\/?$/.test(from);
   const target = into && !contentOnly ? joined(to, basename(resolve(from))) : to;
   const work = found.isDirectory()
-    ? uploadDirectory(invocation, client, id, from, target, progress)
-    : uploadFile(client, id, createReadStream(from), target, found.mode & 0o777, progress);
+    ? uploadDirectory(invocation, files, id, from, target, progress)
+    : uploadFile(files, id, createReadStream(from), target, found.mode & 0o777, progress);
   return progress.during(work);
 }

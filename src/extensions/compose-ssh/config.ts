@@ -34,6 +34,7 @@ export const CAPABILITIES: CapabilityVector = {
   watch: true,
   ports: true,
   ssh: true,
+  services: true,
   resources: ['cpu', 'memory_mb', 'pids', 'open_files'],
   images: ['host'],
   regions: [],

@@ -44,6 +44,7 @@ import { freeSubnets } from './subnets.ts';
 
 const NETWORK_TRIES = 5;
 const LOOK_MS = 500;
+const OPEN_MS = 60_000;
 
 interface Reached {
   readonly host: PlacementHost;
@@ -169,9 +170,13 @@ export class ComposeExtension implements Extension {
       return await serviceChannel(stacks, place, stack.project, service, signal);
     };
     const first = this.#kept.take(stack.project) ?? (await open(stack.service, ctx.signal));
-    return new ComposeSession(first, stack.service, stack.ports, (service) =>
-      open(service, AbortSignal.timeout(60_000)),
-    );
+    return new ComposeSession(first, stack, {
+      open: (service) => open(service, AbortSignal.timeout(OPEN_MS)),
+      logs: async (service, options) => {
+        const { stacks } = await this.#reach(ctx);
+        return await stacks.log(stack.project, service, options);
+      },
+    });
   }
 
   async teardown({ stamp, handle }: TeardownTarget, ctx: ExtensionContext): Promise<CleanupReport> {

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import type { ProvisionSpec, Stamp } from '../../core/extension.ts';
 
 export const LABEL = {
-  owner: 'sand-boxer.owner',
-  sandboxUid: 'sand-boxer.sandbox-uid',
-  attemptId: 'sand-boxer.attempt-id',
-  sandboxId: 'sand-boxer.sandbox-id',
-  profile: 'sand-boxer.profile',
-  service: 'sand-boxer.service',
+  owner: 'io.sandboxer.owner',
+  sandboxUid: 'io.sandboxer.sandbox-uid',
+  attemptId: 'io.sandboxer.attempt-id',
+  sandboxId: 'io.sandboxer.sandbox-id',
+  profile: 'io.sandboxer.profile',
+  service: 'io.sandboxer.service',
 } as const;
 
 export function labelsOf({ stamp, sandboxId, recipe }: ProvisionSpec): Record<string, string> {

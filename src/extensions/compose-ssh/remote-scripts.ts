@@ -84,7 +84,7 @@ ${INSPECT}
 /** $1 root, $2 secrets, $3 project, $4 owner, $5 whether built images stay → what is left. */
 export const DOWN = `
 stack=$1/stacks/$3; secrets=$2/$3; key=$3; owner=$4; keep=$5
-mine="label=com.docker.compose.project=$key"; ours="label=sand-boxer.owner=$owner"
+mine="label=com.docker.compose.project=$key"; ours="label=io.sandboxer.owner=$owner"
 if [ -e "$stack/groups" ]; then
   read -r _ _ _ _ self _ </proc/$$/stat
   while read -r group; do
@@ -135,7 +135,7 @@ export const OWNED = `
 for marker in "$1"/stacks/*/marker; do [ -e "$marker" ] && { printf 'marker '; cat "$marker"; }; done
 for kind in container network volume; do
   case $kind in container) list='docker ps -a';; *) list="docker $kind ls";; esac
-  $list --filter "label=sand-boxer.owner=$2" --filter label=sand-boxer.attempt-id --format '{{.Label "sand-boxer.sandbox-uid"}} {{.Label "sand-boxer.attempt-id"}}' | sed 's/^/labels /' || exit 75
+  $list --filter "label=io.sandboxer.owner=$2" --filter label=io.sandboxer.attempt-id --format '{{.Label "io.sandboxer.sandbox-uid"}} {{.Label "io.sandboxer.attempt-id"}}' | sed 's/^/labels /' || exit 75
 done
 `;
 
@@ -146,6 +146,26 @@ ids=$(all "$1" "$3") || exit 75
 [ -z "$ids" ] || docker "$2" $ids >/dev/null
 ids=$(all "$1" "$3") || exit 75
 [ -z "$ids" ]
+`;
+
+/**
+ * $1 project, $2 service, $3 lines or `all`, $4 `follow` or `end` → what its containers wrote. It ends with its input:
+ * whoever reads may be gone without a word from a service that is silent.
+ */
+export const LOG = `
+set -f
+ids=$(docker ps -aq --no-trunc --filter "label=com.docker.compose.project=$1" --filter "label=io.sandboxer.service=$2") || exit 75
+follow=; [ "$4" = follow ] && follow=--follow
+exec 3<&0
+readers=
+for id in $ids; do docker logs $follow --tail "$3" "$id" </dev/null 3<&- & readers="$readers $!"; done
+{ cat <&3 >/dev/null; kill $readers 2>/dev/null; } 2>/dev/null &
+watch=$!
+exec 3<&-
+status=0
+for reader in $readers; do wait "$reader" || status=$?; done
+kill "$watch" 2>/dev/null
+exit "$status"
 `;
 
 /** $1 container, $2 user of the agent (empty: the container’s own), $3 directory, $4 `start` or `go`. */

@@ -1,12 +1,14 @@
 /** The stacks of one host: each method is one round trip. */
 import type { Creation } from '../../contract/state.ts';
 import type { Stamp } from '../../core/extension.ts';
+import type { ServiceLogOptions } from '../../core/session.ts';
 import type { RemoteProcess, RunResult, SshHost } from '../shared/ssh/ssh-host.ts';
 import { hostFailure, lost, shown } from './failure.ts';
 import type { StackHandle } from './handle.ts';
 import { parseHandle, projectOf } from './handle.ts';
 import { readMarker } from './labels.ts';
-import { AGENT, DOWN, FACTS, FREEZE, OWNED, STATE, UP, UPLOAD } from './remote-scripts.ts';
+import { AGENT, DOWN, FACTS, FREEZE, LOG, OWNED, STATE, UP, UPLOAD } from './remote-scripts.ts';
+import { RemoteLog } from './service-log.ts';
 import type { ContainerState } from './stack-state.ts';
 import { readStates } from './stack-state.ts';
 import { routesOf } from './subnets.ts';
@@ -168,6 +170,20 @@ export class RemoteStacks {
     const { code, stderr } = await this.#run(FREEZE, args, call);
     if (code !== 0)
       throw hostFailure(`The stack could not be ${frozen ? 'paused' : 'resumed'}`, stderr, 'created');
+  }
+
+  /** What all containers of a service wrote. */
+  async log(
+    project: string,
+    service: string,
+    { tail, follow, signal }: ServiceLogOptions,
+  ): Promise<RemoteLog> {
+    const args = [project, service, tail === null ? 'all' : String(tail), follow ? 'follow' : 'end'];
+    const remote = await this.host.open(['sh', '-c', LOG, 'sh', ...args], {
+      creation: 'created',
+      ...(signal === undefined ? {} : { signal }),
+    });
+    return new RemoteLog(`log@${service}`, remote);
   }
 
   /** The channel to the agent of a container. */

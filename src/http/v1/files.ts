@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors.ts';
+import { ServiceName } from '../../contract/exec.ts';
 import {
   FileChange,
   FileEntry,
@@ -20,7 +21,10 @@ import { sendFile } from '../send-file.ts';
 import { EVENT_STREAM, NDJSON } from '../stream-item.ts';
 import { SandboxPathParams } from './sandbox-id.ts';
 
-const At = z.strictObject({ path: SandboxPath });
+const Where = z.strictObject({
+  service: ServiceName.optional().describe('Of this service instead of the default one.'),
+});
+const At = Where.extend({ path: SandboxPath });
 const Mode = z
   .string()
   .regex(/^[0-7]{3,5}$/, 'Write the permission bits in octal, such as "644".')
@@ -80,7 +84,7 @@ export const fileRoutes = [
         206: { description: 'The bytes of the range.', content: BYTES, headers: ['Content-Range'] },
       },
       async handler({ services, exchange, caller, params, query }) {
-        const files = await openFiles(services.use, caller, params.id, false);
+        const files = await openFiles(services.use, caller, params.id, false, query.service);
         await sendFile(exchange, files, query.path);
         return STREAMED;
       },
@@ -98,7 +102,7 @@ export const fileRoutes = [
     body: { kind: 'stream', mediaTypes: ['*/*'], description: 'The bytes of the file.' } as const,
     responses: { 200: json(FileEntry, 'The file as it is now.') },
     async handler({ services, exchange, caller, params, query }) {
-      const files = await openFiles(services.use, caller, params.id, true);
+      const files = await openFiles(services.use, caller, params.id, true, query.service);
       const options = {
         ...(query.mode === undefined ? {} : { mode: query.mode }),
         exclusive: query.exclusive,
@@ -119,7 +123,7 @@ export const fileRoutes = [
     query: At.extend({ recursive: flag().default(false) }),
     responses: { 204: nothing('It is not there any more.') },
     async handler({ services, exchange, caller, params, query }) {
-      const files = await openFiles(services.use, caller, params.id, true);
+      const files = await openFiles(services.use, caller, params.id, true, query.service);
       await files.remove(query.path, { recursive: query.recursive, signal: exchange.signal });
       return { status: 204, body: undefined };
     },
@@ -135,7 +139,7 @@ export const fileRoutes = [
     query: At.extend({ limit: wholeNumber(1, 100_000).default(10_000) }),
     responses: { 200: json(FileListing, 'Its entries.') },
     async handler({ services, exchange, caller, params, query }) {
-      const files = await openFiles(services.use, caller, params.id, false);
+      const files = await openFiles(services.use, caller, params.id, false, query.service);
       const listing = await files.list(query.path, { limit: query.limit, signal: exchange.signal });
       return { status: 200, body: { path: query.path, ...listing } };
     },
@@ -151,7 +155,7 @@ export const fileRoutes = [
     query: At,
     responses: { 200: json(FileEntry, 'What is there.') },
     async handler({ services, exchange, caller, params, query }) {
-      const files = await openFiles(services.use, caller, params.id, false);
+      const files = await openFiles(services.use, caller, params.id, false, query.service);
       return { status: 200, body: await files.stat(query.path, { signal: exchange.signal }) };
     },
   }),
@@ -163,10 +167,11 @@ export const fileRoutes = [
     tag,
     scope: 'sandboxes',
     params: SandboxPathParams,
+    query: Where,
     body: jsonBody(MkdirRequest),
     responses: { 204: nothing('It is there.') },
-    async handler({ services, exchange, caller, params, body }) {
-      const files = await openFiles(services.use, caller, params.id, true);
+    async handler({ services, exchange, caller, params, query, body }) {
+      const files = await openFiles(services.use, caller, params.id, true, query.service);
       await files.mkdir(body.path, { parents: body.parents, mode: body.mode, signal: exchange.signal });
       return { status: 204, body: undefined };
     },
@@ -179,10 +184,11 @@ export const fileRoutes = [
     tag,
     scope: 'sandboxes',
     params: SandboxPathParams,
+    query: Where,
     body: jsonBody(MoveRequest),
     responses: { 204: nothing('It is at its new place.') },
-    async handler({ services, exchange, caller, params, body }) {
-      const files = await openFiles(services.use, caller, params.id, true);
+    async handler({ services, exchange, caller, params, query, body }) {
+      const files = await openFiles(services.use, caller, params.id, true, query.service);
       await files.move(body.from, body.to, { overwrite: body.overwrite, signal: exchange.signal });
       return { status: 204, body: undefined };
     },
@@ -204,7 +210,7 @@ export const fileRoutes = [
     },
     async handler({ services, exchange, caller, params, query }) {
       exchange.response.once('close', services.slots.take(caller));
-      const files = await openFiles(services.use, caller, params.id, false);
+      const files = await openFiles(services.use, caller, params.id, false, query.service);
       await streamChanges(services, exchange, files, query);
       return STREAMED;
     },
@@ -225,7 +231,7 @@ export const fileRoutes = [
     } as const,
     responses: { 200: json(UploadedTree, 'How many files were written.') },
     async handler({ services, exchange, caller, params, query }) {
-      const files = await openFiles(services.use, caller, params.id, true);
+      const files = await openFiles(services.use, caller, params.id, true, query.service);
       const { signal } = exchange;
       const upload = uploadOf(services, exchange);
       return { status: 200, body: await upload.into((body) => files.upload(query.path, body, { signal })) };
@@ -243,7 +249,7 @@ export const fileRoutes = [
     responses: { 200: { description: 'A tar archive.', content: { 'application/x-tar': null } } },
     async handler({ services, exchange, caller, params, query }) {
       exchange.response.once('close', services.slots.take(caller));
-      const files = await openFiles(services.use, caller, params.id, false);
+      const files = await openFiles(services.use, caller, params.id, false, query.service);
       const tar = await files.download(query.path, { signal: exchange.signal });
       exchange.begin(200, { 'content-type': 'application/x-tar', 'content-disposition': 'attachment' });
       for await (const chunk of tar) await exchange.write(chunk);

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { FRAMES_MEDIA_TYPE, ProcessInfo, ResizeRequest, SignalRequest } from '../../contract/exec.ts';
+import {
+  FRAMES_MEDIA_TYPE,
+  ProcessInfo,
+  ResizeRequest,
+  ServiceName,
+  SignalRequest,
+} from '../../contract/exec.ts';
 import { actOnProcess } from '../../control/act-on-process.ts';
 import { attachToProcess, listProcesses } from '../../control/exec-in-sandbox.ts';
 import { preferredType } from '../media-type.ts';
@@ -33,9 +39,13 @@ export const processRoutes = [
     tag,
     scope: 'read',
     params: SandboxPathParams,
+    query: z.strictObject({
+      service: ServiceName.optional().describe('Of this service instead of the default one.'),
+    }),
     responses: { 200: json(ProcessList, 'The processes.') },
-    async handler({ services, caller, params }) {
-      return { status: 200, body: { items: await listProcesses(services.use, caller, params.id) } };
+    async handler({ services, caller, params, query }) {
+      const items = await listProcesses(services.use, caller, params.id, query.service);
+      return { status: 200, body: { items } };
     },
   }),
   route({

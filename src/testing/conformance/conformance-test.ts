@@ -12,6 +12,7 @@ export type Claim =
   | 'files'
   | 'watch'
   | 'ports'
+  | 'services'
   | 'pause'
   | 'snapshot'
   | 'fork'

@@ -50,6 +50,7 @@ export const contractTests = [
     sameWay(capabilities.background, session.processes !== undefined, 'background', 'session.processes');
     sameWay(capabilities.files, session.files !== undefined, 'files', 'session.files');
     sameWay(capabilities.watch, session.files?.watch !== undefined, 'watch', 'session.files.watch');
+    sameWay(capabilities.services === true, session.services !== undefined, 'services', 'session.services');
     sameWay(capabilities.ports, session.dial !== undefined, 'ports', 'session.dial');
   }),
 

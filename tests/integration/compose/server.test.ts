@@ -13,6 +13,44 @@ import { startComposeHost, whyNoComposeHost } from '../../support/compose-host.t
 
 const missing = whyNoComposeHost();
 
+/** Programs, files and logs of the service that is not the default one. */
+async function eachService(client: SandboxerClient, id: string): Promise<void> {
+  const service = 'db';
+  const run = (command: string) => client.exec(id, { command, service }).result();
+  expect((await run('hostname; echo in-db >/only-here')).exit.code).toBe(0);
+  const files = client.files.ofService(service);
+  expect(await files.readText(id, '/only-here')).toBe('in-db\n');
+  await expect(client.files.stat(id, '/only-here')).rejects.toMatchObject({ code: 'SBX_PATH_NOT_FOUND' });
+  await files.mkdir(id, '/tree');
+  await files.write(id, '/tree/a', 'a');
+  await files.move(id, '/tree/a', '/tree/b');
+  expect((await files.list(id, '/tree')).entries.map(({ name }) => name)).toEqual(['b']);
+
+  const { process_id } = await client.background(id, { command: 'echo on; sleep 300', service });
+  expect(process_id).toMatch(/@db$/);
+  expect((await client.processes.list(id, { service })).map((process) => process.process_id)).toContain(
+    process_id,
+  );
+  expect((await client.processes.list(id)).map((process) => process.process_id)).not.toContain(process_id);
+  for await (const chunk of client.processes.attach(id, process_id)) if (chunk.type === 'stdout') break;
+  await client.processes.signal(id, process_id, 'SIGKILL');
+  expect(await client.processes.attach(id, process_id).exit()).toMatchObject({ code: 137 });
+
+  const log = await client.processes.logs(id, { service }).result();
+  expect(log.stdout.toString()).toBe('listening\n');
+  expect(log.stderr.toString()).toBe('complaint\n');
+  const followed = client.processes.logs(id, { service, follow: true });
+  for await (const chunk of followed) if (chunk.type === 'stdout') break;
+
+  const unknown = { code: 'SBX_SERVICE_NOT_FOUND', status: 404 };
+  await expect(client.exec(id, { command: 'true', service: 'cache' }).result()).rejects.toMatchObject({
+    ...unknown,
+    detail: 'There is no service "cache": there are web, db.',
+  });
+  await expect(client.files.ofService('cache').stat(id, '/')).rejects.toMatchObject(unknown);
+  await expect(client.processes.logs(id, { service: 'cache' }).result()).rejects.toMatchObject(unknown);
+}
+
 describe.skipIf(missing !== null)('profile.compose-e2e on a registered host', { timeout: 300_000 }, () => {
   const directory = mkdtempSync(join(tmpdir(), 'sandboxer-stacks-'));
   const repository = join(directory, 'repository');
@@ -30,6 +68,10 @@ describe.skipIf(missing !== null)('profile.compose-e2e on a registered host', { 
     command: [httpd, -f, -p, "80", -h, /www]
     ports: ["8080:80"]
     volumes: ["./www:/www:ro"]
+  db:
+    image: ${host.engine.image}
+    command: [sh, -c, "echo listening; echo complaint >&2; exec sleep 9999"]
+    init: true
 `;
     writeFileSync(join(repository, 'docker-compose.yml'), compose);
     const env = { SANDBOXER_STATE_DIR: join(directory, 'state'), SANDBOXER_LOG_LEVEL: 'silent' };
@@ -69,13 +111,19 @@ describe.skipIf(missing !== null)('profile.compose-e2e on a registered host', { 
     } as const;
     const sandbox = await client.sandboxes.create(request, { wait: 'ready' });
     expect(sandbox).toMatchObject({ state: 'ready', extension: 'ext.compose-ssh', host: 'sandboxer01' });
-    expect(sandbox.reachability?.services).toMatchObject([{ name: 'web', state: 'running' }]);
+    expect(sandbox.reachability?.services).toMatchObject([
+      { name: 'db', state: 'running' },
+      { name: 'web', state: 'running' },
+    ]);
     const id = sandbox.sandbox_id;
     const { exit, stdout } = await client
       .exec(id, { command: ['wget', '-qO-', 'http://127.0.0.1:80/'] })
       .result();
     expect(exit.code).toBe(0);
     expect(stdout.toString()).toBe('served from the repository\n');
+    await eachService(client, id);
+    const before = (await client.hosts.telemetry('sandboxer01')).containers;
+    expect(before).toMatchObject({ ours: 3, not_ours: 0 });
     const { plan } = await client.sandboxes.route(id);
     expect(plan.candidates[0]).toMatchObject({ host: 'sandboxer01', rank: 0 });
     expect(await client.sandboxes.destroy(id, { wait: 'destroyed' })).toMatchObject({ state: 'destroyed' });

@@ -259,7 +259,7 @@ volumes: {data: {}, logs: {}}
       recipe: { inputs: { service: 'victim' } },
     });
     expect(await output(made.session, 'ls /shared')).toBe('file');
-    const id = await host.engine.docker('ps', '-q', '--filter', 'label=sand-boxer.service=victim');
+    const id = await host.engine.docker('ps', '-q', '--filter', 'label=io.sandboxer.service=victim');
     await host.engine.docker('restart', '-t', '0', id);
     expect(await output(made.session, 'ls /shared')).toBe('file');
     await teardown(made);

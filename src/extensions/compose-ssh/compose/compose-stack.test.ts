@@ -13,7 +13,7 @@ import { planStack } from './plan-stack.ts';
 const RESOURCES = { cpu: null, memory_mb: null, disk_mb: null, pids: null, open_files: null, gpu: null };
 const TERMS: StackTerms = {
   project: 'sbxtest',
-  labels: { 'sand-boxer.owner': 'me' },
+  labels: { 'io.sandboxer.owner': 'me' },
   openNetwork: false,
   resources: RESOURCES,
   elevated: false,
@@ -145,7 +145,7 @@ it.each([
   ['use_api_socket: true', 'use_api_socket'],
   ['some_new_field: 1', 'some_new_field'],
   ['post_start: [{command: x, privileged: true}]', 'post_start'],
-  ['labels: {sand-boxer.owner: someone}', 'labels.sand-boxer.owner'],
+  ['labels: {io.sandboxer.owner: someone}', 'labels.io.sandboxer.owner'],
   ['labels: ["com.docker.compose.project=other"]', 'labels.com.docker.compose.project'],
   ['volumes: ["x:/.sandboxer/agent"]', 'volumes[0].target'],
   ['volumes: ["./a:relative"]', 'volumes[0]'],
@@ -244,7 +244,7 @@ volumes: {data: {name: shared-by-all}}
     depends_on: { db: { condition: 'service_healthy' } },
   });
   expect(service(made, 'web', 'override')).toEqual({
-    labels: { 'sand-boxer.owner': 'me', 'sand-boxer.service': 'web' },
+    labels: { 'io.sandboxer.owner': 'me', 'io.sandboxer.service': 'web' },
     security_opt: ['no-new-privileges:true'],
     volumes: [{ type: 'bind', source: '/agent', target: '/.sandboxer/agent', read_only: true }],
     mem_limit: 200 * 1_048_576,
@@ -260,7 +260,7 @@ volumes: {data: {name: shared-by-all}}
     default: { name: 'sbxtest_default', internal: true },
   });
   expect(made.override.volumes).toEqual({
-    data: { name: 'sbxtest_data', labels: { 'sand-boxer.owner': 'me' } },
+    data: { name: 'sbxtest_data', labels: { 'io.sandboxer.owner': 'me' } },
   });
   expect([...made.gatewayPorts.values()]).toEqual([
     { service: 'web', target: 80 },

@@ -13,7 +13,7 @@ import { joinInTree, realInTree } from './tree-view.ts';
 /** Names that are ours: images that are built for a sandbox, mounts of the agent. */
 export const IMAGE_PREFIX = 'sandboxer-';
 export const AGENT_DIRECTORY = '/.sandboxer';
-const OUR_LABEL = /^sand-boxer\./;
+const OUR_LABEL = /^io\.sandboxer\./;
 const COMPOSE_LABEL = /^com\.docker\.compose\./;
 
 const IN_TREE = 'Use a path of the repository, or a named volume.';

@@ -162,7 +162,7 @@ class Planner {
       if (secret.delivery === 'env' && this.#wants(name, secret.name, 'environment'))
         environment[secret.name] = null;
     const override: Tree = {
-      labels: { ...labels, 'sand-boxer.service': name },
+      labels: { ...labels, 'io.sandboxer.service': name },
       security_opt: ['no-new-privileges:true'],
       volumes: this.#mounts(name, service),
       ...this.#limitFields(name),
@@ -355,7 +355,7 @@ class Planner {
       image: gatewayImage,
       command: forwards,
       container_name: `${project}_${GATEWAY}`,
-      labels: { ...labels, 'sand-boxer.service': GATEWAY },
+      labels: { ...labels, 'io.sandboxer.service': GATEWAY },
       user: '65534:65534',
       cap_drop: ['ALL'],
       security_opt: ['no-new-privileges:true'],

@@ -41,6 +41,22 @@ export class SshProcess {
     this.ended = this.#end(logFile);
   }
 
+  /** Called with whatever the command writes to its standard error, beside what is kept of it. */
+  onErrorOutput(take: (chunk: Buffer) => void): void {
+    this.#child.stderr?.on('data', take);
+  }
+
+  /** Neither output is read on until `resume`. */
+  pause(): void {
+    this.stdout.pause();
+    this.#child.stderr?.pause();
+  }
+
+  resume(): void {
+    this.stdout.resume();
+    this.#child.stderr?.resume();
+  }
+
   /** The last of what the command wrote to its standard error. */
   get stderr(): string {
     return this.#stderr.toString('utf8');

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { FRAMES_MEDIA_TYPE, ServiceName } from '../../contract/exec.ts';
+import { readServiceLog } from '../../control/read-service-log.ts';
+import { preferredType } from '../media-type.ts';
+import { flag, wholeNumber } from '../query-schemas.ts';
+import { route, STREAMED } from '../route.ts';
+import { EVENT_STREAM, NDJSON } from '../stream-item.ts';
+import { streamProcess } from '../stream-process.ts';
+import { STREAM_CONTENT } from './exec.ts';
+import { SandboxPathParams } from './sandbox-id.ts';
+
+const MOST_LINES = 1_000_000;
+
+export const serviceLogRoutes = [
+  route({
+    method: 'GET',
+    url: '/v1/sandboxes/{id}/logs',
+    operationId: 'readServiceLog',
+    summary: 'What a service of a sandbox wrote, as far as it is kept.',
+    tag: 'exec',
+    scope: 'read',
+    params: SandboxPathParams,
+    query: z.strictObject({
+      service: ServiceName.optional().describe('The default one when left out.'),
+      tail: wholeNumber(0, MOST_LINES).optional().describe('So many lines from its end.'),
+      follow: flag().default(false).describe('Go on until the service ends.'),
+    }),
+    responses: { 200: { description: 'Its output, then the end of the log.', content: STREAM_CONTENT } },
+    async handler({ services, exchange, caller, params, query }) {
+      const type = preferredType(exchange.header('accept'), [NDJSON, EVENT_STREAM, FRAMES_MEDIA_TYPE]);
+      exchange.response.once('close', services.slots.take(caller));
+      const startedAt = services.deps.clock.now();
+      const log = await readServiceLog(services.use, caller, params.id, query.service, {
+        tail: query.tail ?? null,
+        follow: query.follow,
+        signal: exchange.signal,
+      });
+      await streamProcess(services, exchange, type, log, startedAt);
+      return STREAMED;
+    },
+  }),
+];
