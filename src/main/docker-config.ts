@@ -18,7 +18,7 @@ export const DockerConfig = z.strictObject({
     .max(2048)
     .optional()
     .describe(
-      'The engine: unix:///path/of.sock, tcp://host:2376 with `tls`, or ssh://user@host. Default: DOCKER_HOST, or the socket that is found.',
+      'The engine: unix:///path/of.sock, tcp://host:2376 with `tls`, or ssh://user@host, with the path of its socket behind it where it is not the usual one. Default: DOCKER_HOST, or the socket that is found.',
     ),
   tls: z
     .strictObject({
@@ -28,6 +28,21 @@ export const DockerConfig = z.strictObject({
     })
     .optional()
     .describe('For an engine over TCP.'),
+  ssh: z
+    .strictObject({
+      host_keys: z
+        .array(z.string().max(8192))
+        .max(16)
+        .default([])
+        .describe(
+          'Pinned keys, each `ssh-ed25519 AAAA…`. Default: those that the server’s user has accepted.',
+        ),
+      identity_file: z.string().optional().describe('Private key. Default: the server’s ssh agent.'),
+      certificate_file: z.string().optional().describe('Certificate of that key.'),
+      config_file: z.string().optional().describe('OpenSSH configuration. Default: ~/.ssh/config.'),
+    })
+    .optional()
+    .describe('For an engine over ssh.'),
   directory: z
     .string()
     .optional()
@@ -106,10 +121,17 @@ export function dockerOptions(
 ): BuiltinsConfig['docker'] {
   const url = urlOf(config, env);
   if (!(config.enabled ?? url !== null) || env.SANDBOXER_DOCKER === '0') return null;
-  const { images, registries, tls, directory, default_image, network, channel, disk_quota, warm } = config;
+  const { images, registries, tls, ssh, directory, default_image, network, channel, disk_quota, warm } =
+    config;
   return {
     url: url ?? `unix://${SOCKETS[0]}`,
     tls: tls ?? null,
+    ssh: {
+      hostKeys: ssh?.host_keys ?? [],
+      identityFile: ssh?.identity_file ?? null,
+      certificateFile: ssh?.certificate_file ?? null,
+      configFile: ssh?.config_file ?? null,
+    },
     directory: resolve(directory ?? join(stateDir, 'docker')),
     defaultImage: default_image,
     images: { allow: images.allow, pull: images.pull, requireDigest: images.require_digest },

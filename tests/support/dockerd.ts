@@ -25,8 +25,8 @@ const ENV = { ...process.env, PATH: `${process.env.PATH ?? ''}:/usr/sbin:/sbin:/
 export interface DockerdOptions {
   /** The engine's own configuration file: `live-restore`, `userns-remap`, `runtimes`, `default-address-pools` … */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** More places to listen at, such as `tcp://127.0.0.1:2376`; the unix socket is always there. */
-  readonly arguments?: readonly string[];
+  /** Of the command line, such as more places to listen at; the unix socket is always there. */
+  readonly arguments?: readonly string[] | ((engine: Dockerd) => readonly string[]);
   /** A link between this machine and the engine's network namespace, so that published ports can be reached. */
   readonly link?: boolean;
 }
@@ -120,12 +120,13 @@ class Dockerd {
   async startDaemon(): Promise<void> {
     const config = join(this.directory, 'daemon.json');
     writeFileSync(config, JSON.stringify(this.#options.config ?? {}));
+    const { arguments: more = [] } = this.#options;
     const [file = '', ...args] = this.inside(
       DOCKERD,
       ...['--config-file', config, '--host', `unix://${this.socket}`],
       ...['--data-root', join(this.directory, 'data'), '--exec-root', join(this.directory, 'exec')],
       ...['--pidfile', join(this.directory, 'pid'), '--cgroup-parent', `/${this.#cgroup}`],
-      ...['--oom-score-adjust', '0', ...(this.#options.arguments ?? [])],
+      ...['--oom-score-adjust', '0', ...(typeof more === 'function' ? more(this) : more)],
     );
     const log = join(this.directory, 'log');
     const daemon = spawn('sh', ['-c', 'exec "$@" >>"$0" 2>&1', log, file, ...args], {

@@ -1,6 +1,7 @@
 import type { CapabilityVector, IsolationLevel, ResourceName } from '../../contract/capability.ts';
 import type { TlsFiles } from './endpoint.ts';
 import type { EngineFacts } from './engine-facts.ts';
+import type { SshOptions } from './ssh-connector.ts';
 
 export interface RegistryLogin {
   readonly username: string;
@@ -22,6 +23,8 @@ export interface DockerOptions {
   /** As `DOCKER_HOST` is written. */
   readonly url: string;
   readonly tls: TlsFiles | null;
+  /** For `ssh://`. */
+  readonly ssh?: SshOptions;
   /** `<state_dir>/docker`: the sockets of local engines' sandboxes. */
   readonly directory: string;
   /** What the image `host` means here; `null`: profiles that name it cannot run here. */

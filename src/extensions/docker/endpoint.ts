@@ -1,9 +1,4 @@
-/** Where an engine listens, and how bytes get there. */
-import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { connect } from 'node:net';
-import { Duplex } from 'node:stream';
-import { connect as connectTls } from 'node:tls';
+/** Where an engine listens. */
 import { SandboxerError } from '../../contract/errors.ts';
 
 export interface TlsFiles {
@@ -15,17 +10,38 @@ export interface TlsFiles {
 export type Endpoint =
   | { readonly kind: 'unix'; readonly path: string }
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly tls: TlsFiles | null }
-  | { readonly kind: 'ssh'; readonly destination: string; readonly port: number | null };
+  | {
+      readonly kind: 'ssh';
+      readonly host: string;
+      readonly user: string | null;
+      readonly port: number | null;
+      /** Of the engine over there; `null`: the one that its `docker` command uses. */
+      readonly socket: string | null;
+    };
+
+export type SshEndpoint = Extract<Endpoint, { kind: 'ssh' }>;
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
-/** A name that ssh cannot take for an option. */
-const SSH_DESTINATION = /^(?:[A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9][\w.-]*$/;
+/** Names that ssh cannot take for an option. */
+const SSH_HOST = /^[A-Za-z0-9_:.][\w:.-]*$/;
+const SSH_USER = /^[A-Za-z0-9_.][\w.-]*$/;
+const SOCKET = /^\/[\w./-]+$/;
 
 function invalid(detail: string): SandboxerError {
   return new SandboxerError('SBX_INVALID_REQUEST', detail, {
     field: 'extensions.docker.url',
     remedy: 'Write unix:///path/of.sock, tcp://host:2376 with client certificates, or ssh://user@host.',
   });
+}
+
+function sshEndpoint({ hostname, username, port, pathname }: URL): SshEndpoint {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const user = username === '' ? null : decodeURIComponent(username);
+  const socket = pathname === '' || pathname === '/' ? null : decodeURIComponent(pathname);
+  if (!SSH_HOST.test(host)) throw invalid(`ssh cannot be given the host "${host}".`);
+  if (user !== null && !SSH_USER.test(user)) throw invalid(`ssh cannot be given the user "${user}".`);
+  if (socket !== null && !SOCKET.test(socket)) throw invalid(`"${socket}" is not the path of a socket.`);
+  return { kind: 'ssh', host, user, port: port === '' ? null : Number(port), socket };
 }
 
 /** As `DOCKER_HOST` is written. Whoever reaches an engine is root on its machine: no bare TCP beyond this one. */
@@ -37,12 +53,8 @@ export function parseEndpoint(url: string, tls: TlsFiles | null): Endpoint {
   } catch {
     throw invalid(`"${url}" is not the address of an engine.`);
   }
-  const { protocol, hostname, port, username } = parsed;
-  if (protocol === 'ssh:') {
-    const destination = username === '' ? hostname : `${decodeURIComponent(username)}@${hostname}`;
-    if (!SSH_DESTINATION.test(destination)) throw invalid(`ssh cannot be given "${destination}".`);
-    return { kind: 'ssh', destination, port: port === '' ? null : Number(port) };
-  }
+  const { protocol, hostname, port } = parsed;
+  if (protocol === 'ssh:') return sshEndpoint(parsed);
   if (protocol !== 'tcp:' && protocol !== 'https:') throw invalid(`"${protocol}//" is not understood.`);
   const host = hostname.replace(/^\[|\]$/g, '');
   if (tls === null && (protocol === 'https:' || !LOOPBACK.test(host))) {
@@ -58,43 +70,7 @@ export function isLocal(endpoint: Endpoint): boolean {
 
 export function showEndpoint(endpoint: Endpoint): string {
   if (endpoint.kind === 'unix') return endpoint.path;
-  if (endpoint.kind === 'ssh') return `ssh://${endpoint.destination}`;
-  return `tcp://${endpoint.host}:${endpoint.port}`;
-}
-
-function overSsh(destination: string, port: number | null): Duplex {
-  const options = ['-T', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=10'];
-  const args = [...options, ...(port === null ? [] : ['-p', String(port)]), '--', destination];
-  const child = spawn('ssh', [...args, 'docker', 'system', 'dial-stdio'], {
-    stdio: ['pipe', 'pipe', 'ignore'],
-  });
-  const stream = Duplex.from({ readable: child.stdout, writable: child.stdin });
-  child.on('error', (error) => stream.destroy(error));
-  child.on('exit', (code) => {
-    if (code !== 0) stream.destroy(new Error(`ssh to ${destination} ended with ${code}`));
-  });
-  stream.on('close', () => child.kill('SIGTERM'));
-  return stream;
-}
-
-/** One connection to the engine. */
-export function openConnection(endpoint: Endpoint): Duplex {
-  switch (endpoint.kind) {
-    case 'unix':
-      return connect(endpoint.path);
-    case 'ssh':
-      return overSsh(endpoint.destination, endpoint.port);
-    case 'tcp': {
-      const { host, port, tls } = endpoint;
-      if (tls === null) return connect({ host, port, noDelay: true });
-      return connectTls({
-        host,
-        port,
-        cert: readFileSync(tls.cert_file),
-        key: readFileSync(tls.key_file),
-        minVersion: 'TLSv1.2',
-        ...(tls.ca_file === undefined ? {} : { ca: readFileSync(tls.ca_file) }),
-      });
-    }
-  }
+  if (endpoint.kind === 'tcp') return `tcp://${endpoint.host}:${endpoint.port}`;
+  const { user, host, port, socket } = endpoint;
+  return `ssh://${user === null ? '' : `${user}@`}${host}${port === null ? '' : `:${port}`}${socket ?? ''}`;
 }

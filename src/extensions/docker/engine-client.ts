@@ -7,8 +7,7 @@ import { Agent, request } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Endpoint } from './endpoint.ts';
-import { openConnection } from './endpoint.ts';
+import type { EngineConnector } from './engine-connector.ts';
 import { EngineError, EngineUnreachable } from './engine-error.ts';
 
 /** Docker 20.10, Podman 4. */
@@ -29,17 +28,19 @@ export interface CallOptions {
 }
 
 class EngineConnections extends Agent {
-  readonly #endpoint: Endpoint;
+  readonly #connector: EngineConnector;
 
-  constructor(endpoint: Endpoint) {
+  constructor(connector: EngineConnector) {
     super({ keepAlive: true, maxSockets: MOST_CONNECTIONS, scheduling: 'lifo' });
-    this.#endpoint = endpoint;
+    this.#connector = connector;
   }
 
-  override createConnection(_options: unknown, done?: (error: Error | null, stream: Duplex) => void): Duplex {
-    const stream = openConnection(this.#endpoint);
-    done?.(null, stream);
-    return stream;
+  override createConnection(_options: unknown, done?: (error: Error | null, stream: Duplex) => void) {
+    this.#connector.open().then(
+      (stream) => done?.(null, stream),
+      (error: Error) => done?.(error, undefined as never),
+    );
+    return undefined;
   }
 }
 
@@ -52,12 +53,14 @@ function older(a: string, b: string): boolean {
 const ErrorBody = z.object({ message: z.string() });
 
 export class EngineClient {
+  readonly #connector: EngineConnector;
   readonly #connections: EngineConnections;
   readonly #timeoutMs: number;
   #version: Promise<string> | null = null;
 
-  constructor(endpoint: Endpoint, options: { readonly timeoutMs?: number } = {}) {
-    this.#connections = new EngineConnections(endpoint);
+  constructor(connector: EngineConnector, options: { readonly timeoutMs?: number } = {}) {
+    this.#connector = connector;
+    this.#connections = new EngineConnections(connector);
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
   }
 
@@ -103,8 +106,9 @@ export class EngineClient {
     return await upgraded.promise;
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#connections.destroy();
+    await this.#connector.close();
   }
 
   async #negotiate(signal?: AbortSignal): Promise<string> {
@@ -226,6 +230,7 @@ async function pour(
 }
 
 function unreachable(error: NodeJS.ErrnoException): EngineUnreachable {
+  if (error instanceof EngineUnreachable) return error;
   const code = error.code ?? null;
   if (code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'EACCES' || code === 'EPERM') {
     return new EngineUnreachable('refused', `The engine cannot be reached: ${error.message}`, code);

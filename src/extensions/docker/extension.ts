@@ -116,7 +116,7 @@ export class DockerExtension implements Extension {
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
     const named = readHandle(handle);
-    const channel = await abortable(this.#sandboxes.channel(named, ctx.signal), ctx.signal);
+    const channel = await abortable(this.#asked(this.#sandboxes.channel(named, ctx.signal)), ctx.signal);
     this.#sandboxes.keep(named.name, channel);
     return {
       reachability: { exec_url: null, ssh: null, tunnel_ref: null, endpoints: [], services: [] },
@@ -126,7 +126,7 @@ export class DockerExtension implements Extension {
   }
 
   async connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession> {
-    const channel = this.#sandboxes.channel(readHandle(handle), ctx.signal);
+    const channel = this.#asked(this.#sandboxes.channel(readHandle(handle), ctx.signal));
     return (await abortable(channel, ctx.signal)).session;
   }
 
@@ -184,7 +184,7 @@ export class DockerExtension implements Extension {
 
   async close(): Promise<void> {
     await this.#sandboxes.close();
-    this.#client.close();
+    await this.#client.close();
   }
 
   async #make(

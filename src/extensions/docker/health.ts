@@ -61,7 +61,7 @@ function whyUnreachable(error: unknown, endpoint: Endpoint): Check {
   const text = error instanceof Error ? error.message : 'it does not answer';
   const fix =
     endpoint.kind === 'ssh'
-      ? `ssh ${endpoint.destination} docker version must work without a question being asked.`
+      ? `ssh ${endpoint.user === null ? '' : `${endpoint.user}@`}${endpoint.host} docker version must work without a question being asked.`
       : 'Is extensions.docker.url right, and does the engine run?';
   return no(text, fix);
 }

@@ -4,6 +4,7 @@ import type { DockerOptions } from './config.ts';
 import { capabilitiesOf, DEFAULTS } from './config.ts';
 import { parseEndpoint } from './endpoint.ts';
 import { EngineClient } from './engine-client.ts';
+import { engineConnector } from './engine-connector.ts';
 import { BACKEND } from './engine-error.ts';
 import { findEngineFacts } from './engine-facts.ts';
 import { DockerExtension } from './extension.ts';
@@ -15,7 +16,9 @@ const AGENT = join(import.meta.dirname, '..', '..', '..', 'agent', 'build', 'san
 /** Containers on a Docker or Podman engine. It is asked once what it can do; the agent inside is the channel. */
 export async function createDockerExtension(options: DockerOptions): Promise<DockerExtension> {
   const endpoint = parseEndpoint(options.url, options.tls);
-  const client = new EngineClient(endpoint, { timeoutMs: options.timeoutMs ?? DEFAULTS.timeoutMs });
+  const client = new EngineClient(engineConnector(endpoint, options.ssh), {
+    timeoutMs: options.timeoutMs ?? DEFAULTS.timeoutMs,
+  });
   const facts = await findEngineFacts(client, AbortSignal.timeout(FIND_MS)).catch(() => null);
   const header: ExtensionHeader = {
     id: BACKEND,

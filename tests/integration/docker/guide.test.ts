@@ -13,12 +13,12 @@ import { startDockerd, whyNoDockerd } from '../../support/dockerd.ts';
 const whyNot = whyNoDockerd();
 const guide = readFileSync(join(import.meta.dirname, '../../../docs/guides/docker.md'), 'utf8');
 const blocks = fencedBlocks(guide).filter(({ language }) => language === 'yaml');
-const [configuration, profile, tls, logins] = blocks.map(({ text }) => parse(text));
+const [configuration, profile, tls, ssh, logins] = blocks.map(({ text }) => parse(text));
 
 it('every configuration in the guide is one', () => {
   const dir = temporaryDir();
   try {
-    for (const [at, document] of [configuration, tls, logins].entries()) {
+    for (const [at, document] of [configuration, tls, ssh, logins].entries()) {
       const path = join(dir, `${at}.yaml`);
       writeFileSync(path, stringify(document));
       const { docker } = loadConfig({ SANDBOXER_CONFIG: path, SANDBOXER_STATE_DIR: dir }).extensions;
