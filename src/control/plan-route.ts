@@ -38,6 +38,8 @@ export async function planRoute(
   );
   // Read in the transaction that will reserve: of a burst, each sees what the one before has taken.
   const onHosts = extensions.some(({ runsOn }) => runsOn === 'hosts');
+  const hosts = onHosts ? await tx.hosts.list() : [];
+  const loads = await tx.attempts.hostLoads(hosts.map(({ id }) => id));
   return decide({
     recipe,
     extensions,
@@ -50,7 +52,7 @@ export async function planRoute(
     quoted: quote?.prices ?? null,
     seed,
     boundHost,
-    ...(onHosts && { hosts: await tx.hosts.list(), loads: await tx.attempts.hostLoads() }),
+    ...(onHosts && { hosts, loads }),
   });
 }
 

@@ -88,8 +88,8 @@ export interface SandboxStore {
 export interface AttemptStore {
   get(attemptId: string): Promise<AttemptRecord | null>;
   forSandbox(uid: string): Promise<readonly AttemptRecord[]>;
-  /** What is reserved and running on each host: sums over the attempts that are not gone. */
-  hostLoads(): Promise<HostLoads>;
+  /** What is reserved and running on each host, or on these: sums over the attempts that are not gone. */
+  hostLoads(hostIds?: readonly string[]): Promise<HostLoads>;
   /** Of all sandboxes, newest first. */
   recent(limit: number): Promise<readonly AttemptRecord[]>;
   insert(record: AttemptRecord): Promise<void>;

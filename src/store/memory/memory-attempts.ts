@@ -34,10 +34,11 @@ export class MemoryAttempts implements AttemptStore {
     return [...this.#rows.values()].sort(newestFirst).slice(0, limit);
   }
 
-  async hostLoads(): Promise<HostLoads> {
+  async hostLoads(hostIds?: readonly string[]): Promise<HostLoads> {
     const loads: Record<string, HostLoad> = {};
     for (const { hostId, state, reserved } of this.#rows.values()) {
       if (hostId === null || state === 'gone') continue;
+      if (hostIds !== undefined && !hostIds.includes(hostId)) continue;
       const { sandboxes = 0, millicpu = 0, memoryMb = 0 } = loads[hostId] ?? {};
       loads[hostId] = {
         sandboxes: sandboxes + 1,

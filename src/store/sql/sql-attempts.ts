@@ -12,6 +12,16 @@ import type { SqlSession } from './sql-session.ts';
 import { prepare } from './statement.ts';
 
 export function attemptStatements(db: Kysely<Schema>) {
+  const loads = db
+    .selectFrom('attempts')
+    .select(({ fn }) => [
+      'host_id',
+      fn.countAll<number>().as('sandboxes'),
+      fn.sum<number>('reserved_millicpu').as('millicpu'),
+      fn.sum<number>('reserved_memory_mb').as('memory_mb'),
+    ])
+    // As the index has it, so that it is used.
+    .where(sql<boolean>`state <> 'gone'`);
   return {
     rows: new RowWriter(db, 'attempts'),
     get: prepare<{ attemptId: string }, AttemptRow>(({ attemptId }) =>
@@ -20,19 +30,9 @@ export function attemptStatements(db: Kysely<Schema>) {
     forSandbox: prepare<{ uid: string }, AttemptRow>(({ uid }) =>
       db.selectFrom('attempts').selectAll().where('sandbox_uid', '=', uid).orderBy('generation').orderBy('n'),
     ),
-    hostLoads: prepare<object, LoadRow>(() =>
-      db
-        .selectFrom('attempts')
-        .select(({ fn }) => [
-          'host_id',
-          fn.countAll<number>().as('sandboxes'),
-          fn.sum<number>('reserved_millicpu').as('millicpu'),
-          fn.sum<number>('reserved_memory_mb').as('memory_mb'),
-        ])
-        // As the index has it, so that it is used.
-        .where(sql<boolean>`state <> 'gone'`)
-        .where('host_id', 'is not', null)
-        .groupBy('host_id'),
+    hostLoads: prepare<object, LoadRow>(() => loads.where('host_id', 'is not', null).groupBy('host_id')),
+    hostLoad: prepare<{ hostId: string }, LoadRow>(({ hostId }) =>
+      loads.where('host_id', '=', hostId).groupBy('host_id'),
     ),
     recent: prepare<{ limit: number }, AttemptRow>(({ limit }) =>
       db
@@ -67,8 +67,15 @@ export class SqlAttempts implements AttemptStore {
     return (await this.#session.all(this.#statements.recent, { limit })).map(attemptRecord);
   }
 
-  async hostLoads(): Promise<HostLoads> {
-    const rows = await this.#session.all(this.#statements.hostLoads, {});
+  async hostLoads(hostIds?: readonly string[]): Promise<HostLoads> {
+    const rows =
+      hostIds === undefined
+        ? await this.#session.all(this.#statements.hostLoads, {})
+        : (
+            await Promise.all(
+              hostIds.map((hostId) => this.#session.all(this.#statements.hostLoad, { hostId })),
+            )
+          ).flat();
     return Object.fromEntries(
       rows.map((row) => [
         row.host_id as string,

@@ -78,10 +78,18 @@ export const hostCases: StoreCase[] = [
         for (const [n, state] of (['journalled', 'won', 'condemned', 'gone'] as const).entries())
           await attempts.insert(sampleAttempt('s', { attemptId: `a${n}`, n, state, hostId: 'h', reserved }));
         await attempts.insert(sampleAttempt('s', { attemptId: 'x', n: 8, state: 'won', hostId: null }));
+        await attempts.insert(
+          sampleAttempt('s', { attemptId: 'y', n: 9, state: 'won', hostId: 'other', reserved }),
+        );
       });
       assert.deepEqual(await read(store, (tx) => tx.attempts.hostLoads()), {
         h: { sandboxes: 3, millicpu: 1500, memoryMb: 768 },
+        other: { sandboxes: 1, millicpu: 500, memoryMb: 256 },
       });
+      assert.deepEqual(await read(store, (tx) => tx.attempts.hostLoads(['h', 'empty'])), {
+        h: { sandboxes: 3, millicpu: 1500, memoryMb: 768 },
+      });
+      assert.deepEqual(await read(store, (tx) => tx.attempts.hostLoads([])), {});
     },
   },
 ];
