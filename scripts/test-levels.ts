@@ -1,5 +1,6 @@
 /** The levels of `npm test`, in the order they run. */
 import { existsSync, globSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 
 export interface TestLevel {
   name: string;
@@ -15,6 +16,8 @@ interface VitestLevel {
   include: readonly string[];
   exclude: readonly string[];
   testTimeoutMs: number;
+  /** Its files look at what the whole machine has, so that they run one after the other. */
+  alone?: boolean;
 }
 
 const SUITE_OF_AN_EXTENSION = 'src/**/conformance.test.ts';
@@ -54,6 +57,7 @@ export const vitestLevels: readonly VitestLevel[] = [
     include: ['tests/security/**/*.test.ts'],
     exclude: [],
     testTimeoutMs: 60_000,
+    alone: true,
   },
   {
     name: 'e2e',
@@ -71,6 +75,9 @@ export const vitestLevels: readonly VitestLevel[] = [
   },
 ];
 
+/** Much of a test is waiting for programs that it started: also on two processors, two files run at a time. */
+const AT_ONCE = Math.max(2, availableParallelism());
+
 const always = () => undefined;
 
 function check(name: string, what: string, ...command: string[]): TestLevel {
@@ -83,7 +90,7 @@ function vitest(name: string): TestLevel {
   return {
     name,
     what: level.what,
-    command: ['vitest', 'run', '--project', name],
+    command: ['vitest', 'run', '--project', name, `--maxWorkers=${level.alone ? 1 : AT_ONCE}`],
     skipReason() {
       const files = globSync([...level.include], { exclude: [...level.exclude] });
       return files.length > 0 ? undefined : `no tests yet: ${level.include.join(', ')}`;

@@ -57,6 +57,9 @@ function rateLimits({ per_second, burst }: NonNullable<ResolvedConfig['rate_limi
   return new RateLimits({ perSecond: per_second, burst }, systemClock);
 }
 
+/** Callers that may connect at the same moment. The system lowers it to its own limit. */
+const BACKLOG = 4_096;
+
 /** The whole server: control plane, unix socket for this machine, and TCP for callers with keys when configured. */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { config } = options;
@@ -88,12 +91,12 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   let tcpAddress: string | null = null;
   let adminKeyFile: string | null = null;
   try {
-    await onSocket.listen({ path: config.socketPath });
+    await onSocket.listen({ path: config.socketPath, backlog: BACKLOG });
     restrictSocket(config.socketPath);
     if (config.listen.tcp !== null) {
       const remote = await createHttpServer(shared);
       servers.push(remote);
-      tcpAddress = await remote.listen(hostAndPort(config.listen.tcp));
+      tcpAddress = await remote.listen({ ...hostAndPort(config.listen.tcp), backlog: BACKLOG });
       adminKeyFile = await firstAdminKey(control.deps, config.stateDir);
     }
   } catch (error) {

@@ -23,6 +23,9 @@ function ended(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => child.once('exit', () => resolve()));
 }
 
+/** Most of a start is compiling; a server that was stopped in order leaves its work here for the next. */
+const COMPILE_CACHE = join(import.meta.dirname, '..', '..', '.build', 'compile-cache');
+
 /** Starts `file` and resolves when it printed its first line. */
 export async function startChild(
   file: string,
@@ -33,6 +36,7 @@ export async function startChild(
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
     env: {
       ...process.env,
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
       SANDBOXER_STATE_DIR: dir,
       SANDBOXER_SOCKET: socketPath,
       SANDBOXER_LOG_LEVEL: 'silent',
