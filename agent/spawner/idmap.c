@@ -99,6 +99,9 @@ int attach_with(const char *source, const char *target, int userns, uint64_t wan
 
 int attach_idmapped(const char *source, const char *target, int userns) { return attach_with(source, target, userns, 0); }
 
+/* A file that nobody can write where we see it, whoever could elsewhere. */
+int attach_sealed(const char *file) { return attach_with(file, file, -1, MOUNT_ATTR_RDONLY); }
+
 bool idmap_works(const char *directory) {
   if (!settings.idmap) return false;
   int userns = userns_for_range(settings.storage + RANGE_SIZE);

@@ -141,12 +141,27 @@ static void read_option(const char *option) {
 }
 
 static void make_directories(void) {
-  static const char *const NAMES[] = {"", "/sandboxes", "/layers", "/trash", "/mnt", "/mnt/u", "/mnt/d", "/disks", "/run", "/run/runtime", "/bin"};
+  static const char *const NAMES[] = {"", "/sandboxes", "/layers", "/trash", "/mnt", "/mnt/u", "/mnt/d", "/mnt/rootfs",
+                                      "/disks", "/run", "/run/runtime", "/run/doors", "/bin"};
   char path[PATH_MAX + 32];
   for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
     snprintf(path, sizeof path, "%s%s", settings.base, NAMES[i]);
     if (mkdir(path, 0700) < 0 && errno != EEXIST) refuse(path);
   }
+  /* Root inside starts from there, and knows the name of what it needs; nobody else gets past the base. */
+  snprintf(path, sizeof path, "%s/mnt", settings.base);
+  if (chmod(path, 0711) < 0) refuse(path);
+}
+
+/* crun loads itself a second time, from a copy that cannot be written, unless it sees that it cannot be written as it is. */
+static void seal_runtime(void) {
+  char *real = realpath(settings.runtime, NULL);
+  if (real == NULL) refuse(settings.runtime);
+  snprintf(settings.runtime, sizeof settings.runtime, "%s", real);
+  const char *name = strrchr(real, '/') + 1;
+  settings.early = strncmp(name, "crun", 4) == 0;
+  if (settings.early && attach_sealed(real) < 0) say("%s stays writable: %s", real, strerror(errno));
+  free(real);
 }
 
 /* One for each state directory, for as long as the lock is held. */
@@ -230,6 +245,7 @@ int main(int count, char **arguments) {
   signal(SIGHUP, SIG_IGN);
   leave_host_mounts();
   place_agent();
+  seal_runtime();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (settings.idmap && !idmap_works(settings.base)) {
     say("files cannot be shown under other ids here: %s", strerror(errno));

@@ -104,6 +104,27 @@ static void adopt(const char *id) {
   watch_fd(sandbox->pidfd, EPOLLIN, agent_ended, sandbox);
 }
 
+static bool is_container(const char *name) {
+  for (int i = 0; i < BUCKETS; i++)
+    for (struct sandbox *one = table[i]; one; one = one->next)
+      if (one->state == LIVE && strcmp(one->container, name) == 0) return true;
+  return false;
+}
+
+/* What launchers of an earlier spawner left, and the runtime knew of containers that are no more. */
+static void sweep(const char *directory) {
+  char path[PATH_MAX + 512];
+  snprintf(path, sizeof path, "%s/run/%s", settings.base, directory);
+  DIR *entries = opendir(path);
+  if (entries == NULL) return;
+  for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+    if (entry->d_name[0] == '.' || is_container(entry->d_name)) continue;
+    snprintf(path, sizeof path, "%s/run/%s/%s", settings.base, directory, entry->d_name);
+    tree_remove(path);
+  }
+  closedir(entries);
+}
+
 void sandboxes_adopt(void) {
   char path[PATH_MAX + 32];
   int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -118,5 +139,7 @@ void sandboxes_adopt(void) {
   for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
     if (entry->d_name[0] != '.' && strlen(entry->d_name) < ID_MAX) adopt(entry->d_name);
   closedir(directory);
+  sweep("doors");
+  sweep("runtime");
   slots_sweep();
 }

@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 
@@ -223,28 +222,13 @@ static void booted(void *context, uint32_t events) {
   sandbox->state = LIVE;
   watch_fd(sandbox->pidfd, EPOLLIN, agent_ended, sandbox);
   sandbox_save(sandbox);
-  char detail[128];
-  snprintf(detail, sizeof detail, "\tpid=%d\tstarted=%llu\tslot=%d", pid, sandbox->started,
-           sandbox->slot ? sandbox->slot->index : -1);
+  char detail[128 + ID_MAX];
+  snprintf(detail, sizeof detail, "\tpid=%d\tstarted=%llu\tslot=%d\tcontainer=%s", pid, sandbox->started,
+           sandbox->slot ? sandbox->slot->index : -1, sandbox->container);
   answer_all(sandbox->creates, NULL, detail);
   schedule_deadlines();
+  launcher_worked();
   launchers_fill();
-}
-
-static int listen_in(const char *id) {
-  char path[PATH_MAX + ID_MAX + 32];
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  path_of(id, "", path, sizeof path);
-  int directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) return -1;
-  unlinkat(directory, "a.sock", 0);
-  snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/a.sock", directory);
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  mode_t mask = umask(0177);
-  if (fd >= 0 && (bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, 128) < 0)) close_fd(&fd, false);
-  umask(mask);
-  close(directory);
-  return fd;
 }
 
 /* The writable part: owned, at rest, by the one who is root inside. */
@@ -279,38 +263,24 @@ bool read_layers(const struct fields *fields, struct launch *launch) {
 
 static const char *start(struct sandbox *sandbox, const struct launch *launch, const struct limits *limits,
                          uint32_t range, const char *blank) {
-  int fds[FD_COUNT] = {-1, -1, -1, -1, -1, -1}, input[2] = {-1, -1}, error[2] = {-1, -1}, boot[2] = {-1, -1}, yes = 1;
+  int fds[FD_COUNT] = {-1, -1};
   struct launcher launcher;
   const char *failure = NULL;
-  if (make_disk(sandbox->id, blank) < 0) failure = "its directories cannot be made";
-  else if ((fds[FD_LISTEN] = listen_in(sandbox->id)) < 0) failure = "its socket cannot be made";
-  else if (pipe2(input, O_CLOEXEC) < 0 || pipe2(error, O_CLOEXEC | O_NONBLOCK) < 0) failure = "no pipe";
-  else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, boot) < 0) failure = "no socket pair";
-  else if (setsockopt(boot[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) < 0) failure = "no credentials";
-  else if (settings.idmap && ((fds[FD_USERNS] = userns_for_range(range)) < 0 || (fds[FD_HOST_USERNS] = userns_for_host(range)) < 0))
-    failure = "its ids cannot be mapped";
-  else if (!launcher_take(&launcher)) failure = "no process can be started";
-  else {
-    sandbox->slot = launcher.slot;
-    sandbox->oom_before = slot_oom_kills(launcher.slot);
-    sandbox->runtime = launcher.pid;
-    fds[FD_STDIN] = input[0];
-    fds[FD_ERROR] = error[1];
-    fds[FD_BOOT] = boot[1];
-    if (slot_limit(launcher.slot, limits) < 0) failure = "its limits cannot be set";
-    else if (launcher_send(&launcher, launch, fds) < 0) failure = "its launcher is gone";
-    if (failure) kill(launcher.pid, SIGKILL);
-    close(launcher.socket);
-  }
-  if (failure == NULL) {
-    sandbox->error_fd = error[0];
-    sandbox->boot = boot[0];
-    error[0] = boot[0] = -1;
-    fcntl(sandbox->boot, F_SETFL, O_NONBLOCK);
-    watch_fd(sandbox->boot, EPOLLIN, booted, sandbox);
-  }
-  int *const left[] = {&fds[FD_LISTEN], &input[0], &input[1], &error[0], &error[1], &boot[0], &boot[1]};
-  for (int i = 0; i < 7; i++) close_fd(left[i], false);
+  if (make_disk(sandbox->id, blank) < 0) return "its directories cannot be made";
+  if (settings.idmap && ((fds[FD_USERNS] = userns_for_range(range)) < 0 || (fds[FD_HOST_USERNS] = userns_for_host(range)) < 0))
+    return "its ids cannot be mapped";
+  if (!launcher_take(&launcher)) return "no process can be started";
+  snprintf(sandbox->container, sizeof sandbox->container, "%s", launcher.name);
+  sandbox->slot = launcher.slot;
+  sandbox->oom_before = slot_oom_kills(launcher.slot);
+  sandbox->runtime = launcher.pid;
+  sandbox->error_fd = launcher.error;
+  sandbox->boot = launcher.boot;
+  if (slot_limit(launcher.slot, limits) < 0) failure = "its limits cannot be set";
+  else if (launcher_send(&launcher, launch, fds) < 0) failure = "its launcher is gone";
+  close(launcher.socket);
+  if (failure) kill(launcher.pid, SIGKILL);
+  watch_fd(sandbox->boot, EPOLLIN, booted, sandbox);
   return failure;
 }
 
@@ -331,7 +301,6 @@ void do_create(const struct request *request, const struct fields *fields) {
   if (sandbox && sandbox->state == ENDING) return answer_error(request, "ended", "it is being ended");
   if (sandbox == NULL && (sandbox = sandbox_add(id)) == NULL) return answer_error(request, "memory", "out of memory");
   snprintf(launch.id, sizeof launch.id, "%s", id);
-  snprintf(sandbox->container, sizeof sandbox->container, "%s", id);
   struct limits limits = {number(fields, "memory", -1), number(fields, "pids", -1), number(fields, "cpu", -1)};
   sandbox->state = LAUNCHING;
   sandbox->discard = sandbox->frozen = false;

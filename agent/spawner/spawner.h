@@ -28,6 +28,7 @@ struct settings {
   char usermap[256];      /* rootless: "uid:first:count" of subordinate ids, empty as root */
   char build[80];
   bool no_cgroups;
+  bool early; /* the runtime is loaded ahead */
   int pool;
   int linger_ms;
   uint32_t storage; /* who owns the files of a sandbox's root at rest, in our own user namespace */
@@ -110,8 +111,9 @@ int subvolume_remove(const char *path);
 
 /* ---- launcher.c: a process that waits in its slot and mount namespace to become the runtime ---- */
 struct launcher {
-  pid_t pid;
-  int socket;
+  pid_t pid;     /* that of the runtime which it becomes */
+  char name[40]; /* of the container, and of its door until there is a sandbox */
+  int socket, boot, error; /* our ends of what it has */
   struct slot *slot;
 };
 struct launch {
@@ -124,11 +126,12 @@ struct launch {
   bool read_only[VOLUMES_MAX];
   int volume_count;
 };
-enum { FD_STDIN, FD_ERROR, FD_LISTEN, FD_BOOT, FD_USERNS, FD_HOST_USERNS, FD_COUNT };
+enum { FD_USERNS, FD_HOST_USERNS, FD_COUNT };
 void launchers_fill(void);
 bool launcher_take(struct launcher *launcher);
-int launcher_send(const struct launcher *launcher, const struct launch *launch, const int fds[FD_COUNT]);
+int launcher_send(struct launcher *launcher, const struct launch *launch, const int fds[FD_COUNT]);
 bool launcher_reaped(pid_t pid);
+void launcher_worked(void);
 void launchers_end(void);
 
 /* ---- idmap.c ---- */
@@ -136,6 +139,7 @@ int userns_for_range(uint32_t first);
 int userns_for_host(uint32_t first);
 int attach_idmapped(const char *source, const char *target, int userns);
 int attach_with(const char *source, const char *target, int userns, uint64_t attributes);
+int attach_sealed(const char *file);
 bool idmap_works(const char *directory);
 
 /* ---- host-parts.c: directories of the host, written into a layer of the sandbox ---- */

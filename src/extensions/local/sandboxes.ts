@@ -325,7 +325,7 @@ export class Sandboxes {
       this.#writeBundle(id, { ...record, openFiles: record.limits.openFiles }, machinery);
       const disk =
         record.limits.diskMb === null ? {} : { disk: await engine.blankDisk(record.limits.diskMb) };
-      await machinery.client.call('create', {
+      const { container = id } = await machinery.client.call('create', {
         id,
         ...disk,
         ...rootFsFields(record),
@@ -337,7 +337,7 @@ export class Sandboxes {
         keep: record.keep ? 1 : 0,
         ...limitFields(record.limits),
       });
-      engine.learnFilter(id);
+      engine.learnFilter(container);
       if (secrets.length > 0)
         await deliverSecrets(await openAgent(layout.sandbox(record.attemptId, 'a.sock')), secrets);
     } catch (error) {

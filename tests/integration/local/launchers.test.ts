@@ -1,0 +1,104 @@
+/** Launchers, who have the runtime loaded before there is a sandbox: what happens when they or it do not play along. */
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, describe, expect, it } from 'vitest';
+import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
+import { LocalWorld, shell } from '../../security/local-world.ts';
+
+const POOL = 3;
+const world = new LocalWorld({ launchers: POOL, warm: 0 });
+const reason = await world.whyNot();
+
+async function until(check: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 1_000; tries++) {
+    if (check()) return;
+    await sleep(10);
+  }
+  throw new Error('it did not come to that');
+}
+
+const doors = ({ base }: LocalWorld) => readdirSync(join(base, 'run', 'doors'));
+const containers = ({ base }: LocalWorld) => readdirSync(join(base, 'run', 'runtime'));
+
+/** Processes that wait to become a sandbox: the runtime itself, with its name and command line. */
+function waiting({ base }: LocalWorld): number[] {
+  const loaded = (pid: string) => {
+    try {
+      const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+      return line.includes(`--bundle=${base}/mnt`) && line.includes('--config=/proc/self/fd/5');
+    } catch {
+      return false;
+    }
+  };
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && loaded(name))
+    .map(Number);
+}
+
+describe.skipIf(reason !== null)(`launchers${reason === null ? '' : ` (${reason})`}`, () => {
+  afterAll(() => world.close(), 60_000);
+
+  it('have the runtime loaded, once, and leave nothing of a sandbox that is over', async () => {
+    const living = await world.establish();
+    await until(() => waiting(world).length === POOL);
+    expect(doors(world)).toHaveLength(POOL);
+    expect(containers(world)).toHaveLength(1);
+    const mounts = readFileSync(`/proc/${waiting(world)[0]}/mountinfo`, 'utf8');
+    // That it cannot be written as we see it is what saves it from loading itself a second time.
+    expect(mounts).toMatch(/ \/\S*crun ro[, ]/);
+    await world.end(living);
+    expect(containers(world)).toEqual([]);
+    await until(() => doors(world).length === POOL);
+  });
+
+  it('are replaced when they are killed while they wait', async () => {
+    await world.end(await world.establish());
+    await until(() => waiting(world).length === POOL);
+    const killed = waiting(world);
+    for (const pid of killed) process.kill(pid, 'SIGKILL');
+    await until(() => waiting(world).filter((pid) => !killed.includes(pid)).length === POOL);
+    expect(doors(world)).toHaveLength(POOL);
+    const living = await world.establish();
+    expect((await shell(living.session, 'echo well')).stdout).toBe('well\n');
+    await world.end(living);
+  });
+
+  it('say what could not be mounted, not what the runtime made of it', async () => {
+    const living = await world.establish();
+    const sandboxes = join(world.base, 'sandboxes');
+    const source = join(sandboxes, living.spec.stamp.attemptId);
+    const { layers, range } = JSON.parse(readFileSync(join(source, 'record.json'), 'utf8'));
+    mkdirSync(join(sandboxes, 'misled'), { mode: 0o711 });
+    copyFileSync(join(source, 'config.json'), join(sandboxes, 'misled', 'config.json'));
+    const spawner = await SpawnerClient.open(join(world.base, 'spawner.sock'), () => {});
+    const start = spawner.call('create', { id: 'misled', layers: layers[0], range, volumes: 'vol_none' });
+    expect(await start.catch((error: Error) => error.message.trim())).toBe(
+      'volume vol_none: No such file or directory',
+    );
+    await spawner.call('destroy', { id: 'misled' });
+    spawner.close();
+    await world.end(living);
+    expect(containers(world)).toEqual([]);
+  });
+
+  it('do without where the runtime cannot be loaded ahead', async () => {
+    const wrapper = join(world.directory, 'crun-late');
+    const script = 'case "$*" in *--config=*) echo not like that >&2; exit 1;; esac; exec crun "$@"';
+    writeFileSync(wrapper, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    const other = new LocalWorld({ runtime: wrapper, launchers: 2, warm: 0 });
+    try {
+      await other.whyNot();
+      const first = await other.establish().catch(() => null);
+      const log = () => readFileSync(join(other.base, 'spawner.log'), 'utf8');
+      await until(() => /cannot be loaded ahead: not like that/.test(log()));
+      if (first !== null) await other.end(first);
+      const living = await other.establish();
+      expect((await shell(living.session, 'echo well')).stdout).toBe('well\n');
+      await other.end(living);
+      expect(containers(other)).toEqual([]);
+    } finally {
+      await other.close();
+    }
+  }, 60_000);
+});
