@@ -9,6 +9,7 @@ import type {
   PlacementHost,
   ProvisionSpec,
   Ready,
+  ResolvedSecret,
   Stamp,
   TakenSnapshot,
 } from '../core/extension.ts';
@@ -56,6 +57,18 @@ export function extensionOf(deps: ControlDeps, extensionId: string): Extension {
   });
 }
 
+/** Their values, as they are now. */
+async function secretsOf(
+  deps: ControlDeps,
+  sandbox: SandboxRecord,
+  { recipe }: SandboxDocuments,
+  { header }: Extension,
+  signal: AbortSignal,
+): Promise<readonly ResolvedSecret[]> {
+  if (recipe.secretRefs.length === 0) return [];
+  return await deps.resolveSecrets(sandbox.workspaceId, recipe.secretRefs, header.capabilities, signal);
+}
+
 async function provisionSpec(
   deps: ControlDeps,
   sandbox: SandboxRecord,
@@ -65,15 +78,10 @@ async function provisionSpec(
   signal: AbortSignal,
 ): Promise<ProvisionSpec> {
   const { recipe } = documents;
-  const secrets =
-    recipe.secretRefs.length === 0
-      ? []
-      : await deps
-          .resolveSecrets(sandbox.workspaceId, recipe.secretRefs, extension.header.capabilities, signal)
-          .catch((error: unknown) => {
-            if (!(error instanceof SandboxerError)) throw error;
-            throw new SandboxerError(error.code, error.detail, { ...error.extras, creation: 'not_created' });
-          });
+  const secrets = await secretsOf(deps, sandbox, documents, extension, signal).catch((error: unknown) => {
+    if (!(error instanceof SandboxerError)) throw error;
+    throw new SandboxerError(error.code, error.detail, { ...error.extras, creation: 'not_created' });
+  });
   return {
     stamp: stampOf(deps, attempt),
     sandboxId: sandbox.id,
@@ -177,7 +185,11 @@ export async function performOperation(
       return { kind: 'pause', pauseKind: await extension.pause(handle, context) };
     case 'resume':
       if (!extension.resume) throw unsupported();
-      await extension.resume(handle, context);
+      await extension.resume(
+        handle,
+        context,
+        sandbox.pauseKind === 'stopped' ? await secretsOf(deps, sandbox, documents, extension, signal) : [],
+      );
       return { kind: 'resume' };
     case 'extend': {
       // What is paid for in stretches has its end moved with each of them.

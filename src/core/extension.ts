@@ -186,8 +186,8 @@ export interface Extension {
   listOwned(owner: string, ctx: ExtensionContext): AsyncIterable<Owned>;
   /** Idempotent. */
   pause?(handle: Handle, ctx: ExtensionContext): Promise<PauseKind>;
-  /** Idempotent. */
-  resume?(handle: Handle, ctx: ExtensionContext): Promise<void>;
+  /** Idempotent. `secrets`: those of one that was stopped, whose memory is gone. */
+  resume?(handle: Handle, ctx: ExtensionContext, secrets?: readonly ResolvedSecret[]): Promise<void>;
   /** Idempotent on `spec.snapshotId`. */
   snapshot?(handle: Handle, spec: SnapshotSpec, ctx: ExtensionContext): Promise<TakenSnapshot>;
   /** Idempotent; nothing there is success. `ref` is `null` when the reply of the snapshot was lost. Exists wherever `snapshot` does. */

@@ -82,10 +82,8 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
       await world.extension.extendLife(living.handle, Date.now() + 300_000).catch(() => {});
       return (await world.spawnerPid().catch(() => first)) !== first;
     });
-    if (world.extension.pause !== undefined) {
-      await world.extension.pause(living.handle, world.context);
-      await world.extension.resume?.(living.handle, world.context);
-    }
+    await world.extension.pause(living.handle);
+    await world.extension.resume(living.handle);
     expect((await shell(living.session, 'echo still here')).stdout).toBe('still here\n');
     await world.end(living);
     await until(() => !alive(pid));

@@ -8,7 +8,7 @@ export interface LocalOptions {
   readonly runtime?: string;
   /** Folder of the agent and the spawner. Default: `agent/build`. */
   readonly binaries?: string;
-  /** `false` leaves the kernel's control groups alone: no limits, no pause. */
+  /** `false` leaves the kernel's control groups alone: no limits, and a pause stops what runs. */
   readonly cgroups?: boolean;
   /** Processes that wait to become a sandbox. */
   readonly launchers?: number;
@@ -48,7 +48,7 @@ export function capabilitiesOn(facts: HostFacts): CapabilityVector {
     snapshot: 'filesystem',
     snapshot_destructive: false,
     fork: true,
-    pause: facts.controllers.includes('freezer') ? 'frozen' : 'none',
+    pause: facts.controllers.includes('freezer') ? 'frozen' : 'stopped',
     persistence: ['ephemeral', 'persistent', 'checkpoint'],
     exec: true,
     pty: true,

@@ -18,6 +18,7 @@ import type {
   Owned,
   ProvisionSpec,
   Ready,
+  ResolvedSecret,
   SnapshotSpec,
   TakenSnapshot,
   TeardownTarget,
@@ -58,6 +59,13 @@ function noSnapshot(): SandboxerError {
   });
 }
 
+function stopped(): SandboxerError {
+  return new SandboxerError('SBX_INVALID_STATE', 'It has stopped, with its disk.', {
+    backend: 'ext.local',
+    remedy: 'Resume it: sandboxer resume ID.',
+  });
+}
+
 interface Captured {
   readonly rootFs: RootFs;
   readonly sizeBytes: number | null;
@@ -77,9 +85,6 @@ export class LocalExtension implements Extension {
   readonly #volumes: VolumeStore;
   readonly #channels = new KeptChannels();
   readonly #gates = new Map<string, UseGate>();
-  /** Only where the host can freeze. */
-  declare readonly pause?: NonNullable<Extension['pause']>;
-  declare readonly resume?: NonNullable<Extension['resume']>;
 
   constructor(header: ExtensionHeader, options: LocalOptions, facts: HostFacts) {
     this.header = header;
@@ -114,10 +119,6 @@ export class LocalExtension implements Extension {
       engine: this.#engine,
       layers: this.#layers,
     });
-    if (header.capabilities.pause !== 'none') {
-      this.pause = (handle) => this.#pause(handle);
-      this.resume = (handle) => this.#resume(handle);
-    }
   }
 
   async probe(ctx: ExtensionContext): Promise<ExtensionHealth> {
@@ -206,6 +207,36 @@ export class LocalExtension implements Extension {
         condition: await this.#sandboxes.condition(record),
       };
     }
+  }
+
+  /** Frozen where this machine can; otherwise it stops, with its disk. */
+  async pause(handle: Handle): Promise<PauseKind> {
+    const { attempt_id } = readHandle(handle);
+    if (this.header.capabilities.pause === 'stopped') {
+      await this.#sandboxes.inTurn(attempt_id, async () => {
+        this.#channels.drop(attempt_id);
+        await this.#sandboxes.stop(await this.#sandboxes.ready(attempt_id));
+      });
+      return 'stopped';
+    }
+    await this.#sandboxes.ready(attempt_id);
+    await this.#call('freeze', attempt_id);
+    return 'frozen';
+  }
+
+  /** One that stopped with its disk starts again from it. */
+  async resume(
+    handle: Handle,
+    _ctx?: ExtensionContext,
+    secrets: readonly ResolvedSecret[] = [],
+  ): Promise<void> {
+    const { attempt_id } = readHandle(handle);
+    await this.#sandboxes.inTurn(attempt_id, async () => {
+      const record = await this.#sandboxes.ready(attempt_id);
+      if ((await this.#sandboxes.condition(record)) !== 'running')
+        await this.#sandboxes.revive(record, secrets);
+      else if (this.header.capabilities.pause === 'frozen') await this.#call('thaw', attempt_id);
+    });
   }
 
   async snapshot(handle: Handle, spec: SnapshotSpec): Promise<TakenSnapshot> {
@@ -332,8 +363,12 @@ export class LocalExtension implements Extension {
   async #running(handle: Handle): Promise<SandboxRecord> {
     const { attempt_id } = readHandle(handle);
     const record = await this.#sandboxes.ready(attempt_id);
-    if (record.keep && (await this.#sandboxes.condition(record)) === 'stopped') {
-      await this.#sandboxes.inTurn(attempt_id, () => this.#sandboxes.revive(record));
+    const waits = record.stopped || (record.keep && record.secretFiles);
+    if (record.keep || waits) {
+      const condition = await this.#sandboxes.condition(record);
+      if (condition === 'stopped' && waits) throw stopped();
+      if (condition === 'stopped')
+        await this.#sandboxes.inTurn(attempt_id, () => this.#sandboxes.revive(record, []));
     }
     return record;
   }
@@ -406,19 +441,6 @@ export class LocalExtension implements Extension {
     });
     this.#layers.settled(rootFs.layers[0] ?? '');
     return { ...rootFs, layers: [to] };
-  }
-
-  async #pause(handle: Handle): Promise<PauseKind> {
-    const { attempt_id } = readHandle(handle);
-    await this.#sandboxes.ready(attempt_id);
-    await this.#call('freeze', attempt_id);
-    return 'frozen';
-  }
-
-  /** One that stopped with its disk starts again from it. */
-  async #resume(handle: Handle): Promise<void> {
-    const { attemptId } = await this.#running(handle);
-    await this.#call('thaw', attemptId);
   }
 
   async #call(verb: string, attemptId: string, fields: Record<string, string | number> = {}) {

@@ -15,12 +15,12 @@ interface Want {
   readonly fix: string;
 }
 
-function controllerWants({ controllers, cgroups, root }: HostFacts): Want[] {
+function controllerWants({ controllers, cgroups, root, group }: HostFacts): Want[] {
   const fix = root
     ? 'Mount the controllers below /sys/fs/cgroup, or boot with cgroup_no_v1=all.'
     : cgroups === 'v2'
       ? 'Run the server by `systemd-run --user -p Delegate=yes …`, or as root.'
-      : 'Have root make /sys/fs/cgroup/{memory,pids,cpu,freezer}/<group> and chown it to you, or run as root.';
+      : `Run as root, or have root do this for you: for c in memory pids cpu freezer; do mkdir -p /sys/fs/cgroup/$c/${group}; chown -R YOU /sys/fs/cgroup/$c/${group}; done`;
   return (['memory', 'pids', 'cpu', 'freezer'] as const).map((name) => ({
     name: `${name} controller`,
     ok: controllers.includes(name),
@@ -28,7 +28,7 @@ function controllerWants({ controllers, cgroups, root }: HostFacts): Want[] {
     detail: controllers.includes(name)
       ? `cgroup ${cgroups}`
       : name === 'freezer'
-        ? 'sandboxes cannot be paused'
+        ? 'a pause ends what runs and keeps the disk; a snapshot of a busy sandbox is not of one moment'
         : `${name} limits cannot be enforced: profiles that name one are refused`,
     fix,
   }));
@@ -42,19 +42,19 @@ function identityWants(facts: HostFacts): Want[] {
       name: 'user namespaces',
       ok: userNamespaces,
       needed: true,
-      detail: userNamespaces ? 'root inside is nobody outside' : 'the kernel does not give them to this user',
+      detail: userNamespaces ? 'yes' : 'the kernel does not give them to this user',
       fix: 'sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0',
     },
     {
-      name: 'ids',
+      name: 'mode',
       ok: root || subordinate !== null,
       needed: false,
       detail: root
-        ? 'runs as root: ids come from 1879048192 … 2147352575'
+        ? 'root: users inside are nobody outside, with ids from 1879048192 … 2147352575'
         : subordinate
-          ? `subordinate ids from ${subordinate.firstUid}`
-          : 'no subordinate ids: one user inside, who is you outside',
-      fix: 'apt-get install uidmap; usermod --add-subuids 100000-165535 --add-subgids 100000-165535 "$USER"',
+          ? `ordinary user: users inside are nobody outside, with your subordinate ids from ${subordinate.firstUid}`
+          : 'ordinary user without subordinate ids: one user inside, who is you outside',
+      fix: 'apt-get install uidmap; usermod --add-subuids 100000-165535 --add-subgids 100000-165535 "$USER"; or run as root',
     },
     {
       name: 'ids of their own',

@@ -3,6 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { arch, platform, release, totalmem, userInfo } from 'node:os';
 import { delimiter, join } from 'node:path';
+import type { LocalOptions } from './config.ts';
+import { Layout } from './layout.ts';
 import { seccompProfile } from './seccomp.ts';
 
 type Controller = 'memory' | 'pids' | 'cpu' | 'freezer';
@@ -38,6 +40,8 @@ export interface HostFacts {
   /** Without root: its range of ids, or `null` when it has none it can use. */
   readonly subordinate: Subordinate | null;
   readonly cgroups: 'v1' | 'v2' | 'hybrid' | 'none';
+  /** The name of our own below each controller. */
+  readonly group: string;
   /** Those that we may use. */
   readonly controllers: readonly Controller[];
   /** mkfs.ext4, where disks of limited size can be had. */
@@ -151,11 +155,11 @@ function ownCgroup(controller: string): string {
   return '/';
 }
 
-function usableV1(mounts: readonly CgroupMount[]): Controller[] {
+function usableV1(mounts: readonly CgroupMount[], group: string): Controller[] {
   return (['memory', 'pids', 'cpu', 'freezer'] as const).filter((controller) => {
     const mount = mounts.find(({ options, unified }) => !unified && options.includes(controller));
     if (mount === undefined) return false;
-    return writable(mount.point) || writable(join(mount.point, ownCgroup(controller)));
+    return [mount.point, join(mount.point, group), join(mount.point, ownCgroup(controller))].some(writable);
   });
 }
 
@@ -173,10 +177,10 @@ function usableV2(mount: CgroupMount): Controller[] {
   return [...limits, 'freezer'];
 }
 
-function findCgroups(): Pick<HostFacts, 'cgroups' | 'controllers'> {
+function findCgroups(group: string): Pick<HostFacts, 'cgroups' | 'controllers'> {
   const mounts = cgroupMounts();
   const unified = mounts.find((mount) => mount.unified);
-  const v1 = usableV1(mounts);
+  const v1 = usableV1(mounts, group);
   const legacy = mounts.some((mount) => !mount.unified);
   if (unified === undefined || legacy) {
     return { cgroups: legacy ? (unified ? 'hybrid' : 'v1') : 'none', controllers: v1 };
@@ -216,12 +220,11 @@ function findBinaries(folder: string | undefined): Binaries {
   return { spawner: find(NAMES.spawner), agent: find(NAMES.agent), sudo: find(NAMES.sudo) };
 }
 
-export function findHostFacts(
-  options: { runtime?: string; binaries?: string; cgroups?: boolean } = {},
-): HostFacts {
+export function findHostFacts(options: LocalOptions): HostFacts {
   const [major = 0, minor = 0] = release().split('.').map(Number);
   const root = process.getuid?.() === 0;
   const linux = platform() === 'linux';
+  const { group } = new Layout(options.directory);
   return {
     linux,
     architecture: arch(),
@@ -232,7 +235,8 @@ export function findHostFacts(
     seccomp: seccompProfile() !== null,
     userNamespaces: linux && userNamespacesOffered(root),
     subordinate: linux && !root ? findSubordinate() : null,
-    ...(options.cgroups === false ? ({ cgroups: 'none', controllers: [] } as const) : findCgroups()),
+    group,
+    ...(options.cgroups === false ? ({ cgroups: 'none', controllers: [] } as const) : findCgroups(group)),
     diskMaker: root && existsSync('/dev/loop-control') ? findProgram('mkfs.ext4') : null,
     hostSudo: existsSync('/usr/bin/sudo'),
     hardOpenFiles: linux ? hardOpenFiles() : 0,

@@ -42,6 +42,7 @@ export function newRecord(spec: ProvisionSpec, ground: Ground): SandboxRecord {
     createdAt: Date.now(),
     endsAt: Math.floor(spec.endsAt),
     keep: spec.recipe.persistence !== 'ephemeral',
+    stopped: false,
     range: ground.range,
     ...rootFsOf(ground.rootFs),
     limits: limitsOf(spec, ground.facts, ground.options),

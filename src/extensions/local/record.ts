@@ -16,6 +16,8 @@ const SandboxRecord = z.strictObject({
   createdAt: z.number(),
   endsAt: z.number(),
   keep: z.boolean(),
+  /** Paused where nothing can freeze it: nothing of it runs until it is resumed. */
+  stopped: z.boolean().default(false),
   /** First host id of its range; all of them share one where ids cannot be mapped. */
   range: z.number().int(),
   ...RootFsShape,

@@ -140,14 +140,21 @@ export class Sandboxes {
     if (this.#starting.has(record.attemptId)) return 'running';
     const state = await this.state(record.attemptId);
     if (state !== 'dead' && state !== 'none') return 'running';
-    return record.keep ? 'stopped' : 'ended';
+    return record.keep || record.stopped ? 'stopped' : 'ended';
   }
 
-  /** Starts a kept one again; anything else that does not run is lost. */
-  async revive(record: SandboxRecord): Promise<void> {
-    if (!record.keep) throw lost('It has ended.');
-    await this.#restart(record, []);
+  /** Ends what runs of it and keeps its disk. */
+  async stop(record: SandboxRecord): Promise<void> {
+    this.update({ ...record, stopped: true });
+    await this.#parts.engine.call('destroy', { id: this.#parts.layout.name(record.attemptId), discard: 0 });
+  }
+
+  /** Starts one again that stopped with its disk; anything else that does not run is lost. */
+  async revive(record: SandboxRecord, secrets: readonly ResolvedSecret[]): Promise<void> {
+    if (!record.keep && !record.stopped) throw lost('It has ended.');
+    await this.#restart(record, secrets);
     await this.#starting.get(record.attemptId);
+    if (record.stopped) this.update({ ...record, stopped: false });
   }
 
   /** Writes what changed of a living one. */

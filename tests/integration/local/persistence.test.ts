@@ -1,5 +1,6 @@
 /** `persistence` as its user sees it, through the whole server: what is left when a machine or a time comes to its end. */
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -8,7 +9,11 @@ import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
 import type { ResolvedConfig } from '../../../src/main/config.ts';
 import { LocalServer } from '../../support/local-server.ts';
 
-const quick = (config: ResolvedConfig) => ({ timing: { ...config.timing, reconcile: 500 } });
+const vault = mkdtempSync(join(tmpdir(), 'sbx-vault-'));
+const quick = (config: ResolvedConfig) => ({
+  timing: { ...config.timing, reconcile: 500 },
+  secrets: { ...config.secrets, directory: vault },
+});
 let server = await LocalServer.start(quick);
 const reason = await server.whyNot();
 
@@ -53,13 +58,31 @@ async function reboot(): Promise<void> {
   server = await LocalServer.start(quick, server.dir);
 }
 
-afterAll(() => server.close(), 60_000);
+/** As it is now; only its owner may read it. */
+function keepSecret(name: string, value: string): void {
+  writeFileSync(join(vault, name), value, { mode: 0o600 });
+}
+
+afterAll(async () => {
+  await server.close();
+  rmSync(vault, { recursive: true });
+}, 60_000);
 
 describe.skipIf(reason !== null)(`persistence${reason === null ? '' : ` (${reason})`}`, () => {
   it('persistent: a reboot leaves it stopped with its disk; ephemeral: it is lost, and told so', async () => {
     const kept = await created(await profile('kept', { persistence: 'persistent' }));
     const frozen = await created('profile.kept');
     const lost = await created(await profile('lost', {}));
+    const secret_refs = [
+      { name: 'TOKEN', provider: 'file', delivery: 'env' },
+      { name: 'KEY', provider: 'file', delivery: 'file' },
+    ];
+    for (const { name } of secret_refs) keepSecret(name, `first ${name}`);
+    const armed = await created(
+      await profile('armed', { persistence: 'persistent', setup: { secret_refs } }),
+    );
+    const told = 'echo $TOKEN, $(cat /run/secrets/KEY)';
+    expect(await server.inside(armed, told)).toBe('first TOKEN, first KEY\n');
     for (const id of [kept, frozen, lost]) await server.inside(id, 'echo precious > file; sync');
     await server.client.sandboxes.pause(frozen);
     await reboot();
@@ -74,6 +97,11 @@ describe.skipIf(reason !== null)(`persistence${reason === null ? '' : ` (${reaso
       expect(await server.inside(id, 'cat file; echo more >> file')).toBe('precious\n');
       expect(await server.inside(id, 'cat file')).toBe('precious\nmore\n');
     }
+    // What was in memory alone is resolved anew and put there again.
+    expect(await inState(armed, 'paused')).toMatchObject({ pause_kind: 'stopped' });
+    for (const { name } of secret_refs) keepSecret(name, `second ${name}`);
+    await server.client.sandboxes.resume(armed);
+    expect(await server.inside(armed, told)).toBe('second TOKEN, second KEY\n');
     const events = await server.client.sandboxes.events(kept).page();
     expect(events.items.map(({ type }) => type).join(' ')).toMatch(/paused.*active/);
   }, 120_000);

@@ -1,0 +1,131 @@
+/** ext.local for whoever is not root: it conforms in each mode, and declares what that mode cannot hold. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { Layout } from '../../src/extensions/local/layout.ts';
+import { SpawnerClient } from '../../src/extensions/local/spawner-client.ts';
+import { outcomeOf, suiteAs } from '../support/local-suite-report.ts';
+import { noOrdinaryUser, OrdinaryUser } from '../support/ordinary-user.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const CONTROLLERS = ['memory', 'pids', 'cpu', 'freezer'];
+const reason = noOrdinaryUser();
+const LIMIT_MS = 240_000;
+
+if (reason === null) {
+  for (const script of ['build-agent.sh', 'build-spawner.sh'])
+    spawnSync('sh', [join(ROOT, 'scripts', script)], { stdio: 'inherit' });
+}
+
+const users: OrdinaryUser[] = [];
+function newUser(subordinate: boolean): OrdinaryUser {
+  const user = new OrdinaryUser({ subordinate });
+  users.push(user);
+  return user;
+}
+
+afterAll(() => {
+  for (const user of users) user.remove();
+});
+
+/** As root would for somebody: groups of version 1 that are theirs. Gives back how to take them away. */
+function delegate(user: OrdinaryUser): () => void {
+  const { group } = new Layout(join(user.tmp, 'local'));
+  const places = CONTROLLERS.map((name) => join('/sys/fs/cgroup', name, group));
+  for (const place of places) mkdirSync(place);
+  execFileSync('chown', ['-R', String(user.uid), ...places]);
+  return () => {
+    for (const place of places) if (existsSync(place)) rmdirSync(place);
+  };
+}
+
+const title = `an ordinary user${reason === null ? '' : ` (${reason})`}`;
+describe.skipIf(reason !== null)(title, { concurrent: true }, () => {
+  it(
+    'without ids of its own: one user inside; limits and freezing are not declared, and refused',
+    async () => {
+      const report = await suiteAs(newUser(false));
+      expect(report.capabilities).toMatchObject({ pause: 'stopped', resources: ['open_files'] });
+      expect(outcomeOf(report, 'refusal: limits that are not declared')).toBe('passed');
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'with subordinate ids: root and user inside',
+    async () => {
+      const report = await suiteAs(newUser(true));
+      expect(report.capabilities).toMatchObject({ pause: 'stopped', resources: ['open_files'] });
+      expect(outcomeOf(report, 'refusal: limits that are not declared')).toBe('passed');
+    },
+    LIMIT_MS,
+  );
+
+  it.skipIf(!existsSync('/sys/fs/cgroup/freezer'))(
+    'with control groups that root gave it: limits hold',
+    async () => {
+      const user = newUser(true);
+      const takeBack = delegate(user);
+      try {
+        const report = await suiteAs(user);
+        expect(report.capabilities).toMatchObject({
+          pause: 'frozen',
+          resources: ['cpu', 'memory_mb', 'pids', 'open_files'],
+        });
+        expect(outcomeOf(report, 'resources: memory_mb: more is not had')).toBe('passed');
+      } finally {
+        takeBack();
+      }
+    },
+    LIMIT_MS,
+  );
+});
+
+describe.skipIf(reason !== null)(
+  'the command of a checkout, for an ordinary user who may only read it',
+  { concurrent: true },
+  () => {
+    it.each([true, false])(
+      'runs a program, and doctor says in which mode (subordinate ids: %s)',
+      async (subordinate) => {
+        execFileSync('sh', [join(ROOT, 'sandboxer'), '--version']);
+        const user = newUser(subordinate);
+        const sandboxer = (...words: string[]) => user.run([join(user.clone, 'sandboxer'), ...words]);
+        try {
+          const ran = await sandboxer('run', '--', 'sh', '-c', 'echo $(id -u) $(cat /proc/1/comm); exit 3');
+          expect(ran, ran.stderr).toMatchObject({ code: 3, stdout: `${subordinate ? 1000 : 0} .init\n` });
+          const doctor = await sandboxer('doctor');
+          expect(doctor.stdout).toMatch(
+            subordinate
+              ? /mode {2}ordinary user: users inside are nobody outside, with your subordinate ids from 1200000000/
+              : /mode {2}ordinary user without subordinate ids: one user inside.*usermod --add-subuids/s,
+          );
+          expect(doctor.stdout).toMatch(/memory controller {2}memory limits cannot be enforced/);
+        } finally {
+          await sandboxer('daemon', 'stop');
+          const socket = join(user.home, '.local', 'share', 'sandboxer', 'local', 'spawner.sock');
+          const spawner = await SpawnerClient.open(socket, () => {}).catch(() => null);
+          await spawner?.call('retire').catch(() => {});
+          spawner?.close();
+        }
+      },
+      120_000,
+    );
+
+    it('sandboxer-spawner --check tells whether the kernel gives what a sandbox needs', async () => {
+      const user = newUser(true);
+      const check = (...words: string[]) =>
+        user.run([join(user.clone, 'agent', 'build', 'sandboxer-spawner'), '--check', ...words]);
+      expect(await check('--usermap=self')).toMatchObject({ code: 0, stdout: 'ok\n' });
+      expect(await check('--usermap=1200000000:65535:1200000000:65535')).toMatchObject({
+        code: 0,
+        stdout: 'ok\n',
+      });
+      // Ids that are not this user's, and namespaces without a user namespace: refused by the kernel, and said so.
+      expect(await check('--usermap=5:65535:5:65535')).toMatchObject({ code: 1 });
+      expect(await check()).toMatchObject({ code: 1, stdout: 'namespaces: Operation not permitted\n' });
+      expect(await check('--nonsense')).toMatchObject({ code: 2 });
+    });
+  },
+);

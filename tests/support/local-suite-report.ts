@@ -1,0 +1,27 @@
+/** The conformance suite on ext.local in a process of its own (`tests/conformance/local-suite.ts`), and what it says. */
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { LocalOptions } from '../../src/extensions/local/config.ts';
+import { formatReport, isConforming } from '../../src/testing/conformance-report.ts';
+import type { OrdinaryUser } from './ordinary-user.ts';
+
+export type SuiteReport = Parameters<typeof formatReport>[0];
+
+export const SUITE = join('tests', 'conformance', 'local-suite.ts');
+
+/** Fails with the report where something in it failed. */
+export function readReport(told: { code: number | null; stdout: string; stderr: string }): SuiteReport {
+  expect(told.code, told.stderr).toBe(0);
+  const report = JSON.parse(told.stdout) as SuiteReport;
+  expect(isConforming(report), formatReport(report)).toBe(true);
+  return report;
+}
+
+export function outcomeOf(report: SuiteReport, name: string): string | undefined {
+  return report.results.find((result) => result.name === name)?.outcome;
+}
+
+export async function suiteAs(user: OrdinaryUser, options: Partial<LocalOptions> = {}): Promise<SuiteReport> {
+  const argument = JSON.stringify({ directory: join(user.tmp, 'local'), ...options });
+  return readReport(await user.run([user.node, join(user.clone, SUITE), argument]));
+}
