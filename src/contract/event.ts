@@ -16,6 +16,7 @@ export const EventType = z.enum([
   'sandbox.stopped',
   'sandbox.extended',
   'sandbox.attempt_failed',
+  'sandbox.hedged',
   'sandbox.teardown_stuck',
   'sandbox.elevated',
   'sandbox.secret_exposed',

@@ -137,6 +137,7 @@ export const TransferKind = z.enum([
   'correction',
   'cost',
   'insurance',
+  'hedge',
   'budget_hold',
   'budget_capture',
   'budget_release',

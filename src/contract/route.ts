@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { IsolationLevel, Requirements } from './capability.ts';
 import { DurationSeconds } from './duration.ts';
 import { ExtensionId, HostId } from './ids.ts';
-import { Quote } from './money.ts';
+import { MicroUsd, Quote } from './money.ts';
 
 export const RouteStrategy = z.enum(['prefer-self-hosted', 'lowest-cost', 'lowest-latency', 'explicit']);
 export type RouteStrategy = z.infer<typeof RouteStrategy>;
@@ -45,6 +45,18 @@ export const RoutePolicy = z
       .max(86_400)
       .optional()
       .describe('Seconds to a usable sandbox. Slower backends come last; none is excluded.'),
+    hedge: z
+      .enum(['off', 'auto'])
+      .optional()
+      .describe(
+        '`auto` starts a second attempt on the next backend when the first is slow and that is expected to save more than it costs. The first to be ready is yours, the other is removed, and you pay for one. `off` where nothing is said.',
+      ),
+    hedge_after: z
+      .number()
+      .positive()
+      .max(3600)
+      .optional()
+      .describe('With `hedge: auto`: after so many seconds, in place of what was learned of the backend.'),
     affinity_key: z
       .string()
       .min(1)
@@ -78,6 +90,7 @@ export type RoutePolicy = z.infer<typeof RoutePolicy>;
 /** What a workspace allows at all: a request can only narrow it. */
 export const RouteCeiling = RoutePolicy.pick({ only: true, ignore: true, constraints: true })
   .extend({
+    hedge: z.enum(['off']).optional().describe('Forbids second attempts, whatever a request says.'),
     git_hosts: z
       .array(z.string().min(1).max(300))
       .max(256)
@@ -146,6 +159,9 @@ export const BackendStanding = z
     success: z.number().describe('The share of creates that succeed, 0 to 1.'),
     samples: z.number().int(),
     in_flight: z.number().int(),
+    p50_ms: z.number().int().optional().describe('Half were ready by then; known from twenty attempts on.'),
+    p95_ms: z.number().int().optional(),
+    tail_ms: z.number().int().optional().describe('How much longer the slowest twentieth took, on average.'),
   })
   .meta({ id: 'BackendStanding' });
 export type BackendStanding = z.infer<typeof BackendStanding>;
@@ -165,6 +181,20 @@ export const RouteCandidate = z
   .meta({ id: 'RouteCandidate' });
 export type RouteCandidate = z.infer<typeof RouteCandidate>;
 
+/** Whether a second attempt is started next to a slow first, and why. */
+export const RouteHedge = z
+  .strictObject({
+    extension: z.string().nullable().describe('Where the second attempt would go.'),
+    host: z.string().nullable(),
+    after_ms: z.number().int().nullable().describe('When it starts; null: it does not.'),
+    saves_ms: z.number().int().describe('The waiting that it is expected to save, once it starts.'),
+    worth_micro_usd: MicroUsd.describe('What that is worth, by the value of time.'),
+    cost_micro_usd: MicroUsd.describe('The most that the attempt which loses costs. It is not charged.'),
+    reason: z.string(),
+  })
+  .meta({ id: 'RouteHedge' });
+export type RouteHedge = z.infer<typeof RouteHedge>;
+
 /** The recorded decision: enough to replay it and to explain it. */
 export const RoutePlan = z
   .strictObject({
@@ -177,6 +207,7 @@ export const RoutePlan = z
     pinned: z.string().nullable(),
     panic: z.boolean().optional().describe('Every backend that fits looked broken, so that was ignored.'),
     candidates: z.array(RouteCandidate),
+    hedge: RouteHedge.optional(),
     reason: z.string().describe('One sentence for a person.'),
   })
   .meta({ id: 'RoutePlan' });
@@ -204,6 +235,8 @@ export const Attempt = z
     started_at: z.string(),
     ended_at: z.string().nullable(),
     error: z.strictObject({ code: z.string(), detail: z.string() }).nullable(),
+    hedges: z.number().int().nullable().describe('The slow attempt that it was started next to.'),
+    outrun_by: z.number().int().nullable().describe('The attempt that was ready before it.'),
   })
   .meta({ id: 'Attempt' });
 

@@ -9,12 +9,13 @@ import type { Tx } from '../core/store.ts';
 import { advanceSandbox } from './advance-sandbox.ts';
 import { auditDraft } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
-import type { Claim, Driver } from './driver.ts';
+import type { Driver } from './driver.ts';
 import { requireRoute } from './plan-route.ts';
 import { requireRoom } from './require-room.ts';
 import type { Attribution } from './sandbox-edit.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
 import { admissionWant, policyOf, spenderOf, tellBudgets } from './sandbox-money.ts';
+import type { Claim } from './work.ts';
 
 export interface Admission {
   readonly uid: string;
@@ -153,7 +154,7 @@ export async function admitSandbox(
   };
   await useUploads(tx, record, admission.origin);
   await tx.sandboxes.insertDocuments(documents);
-  const step = await advanceSandbox(tx, edit, [], async () => documents);
+  const steps = await advanceSandbox(tx, deps, edit, [], async () => documents);
   const sandbox = await saveEdit(tx, deps, edit);
-  return { sandbox, token: (record.lease as { token: string }).token, step, documents };
+  return { sandbox, token: (record.lease as { token: string }).token, steps, documents };
 }

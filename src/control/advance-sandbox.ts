@@ -1,52 +1,25 @@
 import type { ErrorCode } from '../contract/errors.ts';
 import { ERRORS } from '../contract/errors.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
-import { attemptIdOf } from '../core/attempt.ts';
-import type { Step } from '../core/next-step.ts';
-import { nextStep } from '../core/next-step.ts';
-import type { Recipe } from '../core/recipe.ts';
-import type { RouteTarget } from '../core/routing.ts';
-import { routeTargets } from '../core/routing.ts';
+import type { WaitingStep } from '../core/next-step.ts';
+import { nextSteps } from '../core/next-step.ts';
 import type { SandboxDocuments, SandboxFailureRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
+import type { ControlDeps } from './deps.ts';
+import { journalNext } from './journal-attempt.ts';
 import type { SandboxEdit } from './sandbox-edit.ts';
 import { AUTOMATION } from './sandbox-edit.ts';
+import { startHedge } from './start-hedge.ts';
 
-/** The steps that call a backend, and rest. */
+/** The steps that take time. */
 export type BackendStep =
-  | Exclude<Step, { kind: 'begin' | 'try-next' | 'start-teardown' | 'finish-teardown' | 'provision' }>
+  | Exclude<WaitingStep, { kind: 'provision' }>
   | {
       readonly kind: 'provision';
       readonly attempt: AttemptRecord;
       /** Journalled in this very commit. Otherwise it was called for before, and what came of that is not known. */
       readonly isFirstCall: boolean;
     };
-
-function journal(edit: SandboxEdit, n: number, target: RouteTarget, recipe: Recipe): AttemptRecord {
-  const { uid, generation } = edit.row;
-  return {
-    attemptId: attemptIdOf(uid, generation, n),
-    sandboxUid: uid,
-    generation,
-    n,
-    extensionId: target.extension,
-    hostId: target.host,
-    reserved: {
-      millicpu: Math.round((recipe.resources.cpu ?? 0) * 1000),
-      memoryMb: recipe.resources.memory_mb ?? 0,
-    },
-    state: 'journalled',
-    handle: null,
-    creation: null,
-    error: null,
-    startedAt: edit.now,
-    provisionedAt: null,
-    endedAt: null,
-    teardownTries: 0,
-    teardownError: null,
-    stuckSince: null,
-  };
-}
 
 /** One attempt speaks for itself; several are summed up. */
 export function failureOf(attempts: readonly AttemptRecord[], at: number): SandboxFailureRecord {
@@ -68,13 +41,9 @@ async function tryNext(
   documents: SandboxDocuments,
 ): Promise<void> {
   const tried = attempts.filter((attempt) => attempt.generation === edit.row.generation);
-  const target = routeTargets(documents.plan)[tried.length];
-  if (target) {
-    const attempt = journal(edit, tried.length + 1, target, documents.recipe);
-    await tx.attempts.insert(attempt);
-    attempts.push(attempt);
-    return;
-  }
+  const afterMs = documents.plan.hedge?.after_ms ?? null;
+  const hedgeAt = tried.length === 0 && afterMs !== null ? edit.now + afterMs : null;
+  if (await journalNext(tx, edit, attempts, documents, { hedgeAt })) return;
   const failure = failureOf(tried, edit.now);
   edit.patch({ failure });
   edit.move('failed', AUTOMATION, { code: failure.code, detail: failure.detail });
@@ -103,24 +72,32 @@ function startNextGeneration(edit: SandboxEdit, documents: SandboxDocuments): vo
 }
 
 /**
- * Takes every step that is database work alone, in the caller's transaction, and answers the first that is not.
+ * Takes every step that is database work alone, in the caller's transaction, and answers those that then take time.
  * `documentsOf` reads the recipe and plan of a generation.
  */
 export async function advanceSandbox(
   tx: Tx,
+  deps: ControlDeps,
   edit: SandboxEdit,
   attempts: AttemptRecord[],
   documentsOf: (generation: number) => Promise<SandboxDocuments>,
-): Promise<BackendStep> {
+): Promise<readonly BackendStep[]> {
   const known = new Set(attempts.map(({ attemptId }) => attemptId));
   for (;;) {
-    const step = nextStep(edit.row, attempts);
-    switch (step.kind) {
+    const next = nextSteps(edit.row, attempts, edit.now);
+    if (!('kind' in next))
+      return next.map((step) =>
+        step.kind === 'provision' ? { ...step, isFirstCall: !known.has(step.attempt.attemptId) } : step,
+      );
+    switch (next.kind) {
       case 'begin':
         edit.move('provisioning', AUTOMATION);
         continue;
       case 'try-next':
         await tryNext(tx, edit, attempts, await documentsOf(edit.row.generation));
+        continue;
+      case 'start-hedge':
+        await startHedge(tx, deps, edit, attempts, next.attempt, await documentsOf(edit.row.generation));
         continue;
       case 'start-teardown':
         edit.move('destroying', AUTOMATION, { reason: 'expired' });
@@ -129,10 +106,6 @@ export async function advanceSandbox(
         if (edit.row.recreating) startNextGeneration(edit, await documentsOf(edit.row.generation + 1));
         else edit.move('destroyed', AUTOMATION);
         continue;
-      case 'provision':
-        return { ...step, isFirstCall: !known.has(step.attempt.attemptId) };
-      default:
-        return step;
     }
   }
 }

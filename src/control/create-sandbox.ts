@@ -11,7 +11,7 @@ import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import { admitSandbox } from './admit-sandbox.ts';
 import type { ControlDeps } from './deps.ts';
-import type { Claim, Driver } from './driver.ts';
+import type { Driver } from './driver.ts';
 import type { Establishment, WaitOptions } from './establish.ts';
 import { establish } from './establish.ts';
 import { rememberResult, replayedResult } from './idempotency.ts';
@@ -19,6 +19,7 @@ import { pinKept } from './pin-kept.ts';
 import { planRoute, requireRoute } from './plan-route.ts';
 import { quoteOf } from './quote-sandbox.ts';
 import { stageTrees } from './stage-trees.ts';
+import type { Claim } from './work.ts';
 
 export interface CreateOptions extends WaitOptions {
   readonly idempotencyKey?: string;

@@ -11,13 +11,14 @@ import type { Tx } from '../core/store.ts';
 import { admitSandbox } from './admit-sandbox.ts';
 import type { CreateOptions } from './create-sandbox.ts';
 import type { ControlDeps } from './deps.ts';
-import type { Claim, Driver } from './driver.ts';
+import type { Driver } from './driver.ts';
 import type { Establishment } from './establish.ts';
 import { establish } from './establish.ts';
 import { findSandbox } from './find-sandbox.ts';
 import { findSnapshot } from './find-snapshot.ts';
 import { rememberResult, replayedResult } from './idempotency.ts';
 import { planRoute } from './plan-route.ts';
+import type { Claim } from './work.ts';
 
 /** What a new sandbox is made from, other than a profile. */
 interface Source {

@@ -1,6 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
-import { isLiving } from '../core/lifecycle.ts';
+import { isEstablished, isLiving } from '../core/lifecycle.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import type { BackendStep } from './advance-sandbox.ts';
@@ -9,7 +9,7 @@ import { backendFailure } from './backend-error.ts';
 import type { ControlDeps } from './deps.ts';
 import { attemptFailed, attemptReady, attemptStarted } from './observe-attempt.ts';
 import { performOperation, performProbe, performProvision, performTeardown } from './perform-step.ts';
-import { Interrupted, LeaseLost, runStep } from './run-step.ts';
+import { Interrupted, LeaseLost, Outrun, runStep } from './run-step.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
 import type { Settlement } from './settle-step.ts';
 import {
@@ -21,14 +21,8 @@ import {
   settleReady,
   settleTeardown,
 } from './settle-step.ts';
-
-/** A sandbox that this process holds the lease of, and what to do with it; at `rest` the lease is given up. */
-export interface Claim {
-  readonly sandbox: SandboxRecord;
-  readonly token: string;
-  readonly step: BackendStep;
-  readonly documents: SandboxDocuments;
-}
+import type { Claim, Lane, Work } from './work.ts';
+import { hasOnlyLeftovers, laneOf, workOn } from './work.ts';
 
 export interface TakenUp {
   readonly sandbox: SandboxRecord;
@@ -37,12 +31,13 @@ export interface TakenUp {
 }
 
 /**
- * Brings sandboxes to where their rows say they should be, one backend call at a time: claim, call, write the outcome
- * together with the next step, go on. It is the only part that calls a backend to create, change or remove a sandbox.
+ * Brings sandboxes to where their rows say they should be: claim, call the backend, write the outcome together with the
+ * next steps, go on. Steps about different attempts are taken at the same time, each in its lane. It is the only part
+ * that calls a backend to create, change or remove a sandbox.
  */
 export class Driver {
   readonly #deps: ControlDeps;
-  readonly #running = new Map<string, { readonly token: string; readonly controller: AbortController }>();
+  readonly #running = new Map<string, Work>();
   readonly #onOver: (uid: string) => void;
   #stopping = false;
 
@@ -65,8 +60,10 @@ export class Driver {
    * left it, or `null` when there was nothing to claim. Never rejects.
    */
   async drive(uid: string): Promise<SandboxRecord | null> {
-    if (this.#stopping || this.#running.has(uid)) return null;
+    if (this.#stopping) return null;
+    const work = this.#running.get(uid);
     try {
+      if (work) return await this.#lookAgain(work);
       const claim = await this.#claim(uid);
       return claim ? await this.resume(claim) : null;
     } catch (error) {
@@ -75,40 +72,29 @@ export class Driver {
     }
   }
 
-  /** Goes on with a claim that was made in somebody else's transaction. Answers the last row it wrote. Never rejects. */
-  async resume(first: Claim): Promise<SandboxRecord> {
-    const { uid } = first.sandbox;
-    this.#running.set(uid, { token: first.token, controller: new AbortController() });
-    let claim: Claim = first;
-    try {
-      while (claim.step.kind !== 'rest') {
-        const next = await this.#perform(claim);
-        if (!next) break;
-        claim = next;
-      }
-    } catch (error) {
-      this.#deps.log.error(
-        { err: error, sandbox: uid },
-        'work on a sandbox was given up; its lease will run out',
-      );
-    } finally {
-      // Somebody may have taken it up anew between our last commit and now.
-      if (this.#running.get(uid)?.token === first.token) this.#running.delete(uid);
-      if (!isLiving(claim.sandbox.state)) this.#onOver(uid);
-    }
-    return claim.sandbox;
+  /**
+   * Goes on with a claim that was made in somebody else's transaction. Answers the last row it wrote, as soon as the
+   * sandbox is usable or there is nothing to do. Never rejects.
+   */
+  resume(first: Claim): Promise<SandboxRecord> {
+    const work = workOn(first);
+    this.#running.set(first.sandbox.uid, work);
+    this.#goOn(work);
+    return work.answer.promise;
   }
 
-  /** Ends the backend call in flight, so that a changed wish is acted on at once. */
+  /** Ends the backend calls in flight, so that a changed wish is acted on at once. What is being removed stays unwanted. */
   interrupt(uid: string): void {
-    this.#running.get(uid)?.controller.abort(new Interrupted('The sandbox is wanted otherwise now.'));
+    for (const { step, controller } of this.#running.get(uid)?.lanes.values() ?? []) {
+      if (step.kind !== 'teardown') controller.abort(new Interrupted('The sandbox is wanted otherwise now.'));
+    }
   }
 
   /** Takes no new work. What is in flight is interrupted and goes on where it was after the next start. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    for (const { controller } of this.#running.values())
-      controller.abort(new LeaseLost('The server is stopping.'));
+    for (const { lanes } of this.#running.values())
+      for (const { controller } of lanes.values()) controller.abort(new LeaseLost('The server is stopping.'));
   }
 
   newLease(now: number): { owner: string; token: string; until: number } {
@@ -156,6 +142,7 @@ export class Driver {
     attempts: AttemptRecord[],
     token: string,
     known: SandboxDocuments | null,
+    deferred: ReadonlyMap<string, number> = new Map(),
   ): Promise<Claim> {
     const deps = this.#deps;
     let documents = known;
@@ -169,23 +156,79 @@ export class Driver {
         );
       return documents;
     };
-    const step = await advanceSandbox(tx, edit, attempts, documentsOf);
-    if (step.kind === 'rest') {
-      edit.patch({ lease: null, workDueAt: null });
+    const needed = await advanceSandbox(tx, deps, edit, attempts, documentsOf);
+    const dueAt = (step: BackendStep) => deferred.get(laneOf(step)) ?? edit.now;
+    const steps = needed.filter((step) => dueAt(step) <= edit.now);
+    if (steps.length === 0) {
+      const workDueAt = needed.length > 0 ? Math.min(...needed.map(dueAt)) : null;
+      edit.patch({ lease: null, workDueAt });
       return {
         sandbox: await saveEdit(tx, deps, edit),
         token,
-        step,
+        steps,
         documents: documents as SandboxDocuments,
       };
     }
     const own = await documentsOf(edit.row.generation);
     edit.patch({ lease: { owner: deps.instance, token, until: edit.now + deps.settings.leaseMs } });
-    return { sandbox: await saveEdit(tx, deps, edit), token, step, documents: own };
+    return { sandbox: await saveEdit(tx, deps, edit), token, steps, documents: own };
   }
 
-  async #perform(claim: Claim): Promise<Claim | null> {
-    const { step, sandbox, documents } = claim;
+  /** Starts what the newest claim wants and is not under way; stops what it no longer wants. */
+  #goOn(work: Work): void {
+    const { latest, lanes } = work;
+    const { uid } = latest.sandbox;
+    for (const [name, { step, controller }] of lanes) {
+      const wanted = latest.steps.some((next) => laneOf(next) === name && next.kind === step.kind);
+      if (!wanted) controller.abort(isEstablished(latest.sandbox.state) ? new Outrun() : new Interrupted());
+    }
+    for (const step of latest.steps) if (!lanes.has(laneOf(step))) void this.#takeStep(work, step);
+    if (lanes.size > 0) {
+      if (hasOnlyLeftovers(latest)) work.answer.resolve(latest.sandbox);
+      return;
+    }
+    // Somebody may have taken it up anew between our last commit and now.
+    if (this.#running.get(uid) === work) this.#running.delete(uid);
+    if (!isLiving(latest.sandbox.state)) this.#onOver(uid);
+    work.answer.resolve(latest.sandbox);
+  }
+
+  /** A lane keeps its name until its outcome is in `latest`: what follows is then never decided from an older row. */
+  async #takeStep(work: Work, step: BackendStep): Promise<void> {
+    const { uid } = work.latest.sandbox;
+    const lane: Lane = { step, controller: new AbortController() };
+    work.lanes.set(laneOf(step), lane);
+    work.deferred.delete(laneOf(step));
+    let next: Claim | null = null;
+    try {
+      next = await this.#perform(work, lane);
+    } catch (error) {
+      this.#deps.log.error(
+        { err: error, sandbox: uid },
+        'work on a sandbox was given up; its lease will run out',
+      );
+    }
+    work.lanes.delete(laneOf(step));
+    if (next) this.#goOn(this.#renewed(work, next));
+    else if (work.lanes.size === 0) this.#goOn(this.#renewed(work, { ...work.latest, steps: [] }));
+  }
+
+  #renewed(work: Work, claim: Claim): Work {
+    if (claim.sandbox.version >= work.latest.sandbox.version) work.latest = claim;
+    return work;
+  }
+
+  /** Somebody wants something of a sandbox that is usable and has only leftovers being removed: that need not wait. */
+  async #lookAgain(work: Work): Promise<null> {
+    if (!hasOnlyLeftovers(work.latest) || work.lanes.size === 0) return null;
+    const claim = await this.#settle(work, null, 'look', async () => ({}));
+    if (claim && work.lanes.size > 0) this.#goOn(this.#renewed(work, claim));
+    return null;
+  }
+
+  async #perform(work: Work, lane: Lane): Promise<Claim | null> {
+    const { step } = lane;
+    const { sandbox, documents } = work.latest;
     const { settings } = this.#deps;
     switch (step.kind) {
       case 'provision': {
@@ -193,7 +236,8 @@ export class Driver {
         const timeoutMs = this.#provisionTimeoutMs(attempt);
         attemptStarted(this.#deps, attempt, documents);
         return this.#call(
-          claim,
+          work,
+          lane,
           'provision',
           timeoutMs,
           (signal) => performProvision(this.#deps, sandbox, attempt, documents, signal),
@@ -207,7 +251,8 @@ export class Driver {
       case 'probe': {
         const { attempt } = step;
         return this.#call(
-          claim,
+          work,
+          lane,
           'probe',
           this.#provisionTimeoutMs(attempt),
           (signal) => performProbe(this.#deps, sandbox, attempt, documents, signal),
@@ -227,7 +272,8 @@ export class Driver {
       case 'teardown': {
         const { attempt } = step;
         return this.#call(
-          claim,
+          work,
+          lane,
           'teardown',
           settings.teardownTimeoutMs,
           (signal) => performTeardown(this.#deps, attempt, signal),
@@ -238,7 +284,8 @@ export class Driver {
       case 'operate': {
         const { operation } = step;
         return this.#call(
-          claim,
+          work,
+          lane,
           operation.kind,
           settings.operationTimeoutMs,
           (signal) => performOperation(this.#deps, sandbox, operation, documents, signal),
@@ -246,8 +293,8 @@ export class Driver {
           (error) => settleOperationFailed(operation, backendFailure(error, sandbox.extensionId as string)),
         );
       }
-      case 'rest':
-        return null;
+      case 'hedge':
+        return this.#awaitHedge(work, lane, step.at);
     }
   }
 
@@ -257,34 +304,42 @@ export class Driver {
   }
 
   async #call<T>(
-    claim: Claim,
+    work: Work,
+    lane: Lane,
     label: string,
     timeoutMs: number,
     call: (signal: AbortSignal) => Promise<T>,
     onSuccess: (result: T) => Settlement,
     onFailure: (error: unknown) => Settlement,
   ): Promise<Claim | null> {
-    const { uid } = claim.sandbox;
-    // A fresh controller for each call: an interrupt ends the call it met, not the ones that follow from it.
-    const controller = new AbortController();
     if (this.#stopping) return null;
-    this.#running.set(uid, { token: claim.token, controller });
-    const guard = { timeoutMs, renewLease: () => this.#renewLease(claim) };
+    const guard = { timeoutMs, renewLease: () => this.#renewLease(work) };
     let settlement: Settlement;
     try {
-      settlement = onSuccess(await runStep(this.#deps, controller, guard, call));
+      settlement = onSuccess(await runStep(this.#deps, lane.controller, guard, call));
     } catch (error) {
       if (error instanceof LeaseLost) return null;
       settlement = onFailure(error);
     }
-    return this.#settle(claim, label, settlement);
+    return this.#settle(work, lane, label, settlement);
   }
 
-  async #renewLease(claim: Claim): Promise<boolean> {
+  /** The lease is kept by the attempt that it waits for. */
+  async #awaitHedge(work: Work, lane: Lane, at: number): Promise<Claim | null> {
+    const { clock } = this.#deps;
+    try {
+      await clock.sleep(Math.max(0, at - clock.now()), lane.controller.signal);
+    } catch {
+      return null;
+    }
+    return this.#settle(work, lane, 'hedge', async () => ({}));
+  }
+
+  async #renewLease({ latest, token }: Work): Promise<boolean> {
     const deps = this.#deps;
     return deps.store.transaction('renew', async (tx) => {
-      const row = await tx.sandboxes.get(claim.sandbox.uid);
-      if (!row || row.lease?.token !== claim.token) return false;
+      const row = await tx.sandboxes.get(latest.sandbox.uid);
+      if (!row || row.lease?.token !== token) return false;
       await tx.sandboxes.update({
         ...row,
         lease: { ...row.lease, until: deps.clock.now() + deps.settings.leaseMs },
@@ -293,20 +348,19 @@ export class Driver {
     });
   }
 
-  /** The outcome of a call and the next step, in one commit. An outcome of a lost lease is not written: the sweep finds what it left. */
-  async #settle(claim: Claim, label: string, settlement: Settlement): Promise<Claim | null> {
+  /** The outcome of a step and the next ones, in one commit. An outcome of a lost lease is not written: the sweep finds what it left. */
+  async #settle(work: Work, lane: Lane | null, label: string, settlement: Settlement): Promise<Claim | null> {
     const deps = this.#deps;
+    const { latest, token } = work;
     return deps.store.transaction(`settle-${label}`, async (tx) => {
       const now = deps.clock.now();
-      const row = await tx.sandboxes.get(claim.sandbox.uid);
-      if (!row || row.lease?.token !== claim.token) return null;
+      const row = await tx.sandboxes.get(latest.sandbox.uid);
+      if (!row || row.lease?.token !== token) return null;
       const edit = new SandboxEdit(row, deps, now);
       const attempts = [...(await tx.attempts.forSandbox(row.uid))];
-      const verdict = await settlement({ tx, deps, edit, attempts });
-      if (verdict.retryAt === undefined)
-        return this.#proceed(tx, edit, attempts, claim.token, claim.documents);
-      edit.patch({ lease: null, workDueAt: verdict.retryAt });
-      return { ...claim, sandbox: await saveEdit(tx, deps, edit), step: { kind: 'rest' } };
+      const { retryAt } = await settlement({ tx, deps, edit, attempts });
+      if (lane && retryAt !== undefined) work.deferred.set(laneOf(lane.step), retryAt);
+      return this.#proceed(tx, edit, attempts, token, latest.documents, work.deferred);
     });
   }
 }

@@ -3,8 +3,9 @@ import { SandboxerError } from '../contract/errors.ts';
 import { isEstablished, isSettledState } from '../core/lifecycle.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
-import type { Claim, Driver } from './driver.ts';
+import type { Driver } from './driver.ts';
 import { firstWithin, waitForSandbox } from './wait-for-sandbox.ts';
+import type { Claim } from './work.ts';
 
 export interface WaitOptions {
   /** `false` answers as soon as the request is durable. */

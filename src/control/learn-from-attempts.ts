@@ -11,6 +11,7 @@ export async function learnFromAttempts(deps: ControlDeps): Promise<void> {
     if (endedAt === null || (state !== 'won' && error === null)) continue;
     const key = { attemptId, extensionId, recipeClass: 'any' };
     deps.health.started(key, startedAt);
+    if (attempt.hedges !== null) deps.health.hedges.take(deps.settings.hedgeShare);
     deps.health.ended(key, error === null ? 'ready' : outcomeOf(error.code), endedAt - startedAt, endedAt);
   }
 }

@@ -4,7 +4,7 @@ import type { AttemptKey } from '../core/health/health-book.ts';
 import { outcomeOf, recipeClass } from '../core/health/health-book.ts';
 import type { SandboxDocuments } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
-import { Interrupted } from './run-step.ts';
+import { Interrupted, Outrun } from './run-step.ts';
 
 function keyOf(attempt: AttemptRecord, { recipe }: SandboxDocuments): AttemptKey {
   const { attemptId, extensionId } = attempt;
@@ -28,8 +28,9 @@ export function attemptFailed(
   error: unknown,
 ): void {
   const now = deps.clock.now();
-  const wasOurs = error instanceof Interrupted;
+  const wasOurs = error instanceof Interrupted || error instanceof Outrun;
   const code = error instanceof SandboxerError ? error.code : 'SBX_EXTENSION_FAILED';
-  const outcome = wasOurs ? 'not_its_fault' : outcomeOf(code);
+  const ours = error instanceof Outrun ? 'outrun' : 'not_its_fault';
+  const outcome = wasOurs ? ours : outcomeOf(code);
   deps.health.ended(keyOf(attempt, documents), outcome, now - attempt.startedAt, now);
 }

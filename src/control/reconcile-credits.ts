@@ -172,7 +172,7 @@ async function compareIn(tx: Tx, deps: ControlDeps, request: ReconcileRequest): 
 async function costsOf(tx: Tx, wanted: ReadonlySet<string>): Promise<Map<string, TransferRecord[]>> {
   const found = new Map<string, TransferRecord[]>();
   for (let after = 0; ; ) {
-    const kinds = ['cost', 'insurance'] as const;
+    const kinds = ['cost', 'insurance', 'hedge'] as const;
     const page = await tx.ledger.transfers({ workspaceId: null, kinds, after, limit: PAGE });
     for (const transfer of page) {
       const extension = accountTail(transfer.credit) ?? accountTail(transfer.debit) ?? '';

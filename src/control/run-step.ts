@@ -71,6 +71,11 @@ export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
 
+/** What was being made is no longer needed: the sandbox is ready on another attempt. */
+export class Outrun extends Error {
+  override readonly name = 'Outrun';
+}
+
 /** Somebody asked for the opposite meanwhile, such as destroying what is being provisioned. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';

@@ -209,14 +209,15 @@ async function owe(
   owner: Pick<MeterRecord, 'extensionId' | 'workspaceId' | 'sandboxUid' | 'priceVersion'> & {
     readonly holdId: string | null;
   },
-  kind: 'cost' | 'insurance',
+  kind: 'cost' | 'insurance' | 'hedge',
   id: string,
   amountMicroUsd: number,
   at: number,
 ): Promise<void> {
   if (amountMicroUsd <= 0) return;
   const { extensionId, ...rest } = owner;
-  const debit = kind === 'cost' ? accounts.providerExpense(extensionId) : accounts.insurance;
+  const expense = { cost: accounts.providerExpense(extensionId), insurance: accounts.insurance };
+  const debit = { ...expense, hedge: accounts.hedge }[kind];
   const credit = accounts.providerDebt(extensionId);
   await tx.ledger.transfer([{ ...rest, id, at, kind, debit, credit, amountMicroUsd }]);
 }
@@ -230,15 +231,19 @@ export async function insureAttempt(
   at: number,
 ): Promise<void> {
   const extension = deps.extensions.get(attempt.extensionId);
-  if (!extension || attempt.provisionedAt === null) return;
+  // One that was outrun may have been made though nobody heard of it: at most, it was there from the start.
+  const isOutrun = attempt.outrunBy !== null;
+  const since = attempt.provisionedAt ?? (isOutrun ? attempt.startedAt : null);
+  if (!extension || since === null) return;
   const documents = await tx.sandboxes.documents(sandbox.uid, attempt.generation);
   if (!documents) return;
   const offer = offerIn(documents.plan, extension);
-  const cost = mostMicroUsd(offer, at - attempt.provisionedAt);
+  const cost = mostMicroUsd(offer, at - since);
   const { workspaceId, uid: sandboxUid } = sandbox;
   const { extensionId } = attempt;
   const owner = { extensionId, workspaceId, holdId: null, sandboxUid, priceVersion: offer.priceVersion };
-  await owe(tx, owner, 'insurance', `${attempt.attemptId}:insurance`, cost, at);
+  const kind = isOutrun ? 'hedge' : 'insurance';
+  await owe(tx, owner, kind, `${attempt.attemptId}:${kind}`, cost, at);
 }
 
 /** Tells of the budget levels that a reservation reached. */

@@ -10,6 +10,8 @@ export interface ControlSettings {
   readonly stuckAfterTries: number;
   /** While provisioning: after this many failed teardowns of an ambiguous attempt the sandbox fails instead of falling back. */
   readonly ambiguousTries: number;
+  /** At most this share of the attempts may be second ones, started next to a slow first. */
+  readonly hedgeShare: number;
   readonly teardownTimeoutMs: number;
   readonly operationTimeoutMs: number;
   readonly operationTries: number;
@@ -53,6 +55,7 @@ export const DEFAULT_SETTINGS: ControlSettings = {
   retryMostMs: 2 * MINUTE,
   stuckAfterTries: 5,
   ambiguousTries: 3,
+  hedgeShare: 0.03,
   teardownTimeoutMs: 2 * MINUTE,
   operationTimeoutMs: 5 * MINUTE,
   operationTries: 3,

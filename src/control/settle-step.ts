@@ -1,4 +1,5 @@
 import type { AttemptRecord } from '../core/attempt.ts';
+import { isRunning } from '../core/attempt.ts';
 import type { CleanupReport, Handle, Ready } from '../core/extension.ts';
 import { isEstablished } from '../core/lifecycle.ts';
 import type { SandboxDocuments, SandboxOperation } from '../core/sandbox.ts';
@@ -47,6 +48,22 @@ async function replaceAttempt(
   return next;
 }
 
+function isOutrun({ attempts }: SettleScope, { attemptId }: AttemptRecord): boolean {
+  return attempts.some((attempt) => attempt.attemptId === attemptId && attempt.outrunBy !== null);
+}
+
+/** The sandbox is ready on another attempt: this one is to be gone without a trace, at our expense. */
+async function condemnOutrun(scope: SettleScope, winner: AttemptRecord): Promise<void> {
+  for (const attempt of scope.attempts.filter(isRunning)) {
+    await replaceAttempt(scope, attempt.attemptId, {
+      state: 'condemned',
+      outrunBy: winner.n,
+      error: { code: 'SBX_CANCELLED', detail: `Attempt ${winner.n} was ready first.` },
+      endedAt: scope.edit.now,
+    });
+  }
+}
+
 export function settleProvisioned(attempt: AttemptRecord, handle: Handle): Settlement {
   return async (scope) => {
     const wanted = scope.edit.row.state === 'provisioning';
@@ -54,7 +71,7 @@ export function settleProvisioned(attempt: AttemptRecord, handle: Handle): Settl
       handle,
       provisionedAt: scope.edit.now,
       creation: 'created',
-      state: wanted ? 'provisioned' : 'condemned',
+      state: wanted && !isOutrun(scope, attempt) ? 'provisioned' : 'condemned',
     });
     return GO_ON;
   };
@@ -67,8 +84,11 @@ export function settleAttemptFailed(attempt: AttemptRecord, failure: BackendFail
     await replaceAttempt(scope, attempt.attemptId, {
       state: nothingLeft ? 'gone' : 'condemned',
       creation: failure.creation,
-      error: { code: failure.code, detail: failure.detail },
-      endedAt: edit.now,
+      // What was outrun was stopped by us: why is on record already.
+      ...(!isOutrun(scope, attempt) && {
+        error: { code: failure.code, detail: failure.detail },
+        endedAt: edit.now,
+      }),
     });
     if (edit.row.state === 'provisioning') {
       edit.note('sandbox.attempt_failed', AUTOMATION, {
@@ -97,11 +117,13 @@ export function settleReady(attempt: AttemptRecord, ready: Ready, documents: San
   return async (scope) => {
     const { tx, deps, edit } = scope;
     const extension = deps.extensions.get(attempt.extensionId);
+    if (isOutrun(scope, attempt)) return GO_ON;
     if (edit.row.state !== 'provisioning' || !extension) {
       await replaceAttempt(scope, attempt.attemptId, { state: 'condemned' });
       return GO_ON;
     }
     await replaceAttempt(scope, attempt.attemptId, { state: 'won', endedAt: edit.now });
+    await condemnOutrun(scope, attempt);
     const meterId = `meter-${attempt.attemptId}`;
     const quote = documents.plan.candidates.find(
       (candidate) => candidate.extension === attempt.extensionId,
@@ -175,7 +197,8 @@ export function settleTeardown(
       });
     }
     // Whether something was created stays unknown: trying elsewhere could pay twice, so it fails instead.
-    if (edit.row.state === 'provisioning' && tries >= deps.settings.ambiguousTries) {
+    const isLast = !scope.attempts.some(isRunning);
+    if (edit.row.state === 'provisioning' && isLast && tries >= deps.settings.ambiguousTries) {
       const tried = scope.attempts.filter((other) => other.generation === edit.row.generation);
       const cause = failureOf(tried, edit.now);
       edit.patch({ failure: cause });

@@ -28,6 +28,17 @@ export interface AttemptRecord {
   readonly teardownError: string | null;
   /** When tearing down was first found to be stuck, and told. */
   readonly stuckSince: number | null;
+  /** When a second one is to be started next to it, unless it is ready by then. */
+  readonly hedgeAt: number | null;
+  /** The number of the attempt that it was started next to. */
+  readonly hedges: number | null;
+  /** The number of the attempt that was ready before it. */
+  readonly outrunBy: number | null;
+}
+
+/** It may still become the sandbox. */
+export function isRunning({ state }: AttemptRecord): boolean {
+  return state === 'journalled' || state === 'provisioned';
 }
 
 export function attemptIdOf(sandboxUid: string, generation: number, n: number): string {

@@ -45,6 +45,7 @@ export function narrowRoute(profile: Profile, request: RoutePolicy = {}): RouteP
     ...(fallback && { fallback }),
     ...narrowHost(ours, request),
     ...preferences(ours, request),
+    ...narrowHedge(ours, request),
     ...(ceilings && { constraints: ceilings }),
   };
 }
@@ -59,6 +60,14 @@ function narrowHost(ours: RoutePolicy, request: RoutePolicy): RoutePolicy {
   return host === undefined ? {} : { host };
 }
 
+/** One `off` is enough: a second attempt runs the setup a second time. */
+function narrowHedge(ours: RoutePolicy, request: RoutePolicy): RoutePolicy {
+  const asked = [ours.hedge, request.hedge];
+  if (!asked.includes('auto') || asked.includes('off')) return {};
+  const after = request.hedge_after ?? ours.hedge_after;
+  return { hedge: 'auto', ...(after !== undefined && { hedge_after: after }) };
+}
+
 const PREFERENCES = ['sort', 'value_of_time', 'preferred_max_tti', 'affinity_key', 'expect'] as const;
 
 /** What only ranks and never allows: whoever asks later has the say. */
@@ -69,7 +78,7 @@ function preferences(ours: RoutePolicy, request: RoutePolicy): RoutePolicy {
 
 /** The same route without what only ranks: two such routes lead to the same kinds of sandbox. */
 export function withoutPreferences(route: RoutePolicy): RoutePolicy {
-  const ranking: readonly string[] = PREFERENCES;
+  const ranking: readonly string[] = [...PREFERENCES, 'hedge', 'hedge_after'];
   return Object.fromEntries(Object.entries(route).filter(([name]) => !ranking.includes(name)));
 }
 

@@ -39,7 +39,12 @@ function weightsOf(route: RoutePolicy, strategy: RouteStrategy): Weights {
     route.sort ?? (strategy === 'lowest-cost' ? 'price' : strategy === 'lowest-latency' ? 'latency' : null);
   if (wanted === 'price') return { money: 1, microUsdPerSecond: 0 };
   if (wanted === 'latency') return { money: 0, microUsdPerSecond: 1_000_000 };
-  return { money: 1, microUsdPerSecond: ((route.value_of_time ?? USUAL_VALUE_OF_TIME) * 1_000_000) / 3600 };
+  return { money: 1, microUsdPerSecond: valueOfSecond(route) };
+}
+
+/** In micro-USD. */
+export function valueOfSecond({ value_of_time: perHour = USUAL_VALUE_OF_TIME }: RoutePolicy): number {
+  return (perHour * 1_000_000) / 3600;
 }
 
 export function scoreOf(

@@ -3,6 +3,7 @@ import type { BackendStanding, RouteCandidate, RoutePlan, RouteStrategy } from '
 import { isoTime } from './clock.ts';
 import type { ExtensionHeader } from './extension.ts';
 import { unmeasured } from './health/standing.ts';
+import { planHedge } from './hedge.ts';
 import type { HostLoads, HostRecord } from './host.ts';
 import { place } from './placement.ts';
 import type { UsageExpectation } from './pricing.ts';
@@ -122,6 +123,7 @@ export function decide(input: RouteInput): RoutePlan {
     (a, b) => (a.extension < b.extension ? -1 : 1),
   );
   const listed = [...ranked.map((candidate, rank) => ({ ...candidate, rank })), ...excluded];
+  const hedge = planHedge(recipe, ranked);
   return {
     version: 1,
     strategy,
@@ -134,6 +136,7 @@ export function decide(input: RouteInput): RoutePlan {
     pinned: input.boundTo ?? recipe.pinnedExtension,
     ...(panic && { panic }),
     candidates: listed,
+    ...(hedge && { hedge }),
     reason: reasonFor(ranked, candidates, recipe.pinnedExtension, route.sort ?? strategy),
   };
 }

@@ -33,6 +33,7 @@ export function underPolicy(recipe: Recipe, policy: RouteCeiling | null): Recipe
       ...recipe.route,
       ...(ignore.length > 0 && { ignore }),
       ...(constraints && { constraints }),
+      ...(policy.hedge === 'off' && { hedge: 'off' as const }),
     },
   };
 }

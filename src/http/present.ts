@@ -144,6 +144,8 @@ export class Presenter {
         started_at: isoTime(attempt.startedAt),
         ended_at: isoTimeOrNull(attempt.endedAt),
         error: attempt.error && { code: attempt.error.code, detail: attempt.error.detail },
+        hedges: attempt.hedges,
+        outrun_by: attempt.outrunBy,
       })),
     };
   }

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { DurationSeconds } from '../contract/duration.ts';
 import { SandboxerError } from '../contract/errors.ts';
 import { HostSpec } from '../contract/host.ts';
+import { DEFAULT_SETTINGS } from '../control/settings.ts';
 import type { BuiltinsConfig } from '../extensions/builtins.ts';
 import { ComposeConfig, composeOptions } from './compose-config.ts';
 import { configProblem } from './config-problem.ts';
@@ -181,6 +182,16 @@ export const Config = z.strictObject({
         ),
     })
     .default({ listen: null, domain: 'localhost', url: null }),
+  routing: z
+    .strictObject({
+      hedge_share: z
+        .number()
+        .min(0)
+        .max(1)
+        .default(DEFAULT_SETTINGS.hedgeShare)
+        .describe('At most this share of the attempts may be second ones, next to a slow first. 0: none.'),
+    })
+    .default({ hedge_share: DEFAULT_SETTINGS.hedgeShare }),
   timing: z
     .strictObject({
       lease: Duration.optional().describe('How long a dead worker holds its sandboxes.'),

@@ -74,6 +74,7 @@ function settingsFrom(config: ResolvedConfig): ControlSettings {
     meterTickMs: timing.meter_tick ?? d.meterTickMs,
     deadManGraceMs: timing.dead_man_grace ?? d.deadManGraceMs,
     fundMs: timing.fund_ahead ?? d.fundMs,
+    hedgeShare: config.routing.hedge_share,
     maxLiving: limits.living_sandboxes,
     maxImages: limits.images,
     maxImageBytes: limits.image_mb * 2 ** 20,

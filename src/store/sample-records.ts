@@ -128,6 +128,9 @@ export function sampleAttempt(uid: string, over: Partial<AttemptRecord> = {}): A
     teardownTries: 0,
     teardownError: null,
     stuckSince: null,
+    hedgeAt: null,
+    hedges: null,
+    outrunBy: null,
     ...over,
   };
 }

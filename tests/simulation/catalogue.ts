@@ -10,15 +10,30 @@ const common = {
   network: { default: 'allow' },
 } as const;
 
+/** Soon, and with time so dear that it always pays. */
+const HEDGED = { hedge: 'auto', hedge_after: 0.06, value_of_time: 1_000_000 } as const;
+
 const PROFILES = [
   { ...common, id: 'profile.stub-plain', ttl: { default: 30, max: 90 } },
   { ...common, id: 'profile.stub-idle', ttl: { default: 40, max: 90, idle_reap: 10 } },
-  { ...common, id: 'profile.stub-setup', ttl: { default: 30, max: 90 }, setup: { run: ['true'] } },
+  {
+    ...common,
+    id: 'profile.stub-setup',
+    ttl: { default: 30, max: 90 },
+    setup: { run: ['true'] },
+    route: HEDGED,
+  },
   {
     ...common,
     id: 'profile.stub-checkpoint',
     ttl: { default: 30, max: 90, idle_reap: 15 },
     persistence: 'checkpoint',
+  },
+  {
+    ...common,
+    id: 'profile.stub-hedged',
+    ttl: { default: 30, max: 90 },
+    route: HEDGED,
   },
   {
     ...common,

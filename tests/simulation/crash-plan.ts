@@ -12,6 +12,7 @@ const TRANSACTIONS = [
   'settle-provision',
   'settle-probe',
   'settle-teardown',
+  'settle-hedge',
   'settle-pause',
   'settle-resume',
   'settle-snapshot',

@@ -8,6 +8,7 @@ import { eventOutsideTransaction } from './mutations/event-outside-transaction.t
 import { fallbackAfterMaybe } from './mutations/fallback-after-maybe.ts';
 import { journalAfterCall } from './mutations/journal-after-call.ts';
 import { livingCounter } from './mutations/living-counter.ts';
+import { loserLeftAlone } from './mutations/loser-left-alone.ts';
 import type { Mutation, Patch } from './mutations/mutation.ts';
 import { ttlTimerInMemory } from './mutations/ttl-timer-in-memory.ts';
 import { runSeeds } from './run-seeds.ts';
@@ -20,6 +21,7 @@ const MUTATIONS: readonly Mutation[] = [
   livingCounter,
   captureAfterCommit,
   endBeforeCheckpoint,
+  loserLeftAlone,
 ];
 const MOST_SEEDS = 600;
 const ROOT = join(import.meta.dirname, '../..');

@@ -42,6 +42,7 @@ function settingsFor(prng: Prng): ControlSettings {
     retryMostMs: 6_000,
     stuckAfterTries: 3,
     ambiguousTries: prng.pick([2, 3]),
+    hedgeShare: 1,
     teardownTimeoutMs: 6_000,
     operationTimeoutMs: 6_000,
     operationTries: prng.pick([2, 3]),

@@ -61,6 +61,14 @@ const ATTEMPT_STATES: Readonly<Record<Attempt['state'], string>> = {
   gone: 'removed',
 };
 
+function outcomeText({ state, hedges, outrun_by: winner }: Attempt): string {
+  const words = [
+    winner === null ? ATTEMPT_STATES[state] : `outrun by ${winner}, ${ATTEMPT_STATES[state]}`,
+    hedges !== null && `started next to ${hedges}`,
+  ];
+  return words.filter(Boolean).join('; ');
+}
+
 function attemptColumns(attempts: readonly Attempt[], now: number): Column<Attempt>[] {
   const recreated = attempts.some(({ generation }) => generation > 1);
   const generation: Column<Attempt> = {
@@ -72,7 +80,7 @@ function attemptColumns(attempts: readonly Attempt[], now: number): Column<Attem
     ...(recreated ? [generation] : []),
     { title: 'ATTEMPT', align: 'right', value: (row) => String(row.n) },
     { title: 'EXTENSION', value: (row) => row.extension },
-    { title: 'OUTCOME', value: (row) => ATTEMPT_STATES[row.state] },
+    { title: 'OUTCOME', value: outcomeText },
     { title: 'STARTED', value: (row) => relativeTime(row.started_at, now) },
     {
       title: 'ERROR',
@@ -99,6 +107,7 @@ function printPlan(printer: Printer, plan: RoutePlan): void {
     ['decision', plan.reason],
     ['strategy', plan.strategy],
     ['pinned', plan.pinned],
+    ['second attempt', plan.hedge?.reason ?? null],
     ['caution', plan.panic ? 'Every backend that fits looked broken, so that was ignored.' : null],
   ]);
   const ranked = plan.candidates.filter(({ rank }) => rank !== null);

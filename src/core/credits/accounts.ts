@@ -17,6 +17,8 @@ export const accounts = {
   providerDebt: (extensionId: string) => `liab:provider:${extensionId}`,
   /** Establishments that failed, and the time before `ready`: never the customer's. */
   insurance: 'expense:insurance',
+  /** Attempts that another one outran. */
+  hedge: 'expense:hedge',
   /** The second ledger: what a budget allows in a window, what is reserved of it, what is spent. */
   budgetQuota: (mark: string) => `budget:quota:${mark}`,
   budgetHeld: (mark: string) => `budget:held:${mark}`,

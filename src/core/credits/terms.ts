@@ -11,20 +11,26 @@ export interface Offer extends Terms {
   readonly leased: boolean;
 }
 
+export function termsOf(quote: Quote | null): Terms {
+  return {
+    runningRate: BigInt(quote?.pico_usd_per_second ?? 0),
+    createFeeMicroUsd: quote?.create_fee_micro_usd ?? 0,
+    minimumSeconds: quote?.minimum_seconds ?? 0,
+    quantumMs: quote?.quantum_ms ?? 1,
+  };
+}
+
 /**
  * The one place where a quote becomes what is reserved and charged. It is the quote of the plan: a price that changes
  * later changes nothing for a sandbox that was admitted before.
  */
 export function offerOf(quote: Quote | null, extension: Extension): Offer {
-  const runningRate = BigInt(quote?.pico_usd_per_second ?? 0);
+  const terms = termsOf(quote);
   return {
+    ...terms,
     priceVersion: quote?.price_version ?? 'free',
-    runningRate,
     pausedRate: BigInt(quote?.paused_pico_usd_per_second ?? 0),
-    createFeeMicroUsd: quote?.create_fee_micro_usd ?? 0,
-    minimumSeconds: quote?.minimum_seconds ?? 0,
-    quantumMs: quote?.quantum_ms ?? 1,
-    leased: runningRate > 0n && extension.extendLife !== undefined,
+    leased: terms.runningRate > 0n && extension.extendLife !== undefined,
   };
 }
 

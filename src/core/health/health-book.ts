@@ -4,12 +4,14 @@ import type { ExtensionHeader } from '../extension.ts';
 import type { Recipe } from '../recipe.ts';
 import type { Breaker } from './breaker.ts';
 import { attempted, breakerState, CLOSED, failed, succeeded } from './breaker.ts';
+import { HedgeBudget } from './hedge-budget.ts';
+import { LatencySamples } from './latency-samples.ts';
 import type { LatencyPrior } from './peak-latency.ts';
 import { PeakLatency } from './peak-latency.ts';
 import { classPrior, PRIOR_SUCCESS } from './standing.ts';
 
 /** How an attempt ended, for the standing of its backend. */
-export type AttemptOutcome = 'ready' | 'failed' | 'capacity' | 'key_refused' | 'not_its_fault';
+export type AttemptOutcome = 'ready' | 'failed' | 'capacity' | 'key_refused' | 'outrun' | 'not_its_fault';
 
 const CAPACITY: readonly string[] = ['SBX_BACKEND_QUOTA', 'SBX_RATE_LIMITED', 'SBX_QUOTA_EXCEEDED'];
 /** Refusals that say something of the request or of us, and nothing of the backend. */
@@ -46,6 +48,8 @@ const PRIOR_WEIGHT = 10;
 /** An attempt whose end nobody reported does not count as load for ever. */
 const FORGET_FLIGHT_MS = 900_000;
 const KEY_REFUSED_MS = 60_000;
+const STRAINED_MS = 60_000;
+const HANG_MS = 5_000;
 const MOST_SCOPES = 10_000;
 
 interface Flight {
@@ -57,6 +61,7 @@ interface Flight {
 /** Successes and failures, fading with time; the prior weighs as much as ten attempts. */
 interface TrackRecord {
   readonly latency: PeakLatency;
+  readonly spread: LatencySamples;
   readonly ok: number;
   readonly bad: number;
   readonly at: number;
@@ -73,7 +78,10 @@ export class HealthBook {
   /** By backend, then by attempt, oldest first. */
   readonly #flights = new Map<string, Map<string, Flight>>();
   readonly #refusedKeys = new Map<string, number>();
+  /** When each last had no room. */
+  readonly #full = new Map<string, number>();
   readonly #priors = new Map<string, LatencyPrior>();
+  readonly hedges = new HedgeBudget();
 
   /** What the registry says of a backend that was not measured yet. */
   setPrior(extensionId: string, prior: LatencyPrior): void {
@@ -84,6 +92,7 @@ export class HealthBook {
     const flights = this.#flights.get(key.extensionId) ?? new Map<string, Flight>();
     this.#flights.set(key.extensionId, flights);
     if (flights.has(key.attemptId)) return;
+    this.hedges.earn();
     flights.set(key.attemptId, { at, load: this.inFlight(key.extensionId, at) + 1 });
     this.#breakers.set(key.extensionId, attempted(this.#breaker(key.extensionId), at));
   }
@@ -93,12 +102,22 @@ export class HealthBook {
     const load = flights?.get(key.attemptId)?.load ?? 1;
     flights?.delete(key.attemptId);
     if (outcome === 'key_refused') this.#refusedKeys.set(key.extensionId, at);
+    if (outcome === 'capacity') this.#full.set(key.extensionId, at);
+    if (outcome === 'outrun')
+      for (const scope of scopesOf(key)) this.#record(scope, at)?.spread.observe(tookMs);
     if (outcome !== 'ready' && outcome !== 'failed') return;
     const ok = outcome === 'ready';
     const breaker = this.#breaker(key.extensionId);
     this.#breakers.set(key.extensionId, ok ? succeeded(breaker, at) : failed(breaker, at));
     if (ok) this.#refusedKeys.delete(key.extensionId);
     for (const scope of scopesOf(key)) this.#learn(scope, ok, tookMs, load, at);
+  }
+
+  /** It fails, or has no room: nobody should send it more than is needed. */
+  isStrained(extensionId: string, now: number): boolean {
+    const full = this.#full.get(extensionId);
+    const isFull = full !== undefined && now - full < STRAINED_MS;
+    return isFull || breakerState(this.#breaker(extensionId), now) !== 'closed';
   }
 
   inFlight(extensionId: string, now: number): number {
@@ -147,6 +166,7 @@ export class HealthBook {
       success: successOf(record, now),
       samples: record?.samples ?? 0,
       in_flight: inFlight,
+      ...spreadOf(record),
     };
   }
 
@@ -154,13 +174,31 @@ export class HealthBook {
     return this.#breakers.get(extensionId) ?? CLOSED;
   }
 
+  #record(scope: string, at: number): TrackRecord | null {
+    const known = this.#records.get(scope);
+    if (known) return known;
+    if (this.#records.size >= MOST_SCOPES) return null;
+    const fresh = {
+      latency: new PeakLatency(),
+      spread: new LatencySamples(),
+      ok: 0,
+      bad: 0,
+      at,
+      samples: 0,
+    };
+    this.#records.set(scope, fresh);
+    return fresh;
+  }
+
   #learn(scope: string, ok: boolean, tookMs: number, load: number, at: number): void {
-    if (!this.#records.has(scope) && this.#records.size >= MOST_SCOPES) return;
-    const known = this.#records.get(scope) ?? { latency: new PeakLatency(), ok: 0, bad: 0, at, samples: 0 };
+    const known = this.#record(scope, at);
+    if (!known) return;
     if (ok) known.latency.observe(tookMs, load, at);
+    // A failure after a long wait was a wait, too: hangs belong to the tail.
+    if (ok || tookMs >= HANG_MS) known.spread.observe(tookMs);
     const fade = fading(known, at);
     this.#records.set(scope, {
-      latency: known.latency,
+      ...known,
       ok: known.ok * fade + (ok ? 1 : 0),
       bad: known.bad * fade + (ok ? 0 : 1),
       at: Math.max(at, known.at),
@@ -176,6 +214,11 @@ function scopesOf({ extensionId, recipeClass: kind }: AttemptKey): string[] {
 
 function fading(record: { readonly at: number }, now: number): number {
   return 0.5 ** (Math.max(0, now - record.at) / SUCCESS_HALF_LIFE_MS);
+}
+
+function spreadOf(record: TrackRecord | undefined): Partial<BackendStanding> {
+  const shape = record?.spread.shape();
+  return shape ? { p50_ms: shape.p50Ms, p95_ms: shape.p95Ms, tail_ms: shape.tailMs } : {};
 }
 
 /** Four digits: enough to rank by, and the same in every stored plan. */

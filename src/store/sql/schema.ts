@@ -99,6 +99,9 @@ export interface AttemptRow {
   teardown_tries: Whole;
   teardown_error: Text | null;
   stuck_since: Whole | null;
+  hedge_at: Whole | null;
+  hedges: Whole | null;
+  outrun_by: Whole | null;
   reserved_millicpu: Whole;
   reserved_memory_mb: Whole;
 }

@@ -118,6 +118,9 @@ function attemptRow(record: AttemptRecord): AttemptRow {
     teardown_tries: record.teardownTries,
     teardown_error: record.teardownError,
     stuck_since: record.stuckSince,
+    hedge_at: record.hedgeAt,
+    hedges: record.hedges,
+    outrun_by: record.outrunBy,
     reserved_millicpu: record.reserved.millicpu,
     reserved_memory_mb: record.reserved.memoryMb,
   };
@@ -142,5 +145,8 @@ function attemptRecord(row: AttemptRow): AttemptRecord {
     teardownTries: row.teardown_tries,
     teardownError: row.teardown_error,
     stuckSince: row.stuck_since,
+    hedgeAt: row.hedge_at,
+    hedges: row.hedges,
+    outrunBy: row.outrun_by,
   };
 }

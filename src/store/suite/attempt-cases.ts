@@ -34,6 +34,9 @@ export const attemptCases: StoreCase[] = [
         teardownTries: 3,
         teardownError: 'stuck',
         stuckSince: T0 + 3,
+        hedgeAt: T0 + 4,
+        hedges: 1,
+        outrunBy: 3,
       });
       await write(store, async (tx) => {
         await tx.attempts.insert(sampleAttempt('a', { generation: 2, n: 1 }));

@@ -110,6 +110,8 @@ export interface FixtureOptions {
   readonly limits?: Partial<HttpLimits>;
   readonly store?: Store;
   readonly env?: NodeJS.ProcessEnv;
+  /** On top of what every fixture has. */
+  readonly config?: Readonly<Record<string, unknown>>;
 }
 
 export async function startFixture(options: FixtureOptions = {}): Promise<Fixture> {
@@ -120,7 +122,7 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
   const off = { enabled: false };
   const config = loadConfig(
     { SANDBOXER_STATE_DIR: dir },
-    { extensions: { local: off, docker: off, compose_ssh: off } },
+    { extensions: { local: off, docker: off, compose_ssh: off }, ...options.config },
   );
   const control = await wire({ config, log: silentLog, env: options.env ?? {}, store, extensions });
   const http: HttpOptions = {

@@ -167,10 +167,15 @@ export class BackendInvariants {
     const { mirror } = this.#ctx;
     const attempt = mirror.attempts.get(name);
     const open = mirror.attemptRows(uid).filter(({ state }) => state !== 'gone');
-    if (open.length > 1) {
-      const which = open.map(({ attemptId, state }) => `${attemptId} ${state}`).join(', ');
-      this.#ctx.fail('one-attempt-at-a-time', `${which} (${label})`);
-    }
+    const which = open.map(({ attemptId, state }) => `${attemptId} ${state}`).join(', ');
+    const firsts = open.filter(({ hedges }) => hedges === null);
+    if (firsts.length > 1 || open.length > 2) this.#ctx.fail('one-attempt-at-a-time', `${which} (${label})`);
+    const row = mirror.sandboxes.get(uid);
+    const won = open.filter(({ state }) => state === 'won');
+    if (won.length > 1) this.#ctx.fail('one-winner', `${which} (${label})`);
+    const loses = open.some(({ state }) => state === 'journalled' || state === 'provisioned');
+    if (loses && (row?.state === 'ready' || row?.state === 'active' || row?.state === 'paused'))
+      this.#ctx.fail('losers-condemned', `${uid} is ${row.state} with ${which} (${label})`);
     if (attempt?.state === 'gone') this.#checkGone(name, label);
   }
 

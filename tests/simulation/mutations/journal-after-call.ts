@@ -6,7 +6,7 @@ export const journalAfterCall: Mutation = {
   breaks: ['journal-first'],
   patches: [
     {
-      file: 'src/control/advance-sandbox.ts',
+      file: 'src/control/journal-attempt.ts',
       search: 'await tx.attempts.insert(attempt);',
       replace: '',
     },

@@ -1,0 +1,37 @@
+const MOST_SAMPLES = 128;
+/** Fewer say nothing of a tail. */
+const LEAST_SAMPLES = 20;
+const LATE = 0.95;
+
+/** How times to ready are spread: what a decision to start a second attempt needs to know. */
+export interface LatencyShape {
+  readonly p50Ms: number;
+  readonly p95Ms: number;
+  /** How much longer those take, on average, that are not ready by then. */
+  readonly tailMs: number;
+}
+
+/** The times of late, oldest first. One that was cut off counts as having taken as long as it was waited for. */
+export class LatencySamples {
+  readonly #ms: number[] = [];
+
+  observe(ms: number): void {
+    this.#ms.push(ms);
+    if (this.#ms.length > MOST_SAMPLES) this.#ms.shift();
+  }
+
+  shape(): LatencyShape | null {
+    const { length } = this.#ms;
+    if (length < LEAST_SAMPLES) return null;
+    const sorted = [...this.#ms].sort((one, other) => one - other);
+    const late = Math.ceil(length * LATE) - 1;
+    const p95Ms = sorted[late] as number;
+    const tail = sorted.slice(late + 1);
+    const sum = tail.reduce((total, ms) => total + (ms - p95Ms), 0);
+    return {
+      p50Ms: Math.round(sorted[Math.ceil(length / 2) - 1] as number),
+      p95Ms: Math.round(p95Ms),
+      tailMs: tail.length > 0 ? Math.round(sum / tail.length) : 0,
+    };
+  }
+}
