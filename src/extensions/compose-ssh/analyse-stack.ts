@@ -45,6 +45,7 @@ export class AnalysedStack {
   readonly #spec: ProvisionSpec;
   readonly #project: Project;
   readonly #findings: Findings;
+  readonly #fromSeed: boolean;
 
   private constructor(
     spec: ProvisionSpec,
@@ -53,6 +54,7 @@ export class AnalysedStack {
     extra: ReadonlyMap<string, string>,
     project: Project,
     findings: Findings,
+    fromSeed: boolean,
   ) {
     this.#spec = spec;
     this.tree = tree;
@@ -60,9 +62,11 @@ export class AnalysedStack {
     this.extra = extra;
     this.#project = project;
     this.#findings = findings;
+    this.#fromSeed = fromSeed;
   }
 
-  static async of(spec: ProvisionSpec, signal: AbortSignal): Promise<AnalysedStack> {
+  /** `fromSeed`: it is made from what was kept of another, images and all. */
+  static async of(spec: ProvisionSpec, signal: AbortSignal, fromSeed = false): Promise<AnalysedStack> {
     const inputs = readStackInputs(spec);
     checkSecrets(spec);
     const extra = new Map(inputs.compose === undefined ? [] : [[INLINE, inputs.compose]]);
@@ -76,7 +80,7 @@ export class AnalysedStack {
     const project = await loadProject(tree, request, findings);
     judgeBoundary(project, tree, findings, new Set(spec.secrets.map(({ name }) => name)));
     findings.settle(spec.recipe.elevated);
-    const analysed = new AnalysedStack(spec, tree, inputs, extra, project, findings);
+    const analysed = new AnalysedStack(spec, tree, inputs, extra, project, findings, fromSeed);
     analysed.plan(NOWHERE);
     analysed.#checkNames(inputs);
     return analysed;
@@ -106,6 +110,7 @@ export class AnalysedStack {
         elevated: recipe.elevated,
         variables: recipe.variables,
         secrets: secrets.flatMap(({ name, delivery }) => (delivery === 'broker' ? [] : [{ name, delivery }])),
+        fromSeed: this.#fromSeed,
         ...place,
       },
       this.#findings,
@@ -115,7 +120,7 @@ export class AnalysedStack {
   }
 
   handle(plan: StackPlan): StackHandle {
-    const { stamp, recipe } = this.#spec;
+    const { stamp, recipe, secrets } = this.#spec;
     const [first = ''] = plan.services;
     return {
       project: projectOf(stamp),
@@ -131,6 +136,7 @@ export class AnalysedStack {
       tunnel: recipe.reachability.tunnel,
       keep_images: this.inputs.keep_images,
       notes: [...plan.notes],
+      secret_variables: secrets.flatMap(({ name, delivery }) => (delivery === 'env' ? [name] : [])),
     };
   }
 

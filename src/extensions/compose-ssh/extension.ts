@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ExtensionHealth } from '../../contract/extension.ts';
+import type { Json } from '../../contract/json.ts';
 import type { PauseKind } from '../../contract/state.ts';
 import { isoTime } from '../../core/clock.ts';
 import type {
@@ -13,6 +14,8 @@ import type {
   PlacementHost,
   ProvisionSpec,
   Ready,
+  SnapshotSpec,
+  TakenSnapshot,
   TeardownTarget,
 } from '../../core/extension.ts';
 import type { SshAccess } from '../../core/host-access.ts';
@@ -30,19 +33,20 @@ import { GATEWAY } from './compose/plan-stack.ts';
 import { ComposeSession } from './compose-session.ts';
 import type { ComposeOptions } from './config.ts';
 import { DEFAULT_DIRECTORY, DEFAULT_POOL } from './config.ts';
-import { BACKEND, givenUp, hostFailure } from './failure.ts';
+import { BACKEND, givenUp } from './failure.ts';
 import type { StackHandle } from './handle.ts';
 import { handleOf, projectOf, readHandle } from './handle.ts';
 import { markerOf } from './labels.ts';
+import { makeStack } from './make-stack.ts';
+import type { Seed } from './remote-snapshots.ts';
+import { RemoteSnapshots, seedOf } from './remote-snapshots.ts';
 import type { HostPlace, Uploaded } from './remote-stacks.ts';
-import { gatewayImageOf, RemoteStacks } from './remote-stacks.ts';
+import { RemoteStacks } from './remote-stacks.ts';
 import { openChannel, runningOf, serviceChannel } from './service-channel.ts';
-import { archiveOf, shipTree, textEntry } from './ship-tree.ts';
+import { shipTree } from './ship-tree.ts';
 import type { ContainerState } from './stack-state.ts';
 import { servicesOf, waitedFor } from './stack-state.ts';
-import { freeSubnets } from './subnets.ts';
 
-const NETWORK_TRIES = 5;
 const LOOK_MS = 500;
 const OPEN_MS = 60_000;
 
@@ -98,43 +102,76 @@ export class ComposeExtension implements Extension {
     return await this.#turns.take(projectOf(spec.stamp), async () => {
       if (ctx.signal.aborted) throw givenUp(ctx.signal, 'not_created');
       const stack = await AnalysedStack.of(spec, ctx.signal);
-      return await abortable(this.#make(spec, stack, ctx), ctx.signal, 'maybe_created');
+      const ship = (project: string, marker: string, { stacks, place }: Reached) =>
+        stacks.upload(place, project, marker, {
+          signal: ctx.signal,
+          stdin: shipTree(spec.inputs, stack.inputs.trees, stack.tree, stack.extra, ctx.signal),
+        });
+      return await abortable(this.#make(spec, stack, ctx, ship), ctx.signal, 'maybe_created');
     });
   }
 
-  async #make(spec: ProvisionSpec, stack: AnalysedStack, ctx: ExtensionContext): Promise<Handle> {
-    const { signal } = ctx;
-    const { stacks, place } = await this.#reach(ctx);
-    const agent = await uploadAgent(stacks.host, place.root, this.#agents, signal);
-    const project = projectOf(spec.stamp);
-    const uploaded = await stacks.upload(place, project, markerOf(spec.stamp, ctx.clock.now()), {
-      signal,
-      stdin: shipTree(spec.inputs, stack.inputs.trees, stack.tree, stack.extra, signal),
+  /** From what was kept on this host: tree, volumes and images are as they were, everything else is as in `provision`. */
+  async restore(spec: ProvisionSpec, ref: Json, ctx: ExtensionContext): Promise<Handle> {
+    return await this.#grow(spec, ctx, async () => seedOf(ref));
+  }
+
+  async fork(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
+    const stack = readHandle(source);
+    return await this.#grow(spec, ctx, async ({ stacks, place }) => {
+      const marker = markerOf(spec.stamp, ctx.clock.now());
+      const snapshots = new RemoteSnapshots(stacks.host);
+      return await snapshots.fork(place, stack, projectOf(spec.stamp), marker, ctx.signal);
     });
+  }
+
+  async snapshot(handle: Handle, spec: SnapshotSpec, ctx: ExtensionContext): Promise<TakenSnapshot> {
+    const { stacks, place } = await this.#reach(ctx);
+    const snapshots = new RemoteSnapshots(stacks.host);
+    return await this.#turns.take(spec.snapshotId, () =>
+      snapshots.take(place, readHandle(handle), spec, ctx.signal),
+    );
+  }
+
+  async deleteSnapshot(_ref: Json | null, spec: SnapshotSpec, ctx: ExtensionContext): Promise<void> {
+    const { stacks, place } = await this.#reach(ctx);
+    await new RemoteSnapshots(stacks.host).forget(place, spec, ctx.signal);
+  }
+
+  async #grow(
+    spec: ProvisionSpec,
+    ctx: ExtensionContext,
+    seedFor: (reached: Reached) => Promise<Seed | StackHandle>,
+  ): Promise<Handle> {
+    refuseMisfit(this.header, spec);
+    const { signal } = ctx;
+    if (signal.aborted) throw givenUp(signal, 'not_created');
+    return await this.#turns.take(projectOf(spec.stamp), async () => {
+      const reached = await this.#reach(ctx);
+      const seed = await seedFor(reached);
+      if ('project' in seed) return handleOf(seed);
+      const snapshots = new RemoteSnapshots(reached.stacks.host);
+      const stack = await AnalysedStack.of({ ...spec, inputs: snapshots.trees(seed) }, signal, true);
+      const ship = (project: string, marker: string) =>
+        snapshots.plant(reached.place, project, marker, seed, { signal });
+      return await abortable(this.#make(spec, stack, ctx, ship), signal, 'maybe_created');
+    });
+  }
+
+  async #make(
+    spec: ProvisionSpec,
+    stack: AnalysedStack,
+    ctx: ExtensionContext,
+    ship: (project: string, marker: string, reached: Reached) => Promise<Uploaded>,
+  ): Promise<Handle> {
+    const { signal } = ctx;
+    const reached = await this.#reach(ctx);
+    const { stacks, place } = reached;
+    const agent = await uploadAgent(stacks.host, place.root, this.#agents, signal);
+    const uploaded = await ship(projectOf(spec.stamp), markerOf(spec.stamp, ctx.clock.now()), reached);
     if (uploaded.handle !== null) return handleOf(uploaded.handle);
-    const terms = {
-      directory: `${place.root}/stacks/${project}`,
-      secretDirectory: `${place.secrets}/${project}`,
-      agent,
-      gatewayImage: gatewayImageOf(agent),
-    };
-    for (let tries = 0; tries < NETWORK_TRIES; tries += 1) {
-      const plan = stack.plan({ ...terms, subnets: this.#subnets(stack, uploaded, `${project} ${tries}`) });
-      const handle = stack.handle(plan);
-      const entries = [
-        textEntry('base.yml', plan.base),
-        textEntry('override.yml', plan.override),
-        textEntry('handle.json', JSON.stringify(handle)),
-        textEntry('places', places(plan)),
-        ...[...plan.files].map(([path, text]) => textEntry(path, text)),
-      ];
-      const made = await stacks.up(place, project, plan.gatewayPorts.size > 0 ? agent : null, {
-        signal,
-        stdin: secretsThen(spec, archiveOf(entries)),
-      });
-      if (made !== null) return handleOf(handle);
-    }
-    throw hostFailure('The stack did not come up', 'No free network was found on the host.', 'created');
+    const ground = { stacks, place, agent, pool: this.#options.addressPool ?? DEFAULT_POOL };
+    return handleOf(await makeStack(spec, stack, ground, uploaded, signal));
   }
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
@@ -244,22 +281,6 @@ export class ComposeExtension implements Extension {
     return { host, access, stacks, place: await abortable(known, ctx.signal, 'not_created') };
   }
 
-  #subnets(stack: AnalysedStack, { takenSubnets }: Uploaded, seed: string): string[] {
-    const pool = this.#options.addressPool ?? DEFAULT_POOL;
-    const wanted = stack.networkCount;
-    const free = freeSubnets(pool, takenSubnets, stack.prefix, wanted, seed);
-    if (free.length >= wanted) return free;
-    throw new SandboxerError(
-      'SBX_BACKEND_QUOTA',
-      `The pool ${pool} has no room for ${wanted} networks on this host.`,
-      {
-        backend: BACKEND,
-        creation: 'created',
-        remedy: 'Destroy stacks on this host, or configure a larger pool.',
-      },
-    );
-  }
-
   /** As it is once nothing of it is on its way any more and what was asked for has come. */
   async #settled(
     stack: StackHandle,
@@ -278,33 +299,6 @@ export class ComposeExtension implements Extension {
       await sleep(LOOK_MS, undefined, { signal: ctx.signal });
     }
   }
-}
-
-function places({
-  directories,
-  copies,
-}: {
-  directories: readonly string[];
-  copies: readonly { from: string; to: string }[];
-}): string {
-  const lines = [
-    ...directories.map((path) => `directory\t${path}`),
-    // Deeper ones first: a copy of what lies above must not take them along half-way.
-    ...copies.map(({ from, to }) => `copy\t${from}\t${to}`),
-  ];
-  return lines.map((line) => `${line}\n`).join('');
-}
-
-/** A line for each secret, and a line that ends them: the only way they travel. */
-async function* secretsThen(
-  spec: ProvisionSpec,
-  rest: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  for (const { name, delivery, value } of spec.secrets) {
-    yield Buffer.from(`${delivery} ${name} ${Buffer.from(value).toString('base64')}\n`);
-  }
-  yield Buffer.from('.\n');
-  yield* rest;
 }
 
 /** Ports on the loopback of the host, whoever publishes them. */

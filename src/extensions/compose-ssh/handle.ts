@@ -21,6 +21,8 @@ const HandleData = z.object({
   tunnel: z.string().nullable(),
   keep_images: z.boolean(),
   notes: z.array(z.string()),
+  /** Variables of services whose values are secrets: they are kept in no snapshot. */
+  secret_variables: z.array(z.string()).default([]),
 });
 export type StackHandle = z.infer<typeof HandleData>;
 

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { FACTS, UP } from './remote-scripts.ts';
+import { DOWN, FACTS, UP } from './remote-scripts.ts';
 import { archiveOf, textEntry } from './ship-tree.ts';
 
 /** A host whose programs only write down how they were called. */
@@ -70,6 +70,25 @@ describe('what is run on a host', () => {
       ).not.toMatch(/two|in memory/);
     },
   );
+
+  it('removes the images that were pulled for a stack, if that was asked for, and no other', async () => {
+    shim(
+      'docker',
+      'case "$*" in *"inspect pulled:1"*) exit 1;; "rmi pulled:1") echo "Untagged: pulled:1";; esac',
+    );
+    shim('docker-compose');
+    const stack = join(root, 'stacks', 'sbxp');
+    mkdirSync(stack, { recursive: true });
+    writeFileSync(join(stack, 'marker'), '{}');
+    const parts: Uint8Array[] = [Buffer.from('.\n')];
+    const files = [textEntry('places', ''), textEntry('watched-images', 'there:1\npulled:1\n')];
+    for await (const part of archiveOf(files)) parts.push(part);
+    expect(sh(UP, [root, join(root, 'shm'), 'sbxp', 'v1'], Buffer.concat(parts)).status).toBe(0);
+    const { stdout } = sh(DOWN, [root, join(root, 'shm'), 'sbxp', 'me', 'remove']);
+    expect(stdout).toContain('removed image pulled:1\n');
+    expect(log()).not.toContain('rmi there');
+    expect(existsSync(stack)).toBe(false);
+  });
 
   it('finds the newer compose first, the older where that is missing', () => {
     shim('docker', 'case "$1" in compose) exit 0;; version) echo "engine 28.0";; esac');

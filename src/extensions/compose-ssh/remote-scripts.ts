@@ -4,7 +4,14 @@
  */
 
 /** Everything of one stack can be ended: a command that outlived its connection must not go on making things. */
-const ENLIST = 'read -r _ _ _ _ group _ </proc/$$/stat; echo "$group" >>"$stack/groups"';
+export const ENLIST = 'read -r _ _ _ _ group _ </proc/$$/stat; echo "$group" >>"$stack/groups"';
+
+/** What networks of the engine and routes of the host take. */
+export const NETWORKS = `
+docker network ls -q --no-trunc | xargs -r docker network inspect --format '{{range .IPAM.Config}}{{println "subnet" .Subnet}}{{end}}' || exit 75
+echo routes
+cat /proc/net/route
+`;
 
 const INSPECT = [
   'ids=$(docker ps -aq --no-trunc --filter "label=com.docker.compose.project=$key")',
@@ -35,9 +42,24 @@ printf '%s\\n' "$3" >"$stack/marker.new" && mv -f "$stack/marker.new" "$stack/ma
 ${ENLIST}
 umask 022
 mkdir -p "$stack/tree" && tar -xpf - -C "$stack/tree" --no-same-owner || exit 74
-docker network ls -q --no-trunc | xargs -r docker network inspect --format '{{range .IPAM.Config}}{{println "subnet" .Subnet}}{{end}}' || exit 75
-echo routes
-cat /proc/net/route
+${NETWORKS}`;
+
+/**
+ * Fills the volumes of a stack that is made from what was kept of another: its containers are there, none has run. Each
+ * archive goes where the container of the same service and number has a volume.
+ */
+const FILL = `
+if [ -e "$stack/seed" ]; then
+  read -r seed <"$stack/seed"
+  compose up --no-start 1>&2 </dev/null || exit 75
+  if [ -e "$seed/volumes/index" ]; then
+    while IFS='\t' read -r archive service number destination; do
+      id=$(docker ps -aq --no-trunc --filter "label=com.docker.compose.project=$key" --filter "label=io.sandboxer.service=$service" --filter "label=com.docker.compose.container-number=$number")
+      docker cp -a - "$id:$destination" <"$seed/volumes/$archive.tar" || exit 75
+    done <"$seed/volumes/index"
+  fi
+  rm -rf "$stack/seed" "$stack/fork"
+fi
 `;
 
 /** $1 root, $2 secrets, $3 project, $4 generation of compose, $5 agent and $6 image of the gateway, if it has one; lines of secrets, then our files as tar → containers. */
@@ -65,8 +87,15 @@ if [ $# -ge 6 ] && ! docker image inspect "$6" >/dev/null 2>&1; then
   tar -C "\${5%/*}" -cf - "\${5##*/}" | docker import --change "ENTRYPOINT [\\"/\${5##*/}\\"]" - "$6" >/dev/null || exit 75
 fi
 cd "$stack" && : >no-variables || exit 76
-if [ "$generation" = v2 ]; then set -- docker compose; else set -- docker-compose; fi
-COMPOSE_HTTP_TIMEOUT=300 "$@" -p "$key" --project-directory "$stack" --env-file no-variables -f base.yml -f override.yml up -d --quiet-pull 1>&2 </dev/null
+export COMPOSE_HTTP_TIMEOUT=300
+if [ "$generation" = v2 ]; then program='docker compose'; else program=docker-compose; fi
+compose() { $program -p "$key" --project-directory "$stack" --env-file no-variables -f base.yml -f override.yml "$@"; }
+if [ -e watched-images ] && [ ! -e pulled-images ]; then
+  while read -r image; do docker image inspect "$image" >/dev/null 2>&1 || echo "$image"; done <watched-images >pulled-images.new
+  mv pulled-images.new pulled-images || exit 74
+fi
+${FILL}
+compose up -d --quiet-pull 1>&2 </dev/null
 status=$?
 [ -e "$stack/marker" ] || exit 76
 [ $status = 0 ] && : >"$stack/up"
@@ -108,18 +137,24 @@ while :; do
   [ -z "$ids" ] || docker volume rm -f $ids 2>/dev/null | sed 's/^/removed volume /'
   tries=$((tries + 1))
   [ -n "\${busy:-}" ] && { busy=; sleep 1; continue; }
-  [ -z "$(found)$(nets)$(vols)" ] && break
+  containers=$(found) && networks=$(nets) && volumes=$(vols) || exit 75
+  [ -z "$containers$networks$volumes" ] && break
   [ $tries -ge 5 ] && break
   sleep 1
 done
 if [ "$keep" != keep ]; then
-  images=$(docker image ls -q --filter "reference=sandboxer-$key-*") || exit 75
-  [ -z "$images" ] || docker rmi -f $images >/dev/null 2>&1
+  # By name: the same image may have names that are not ours.
+  images=$(docker image ls --format '{{.Repository}}:{{.Tag}}' --filter "reference=sandboxer-$key-*") || exit 75
+  [ -z "$images" ] || docker rmi $images >/dev/null 2>&1
 fi
-for id in $(found); do echo "left container $id"; done
-for id in $(nets); do echo "left network $id"; done
-for id in $(vols); do echo "left volume $id"; done
-[ -n "$(found)$(nets)$(vols)" ] && exit 0
+# Without force: what another container uses stays.
+if [ -s "$stack/pulled-images" ]; then
+  while read -r image; do docker rmi "$image" </dev/null 2>/dev/null | sed -n 's/^Untagged: /removed image /p'; done <"$stack/pulled-images"
+fi
+for id in $containers; do echo "left container $id"; done
+for id in $networks; do echo "left network $id"; done
+for id in $volumes; do echo "left volume $id"; done
+[ -n "$containers$networks$volumes" ] && exit 0
 rm -rf "$secrets"
 if [ -e "$stack" ]; then
   # The marker goes last: what cannot be removed now is found again.

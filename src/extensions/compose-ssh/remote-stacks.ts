@@ -1,13 +1,14 @@
 /** The stacks of one host: each method is one round trip. */
-import type { Creation } from '../../contract/state.ts';
 import type { Stamp } from '../../core/extension.ts';
 import type { ServiceLogOptions } from '../../core/session.ts';
-import type { RemoteProcess, RunResult, SshHost } from '../shared/ssh/ssh-host.ts';
-import { hostFailure, lost, shown } from './failure.ts';
+import type { RemoteProcess, SshHost } from '../shared/ssh/ssh-host.ts';
+import { hostFailure, lost } from './failure.ts';
 import type { StackHandle } from './handle.ts';
 import { parseHandle, projectOf } from './handle.ts';
 import { readMarker } from './labels.ts';
 import { AGENT, DOWN, FACTS, FREEZE, LOG, OWNED, STATE, UP, UPLOAD } from './remote-scripts.ts';
+import type { Call } from './run-script.ts';
+import { GONE, runScript } from './run-script.ts';
 import { RemoteLog } from './service-log.ts';
 import type { ContainerState } from './stack-state.ts';
 import { readStates } from './stack-state.ts';
@@ -31,22 +32,21 @@ export interface Removed {
   readonly left: readonly string[];
 }
 
-interface Call {
-  readonly signal: AbortSignal;
-  readonly stdin?: string | AsyncIterable<Uint8Array>;
-  readonly creation?: Creation;
-  readonly timeoutMs?: number;
-}
-
 const UPLOAD_MS = 30 * 60_000;
 const UP_MS = 30 * 60_000;
-const CALL_MS = 120_000;
-const MOST_OUTPUT = 16 * 1_048_576;
-const GONE = 76;
 
 /** An image with nothing in it but that agent. */
 export function gatewayImageOf(agent: string): string {
   return `sandboxer-gateway:${agent.split('-').at(-1) ?? 'latest'}`;
+}
+
+/** What is said where a tree was put: the handle of what is up already, or what networks take. */
+export function uploadedOf(text: string): Uploaded {
+  if (text.startsWith('already\n'))
+    return { handle: parseHandle(text.slice('already\n'.length)), takenSubnets: [] };
+  const [networks = '', routes = ''] = text.split('routes\n');
+  const subnets = [...networks.matchAll(/^subnet (\S+)$/gm)].map(([, subnet = '']) => subnet);
+  return { handle: null, takenSubnets: [...subnets, ...routesOf(routes)] };
 }
 
 export class RemoteStacks {
@@ -57,7 +57,7 @@ export class RemoteStacks {
   }
 
   async place(directory: string, call: Call): Promise<HostPlace> {
-    const { code, stdout, stderr } = await this.#run(FACTS, [directory], {
+    const { code, stdout, stderr } = await runScript(this.host, FACTS, [directory], {
       creation: 'not_created',
       ...call,
     });
@@ -93,17 +93,12 @@ export class RemoteStacks {
   }
 
   async upload({ root }: HostPlace, project: string, marker: string, call: Call): Promise<Uploaded> {
-    const { code, stdout, stderr } = await this.#run(UPLOAD, [root, project, marker], {
+    const { code, stdout, stderr } = await runScript(this.host, UPLOAD, [root, project, marker], {
       timeoutMs: UPLOAD_MS,
       ...call,
     });
-    const text = stdout.toString();
-    if (text.startsWith('already\n'))
-      return { handle: parseHandle(text.slice('already\n'.length)), takenSubnets: [] };
     if (code !== 0) throw hostFailure('The tree could not be written to the host', stderr, 'maybe_created');
-    const [networks = '', routes = ''] = text.split('routes\n');
-    const subnets = [...networks.matchAll(/^subnet (\S+)$/gm)].map(([, subnet = '']) => subnet);
-    return { handle: null, takenSubnets: [...subnets, ...routesOf(routes)] };
+    return uploadedOf(stdout.toString());
   }
 
   /** `null` when a network is taken: choose another and call again. */
@@ -115,7 +110,7 @@ export class RemoteStacks {
   ): Promise<ContainerState[] | null> {
     const { root, secrets, generation } = place;
     const gateway = gatewayAgent === null ? [] : [gatewayAgent, gatewayImageOf(gatewayAgent)];
-    const result = await this.#run(UP, [root, secrets, project, generation, ...gateway], {
+    const result = await runScript(this.host, UP, [root, secrets, project, generation, ...gateway], {
       timeoutMs: UP_MS,
       ...call,
     });
@@ -129,7 +124,7 @@ export class RemoteStacks {
   }
 
   async state({ root }: HostPlace, project: string, call: Call): Promise<ContainerState[]> {
-    const result = await this.#run(STATE, [root, project], call);
+    const result = await runScript(this.host, STATE, [root, project], call);
     if (result.code === GONE) throw lost('There is no such stack on the host.');
     if (result.code !== 0) throw hostFailure('The stack could not be looked at', result.stderr, 'created');
     return readStates(result.stdout.toString());
@@ -138,7 +133,10 @@ export class RemoteStacks {
   async down(place: HostPlace, stamp: Stamp, keepImages: boolean, call: Call): Promise<Removed> {
     const { root, secrets } = place;
     const args = [root, secrets, projectOf(stamp), stamp.owner, keepImages ? 'keep' : 'remove'];
-    const { code, stdout, stderr } = await this.#run(DOWN, args, { timeoutMs: 5 * 60_000, ...call });
+    const { code, stdout, stderr } = await runScript(this.host, DOWN, args, {
+      timeoutMs: 5 * 60_000,
+      ...call,
+    });
     if (code !== 0) throw hostFailure('The stack could not be removed', stderr, 'created');
     const lines = stdout.toString().split('\n');
     const told = (word: string) =>
@@ -151,7 +149,7 @@ export class RemoteStacks {
     owner: string,
     call: Call,
   ): Promise<Map<string, { stamp: Stamp; createdAt: number | null }>> {
-    const { code, stdout, stderr } = await this.#run(OWNED, [root, owner], call);
+    const { code, stdout, stderr } = await runScript(this.host, OWNED, [root, owner], call);
     if (code !== 0) throw hostFailure('The stacks could not be listed', stderr, 'created');
     const found = new Map<string, { stamp: Stamp; createdAt: number | null }>();
     for (const line of stdout.toString().split('\n')) {
@@ -167,7 +165,7 @@ export class RemoteStacks {
 
   async freeze(project: string, frozen: boolean, call: Call): Promise<void> {
     const args = frozen ? [project, 'pause', 'running'] : [project, 'unpause', 'paused'];
-    const { code, stderr } = await this.#run(FREEZE, args, call);
+    const { code, stderr } = await runScript(this.host, FREEZE, args, call);
     if (code !== 0)
       throw hostFailure(`The stack could not be ${frozen ? 'paused' : 'resumed'}`, stderr, 'created');
   }
@@ -194,18 +192,5 @@ export class RemoteStacks {
       signal: call.signal,
       creation: 'created',
     });
-  }
-
-  async #run(script: string, args: readonly string[], call: Call): Promise<RunResult> {
-    const { signal, stdin, creation = 'maybe_created', timeoutMs = CALL_MS } = call;
-    const result = await this.host.run(['sh', '-c', script, 'sh', ...args], {
-      signal,
-      creation,
-      timeoutMs,
-      maxOutputBytes: MOST_OUTPUT,
-      ...(stdin === undefined ? {} : { stdin }),
-    });
-    if (result.truncated) throw hostFailure('The host said too much', shown(result.stderr), creation);
-    return result;
   }
 }

@@ -29,6 +29,8 @@ const StackInputs = z.object({
   service: z.string().max(64).optional(),
   /** Whether images that were built for it stay on the host. */
   keep_images: z.coerce.boolean().default(false),
+  /** Whether images that the host pulled for it go with it, unless something else uses them. */
+  remove_pulled: z.coerce.boolean().default(false),
 });
 export type StackInputs = z.infer<typeof StackInputs>;
 

@@ -248,6 +248,56 @@ volumes: {data: {}, logs: {}}
     await host.engine.docker('rm', '-f', 'foreign');
   });
 
+  it('keeps volumes, tree and services as they were, and no secret; what is made from it is its own', async () => {
+    const compose = `services:
+  db: {image: ${image}, init: true, command: [sleep, "999"], volumes: ["data:/data", "/anonymous"]}
+  web: {image: ${image}, init: true, command: [sleep, "999"], environment: [TOKEN], volumes: ["data:/shared", "./src:/src"]}
+volumes: {data: {}}`;
+    const secrets = [{ name: 'TOKEN', delivery: 'env' as const, value: 'never-in-a-snapshot' }];
+    const source = await make({
+      secrets,
+      inputs: repo({ 'compose.yaml': compose, 'src/file': 'first\n' }),
+    });
+    const write = (text: string) =>
+      `echo ${text} >/data/row; echo ${text} >/anonymous/row; echo ${text} >/only-in-db; chown 1000:1000 /data/row`;
+    const read = 'cat /data/row /anonymous/row /only-in-db; stat -c %u /data/row';
+    const web = (session: typeof source.session) => session.services?.session('web') ?? session;
+    await output(source.session, write('one'));
+    await output(web(source.session), 'echo changed >/src/file');
+    const taking = { snapshotId: `snap${Date.now()}`, name: null, owner: 'tests' };
+    const taken = await extension.snapshot(source.handle, taking, context(host.host));
+    expect(Object.keys((taken.ref as { images: object }).images).sort()).toEqual(['db', 'web']);
+    expect(taken.sizeBytes).toBeGreaterThan(0);
+    expect(
+      await host.engine.docker(
+        'image',
+        'inspect',
+        ...(
+          await host.engine.docker('image', 'ls', '-q', '--filter', 'reference=sandboxer-snapshot-*')
+        ).split('\n'),
+      ),
+    ).not.toContain('never-in-a-snapshot');
+    await output(source.session, write('two'));
+    const parts = { secrets: [{ ...secrets[0], value: 'given-anew' }] as typeof secrets, inputs: repo({}) };
+    const recipe = source.spec.recipe;
+    const spec = specFor(extension, { ...parts, recipe });
+    const handle = await extension.restore(spec, taken.ref, context(host.host));
+    await extension.waitReady(handle, context(host.host));
+    const restored = await extension.connect(handle, context(host.host));
+    expect(await output(restored, read)).toBe('one\none\none\n1000');
+    expect(await output(web(restored), 'cat /src/file /shared/row; echo "$TOKEN"')).toBe(
+      'changed\none\ngiven-anew',
+    );
+    expect(await output(source.session, 'cat /data/row')).toBe('two');
+    await restored.close();
+    await extension.deleteSnapshot(taken.ref, taking, context(host.host));
+    await teardown({ spec });
+    await teardown(source);
+    expect(await host.engine.docker('image', 'ls', '-q', '--filter', 'reference=sandboxer-s*-*')).toBe('');
+    expect(await host.engine.enter('ls', join(host.directory, 'snapshots'))).toBe('');
+    expect(await host.engine.docker('volume', 'ls', '-q')).toBe('');
+  });
+
   it('does not let a container lead a bind of another out of the tree by a link', async () => {
     const made = await make({
       inputs: repo({

@@ -17,6 +17,7 @@ const TERMS: StackTerms = {
   openNetwork: false,
   resources: RESOURCES,
   elevated: false,
+  fromSeed: false,
   variables: {},
   secrets: [],
   directory: '/stack',

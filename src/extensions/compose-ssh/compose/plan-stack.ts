@@ -35,6 +35,8 @@ export interface StackTerms {
   readonly secretDirectory: string;
   readonly agent: string;
   readonly gatewayImage: string;
+  /** Images are there under our names, and volumes are filled by us alone. */
+  readonly fromSeed: boolean;
   /** One for each network, in order; more than there are is fine. */
   readonly subnets: readonly string[];
 }
@@ -52,6 +54,8 @@ export interface StackPlan {
   /** Which service a port belongs to. */
   readonly portOwners: ReadonlyMap<number, string>;
   readonly builtImages: readonly string[];
+  /** Those that the host has, or pulls. */
+  readonly namedImages: readonly string[];
   readonly networkCount: number;
   readonly notes: readonly string[];
 }
@@ -75,6 +79,7 @@ class Planner {
   readonly #usedVolumes = new Set<string>();
   readonly #usedNetworks = new Set<string>();
   readonly #builtImages: string[] = [];
+  readonly #namedImages = new Set<string>();
   readonly #published: { service: string; target: number }[] = [];
 
   constructor(project: Project, tree: TreeView, terms: StackTerms, findings: Findings) {
@@ -107,6 +112,7 @@ class Planner {
       gatewayPorts: gateway?.ports ?? new Map(),
       portOwners: this.#portOwners(),
       builtImages: this.#builtImages,
+      namedImages: [...this.#namedImages],
       networkCount: Object.keys(networks).length,
       notes: this.#notes,
     };
@@ -120,11 +126,15 @@ class Planner {
       if (verdict === 'plain' || verdict === 'boundary') base[field] = value;
     }
     const image = textOf(service.image);
-    if (isTree(service.build)) {
+    const { fromSeed } = this.#terms;
+    if (fromSeed || isTree(service.build)) {
       base.image = `${IMAGE_PREFIX}${this.#terms.project}-${name.toLowerCase()}`;
       this.#builtImages.push(base.image as string);
-      base.build = this.#build(service.build);
-    } else if (image !== null) base.image = image;
+      if (!fromSeed && isTree(service.build)) base.build = this.#build(service.build);
+    } else if (image !== null) {
+      base.image = image;
+      this.#namedImages.add(image);
+    }
     if (isTree(service.depends_on))
       base.depends_on = dependencies(service.depends_on, this.#project.services);
     if (service.volumes_from !== undefined) base.volumes_from = service.volumes_from;
@@ -238,7 +248,7 @@ class Planner {
         target: mount.target,
         ...(mount.source === null ? {} : { source: mount.source }),
         ...(mount.readOnly ? { read_only: true } : {}),
-        ...(mount.nocopy ? { volume: { nocopy: true } } : {}),
+        ...(mount.nocopy || this.#terms.fromSeed ? { volume: { nocopy: true } } : {}),
       };
     }
     const source = realSource(mount, this.#tree);

@@ -1,0 +1,99 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { ProvisionSpec } from '../../core/extension.ts';
+import type { AnalysedStack } from './analyse-stack.ts';
+import type { StackPlan } from './compose/plan-stack.ts';
+import { BACKEND, hostFailure } from './failure.ts';
+import type { StackHandle } from './handle.ts';
+import { projectOf } from './handle.ts';
+import type { HostPlace, RemoteStacks, Uploaded } from './remote-stacks.ts';
+import { gatewayImageOf } from './remote-stacks.ts';
+import { archiveOf, textEntry } from './ship-tree.ts';
+import { freeSubnets } from './subnets.ts';
+
+const NETWORK_TRIES = 5;
+
+export interface Ground {
+  readonly stacks: RemoteStacks;
+  readonly place: HostPlace;
+  readonly agent: string;
+  /** What networks are cut from. */
+  readonly pool: string;
+}
+
+/** Brings up a stack whose tree is on its host. A network that somebody else took meanwhile is chosen anew. */
+export async function makeStack(
+  spec: ProvisionSpec,
+  stack: AnalysedStack,
+  { stacks, place, agent, pool }: Ground,
+  { takenSubnets }: Uploaded,
+  signal: AbortSignal,
+): Promise<StackHandle> {
+  const project = projectOf(spec.stamp);
+  const terms = {
+    directory: `${place.root}/stacks/${project}`,
+    secretDirectory: `${place.secrets}/${project}`,
+    agent,
+    gatewayImage: gatewayImageOf(agent),
+  };
+  for (let tries = 0; tries < NETWORK_TRIES; tries += 1) {
+    const subnets = subnetsFor(stack, pool, takenSubnets, `${project} ${tries}`);
+    const plan = stack.plan({ ...terms, subnets });
+    const handle = stack.handle(plan);
+    const files = filesOf(plan, handle, stack.inputs.remove_pulled);
+    const made = await stacks.up(place, project, plan.gatewayPorts.size > 0 ? agent : null, {
+      signal,
+      stdin: secretsThen(spec, archiveOf(files)),
+    });
+    if (made !== null) return handle;
+  }
+  throw hostFailure('The stack did not come up', 'No free network was found on the host.', 'created');
+}
+
+function subnetsFor(stack: AnalysedStack, pool: string, taken: readonly string[], seed: string): string[] {
+  const wanted = stack.networkCount;
+  const free = freeSubnets(pool, taken, stack.prefix, wanted, seed);
+  if (free.length >= wanted) return free;
+  throw new SandboxerError(
+    'SBX_BACKEND_QUOTA',
+    `The pool ${pool} has no room for ${wanted} networks on this host.`,
+    {
+      backend: BACKEND,
+      creation: 'created',
+      remedy: 'Destroy stacks on this host, or configure a larger pool.',
+    },
+  );
+}
+
+function filesOf(plan: StackPlan, handle: StackHandle, removePulled: boolean) {
+  return [
+    textEntry('base.yml', plan.base),
+    textEntry('override.yml', plan.override),
+    textEntry('handle.json', JSON.stringify(handle)),
+    textEntry('places', places(plan)),
+    ...(removePulled
+      ? [textEntry('watched-images', plan.namedImages.map((name) => `${name}\n`).join(''))]
+      : []),
+    ...[...plan.files].map(([path, text]) => textEntry(path, text)),
+  ];
+}
+
+function places({ directories, copies }: StackPlan): string {
+  const lines = [
+    ...directories.map((path) => `directory\t${path}`),
+    // Deeper ones first: a copy of what lies above must not take them along half-way.
+    ...copies.map(({ from, to }) => `copy\t${from}\t${to}`),
+  ];
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** A line for each secret, and a line that ends them: the only way they travel. */
+async function* secretsThen(
+  spec: ProvisionSpec,
+  rest: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  for (const { name, delivery, value } of spec.secrets) {
+    yield Buffer.from(`${delivery} ${name} ${Buffer.from(value).toString('base64')}\n`);
+  }
+  yield Buffer.from('.\n');
+  yield* rest;
+}
