@@ -332,8 +332,9 @@ export function loadConfig(
   env: NodeJS.ProcessEnv,
   overrides: Partial<z.input<typeof Config>> = {},
 ): ResolvedConfig {
-  const parsed = Config.safeParse({ ...(readDocument(env.SANDBOXER_CONFIG) as object), ...overrides });
-  if (!parsed.success) throw configProblem(Config, parsed.error.issues, env.SANDBOXER_CONFIG);
+  const file = env.SANDBOXER_CONFIG || undefined;
+  const parsed = Config.safeParse({ ...(readDocument(file) as object), ...overrides });
+  if (!parsed.success) throw configProblem(Config, parsed.error.issues, file);
   const config = parsed.data;
   const stateDir = env.SANDBOXER_STATE_DIR || config.state_dir || defaultStateDir(env);
   const stub = env.SANDBOXER_STUB_URL ? { default: { url: env.SANDBOXER_STUB_URL } } : {};

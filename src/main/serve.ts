@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { Registry } from 'prom-client';
 import { checkPriceList } from '../catalogue/price-list.ts';
 import { parseProfileDocument, parseProfileText } from '../catalogue/profile-document.ts';
@@ -16,6 +15,7 @@ import { createLog } from './log.ts';
 import { Previews } from './preview.ts';
 import { apiPage, packageVersion } from './shipped-files.ts';
 import { systemClock } from './system-clock.ts';
+import { ownDirectory } from './own-directory.ts';
 import { prepareSocketPath, restrictSocket } from './unix-socket.ts';
 import type { ControlPlane } from './wire.ts';
 import { wire } from './wire.ts';
@@ -63,7 +63,7 @@ const BACKLOG = 4_096;
 /** The whole server: control plane, unix socket for this machine, and TCP for callers with keys when configured. */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { config } = options;
-  mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
+  ownDirectory('SANDBOXER_STATE_DIR', config.stateDir);
   await prepareSocketPath(config.socketPath);
   const log = createLog(config.log.level);
   const control = await wire({ ...options, log });

@@ -1,7 +1,8 @@
-import { chmodSync, mkdirSync, rmSync } from 'node:fs';
+import { chmodSync, rmSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { dirname } from 'node:path';
 import { SandboxerError } from '../contract/errors.ts';
+import { ownDirectory } from './own-directory.ts';
 
 function answers(path: string): Promise<boolean> {
   return new Promise((resolve) => {
@@ -16,7 +17,7 @@ function answers(path: string): Promise<boolean> {
 
 /** Makes room for a socket that only this user can reach: clears what a dead server left, refuses a living one. */
 export async function prepareSocketPath(path: string): Promise<void> {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  ownDirectory('SANDBOXER_SOCKET', dirname(path));
   if (await answers(path)) {
     throw new SandboxerError('SBX_STORE_BUSY', `Another server answers at ${path}.`, {
       remedy: 'Stop it, or set SANDBOXER_STATE_DIR to a directory of its own.',

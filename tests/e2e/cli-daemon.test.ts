@@ -89,6 +89,12 @@ describe('the daemon', () => {
     );
     const long = await world.run(['list'], { env: { SANDBOXER_SOCKET: `/tmp/${'x'.repeat(120)}.sock` } });
     expect(long.stderr).toContain('SANDBOXER_SOCKET');
+    const places = [[join(world.directory, 'config.yaml', 'state'), 'list']];
+    if (process.platform === 'linux') places.push(['/proc/nowhere', 'list'], ['/proc', 'serve']);
+    for (const [SANDBOXER_STATE_DIR = '', command = ''] of places) {
+      const nowhere = await world.run([command], { env: { SANDBOXER_STATE_DIR, SANDBOXER_CONFIG: '' } });
+      expect(nowhere.stderr).toContain('Set SANDBOXER_STATE_DIR to');
+    }
   });
 
   it('is shown, stopped and restarted', async () => {

@@ -323,6 +323,28 @@ describe('files and ports', () => {
     expect((await world.run(['cp', 'a', 'b'])).code).toBe(2);
   });
 
+  it('come from the input and go to the output as bytes of one file', async () => {
+    const bytes = Buffer.from([0, 255, 10, 13, 27]);
+    expect(await world.run(['cp', '-', 'box:piped.bin'], { input: bytes })).toMatchObject({ code: 0 });
+    expect((await world.run(['exec', 'box', '--', 'od', '-An', '-tu1', 'piped.bin'])).stdout.trim()).toBe(
+      '0 255  10  13  27',
+    );
+    await world.run(['exec', 'box', '--', 'mkdir', '-p', 'some/where']);
+    for (const target of ['box:some', 'box:some/', 'box:']) {
+      const { code, stderr } = await world.run(['cp', '-', target], { input: 'x' });
+      expect(stderr).toContain('the input has no name');
+      expect(code).toBe(2);
+    }
+    const out = await world.run(['cp', 'box:some', '-']);
+    expect(out).toMatchObject({ code: 2, stdout: '' });
+    expect(out.stderr).toContain('tar -C some -c .');
+    expect(await world.run(['cp', 'box:missing', '-'])).toMatchObject({ code: 3, stdout: '' });
+    const dash = join(world.folder('dashes'), '-');
+    writeFileSync(dash, 'a file');
+    expect(await world.json(['cp', dash, 'box:dash'])).toMatchObject({ files: 1 });
+    expect((await world.run(['exec', 'box', 'cat', 'dash'])).stdout).toBe('a file');
+  });
+
   it('are reached from this machine', async () => {
     // The stub isolates nothing: a server of this machine is one of the sandbox's.
     const server = createServer((_request, response) => response.end('from inside'));
@@ -400,6 +422,20 @@ describe('catalogue and account', () => {
     for (const shell of ['bash', 'zsh', 'fish']) {
       expect((await world.run(['completion', shell])).stdout).toContain('port-forward');
     }
+  });
+
+  it('tell workspaces apart where a key sees several', async () => {
+    expect((await world.run(['list'])).stdout).not.toContain('WORKSPACE');
+    await world.json(['workspaces', 'create', 'elsewhere', '--org', 'default']);
+    const there = ['--workspace', 'elsewhere'];
+    await world.json([...there, 'credits', 'grant', '1']);
+    await world.json([...there, 'create', '-p', 'stub-basic', '--id', 'distant']);
+    const { stdout } = await world.run(['list']);
+    expect(stdout).toMatch(/^ID +WORKSPACE +STATE/);
+    expect(stdout).toMatch(/^distant +elsewhere +ready/m);
+    expect(stdout).toMatch(/^box +default +/m);
+    expect((await world.run([...there, 'list'])).stdout).not.toContain('WORKSPACE');
+    await world.run(['destroy', 'distant']);
   });
 
   it('take profiles', async () => {

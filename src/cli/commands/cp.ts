@@ -26,7 +26,8 @@ export function define(command: Command, invocation: Invocation): void {
     .option('--service <name>', 'of this service, where a sandbox is made of services')
     .addHelpText(
       'after',
-      '\nDirectories are copied with everything in them. Into a directory that exists, as `cp -r` does.',
+      '\nDirectories are copied with everything in them. Into a directory that exists, as `cp -r` does.' +
+        '\nThe input and the output are the bytes of one file; a file that is called - is ./- here.',
     )
     .action(async (fromText: string, toText: string, flags: { readonly service?: string }) => {
       const from = placeOf(fromText);

@@ -4,7 +4,7 @@ import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { moneyText } from '../output/amounts.ts';
-import { relativeTime } from '../output/relative-time.ts';
+import { relativeTime, waitText } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 
 const COLUMNS: readonly Column<RouteCandidate>[] = [
@@ -12,14 +12,13 @@ const COLUMNS: readonly Column<RouteCandidate>[] = [
   { title: 'PER HOUR', align: 'right', value: (row) => moneyText(row.quote?.micro_usd_per_hour ?? 0) },
   { title: 'EXPECTED', align: 'right', value: (row) => moneyText(row.quote?.expected_charge_micro_usd ?? 0) },
   { title: 'AT MOST', align: 'right', value: (row) => moneyText(row.quote?.max_charge_micro_usd ?? 0) },
-  { title: 'READY IN', align: 'right', value: (row) => waitText(row.standing?.wait_ms) },
+  {
+    title: 'READY IN',
+    align: 'right',
+    value: ({ standing }) => (standing ? waitText(standing.wait_ms) : '-'),
+  },
   { title: 'PRICE', cuttable: true, value: (row) => row.quote?.price_version ?? '-' },
 ];
-
-function waitText(ms: number | undefined): string {
-  if (ms === undefined) return '-';
-  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
-}
 
 export function define(command: Command, invocation: Invocation): void {
   addCreateOptions(command).action(async (flags: CreateFlags) => {

@@ -7,11 +7,13 @@ import type { Invocation } from '../invocation.ts';
 import { byteText } from '../output/amounts.ts';
 import { ageOf, relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
+import { workspaceColumn } from '../output/workspace-column.ts';
 import { UsageError } from '../usage-error.ts';
 
-function columns(now: number): Column<Image>[] {
+function columns(rows: readonly Image[], now: number): Column<Image>[] {
   return [
     { title: 'NAME', value: (row) => row.name },
+    ...workspaceColumn(rows),
     { title: 'DIGEST', value: (row) => row.digest?.slice(0, 19) ?? '-' },
     { title: 'STATE', value: (row) => row.state },
     { title: 'SOURCE', value: (row) => row.source },
@@ -80,7 +82,7 @@ export function define(command: Command, invocation: Invocation): void {
       printer.result(found, () => {
         if (printer.quiet) for (const { reference, name } of found.items) printer.line(reference ?? name);
         else if (found.items.length === 0) printer.note('There are no images besides "host".');
-        else printer.table(columns(Date.now()), found.items);
+        else printer.table(columns(found.items, Date.now()), found.items);
       });
     });
   command

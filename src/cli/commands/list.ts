@@ -63,7 +63,7 @@ function print(
       return;
     }
     if (page.items.length === 0) printer.note('There are no sandboxes.');
-    else printer.table(sandboxColumns(printer, Date.now()), page.items);
+    else printer.table(sandboxColumns(printer, page.items, Date.now()), page.items);
     if (page.next_cursor !== null) printer.note(`There are more: raise --limit (${page.items.length}).`);
   });
 }

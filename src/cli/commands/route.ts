@@ -6,15 +6,10 @@ import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { moneyText } from '../output/amounts.ts';
 import type { Printer } from '../output/printer.ts';
-import { relativeTime, shortDuration } from '../output/relative-time.ts';
+import { relativeTime, waitText } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 
 type Attempt = Explanation['attempts'][number];
-
-/** `0.2s`, `1m30s`. */
-function waitText(ms: number): string {
-  return ms < 10_000 ? `${(ms / 1000).toFixed(1)}s` : shortDuration(ms / 1000);
-}
 
 /** Where it stands in the order for other reasons than cost and waiting, in words. */
 function standingText({ rank, score }: RouteCandidate): string {

@@ -3,6 +3,7 @@ import type { SandboxerClient } from '../../client/sandboxer-client.ts';
 import { durationSeconds } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';
 import { reportOf } from '../output/print-error.ts';
+import { waitText } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 
 interface Flags {
@@ -20,7 +21,7 @@ interface Trial {
   readonly problem: string | null;
 }
 
-const ms = (value: number | null) => (value === null ? '-' : `${value} ms`);
+const ms = (value: number | null) => (value === null ? '-' : waitText(value));
 
 const COLUMNS: readonly Column<Trial>[] = [
   { title: 'EXTENSION', value: (row) => row.extension },

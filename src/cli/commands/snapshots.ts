@@ -8,10 +8,12 @@ import type { Invocation } from '../invocation.ts';
 import { byteText } from '../output/amounts.ts';
 import { ageOf, relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
+import { workspaceColumn } from '../output/workspace-column.ts';
 
-function columns(now: number): Column<Snapshot>[] {
+function columns(rows: readonly Snapshot[], now: number): Column<Snapshot>[] {
   return [
     { title: 'ID', value: (row) => row.snapshot_id },
+    ...workspaceColumn(rows),
     { title: 'NAME', cuttable: true, value: (row) => row.name ?? '-' },
     { title: 'STATE', value: (row) => row.state },
     { title: 'SANDBOX', value: (row) => row.sandbox_id },
@@ -61,7 +63,7 @@ export function define(command: Command, invocation: Invocation): void {
       printer.result(page, () => {
         if (printer.quiet) for (const { snapshot_id } of page.items) printer.line(snapshot_id);
         else if (page.items.length === 0) printer.note('There are no snapshots.');
-        else printer.table(columns(Date.now()), page.items);
+        else printer.table(columns(page.items, Date.now()), page.items);
       });
     });
   command

@@ -5,12 +5,14 @@ import type { Invocation } from '../invocation.ts';
 import { byteText } from '../output/amounts.ts';
 import { ageOf, relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
+import { workspaceColumn } from '../output/workspace-column.ts';
 import type { PackFlags } from '../transfer/stage-path.ts';
 import { stagePath } from '../transfer/stage-path.ts';
 
-function columns(now: number): Column<Upload>[] {
+function columns(rows: readonly Upload[], now: number): Column<Upload>[] {
   return [
     { title: 'ID', value: (row) => row.upload_id },
+    ...workspaceColumn(rows),
     { title: 'SIZE', align: 'right', value: (row) => byteText(row.size_bytes) },
     { title: 'ENTRIES', align: 'right', value: (row) => String(row.entries) },
     { title: 'AGE', value: (row) => ageOf(row.created_at, now) },
@@ -29,7 +31,7 @@ export function define(command: Command, invocation: Invocation): void {
         if (invocation.printer.quiet)
           for (const { upload_id } of page.items) invocation.printer.line(upload_id);
         else if (page.items.length === 0) invocation.printer.note('There are no uploads.');
-        else invocation.printer.table(columns(Date.now()), page.items);
+        else invocation.printer.table(columns(page.items, Date.now()), page.items);
       });
     });
   command

@@ -4,13 +4,15 @@ import { pairs } from '../args/pairs.ts';
 import type { Invocation } from '../invocation.ts';
 import { ageOf, relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
+import { workspaceColumn } from '../output/workspace-column.ts';
 
 const sizeText = (size: number | null) => (size === null ? 'unlimited' : `${size} MiB`);
 
-function columns(now: number): Column<Volume>[] {
+function columns(rows: readonly Volume[], now: number): Column<Volume>[] {
   return [
     { title: 'NAME', value: (row) => row.name },
     { title: 'ID', value: (row) => row.volume_id },
+    ...workspaceColumn(rows),
     { title: 'STATE', value: (row) => row.state },
     { title: 'EXTENSION', value: (row) => row.extension },
     { title: 'SIZE', align: 'right', value: (row) => sizeText(row.size_mb) },
@@ -44,7 +46,7 @@ export function define(command: Command, invocation: Invocation): void {
       printer.result(found, () => {
         if (printer.quiet) for (const { name } of found.items) printer.line(name);
         else if (found.items.length === 0) printer.note('There are no volumes.');
-        else printer.table(columns(Date.now()), found.items);
+        else printer.table(columns(found.items, Date.now()), found.items);
       });
     });
   command

@@ -6,10 +6,12 @@ import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
+import { workspaceColumn } from '../output/workspace-column.ts';
 
-function columns(now: number): Column<Webhook>[] {
+function columns(rows: readonly Webhook[], now: number): Column<Webhook>[] {
   return [
     { title: 'WEBHOOK', value: (row) => row.webhook_id },
+    ...workspaceColumn(rows),
     { title: 'STATE', value: (row) => (row.enabled ? 'enabled' : 'disabled') },
     { title: 'LAG', align: 'right', value: (row) => String(row.lag) },
     { title: 'PARKED', align: 'right', value: (row) => String(row.parked) },
@@ -46,7 +48,7 @@ export function define(command: Command, invocation: Invocation): void {
       const found = await (await invocation.client()).webhooks.list();
       printer.result(found, () => {
         if (found.items.length === 0) printer.note('There are no webhooks.');
-        else printer.table(columns(Date.now()), found.items);
+        else printer.table(columns(found.items, Date.now()), found.items);
       });
     });
   command

@@ -1,5 +1,6 @@
-import { mkdirSync, watch } from 'node:fs';
+import { watch } from 'node:fs';
 import { createConnection } from 'node:net';
+import { makeOwnDirectory } from '../../client/make-directory.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { packageVersion } from '../package-version.ts';
 import type { DaemonFiles } from './daemon-files.ts';
@@ -52,13 +53,16 @@ function prepare(files: DaemonFiles): void {
     });
   }
   try {
-    mkdirSync(files.stateDir, { recursive: true, mode: 0o700 });
+    makeOwnDirectory(files.stateDir);
   } catch (error) {
-    throw new CommandFailure(`The state directory cannot be made: ${(error as Error).message}`, {
-      code: 'SBX_CLI_DAEMON',
-      remedy: 'Set SANDBOXER_STATE_DIR to a directory that you can write to.',
-      cause: error,
-    });
+    throw new CommandFailure(
+      `The state directory ${files.stateDir} cannot be made or written to: ${(error as NodeJS.ErrnoException).code}`,
+      {
+        code: 'SBX_CLI_DAEMON',
+        remedy: 'Set SANDBOXER_STATE_DIR to a directory that you can write to.',
+        cause: error,
+      },
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { byteText, moneyText } from './amounts.ts';
-import { ageOf, relativeTime, shortDuration } from './relative-time.ts';
+import { ageOf, relativeTime, shortDuration, waitText } from './relative-time.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 
@@ -52,3 +52,13 @@ describe('amounts', () => {
     expect(byteText(bytes)).toBe(text);
   });
 });
+
+it.each([
+  [0, '0ms'],
+  [39.6, '40ms'],
+  [999.4, '999ms'],
+  [999.6, '1.0s'],
+  [9_949, '9.9s'],
+  [9_960, '10s'],
+  [90_000, '1m30s'],
+])('takes %d ms: %s', (ms, text) => expect(waitText(ms)).toBe(text));

@@ -32,3 +32,9 @@ export function relativeTime(iso: string | null, now: number): string {
 export function ageOf(iso: string, now: number): string {
   return shortDuration((now - Date.parse(iso)) / 1000);
 }
+
+/** How long something takes: `40ms`, `1.2s`, `1m30s`. */
+export function waitText(ms: number): string {
+  if (ms < 999.5) return `${Math.round(ms)}ms`;
+  return ms < 9_950 ? `${(ms / 1000).toFixed(1)}s` : shortDuration(ms / 1000);
+}

@@ -1,7 +1,8 @@
 import type { Sandbox } from '../../contract/sandbox.ts';
 import type { Detail, Printer } from './printer.ts';
-import { ageOf, relativeTime, shortDuration } from './relative-time.ts';
+import { ageOf, relativeTime, shortDuration, waitText } from './relative-time.ts';
 import type { Column } from './table.ts';
+import { workspaceColumn } from './workspace-column.ts';
 
 function paintState(printer: Printer, text: string, state: Sandbox['state']): string {
   const { green, yellow, red, dim, cyan } = printer.out;
@@ -23,9 +24,10 @@ function pairText(pairs: Readonly<Record<string, string>>): string {
     .join(' ');
 }
 
-export function sandboxColumns(printer: Printer, now: number): Column<Sandbox>[] {
+export function sandboxColumns(printer: Printer, rows: readonly Sandbox[], now: number): Column<Sandbox>[] {
   return [
     { title: 'ID', value: (row) => row.sandbox_id },
+    ...workspaceColumn(rows),
     { title: 'STATE', value: stateText, paint: (text, row) => paintState(printer, text, row.state) },
     { title: 'PROFILE', cuttable: true, value: (row) => row.profile.replace(/^profile\./, '') },
     { title: 'EXTENSION', cuttable: true, value: (row) => row.extension ?? '-' },
@@ -82,9 +84,7 @@ export function printSandbox(printer: Printer, sandbox: Sandbox, now: number): v
 
 /** `ready in 0.4s on ext.local, expires in 4h`. */
 export function establishedText(sandbox: Sandbox, tookMs: number, now: number): string {
-  const took = sandbox.reused
-    ? 'already there'
-    : `${sandbox.state} in ${(tookMs / 1000).toFixed(tookMs < 1000 ? 3 : 1)}s`;
+  const took = sandbox.reused ? 'already there' : `${sandbox.state} in ${waitText(tookMs)}`;
   const where =
     sandbox.extension === null ? '' : ` on ${sandbox.extension}${sandbox.host ? `/${sandbox.host}` : ''}`;
   return `${took}${where}, expires ${relativeTime(sandbox.expires_at, now)}`;

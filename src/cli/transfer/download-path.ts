@@ -91,12 +91,17 @@ export async function downloadPath(
   from: string,
   to: string,
 ): Promise<Transferred> {
+  const entry = await kindOf(files, id, from);
   if (to === '-') {
+    if (entry.kind === 'directory')
+      throw new UsageError(
+        `${from} is a directory, and the output takes one file.`,
+        `Name a directory of this machine, or write sandboxer exec ${id} -- tar -C ${from} -c . > files.tar`,
+      );
     const response = await files.download(id, from);
     await pipeline(response, process.stdout, { end: false });
     return { files: 1, path: to };
   }
-  const entry = await kindOf(files, id, from);
   const there = await stat(to).catch(() => null);
   const contentOnly = /(?:^|\/)\.\/?$/.test(from);
   const into = there?.isDirectory() === true && !contentOnly;

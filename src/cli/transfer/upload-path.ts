@@ -80,6 +80,11 @@ export async function uploadPath(
 ): Promise<Transferred> {
   const progress = invocation.progress(`Uploading ${from}`);
   if (from === '-') {
+    if (to.endsWith('/') || (await isDirectoryInside(files, id, to)))
+      throw new UsageError(
+        `${to} is a directory, and the input has no name.`,
+        `Name the file: sandboxer cp - ${id}:${joined(to, 'name')}`,
+      );
     return progress.during(
       uploadFile(files, id, process.stdin as AsyncIterable<Buffer>, to, undefined, progress),
     );
