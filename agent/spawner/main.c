@@ -153,15 +153,18 @@ static void make_directories(void) {
   if (chmod(path, 0711) < 0) refuse(path);
 }
 
-/* crun loads itself a second time, from a copy that cannot be written, unless it sees that it cannot be written as it is. */
-static void seal_runtime(void) {
-  char *real = realpath(settings.runtime, NULL);
+/* crun loads itself a second time, from a copy that cannot be written, unless it sees that it cannot be written as it is.
+ * What it notes of a container nobody reads again but itself, in a moment: it is kept in memory, and goes with us. */
+static void prepare_crun(void) {
+  char path[PATH_MAX + 32], *real = realpath(settings.runtime, NULL);
   if (real == NULL) refuse(settings.runtime);
+  settings.early = strncmp(strrchr(real, '/') + 1, "crun", 4) == 0;
   snprintf(settings.runtime, sizeof settings.runtime, "%s", real);
-  const char *name = strrchr(real, '/') + 1;
-  settings.early = strncmp(name, "crun", 4) == 0;
-  if (settings.early && attach_sealed(real) < 0) say("%s stays writable: %s", real, strerror(errno));
   free(real);
+  if (!settings.early) return;
+  if (attach_sealed(settings.runtime) < 0) say("%s stays writable: %s", settings.runtime, strerror(errno));
+  snprintf(path, sizeof path, "%s/run/runtime", settings.base);
+  if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=64m,mode=0700") < 0) refuse(path);
 }
 
 /* One for each state directory, for as long as the lock is held. */
@@ -245,7 +248,7 @@ int main(int count, char **arguments) {
   signal(SIGHUP, SIG_IGN);
   leave_host_mounts();
   place_agent();
-  seal_runtime();
+  prepare_crun();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (settings.idmap && !idmap_works(settings.base)) {
     say("files cannot be shown under other ids here: %s", strerror(errno));

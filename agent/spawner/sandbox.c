@@ -33,7 +33,7 @@ struct sandbox *sandbox_add(const char *id) {
   if (sandbox == NULL) return NULL;
   snprintf(sandbox->id, sizeof sandbox->id, "%s", id);
   snprintf(sandbox->container, sizeof sandbox->container, "%s", id);
-  sandbox->pidfd = sandbox->boot = sandbox->error_fd = -1;
+  sandbox->pidfd = sandbox->boot = sandbox->error_fd = sandbox->mounts = -1;
   *place = sandbox;
   return sandbox;
 }
@@ -115,6 +115,23 @@ void remove_runtime_state(const char *id) {
   tree_remove(path);
 }
 
+/* What crun compiled is as good for the next one. It is in the way of nobody when it cannot be had. */
+static void learn_filter(struct sandbox *sandbox) {
+  char from[PATH_MAX + ID_MAX + 64], to[PATH_MAX + 128], whole[PATH_MAX + 128];
+  if (sandbox->learn[0] == 0) return;
+  snprintf(from, sizeof from, "%s/run/runtime/%s/seccomp.bpf", settings.base, sandbox->container);
+  snprintf(to, sizeof to, "%s/%s.new", settings.base, sandbox->learn);
+  snprintf(whole, sizeof whole, "%s/%s", settings.base, sandbox->learn);
+  unlink(to);
+  if (file_copy(from, to) < 0 || rename(to, whole) < 0) say("no filter at %s: %s", from, strerror(errno));
+}
+
+/* It lives and needs no runtime any more; that of another kind may be asked about it again. */
+void runtime_left(struct sandbox *sandbox) {
+  close_fd(&sandbox->error_fd, false);
+  if (settings.early) remove_runtime_state(sandbox->container);
+}
+
 static void answer_all(struct request waiters[WAITERS], const char *error_code, const char *detail) {
   for (int i = 0; i < WAITERS; i++) {
     if (waiters[i].seq[0] == 0) continue;
@@ -136,6 +153,8 @@ void sandbox_settle(struct sandbox *sandbox) {
   if (sandbox->slot && slot_count(sandbox->slot) > 0) slot_kill(sandbox->slot);
   slot_give_back(sandbox->slot);
   sandbox->slot = NULL;
+  janitor_release(sandbox->mounts);
+  sandbox->mounts = -1;
   remove_runtime_state(sandbox->container);
   sandbox->state = DEAD;
   sandbox->pid = 0;
@@ -169,9 +188,19 @@ void agent_ended(void *context, uint32_t events) {
   sandbox_settle(sandbox);
 }
 
+/* The kernel takes a mount namespace apart before it says that the last one in it has ended, and waits for every processor
+ * as it does. That is left to the janitor, unless somebody may want the disk again. */
+static void hold_mounts(struct sandbox *sandbox) {
+  char path[64];
+  if (!sandbox->discard || sandbox->pidfd < 0 || sandbox->mounts >= 0) return;
+  snprintf(path, sizeof path, "/proc/%d/ns/mnt", sandbox->pid);
+  sandbox->mounts = open(path, O_RDONLY | O_CLOEXEC);
+}
+
 void sandbox_end(struct sandbox *sandbox) {
   if (sandbox->state == DEAD) return;
   sandbox->state = ENDING;
+  hold_mounts(sandbox);
   if (sandbox->runtime > 0) kill(sandbox->runtime, SIGKILL);
   if (sandbox->pidfd >= 0) syscall(SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0);
   else slot_kill(sandbox->slot);
@@ -222,10 +251,12 @@ static void booted(void *context, uint32_t events) {
   sandbox->state = LIVE;
   watch_fd(sandbox->pidfd, EPOLLIN, agent_ended, sandbox);
   sandbox_save(sandbox);
-  char detail[128 + ID_MAX];
-  snprintf(detail, sizeof detail, "\tpid=%d\tstarted=%llu\tslot=%d\tcontainer=%s", pid, sandbox->started,
-           sandbox->slot ? sandbox->slot->index : -1, sandbox->container);
+  learn_filter(sandbox);
+  char detail[128];
+  snprintf(detail, sizeof detail, "\tpid=%d\tstarted=%llu\tslot=%d", pid, sandbox->started,
+           sandbox->slot ? sandbox->slot->index : -1);
   answer_all(sandbox->creates, NULL, detail);
+  if (sandbox->runtime == 0) runtime_left(sandbox);
   schedule_deadlines();
   launcher_worked();
   launchers_fill();
@@ -293,6 +324,9 @@ void do_create(const struct request *request, const struct fields *fields) {
     return answer_error(request, "invalid", "id, layers, host or volumes");
   if (blank && (strncmp(blank, "disks/", 6) != 0 || strstr(blank, "..") || strlen(blank) > 200))
     return answer_error(request, "invalid", "disk");
+  const char *learn = field(fields, "learn");
+  if (learn && (strchr(learn, '/') || learn[0] == '.' || strlen(learn) >= sizeof (struct sandbox){0}.learn))
+    return answer_error(request, "invalid", "learn");
   struct sandbox *sandbox = *place_of(id);
   if (sandbox && sandbox->state == LAUNCHING) return keep_waiting(sandbox->creates, request);
   if (sandbox && sandbox->state == LIVE)
@@ -305,6 +339,7 @@ void do_create(const struct request *request, const struct fields *fields) {
   sandbox->state = LAUNCHING;
   sandbox->discard = sandbox->frozen = false;
   sandbox->error[0] = 0;
+  snprintf(sandbox->learn, sizeof sandbox->learn, "%s", learn ? learn : "");
   sandbox->ends_at = number(fields, "ends_at", 0);
   sandbox->keep = number(fields, "keep", 0) != 0;
   sandbox->launch_by = now_ms() + LAUNCH_MS;

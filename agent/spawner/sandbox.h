@@ -19,6 +19,7 @@ struct sandbox {
   pid_t pid;     /* the agent, as the host knows it */
   unsigned long long started;
   int pidfd, boot, error_fd;
+  int mounts; /* of one that is ending: they outlive it, and go when nobody waits for them */
   struct slot *slot;
   long long oom_before; /* the slot's count when it came */
   int64_t launch_by, ends_at;
@@ -26,6 +27,7 @@ struct sandbox {
   bool discard; /* its directory goes with it */
   bool frozen, capturing;
   char capture_to[256];
+  char learn[64]; /* the file that is to have the filter which the runtime compiles */
   char error[1024];
   struct request creates[WAITERS], ends[WAITERS], capture;
   struct sandbox *next;
@@ -44,6 +46,7 @@ void sandbox_save(const struct sandbox *sandbox);
 unsigned long long start_time(pid_t pid);
 void close_fd(int *fd, bool watched);
 void remove_runtime_state(const char *id);
+void runtime_left(struct sandbox *sandbox);
 void sandbox_settle(struct sandbox *sandbox);
 void sandbox_end(struct sandbox *sandbox);
 void agent_ended(void *context, uint32_t events);

@@ -196,6 +196,7 @@ void do_unpack(const struct request *request, const struct fields *fields);
 /* ---- work.c: what takes long, in processes of their own ---- */
 void janitor_start(void);
 void janitor_discard(const char *path);
+void janitor_release(int fd);
 bool janitor_reaped(pid_t pid);
 void janitor_end(void);
 typedef void (*work_done)(void *context, bool ok, const struct tally *tally, const char *error);

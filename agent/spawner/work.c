@@ -14,6 +14,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,27 +45,72 @@ static void empty_trash(void) {
   closedir(directory);
 }
 
+/* What came with a call: closing it may take long. False when there is none, or nobody calls any more. */
+static bool take_call(int flags) {
+  char byte;
+  struct iovec part = {&byte, 1};
+  union {
+    char bytes[CMSG_SPACE(sizeof(int))];
+    struct cmsghdr align;
+  } control;
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  if (recvmsg(3, &message, flags | MSG_CMSG_CLOEXEC) <= 0) return false;
+  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+  int fd;
+  if (header == NULL || header->cmsg_type != SCM_RIGHTS) return true;
+  memcpy(&fd, CMSG_DATA(header), sizeof fd);
+  close(fd);
+  return true;
+}
+
 static void __attribute__((noreturn)) janitor_main(int wake) {
-  char bytes[4096];
   child_begins("sbx-janitor");
   dup2(wake, 3);
   close_range(4, ~0u, 0);
   setpriority(PRIO_PROCESS, 0, 5);
-  do empty_trash();
-  while (read(3, bytes, sizeof bytes) > 0);
+  do {
+    while (take_call(MSG_DONTWAIT)) continue;
+    empty_trash();
+  } while (take_call(0));
   empty_trash();
   _exit(0);
 }
 
 void janitor_start(void) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) < 0) return;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return;
   janitor = fork();
   if (janitor == 0) janitor_main(ends[0]);
   close(ends[0]);
-  fcntl(ends[1], F_SETFL, O_NONBLOCK);
   if (janitor_wake >= 0) close(janitor_wake);
   janitor_wake = ends[1];
+}
+
+/* A call that does not get through is not missed: there are others before it. What it brings is then closed here. */
+static void call_janitor(int fd) {
+  char byte = 'x';
+  struct iovec part = {&byte, 1};
+  union {
+    char bytes[CMSG_SPACE(sizeof fd)];
+    struct cmsghdr align;
+  } control = {0};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  if (fd >= 0) {
+    message.msg_control = &control;
+    message.msg_controllen = sizeof control;
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  }
+  if (sendmsg(janitor_wake, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN) say("the janitor does not listen");
+  if (fd >= 0) close(fd);
+}
+
+/* Lets go of something where nobody waits for it. */
+void janitor_release(int fd) {
+  if (fd >= 0) call_janitor(fd);
 }
 
 /* Out of sight at once, gone a little later. */
@@ -76,7 +122,7 @@ void janitor_discard(const char *path) {
     if (errno != ENOENT) say("cannot throw away %s: %s", path, strerror(errno));
     return;
   }
-  if (write(janitor_wake, "x", 1) < 0 && errno != EAGAIN) say("the janitor does not listen");
+  call_janitor(-1);
 }
 
 bool janitor_reaped(pid_t pid) {

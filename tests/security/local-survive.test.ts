@@ -101,7 +101,6 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
     }
     expect(await world.owned()).toEqual([]);
     expect(readdirSync(join(world.base, 'sandboxes'))).toEqual([]);
-    expect(readdirSync(join(world.base, 'run', 'runtime'))).toEqual([]);
   });
 
   it('nothing: the spawner leaves when nothing lives and nobody is there, and not before', async () => {

@@ -23,7 +23,6 @@ import type { LocalOptions } from './config.ts';
 import { DEFAULTS } from './config.ts';
 import type { HostFacts } from './host-facts.ts';
 import type { Layout } from './layout.ts';
-import { writeWhole } from './record.ts';
 import type { RootFs } from './root-fs.ts';
 import { OUR_PROCESS } from './root-fs.ts';
 import { seccompProfile } from './seccomp.ts';
@@ -118,16 +117,9 @@ export class Engine {
     return this.#bpf === null ? { profile } : { bpf: this.#bpf };
   }
 
-  /** Keeps what crun compiled for this container. */
-  learnFilter(container: string): void {
-    if (this.#bpf !== null) return;
-    try {
-      const compiled = readFileSync(join(this.#layout.base, 'run', 'runtime', container, 'seccomp.bpf'));
-      if (compiled.length === 0 || compiled.length % 8 !== 0) return;
-      writeWhole(this.#filterPath(), compiled.toString('base64'), false);
-    } catch {
-      // It has none, or has ended: the next one is as good.
-    }
+  /** Where the spawner is to put the filter that the next start compiles; nothing once there is one. */
+  filterToLearn(): { learn?: string } {
+    return this.#bpf === null ? { learn: this.#filterName() } : {};
   }
 
   /** An empty disk of this size, made once; each sandbox gets a copy of it, which is mostly holes. */
@@ -154,16 +146,16 @@ export class Engine {
     renameSync(temporary, path);
   }
 
-  #filterPath(): string {
+  #filterName(): string {
     const key = JSON.stringify([seccompProfile(), this.#facts.runtime]);
     const digest = createHash('sha256').update(key).digest('hex').slice(0, 24);
-    return join(this.#layout.base, `seccomp-${digest}.bpf`);
+    return `filter-${digest}.bpf`;
   }
 
   #readFilter(): string | null {
     try {
-      const text = readFileSync(this.#filterPath(), 'utf8');
-      return text.length > 0 ? text : null;
+      const compiled = readFileSync(join(this.#layout.base, this.#filterName()));
+      return compiled.length > 0 && compiled.length % 8 === 0 ? compiled.toString('base64') : null;
     } catch {
       return null;
     }

@@ -332,7 +332,7 @@ export class Sandboxes {
       this.#writeBundle(id, { ...record, openFiles: record.limits.openFiles }, machinery);
       const disk =
         record.limits.diskMb === null ? {} : { disk: await engine.blankDisk(record.limits.diskMb) };
-      const { container = id } = await machinery.client.call('create', {
+      await machinery.client.call('create', {
         id,
         ...disk,
         ...rootFsFields(record),
@@ -342,9 +342,9 @@ export class Sandboxes {
         range: record.range,
         ends_at: record.endsAt,
         keep: record.keep ? 1 : 0,
+        ...engine.filterToLearn(),
         ...limitFields(record.limits),
       });
-      engine.learnFilter(container);
       if (secrets.length > 0)
         await deliverSecrets(await openAgent(layout.sandbox(record.attemptId, 'a.sock')), secrets);
     } catch (error) {
