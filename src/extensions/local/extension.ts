@@ -160,8 +160,12 @@ export class LocalExtension implements Extension {
   }
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
+    const fresh = this.#sandboxes.isStarting(readHandle(handle).attempt_id);
     const record = await abortable(this.#running(handle), ctx.signal);
-    this.#channels.keep(record.attemptId, await this.#sandboxes.channel(record, ctx.signal));
+    const opening = this.#sandboxes.channel(record, fresh ? undefined : ctx.signal);
+    // The agent of one that has just started has told that it listens: what follows need not wait for its greeting.
+    if (fresh) this.#channels.keepOpening(record.attemptId, opening);
+    else this.#channels.keep(record.attemptId, await opening);
     return {
       reachability: { exec_url: null, ssh: null, tunnel_ref: null, endpoints: [], services: [] },
       isolation: record.isolation,
@@ -173,7 +177,8 @@ export class LocalExtension implements Extension {
     const { attemptId } = await abortable(this.#running(handle), ctx.signal);
     const open = async (signal?: AbortSignal) =>
       await this.#sandboxes.channel(await this.#sandboxes.ready(attemptId), signal);
-    const first = this.#channels.take(attemptId) ?? (await open(ctx.signal));
+    const kept = await abortable(this.#channels.takeSoon(attemptId), ctx.signal);
+    const first = kept ?? (await open(ctx.signal));
     return new LocalSession(first, open, this.#gateOf(attemptId));
   }
 
@@ -415,7 +420,8 @@ export class LocalExtension implements Extension {
     const reopen = state === 'live' && frozen !== '1' ? this.#gateOf(record.attemptId).shut() : null;
     if (reopen === null) return null;
     try {
-      const { session } = this.#channels.take(record.attemptId) ?? (await this.#sandboxes.channel(record));
+      const { session } =
+        (await this.#channels.takeSoon(record.attemptId)) ?? (await this.#sandboxes.channel(record));
       const known = await session.processes?.().finally(() => session.close());
       if (known?.length === 0) return reopen;
     } catch {

@@ -121,6 +121,11 @@ export class Sandboxes {
     }
   }
 
+  /** Whether it has not answered yet since this process began to start it. */
+  isStarting(attemptId: string): boolean {
+    return this.#starting.has(attemptId);
+  }
+
   /** Resolves when it can be used; starts it anew when it has stopped and its disk was to be kept. */
   async ready(attemptId: string): Promise<SandboxRecord> {
     await this.#starting.get(attemptId);

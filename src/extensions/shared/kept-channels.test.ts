@@ -41,3 +41,25 @@ it('one that nobody takes is closed after a while, when another comes, and at th
   kept.close();
   expect(third.closed).toBe(1);
 });
+
+it('one that is being opened is waited for, kept for the next, and closed when it is no longer wanted', async () => {
+  const kept = new KeptChannels();
+  const [first, second] = [channel(), channel()];
+  const opening = Promise.withResolvers<Channel>();
+  kept.keepOpening('a', opening.promise);
+  expect(kept.take('a')).toBeNull();
+  const soon = kept.takeSoon('a');
+  opening.resolve(first);
+  expect(await soon).toBe(first);
+  expect(await kept.takeSoon('a')).toBeNull();
+
+  const late = Promise.withResolvers<Channel>();
+  kept.keepOpening('a', late.promise);
+  kept.drop('a');
+  late.resolve(second);
+  for (let tries = 0; tries < 200 && second.closed === 0; tries++) await sleep(1);
+  expect(second.closed).toBe(1);
+
+  kept.keepOpening('a', Promise.reject(new Error('it has ended')));
+  expect(await kept.takeSoon('a')).toBeNull();
+});

@@ -6,6 +6,7 @@ const KEEP_MS = 5_000;
 /** The channel that proved a sandbox ready is the one its first user gets: it is not opened twice. */
 export class KeptChannels {
   readonly #kept = new Map<string, { readonly channel: Channel; readonly timer: NodeJS.Timeout }>();
+  readonly #opening = new Map<string, Promise<void>>();
   readonly #keepMs: number;
 
   constructor(keepMs = KEEP_MS) {
@@ -19,6 +20,27 @@ export class KeptChannels {
     this.#kept.set(attemptId, { channel, timer });
   }
 
+  /** Keeps what is being opened, once it is. One that cannot be opened is nobody's loss: whoever wants it finds out. */
+  keepOpening(attemptId: string, opening: Promise<Channel>): void {
+    const kept = opening.then(
+      (channel) => {
+        if (this.#opening.get(attemptId) === kept) this.keep(attemptId, channel);
+        else void channel.session.close();
+      },
+      () => {},
+    );
+    this.#opening.set(attemptId, kept);
+    void kept.finally(() => {
+      if (this.#opening.get(attemptId) === kept) this.#opening.delete(attemptId);
+    });
+  }
+
+  /** As `take`, also what is just being opened. */
+  async takeSoon(attemptId: string): Promise<Channel | null> {
+    await this.#opening.get(attemptId);
+    return this.take(attemptId);
+  }
+
   /** Once: whoever takes it closes it. */
   take(attemptId: string): Channel | null {
     const kept = this.#kept.get(attemptId);
@@ -29,10 +51,11 @@ export class KeptChannels {
   }
 
   drop(attemptId: string): void {
+    this.#opening.delete(attemptId);
     void this.take(attemptId)?.session.close();
   }
 
   close(): void {
-    for (const attemptId of [...this.#kept.keys()]) this.drop(attemptId);
+    for (const attemptId of [...this.#opening.keys(), ...this.#kept.keys()]) this.drop(attemptId);
   }
 }
