@@ -22,6 +22,7 @@ import { Routes } from './routes.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { Sinks } from './sinks.ts';
 import { Snapshots } from './snapshots.ts';
+import { Stale } from './stale.ts';
 import { Tenants } from './tenants.ts';
 import type { CallOptions, RequestSpec, Transport } from './transport.ts';
 import { Uploads } from './uploads.ts';
@@ -40,6 +41,7 @@ export class SandboxerClient {
   readonly profiles: Profiles;
   readonly extensions: Extensions;
   readonly hosts: Hosts;
+  readonly stale: Stale;
   readonly routes: Routes;
   readonly registry: Registry;
   readonly credits: Credits;
@@ -65,6 +67,7 @@ export class SandboxerClient {
     this.profiles = new Profiles(transport);
     this.extensions = new Extensions(transport);
     this.hosts = new Hosts(transport);
+    this.stale = new Stale(transport);
     this.routes = new Routes(transport);
     this.registry = new Registry(transport);
     this.credits = new Credits(transport);

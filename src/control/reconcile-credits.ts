@@ -10,8 +10,8 @@ import type { MeterRecord } from '../core/meter.ts';
 import type { Tx } from '../core/store.ts';
 import { auditedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
+import { ownedEverywhere } from './look-everywhere.ts';
 import { contextFor } from './perform-step.ts';
-import { listEverywhere } from './reconcile-extension.ts';
 import { within } from './within.ts';
 
 const PAGE = 500;
@@ -106,7 +106,7 @@ async function foreignObjects(deps: ControlDeps, signal: AbortSignal): Promise<I
     const { id } = extension.header;
     try {
       await within(deps, deps.settings.operationTimeoutMs, signal, async (given) => {
-        for (const { stamp } of (await listEverywhere(deps, extension, given)).all) {
+        for (const { stamp } of (await ownedEverywhere(deps, extension, given)).all) {
           const attempt = await deps.store.read('foreign', (tx) => tx.attempts.get(stamp.attemptId));
           if (attempt !== null && attempt.state !== 'gone') continue;
           const why = attempt === null ? 'nobody here asked for it' : 'it was settled as gone';

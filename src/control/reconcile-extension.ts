@@ -4,6 +4,8 @@ import { isEstablished } from '../core/lifecycle.ts';
 import { pendingOperation } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
+import type { Found } from './look-everywhere.ts';
+import { ownedEverywhere } from './look-everywhere.ts';
 import { contextFor } from './perform-step.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from './sandbox-edit.ts';
 import { changeRate } from './sandbox-money.ts';
@@ -33,7 +35,7 @@ export async function reconcileExtension(
   signal: AbortSignal,
 ): Promise<ReconcileReport> {
   const startedAt = deps.clock.now();
-  const { all, unseen } = await listEverywhere(deps, extension, signal);
+  const { all, unseen } = await ownedEverywhere(deps, extension, signal);
   const living = all.filter(({ condition }) => condition !== 'ended');
   const present = new Set(living.map(({ stamp }) => stamp.attemptId));
   let removed = 0;
@@ -46,62 +48,20 @@ export async function reconcileExtension(
   return { listed: present.size, removed, lost };
 }
 
-/** An object of ours, and the host it was found on. */
-export interface Found extends Owned {
-  readonly hostId: string | null;
-}
-
-async function listOn(
-  deps: ControlDeps,
-  extension: Extension,
-  hostId: string | null,
-  signal: AbortSignal,
-): Promise<readonly Found[]> {
-  const all: Found[] = [];
-  const context = await contextFor(deps, hostId, signal);
-  for await (const owned of extension.listOwned(deps.owner, context)) all.push({ ...owned, hostId });
-  return all;
-}
-
-/** One host that does not answer hides only what is on it. */
-export async function listEverywhere(
-  deps: ControlDeps,
-  extension: Extension,
-  signal: AbortSignal,
-): Promise<{ readonly all: readonly Found[]; readonly unseen: ReadonlySet<string> }> {
-  const { operationTimeoutMs } = deps.settings;
-  const on = (hostId: string | null) =>
-    within(deps, operationTimeoutMs, signal, (given) => listOn(deps, extension, hostId, given));
-  if (extension.header.runsOn !== 'hosts') return { all: await on(null), unseen: new Set() };
-  const hosts = await deps.store.read('hosts', (tx) => tx.hosts.list());
-  const targets = hosts.filter(({ spec }) => spec.class === 'sandbox');
-  const unseen = new Set<string>();
-  const lists = await Promise.all(
-    targets.map(({ id }) =>
-      on(id).catch((error: unknown) => {
-        deps.log.warn({ err: error, host: id, extension: extension.header.id }, 'a host was not looked at');
-        unseen.add(id);
-        return [];
-      }),
-    ),
-  );
-  signal.throwIfAborted();
-  return { all: lists.flat(), unseen };
-}
-
 async function isOrphan(deps: ControlDeps, owned: Owned): Promise<boolean> {
   return deps.store.read('orphan', async (tx) => {
     const attempt = await tx.attempts.get(owned.stamp.attemptId);
-    if (!attempt) return true;
+    if (!attempt) return (await tx.canaries.get(owned.stamp.attemptId)) === null;
     // A condemned attempt is its driver's to tear down; only what is settled as gone, and is not, is ours.
     return attempt.state === 'gone';
   });
 }
 
-async function removeOrphan(
+/** Asks the backend to end what nobody has on record. The stamp is ours: a backend leaves alone what carries another. */
+export async function removeOrphan(
   deps: ControlDeps,
   extension: Extension,
-  owned: Found,
+  owned: Found<Owned>,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { stamp, handle, hostId } = owned;
@@ -132,7 +92,7 @@ async function failMissing(
   driver: Driver,
   extensionId: string,
   present: ReadonlySet<string>,
-  unseen: ReadonlySet<string>,
+  unseen: ReadonlyMap<string, string>,
   missingOnce: MissingOnce,
   startedAt: number,
 ): Promise<number> {

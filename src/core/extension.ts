@@ -106,6 +106,17 @@ export interface Owned {
    * will; only `teardown` is left. Left out where the backend does not tell: it runs.
    */
   readonly condition?: 'running' | 'stopped' | 'ended';
+  /** What is there of it, in words, where there may be several things: `container 3f2a`, `network …`. */
+  readonly parts?: readonly string[];
+}
+
+/** Something that carries a mark like ours and is not known to be ours. There is no stamp: it cannot be torn down. */
+export interface Unowned {
+  /** Whose it says it is; `null` when it does not say. */
+  readonly owner: string | null;
+  readonly what: string;
+  readonly parts: readonly string[];
+  readonly createdAt: number | null;
 }
 
 export interface SnapshotSpec {
@@ -184,6 +195,8 @@ export interface Extension {
   teardown(target: TeardownTarget, ctx: ExtensionContext): Promise<CleanupReport>;
   /** Everything at the backend that carries our owner stamp, in whatever state. */
   listOwned(owner: string, ctx: ExtensionContext): AsyncIterable<Owned>;
+  /** What is marked as `listOwned` expects it, but for another owner or for nobody: it is shown to people and left alone. */
+  listUnowned?(owner: string, ctx: ExtensionContext): AsyncIterable<Unowned>;
   /** Idempotent. */
   pause?(handle: Handle, ctx: ExtensionContext): Promise<PauseKind>;
   /** Idempotent. `secrets`: those of one that was stopped, whose memory is gone. */

@@ -7,6 +7,7 @@ import type { Profile } from '../contract/profile.ts';
 import type { SandboxState } from '../contract/state.ts';
 import type { AttemptRecord } from './attempt.ts';
 import type { AuditDraft, AuditRecord } from './audit.ts';
+import type { CanaryRecord } from './canary.ts';
 import type { GrantRecord } from './credits/grant.ts';
 import type { MoneyPolicy } from './credits/policy.ts';
 import type { HoldRecord, TransferDraft, TransferKind, TransferRecord } from './credits/transfer.ts';
@@ -90,6 +91,8 @@ export interface AttemptStore {
   forSandbox(uid: string): Promise<readonly AttemptRecord[]>;
   /** What is reserved and running on each host, or on these: sums over the attempts that are not gone. */
   hostLoads(hostIds?: readonly string[]): Promise<HostLoads>;
+  /** On that host and not gone, newest first. */
+  onHost(hostId: string, limit: number): Promise<readonly AttemptRecord[]>;
   /** Of all sandboxes, newest first. */
   recent(limit: number): Promise<readonly AttemptRecord[]>;
   insert(record: AttemptRecord): Promise<void>;
@@ -109,6 +112,14 @@ export interface HostStore {
   /** Newest first. */
   samples(hostId: string, kind: HostSample['kind'], limit: number): Promise<readonly HostSample[]>;
   pruneSamples(before: number, limit: number): Promise<number>;
+}
+
+export interface CanaryStore {
+  get(attemptId: string): Promise<CanaryRecord | null>;
+  /** By attempt. */
+  list(): Promise<readonly CanaryRecord[]>;
+  insert(record: CanaryRecord): Promise<void>;
+  remove(attemptId: string): Promise<void>;
 }
 
 export interface QuoteStore {
@@ -415,6 +426,7 @@ export interface Tx {
   readonly tenancy: TenancyStore;
   readonly quotes: QuoteStore;
   readonly hosts: HostStore;
+  readonly canaries: CanaryStore;
   readonly webhooks: WebhookStore;
   readonly audit: AuditStore;
   readonly uploads: UploadStore;

@@ -20,6 +20,7 @@ import { sandboxRoutes } from './v1/sandboxes.ts';
 import { serviceLogRoutes } from './v1/service-log.ts';
 import { sinkRoutes } from './v1/sinks.ts';
 import { snapshotRoutes } from './v1/snapshots.ts';
+import { staleRoutes } from './v1/stale.ts';
 import { tenantRoutes } from './v1/tenants.ts';
 import { uploadRoutes } from './v1/uploads.ts';
 import { volumeRoutes } from './v1/volumes.ts';
@@ -40,6 +41,7 @@ export const ROUTE_TABLE: readonly RouteDefinition[] = metaRoutes([
   ...profileRoutes,
   ...extensionRoutes,
   ...hostRoutes,
+  ...staleRoutes,
   ...routingRoutes,
   ...quoteRoutes,
   ...registryRoutes,

@@ -170,6 +170,13 @@ class MemoryExtension implements Extension {
     }
   }
 
+  async *listUnowned(owner: string) {
+    for (const { stamp, createdAt } of [...this.#sandboxes.values()]) {
+      const what = stamp.attemptId;
+      if (stamp.owner !== owner) yield { owner: stamp.owner, what, parts: [what], createdAt };
+    }
+  }
+
   async pause(handle: Handle) {
     const sandbox = this.#sandbox(handle);
     sandbox.paused = true;

@@ -50,7 +50,7 @@ describe('what keeps a fleet tidy', () => {
     const dry = await world.json<{ dry_run: boolean; items: unknown[] }>(['reap-stale']);
     expect(dry.dry_run).toBe(true);
     const reaped = await world.json<{ items: { outcome: string }[] }>(['reap-stale', '--yes']);
-    for (const { outcome } of reaped.items) expect(outcome).toBe('destroyed');
+    for (const { outcome } of reaped.items) expect(outcome).toBe('removed');
     expect(await stateOf('box')).not.toBe('destroyed');
     expect((await world.json<{ items: unknown[] }>(['reap-stale'])).items).toEqual([]);
   });

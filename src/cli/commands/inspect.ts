@@ -1,25 +1,9 @@
 import type { Command } from 'commander';
 import type { HostTelemetry } from '../../contract/host.ts';
-import type { Sandbox } from '../../contract/sandbox.ts';
 import { defineInspectIsolation } from '../inspect-isolation.ts';
 import type { Invocation } from '../invocation.ts';
-import { relativeTime } from '../output/relative-time.ts';
+import { staleColumns, tellUnseen } from '../output/stale-view.ts';
 import type { Column } from '../output/table.ts';
-
-function staleColumns(now: number): Column<Sandbox>[] {
-  return [
-    { title: 'ID', value: (row) => row.sandbox_id },
-    { title: 'STATE', value: (row) => row.state },
-    { title: 'SINCE', value: (row) => relativeTime(row.state_since, now) },
-    { title: 'EXTENSION', value: (row) => row.extension ?? '-' },
-    { title: 'TRIES', align: 'right', value: (row) => String(row.teardown?.tries ?? 0) },
-    {
-      title: 'ERROR',
-      cuttable: true,
-      value: (row) => row.teardown?.last_error ?? row.failure?.detail ?? '-',
-    },
-  ];
-}
 
 function megabytes(free: number | null, total: number | null): string {
   return free === null || total === null ? '-' : `${free} of ${total} MiB free`;
@@ -55,14 +39,11 @@ async function inspectHost(invocation: Invocation, name: string): Promise<void> 
 
 async function inspectStale(invocation: Invocation): Promise<void> {
   const { printer } = invocation;
-  const client = await invocation.client();
-  const found = await client.sandboxes.list({ state: ['destroying', 'expired', 'failed'], limit: 500 }).all();
-  // A list shows no teardown; it is worth one more look at each of these few.
-  const items = await Promise.all(found.map(({ sandbox_id }) => client.sandboxes.get(sandbox_id)));
-  printer.result({ items }, () => {
-    if (items.length === 0)
-      printer.note('Nothing was left behind. What nobody owns is removed by the server itself.');
-    else printer.table(staleColumns(Date.now()), items);
+  const found = await (await invocation.client()).stale.inspect();
+  printer.result(found, () => {
+    if (found.items.length === 0) printer.note('Nothing was left behind.');
+    else printer.table(staleColumns(), found.items);
+    tellUnseen(printer, found.unseen);
   });
 }
 
@@ -74,7 +55,7 @@ export function define(command: Command, invocation: Invocation): void {
     .action((name: string) => inspectHost(invocation, name));
   command
     .command('stale')
-    .description('What is being removed, failed or expired')
+    .description('What was left behind: expired, failed, half-destroyed, orphaned, and of unknown owners')
     .action(() => inspectStale(invocation));
   defineInspectIsolation(command, invocation);
 }

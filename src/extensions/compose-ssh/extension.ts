@@ -17,6 +17,7 @@ import type {
   SnapshotSpec,
   TakenSnapshot,
   TeardownTarget,
+  Unowned,
 } from '../../core/extension.ts';
 import type { SshAccess } from '../../core/host-access.ts';
 import { refuseMisfit } from '../../core/refuse-misfit.ts';
@@ -38,6 +39,8 @@ import type { StackHandle } from './handle.ts';
 import { handleOf, projectOf, readHandle } from './handle.ts';
 import { markerOf } from './labels.ts';
 import { makeStack } from './make-stack.ts';
+import type { MarkedStack } from './marked-stacks.ts';
+import { stampOf } from './marked-stacks.ts';
 import type { Seed } from './remote-snapshots.ts';
 import { RemoteSnapshots, seedOf } from './remote-snapshots.ts';
 import type { HostPlace, Uploaded } from './remote-stacks.ts';
@@ -234,10 +237,18 @@ export class ComposeExtension implements Extension {
   }
 
   async *listOwned(owner: string, ctx: ExtensionContext): AsyncIterable<Owned> {
-    if (ctx.host === null) return;
-    const { stacks, place } = await this.#reach(ctx);
-    for (const { stamp, createdAt } of (await stacks.owned(place, owner, { signal: ctx.signal })).values()) {
-      yield { stamp, handle: null, createdAt };
+    for (const stack of await this.#marked(ctx)) {
+      const stamp = stampOf(stack);
+      if (stamp?.owner === owner)
+        yield { stamp, handle: null, createdAt: stack.createdAt, parts: stack.parts };
+    }
+  }
+
+  async *listUnowned(owner: string, ctx: ExtensionContext): AsyncIterable<Unowned> {
+    for (const stack of await this.#marked(ctx)) {
+      if (stampOf(stack)?.owner === owner) continue;
+      const { createdAt, parts, attemptId } = stack;
+      yield { owner: stack.owner, what: attemptId ?? parts.join(', '), parts, createdAt };
     }
   }
 
@@ -257,6 +268,12 @@ export class ComposeExtension implements Extension {
   async close(): Promise<void> {
     this.#kept.close();
     await this.#hosts.close();
+  }
+
+  async #marked(ctx: ExtensionContext): Promise<readonly MarkedStack[]> {
+    if (ctx.host === null) return [];
+    const { stacks, place } = await this.#reach(ctx);
+    return await stacks.marked(place, { signal: ctx.signal });
   }
 
   /** The host of the sandbox, and what is known of it. */

@@ -165,13 +165,17 @@ fi
 exit 0
 `;
 
-/** $1 root, $2 owner → markers and labels of whatever is that owner’s. */
-export const OWNED = `
+/** $1 root → markers, directories without one, and labels of whatever is marked like ours, whoever's. */
+export const MARKED = `
 for marker in "$1"/stacks/*/marker; do [ -e "$marker" ] && { printf 'marker '; cat "$marker"; }; done
+for stack in "$1"/stacks/*; do [ -d "$stack" ] && [ ! -e "$stack/marker" ] && echo "unmarked $stack"; done
 for kind in container network volume; do
-  case $kind in container) list='docker ps -a';; *) list="docker $kind ls";; esac
-  $list --filter "label=io.sandboxer.owner=$2" --filter label=io.sandboxer.attempt-id --format '{{.Label "io.sandboxer.sandbox-uid"}} {{.Label "io.sandboxer.attempt-id"}}' | sed 's/^/labels /' || exit 75
+  name='{{.Name}}'
+  case $kind in container) list='docker ps -a'; name='{{.Names}}';; *) list="docker $kind ls";; esac
+  found=$($list --filter label=io.sandboxer.attempt-id --format "labels $kind	$name	{{.Label \\"io.sandboxer.owner\\"}}	{{.Label \\"io.sandboxer.sandbox-uid\\"}}	{{.Label \\"io.sandboxer.attempt-id\\"}}") || exit 75
+  [ -z "$found" ] || printf '%s\\n' "$found"
 done
+exit 0
 `;
 
 /** $1 project, $2 `pause` or `unpause`, $3 the state to look for → how many are in another one afterwards. */

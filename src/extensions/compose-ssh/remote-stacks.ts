@@ -5,8 +5,9 @@ import type { RemoteProcess, SshHost } from '../shared/ssh/ssh-host.ts';
 import { hostFailure, lost } from './failure.ts';
 import type { StackHandle } from './handle.ts';
 import { parseHandle, projectOf } from './handle.ts';
-import { readMarker } from './labels.ts';
-import { AGENT, DOWN, FACTS, FREEZE, LOG, OWNED, STATE, UP, UPLOAD } from './remote-scripts.ts';
+import type { MarkedStack } from './marked-stacks.ts';
+import { readMarked } from './marked-stacks.ts';
+import { AGENT, DOWN, FACTS, FREEZE, LOG, MARKED, STATE, UP, UPLOAD } from './remote-scripts.ts';
 import type { Call } from './run-script.ts';
 import { GONE, runScript } from './run-script.ts';
 import { RemoteLog } from './service-log.ts';
@@ -144,23 +145,10 @@ export class RemoteStacks {
     return { removed: told('removed'), left: told('left') };
   }
 
-  async owned(
-    { root }: HostPlace,
-    owner: string,
-    call: Call,
-  ): Promise<Map<string, { stamp: Stamp; createdAt: number | null }>> {
-    const { code, stdout, stderr } = await runScript(this.host, OWNED, [root, owner], call);
+  async marked({ root }: HostPlace, call: Call): Promise<MarkedStack[]> {
+    const { code, stdout, stderr } = await runScript(this.host, MARKED, [root], call);
     if (code !== 0) throw hostFailure('The stacks could not be listed', stderr, 'created');
-    const found = new Map<string, { stamp: Stamp; createdAt: number | null }>();
-    for (const line of stdout.toString().split('\n')) {
-      const [, sandboxUid, attemptId] = /^labels (\S+) (\S+)$/.exec(line) ?? [];
-      if (sandboxUid !== undefined && attemptId !== undefined && !found.has(attemptId)) {
-        found.set(attemptId, { stamp: { owner, sandboxUid, attemptId }, createdAt: null });
-      }
-      const marker = line.startsWith('marker ') ? readMarker(line.slice('marker '.length)) : null;
-      if (marker !== null && marker.stamp.owner === owner) found.set(marker.stamp.attemptId, marker);
-    }
-    return found;
+    return readMarked(stdout.toString());
   }
 
   async freeze(project: string, frozen: boolean, call: Call): Promise<void> {

@@ -58,17 +58,24 @@ export class Containers {
   }
 
   async list(owner: string, signal?: AbortSignal): Promise<Listed[]> {
+    const all = await this.#labelled(`${LABEL.owner}=${owner}`, signal);
+    return all.filter(({ labels }) => labels[LABEL.owner] === owner);
+  }
+
+  /** Whatever is marked like ours, whoever's; without what stacks are made of, which is not this backend's. */
+  async marked(signal?: AbortSignal): Promise<Listed[]> {
+    const all = await this.#labelled(LABEL.owner, signal);
+    return all.filter(({ labels }) => labels[LABEL.stack] === undefined);
+  }
+
+  async #labelled(label: string, signal: AbortSignal | undefined): Promise<Listed[]> {
     const all = await this.#client.call(ContainerList, 'GET', '/containers/json', {
-      query: { all: 'true', filters: JSON.stringify({ label: [`${LABEL.owner}=${owner}`] }) },
+      query: { all: 'true', filters: JSON.stringify({ label: [label] }) },
       ...within(signal),
     });
-    return all
-      .filter(({ Labels }) => Labels[LABEL.owner] === owner)
-      .flatMap(({ Names: [name], Created: seconds, Labels }) =>
-        name === undefined
-          ? []
-          : [{ name: name.replace(/^\//, ''), createdAt: seconds * 1000, labels: Labels }],
-      );
+    return all.flatMap(({ Names: [name], Created: seconds, Labels: labels }) =>
+      name === undefined ? [] : [{ name: name.replace(/^\//, ''), createdAt: seconds * 1000, labels }],
+    );
   }
 
   /** Resolves when the engine has it no more. */

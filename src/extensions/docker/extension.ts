@@ -14,6 +14,7 @@ import type {
   SnapshotSpec,
   TakenSnapshot,
   TeardownTarget,
+  Unowned,
 } from '../../core/extension.ts';
 import { refuseMisfit } from '../../core/refuse-misfit.ts';
 import type { SandboxSession } from '../../core/session.ts';
@@ -31,7 +32,7 @@ import type { Container } from './engine-replies.ts';
 import { handleOf, readHandle, readSnapshotRef } from './handle.ts';
 import { healthOf } from './health.ts';
 import { Images } from './images.ts';
-import { containerName, stampIn } from './labels.ts';
+import { containerName, LABEL, stampIn } from './labels.ts';
 import { Sandboxes } from './sandboxes.ts';
 import type { SourceImage } from './snapshot-images.ts';
 import { isSnapshotImage, SnapshotImages } from './snapshot-images.ts';
@@ -155,7 +156,18 @@ export class DockerExtension implements Extension {
     });
     for (const { name, createdAt } of all) {
       const stamp = stampIn(name);
-      if (stamp !== null) yield { stamp, handle: handleOf(stamp), createdAt };
+      const parts = [`container ${name}`];
+      if (stamp !== null) yield { stamp, handle: handleOf(stamp), createdAt, parts };
+    }
+  }
+
+  async *listUnowned(owner: string, ctx: ExtensionContext): AsyncIterable<Unowned> {
+    for (const { name, createdAt, labels } of await this.#asked(this.#containers.marked(ctx.signal))) {
+      const markedBy = labels[LABEL.owner] || null;
+      // What we make says what it is.
+      if (markedBy === owner && labels[LABEL.kind] !== undefined) continue;
+      const what = stampIn(name)?.attemptId ?? name;
+      yield { owner: markedBy, what, parts: [`container ${name}`], createdAt };
     }
   }
 

@@ -19,6 +19,8 @@ export const LABEL = {
   secrets: `${PREFIX}secrets`,
   snapshot: `${PREFIX}snapshot`,
   prepared: `${PREFIX}prepared`,
+  /** On what ext.compose-ssh makes, and on nothing of ours. */
+  stack: `${PREFIX}attempt-id`,
 } as const;
 
 /** An image that was committed from a container has that container's labels: these are what it stands for. */

@@ -22,6 +22,7 @@ import type {
   SnapshotSpec,
   TakenSnapshot,
   TeardownTarget,
+  Unowned,
   VolumeSpec,
 } from '../../core/extension.ts';
 import { refuseMisfit } from '../../core/refuse-misfit.ts';
@@ -210,6 +211,7 @@ export class LocalExtension implements Extension {
         handle: handleOf(attemptId, owner),
         createdAt,
         condition: await this.#sandboxes.condition(record),
+        parts: [`directory ${this.#layout.sandbox(attemptId)}`],
       };
     }
   }
@@ -242,6 +244,14 @@ export class LocalExtension implements Extension {
         await this.#sandboxes.revive(record, secrets);
       else if (this.header.capabilities.pause === 'frozen') await this.#call('thaw', attempt_id);
     });
+  }
+
+  async *listUnowned(owner: string): AsyncIterable<Unowned> {
+    for (const { owner: markedBy, attemptId, createdAt } of this.#sandboxes.all()) {
+      if (markedBy === owner) continue;
+      const parts = [`directory ${this.#layout.sandbox(attemptId)}`];
+      yield { owner: markedBy, what: attemptId, parts, createdAt };
+    }
   }
 
   async snapshot(handle: Handle, spec: SnapshotSpec): Promise<TakenSnapshot> {

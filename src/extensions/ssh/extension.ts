@@ -11,6 +11,7 @@ import type {
   ProvisionSpec,
   Ready,
   TeardownTarget,
+  Unowned,
 } from '../../core/extension.ts';
 import { refuseMisfit } from '../../core/refuse-misfit.ts';
 import type { SandboxSession } from '../../core/session.ts';
@@ -22,6 +23,14 @@ import type { SshOptions } from './config.ts';
 import { DIRECTORY } from './config.ts';
 import { handleOf, readHandle } from './handle.ts';
 import { LIST, PROVISION, TEARDOWN } from './remote-scripts.ts';
+
+interface Listed {
+  readonly attemptId: string;
+  readonly markedBy: string | null;
+  readonly sandboxUid: string | null;
+  readonly createdAt: number | null;
+  readonly path: string;
+}
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
 
@@ -147,24 +156,39 @@ export class SshExtension implements Extension {
   }
 
   async *listOwned(owner: string, ctx: ExtensionContext): AsyncGenerator<Owned> {
-    const host = this.#host(ctx);
-    const directory = await this.#base(host, ctx.signal);
-    const options = { signal: ctx.signal, maxOutputBytes: 16_777_216 };
-    const { stdout, truncated } = await host.run(['sh', '-c', LIST, 'sh', directory], options);
-    if (truncated) throw failed(host, 'There are too many sandboxes to list', '');
-    for (const line of stdout.toString().split('\n')) {
-      const [attemptId, markedBy, sandboxUid, createdAt] = line.trim().split(' ');
-      if (markedBy !== owner || !attemptId || !sandboxUid) continue;
-      yield {
-        stamp: { owner, sandboxUid, attemptId },
-        handle: null,
-        createdAt: Number(createdAt) || null,
-      };
+    for (const { attemptId, markedBy, sandboxUid, createdAt, path } of await this.#list(ctx)) {
+      if (markedBy !== owner || sandboxUid === null) continue;
+      const parts = [`directory ${path}`];
+      yield { stamp: { owner, sandboxUid, attemptId }, handle: null, createdAt, parts };
+    }
+  }
+
+  async *listUnowned(owner: string, ctx: ExtensionContext): AsyncGenerator<Unowned> {
+    for (const { attemptId, markedBy, sandboxUid, createdAt, path } of await this.#list(ctx)) {
+      if (markedBy === owner && sandboxUid !== null) continue;
+      yield { owner: markedBy, what: attemptId, parts: [`directory ${path}`], createdAt };
     }
   }
 
   async close(): Promise<void> {
     await this.#hosts.close();
+  }
+
+  async #list(ctx: ExtensionContext): Promise<Listed[]> {
+    const host = this.#host(ctx);
+    const directory = await this.#base(host, ctx.signal);
+    const options = { signal: ctx.signal, maxOutputBytes: 16_777_216 };
+    const { stdout, truncated } = await host.run(['sh', '-c', LIST, 'sh', directory], options);
+    if (truncated) throw failed(host, 'There are too many sandboxes to list', '');
+    return stdout
+      .toString()
+      .split('\n')
+      .flatMap((line) => {
+        const [attemptId, markedBy = null, sandboxUid = null, createdAt] = line.trim().split(' ');
+        if (!attemptId) return [];
+        const path = `${directory}/s/${attemptId}`;
+        return [{ attemptId, markedBy, sandboxUid, createdAt: Number(createdAt) || null, path }];
+      });
   }
 
   #host({ host }: ExtensionContext): SshHost {

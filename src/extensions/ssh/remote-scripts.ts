@@ -42,8 +42,10 @@ chmod -R u+rwX "$dir" 2>/dev/null
 rm -rf "$dir" && [ ! -e "$dir" ] && rm -f "$marker" && echo gone
 `;
 
-/** Argument: base. The markers, each as `<attempt> <owner> <sandbox> <time>`. */
+/** Argument: base. The markers, each as `<attempt> <owner> <sandbox> <time>`; directories without one as `<attempt>`. */
 export const LIST = String.raw`
 cd "$1/m" 2>/dev/null || exit 0
 for f in *; do [ -f "$f" ] && printf '%s %s\n' "$f" "$(tr '\n' ' ' <"$f")"; done
+for d in "$1"/s/*; do [ -d "$d" ] && [ ! -e "$1/m/${'$'}{d##*/}" ] && printf '%s\n' "${'$'}{d##*/}"; done
+exit 0
 `;

@@ -5,6 +5,9 @@ import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';
 
+const newestFirst = (a: AttemptRecord, b: AttemptRecord) =>
+  b.startedAt - a.startedAt || (a.attemptId < b.attemptId ? 1 : -1);
+
 export class MemoryAttempts implements AttemptStore {
   readonly #journal: MemoryJournal;
   readonly #rows: MemoryTable<AttemptRecord>;
@@ -28,9 +31,14 @@ export class MemoryAttempts implements AttemptStore {
       .sort((a, b) => a.generation - b.generation || a.n - b.n);
   }
 
+  async onHost(hostId: string, limit: number): Promise<readonly AttemptRecord[]> {
+    return [...this.#rows.values()]
+      .filter((row) => row.hostId === hostId && row.state !== 'gone')
+      .sort(newestFirst)
+      .slice(0, limit);
+  }
+
   async recent(limit: number): Promise<readonly AttemptRecord[]> {
-    const newestFirst = (a: AttemptRecord, b: AttemptRecord) =>
-      b.startedAt - a.startedAt || (a.attemptId < b.attemptId ? 1 : -1);
     return [...this.#rows.values()].sort(newestFirst).slice(0, limit);
   }
 

@@ -4,6 +4,7 @@ import { CommitListeners } from '../commit-listeners.ts';
 import { Turnstile } from '../turnstile.ts';
 import { MemoryAttempts } from './memory-attempts.ts';
 import { MemoryAudit } from './memory-audit.ts';
+import { MemoryCanaries } from './memory-canaries.ts';
 import { MemoryEvents } from './memory-events.ts';
 import { MemoryHosts } from './memory-hosts.ts';
 import { MemoryIdempotency } from './memory-idempotency.ts';
@@ -60,6 +61,7 @@ export function memoryDatabase(): MemoryDatabase {
     tenancy: new MemoryTenancy(journal),
     quotes: new MemoryQuotes(journal),
     hosts: new MemoryHosts(journal),
+    canaries: new MemoryCanaries(journal),
     webhooks: new MemoryWebhooks(journal),
     audit: new MemoryAudit(journal),
     uploads: new MemoryUploads(journal, async (uid) => {

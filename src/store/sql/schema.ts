@@ -123,6 +123,14 @@ export interface HostSampleRow {
   data: Document;
 }
 
+export interface CanaryRow {
+  attempt_id: Text;
+  sandbox_uid: Text;
+  host_id: Text;
+  extension_id: Text;
+  started_at: Whole;
+}
+
 export interface EventRow {
   seq: Whole;
   id: Text;
@@ -422,6 +430,7 @@ export interface Schema {
   attempts: AttemptRow;
   hosts: HostRow;
   host_samples: HostSampleRow;
+  canaries: CanaryRow;
   events: EventRow;
   outbox_cursors: CursorRow;
   outbox_parked: ParkedRow;

@@ -34,6 +34,16 @@ export function attemptStatements(db: Kysely<Schema>) {
     hostLoad: prepare<{ hostId: string }, LoadRow>(({ hostId }) =>
       loads.where('host_id', '=', hostId).groupBy('host_id'),
     ),
+    onHost: prepare<{ hostId: string; limit: number }, AttemptRow>(({ hostId, limit }) =>
+      db
+        .selectFrom('attempts')
+        .selectAll()
+        .where(sql<boolean>`state <> 'gone'`)
+        .where('host_id', '=', hostId)
+        .orderBy('started_at', 'desc')
+        .orderBy('attempt_id', 'desc')
+        .limit(atMost(limit)),
+    ),
     recent: prepare<{ limit: number }, AttemptRow>(({ limit }) =>
       db
         .selectFrom('attempts')
@@ -61,6 +71,10 @@ export class SqlAttempts implements AttemptStore {
 
   async forSandbox(uid: string): Promise<readonly AttemptRecord[]> {
     return (await this.#session.all(this.#statements.forSandbox, { uid })).map(attemptRecord);
+  }
+
+  async onHost(hostId: string, limit: number): Promise<readonly AttemptRecord[]> {
+    return (await this.#session.all(this.#statements.onHost, { hostId, limit })).map(attemptRecord);
   }
 
   async recent(limit: number): Promise<readonly AttemptRecord[]> {

@@ -5,6 +5,7 @@ import { sandboxStatements } from './sandbox-statements.ts';
 import type { Schema, SettingRow } from './schema.ts';
 import { attemptStatements, SqlAttempts } from './sql-attempts.ts';
 import { auditStatements, SqlAudit } from './sql-audit.ts';
+import { canaryStatements, SqlCanaries } from './sql-canaries.ts';
 import { eventStatements, SqlEvents } from './sql-events.ts';
 import { hostStatements, SqlHosts } from './sql-hosts.ts';
 import { idempotencyStatements, SqlIdempotency } from './sql-idempotency.ts';
@@ -37,6 +38,7 @@ export function sqlStatements(db: Kysely<Schema>) {
     tenancy: tenancyStatements(db),
     quotes: quoteStatements(db),
     hosts: hostStatements(db),
+    canaries: canaryStatements(db),
     webhooks: webhookStatements(db),
     audit: auditStatements(db),
     uploads: uploadStatements(db),
@@ -66,6 +68,7 @@ export function sqlTransaction(session: SqlSession, statements: SqlStatements): 
     tenancy: new SqlTenancy(session, statements.tenancy),
     quotes: new SqlQuotes(session, statements.quotes),
     hosts: new SqlHosts(session, statements.hosts),
+    canaries: new SqlCanaries(session, statements.canaries),
     webhooks: new SqlWebhooks(session, statements.webhooks),
     audit: new SqlAudit(session, statements.audit),
     uploads: new SqlUploads(session, statements.uploads),

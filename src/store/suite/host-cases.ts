@@ -71,6 +71,26 @@ export const hostCases: StoreCase[] = [
     },
   },
   {
+    name: 'are tried by canaries, which are known until nothing of them is left',
+    async run(store) {
+      const canary = { attemptId: 'c1', sandboxUid: 'u1', hostId: 'h', extensionId: 'ext.x', startedAt: T0 };
+      await write(store, (tx) => tx.canaries.insert(canary));
+      await write(store, (tx) => tx.canaries.insert({ ...canary, attemptId: 'c0' }));
+      await rejectsWith(
+        'SBX_CONFLICT',
+        write(store, (tx) => tx.canaries.insert(canary)),
+      );
+      assert.deepEqual(await read(store, (tx) => tx.canaries.get('c1')), canary);
+      assert.deepEqual(
+        (await read(store, (tx) => tx.canaries.list())).map(({ attemptId }) => attemptId),
+        ['c0', 'c1'],
+      );
+      await write(store, (tx) => tx.canaries.remove('c1'));
+      await write(store, (tx) => tx.canaries.remove('c1'));
+      assert.equal(await read(store, (tx) => tx.canaries.get('c1')), null);
+    },
+  },
+  {
     name: 'carry what the attempts on them reserve until they are gone',
     async run(store) {
       const reserved = { millicpu: 500, memoryMb: 256 };
@@ -90,6 +110,10 @@ export const hostCases: StoreCase[] = [
         h: { sandboxes: 3, millicpu: 1500, memoryMb: 768 },
       });
       assert.deepEqual(await read(store, (tx) => tx.attempts.hostLoads([])), {});
+      const there = async (limit: number) =>
+        (await read(store, (tx) => tx.attempts.onHost('h', limit))).map(({ attemptId }) => attemptId);
+      assert.deepEqual(await there(9), ['a2', 'a1', 'a0']);
+      assert.deepEqual(await there(1), ['a2']);
     },
   },
 ];

@@ -96,6 +96,20 @@ export const lifecycleTests = [
     assert.deepEqual(await subject.owned(ours), []);
   }),
 
+  test('listUnowned shows what carries another owner’s mark, and never ours', async (subject) => {
+    if (subject.extension.listUnowned === undefined) return;
+    const [ours, others] = [`${subject.owner}-looking`, `${subject.owner}-elsewhere`];
+    const specs = [subject.spec({ owner: ours }), subject.spec({ owner: others })] as const;
+    await Promise.all(specs.map((spec) => subject.extension.provision(spec, subject.context())));
+    const seen = new Map<string, string | null>();
+    for await (const one of subject.extension.listUnowned(ours, subject.context()))
+      seen.set(one.what, one.owner);
+    const [mine, foreign] = specs.map(({ stamp }) => stamp.attemptId) as [string, string];
+    assert.equal(seen.get(foreign), others);
+    assert.equal(seen.has(mine), false);
+    for (const spec of specs) assert.equal((await subject.teardown(spec)).gone, true);
+  }),
+
   test('usage grows and is finite', async (subject) => {
     const { usage } = subject.extension;
     if (usage === undefined) return;
