@@ -1,8 +1,10 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './scripts/longest-first.ts';
 import { vitestLevels } from './scripts/test-levels.ts';
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: vitestLevels.map(({ name, include, exclude, testTimeoutMs }) => ({
       test: {
         name,
