@@ -61,6 +61,9 @@ export const CLI_EXAMPLES: Readonly<Record<string, Example>> = {
     'sandboxer keys create ci --actor atm --scope read --scope sandboxes --expires-in 90d\nsandboxer keys list',
   ),
   workspaces: runs('sandboxer workspaces create research --name Research\nsandboxer workspaces'),
+  providers: runs(
+    'echo demo-vendor-key-4711 | sandboxer providers set ext.saas-stub --label demo\nsandboxer providers',
+  ),
   webhooks: runs(
     'sandboxer webhooks create https://hooks.example.org/sandboxer --type sandbox.failed\nsandboxer webhooks',
   ),

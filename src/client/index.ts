@@ -19,6 +19,7 @@ export type { Page, PagedList } from './paged-list.ts';
 export type { PortAddress, PortInput } from './ports.ts';
 export type { AttachOptions } from './processes.ts';
 export type { CatalogueProfile, ProfileCheck, ProfileList } from './profiles.ts';
+export type { SetProviderKeyInput } from './provider-keys.ts';
 export type { RegistryReport } from './registry.ts';
 export { SandboxerClient } from './sandboxer-client.ts';
 export type {

@@ -17,6 +17,7 @@ import { pathOf } from './path-of.ts';
 import { Ports } from './ports.ts';
 import { Processes } from './processes.ts';
 import { Profiles } from './profiles.ts';
+import { ProviderKeys } from './provider-keys.ts';
 import { Registry } from './registry.ts';
 import { Routes } from './routes.ts';
 import { Sandboxes } from './sandboxes.ts';
@@ -48,6 +49,7 @@ export class SandboxerClient {
   readonly events: Events;
   readonly keys: Keys;
   readonly ports: Ports;
+  readonly providerKeys: ProviderKeys;
   readonly webhooks: Webhooks;
   readonly sinks: Sinks;
   readonly tenants: Tenants;
@@ -74,6 +76,7 @@ export class SandboxerClient {
     this.events = new Events(transport);
     this.keys = new Keys(transport);
     this.ports = new Ports(transport);
+    this.providerKeys = new ProviderKeys(transport);
     this.webhooks = new Webhooks(transport);
     this.sinks = new Sinks(transport);
     this.tenants = new Tenants(transport);

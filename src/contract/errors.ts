@@ -29,6 +29,12 @@ export const ERRORS = {
     title: 'No valid key was given',
     remedy: 'Send "Authorization: Bearer <key>" with a key that is neither revoked nor expired.',
   },
+  SBX_PROVIDER_KEY_UNUSABLE: {
+    status: 502,
+    retryable: false,
+    title: 'A stored key of the vendor cannot be used',
+    remedy: 'Set the provider key again, or restore the master key that sealed it.',
+  },
   SBX_INSUFFICIENT_CREDITS: {
     status: 402,
     retryable: false,

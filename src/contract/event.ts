@@ -31,6 +31,7 @@ export const EventType = z.enum([
   'credits.expired',
   'budget.alert',
   'orphan.removed',
+  'provider_key.refused',
   'webhook.disabled',
 ]);
 export type EventType = z.infer<typeof EventType>;

@@ -20,6 +20,9 @@ export const OrgId = z
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'Use 1–63 lower-case letters, digits or "-".');
 export const KeyId = z.string().regex(/^key_[a-z0-9]{10,40}$/, 'A key id looks like "key_…".');
 export const BudgetId = z.string().regex(/^bgt_[a-z0-9]{10,40}$/, 'A budget id looks like "bgt_…".');
+export const ProviderKeyId = z
+  .string()
+  .regex(/^pky_[a-z0-9]{10,40}$/, 'A provider key id looks like "pky_…".');
 export const WebhookId = z.string().regex(/^whk_[a-z0-9]{10,40}$/, 'A webhook id looks like "whk_…".');
 export const HostId = z
   .string()

@@ -14,6 +14,7 @@ export * from './json.ts';
 export * from './money.ts';
 export * from './port.ts';
 export * from './profile.ts';
+export * from './provider-key.ts';
 export * from './route.ts';
 export * from './sandbox.ts';
 export * from './secret.ts';

@@ -78,6 +78,10 @@ export const Quote = z
   .meta({ id: 'Quote' });
 export type Quote = z.infer<typeof Quote>;
 
+/** How well billed time is known, best first: the vendor's own bill, what it told us, our own clock. */
+export const Evidence = z.enum(['provider_exact', 'provider_observed', 'own_clock']);
+export type Evidence = z.infer<typeof Evidence>;
+
 /** The usage record of one generation of one sandbox. */
 export const Meter = z
   .strictObject({
@@ -91,6 +95,11 @@ export const Meter = z
     billed_seconds: z.number(),
     charged_micro_usd: MicroUsd,
     estimate_micro_usd: MicroUsd,
+    payer: z
+      .enum(['credits', 'own_key'])
+      .describe('`own_key`: the vendor bills you; nothing is charged here.'),
+    provider_key_id: z.string().nullable(),
+    evidence: Evidence,
   })
   .meta({ id: 'Meter' });
 export type Meter = z.infer<typeof Meter>;
@@ -138,6 +147,7 @@ export const TransferKind = z.enum([
   'cost',
   'insurance',
   'hedge',
+  'own_key',
   'budget_hold',
   'budget_capture',
   'budget_release',

@@ -176,6 +176,12 @@ export const RouteCandidate = z
     excluded_by: z.array(Exclusion),
     score: z.record(z.string(), z.number()).describe('The terms that put it at its rank.'),
     quote: Quote.nullable(),
+    provider_key: z
+      .strictObject({ provider_key_id: z.string(), scope: z.enum(['workspace', 'platform']) })
+      .optional()
+      .describe(
+        'The key it would be made with. What runs under a key of your own is billed by the vendor alone.',
+      ),
     standing: BackendStanding.optional(),
   })
   .meta({ id: 'RouteCandidate' });
@@ -232,6 +238,7 @@ export const Attempt = z
     host: z.string().nullable(),
     state: z.enum(['journalled', 'provisioned', 'won', 'condemned', 'gone']),
     creation: z.enum(['not_created', 'maybe_created', 'created']).nullable(),
+    provider_key_id: z.string().nullable().describe('The key of the vendor that it was made with.'),
     started_at: z.string(),
     ended_at: z.string().nullable(),
     error: z.strictObject({ code: z.string(), detail: z.string() }).nullable(),

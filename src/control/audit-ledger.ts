@@ -63,7 +63,7 @@ function addTo(sums: Map<string, number>, key: string, amount: number): void {
 
 async function checkBalances(tx: Tx, replay: Replay): Promise<number> {
   const kept = await tx.ledger.balances();
-  const totals = { money: 0, budget: 0 };
+  const totals = { money: 0, budget: 0, memo: 0 };
   for (const { account, balance } of kept) {
     totals[ledgerOf(account)] += balance;
     const sum = replay.balances.get(account) ?? 0;

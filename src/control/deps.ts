@@ -11,6 +11,7 @@ import type { Identifiers } from '../core/identifiers.ts';
 import type { InputPort } from '../core/inputs.ts';
 import type { Log } from '../core/log.ts';
 import type { ExtensionRegistry } from '../core/registry.ts';
+import type { SecretBox } from '../core/secret-box.ts';
 import type { Store } from '../core/store.ts';
 import type { WebhookPort } from '../core/webhook.ts';
 import type { ControlSettings } from './settings.ts';
@@ -45,6 +46,8 @@ export interface ControlDeps {
   readonly inputs?: InputPort;
   /** Without it, no host is registered. */
   readonly hosts?: HostPort;
+  /** What stored secrets are sealed in. Without it, no provider key is kept or used. */
+  readonly secretBox?: SecretBox;
   /** Without it, webhooks are neither made nor delivered. */
   readonly webhooks?: WebhookPort;
   /** The receivers of events that the configuration knows, configured or not. */

@@ -1,6 +1,7 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { ForkRequest } from '../contract/sandbox.ts';
 import type { RestoreRequest } from '../contract/snapshot.ts';
+import { attemptIdOf } from '../core/attempt.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { digestOf } from '../core/canonical-json.ts';
@@ -28,6 +29,8 @@ interface Source {
   readonly labels: Readonly<Record<string, string>>;
   /** Where it lies; `null` when that does not matter. */
   readonly hostId: string | null;
+  /** The account at the vendor that has it; `null` for the backend's own. */
+  readonly providerKeyId: string | null;
 }
 
 const onHosts = (deps: ControlDeps, extensionId: string): boolean =>
@@ -94,6 +97,7 @@ async function derive(
         seed: uid,
         boundTo: source.origin.extensionId,
         boundHost: source.hostId,
+        boundKey: source.providerKeyId,
       }),
       origin: source.origin,
       labels: request.labels ?? source.labels,
@@ -132,6 +136,7 @@ export function restoreSnapshot(
       consumer: snapshot.consumer,
       labels: snapshot.labels,
       hostId: onHosts(deps, extensionId) ? snapshot.hostId : null,
+      providerKeyId: snapshot.providerKeyId,
     };
   });
 }
@@ -159,6 +164,9 @@ export function forkSandbox(
         creation: 'not_created',
       });
     }
+    const attempt = await tx.attempts.get(
+      attemptIdOf(source.uid, source.generation, source.attempt as number),
+    );
     const { recipe } = (await tx.sandboxes.documents(source.uid, source.generation)) as SandboxDocuments;
     return {
       origin: { kind: 'fork', sourceUid: source.uid, extensionId, hostId: source.hostId },
@@ -166,6 +174,7 @@ export function forkSandbox(
       consumer: source.consumer,
       labels: source.labels,
       hostId: onHosts(deps, extensionId) ? source.hostId : null,
+      providerKeyId: attempt?.providerKeyId ?? null,
     };
   });
 }

@@ -3,9 +3,10 @@ import { SnapshotFileHeader } from '../contract/snapshot.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
+import { contextFor } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { findSnapshot } from './find-snapshot.ts';
-import { contextFor, extensionOf } from './perform-step.ts';
+import { extensionOf } from './perform-step.ts';
 
 export interface SnapshotFile {
   readonly snapshot: SnapshotRecord;
@@ -31,7 +32,7 @@ export async function exportSnapshot(
     });
   }
   const spec = { snapshotId: snapshot.id, name: snapshot.name, owner: deps.owner };
-  const context = await contextFor(deps, snapshot.hostId, signal);
+  const context = await contextFor(deps, snapshot.hostId, signal, snapshot.providerKeyId);
   const { digest, body } = await extension.exportSnapshot(snapshot.ref, spec, context);
   const header = SnapshotFileHeader.parse({
     format: 'sandboxer-snapshot',

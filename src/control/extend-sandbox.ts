@@ -32,6 +32,7 @@ async function fundUntil(
   const hold = row.holdId === null ? null : await tx.ledger.getHold(row.holdId);
   if (!hold) return { leased: false };
   const documents = (await tx.sandboxes.documents(row.uid, row.generation)) as SandboxDocuments;
+  if (meter?.payer === 'own_key') return { leased: false };
   const want = meter
     ? {
         amountMicroUsd: neededMicroUsd(meter, now, deadlineAt + deps.settings.deadManGraceMs),

@@ -7,10 +7,10 @@ import type { MeterRecord } from '../core/meter.ts';
 import { neededMicroUsd } from '../core/meter.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
+import { contextOf } from './backend-context.ts';
 import { checkpointFirst } from './checkpoint-first.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
-import { contextFor } from './perform-step.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from './sandbox-edit.ts';
 import { fundingRule, policyOf, spenderOf, tellBudgets } from './sandbox-money.ts';
 import { within } from './within.ts';
@@ -142,11 +142,7 @@ async function moveEnd(deps: ControlDeps, meterId: string, paid: Paid, signal: A
   const { sandbox, extension, until } = paid;
   try {
     await within(deps, deps.settings.operationTimeoutMs, signal, async (given) => {
-      await extension.extendLife?.(
-        sandbox.handle as Handle,
-        until,
-        await contextFor(deps, sandbox.hostId, given),
-      );
+      await extension.extendLife?.(sandbox.handle as Handle, until, await contextOf(deps, sandbox, given));
     });
   } catch (error) {
     deps.log.warn(

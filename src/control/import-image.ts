@@ -5,9 +5,10 @@ import { requireScope } from '../core/caller.ts';
 import type { Extension, ImageSpec, ImportedImage } from '../core/extension.ts';
 import type { ImageRecord } from '../core/image.ts';
 import type { Tx } from '../core/store.ts';
+import { contextFor } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { requireSharer } from './find-kept.ts';
-import { contextFor, extensionOf } from './perform-step.ts';
+import { extensionOf } from './perform-step.ts';
 import { sweepKept } from './sweep-kept.ts';
 
 export type ImageRequest = Omit<BuildImageRequest, 'suite' | 'packages'>;

@@ -6,9 +6,9 @@ import type { Extension } from '../core/extension.ts';
 import { resolveRecipe } from '../core/resolve-recipe.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { Tx } from '../core/store.ts';
+import { contextFor } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { snapshotExpiry } from './new-snapshot.ts';
-import { contextFor } from './perform-step.ts';
 import { snapshotEvent } from './snapshot-event.ts';
 import { readSnapshotFile } from './snapshot-file.ts';
 import { requireSnapshotRoom, thinSnapshots } from './snapshot-room.ts';
@@ -101,6 +101,7 @@ async function begin(
       deletedAt: null,
       cause: 'import',
       digest: null,
+      providerKeyId: null,
     };
     await tx.snapshots.insert(snapshot);
     const cause = 'import';

@@ -2,7 +2,8 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { IsolationReport } from '../contract/isolation.ts';
 import type { Caller } from '../core/caller.ts';
 import type { Handle } from '../core/extension.ts';
-import { contextFor, extensionOf } from './perform-step.ts';
+import { contextOf } from './backend-context.ts';
+import { extensionOf } from './perform-step.ts';
 import type { Use } from './use-sandbox.ts';
 import { openSandbox } from './use-sandbox.ts';
 
@@ -21,7 +22,7 @@ export async function inspectIsolation(
       remedy: 'Its capability vector says what it promises: see the list of extensions.',
     });
   }
-  const context = await contextFor(use.deps, sandbox.hostId, signal);
+  const context = await contextOf(use.deps, sandbox, signal);
   const facts = await extension.inspectIsolation(sandbox.handle as Handle, context);
   return { sandbox_id: sandbox.id, extension: extension.header.id, ...facts };
 }

@@ -30,6 +30,7 @@ function attemptOn(edit: SandboxEdit, n: number, target: RouteTarget, recipe: Re
     teardownTries: 0,
     teardownError: null,
     stuckSince: null,
+    providerKeyId: target.providerKeyId,
     hedgeAt: null,
     hedges: null,
     outrunBy: null,

@@ -1,6 +1,7 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { SnapshotCause } from '../contract/snapshot.ts';
 import type { Actor } from '../contract/state.ts';
+import { attemptIdOf } from '../core/attempt.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { Tx } from '../core/store.ts';
@@ -40,6 +41,8 @@ export async function newSnapshot(
     });
   }
   const { recipe } = (await tx.sandboxes.documents(sandbox.uid, sandbox.generation)) as SandboxDocuments;
+  const attemptId = attemptIdOf(sandbox.uid, sandbox.generation, sandbox.attempt as number);
+  const attempt = extension.checkKey === undefined ? null : await tx.attempts.get(attemptId);
   const now = deps.clock.now();
   return {
     id: deps.ids.next('snap'),
@@ -67,5 +70,6 @@ export async function newSnapshot(
     deletedAt: null,
     cause: wish.cause,
     digest: null,
+    providerKeyId: attempt?.providerKeyId ?? null,
   };
 }

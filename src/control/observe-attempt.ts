@@ -31,6 +31,8 @@ export function attemptFailed(
   const wasOurs = error instanceof Interrupted || error instanceof Outrun;
   const code = error instanceof SandboxerError ? error.code : 'SBX_EXTENSION_FAILED';
   const ours = error instanceof Outrun ? 'outrun' : 'not_its_fault';
-  const outcome = wasOurs ? ours : outcomeOf(code);
+  // A key of its own is isolated by itself: that says nothing of the backend under other keys.
+  const wasKey = code === 'SBX_BACKEND_AUTH' && attempt.providerKeyId !== null;
+  const outcome = wasOurs || wasKey ? ours : outcomeOf(code);
   deps.health.ended(keyOf(attempt, documents), outcome, now - attempt.startedAt, now);
 }

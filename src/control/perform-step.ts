@@ -4,18 +4,16 @@ import { offerIn } from '../core/credits/terms.ts';
 import type {
   CleanupReport,
   Extension,
-  ExtensionContext,
   Handle,
-  PlacementHost,
   ProvisionSpec,
   Ready,
   ResolvedSecret,
   Stamp,
   TakenSnapshot,
 } from '../core/extension.ts';
-import { LOCAL_HOST } from '../core/host.ts';
 import { startDirectory } from '../core/inputs.ts';
 import type { SandboxDocuments, SandboxOperation, SandboxRecord } from '../core/sandbox.ts';
+import { contextFor, contextOf } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { inputTrees } from './input-trees.ts';
 import { placeInputs } from './place-inputs.ts';
@@ -23,25 +21,6 @@ import { runSetup } from './run-setup.ts';
 import { backendEndsAt } from './sandbox-money.ts';
 
 /** The backend calls behind each step. Nothing here writes to the store. */
-
-export async function contextFor(
-  deps: ControlDeps,
-  hostId: string | null,
-  signal: AbortSignal,
-): Promise<ExtensionContext> {
-  const host = hostId === null ? null : await hostFor(deps, hostId);
-  return { signal, clock: deps.clock, log: deps.log, host };
-}
-
-async function hostFor(deps: ControlDeps, hostId: string): Promise<PlacementHost> {
-  if (hostId === LOCAL_HOST) return { id: hostId, labels: {}, ssh: null };
-  const record = await deps.store.read('host', (tx) => tx.hosts.get(hostId));
-  if (record && deps.hosts) return deps.hosts.reach(record);
-  throw new SandboxerError('SBX_HOST_UNREACHABLE', `The host ${hostId} is not registered.`, {
-    creation: 'not_created',
-    remedy: `Register it again: sandboxer hosts add ${hostId}`,
-  });
-}
 
 function stampOf(deps: ControlDeps, attempt: AttemptRecord): Stamp {
   return { sandboxUid: attempt.sandboxUid, attemptId: attempt.attemptId, owner: deps.owner };
@@ -109,7 +88,7 @@ export async function performProvision(
   signal: AbortSignal,
 ): Promise<Handle> {
   const extension = extensionOf(deps, attempt.extensionId);
-  const context = await contextFor(deps, attempt.hostId, signal);
+  const context = await contextFor(deps, attempt.hostId, signal, attempt.providerKeyId);
   const spec = await provisionSpec(deps, sandbox, attempt, documents, extension, signal);
   const { origin } = documents;
   if (origin.kind === 'snapshot' && extension.restore) return extension.restore(spec, origin.ref, context);
@@ -136,7 +115,7 @@ export async function performProbe(
   signal: AbortSignal,
 ): Promise<Ready> {
   const extension = extensionOf(deps, attempt.extensionId);
-  const context = await contextFor(deps, attempt.hostId, signal);
+  const context = await contextFor(deps, attempt.hostId, signal, attempt.providerKeyId);
   const handle = attempt.handle as Handle;
   const ready = await extension.waitReady(handle, context);
   const { recipe, origin } = documents;
@@ -157,7 +136,7 @@ export async function performTeardown(
 ): Promise<CleanupReport> {
   const extension = extensionOf(deps, attempt.extensionId);
   const target = { stamp: stampOf(deps, attempt), handle: attempt.handle };
-  return extension.teardown(target, await contextFor(deps, attempt.hostId, signal));
+  return extension.teardown(target, await contextFor(deps, attempt.hostId, signal, attempt.providerKeyId));
 }
 
 export type OperationOutcome =
@@ -173,7 +152,7 @@ export async function performOperation(
   signal: AbortSignal,
 ): Promise<OperationOutcome> {
   const extension = extensionOf(deps, sandbox.extensionId as string);
-  const context = await contextFor(deps, sandbox.hostId, signal);
+  const context = await contextOf(deps, sandbox, signal);
   const handle = sandbox.handle as Handle;
   const unsupported = () =>
     new SandboxerError('SBX_UNSUPPORTED', `${extension.header.id} cannot ${operation.kind}.`, {

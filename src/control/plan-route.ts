@@ -1,6 +1,8 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { RoutePlan } from '../contract/route.ts';
 import { expectedUse } from '../core/expected-use.ts';
+import type { KeyChoice } from '../core/provider-key.ts';
+import { chooseKeys } from '../core/provider-key.ts';
 import type { QuoteRecord } from '../core/quote.ts';
 import type { Recipe } from '../core/recipe.ts';
 import { decide, rankedCandidates } from '../core/routing.ts';
@@ -15,6 +17,8 @@ export interface PlanOptions {
   /** The only host that has it. */
   readonly boundHost?: string | null;
   readonly quote?: QuoteRecord | null;
+  /** What it starts from was made with this key, or with none: another account does not have it. */
+  readonly boundKey?: string | null;
 }
 
 /** Decides inside a transaction, so that it knows what the workspace allows at the moment of the decision. */
@@ -23,7 +27,7 @@ export async function planRoute(
   deps: ControlDeps,
   workspaceId: string,
   wanted: Recipe,
-  { seed, boundTo = null, boundHost = null, quote = null }: PlanOptions,
+  { seed, boundTo = null, boundHost = null, quote = null, boundKey }: PlanOptions,
 ): Promise<RoutePlan> {
   const policy = (await tx.tenancy.workspace(workspaceId))?.policy ?? null;
   const recipe = underPolicy(wanted, policy);
@@ -40,6 +44,7 @@ export async function planRoute(
   const onHosts = extensions.some(({ runsOn }) => runsOn === 'hosts');
   const hosts = onHosts ? await tx.hosts.list() : [];
   const loads = await tx.attempts.hostLoads(hosts.map(({ id }) => id));
+  const keys = await keysFor(tx, deps, workspaceId, boundKey);
   return decide({
     recipe,
     extensions,
@@ -53,7 +58,22 @@ export async function planRoute(
     seed,
     boundHost,
     ...(onHosts && { hosts, loads }),
+    ...(keys && { keys }),
   });
+}
+
+/** Read only where a backend takes keys at all. */
+async function keysFor(
+  tx: Tx,
+  deps: ControlDeps,
+  workspaceId: string,
+  boundKey: string | null | undefined,
+): Promise<Readonly<Record<string, KeyChoice>> | null> {
+  const takesKeys = deps.extensions.all().some(({ checkKey }) => checkKey !== undefined);
+  if (!takesKeys || boundKey === null) return null;
+  const keys = await tx.providerKeys.usableBy(workspaceId);
+  if (keys.length === 0) return null;
+  return chooseKeys(boundKey === undefined ? keys : keys.filter(({ id }) => id === boundKey));
 }
 
 /** Refuses with every candidate and what excludes it, when nobody is left. */

@@ -7,11 +7,12 @@ import type { TransferRecord } from '../core/credits/transfer.ts';
 import type { Extension, Handle } from '../core/extension.ts';
 import { isEstablished } from '../core/lifecycle.ts';
 import type { MeterRecord } from '../core/meter.ts';
+import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import { auditedTransaction } from './audit.ts';
+import { contextOf } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { ownedEverywhere } from './look-everywhere.ts';
-import { contextFor } from './perform-step.ts';
 import { within } from './within.ts';
 
 const PAGE = 500;
@@ -60,7 +61,7 @@ async function openMeters(deps: ControlDeps, signal: AbortSignal): Promise<Item[
       }
       const extension = deps.extensions.get(meter.extensionId);
       if (!extension?.usage || sandbox.handle === null) continue;
-      const drift = await usageDrift(deps, extension, meter, sandbox.handle, sandbox.hostId, signal);
+      const drift = await usageDrift(deps, extension, meter, sandbox, signal);
       if (drift !== null) items.push(item('meter_drift', meter.extensionId, meter.sandboxUid, drift));
     }
     if (page.length < PAGE) return items;
@@ -73,14 +74,16 @@ async function usageDrift(
   deps: ControlDeps,
   extension: Extension,
   meter: MeterRecord,
-  handle: Handle,
-  hostId: string | null,
+  sandbox: SandboxRecord,
   signal: AbortSignal,
 ): Promise<string | null> {
   let backendMs: number;
   try {
     const { billedSeconds } = await within(deps, deps.settings.operationTimeoutMs, signal, async (given) =>
-      (extension.usage as NonNullable<Extension['usage']>)(handle, await contextFor(deps, hostId, given)),
+      (extension.usage as NonNullable<Extension['usage']>)(
+        sandbox.handle as Handle,
+        await contextOf(deps, sandbox, given),
+      ),
     );
     backendMs = Math.round(billedSeconds * 1000);
   } catch (error) {

@@ -1,12 +1,13 @@
 import { attemptIdOf } from '../core/attempt.ts';
 import type { Extension, Owned } from '../core/extension.ts';
 import { isEstablished } from '../core/lifecycle.ts';
+import type { SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
+import { contextFor } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
 import type { Found } from './look-everywhere.ts';
-import { ownedEverywhere } from './look-everywhere.ts';
-import { contextFor } from './perform-step.ts';
+import { ownedEverywhere, placeName } from './look-everywhere.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from './sandbox-edit.ts';
 import { changeRate } from './sandbox-money.ts';
 import { within } from './within.ts';
@@ -64,10 +65,10 @@ export async function removeOrphan(
   owned: Found<Owned>,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { stamp, handle, hostId } = owned;
+  const { stamp, handle, hostId, providerKeyId } = owned;
   try {
     const report = await within(deps, deps.settings.teardownTimeoutMs, signal, async (given) =>
-      extension.teardown({ stamp, handle }, await contextFor(deps, hostId, given)),
+      extension.teardown({ stamp, handle }, await contextFor(deps, hostId, given, providerKeyId)),
     );
     if (!report.gone) return false;
   } catch (error) {
@@ -106,7 +107,7 @@ async function failMissing(
     for (const row of rows) {
       const attemptId = attemptIdOf(row.uid, row.generation, row.attempt as number);
       if (present.has(attemptId) || (row.readyAt ?? startedAt) >= startedAt) continue;
-      if (row.hostId !== null && unseen.has(row.hostId)) continue;
+      if (unseen.size > 0 && (await isHidden(deps, row, attemptId, unseen))) continue;
       if (!missingOnce.has(attemptId)) {
         missingNow.add(attemptId);
         continue;
@@ -123,6 +124,17 @@ async function failMissing(
   missingOnce.clear();
   for (const attemptId of missingNow) missingOnce.add(attemptId);
   return lost;
+}
+
+/** Whether it lies where nobody answered. */
+async function isHidden(
+  deps: ControlDeps,
+  { hostId }: SandboxRecord,
+  attemptId: string,
+  unseen: ReadonlyMap<string, string>,
+): Promise<boolean> {
+  const attempt = await deps.store.read('attempt-place', (tx) => tx.attempts.get(attemptId));
+  return unseen.has(placeName({ hostId, providerKeyId: attempt?.providerKeyId ?? null }));
 }
 
 /** Its processes are gone and its disk is not, as after a restart of its machine: that is a pause nobody asked for. */

@@ -47,12 +47,12 @@ export function admissionWant(
   for (const candidate of rankedCandidates(plan)) {
     const extension = deps.extensions.get(candidate.extension);
     if (!extension) continue;
-    const offer = offerOf(candidate.quote, extension);
-    const needed = admissionMicroUsd(rule, offer, offer.leased, lifeMs);
+    const offer = offerOf(candidate, extension);
+    const needed = admissionMicroUsd(rule, offer, lifeMs);
     amountMicroUsd = Math.max(amountMicroUsd, needed);
-    if (offer.runningRate > rate) rate = offer.runningRate;
+    if (needed > 0 && offer.runningRate > rate) rate = offer.runningRate;
     if (cheapest === null || needed < cheapest.needed_micro_usd) {
-      const perHour = costMicroUsd(offer.runningRate, 3600);
+      const perHour = needed === 0 ? 0 : costMicroUsd(offer.runningRate, 3600);
       cheapest = { extension: candidate.extension, micro_usd_per_hour: perHour, needed_micro_usd: needed };
     }
   }
@@ -121,14 +121,16 @@ export async function openMeter(tx: Tx, deps: ControlDeps, opening: MeterOpening
     backendMs: null,
   });
   const { extensionId, attemptId } = attempt;
-  const { priceVersion } = terms;
-  const owner = { extensionId, workspaceId: sandbox.workspaceId, sandboxUid: sandbox.uid, priceVersion };
+  const { priceVersion, payer, providerKeyId } = terms;
+  const { workspaceId, uid: sandboxUid } = sandbox;
+  const owner = { extensionId, workspaceId, sandboxUid, priceVersion, payer, providerKeyId };
   const establishment = costMicroUsd(terms.runningRate, (at - attempt.startedAt) / 1000);
   await owe(tx, { ...owner, holdId: null }, 'insurance', `${attemptId}:establishment`, establishment, at);
 }
 
 /** Charges what has been used and not yet charged. The transfer's id is its place in the total: it happens once. */
 async function captureUsed(tx: Tx, deps: ControlDeps, meter: MeterRecord, at: number): Promise<MeterRecord> {
+  if (meter.payer === 'own_key') return meter;
   const due = cumulativeMicroUsd(meter, at) - meter.chargedMicroUsd;
   if (due <= 0) return meter;
   const { holdId, extensionId, priceVersion, chargedMicroUsd } = meter;
@@ -182,9 +184,7 @@ export async function closeMoney(
   const closed = { ...rebase(charged, until, 0n), closedAt: now };
   await tx.meters.update(closed);
   await deps.ledger.resolve(tx, meter.holdId, 'settled', now);
-  const { extensionId, workspaceId, sandboxUid, priceVersion, holdId } = meter;
-  const owner = { extensionId, workspaceId, sandboxUid, priceVersion, holdId };
-  await owe(tx, owner, 'cost', `${meter.id}:cost`, cumulativeMicroUsd(meter, until), now);
+  await owe(tx, meter, 'cost', `${meter.id}:cost`, cumulativeMicroUsd(meter, until), now);
   return closed;
 }
 
@@ -200,26 +200,34 @@ export function billOf(meter: MeterRecord): Record<string, unknown> {
     charged_micro_usd: meter.chargedMicroUsd,
     estimate_micro_usd: meter.estimateMicroUsd,
     evidence: meter.evidence,
+    payer: meter.payer,
+    provider_key_id: meter.providerKeyId,
   };
 }
 
-/** What we owe a backend: for what a customer used, or for what came to nothing. */
+/** What we owe a backend, for what a customer used or for what came to nothing; under an own key, what the customer does. */
 async function owe(
   tx: Tx,
-  owner: Pick<MeterRecord, 'extensionId' | 'workspaceId' | 'sandboxUid' | 'priceVersion'> & {
-    readonly holdId: string | null;
-  },
+  owner: Pick<
+    MeterRecord,
+    'extensionId' | 'workspaceId' | 'sandboxUid' | 'priceVersion' | 'payer' | 'providerKeyId'
+  > & { readonly holdId: string | null },
   kind: 'cost' | 'insurance' | 'hedge',
   id: string,
   amountMicroUsd: number,
   at: number,
 ): Promise<void> {
   if (amountMicroUsd <= 0) return;
-  const { extensionId, ...rest } = owner;
+  const { extensionId, workspaceId, sandboxUid, holdId, priceVersion, providerKeyId: reference } = owner;
+  const transfer = { id, at, amountMicroUsd, workspaceId, sandboxUid, holdId, priceVersion, reference };
+  if (owner.payer === 'own_key') {
+    const between = { debit: accounts.ownKeys(workspaceId), credit: accounts.ownKeyUse(extensionId) };
+    await tx.ledger.transfer([{ ...transfer, ...between, kind: 'own_key' }]);
+    return;
+  }
   const expense = { cost: accounts.providerExpense(extensionId), insurance: accounts.insurance };
   const debit = { ...expense, hedge: accounts.hedge }[kind];
-  const credit = accounts.providerDebt(extensionId);
-  await tx.ledger.transfer([{ ...rest, id, at, kind, debit, credit, amountMicroUsd }]);
+  await tx.ledger.transfer([{ ...transfer, kind, debit, credit: accounts.providerDebt(extensionId) }]);
 }
 
 /** An attempt that was made and did not win is gone: what it cost is never the customer's. */
@@ -241,7 +249,8 @@ export async function insureAttempt(
   const cost = mostMicroUsd(offer, at - since);
   const { workspaceId, uid: sandboxUid } = sandbox;
   const { extensionId } = attempt;
-  const owner = { extensionId, workspaceId, holdId: null, sandboxUid, priceVersion: offer.priceVersion };
+  const { priceVersion, payer, providerKeyId } = offer;
+  const owner = { extensionId, workspaceId, holdId: null, sandboxUid, priceVersion, payer, providerKeyId };
   const kind = isOutrun ? 'hedge' : 'insurance';
   await owe(tx, owner, kind, `${attempt.attemptId}:${kind}`, cost, at);
 }

@@ -2,8 +2,9 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { Handle } from '../core/extension.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { SandboxProcess, SandboxSession } from '../core/session.ts';
+import { contextOf } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
-import { contextFor, extensionOf } from './perform-step.ts';
+import { extensionOf } from './perform-step.ts';
 import { within } from './within.ts';
 
 interface OpenSession {
@@ -36,7 +37,7 @@ export class Sessions {
     const session = within(this.#deps, settings.operationTimeoutMs, closing, async (given) =>
       extension.connect(
         sandbox.handle as Handle,
-        await contextFor(this.#deps, sandbox.hostId, AbortSignal.any([closing, given])),
+        await contextOf(this.#deps, sandbox, AbortSignal.any([closing, given])),
       ),
     );
     const entry = { generation: sandbox.generation, session };

@@ -8,6 +8,7 @@ import type { Tx } from '../core/store.ts';
 import { failureOf } from './advance-sandbox.ts';
 import type { BackendFailure } from './backend-error.ts';
 import type { ControlDeps } from './deps.ts';
+import { isolateKey } from './isolate-key.ts';
 import type { OperationOutcome } from './perform-step.ts';
 import type { SandboxEdit } from './sandbox-edit.ts';
 import { AUTOMATION } from './sandbox-edit.ts';
@@ -90,6 +91,7 @@ export function settleAttemptFailed(attempt: AttemptRecord, failure: BackendFail
         endedAt: edit.now,
       }),
     });
+    await isolateKey(scope.tx, scope.deps, attempt, failure, edit.row.workspaceId);
     if (edit.row.state === 'provisioning') {
       edit.note('sandbox.attempt_failed', AUTOMATION, {
         attempt: attempt.n,
@@ -125,9 +127,7 @@ export function settleReady(attempt: AttemptRecord, ready: Ready, documents: San
     await replaceAttempt(scope, attempt.attemptId, { state: 'won', endedAt: edit.now });
     await condemnOutrun(scope, attempt);
     const meterId = `meter-${attempt.attemptId}`;
-    const quote = documents.plan.candidates.find(
-      (candidate) => candidate.extension === attempt.extensionId,
-    )?.quote;
+    const chosen = documents.plan.candidates.find((candidate) => candidate.extension === attempt.extensionId);
     edit.patch({
       attempt: attempt.n,
       extensionId: attempt.extensionId,
@@ -148,7 +148,8 @@ export function settleReady(attempt: AttemptRecord, ready: Ready, documents: San
       extension,
       attempt,
       deadlineMoved: pendingOperation(edit.row)?.kind === 'extend',
-      estimateMicroUsd: quote?.max_charge_micro_usd ?? 0,
+      estimateMicroUsd:
+        chosen?.provider_key?.scope === 'workspace' ? 0 : (chosen?.quote?.max_charge_micro_usd ?? 0),
       at: edit.now,
     });
     edit.move('ready', AUTOMATION, {
@@ -178,6 +179,7 @@ export function settleTeardown(
       });
       return GO_ON;
     }
+    if (failure) await isolateKey(tx, deps, attempt, failure, edit.row.workspaceId);
     const tries = attempt.teardownTries + 1;
     const left = report?.remaining.map(({ what, reason }) => `${what}: ${reason}`).join('; ');
     const why = failure?.detail ?? (left || 'The backend did not confirm that it is gone.');
@@ -256,6 +258,10 @@ export function settleOperated(operation: SandboxOperation, outcome: OperationOu
 export function settleOperationFailed(operation: SandboxOperation, failure: BackendFailure): Settlement {
   return async (scope) => {
     const { tx, deps, edit } = scope;
+    const current = scope.attempts.find(
+      ({ generation, n }) => generation === edit.row.generation && n === edit.row.attempt,
+    );
+    await isolateKey(tx, deps, current, failure, edit.row.workspaceId);
     if (!stillPending(edit, operation)) return GO_ON;
     const tries = operation.tries + 1;
     if (failure.error.retryable && tries < deps.settings.operationTries) {

@@ -1,8 +1,8 @@
 import type { Extension, ExtensionContext } from '../core/extension.ts';
 import type { KeptResource } from '../core/kept-resource.ts';
 import type { KeptStore, Tx } from '../core/store.ts';
+import { contextFor } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
-import { contextFor } from './perform-step.ts';
 import { mountsOf } from './volume-mounts.ts';
 
 const BATCH = 50;

@@ -1,9 +1,9 @@
 import { pendingOperation } from '../core/sandbox.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { Tx } from '../core/store.ts';
+import { contextFor } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { DONE } from './done.ts';
-import { contextFor } from './perform-step.ts';
 import { snapshotEvent } from './snapshot-event.ts';
 
 const BATCH = 50;
@@ -23,7 +23,7 @@ async function removeAtBackend(deps: ControlDeps, snapshot: SnapshotRecord): Pro
     await extension.deleteSnapshot(
       snapshot.ref,
       spec,
-      await contextFor(deps, snapshot.hostId, controller.signal),
+      await contextFor(deps, snapshot.hostId, controller.signal, snapshot.providerKeyId),
     );
   } finally {
     finished.abort(DONE);

@@ -28,6 +28,8 @@ export interface AttemptRecord {
   readonly teardownError: string | null;
   /** When tearing down was first found to be stuck, and told. */
   readonly stuckSince: number | null;
+  /** The vendor's key that it is made, used and ended with; `null` for the backend's own configuration. */
+  readonly providerKeyId: string | null;
   /** When a second one is to be started next to it, unless it is ready by then. */
   readonly hedgeAt: number | null;
   /** The number of the attempt that it was started next to. */

@@ -74,6 +74,8 @@ export interface ExtensionContext {
   readonly log: Log;
   /** Where it was placed; `null` for a backend that has no hosts of ours. */
   readonly host: PlacementHost | null;
+  /** The vendor's key of whoever pays; left out, the backend's own configuration is used. */
+  readonly key?: string;
 }
 
 export interface Ready {
@@ -186,6 +188,11 @@ export interface Extension {
   readonly header: ExtensionHeader;
   /** Can it be used from here, now? Says what is missing and how to get it. */
   probe(ctx: ExtensionContext): Promise<ExtensionHealth>;
+  /**
+   * Whether the vendor takes `ctx.key`: rejects with `SBX_BACKEND_AUTH` when it does not. Exists where `ctx.key` is used;
+   * every other method then uses the key of its own context and no other.
+   */
+  checkKey?(ctx: ExtensionContext): Promise<void>;
   /** Idempotent on `spec.stamp.attemptId`: called twice, there is one resource and one handle. */
   provision(spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle>;
   /** A real probe: resolves once a command could be run inside. */

@@ -35,6 +35,8 @@ function meterAt(rate: bigint, changes: Partial<MeterRecord> = {}): MeterRecord 
     runId: null,
     evidence: 'own_clock',
     backendMs: null,
+    providerKeyId: null,
+    payer: 'credits',
     ...changes,
   };
 }

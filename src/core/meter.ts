@@ -1,3 +1,6 @@
+import type { Evidence } from '../contract/money.ts';
+import type { Payer } from './provider-key.ts';
+
 /** Usage of one generation of one sandbox on one backend. Amounts are exact: nothing is rounded until it is charged. */
 export interface MeterRecord {
   readonly id: string;
@@ -41,10 +44,11 @@ export interface MeterRecord {
   readonly evidence: Evidence;
   /** What the backend itself says it billed, where it was asked. */
   readonly backendMs: number | null;
+  /** The vendor's key that it runs under; `null` for the backend's own configuration. */
+  readonly providerKeyId: string | null;
+  /** What an `own_key` uses is counted here and billed by the vendor: it is never charged. */
+  readonly payer: Payer;
 }
-
-/** Best first: the backend's own bill, what the backend showed us, our own clock. */
-export type Evidence = 'provider_exact' | 'provider_observed' | 'own_clock';
 
 const PICO_MS_PER_MICRO_SECOND_USD = 1_000_000_000n;
 

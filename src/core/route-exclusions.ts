@@ -20,6 +20,7 @@ export function exclusionsOf(
     ...inputExclusions(input, header),
     ...priceExclusions(input, price, quote),
     ...probeExclusions(standing),
+    ...keyExclusions(input, header.id, standing),
     ...breakerExclusions(standing),
   ];
 }
@@ -124,10 +125,19 @@ function overMaxPrice(ceilings: MaxPrice, price: Price, gpu: string | null): Exc
   });
 }
 
-function probeExclusions({ probe, key_refused }: BackendStanding): Exclusion[] {
+function probeExclusions({ probe }: BackendStanding): Exclusion[] {
   if (probe === 'undetected') return [{ code: 'unavailable', detail: 'what it needs is not installed here' }];
   if (probe === 'unhealthy') return [{ code: 'unhealthy', detail: 'its last probe failed' }];
-  return key_refused ? [{ code: 'key_refused', detail: 'it refused our key a moment ago' }] : [];
+  return [];
+}
+
+/** What the backend thinks of one key says nothing of another. */
+function keyExclusions({ keys }: RouteInput, id: string, { key_refused }: BackendStanding): Exclusion[] {
+  const key = keys?.[id];
+  if (!key) return key_refused ? [{ code: 'key_refused', detail: 'it refused our key a moment ago' }] : [];
+  if (key.usable) return [];
+  const whose = key.scope === 'workspace' ? 'the workspace’s own key' : 'the platform’s key';
+  return [{ code: 'key_refused', detail: `${whose} was refused or is turned off` }];
 }
 
 function breakerExclusions({ breaker }: BackendStanding): Exclusion[] {

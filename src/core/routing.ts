@@ -8,6 +8,7 @@ import type { HostLoads, HostRecord } from './host.ts';
 import { place } from './placement.ts';
 import type { UsageExpectation } from './pricing.ts';
 import { priceOrFree, quoteFor } from './pricing.ts';
+import type { KeyChoice } from './provider-key.ts';
 import type { Recipe } from './recipe.ts';
 import { exclusionsOf, isPassing } from './route-exclusions.ts';
 import { matches } from './route-names.ts';
@@ -36,6 +37,8 @@ export interface RouteInput {
   readonly loads?: HostLoads;
   /** What it starts from lies there. */
   readonly boundHost?: string | null;
+  /** The vendor's key that each backend would be called with, where there is one. */
+  readonly keys?: Readonly<Record<string, KeyChoice>>;
 }
 
 type Scored = RouteCandidate & { readonly score: RouteScore & Record<string, number> };
@@ -53,6 +56,7 @@ function candidateFor(input: RouteInput, strategy: RouteStrategy, header: Extens
     expected,
   });
   const { hosts = [], loads = {}, boundHost = null, seed } = input;
+  const key = input.keys?.[header.id];
   const placement = place(header, { recipe, hosts, loads, seed, boundHost });
   const unplaced = placement.refused ? [{ code: 'no_host' as const, detail: placement.reason }] : [];
   return {
@@ -64,6 +68,7 @@ function candidateFor(input: RouteInput, strategy: RouteStrategy, header: Extens
     excluded_by: [...exclusionsOf(input, header, price, quote, standing), ...unplaced],
     score: { ...scoreOf(input, strategy, header, quote, standing) },
     quote,
+    ...(key && { provider_key: { provider_key_id: key.id, scope: key.scope } }),
     standing,
   };
 }
@@ -145,14 +150,18 @@ export function decide(input: RouteInput): RoutePlan {
 export interface RouteTarget {
   readonly extension: string;
   readonly host: string | null;
+  readonly providerKeyId: string | null;
 }
 
 /** Every place that will be tried, first to last: a backend's other hosts come before the next backend. */
 export function routeTargets(plan: RoutePlan): readonly RouteTarget[] {
-  return rankedCandidates(plan).flatMap(({ extension, host, other_hosts = [] }) => [
-    { extension, host },
-    ...other_hosts.map((other) => ({ extension, host: other })),
-  ]);
+  return rankedCandidates(plan).flatMap(({ extension, host, other_hosts = [], provider_key }) =>
+    [host, ...other_hosts].map((where) => ({
+      extension,
+      host: where,
+      providerKeyId: provider_key?.provider_key_id ?? null,
+    })),
+  );
 }
 
 /** The candidates that will be tried, first to last. */

@@ -3,4 +3,6 @@ export interface SecretBox {
   seal(plain: string, context: string): string;
   /** Throws when it was sealed under another key or context, or changed since. */
   open(sealed: string, context: string): string;
+  /** The same secret under the key that seals now; `null` when it is under that key already. */
+  reseal(sealed: string, context: string): string | null;
 }

@@ -33,4 +33,6 @@ export interface SnapshotRecord {
   readonly cause: SnapshotCause;
   /** Of everything in it, where the backend knows it. */
   readonly digest: string | null;
+  /** The vendor's key that it was taken with, and that restores and deletes it. */
+  readonly providerKeyId: string | null;
 }

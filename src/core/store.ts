@@ -16,6 +16,7 @@ import type { HostLoads, HostRecord, HostSample } from './host.ts';
 import type { ImageRecord } from './image.ts';
 import type { KeptResource } from './kept-resource.ts';
 import type { MeterRecord } from './meter.ts';
+import type { ProviderKeyRecord } from './provider-key.ts';
 import type { QuoteRecord } from './quote.ts';
 import type { SandboxDocuments, SandboxRecord } from './sandbox.ts';
 import type { SnapshotRecord } from './snapshot.ts';
@@ -381,6 +382,21 @@ export interface WebhookStore {
   list(workspaceId: string | null): Promise<readonly WebhookRecord[]>;
 }
 
+export interface ProviderKeyStore {
+  get(id: string): Promise<ProviderKeyRecord | null>;
+  /** The workspace's own, and the platform's before them. */
+  usableBy(workspaceId: string): Promise<readonly ProviderKeyRecord[]>;
+  /** The platform's first, then by workspace; by extension within each. */
+  list(): Promise<readonly ProviderKeyRecord[]>;
+  /** Rejects with `SBX_CONFLICT` where the workspace, or the platform, has one for that backend. */
+  insert(record: ProviderKeyRecord): Promise<void>;
+  /** Compare-and-set like sandboxes. */
+  update(record: ProviderKeyRecord): Promise<ProviderKeyRecord>;
+  remove(id: string): Promise<void>;
+  /** Whether an attempt that is not gone, or a snapshot that is kept, was made with it. */
+  isUsed(id: string): Promise<boolean>;
+}
+
 /** Images, or volumes. */
 export interface KeptStore<R extends KeptResource> {
   get(id: string): Promise<R | null>;
@@ -428,6 +444,7 @@ export interface Tx {
   readonly hosts: HostStore;
   readonly canaries: CanaryStore;
   readonly webhooks: WebhookStore;
+  readonly providerKeys: ProviderKeyStore;
   readonly audit: AuditStore;
   readonly uploads: UploadStore;
   readonly images: KeptStore<ImageRecord>;

@@ -141,6 +141,7 @@ export class Presenter {
         host: attempt.hostId,
         state: attempt.state,
         creation: attempt.creation,
+        provider_key_id: attempt.providerKeyId,
         started_at: isoTime(attempt.startedAt),
         ended_at: isoTimeOrNull(attempt.endedAt),
         error: attempt.error && { code: attempt.error.code, detail: attempt.error.detail },
@@ -164,6 +165,9 @@ export class Presenter {
       billed_seconds: billedMs / 1000,
       charged_micro_usd: record.chargedMicroUsd,
       estimate_micro_usd: record.estimateMicroUsd,
+      payer: record.payer,
+      provider_key_id: record.providerKeyId,
+      evidence: record.evidence,
     };
   }
 

@@ -13,6 +13,7 @@ import { metaRoutes } from './v1/meta.ts';
 import { portRoutes } from './v1/ports.ts';
 import { processRoutes } from './v1/processes.ts';
 import { profileRoutes } from './v1/profiles.ts';
+import { providerKeyRoutes } from './v1/provider-keys.ts';
 import { quoteRoutes } from './v1/quotes.ts';
 import { registryRoutes } from './v1/registry.ts';
 import { routingRoutes } from './v1/routes.ts';
@@ -49,6 +50,7 @@ export const ROUTE_TABLE: readonly RouteDefinition[] = metaRoutes([
   ...creditControlRoutes,
   ...eventRoutes,
   ...keyRoutes,
+  ...providerKeyRoutes,
   ...webhookRoutes,
   ...sinkRoutes,
   ...tenantRoutes,

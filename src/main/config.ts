@@ -247,6 +247,12 @@ export const Config = z.strictObject({
     .strictObject({
       file: z.string().optional().describe('Default: <state_dir>/master.key, made at the first start.'),
       command: z.array(z.string()).min(1).optional().describe('A program and its arguments that prints it.'),
+      previous_file: z
+        .string()
+        .optional()
+        .describe(
+          'The one before: what it sealed still opens, until `sandboxer providers rotate`. SANDBOXER_MASTER_KEY_PREVIOUS comes before it.',
+        ),
     })
     .default({})
     .describe('What stored secrets are sealed with. SANDBOXER_MASTER_KEY comes before both.'),

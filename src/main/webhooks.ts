@@ -1,16 +1,12 @@
-import { mkdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import type { ControlDeps } from '../control/deps.ts';
 import type { SecretBox } from '../core/secret-box.ts';
 import type { WebhookPort, WebhookRecord } from '../core/webhook.ts';
 import { webhookSinkId } from '../core/webhook.ts';
-import { loadMasterKey } from '../secrets/master-key.ts';
-import { SealedBox } from '../secrets/sealed-box.ts';
 import { checkTarget } from '../sinks/target-policy.ts';
 import { newWebhookSecret } from '../sinks/webhook-signature.ts';
 import { WebhookSink } from '../sinks/webhook-sink.ts';
 import { WebhookDeliveries } from '../workers/webhook-deliveries.ts';
-import type { Config, ResolvedConfig } from './config.ts';
+import type { Config } from './config.ts';
 import { packageVersion } from './shipped-files.ts';
 import { systemClock } from './system-clock.ts';
 
@@ -22,13 +18,6 @@ export function eventSourceOf(owner: string): string {
 
 export function userAgent(): string {
   return `sand-boxer/${packageVersion()}`;
-}
-
-/** What stored secrets are sealed in. */
-export function openSecretBox({ stateDir, master_key }: ResolvedConfig, env: NodeJS.ProcessEnv): SecretBox {
-  const { file = join(stateDir, 'master.key'), command } = master_key;
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  return new SealedBox(loadMasterKey({ file, command, value: env.SANDBOXER_MASTER_KEY }));
 }
 
 /** Webhooks as the control plane sees them, and the deliveries behind them once these are attached. */

@@ -33,11 +33,12 @@ import { learnPriors } from './latency-priors.ts';
 import { tunnelConfig } from './ops-bridge.ts';
 import { Warden } from './ops-warden.ts';
 import { randomIdentifiers } from './random-identifiers.ts';
+import { openSecretBox } from './secret-box.ts';
 import { shippedProfiles } from './shipped-files.ts';
 import { stagedInputs } from './staged-inputs.ts';
 import { describeSink, stateHub } from './state-hub.ts';
 import { systemClock } from './system-clock.ts';
-import { openSecretBox, Webhooks } from './webhooks.ts';
+import { Webhooks } from './webhooks.ts';
 import { WorkspaceCatalogues } from './workspace-catalogues.ts';
 
 export interface ControlPlane {
@@ -141,6 +142,10 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   const { config, log, env } = options;
   const ids = randomIdentifiers();
   const store = options.store ?? (await SqliteStore.open({ path: join(config.stateDir, 'sandboxer.db') }));
+  const secretBox = await openSecretBox(config, env, store).catch(async (error: unknown) => {
+    await store.close();
+    throw error;
+  });
   const { owner } = await prepareInstallation(store, ids, systemClock);
   const folders = config.profiles.folders.map((path, index) => ({
     path,
@@ -153,7 +158,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     ...(options.extensions ?? []),
   ];
   const registry = new ProbedExtensions(extensions, systemClock, log);
-  const webhooks = new Webhooks(config.webhooks, openSecretBox(config, env), owner);
+  const webhooks = new Webhooks(config.webhooks, secretBox, owner);
   const hosts = new ReachedHosts(accessSources(config));
   const hub = stateHub(config.state_hub, owner);
   const sinks = [...(hub.sink ? [hub.sink] : []), ...(options.sinks ?? [])];
@@ -175,6 +180,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
       resolveSecrets(refs, secretProviders(config, env, workspaceId), capabilities, signal),
     inputs: stagedInputs(config),
     hosts,
+    secretBox,
     webhooks,
     sinks: [hub.description, ...(options.sinks ?? []).map(describeSink)],
     wakeSinks: () => wakeSinks(),

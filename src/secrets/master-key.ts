@@ -15,6 +15,8 @@ import { SandboxerError } from '../contract/errors.ts';
 export interface MasterKeySource {
   /** A file that only its owner can read. It is made when it is not there. */
   readonly file: string;
+  /** Whether it may be made. Not when something is sealed already: then it is lost, and a new one opens nothing. */
+  readonly mayCreate?: boolean;
   /** The key itself, from the environment. */
   readonly value?: string | undefined;
   /** A program and its arguments that prints the key, such as a password manager's. */
@@ -26,10 +28,17 @@ const COMMAND_MS = 10_000;
 const READABLE_BY_OTHERS = 0o077;
 
 /** 32 bytes, as 64 hexadecimal digits or as base64. Environment before command before file. */
-export function loadMasterKey({ file, value, command }: MasterKeySource): Buffer {
+export function loadMasterKey({ file, value, command, mayCreate = true }: MasterKeySource): Buffer {
   if (value) return parseKey(value, 'SANDBOXER_MASTER_KEY');
   if (command?.[0]) return parseKey(output(command), `the command ${command[0]}`);
-  return parseKey(readPrivate(file) ?? createKeyFile(file), file);
+  const found = readPrivate(file);
+  if (found !== null) return parseKey(found, file);
+  if (!mayCreate)
+    throw unusable(
+      `The master key ${file} is missing, and secrets are sealed under it.`,
+      'Restore it from its copy. Without it, delete the provider keys and webhooks and set them again.',
+    );
+  return parseKey(createKeyFile(file), file);
 }
 
 function parseKey(text: string, from: string): Buffer {

@@ -24,16 +24,37 @@ describe('sealed box', () => {
     const sealed = box.seal('secret', 'a');
     expect(() => box.open(sealed, 'b')).toThrow('belongs to something else');
     expect(() => new SealedBox(key(2)).open(sealed, 'a')).toThrow('another master key');
-    const [version, id, body = ''] = sealed.split('.');
-    const bytes = Buffer.from(body, 'base64url');
-    for (let i = 0; i < bytes.length; i += 3) {
-      const changed = Buffer.from(bytes);
-      changed[i] = (changed[i] ?? 0) ^ 1;
-      const text = `${version}.${id}.${changed.toString('base64url')}`;
-      expect(() => box.open(text, 'a')).toThrow('cannot be opened');
+    const parts = sealed.split('.');
+    for (const which of [2, 3]) {
+      const bytes = Buffer.from(parts[which] ?? '', 'base64url');
+      for (let i = 0; i < bytes.length; i += 3) {
+        const changed = Buffer.from(bytes);
+        changed[i] = (changed[i] ?? 0) ^ 1;
+        const text = parts.with(which, changed.toString('base64url')).join('.');
+        expect(() => box.open(text, 'a')).toThrow('cannot be opened');
+      }
+      expect(() => box.open(parts.with(which, 'AAAA').join('.'), 'a')).toThrow('cut short');
     }
-    expect(() => box.open(`${version}.${id}.AAAA`, 'a')).toThrow('cut short');
     expect(() => box.open('nonsense', 'a')).toThrow('cannot be opened');
+  });
+
+  it('follows a new master key, and needs the old one no longer', () => {
+    const old = box.seal('secret', 'a');
+    const both = new SealedBox(key(2), [key(1)]);
+    expect(both.open(old, 'a')).toBe('secret');
+    const moved = both.reseal(old, 'a') as string;
+    expect(both.reseal(moved, 'a')).toBeNull();
+    expect(new SealedBox(key(2)).open(moved, 'a')).toBe('secret');
+    expect(() => box.open(moved, 'a')).toThrow('another master key');
+    expect(() => both.reseal(old, 'b')).toThrow('belongs to something else');
+  });
+
+  it('opens what was sealed before there were envelopes', () => {
+    const direct = 'v1.2f35ca10.BwcHBwcHBwcHBwcHkmzXKE-6Ip894wznHRn5cJpT9lqWk4OUAA';
+    expect(box.open(direct, 'a')).toBe('whsec_old');
+    const moved = box.reseal(direct, 'a') as string;
+    expect(moved).toMatch(/^v2\./);
+    expect(box.open(moved, 'a')).toBe('whsec_old');
   });
 });
 

@@ -4,6 +4,7 @@ import type { GrantRecord } from '../core/credits/grant.ts';
 import type { HoldRecord, TransferDraft } from '../core/credits/transfer.ts';
 import type { EventDraft } from '../core/event.ts';
 import type { MeterRecord } from '../core/meter.ts';
+import type { ProviderKeyRecord } from '../core/provider-key.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { UploadRecord } from '../core/upload.ts';
@@ -131,6 +132,7 @@ export function sampleAttempt(uid: string, over: Partial<AttemptRecord> = {}): A
     hedgeAt: null,
     hedges: null,
     outrunBy: null,
+    providerKeyId: null,
     ...over,
   };
 }
@@ -182,6 +184,7 @@ export function sampleSnapshot(id: string, over: Partial<SnapshotRecord> = {}): 
     deletedAt: null,
     cause: 'request',
     digest: null,
+    providerKeyId: null,
     ...over,
   };
 }
@@ -218,6 +221,8 @@ export function sampleMeter(id: string, over: Partial<MeterRecord> = {}): MeterR
     runId: null,
     evidence: 'own_clock',
     backendMs: null,
+    providerKeyId: null,
+    payer: 'credits',
     ...over,
   };
 }
@@ -279,6 +284,23 @@ export function sampleGrant(id: string, over: Partial<GrantRecord> = {}): GrantR
     createdAt: T0,
     expiresAt: null,
     endedAt: null,
+    ...over,
+  };
+}
+
+export function sampleProviderKey(id: string, over: Partial<ProviderKeyRecord> = {}): ProviderKeyRecord {
+  return {
+    id,
+    workspaceId: 'default',
+    extensionId: 'ext.saas-stub',
+    version: 1,
+    label: '',
+    sealed: 'sealed',
+    hint: 'last',
+    state: 'active',
+    createdAt: T0,
+    checkedAt: T0,
+    refusedAt: null,
     ...over,
   };
 }

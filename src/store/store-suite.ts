@@ -7,6 +7,7 @@ import { keptCases } from './suite/kept-cases.ts';
 import { ledgerCases } from './suite/ledger-cases.ts';
 import { listCases } from './suite/list-cases.ts';
 import { outboxCases } from './suite/outbox-cases.ts';
+import { providerKeyCases } from './suite/provider-key-cases.ts';
 import { pruneCases } from './suite/prune-cases.ts';
 import { sandboxCases } from './suite/sandbox-cases.ts';
 import { snapshotCases } from './suite/snapshot-cases.ts';
@@ -35,6 +36,7 @@ const CASES: Readonly<Record<string, readonly StoreCase[]>> = {
   'meters, holds and transfers': ledgerCases,
   'tenants, profiles and settings': tenancyCases,
   'webhooks and audit': webhookCases,
+  'provider keys': providerKeyCases,
   uploads: uploadCases,
   'images and volumes': keptCases,
   pruning: pruneCases,

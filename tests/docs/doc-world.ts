@@ -42,7 +42,7 @@ export class DocWorld implements Surroundings {
 
   static async open(): Promise<DocWorld> {
     const root = mkdtempSync(join(tmpdir(), 'sbx-docs-'));
-    const stub = await startStubServer();
+    const stub = await startStubServer({ keys: ['demo-vendor-key-4711'] });
     writeFileSync(join(root, 'stub.key'), stub.key, { mode: 0o600 });
     // In lines, so that a document can add to it.
     const config = [

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KeyScope } from '../../src/contract/tenancy.ts';
+import { sampleProviderKey } from '../../src/store/sample-records.ts';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { archiveOf } from '../../src/testing/conformance/tar-archive.ts';
 import type { Answer, CallOptions, Fixture } from '../integration/http/fixture.ts';
@@ -48,6 +49,7 @@ const GHOSTS: Readonly<Record<string, (real: string) => string>> = {
   key_id: (real) => scrambled(real),
   webhook_id: (real) => scrambled(real),
   budget_id: (real) => scrambled(real),
+  provider_key_id: (real) => scrambled(real),
   image: (real) => scrambled(real),
   volume: (real) => scrambled(real),
   profile: () => NAMES.ghostProfile,
@@ -127,6 +129,10 @@ async function populate(workspaceId: string): Promise<World> {
   );
   const budget = { scope: 'profile', period: 'day', limit_micro_usd: 1_000_000 };
   const { budget_id } = await must(201, call(key, 'POST', '/v1/budgets', { json: budget }));
+  const provider_key_id = `pky_${randomBytes(10).toString('hex')}`;
+  await counting.store.transaction('populate', (tx) =>
+    tx.providerKeys.insert(sampleProviderKey(provider_key_id, { workspaceId })),
+  );
   const consumer = { harness: `${workspaceId}-harness`, session_id: `${workspaceId}-session` };
   const json = { id: `${workspaceId}-box`, profile, labels: { of: workspaceId }, consumer };
   const headers = { 'idempotency-key': 'the-same-everywhere' };
@@ -164,6 +170,7 @@ async function populate(workspaceId: string): Promise<World> {
     key_id,
     webhook_id,
     budget_id,
+    provider_key_id,
     profile,
     process_id: 'p1',
     port: '80',
@@ -187,6 +194,7 @@ async function contentOf(workspaceId: string): Promise<unknown> {
     images: await tx.images.list(workspaceId),
     volumes: await tx.volumes.list(workspaceId),
     webhooks: await tx.webhooks.list(workspaceId),
+    providerKeys: (await tx.providerKeys.list()).filter((key) => key.workspaceId === workspaceId),
     parked: await tx.outbox.parked(`webhook:${a.ids.webhook_id}`),
     profiles: await tx.profiles.list(workspaceId),
     transfers: await tx.ledger.transfers({ workspaceId, after: 0, limit: 1000 }),

@@ -1,5 +1,6 @@
-import type { MeterRecord, Terms } from '../meter.ts';
+import type { MeterRecord } from '../meter.ts';
 import { mostMicroUsd } from '../meter.ts';
+import type { Offer } from './terms.ts';
 
 /** How a sandbox is paid for ahead. Times are milliseconds. */
 export interface FundingRule {
@@ -15,8 +16,9 @@ export function leaseEnd(rule: FundingRule, leased: boolean, from: number, deadl
 }
 
 /** What an admission reserves for one candidate: the time until its backend would end it by itself. */
-export function admissionMicroUsd(rule: FundingRule, terms: Terms, leased: boolean, lifeMs: number): number {
-  return mostMicroUsd(terms, leaseEnd(rule, leased, 0, lifeMs) + rule.graceMs);
+export function admissionMicroUsd(rule: FundingRule, offer: Offer, lifeMs: number): number {
+  if (offer.payer === 'own_key') return 0;
+  return mostMicroUsd(offer, leaseEnd(rule, offer.leased, 0, lifeMs) + rule.graceMs);
 }
 
 /** When the next stretch is to be paid for: with half of this one left; never when it reaches the deadline. */

@@ -1,12 +1,17 @@
 import type { Quote } from '../../contract/money.ts';
-import type { RoutePlan } from '../../contract/route.ts';
+import type { RouteCandidate, RoutePlan } from '../../contract/route.ts';
 import type { Extension } from '../extension.ts';
 import type { Terms } from '../meter.ts';
+import type { Payer } from '../provider-key.ts';
+
+type PricedCandidate = Pick<RouteCandidate, 'quote' | 'provider_key'>;
 
 /** What one backend asks for one recipe, and whether the end of its sandboxes can be moved. */
 export interface Offer extends Terms {
   readonly priceVersion: string;
   readonly pausedRate: bigint;
+  readonly payer: Payer;
+  readonly providerKeyId: string | null;
   /** Paid for in stretches: it charges by time, and ends a sandbox by itself at a time that we move. */
   readonly leased: boolean;
 }
@@ -24,18 +29,23 @@ export function termsOf(quote: Quote | null): Terms {
  * The one place where a quote becomes what is reserved and charged. It is the quote of the plan: a price that changes
  * later changes nothing for a sandbox that was admitted before.
  */
-export function offerOf(quote: Quote | null, extension: Extension): Offer {
+export function offerOf(candidate: PricedCandidate | undefined, extension: Extension): Offer {
+  const quote = candidate?.quote ?? null;
+  const key = candidate?.provider_key;
+  const payer = key?.scope === 'workspace' ? 'own_key' : 'credits';
   const terms = termsOf(quote);
   return {
     ...terms,
     priceVersion: quote?.price_version ?? 'free',
     pausedRate: BigInt(quote?.paused_pico_usd_per_second ?? 0),
-    leased: terms.runningRate > 0n && extension.extendLife !== undefined,
+    payer,
+    providerKeyId: key?.provider_key_id ?? null,
+    leased: payer === 'credits' && terms.runningRate > 0n && extension.extendLife !== undefined,
   };
 }
 
 /** Of the backend as the plan has it. */
 export function offerIn(plan: RoutePlan, extension: Extension): Offer {
   const candidate = plan.candidates.find(({ extension: id }) => id === extension.header.id);
-  return offerOf(candidate?.quote ?? null, extension);
+  return offerOf(candidate, extension);
 }

@@ -53,10 +53,14 @@ export class SaasStubExtension implements Extension {
   async probe(ctx: ExtensionContext): Promise<ExtensionHealth> {
     const checked_at = isoTime(ctx.clock.now());
     try {
-      await this.#call({ op: 'health' }, HealthBody, ctx.signal);
+      await this.#call({ op: 'health' }, HealthBody, ctx);
       return { status: 'healthy', detail: 'The stub answers.', checked_at, checks: [] };
     } catch (error) {
       ctx.signal.throwIfAborted();
+      if (error instanceof SandboxerError && error.code === 'SBX_BACKEND_AUTH') {
+        const detail = 'The stub answers, and refuses the key of the configuration: stored provider keys may do.';
+        return { status: 'healthy', detail, checked_at, checks: [] };
+      }
       const absent =
         error instanceof Error && error.cause instanceof StubConnectionError && !error.cause.sent;
       const detail = error instanceof Error ? error.message : 'The stub does not answer.';
@@ -64,6 +68,10 @@ export class SaasStubExtension implements Extension {
       const check = { name: 'stub answers', ok: false, detail, fix };
       return { status: absent ? 'undetected' : 'unhealthy', detail, checked_at, checks: [check] };
     }
+  }
+
+  async checkKey(ctx: ExtensionContext): Promise<void> {
+    await this.#call({ op: 'health' }, HealthBody, ctx);
   }
 
   async provision(spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
@@ -83,11 +91,11 @@ export class SaasStubExtension implements Extension {
     const at = readHandle(handle);
     for (;;) {
       const request = { op: 'wait_running', ...at, timeout_ms: POLL_MS } as const;
-      const { object } = await this.#call(request, ObjectBody, ctx.signal);
+      const { object } = await this.#call(request, ObjectBody, ctx);
       if (object.state === 'running') break;
       if (object.state !== 'creating') throw this.#wrongState(object.state);
     }
-    await this.#call({ op: 'exec', ...at }, ObjectBody, ctx.signal);
+    await this.#call({ op: 'exec', ...at }, ObjectBody, ctx);
     return {
       reachability: { exec_url: null, ssh: null, tunnel_ref: null, endpoints: [], services: [] },
       isolation: 'none',
@@ -97,26 +105,30 @@ export class SaasStubExtension implements Extension {
 
   async connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession> {
     const at = readHandle(handle);
-    const { object } = await this.#call({ op: 'get', ...at }, ObjectBody, ctx.signal);
+    const { object } = await this.#call({ op: 'get', ...at }, ObjectBody, ctx);
     if (object.state !== 'running') throw this.#wrongState(object.state);
     const open = this.#transport.open?.bind(this.#transport);
-    if (open !== undefined) return new ChannelSession(at, open, this.header.id);
+    const { key } = ctx;
+    if (open !== undefined) {
+      const opened = (...[request, signal]: Parameters<typeof open>) => open(request, signal, key);
+      return new ChannelSession(at, opened, this.header.id);
+    }
     return new CallOnlySession(async (signal) => {
-      await this.#call({ op: 'exec', ...at }, ObjectBody, signal);
+      await this.#call({ op: 'exec', ...at }, ObjectBody, { signal, ...(key !== undefined && { key }) });
     });
   }
 
   async teardown({ stamp }: TeardownTarget, ctx: ExtensionContext): Promise<CleanupReport> {
     const at = { name: stamp.attemptId, owner: stamp.owner };
     const until = ctx.clock.now() + this.#teardownWaitMs;
-    const first = await this.#call({ op: 'delete', ...at }, GoneBody, ctx.signal);
+    const first = await this.#call({ op: 'delete', ...at }, GoneBody, ctx);
     const removed = first.removed ? [`sandbox ${at.name}`] : [];
     for (let last = first; ; ) {
       const left = until - ctx.clock.now();
       const waitable = last.remaining.some(({ what }) => what.startsWith('sandbox'));
       if (last.gone || !waitable || left <= 0) return { gone: last.gone, removed, remaining: last.remaining };
       const request = { op: 'wait_gone', ...at, timeout_ms: Math.ceil(Math.min(left, POLL_MS)) } as const;
-      last = await this.#call(request, GoneBody, ctx.signal);
+      last = await this.#call(request, GoneBody, ctx);
     }
   }
 
@@ -124,7 +136,7 @@ export class SaasStubExtension implements Extension {
     let cursor: string | null = null;
     do {
       const request: StubRequest = { op: 'list', owner, cursor, limit: this.#pageSize };
-      const page: z.infer<typeof ListBody> = await this.#call(request, ListBody, ctx.signal);
+      const page: z.infer<typeof ListBody> = await this.#call(request, ListBody, ctx);
       for (const { name, labels, created_at } of page.items) {
         const stamp = { sandboxUid: labels.sandbox_uid, attemptId: labels.attempt_id, owner: labels.owner };
         if (labels.owner === owner) yield { stamp, handle: handleOf(name, owner), createdAt: created_at };
@@ -134,12 +146,12 @@ export class SaasStubExtension implements Extension {
   }
 
   async pause(handle: Handle, ctx: ExtensionContext): Promise<PauseKind> {
-    await this.#call({ op: 'pause', ...readHandle(handle) }, ObjectBody, ctx.signal);
+    await this.#call({ op: 'pause', ...readHandle(handle) }, ObjectBody, ctx);
     return 'frozen';
   }
 
   async resume(handle: Handle, ctx: ExtensionContext): Promise<void> {
-    await this.#call({ op: 'resume', ...readHandle(handle) }, ObjectBody, ctx.signal);
+    await this.#call({ op: 'resume', ...readHandle(handle) }, ObjectBody, ctx);
   }
 
   async snapshot(handle: Handle, spec: SnapshotSpec, ctx: ExtensionContext): Promise<TakenSnapshot> {
@@ -149,22 +161,22 @@ export class SaasStubExtension implements Extension {
       snapshot_id: spec.snapshotId,
       title: spec.name,
     } as const;
-    const { snapshot_id } = await this.#call(request, SnapshotBody, ctx.signal);
+    const { snapshot_id } = await this.#call(request, SnapshotBody, ctx);
     return { ref: snapshotRefOf(snapshot_id), sizeBytes: null };
   }
 
   async deleteSnapshot(ref: Json | null, spec: SnapshotSpec, ctx: ExtensionContext): Promise<void> {
     const snapshot_id = ref === null ? spec.snapshotId : readSnapshotRef(ref);
     const request = { op: 'delete_snapshot', snapshot_id, owner: spec.owner } as const;
-    await this.#call(request, EmptyBody, ctx.signal);
+    await this.#call(request, EmptyBody, ctx);
   }
 
   async extendLife(handle: Handle, endsAt: number, ctx: ExtensionContext): Promise<void> {
-    await this.#call({ op: 'extend', ...readHandle(handle), ends_at: endsAt }, ObjectBody, ctx.signal);
+    await this.#call({ op: 'extend', ...readHandle(handle), ends_at: endsAt }, ObjectBody, ctx);
   }
 
   async usage(handle: Handle, ctx: ExtensionContext): Promise<{ readonly billedSeconds: number }> {
-    const { billed_ms } = await this.#call({ op: 'usage', ...readHandle(handle) }, UsageBody, ctx.signal);
+    const { billed_ms } = await this.#call({ op: 'usage', ...readHandle(handle) }, UsageBody, ctx);
     return { billedSeconds: billed_ms / 1000 };
   }
 
@@ -185,20 +197,20 @@ export class SaasStubExtension implements Extension {
   }
 
   async #make(request: MakeRequest, ctx: ExtensionContext): Promise<Handle> {
-    await this.#call(request, ObjectBody, ctx.signal, true);
+    await this.#call(request, ObjectBody, ctx, true);
     return handleOf(request.name, request.labels.owner);
   }
 
   async #call<Body>(
     request: StubRequest,
     body: z.ZodType<Body>,
-    signal: AbortSignal,
+    { signal, key }: Pick<ExtensionContext, 'signal' | 'key'>,
     creates = false,
   ): Promise<Body> {
     const scope = { extensionId: this.header.id, creates };
     if (signal.aborted)
       throw callError(new StubConnectionError('It was given up before it began.', false), scope, signal);
-    const reply = await this.#transport.call(request, signal).catch((thrown: unknown) => {
+    const reply = await this.#transport.call(request, signal, key).catch((thrown: unknown) => {
       throw callError(thrown, scope, signal);
     });
     if (reply.status >= 300) throw replyError(reply, scope);

@@ -42,16 +42,13 @@ export class HttpTransport implements StubTransport {
     this.#options = options;
   }
 
-  async call(request: StubRequest, signal: AbortSignal): Promise<StubReply> {
+  async call(request: StubRequest, signal: AbortSignal, key?: string): Promise<StubReply> {
     const longPollMs = 'timeout_ms' in request ? request.timeout_ms : 0;
     const late = AbortSignal.timeout((this.#options.timeoutMs ?? TIMEOUT_MS) + longPollMs);
     const body = Buffer.from(JSON.stringify(request));
     const headers = { 'content-type': 'application/json', 'content-length': body.length };
-    const outgoing = this.#request('/v1/call', {
-      method: 'POST',
-      headers,
-      signal: AbortSignal.any([signal, late]),
-    });
+    const options = { method: 'POST', headers, signal: AbortSignal.any([signal, late]) };
+    const outgoing = this.#request('/v1/call', options, key);
     const failed = failureOf(outgoing);
     const answered = new Promise<IncomingMessage>((resolve) => outgoing.once('response', resolve));
     outgoing.end(body);
@@ -70,10 +67,11 @@ export class HttpTransport implements StubTransport {
     }
   }
 
-  async open(request: ChannelRequest, signal?: AbortSignal): Promise<Duplex> {
+  async open(request: ChannelRequest, signal?: AbortSignal, key?: string): Promise<Duplex> {
     signal?.throwIfAborted();
     const headers = { connection: 'Upgrade', upgrade: UPGRADE_PROTOCOL };
-    const outgoing = this.#request('/v1/channel', { headers, agent: false, ...(signal ? { signal } : {}) });
+    const options = { headers, agent: false as const, ...(signal ? { signal } : {}) };
+    const outgoing = this.#request('/v1/channel', options, key);
     const failed = failureOf(outgoing);
     const refused = new Promise<never>((_, reject) => {
       outgoing.once('response', (response) => {
@@ -98,8 +96,8 @@ export class HttpTransport implements StubTransport {
     this.#agent.destroy();
   }
 
-  #request(path: string, options: RequestOptions): ClientRequest {
-    const { baseUrl, socketPath, key } = this.#options;
+  #request(path: string, options: RequestOptions, key = this.#options.key): ClientRequest {
+    const { baseUrl, socketPath } = this.#options;
     const outgoing = httpRequest(new URL(path, baseUrl), {
       agent: this.#agent,
       ...options,

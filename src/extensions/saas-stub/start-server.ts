@@ -15,6 +15,8 @@ export interface StartStubServerOptions {
   /** Where it keeps its state; a temporary directory, removed by `stop`, when left out. */
   readonly directory?: string;
   readonly key?: string;
+  /** Keys of customers, beside it. */
+  readonly keys?: readonly string[];
   readonly port?: number;
   readonly createMs?: number;
   readonly deleteMs?: number;
@@ -58,6 +60,7 @@ export class RunningStub {
     const config = {
       directory: this.directory,
       key: this.key,
+      keys: options.keys ?? [],
       port: options.port ?? (this.#url === '' ? 0 : Number(new URL(this.#url).port)),
       create_ms: options.createMs ?? 0,
       delete_ms: options.deleteMs ?? 0,
@@ -98,6 +101,11 @@ export class RunningStub {
   /** Replaces the rules that are in force. */
   async setFaults(...rules: FaultInput[]): Promise<void> {
     await this.#admin('PUT', '/admin/faults', rules);
+  }
+
+  /** The keys that it takes from now on, beside its own. */
+  async setKeys(...keys: string[]): Promise<void> {
+    await this.#admin('PUT', '/admin/keys', keys);
   }
 
   async objects(): Promise<StubObjects> {

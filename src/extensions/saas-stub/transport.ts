@@ -4,10 +4,10 @@ import type { StubReply, StubRequest } from './protocol.ts';
 
 /** The way to a stub: HTTP, or a simulated network. */
 export interface StubTransport {
-  /** Rejects with a `StubConnectionError` when there will be no reply, and with the signal's reason when it aborts. */
-  call(request: StubRequest, signal: AbortSignal): Promise<StubReply>;
+  /** With `key` in place of its own. Rejects with a `StubConnectionError` when there will be no reply, and with the signal's reason when it aborts. */
+  call(request: StubRequest, signal: AbortSignal, key?: string): Promise<StubReply>;
   /** A byte stream for a process, a file or a port. Without it there is no more inside than `exec` of nothing. */
-  open?(request: ChannelRequest, signal?: AbortSignal): Promise<Duplex>;
+  open?(request: ChannelRequest, signal?: AbortSignal, key?: string): Promise<Duplex>;
   close?(): Promise<void>;
 }
 

@@ -75,6 +75,12 @@ export class MemoryAttempts implements AttemptStore {
     this.#journal.touched(record.sandboxUid);
   }
 
+  useKey(providerKeyId: string): boolean {
+    return [...this.#rows.values()].some(
+      (row) => row.providerKeyId === providerKeyId && row.state !== 'gone',
+    );
+  }
+
   removeOf(sandboxUid: string): void {
     for (const id of this.#idsBySandbox.get(sandboxUid) ?? []) this.#rows.delete(id);
     this.#idsBySandbox.delete(sandboxUid);

@@ -14,6 +14,7 @@ import { MemoryLedger } from './memory-ledger.ts';
 import { MemoryMeters } from './memory-meters.ts';
 import { MemoryOutbox } from './memory-outbox.ts';
 import { MemoryProfiles } from './memory-profiles.ts';
+import { MemoryProviderKeys } from './memory-provider-keys.ts';
 import { MemoryQuotes } from './memory-quotes.ts';
 import { MemorySandboxes } from './memory-sandboxes.ts';
 import { MemorySnapshots } from './memory-snapshots.ts';
@@ -46,6 +47,7 @@ export function memoryDatabase(): MemoryDatabase {
       for (const uid of uids) attempts.removeOf(uid);
     },
   });
+  const snapshots = new MemorySnapshots(journal);
   const ledger = new MemoryLedger(journal);
   const settings = new MemoryTable<string>(journal);
   const tx: Tx = {
@@ -54,7 +56,7 @@ export function memoryDatabase(): MemoryDatabase {
     events,
     outbox,
     idempotency: new MemoryIdempotency(journal),
-    snapshots: new MemorySnapshots(journal),
+    snapshots,
     meters: new MemoryMeters(journal),
     ledger,
     profiles: new MemoryProfiles(journal),
@@ -63,6 +65,7 @@ export function memoryDatabase(): MemoryDatabase {
     hosts: new MemoryHosts(journal),
     canaries: new MemoryCanaries(journal),
     webhooks: new MemoryWebhooks(journal),
+    providerKeys: new MemoryProviderKeys(journal, (id) => attempts.useKey(id) || snapshots.useKey(id)),
     audit: new MemoryAudit(journal),
     uploads: new MemoryUploads(journal, async (uid) => {
       const sandbox = await sandboxes.get(uid);

@@ -16,6 +16,10 @@ export class MemorySnapshots implements SnapshotStore {
     this.#deleted = new MemoryTable(journal);
   }
 
+  useKey(providerKeyId: string): boolean {
+    return [...this.#present.values()].some((row) => row.providerKeyId === providerKeyId);
+  }
+
   async get(id: string): Promise<SnapshotRecord | null> {
     return this.#find(id) ?? null;
   }

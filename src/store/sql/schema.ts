@@ -104,6 +104,7 @@ export interface AttemptRow {
   outrun_by: Whole | null;
   reserved_millicpu: Whole;
   reserved_memory_mb: Whole;
+  provider_key_id: Text | null;
 }
 
 export interface HostRow {
@@ -201,6 +202,7 @@ export interface SnapshotRow {
   deleted_at: Whole | null;
   cause: Text;
   digest: Text | null;
+  provider_key_id: Text | null;
 }
 
 export interface MeterRow {
@@ -236,6 +238,22 @@ export interface MeterRow {
   evidence: Text;
   backend_ms: Whole | null;
   watched_fund_at: Whole | null;
+  provider_key_id: Text | null;
+  payer: Text;
+}
+
+export interface ProviderKeyRow {
+  id: Text;
+  workspace_id: Text;
+  extension_id: Text;
+  version: Whole;
+  label: Text;
+  sealed: Text;
+  hint: Text;
+  state: Text;
+  created_at: Whole;
+  checked_at: Whole;
+  refused_at: Whole | null;
 }
 
 export interface HoldRow {
@@ -449,6 +467,7 @@ export interface Schema {
   quotes: QuoteRow;
   api_keys: KeyRow;
   webhooks: WebhookRow;
+  provider_keys: ProviderKeyRow;
   audit_log: AuditRow;
   uploads: UploadRow;
   upload_uses: UploadUseRow;

@@ -29,6 +29,7 @@ export function snapshotRow(record: SnapshotRecord): SnapshotRow {
     deleted_at: record.deletedAt,
     cause: record.cause,
     digest: record.digest,
+    provider_key_id: record.providerKeyId,
   };
 }
 
@@ -59,5 +60,6 @@ export function snapshotRecord(row: SnapshotRow): SnapshotRecord {
     deletedAt: row.deleted_at,
     cause: row.cause as SnapshotRecord['cause'],
     digest: row.digest,
+    providerKeyId: row.provider_key_id,
   };
 }

@@ -137,6 +137,7 @@ function attemptRow(record: AttemptRecord): AttemptRow {
     outrun_by: record.outrunBy,
     reserved_millicpu: record.reserved.millicpu,
     reserved_memory_mb: record.reserved.memoryMb,
+    provider_key_id: record.providerKeyId,
   };
 }
 
@@ -162,5 +163,6 @@ function attemptRecord(row: AttemptRow): AttemptRecord {
     hedgeAt: row.hedge_at,
     hedges: row.hedges,
     outrunBy: row.outrun_by,
+    providerKeyId: row.provider_key_id,
   };
 }

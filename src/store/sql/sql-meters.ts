@@ -142,6 +142,8 @@ function meterRow(record: MeterRecord): MeterRow {
     evidence: record.evidence,
     backend_ms: record.backendMs,
     watched_fund_at: record.closedAt === null ? record.fundAt : null,
+    provider_key_id: record.providerKeyId,
+    payer: record.payer,
   };
 }
 
@@ -177,5 +179,7 @@ function meterRecord(row: MeterRow): MeterRecord {
     runId: row.run_id,
     evidence: row.evidence as MeterRecord['evidence'],
     backendMs: row.backend_ms,
+    providerKeyId: row.provider_key_id,
+    payer: row.payer as MeterRecord['payer'],
   };
 }

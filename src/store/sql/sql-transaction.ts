@@ -14,6 +14,7 @@ import { ledgerStatements, SqlLedger } from './sql-ledger.ts';
 import { meterStatements, SqlMeters } from './sql-meters.ts';
 import { outboxStatements, SqlOutbox } from './sql-outbox.ts';
 import { profileStatements, SqlProfiles } from './sql-profiles.ts';
+import { providerKeyStatements, SqlProviderKeys } from './sql-provider-keys.ts';
 import { quoteStatements, SqlQuotes } from './sql-quotes.ts';
 import { SqlSandboxes } from './sql-sandboxes.ts';
 import type { SqlSession } from './sql-session.ts';
@@ -40,6 +41,7 @@ export function sqlStatements(db: Kysely<Schema>) {
     hosts: hostStatements(db),
     canaries: canaryStatements(db),
     webhooks: webhookStatements(db),
+    providerKeys: providerKeyStatements(db),
     audit: auditStatements(db),
     uploads: uploadStatements(db),
     images: keptStatements(db, 'images'),
@@ -70,6 +72,7 @@ export function sqlTransaction(session: SqlSession, statements: SqlStatements): 
     hosts: new SqlHosts(session, statements.hosts),
     canaries: new SqlCanaries(session, statements.canaries),
     webhooks: new SqlWebhooks(session, statements.webhooks),
+    providerKeys: new SqlProviderKeys(session, statements.providerKeys),
     audit: new SqlAudit(session, statements.audit),
     uploads: new SqlUploads(session, statements.uploads),
     images: new SqlKept(session, statements.images, 'image'),

@@ -29,6 +29,7 @@ const EXEMPT = new Set([
   'meters.forSandbox',
   'attempts.recent',
   'sandboxes.countByState',
+  'providerKeys.all',
 ]);
 
 describe('query plans', () => {
@@ -41,6 +42,7 @@ describe('query plans', () => {
     'meters',
     'ledger',
     'uploads',
+    'providerKeys',
   ] as const) {
     for (const [name, statement] of Object.entries(statements[group])) {
       if (typeof statement !== 'object' || !('sql' in statement) || EXEMPT.has(`${group}.${name}`)) continue;

@@ -21,6 +21,8 @@ export const StubServerConfig = z.strictObject({
   /** Everything it keeps is in here. */
   directory: z.string(),
   key: z.string().min(1),
+  /** Of customers with an account of their own; `/admin/keys` replaces them. */
+  keys: z.array(z.string().min(1)).default([]),
   socket_path: z.string().nullable().default(null),
   port: z.number().int().min(0).max(65_535).default(0),
   create_ms: z.number().int().min(0).default(0),
@@ -76,10 +78,12 @@ export class StubServer {
   readonly #server: Server;
   readonly #streams = new Set<Duplex>();
   #timer: NodeJS.Timeout | undefined;
+  #keys: readonly string[];
   #stopped = false;
 
   constructor(config: StubServerConfig) {
     this.#config = config;
+    this.#keys = config.keys;
     this.#journal = new StateJournal(config.directory);
     const saved = this.#journal.read();
     this.#id = saved?.id ?? randomUUID();
@@ -156,8 +160,10 @@ export class StubServer {
 
   #authorized(request: IncomingMessage): boolean {
     const given = Buffer.from(request.headers.authorization ?? '');
-    const wanted = Buffer.from(`Bearer ${this.#config.key}`);
-    return given.length === wanted.length && timingSafeEqual(given, wanted);
+    return [this.#config.key, ...this.#keys].some((key) => {
+      const wanted = Buffer.from(`Bearer ${key}`);
+      return given.length === wanted.length && timingSafeEqual(given, wanted);
+    });
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -206,6 +212,10 @@ export class StubServer {
     if (url === '/admin/objects' && method === 'GET') {
       const { objects, snapshots, volumes } = this.#world.toState();
       return { objects, snapshots, volumes };
+    }
+    if (url === '/admin/keys' && method === 'PUT') {
+      this.#keys = z.array(z.string().min(1)).parse(body);
+      return { keys: this.#keys.length };
     }
     if (url !== '/admin/faults') return undefined;
     if (method === 'PUT') this.#world.faults.set(z.array(FaultRule).parse(body));
