@@ -58,7 +58,8 @@ export class SaasStubExtension implements Extension {
     } catch (error) {
       ctx.signal.throwIfAborted();
       if (error instanceof SandboxerError && error.code === 'SBX_BACKEND_AUTH') {
-        const detail = 'The stub answers, and refuses the key of the configuration: stored provider keys may do.';
+        const detail =
+          'The stub answers, and refuses the key of the configuration: stored provider keys may do.';
         return { status: 'healthy', detail, checked_at, checks: [] };
       }
       const absent =
