@@ -1,12 +1,9 @@
 import type { CapabilityVector } from '../../src/contract/capability.ts';
-import { Profile } from '../../src/contract/profile.ts';
-import { CreateSandboxRequest } from '../../src/contract/sandbox.ts';
-import { expectedUse } from '../../src/core/expected-use.ts';
 import type { ExtensionHeader } from '../../src/core/extension.ts';
 import { HealthBook } from '../../src/core/health/health-book.ts';
-import { resolveRecipe } from '../../src/core/resolve-recipe.ts';
 import { decide } from '../../src/core/routing.ts';
 import { CAPABILITIES, DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
+import { sampleRouteInput } from '../../tests/support/route-samples.ts';
 import type { Benchmark } from '../harness.ts';
 import { measure, summarize } from '../harness.ts';
 
@@ -50,38 +47,16 @@ export const benchmark: Benchmark = {
   async run(context) {
     const extensions = headers();
     const book = measuredHealth(extensions);
-    const profile = Profile.parse({
-      id: 'profile.bench',
-      version: '1.0.0',
-      resources: { cpu: 2, memory_mb: 2048 },
-    });
-    const caller = {
-      actor: 'adm',
-      workspaceId: 'w',
-      orgId: 'o',
-      keyId: null,
-      scopes: new Set([]),
-      local: true,
-    } as const;
-    const request = CreateSandboxRequest.parse({ profile: 'profile.bench' });
-    const { recipe } = resolveRecipe(profile, request, caller);
+    const profile = { resources: { cpu: 2, memory_mb: 2048 } };
+    const input = sampleRouteInput(profile, extensions);
+    const { recipe } = input;
     let n = 0;
     const once = () => {
       n += 1;
-      const plan = decide({
-        recipe,
-        extensions,
-        catalogueVersion: 'bench',
-        standing: Object.fromEntries(
-          extensions.map((header) => [header.id, book.standing(header, 'healthy', recipe, 100)]),
-        ),
-        healthAt: 100,
-        allowed: null,
-        boundTo: null,
-        quoted: null,
-        expected: expectedUse(recipe),
-        seed: `seed-${n}`,
-      });
+      const standing = Object.fromEntries(
+        extensions.map((header) => [header.id, book.standing(header, 'healthy', recipe, 100)]),
+      );
+      const plan = decide({ ...input, standing, healthAt: 100, seed: `seed-${n}` });
       if (plan.candidates.length !== CANDIDATES) throw new Error('a candidate is missing');
     };
     const samples = await measure(context.iterations(20_000), context.iterations(2_000), once);

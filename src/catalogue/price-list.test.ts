@@ -1,13 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { CapabilityVector } from '../contract/capability.ts';
+import { sampleHeader, sampleRouteInput } from '../../tests/support/route-samples.ts';
 import type { PriceListEntry } from '../contract/price-list.ts';
-import { Profile } from '../contract/profile.ts';
-import { CreateSandboxRequest } from '../contract/sandbox.ts';
-import type { ExtensionHeader } from '../core/extension.ts';
 import { unmeasured } from '../core/health/standing.ts';
 import { expectedRateOf, quoteFor } from '../core/pricing.ts';
-import { resolveRecipe } from '../core/resolve-recipe.ts';
 import { decide, rankedCandidates } from '../core/routing.ts';
 import { latencyPriorOf, loadPriceList, priceOn } from './price-list.ts';
 
@@ -79,79 +75,14 @@ describe('the price list', () => {
   });
 });
 
-const vector = {
-  isolation: ['microvm'],
-  egress: 'l7',
-  deny_all: true,
-  open_network: true,
-  credentials: ['env'],
-  dead_man: 'extendable',
-  snapshot: 'none',
-  snapshot_destructive: false,
-  fork: false,
-  pause: 'none',
-  persistence: ['ephemeral'],
-  exec: true,
-  pty: true,
-  background: true,
-  files: true,
-  watch: true,
-  ports: true,
-  ssh: false,
-  resources: ['cpu', 'memory_mb'],
-  images: ['host', 'reference'],
-  regions: [],
-  gpu: [],
-  max_ttl_seconds: null,
-  pricing: 'metered',
-  latency_class: 'fast',
-  hosting: 'saas',
-  host_root: false,
-  elevated: false,
-  demo: false,
-} satisfies CapabilityVector;
-
-function headerOf(provider: string): ExtensionHeader {
-  return {
-    id: `ext.${provider}`,
-    title: provider,
-    handleVersion: 1,
-    capabilities: vector,
-    price: priceOf(provider),
-    provisionTimeoutSeconds: 60,
-  };
-}
-
 function cheaper(cpuUtilisation: number): string | undefined {
-  const profile = Profile.parse({
-    id: 'profile.test',
-    version: '1.0.0',
-    resources: { cpu: 1, memory_mb: 2048 },
-    ttl: { default: '1h', max: '2h' },
-    route: { strategy: 'lowest-cost', expect: { cpu_utilisation: cpuUtilisation } },
-  });
-  const caller = {
-    actor: 'adm',
-    workspaceId: 'w',
-    orgId: 'o',
-    keyId: null,
-    scopes: new Set([]),
-    local: true,
-  } as const;
-  const { recipe } = resolveRecipe(profile, CreateSandboxRequest.parse({ profile: 'profile.test' }), caller);
-  const headers = ['vercel', 'e2b'].map(headerOf);
-  const plan = decide({
-    recipe,
-    extensions: headers,
-    catalogueVersion: 'c',
-    standing: Object.fromEntries(headers.map(({ id }) => [id, unmeasured('healthy', 'fast')])),
-    healthAt: 0,
-    allowed: null,
-    boundTo: null,
-    quoted: null,
-    expected: { seconds: 3600, cpuUtilisation, memoryUtilisation: 1 },
-    seed: 's',
-  });
+  const headers = ['vercel', 'e2b'].map((provider) =>
+    sampleHeader(`ext.${provider}`, { price: priceOf(provider) }),
+  );
+  const route = { strategy: 'lowest-cost' as const, expect: { cpu_utilisation: cpuUtilisation } };
+  const standing = Object.fromEntries(headers.map(({ id }) => [id, unmeasured('healthy', 'fast')]));
+  const resources = { cpu: 1, memory_mb: 2048 };
+  const plan = decide(sampleRouteInput({ resources, route }, headers, { standing }));
   return rankedCandidates(plan)[0]?.extension;
 }
 

@@ -74,7 +74,9 @@ export const RoutePolicy = z
           .describe('The share of its processors kept busy.'),
       })
       .optional()
-      .describe('What you know of the use to come; learned from earlier sandboxes of the profile otherwise.'),
+      .describe(
+        'What you know of the use to come. The duration is learned from earlier sandboxes of the profile otherwise.',
+      ),
     constraints: Requirements.extend({
       require_isolation: IsolationLevel.optional(),
       max_cost_per_hour: Usd.nullable().optional().describe('US dollars.'),
@@ -187,6 +189,21 @@ export const RouteCandidate = z
   .meta({ id: 'RouteCandidate' });
 export type RouteCandidate = z.infer<typeof RouteCandidate>;
 
+/** How the sandbox is expected to be used, and how that is known. */
+export const ExpectedUse = z
+  .strictObject({
+    seconds: z.number().describe('How long it will probably live.'),
+    seconds_from: z.enum(['request', 'learned', 'ttl']),
+    cpu_utilisation: z.number().describe('The share of its processors kept busy, 0 to 1.'),
+    cpu_from: z.enum(['request', 'assumed']),
+    samples: z
+      .number()
+      .int()
+      .describe('Finished sandboxes of the profile in the workspace that were learned from; 0: too few.'),
+  })
+  .meta({ id: 'ExpectedUse' });
+export type ExpectedUse = z.infer<typeof ExpectedUse>;
+
 /** Whether a second attempt is started next to a slow first, and why. */
 export const RouteHedge = z
   .strictObject({
@@ -214,6 +231,7 @@ export const RoutePlan = z
     panic: z.boolean().optional().describe('Every backend that fits looked broken, so that was ignored.'),
     candidates: z.array(RouteCandidate),
     hedge: RouteHedge.optional(),
+    expected: ExpectedUse.optional(),
     reason: z.string().describe('One sentence for a person.'),
   })
   .meta({ id: 'RoutePlan' });

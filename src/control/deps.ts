@@ -9,6 +9,7 @@ import type { HealthBook } from '../core/health/health-book.ts';
 import type { HostPort } from '../core/host.ts';
 import type { Identifiers } from '../core/identifiers.ts';
 import type { InputPort } from '../core/inputs.ts';
+import type { UseBook } from '../core/learned-use.ts';
 import type { Log } from '../core/log.ts';
 import type { ExtensionRegistry } from '../core/registry.ts';
 import type { SecretBox } from '../core/secret-box.ts';
@@ -26,6 +27,8 @@ export interface ControlDeps {
   readonly extensions: ExtensionRegistry;
   /** What our own attempts say of each backend. */
   readonly health: HealthBook;
+  /** What our own sandboxes say of how each profile is used. */
+  readonly uses: UseBook;
   readonly settings: ControlSettings;
   /** This installation: stamped on every backend object. */
   readonly owner: string;

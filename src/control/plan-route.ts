@@ -51,7 +51,7 @@ export async function planRoute(
     catalogueVersion: deps.extensions.version,
     standing: Object.fromEntries(standing),
     healthAt: now,
-    expected: expectedUse(recipe),
+    expected: expectedUse(recipe, deps.uses.learned(workspaceId, recipe.profileId)),
     allowed: policy?.only ?? null,
     boundTo,
     quoted: quote?.prices ?? null,

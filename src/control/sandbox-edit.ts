@@ -8,6 +8,7 @@ import { pendingOperation } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import { abandonSnapshot } from './abandon-snapshot.ts';
 import type { ControlDeps } from './deps.ts';
+import { learnUse } from './learn-use.ts';
 import { billOf, closeMoney } from './sandbox-money.ts';
 
 /** Who caused an event. Workers act as automation on the consumer's behalf. */
@@ -138,6 +139,7 @@ export async function saveEdit(tx: Tx, deps: ControlDeps, edit: SandboxEdit): Pr
     isLiving(before.state) && (!isLiving(edit.row.state) || edit.row.generation !== before.generation);
   if (stopsLiving && !edit.isNew) {
     const meter = await closeMoney(tx, deps, before, edit.now);
+    if (meter) learnUse(deps, meter);
     if (meter && meter.priceVersion !== 'free') edit.note('sandbox.billed', AUTOMATION, billOf(meter));
     const snapshotId = pendingOperation(before)?.snapshotId;
     if (snapshotId) await abandonSnapshot(tx, deps, snapshotId, edit.now);

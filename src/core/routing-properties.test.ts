@@ -1,25 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { ABLE, sampleHeader, sampleRouteInput } from '../../tests/support/route-samples.ts';
 import { CapabilityVector } from '../contract/capability.ts';
 import type { Price } from '../contract/money.ts';
-import { Profile } from '../contract/profile.ts';
 import type { BackendStanding, RoutePolicy } from '../contract/route.ts';
-import { CreateSandboxRequest } from '../contract/sandbox.ts';
 import { canonicalJson } from './canonical-json.ts';
-import { expectedUse } from './expected-use.ts';
 import type { ExtensionHeader } from './extension.ts';
-import { resolveRecipe } from './resolve-recipe.ts';
 import type { RouteInput } from './routing.ts';
 import { decide, rankedCandidates } from './routing.ts';
 
-const CALLER = {
-  actor: 'adm',
-  workspaceId: 'w',
-  orgId: 'o',
-  keyId: null,
-  scopes: new Set([]),
-  local: true,
-} as const;
 const NAMES = ['ext.a', 'ext.b', 'ext.c', 'ext.d', 'ext.e'];
 
 const vectors = fc.record({
@@ -87,64 +76,18 @@ interface World {
 const worlds: fc.Arbitrary<World> = fc
   .array(fc.tuple(vectors, prices, standings), { minLength: 1, maxLength: NAMES.length })
   .map((drawn) => ({
-    extensions: drawn.map(([vector, price], index) => ({
-      id: NAMES[index] as string,
-      title: '',
-      handleVersion: 1,
-      capabilities: CapabilityVector.parse({
-        egress: 'l7',
-        deny_all: true,
-        open_network: true,
-        credentials: ['broker'],
-        dead_man: 'extendable',
-        snapshot_destructive: false,
-        fork: true,
-        pause: 'frozen',
-        persistence: ['ephemeral'],
-        exec: true,
-        pty: true,
-        background: true,
-        files: true,
-        watch: true,
-        ports: true,
-        ssh: true,
-        resources: ['cpu', 'memory_mb'],
-        images: ['host'],
-        gpu: [],
-        max_ttl_seconds: null,
-        pricing: 'metered',
-        host_root: false,
-        elevated: false,
-        demo: false,
-        ...vector,
+    extensions: drawn.map(([vector, price], index) =>
+      sampleHeader(NAMES[index] as string, {
+        capabilities: CapabilityVector.parse({ ...ABLE, ...vector }),
+        price,
       }),
-      price,
-      provisionTimeoutSeconds: 60,
-    })),
+    ),
     standing: Object.fromEntries(drawn.map(([, , standing], index) => [NAMES[index], standing])),
   }));
 
 function inputOf(world: World, route: RoutePolicy, changes: Partial<RouteInput> = {}): RouteInput {
-  const profile = Profile.parse({
-    id: 'profile.test',
-    version: '1.0.0',
-    ttl: { default: '1h', max: '2h' },
-    resources: { cpu: 1, memory_mb: 2048 },
-    route,
-  });
-  const { recipe } = resolveRecipe(profile, CreateSandboxRequest.parse({ profile: 'profile.test' }), CALLER);
-  return {
-    recipe,
-    ...world,
-    catalogueVersion: 'c',
-    healthAt: 0,
-    allowed: null,
-    boundTo: null,
-    quoted: null,
-    expected: expectedUse(recipe),
-    seed: 'seed',
-    ...changes,
-  };
+  const profile = { resources: { cpu: 1, memory_mb: 2048 }, route };
+  return sampleRouteInput(profile, world.extensions, { standing: world.standing, ...changes });
 }
 
 const rankOf = (input: RouteInput, id: string) =>

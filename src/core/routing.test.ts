@@ -1,59 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CapabilityVector } from '../contract/capability.ts';
+import { ABLE, sampleHeader, sampleRecipe, sampleRouteInput } from '../../tests/support/route-samples.ts';
+import type { CapabilityVector } from '../contract/capability.ts';
 import type { Price } from '../contract/money.ts';
 import type { ProfileInput } from '../contract/profile.ts';
-import { Profile } from '../contract/profile.ts';
-import { CreateSandboxRequest } from '../contract/sandbox.ts';
-import type { Caller } from './caller.ts';
 import { canonicalJson } from './canonical-json.ts';
 import type { ExtensionHeader } from './extension.ts';
 import { unmeasured } from './health/standing.ts';
-import type { Recipe } from './recipe.ts';
-import { resolveRecipe } from './resolve-recipe.ts';
 import type { RouteInput } from './routing.ts';
 import { decide, rankedCandidates } from './routing.ts';
-
-const CALLER: Caller = {
-  actor: 'adm',
-  workspaceId: 'w',
-  orgId: 'o',
-  keyId: null,
-  scopes: new Set(),
-  local: true,
-};
-
-const STRONG: CapabilityVector = CapabilityVector.parse({
-  isolation: ['container', 'gvisor'],
-  egress: 'l7',
-  deny_all: true,
-  open_network: true,
-  credentials: ['broker', 'file', 'env'],
-  dead_man: 'extendable',
-  snapshot: 'filesystem',
-  snapshot_destructive: false,
-  fork: true,
-  pause: 'frozen',
-  persistence: ['ephemeral', 'persistent', 'checkpoint'],
-  exec: true,
-  pty: true,
-  background: true,
-  files: true,
-  watch: true,
-  ports: true,
-  ssh: true,
-  resources: ['cpu', 'memory_mb', 'disk_mb', 'pids', 'open_files'],
-  images: ['host', 'imported'],
-  regions: ['eu'],
-  gpu: [],
-  max_ttl_seconds: null,
-  pricing: 'metered',
-  latency_class: 'fast',
-  hosting: 'saas',
-  host_root: false,
-  elevated: false,
-  demo: false,
-});
 
 function price(microUsdPerSecond: number): Price {
   return {
@@ -69,44 +24,18 @@ function price(microUsdPerSecond: number): Price {
 }
 
 function backend(id: string, vector: Partial<CapabilityVector> = {}, cost = 10): ExtensionHeader {
-  return {
-    id,
-    title: id,
-    handleVersion: 1,
-    capabilities: { ...STRONG, ...vector },
-    price: price(cost),
-    provisionTimeoutSeconds: 60,
-  };
+  return sampleHeader(id, { capabilities: { ...ABLE, ...vector }, price: price(cost) });
 }
 
-function recipeOf(profile: Partial<ProfileInput>): Recipe {
-  const parsed = Profile.parse({
-    id: 'profile.test',
-    version: '1.0.0',
-    ttl: { default: '1h', max: '2h' },
-    ...profile,
-  });
-  return resolveRecipe(parsed, CreateSandboxRequest.parse({ profile: 'profile.test' }), CALLER).recipe;
-}
+/** Used to the full, so that a cost is its rate times its time. */
+const BUSY = { expect: { cpu_utilisation: 1 } };
 
 function plan(
-  profile: Partial<ProfileInput>,
+  { route, ...profile }: Partial<ProfileInput>,
   extensions: ExtensionHeader[],
   changes: Partial<RouteInput> = {},
 ) {
-  return decide({
-    recipe: recipeOf(profile),
-    extensions,
-    catalogueVersion: 'c1',
-    standing: {},
-    healthAt: 0,
-    expected: { seconds: 3600, cpuUtilisation: 1, memoryUtilisation: 1 },
-    allowed: null,
-    boundTo: null,
-    quoted: null,
-    seed: 's',
-    ...changes,
-  });
+  return decide(sampleRouteInput({ ...profile, route: { ...BUSY, ...route } }, extensions, changes));
 }
 
 const order = (made: ReturnType<typeof plan>) =>

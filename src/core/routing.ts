@@ -1,12 +1,12 @@
 import type { Price } from '../contract/money.ts';
 import type { BackendStanding, RouteCandidate, RoutePlan, RouteStrategy } from '../contract/route.ts';
 import { isoTime } from './clock.ts';
+import type { ExpectedUse } from './expected-use.ts';
 import type { ExtensionHeader } from './extension.ts';
 import { unmeasured } from './health/standing.ts';
 import { planHedge } from './hedge.ts';
 import type { HostLoads, HostRecord } from './host.ts';
 import { place } from './placement.ts';
-import type { UsageExpectation } from './pricing.ts';
 import { priceOrFree, quoteFor } from './pricing.ts';
 import type { KeyChoice } from './provider-key.ts';
 import type { Recipe } from './recipe.ts';
@@ -30,7 +30,7 @@ export interface RouteInput {
   /** What a quote promised: only these backends, at these prices. `null`: all, at the prices of now. */
   readonly quoted: Readonly<Record<string, Price>> | null;
   /** How sandboxes of this profile are used. */
-  readonly expected: UsageExpectation;
+  readonly expected: ExpectedUse;
   readonly seed: string;
   /** Registered hosts, and what is reserved on them. */
   readonly hosts?: readonly HostRecord[];
@@ -142,6 +142,11 @@ export function decide(input: RouteInput): RoutePlan {
     ...(panic && { panic }),
     candidates: listed,
     ...(hedge && { hedge }),
+    expected: {
+      seconds: input.expected.seconds,
+      cpu_utilisation: input.expected.cpuUtilisation,
+      ...input.expected.evidence,
+    },
     reason: reasonFor(ranked, candidates, recipe.pinnedExtension, route.sort ?? strategy),
   };
 }

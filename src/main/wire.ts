@@ -5,6 +5,7 @@ import type { EventSink } from '../control/deliver-events.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import { Driver } from '../control/driver.ts';
 import { learnFromAttempts } from '../control/learn-from-attempts.ts';
+import { learnFromMeters } from '../control/learn-use.ts';
 import { alignSinks } from '../control/list-sinks.ts';
 import { alignHosts } from '../control/manage-hosts.ts';
 import { Sessions } from '../control/sessions.ts';
@@ -13,6 +14,7 @@ import { DEFAULT_SETTINGS } from '../control/settings.ts';
 import { ledger } from '../core/credits/ledger.ts';
 import type { Extension } from '../core/extension.ts';
 import { HealthBook } from '../core/health/health-book.ts';
+import { UseBook } from '../core/learned-use.ts';
 import type { Log } from '../core/log.ts';
 import type { Store } from '../core/store.ts';
 import { builtinExtensions } from '../extensions/builtins.ts';
@@ -171,6 +173,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     ledger,
     extensions: registry,
     health: new HealthBook(),
+    uses: new UseBook(),
     settings: settingsFrom(config),
     owner,
     instance: ids.next('proc'),
@@ -193,6 +196,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   });
   await learnPriors(deps.health, extensions);
   await learnFromAttempts(deps);
+  await learnFromMeters(deps);
   const starting = new AbortController();
   await registry.probeAll(starting.signal);
   const health = new Loop('health', systemClock, log, async (signal) => {

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { learnFromMeters } from '../../src/control/learn-use.ts';
 import type { Clock } from '../../src/core/clock.ts';
+import { UseBook } from '../../src/core/learned-use.ts';
 import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
 import { StubWorld } from '../../src/extensions/saas-stub/world.ts';
@@ -105,6 +107,27 @@ describe('routing', () => {
     expect(excluded.excluded_by).toMatchObject([{ code: 'breaker_open' }]);
     const metrics = await fixture.call('GET', '/metrics');
     expect(metrics.text).toContain('sandboxer_backend_breaker_open{extension="ext.saas-stub#cheap"} 1');
+  });
+});
+
+describe('what was learned of a profile', () => {
+  it('is in the next estimate with its evidence, and is there again after a start', async () => {
+    const learnt = { ...PROFILE, id: 'profile.stub-learnt' };
+    await post('/v1/profiles', learnt);
+    const before = await post('/v1/quotes', { profile: learnt.id });
+    expect(before.json.plan.expected).toMatchObject({ seconds: 600, seconds_from: 'ttl', samples: 0 });
+    for (let n = 0; n < 8; n += 1) {
+      const { json } = await post('/v1/sandboxes', { profile: learnt.id });
+      await fixture.call('DELETE', `/v1/sandboxes/${json.sandbox_id}`);
+    }
+    const after = await post('/v1/quotes', { profile: learnt.id });
+    expect(after.json.plan.expected).toMatchObject({ seconds_from: 'learned', samples: 8 });
+    expect(after.json.expected_charge_micro_usd).toBeLessThan(before.json.expected_charge_micro_usd);
+    expect(after.json.max_charge_micro_usd).toBe(before.json.max_charge_micro_usd);
+    const { expected } = after.json.plan;
+    const restarted = { ...fixture.control.deps, uses: new UseBook() };
+    await learnFromMeters(restarted);
+    expect(restarted.uses.learned('default', learnt.id)).toEqual({ seconds: expected.seconds, samples: 8 });
   });
 });
 

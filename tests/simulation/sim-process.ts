@@ -9,6 +9,7 @@ import type { Clock } from '../../src/core/clock.ts';
 import { ledger } from '../../src/core/credits/ledger.ts';
 import type { Extension } from '../../src/core/extension.ts';
 import { HealthBook } from '../../src/core/health/health-book.ts';
+import { UseBook } from '../../src/core/learned-use.ts';
 import type { Log } from '../../src/core/log.ts';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
 import type { Workers } from '../../src/workers/start-workers.ts';
@@ -117,6 +118,7 @@ export class SimProcess implements Owner {
         version: 'simulation',
       },
       health: new HealthBook(),
+      uses: new UseBook(),
       settings: scenario.settings,
       owner: OWNER,
       instance: this.name,

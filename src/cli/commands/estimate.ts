@@ -4,6 +4,7 @@ import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { moneyText } from '../output/amounts.ts';
+import { useText } from '../output/expected-use.ts';
 import { relativeTime, waitText } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 
@@ -29,6 +30,7 @@ export function define(command: Command, invocation: Invocation): void {
         ['quote', quote.quote_id],
         ['profile', quote.profile],
         ['expected', moneyText(quote.expected_charge_micro_usd)],
+        ['expected use', quote.plan.expected ? useText(quote.plan.expected) : null],
         ['at most', moneyText(quote.max_charge_micro_usd)],
         ['holds until', relativeTime(quote.expires_at, Date.now())],
       ]);

@@ -5,6 +5,7 @@ import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { moneyText } from '../output/amounts.ts';
+import { useText } from '../output/expected-use.ts';
 import type { Printer } from '../output/printer.ts';
 import { relativeTime, waitText } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
@@ -102,6 +103,7 @@ function printPlan(printer: Printer, plan: RoutePlan): void {
     ['decision', plan.reason],
     ['strategy', plan.strategy],
     ['pinned', plan.pinned],
+    ['expected use', plan.expected ? useText(plan.expected) : null],
     ['second attempt', plan.hedge?.reason ?? null],
     ['caution', plan.panic ? 'Every backend that fits looked broken, so that was ignored.' : null],
   ]);

@@ -14,13 +14,21 @@ export interface LatencyShape {
 /** The times of late, oldest first. One that was cut off counts as having taken as long as it was waited for. */
 export class LatencySamples {
   readonly #ms: number[] = [];
+  /** Of what is there now; `undefined` until somebody asks. */
+  #shape: LatencyShape | null | undefined;
 
   observe(ms: number): void {
+    this.#shape = undefined;
     this.#ms.push(ms);
     if (this.#ms.length > MOST_SAMPLES) this.#ms.shift();
   }
 
   shape(): LatencyShape | null {
+    this.#shape ??= this.#measured();
+    return this.#shape;
+  }
+
+  #measured(): LatencyShape | null {
     const { length } = this.#ms;
     if (length < LEAST_SAMPLES) return null;
     const sorted = [...this.#ms].sort((one, other) => one - other);

@@ -1,0 +1,11 @@
+import type { ExpectedUse } from '../../contract/route.ts';
+import { shortDuration } from './relative-time.ts';
+
+/** `12m (learned from 40 sandboxes), processors 25% busy (assumed)`. */
+export function useText(use: ExpectedUse): string {
+  const learned = `learned from ${use.samples} sandboxes`;
+  const time = { request: 'as you said', learned, ttl: 'its whole ttl' }[use.seconds_from];
+  const busy = use.cpu_from === 'request' ? 'as you said' : 'assumed';
+  const percent = Math.round(use.cpu_utilisation * 100);
+  return `${shortDuration(use.seconds)} (${time}), processors ${percent}% busy (${busy})`;
+}
