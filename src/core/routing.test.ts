@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ABLE, sampleHeader, sampleRecipe, sampleRouteInput } from '../../tests/support/route-samples.ts';
+import { ABLE, sampleHeader, sampleRouteInput } from '../../tests/support/route-samples.ts';
 import type { CapabilityVector } from '../contract/capability.ts';
 import type { Price } from '../contract/money.ts';
 import type { ProfileInput } from '../contract/profile.ts';
