@@ -90,10 +90,10 @@ export const DockerConfig = z.strictObject({
       'The engine’s network for profiles with an open one, such as `bridge`. Without it there is none.',
     ),
   channel: z
-    .enum(['auto', 'call', 'relay'])
+    .enum(['auto', 'call', 'relay', 'exec'])
     .default('auto')
     .describe(
-      'How the agent inside is reached: over a mounted socket, or by a relay that the engine starts.',
+      'How the agent inside is reached: over a mounted socket, by a relay that the engine starts, or `exec`: not at all, the engine starts each program.',
     ),
   disk_quota: z
     .boolean()

@@ -1,4 +1,5 @@
 import type { CapabilityVector, IsolationLevel, ResourceName } from '../../contract/capability.ts';
+import type { ChannelKind } from './container-config.ts';
 import type { TlsFiles } from './endpoint.ts';
 import type { EngineFacts } from './engine-facts.ts';
 import type { SshOptions } from './ssh-connector.ts';
@@ -32,8 +33,8 @@ export interface DockerOptions {
   readonly images: ImagePolicy;
   /** The engine's network for profiles with an open one; `null`: there is none to be had. */
   readonly network: string | null;
-  /** `auto`: over a mounted directory where the engine is here, otherwise by a relay that the engine starts. */
-  readonly channel?: 'auto' | 'call' | 'relay';
+  /** `auto`: over a mounted directory where the engine is here, otherwise by a relay, and without the agent where it cannot run. */
+  readonly channel?: 'auto' | ChannelKind;
   /** Whether the storage driver keeps `disk_mb` where that cannot be told by asking it. */
   readonly diskQuota?: boolean;
   /** Most containers that are kept running ahead of their claim; 0 turns it off. */
@@ -67,8 +68,15 @@ export function canLimitDisk(facts: EngineFacts, options: Pick<DockerOptions, 'd
   return QUOTA_DRIVERS.includes(facts.driver) || options.diskQuota === true;
 }
 
-/** Only what this engine can keep to. One that was not there to be asked has what every supported one has. */
-export function capabilitiesOf(facts: EngineFacts | null, options: DockerOptions): CapabilityVector {
+/**
+ * Only what this engine can keep to. One that was not there to be asked has what every supported one has. On a `bare` one
+ * the agent runs nowhere.
+ */
+export function capabilitiesOf(
+  facts: EngineFacts | null,
+  options: DockerOptions,
+  bare = false,
+): CapabilityVector {
   const limits: readonly (readonly [ResourceName, boolean])[] = [
     ['cpu', facts?.cpu ?? true],
     ['memory_mb', facts?.memory ?? true],
@@ -93,10 +101,10 @@ export function capabilitiesOf(facts: EngineFacts | null, options: DockerOptions
     persistence: ['ephemeral', 'persistent'],
     exec: true,
     pty: true,
-    background: true,
+    background: !bare,
     files: true,
-    watch: true,
-    ports: true,
+    watch: !bare,
+    ports: !bare,
     ssh: false,
     resources: limits.filter(([, kept]) => kept).map(([name]) => name),
     images: options.defaultImage === null ? ['reference'] : ['host', 'reference'],

@@ -34,6 +34,14 @@ const ways: readonly Way[] = [
     },
   },
   {
+    name: 'without the agent',
+    whyNot: noEngine,
+    async start() {
+      const engine = await startDockerd();
+      return { engine, options: { channel: 'exec' }, close: () => engine.close() };
+    },
+  },
+  {
     name: 'TLS, by a relay',
     whyNot: noEngine,
     async start() {

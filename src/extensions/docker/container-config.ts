@@ -17,7 +17,11 @@ export const INSIDE = {
   work: '/workspace',
 } as const;
 
-export type ChannelKind = 'call' | 'relay';
+/** The agent calls a socket of ours; it listens for a relay; or it is not there, and the engine starts every program. */
+export type ChannelKind = 'call' | 'relay' | 'exec';
+
+/** Waits for ever where there is no agent to do so; the engine's own init reaps. */
+const WAIT = ['/bin/sh', '-c', 'while :; do sleep 3600; done'];
 
 export interface ContainerPlan {
   readonly kind: Extract<Kind, 'sandbox' | 'warm'>;
@@ -86,17 +90,22 @@ function bind(Source: string, Target: string): object {
   return { Type: 'bind', Source, Target, ReadOnly: true };
 }
 
+function agentCommand(channel: ChannelKind, openFiles: number | null): object {
+  const door = channel === 'call' ? ['--call', INSIDE.socket] : ['--listen', INSIDE.relay];
+  const limit = openFiles === null ? [] : ['--nofile', String(openFiles)];
+  return { Entrypoint: [INSIDE.agent], Cmd: ['--init', ...door, '--cwd', INSIDE.work, ...limit] };
+}
+
 export function containerConfig(plan: ContainerPlan, facts: EngineFacts, options: DockerOptions): object {
   const { channel, binds, resources, isolation } = plan;
   const runtime = runtimeFor(isolation, facts);
-  const door = channel === 'call' ? ['--call', INSIDE.socket] : ['--listen', INSIDE.relay];
-  const openFiles = resources.open_files === null ? [] : ['--nofile', String(resources.open_files)];
+  const { open_files } = resources;
+  const bare = channel === 'exec';
   return {
     Image: plan.image,
     User: plan.user,
-    Entrypoint: [INSIDE.agent],
-    Cmd: ['--init', ...door, '--cwd', INSIDE.work, ...openFiles],
-    WorkingDir: '/',
+    ...(bare ? { Entrypoint: WAIT, Cmd: [] } : agentCommand(channel, open_files)),
+    WorkingDir: bare ? INSIDE.work : '/',
     Hostname: 'sandbox',
     Env: [`HOME=${INSIDE.work}`],
     Healthcheck: { Test: ['NONE'] },
@@ -120,7 +129,7 @@ export function containerConfig(plan: ContainerPlan, facts: EngineFacts, options
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges:true'],
       ReadonlyRootfs: plan.readOnlyRoot,
-      Init: false,
+      Init: bare,
       LogConfig: { Type: 'none' },
       RestartPolicy: { Name: 'no' },
       OomScoreAdj: 500,
@@ -131,6 +140,9 @@ export function containerConfig(plan: ContainerPlan, facts: EngineFacts, options
       ...(resources.disk_mb === null || plan.readOnlyRoot
         ? {}
         : { StorageOpt: { size: `${resources.disk_mb}M` } }),
+      ...(bare && open_files !== null
+        ? { Ulimits: [{ Name: 'nofile', Soft: open_files, Hard: open_files }] }
+        : {}),
       ...limitFields(resources, facts, options),
     },
   };

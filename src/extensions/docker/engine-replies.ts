@@ -82,6 +82,13 @@ export type Image = z.infer<typeof Image>;
 export const ImageList = z.array(z.object({ Id: Text, Labels })).max(100_000);
 export const History = z.array(z.object({ Size: z.number().default(0) })).max(1_000);
 export const ExecCreated = z.object({ Id: z.string().min(8).max(128) });
+export const ExecState = z.object({
+  Running: Flag,
+  ExitCode: z
+    .number()
+    .nullish()
+    .transform((code) => code ?? null),
+});
 /** One line of a pull: progress, or how it failed. */
 export const PullLine = z.object({
   status: z.string().max(1024).optional(),

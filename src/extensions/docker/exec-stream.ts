@@ -8,13 +8,19 @@ const HEADER_BYTES = 8;
 const MOST_BYTES = 16 * 1_048_576;
 const STDOUT = 1;
 
-/** Takes the engine's frames (`stream, 0, 0, 0, u32 length`) off what comes; only standard output is passed on. */
-class OutputFrames {
+export interface OutputPiece {
+  /** 1 is standard output, 2 the other one. */
+  readonly stream: number;
+  readonly data: Buffer;
+}
+
+/** Takes the engine's frames (`stream, 0, 0, 0, u32 length`) off what comes. */
+export class OutputFrames {
   #header = Buffer.alloc(0);
   #left = 0;
   #stream = 0;
 
-  *take(chunk: Buffer): Generator<Buffer> {
+  *take(chunk: Buffer): Generator<OutputPiece> {
     let rest = chunk;
     while (rest.length > 0) {
       if (this.#left === 0) {
@@ -29,14 +35,15 @@ class OutputFrames {
           throw new EngineUnreachable('garbled', 'The engine’s stream is not understood.');
         continue;
       }
-      const piece = rest.subarray(0, this.#left);
-      rest = rest.subarray(piece.length);
-      this.#left -= piece.length;
-      if (this.#stream === STDOUT) yield piece;
+      const data = rest.subarray(0, this.#left);
+      rest = rest.subarray(data.length);
+      this.#left -= data.length;
+      yield { stream: this.#stream, data };
     }
   }
 }
 
+/** Only standard output is passed on. */
 function withoutFrames(raw: Duplex): Duplex {
   const frames = new OutputFrames();
   const stream = new Duplex({
@@ -56,7 +63,8 @@ function withoutFrames(raw: Duplex): Duplex {
   });
   raw.on('data', (chunk: Buffer) => {
     try {
-      for (const piece of frames.take(chunk)) if (!stream.push(piece)) raw.pause();
+      for (const piece of frames.take(chunk))
+        if (piece.stream === STDOUT && !stream.push(piece.data)) raw.pause();
     } catch (error) {
       stream.destroy(error as Error);
     }
@@ -67,21 +75,35 @@ function withoutFrames(raw: Duplex): Duplex {
   return stream;
 }
 
+export interface ExecRequest {
+  readonly command: readonly string[];
+  readonly env?: readonly string[];
+  readonly stdin: boolean;
+  readonly tty: boolean;
+}
+
+/** Starts it; what comes is framed unless it has a terminal. */
+export async function startExec(
+  client: EngineClient,
+  container: string,
+  { command, env = [], stdin, tty }: ExecRequest,
+  signal?: AbortSignal,
+): Promise<{ readonly id: string; readonly raw: Duplex }> {
+  const options = signal === undefined ? {} : { signal };
+  const { Id } = await client.call(ExecCreated, 'POST', `/containers/${encodeURIComponent(container)}/exec`, {
+    ...options,
+    body: { AttachStdin: stdin, AttachStdout: true, AttachStderr: true, Tty: tty, Cmd: command, Env: env },
+  });
+  const path = `/exec/${encodeURIComponent(Id)}/start`;
+  return { id: Id, raw: await client.hijack(path, { Detach: false, Tty: tty }, options) };
+}
+
 export async function openExecStream(
   client: EngineClient,
   container: string,
   command: readonly string[],
   signal?: AbortSignal,
 ): Promise<Duplex> {
-  const options = signal === undefined ? {} : { signal };
-  const { Id } = await client.call(ExecCreated, 'POST', `/containers/${encodeURIComponent(container)}/exec`, {
-    ...options,
-    body: { AttachStdin: true, AttachStdout: true, AttachStderr: true, Tty: false, Cmd: command },
-  });
-  const raw = await client.hijack(
-    `/exec/${encodeURIComponent(Id)}/start`,
-    { Detach: false, Tty: false },
-    options,
-  );
+  const { raw } = await startExec(client, container, { command, stdin: true, tty: false }, signal);
   return withoutFrames(raw);
 }

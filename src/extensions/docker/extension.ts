@@ -19,11 +19,12 @@ import type {
 import { refuseMisfit } from '../../core/refuse-misfit.ts';
 import type { SandboxSession } from '../../core/session.ts';
 import { abortableFor } from '../shared/abortable.ts';
+import type { ChannelChoice } from './channel-choice.ts';
 import type { DockerOptions } from './config.ts';
 import { canLimitDisk } from './config.ts';
+import type { ChannelKind } from './container-config.ts';
 import { Containers } from './containers.ts';
 import type { Endpoint } from './endpoint.ts';
-import { isLocal } from './endpoint.ts';
 import type { EngineClient } from './engine-client.ts';
 import { BACKEND, failed, lost } from './engine-error.ts';
 import type { EngineFacts } from './engine-facts.ts';
@@ -46,6 +47,7 @@ export interface DockerParts {
   readonly client: EngineClient;
   readonly facts: EngineFacts | null;
   readonly agentPath: string;
+  readonly choice: ChannelChoice;
 }
 
 export class DockerExtension implements Extension {
@@ -64,13 +66,14 @@ export class DockerExtension implements Extension {
     this.#facts = parts.facts;
     this.#containers = new Containers(this.#client);
     this.#snapshots = new SnapshotImages(this.#client);
+    const { options, agentPath, choice } = parts;
     this.#sandboxes = new Sandboxes({
-      options: parts.options,
+      options,
       client: this.#client,
       containers: this.#containers,
-      images: new Images(this.#client, parts.options, parts.agentPath),
-      agentPath: parts.agentPath,
-      local: isLocal(parts.endpoint),
+      images: new Images(this.#client, options, agentPath, choice),
+      choice,
+      agentPath,
       facts: async (signal) => {
         this.#facts ??= await findEngineFacts(this.#client, signal);
         return this.#facts;
@@ -119,10 +122,11 @@ export class DockerExtension implements Extension {
     const named = readHandle(handle);
     const channel = await abortable(this.#asked(this.#sandboxes.channel(named, ctx.signal)), ctx.signal);
     this.#sandboxes.keep(named.name, channel);
+    const reach = this.#sandboxes.reach(named.name);
     return {
       reachability: { exec_url: null, ssh: null, tunnel_ref: null, endpoints: [], services: [] },
-      isolation: this.#sandboxes.isolation(named.name),
-      notes: this.#notes(),
+      isolation: reach.isolation,
+      notes: this.#notes(reach.channel),
     };
   }
 
@@ -237,10 +241,14 @@ export class DockerExtension implements Extension {
   }
 
   /** What its user should know: each a promise of the vector that holds here with a condition. */
-  #notes(): string[] {
+  #notes(channel: ChannelKind): string[] {
     const facts = this.#facts;
     if (facts === null) return [];
     const notes: [boolean, string][] = [
+      [
+        channel === 'exec',
+        'Its image cannot take the agent: the engine starts each program, and nothing can be left running, watched or dialled.',
+      ],
       [
         !canLimitDisk(facts, this.#parts.options),
         'Its disk is limited only by the free space of the engine’s machine.',

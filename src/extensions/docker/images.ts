@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ExtensionContext } from '../../core/extension.ts';
 import { Turns } from '../shared/turns.ts';
+import type { ChannelChoice } from './channel-choice.ts';
 import type { DockerOptions } from './config.ts';
 import type { ChannelKind } from './container-config.ts';
 import type { EngineClient } from './engine-client.ts';
@@ -18,6 +19,8 @@ export interface ReadyImage {
   /** What containers are made from. */
   readonly image: string;
   readonly user: string;
+  /** The one that was wanted, unless the agent cannot run in this image. */
+  readonly channel: ChannelKind;
 }
 
 const PREPARED = 'sandboxer-prepared';
@@ -26,11 +29,13 @@ export class Images {
   readonly #client: EngineClient;
   readonly #options: DockerOptions;
   readonly #agentPath: string;
+  readonly #choice: ChannelChoice;
   readonly #turns = new Turns();
   readonly #ready = new Map<string, ReadyImage>();
   #agentDigest: string | null = null;
 
-  constructor(client: EngineClient, options: DockerOptions, agentPath: string) {
+  constructor(client: EngineClient, options: DockerOptions, agentPath: string, choice: ChannelChoice) {
+    this.#choice = choice;
     this.#client = client;
     this.#options = options;
     this.#agentPath = agentPath;
@@ -63,14 +68,15 @@ export class Images {
    * The image with a directory to work in that its user may write to, and with the agent where that cannot be mounted.
    * Made once for each image and found again by its name.
    */
-  async prepare(base: Image, channel: ChannelKind, signal: AbortSignal): Promise<ReadyImage> {
+  async prepare(base: Image, wanted: ChannelKind, signal: AbortSignal): Promise<ReadyImage> {
     this.#requireLinux(base);
+    const channel = this.#choice.fits(base.Architecture) ? wanted : 'exec';
     const agent = channel === 'relay' ? this.#digestOfAgent() : '';
     const key = createHash('sha256').update(`1 ${base.Id} ${agent}`).digest('hex').slice(0, 32);
     const name = `${PREPARED}:${key}`;
     const existing = await this.find(name, signal);
     const known = existing?.Config?.Labels[LABEL.prepared];
-    if (known !== undefined && /^\d+:\d+$/.test(known)) return { image: name, user: known };
+    if (known !== undefined && /^\d+:\d+$/.test(known)) return { image: name, user: known, channel };
     return await this.#make(base, channel, key, signal);
   }
 
@@ -147,7 +153,7 @@ export class Images {
         body: { Labels: { [LABEL.kind]: 'prepared', [LABEL.prepared]: user } },
         signal,
       });
-      return { image: `${PREPARED}:${key}`, user };
+      return { image: `${PREPARED}:${key}`, user, channel };
     } catch (error) {
       if (error instanceof EngineError) throw failed(error, { creation: 'not_created' });
       throw error;

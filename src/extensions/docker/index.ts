@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import type { ExtensionHeader } from '../../core/extension.ts';
+import { ChannelChoice } from './channel-choice.ts';
 import type { DockerOptions } from './config.ts';
 import { capabilitiesOf, DEFAULTS } from './config.ts';
-import { parseEndpoint } from './endpoint.ts';
+import { isLocal, parseEndpoint } from './endpoint.ts';
 import { EngineClient } from './engine-client.ts';
 import { engineConnector } from './engine-connector.ts';
 import { BACKEND } from './engine-error.ts';
@@ -20,13 +21,16 @@ export async function createDockerExtension(options: DockerOptions): Promise<Doc
     timeoutMs: options.timeoutMs ?? DEFAULTS.timeoutMs,
   });
   const facts = await findEngineFacts(client, AbortSignal.timeout(FIND_MS)).catch(() => null);
+  const agentPath = options.agent ?? AGENT;
+  const choice = new ChannelChoice(options, isLocal(endpoint), agentPath);
+  const bare = choice.for('container', facts?.architecture ?? '') === 'exec';
   const header: ExtensionHeader = {
     id: BACKEND,
     title: 'Docker',
     handleVersion: HANDLE_VERSION,
-    capabilities: capabilitiesOf(facts, options),
+    capabilities: capabilitiesOf(facts, options, bare),
     price: null,
     provisionTimeoutSeconds: 600,
   };
-  return new DockerExtension({ header, options, endpoint, client, facts, agentPath: options.agent ?? AGENT });
+  return new DockerExtension({ header, options, endpoint, client, facts, agentPath, choice });
 }

@@ -1,16 +1,16 @@
-import type { AgentSession } from '../shared/agent-session/agent-session.ts';
+import type { SandboxFiles } from '../../core/session.ts';
 
 /** Where the kernel tells a control group of its own kills: version 2, then version 1. */
 const FILES = ['/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_control'];
 const MOST_BYTES = 65_536;
 
 /** How often the kernel has killed something in this container for want of memory, as seen inside. */
-export async function oomKillsInside(agent: AgentSession): Promise<number> {
+export async function oomKillsInside(files: SandboxFiles): Promise<number> {
   for (const path of FILES) {
     try {
       const parts: Uint8Array[] = [];
       let size = 0;
-      const { body } = await agent.files.read(path);
+      const { body } = await files.read(path);
       for await (const part of body) {
         size += part.length;
         if (size > MOST_BYTES) break;

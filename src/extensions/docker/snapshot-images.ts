@@ -1,11 +1,13 @@
 /** Snapshots and forks: images that were committed from a container. */
 import { SandboxerError } from '../../contract/errors.ts';
 import type { SnapshotSpec, TakenSnapshot } from '../../core/extension.ts';
+import type { ChannelKind } from './container-config.ts';
 import type { EngineClient } from './engine-client.ts';
 import { BACKEND, isConflict, isMissing } from './engine-error.ts';
 import type { Container } from './engine-replies.ts';
 import { Created, History, Image, ImageList } from './engine-replies.ts';
 import { doorOf, LABEL } from './labels.ts';
+import { channelIn } from './reach.ts';
 
 const COMMIT_MS = 600_000;
 const SNAPSHOTS = 'sandboxer-snapshot';
@@ -14,7 +16,7 @@ const FORKS = 'sandboxer-fork';
 export interface SourceImage {
   readonly image: string;
   readonly user: string;
-  readonly channel: string;
+  readonly channel: ChannelKind;
 }
 
 function at(image: string, verb = ''): string {
@@ -63,7 +65,7 @@ export class SnapshotImages {
       return {
         image,
         user: labels[LABEL.prepared] ?? '',
-        channel: labels[LABEL.channel] ?? '',
+        channel: channelIn(labels[LABEL.channel]),
         owner: labels[LABEL.owner] ?? '',
       };
     } catch (error) {

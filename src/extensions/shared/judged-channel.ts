@@ -1,6 +1,5 @@
 import type { ExitStatus, Signal, TerminalSize } from '../../contract/exec.ts';
 import type { AbortableOptions, SandboxProcess, SandboxSession, SpawnSpec } from '../../core/session.ts';
-import type { AgentSession } from './agent-session/agent-session.ts';
 import type { Channel } from './channel.ts';
 
 /** 128 + SIGKILL. */
@@ -45,9 +44,13 @@ class JudgedProcess implements SandboxProcess {
   }
 }
 
-/** The agent's session, with the variables that every program of this sandbox has. */
+interface Losable extends SandboxSession {
+  readonly isLost: boolean;
+}
+
+/** A session with what only the host knows, and with the variables that every program of this sandbox has. */
 export function judgedChannel(
-  agent: AgentSession,
+  inner: Losable,
   variables: Readonly<Record<string, string>>,
   oomKills: OomKills,
 ): Channel {
@@ -61,20 +64,26 @@ export function judgedChannel(
   };
   const spawn = async (spec: SpawnSpec, options?: AbortableOptions): Promise<SandboxProcess> => {
     const full = bare ? spec : { ...spec, env: { ...variables, ...spec.env } };
-    return new JudgedProcess(await agent.spawn(full, options), judge);
+    return new JudgedProcess(await inner.spawn(full, options), judge);
   };
+  const { attach, processes, files, dial } = inner;
   const session: SandboxSession = {
     spawn,
-    attach: async (id, from, options) => new JudgedProcess(await agent.attach(id, from, options), judge),
-    processes: (options) => agent.processes(options),
-    files: agent.files,
-    dial: (port, options) => agent.dial(port, options),
-    close: () => agent.close(),
+    ...(attach === undefined
+      ? {}
+      : {
+          attach: async (id, from, options) =>
+            new JudgedProcess(await attach.call(inner, id, from, options), judge),
+        }),
+    ...(processes === undefined ? {} : { processes: (options) => processes.call(inner, options) }),
+    ...(files === undefined ? {} : { files }),
+    ...(dial === undefined ? {} : { dial: (port, options) => dial.call(inner, port, options) }),
+    close: () => inner.close(),
   };
   return {
     session,
     get isLost() {
-      return agent.isLost;
+      return inner.isLost;
     },
   };
 }

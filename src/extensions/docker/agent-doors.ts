@@ -1,0 +1,50 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgentDoor } from './agent-door.ts';
+import { isDoor } from './reach.ts';
+
+/** The doors of one engine's sandboxes, each opened when it is first needed. */
+export class AgentDoors {
+  readonly #directory: string;
+  readonly #doors = new Map<string, Promise<AgentDoor>>();
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  open(name: string): Promise<AgentDoor> {
+    let door = this.#doors.get(name);
+    if (door === undefined) {
+      door = AgentDoor.open(this.#directory, name);
+      door.catch(() => this.#doors.delete(name));
+      this.#doors.set(name, door);
+    }
+    return door;
+  }
+
+  async remove(name: string): Promise<void> {
+    if (!isDoor(name)) return;
+    const door = this.#doors.get(name);
+    this.#doors.delete(name);
+    if (door !== undefined) (await door.catch(() => null))?.close();
+    rmSync(join(this.#directory, name), { recursive: true, force: true });
+  }
+
+  /** What an earlier process has left behind for nobody. */
+  async removeOthers(kept: ReadonlySet<string | undefined>): Promise<void> {
+    for (const name of this.#onDisk()) if (!kept.has(name) && !this.#doors.has(name)) await this.remove(name);
+  }
+
+  async close(): Promise<void> {
+    for (const door of this.#doors.values()) (await door.catch(() => null))?.close();
+    this.#doors.clear();
+  }
+
+  #onDisk(): string[] {
+    try {
+      return readdirSync(this.#directory);
+    } catch {
+      return [];
+    }
+  }
+}

@@ -1,0 +1,73 @@
+/** How sandboxes of one engine are reached: chosen by what is known of it, and again when it turns out otherwise. */
+import { closeSync, openSync, readSync } from 'node:fs';
+import type { DockerOptions } from './config.ts';
+import type { ChannelKind } from './container-config.ts';
+import { EngineError } from './engine-error.ts';
+
+/** Processors by the number that an ELF file has for them, as images and as engines call them. */
+const PROCESSORS: Readonly<Record<number, readonly string[]>> = {
+  3: ['386', 'i386', 'i686'],
+  40: ['arm', 'armv7l', 'armv6l'],
+  62: ['amd64', 'x86_64'],
+  183: ['arm64', 'aarch64'],
+  243: ['riscv64'],
+  21: ['ppc64le'],
+  22: ['s390x'],
+};
+const MACHINE_AT = 18;
+
+/** Names of the processor that a program was built for; none when it cannot be read. */
+function processorOf(program: string): readonly string[] {
+  const header = Buffer.alloc(MACHINE_AT + 2);
+  try {
+    const fd = openSync(program, 'r');
+    try {
+      readSync(fd, header, 0, header.length, 0);
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return [];
+  }
+  return PROCESSORS[header.readUInt16LE(MACHINE_AT)] ?? [];
+}
+
+const UNSEEN = /bind source path does not exist|invalid mount config|no such file or directory.*mount/i;
+const NOT_STARTED = /exec format error|permission denied|operation not permitted|no such file or directory/i;
+const OF_AGENT = /\/\.sandboxer\/agent/;
+
+export class ChannelChoice {
+  readonly #fixed: ChannelKind | null;
+  readonly #processor: readonly string[];
+  /** The best that this engine is known to take. */
+  #best: ChannelKind;
+
+  constructor(options: Pick<DockerOptions, 'channel'>, local: boolean, agentPath: string) {
+    this.#fixed = options.channel === undefined || options.channel === 'auto' ? null : options.channel;
+    this.#processor = processorOf(agentPath);
+    this.#best = local ? 'call' : 'relay';
+  }
+
+  /** Whether the agent can run on it; what does not say is believed to be like us. */
+  fits(architecture: string): boolean {
+    return architecture === '' || this.#processor.length === 0 || this.#processor.includes(architecture);
+  }
+
+  /** Sockets of this machine do not reach into a stronger wall; a relay that the engine starts does. */
+  for(isolation: string, engine: string): ChannelKind {
+    if (this.#fixed !== null) return this.#fixed;
+    if (!this.fits(engine)) return 'exec';
+    if (this.#best !== 'call') return this.#best;
+    return isolation === 'gvisor' || isolation === 'microvm' ? 'relay' : 'call';
+  }
+
+  /** The engine would not have it this way. `true`: there is a lesser one, which is taken from now on. */
+  stepDown(from: ChannelKind, error: unknown): boolean {
+    if (this.#fixed !== null || !(error instanceof EngineError)) return false;
+    const unseen = UNSEEN.test(error.message);
+    if (!unseen && !(NOT_STARTED.test(error.message) && OF_AGENT.test(error.message))) return false;
+    if (from === 'exec') return false;
+    this.#best = from === 'call' ? 'relay' : 'exec';
+    return true;
+  }
+}

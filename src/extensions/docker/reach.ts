@@ -1,0 +1,35 @@
+/** How a container is reached: written on it as it is made, and read from it by whoever comes later. */
+import type { ChannelKind } from './container-config.ts';
+import { lost } from './engine-error.ts';
+import { LABEL } from './labels.ts';
+
+export interface Reach {
+  readonly channel: ChannelKind;
+  readonly door: string;
+  readonly keep: boolean;
+  readonly secrets: boolean;
+  readonly isolation: string;
+}
+
+/** As `doorOf` makes them: never a path. */
+const DOOR = /^[0-9a-f]{16}$/;
+
+export function isDoor(name: string): boolean {
+  return DOOR.test(name);
+}
+
+export function channelIn(label: string | undefined): ChannelKind {
+  return label === 'relay' || label === 'exec' ? label : 'call';
+}
+
+export function reachOf(labels: Readonly<Record<string, string>>): Reach {
+  const door = labels[LABEL.door] ?? '';
+  if (!isDoor(door)) throw lost('The engine says of its container what we have never written.');
+  return {
+    channel: channelIn(labels[LABEL.channel]),
+    door,
+    keep: labels[LABEL.keep] === 'yes',
+    secrets: labels[LABEL.secrets] === 'yes',
+    isolation: labels[LABEL.isolation] ?? 'container',
+  };
+}
