@@ -64,6 +64,16 @@ void fs_leave(void);
 int become(const Cred *cred); /* for good; raw system calls only. 0 or errno */
 bool cut_capabilities(void);
 
+/* confine.c: paths that may be read and executed, and paths where everything may be done; nothing else */
+#define MAX_CONFINED 32
+typedef struct {
+  const char *read[MAX_CONFINED], *write[MAX_CONFINED];
+  size_t read_len, write_len;
+} Confinement;
+int confine_version(void); /* 0: the kernel cannot */
+bool confine(const Confinement *confinement);
+int confine_look(int base, const char *path); /* 0, or why it may not be described */
+
 /* child.c: processes that are waited for */
 typedef struct Child Child;
 struct Child {

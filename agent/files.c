@@ -84,7 +84,8 @@ void request_stat(Conn *c, uint32_t id, Cursor *request) {
   else if (place_open(c, id, flags, path, &place)) {
     uint8_t payload[MAX_ENTRY];
     Builder b = {.data = payload, .cap = sizeof payload};
-    int error = put_entry(&b, place.base, path, "") ? 0 : errno;
+    int error = confine_look(place.base, path);
+    if (error == 0 && !put_entry(&b, place.base, path, "")) error = errno;
     place_close(&place);
     if (error == 0) conn_send(c, T_RESULT, id, payload, b.len);
     else send_errno(c, id, error);

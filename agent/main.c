@@ -36,13 +36,16 @@ typedef struct {
   const char *listen_path, *call_path, *relay_path, *boot[MAX_BOOT_SPECS];
   size_t boot_len;
   int listen_fd, ready_fd;
-  bool forward, stdio, daemon, loopback, any_ip, keep_capabilities;
+  bool forward, stdio, daemon, loopback, any_ip, keep_capabilities, confined;
+  Confinement confinement;
 } Options;
 
 static const char usage[] =
     "usage: sandboxer-agent [--init] [--listen-fd N | --listen PATH [--daemon] | --call PATH | --stdio]\n"
     "                       [--ready-fd N] [--user NAME|UID[:GID]] [--cwd DIR] [--nofile N] [--oom-score N]\n"
     "                       [--loopback] [--any-ip] [--boot-listen tcp|udp:ADDRESS:PORT]... [--keep-capabilities]\n"
+    "                       [--confine-read PATH]... [--confine-write PATH]...\n"
+    "       sandboxer-agent --can-confine\n"
     "       sandboxer-agent --relay PATH\n"
     "       sandboxer-agent --forward PORT=ADDRESS:PORT...\n"
     "       sandboxer-agent --version\n";
@@ -157,6 +160,10 @@ static bool take_option(Options *o, const char *name, const char *value, bool *u
   if (strcmp(name, "--relay") == 0) return (o->relay_path = value) != NULL;
   if (strcmp(name, "--user") == 0) return (agent.user = value) != NULL;
   if (strcmp(name, "--cwd") == 0) return *(agent.cwd = value) == '/';
+  if (strcmp(name, "--confine-read") == 0 && o->confinement.read_len < MAX_CONFINED)
+    return o->confined = (o->confinement.read[o->confinement.read_len++] = value) != NULL;
+  if (strcmp(name, "--confine-write") == 0 && o->confinement.write_len < MAX_CONFINED)
+    return o->confined = (o->confinement.write[o->confinement.write_len++] = value) != NULL;
   if (strcmp(name, "--boot-listen") == 0 && o->boot_len < MAX_BOOT_SPECS) return (o->boot[o->boot_len++] = value) != NULL;
   if (!number(value, &n)) return false;
   if (strcmp(name, "--oom-score") == 0) return agent.oom_score = (int)n, n >= -1000 && n <= 1000;
@@ -258,6 +265,7 @@ int main(int argc, char **argv) {
     printf("sandboxer-agent protocol %d\n", PROTOCOL_VERSION);
     return 0;
   }
+  if (argc == 2 && strcmp(argv[1], "--can-confine") == 0) return confine_version() == 0;
   if (!take_options(argc, argv, &o)) {
     dprintf(2, "%s", usage);
     return 2;
@@ -270,6 +278,12 @@ int main(int argc, char **argv) {
   int fd = o.listen_fd;
   if (o.listen_path != NULL && (fd = listen_on(o.listen_path)) < 0) {
     say("cannot listen on %s: %s", o.listen_path, strerror(errno));
+    return 1;
+  }
+  /* Before anybody is told that it listens: what cannot be held back is not begun. */
+  if (o.confined && !confine(&o.confinement)) {
+    say("cannot confine: %s", strerror(errno));
+    if (o.listen_path != NULL) (void)unlink(o.listen_path);
     return 1;
   }
   if (o.daemon && !detach_from_caller()) return 1;

@@ -6,6 +6,7 @@ import type { ChildProcess } from 'node:child_process';
 import { execFileSync, spawn } from 'node:child_process';
 import {
   accessSync,
+  chmodSync,
   constants,
   mkdirSync,
   mkdtempSync,
@@ -25,6 +26,10 @@ export interface SshServerOptions {
   readonly address?: string;
   /** Where the server can be reached only from inside: `ip netns exec NAME`. */
   readonly wrapper?: readonly string[];
+  /** Who is let in. Default: whoever runs the test. */
+  readonly user?: string;
+  /** Removed with the server. */
+  readonly scratch?: string;
   /** Of every command; values without blanks. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Further lines of sshd_config. */
@@ -104,7 +109,7 @@ function tree(pid: number): number[] {
 export class SshServer {
   readonly directory: string;
   readonly address: string;
-  readonly user = userInfo().username;
+  readonly user: string;
   #port = 0;
   readonly #options: SshServerOptions;
   #child: ChildProcess | null = null;
@@ -113,6 +118,7 @@ export class SshServer {
     this.directory = directory;
     this.address = options.address ?? '127.0.0.1';
     this.#options = options;
+    this.user = options.user ?? userInfo().username;
   }
 
   get port(): number {
@@ -203,6 +209,7 @@ export class SshServer {
   async stop(): Promise<void> {
     await this.kill();
     rmSync(this.directory, { recursive: true, force: true });
+    if (this.#options.scratch) rmSync(this.#options.scratch, { recursive: true, force: true });
   }
 
   #config(): string[] {
@@ -238,6 +245,8 @@ export async function startSshServer(options: SshServerOptions = {}): Promise<Ss
   mkdirSync(join(directory, 'home'));
   for (const name of ['host_key', 'user_key', 'user_ca']) makeKey(join(directory, name));
   writeFileSync(join(directory, 'authorized_keys'), readFileSync(join(directory, 'user_key.pub')));
+  // sshd looks at the keys of a user as that user.
+  if (options.user !== undefined) chmodSync(directory, 0o711);
   const server = new SshServer(directory, options);
   try {
     await server.start();

@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
 import type { SandboxFiles, SandboxProcess, SandboxSession } from '../../core/session.ts';
+import { filesOver, must } from '../shared/files-over.ts';
 
 type Session = () => Promise<SandboxSession>;
 
@@ -52,30 +52,4 @@ export class ServiceView implements SandboxSession {
       detach: () => process.detach(),
     };
   }
-}
-
-function filesOver(session: Session): SandboxFiles {
-  const files = async () => must((await session()).files);
-  const watch = async function* (
-    ...args: Parameters<NonNullable<SandboxFiles['watch']>>
-  ): AsyncGenerator<Awaited<ReturnType<AsyncIterator<never>['next']>>['value']> {
-    yield* must((await files()).watch?.(...args));
-  };
-  return {
-    stat: async (...args) => await (await files()).stat(...args),
-    list: async (...args) => await (await files()).list(...args),
-    read: async (...args) => await (await files()).read(...args),
-    write: async (...args) => await (await files()).write(...args),
-    mkdir: async (...args) => await (await files()).mkdir(...args),
-    move: async (...args) => await (await files()).move(...args),
-    remove: async (...args) => await (await files()).remove(...args),
-    upload: async (...args) => await (await files()).upload(...args),
-    download: async (...args) => await (await files()).download(...args),
-    watch,
-  };
-}
-
-function must<T>(value: T | undefined): T {
-  if (value === undefined) throw new SandboxerError('SBX_UNSUPPORTED', 'The channel does not offer this.');
-  return value;
 }

@@ -11,13 +11,13 @@ export interface SshOptions {
 
 export const DIRECTORY = '.sandboxer';
 
-/** A directory and a user: nothing is held back, and nothing is claimed to be. */
+/** A directory and a user. `none` holds nothing back; `policy` is Landlock on a user that is not root. */
 export const CAPABILITIES: CapabilityVector = {
-  isolation: ['none'],
+  isolation: ['none', 'policy'],
   egress: 'none',
   deny_all: false,
   open_network: true,
-  credentials: [],
+  credentials: ['file', 'env'],
   dead_man: 'none',
   snapshot: 'none',
   snapshot_destructive: false,
@@ -27,12 +27,11 @@ export const CAPABILITIES: CapabilityVector = {
   exec: true,
   pty: true,
   background: true,
-  // Paths could not be kept inside the directory: programs reach what their user reaches.
-  files: false,
-  watch: false,
+  files: true,
+  watch: true,
   ports: true,
   ssh: true,
-  resources: [],
+  resources: ['open_files'],
   images: ['host', 'none'],
   regions: [],
   gpu: [],

@@ -10,19 +10,22 @@ import type {
   Owned,
   ProvisionSpec,
   Ready,
+  ResolvedSecret,
   TeardownTarget,
   Unowned,
 } from '../../core/extension.ts';
 import { refuseMisfit } from '../../core/refuse-misfit.ts';
 import type { SandboxSession } from '../../core/session.ts';
+import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import { connectAgent } from '../shared/agent-session/connect-agent.ts';
 import type { SshHost } from '../shared/ssh/ssh-host.ts';
 import { SshHosts } from '../shared/ssh/ssh-hosts.ts';
 import { forgetAgent, uploadAgent } from '../shared/ssh/upload-agent.ts';
 import type { SshOptions } from './config.ts';
 import { DIRECTORY } from './config.ts';
+import { DirectorySession } from './directory-session.ts';
 import { handleOf, readHandle } from './handle.ts';
-import { LIST, PROVISION, TEARDOWN } from './remote-scripts.ts';
+import { ENVIRONMENT, EXIT, LIST, PROVISION, TEARDOWN } from './remote-scripts.ts';
 
 interface Listed {
   readonly attemptId: string;
@@ -32,6 +35,8 @@ interface Listed {
   readonly path: string;
 }
 
+const CONNECT_MS = 60_000;
+const SECRET_NAME = /^[A-Za-z_]\w{0,127}$/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
 
 /** A directory and a user on a registered host: no wall, and none is claimed. */
@@ -63,14 +68,34 @@ export class SshExtension implements Extension {
     const { stamp } = spec;
     const directory = await this.#base(host, ctx.signal);
     const agent = await uploadAgent(host, `${directory}/bin`, this.#options.agents, ctx.signal);
-    const marker = [stamp.owner, stamp.sandboxUid, String(ctx.clock.now()), ''].join('\n');
-    const argv = ['sh', '-c', PROVISION, 'sh', directory, nameOf(stamp.attemptId), agent];
-    const { code, stderr } = await host.run(argv, { stdin: marker, signal: ctx.signal });
+    const { isolation, resources, variables } = spec.recipe;
+    const level = isolation === 'policy' ? 'policy' : 'none';
+    const files = resources.open_files === null ? '' : String(resources.open_files);
+    const argv = ['sh', '-c', PROVISION, 'sh', directory, nameOf(stamp.attemptId), agent, level, files];
+    const stdin = given(spec, ctx.clock.now());
+    const { code, stdout, stderr } = await host.run(argv, { stdin, signal: ctx.signal });
+    if (code === EXIT.root || code === EXIT.cannotConfine) throw noPolicy(host, code);
     if (code !== 0) {
       forgetAgent(host, `${directory}/bin`);
       throw failed(host, 'The directory could not be made', stderr);
     }
-    return handleOf(stamp, directory, agent, spec.recipe.variables);
+    const said = (name: string) => new RegExp(`^${name} (.+)$`, 'm').exec(stdout.toString())?.[1] ?? '';
+    const place = `${directory}/s/${nameOf(stamp.attemptId)}`;
+    const secrets = { directory: said('secrets'), environment: spec.secrets.some(byEnvironment) };
+    const byFile = spec.secrets.filter(({ delivery }) => delivery === 'file');
+    return handleOf({
+      attemptId: stamp.attemptId,
+      directory,
+      agent,
+      isolation: level,
+      files: said('files') === 'yes',
+      secrets: spec.secrets.length === 0 ? null : secrets,
+      variables: {
+        ...(level === 'policy' ? { HOME: `${place}/work`, TMPDIR: `${place}/tmp` } : {}),
+        ...variables,
+        ...Object.fromEntries(byFile.map(({ name }) => [`${name}_FILE`, `${secrets.directory}/${name}`])),
+      },
+    });
   }
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
@@ -91,6 +116,7 @@ export class SshExtension implements Extension {
     } finally {
       await session.close();
     }
+    const { isolation, files } = readHandle(handle);
     const { destination, port, user, hostKeys } = ctx.host?.ssh ?? { destination: '', hostKeys: [] };
     return {
       reachability: {
@@ -105,31 +131,42 @@ export class SshExtension implements Extension {
         endpoints: [],
         services: [],
       },
-      isolation: 'none',
-      notes: ['Programs run as a user of the host and reach what that user reaches.'],
+      isolation,
+      notes: [
+        isolation === 'policy'
+          ? 'Programs run as a user of the host; the kernel lets them write nowhere but in this directory.'
+          : 'Programs run as a user of the host and reach what that user reaches.',
+        ...(files ? [] : ['The kernel of the host cannot keep paths inside: there are no files.']),
+      ],
     };
   }
 
   async connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession> {
-    const { attemptId, directory, agent, variables } = readHandle(handle);
-    const socket = `${directory}/s/${nameOf(attemptId)}/a`;
-    const { process, exit, kill } = await this.#host(ctx).open([agent, '--relay', socket]);
+    const { attemptId, directory, agent, variables, files, secrets } = readHandle(handle);
+    const place = `${directory}/s/${nameOf(attemptId)}`;
+    const host = this.#host(ctx);
+    const environment = secrets?.environment
+      ? await secretEnvironment(host, secrets.directory, ctx.signal)
+      : {};
+    const programs = await this.#agent(host, agent, `${place}/a`, ctx.signal);
+    return new DirectorySession(
+      programs,
+      { ...variables, ...environment },
+      files ? () => this.#agent(host, agent, `${place}/f`, AbortSignal.timeout(CONNECT_MS)) : null,
+    );
+  }
+
+  async #agent(host: SshHost, agent: string, socket: string, signal: AbortSignal): Promise<AgentSession> {
+    const { process, exit, kill } = await host.open([agent, '--relay', socket]);
     const stream = process.duplex();
     stream.on('error', () => {});
     try {
-      const session = await connectAgent(stream, { backend: this.header.id, signal: ctx.signal });
+      const session = await connectAgent(stream, { backend: this.header.id, signal });
       void session.ended.then(kill);
-      // Without files: they would not be kept inside.
-      return {
-        spawn: (spec, options) => session.spawn({ ...spec, env: { ...variables, ...spec.env } }, options),
-        attach: (id, from, options) => session.attach(id, from, options),
-        processes: (options) => session.processes(options),
-        dial: (port, options) => session.dial(port, options),
-        close: () => session.close(),
-      };
+      return session;
     } catch (error) {
       kill();
-      ctx.signal.throwIfAborted();
+      signal.throwIfAborted();
       if (process.stderr.includes('cannot reach the agent'))
         throw new SandboxerError('SBX_BACKEND_LOST', 'Nothing answers in the directory any more.', {
           backend: this.header.id,
@@ -212,6 +249,61 @@ export class SshExtension implements Extension {
     looking.catch(() => this.#homes.delete(host));
     return looking;
   }
+}
+
+function byEnvironment({ delivery }: ResolvedSecret): boolean {
+  return delivery === 'env';
+}
+
+/** The marker, and a line for each secret: the only way they travel. */
+function given({ stamp, secrets }: ProvisionSpec, now: number): string {
+  const misnamed = secrets.find(({ name }) => !SECRET_NAME.test(name));
+  if (misnamed !== undefined)
+    throw new SandboxerError('SBX_INVALID_REQUEST', `${misnamed.name} cannot be the name of a secret here.`, {
+      creation: 'not_created',
+      field: 'secret_refs',
+      remedy: 'Use letters, digits and "_".',
+    });
+  const lines = secrets.map(
+    ({ name, delivery, value }) => `${delivery} ${name} ${Buffer.from(value).toString('base64')}`,
+  );
+  return [stamp.owner, stamp.sandboxUid, String(now), ...lines, ''].join('\n');
+}
+
+async function secretEnvironment(
+  host: SshHost,
+  directory: string,
+  signal: AbortSignal,
+): Promise<Record<string, string>> {
+  const { stdout } = await host.run(['sh', '-c', ENVIRONMENT, 'sh', directory], { signal });
+  const lines = stdout.toString().split('\n').filter(Boolean);
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [name = '', value = ''] = line.split(' ');
+      return [name, Buffer.from(value, 'base64').toString()];
+    }),
+  );
+}
+
+function noPolicy(host: SshHost, code: number): SandboxerError {
+  const why =
+    code === EXIT.root
+      ? {
+          what: 'logs us in as root, whom nothing holds',
+          remedy: 'Register it with a user that is not root.',
+        }
+      : {
+          what: 'has a kernel without Landlock 3',
+          remedy: 'Use a host with Linux 6.2 or newer, or isolation none.',
+        };
+  return new SandboxerError(
+    'SBX_UNSUPPORTED',
+    `${host.id} ${why.what}: isolation policy cannot be had there.`,
+    {
+      creation: 'not_created',
+      remedy: why.remedy,
+    },
+  );
 }
 
 function nameOf(attemptId: string): string {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Handle, Stamp } from '../../core/extension.ts';
+import type { Handle } from '../../core/extension.ts';
 
-export const HANDLE_VERSION = 1;
+export const HANDLE_VERSION = 2;
 
 const Data = z.strictObject({
   attemptId: z.string(),
@@ -9,16 +9,16 @@ const Data = z.strictObject({
   agent: z.string(),
   /** The recipe's, for every program: plain text by the profile's own word. */
   variables: z.record(z.string(), z.string()),
+  isolation: z.enum(['none', 'policy']).default('none'),
+  /** Whether a confined agent serves files: version 1 had none. */
+  files: z.boolean().default(false),
+  /** Where secrets are on the host, and whether some of them belong into the environment. */
+  secrets: z.strictObject({ directory: z.string(), environment: z.boolean() }).nullable().default(null),
 });
 export type SshHandle = z.infer<typeof Data>;
 
-export function handleOf(
-  { attemptId }: Stamp,
-  directory: string,
-  agent: string,
-  variables: Readonly<Record<string, string>>,
-): Handle {
-  return { version: HANDLE_VERSION, data: { attemptId, directory, agent, variables } };
+export function handleOf(data: SshHandle): Handle {
+  return { version: HANDLE_VERSION, data };
 }
 
 export function readHandle(handle: Handle): SshHandle {

@@ -1,17 +1,56 @@
 /**
  * What is run on the host, for `/bin/sh`. A sandbox is the directory `$base/s/<attempt>`; the marker `$base/m/<attempt>`
  * is written before it and removed after it, so that whatever is there can be found and told from what is not ours.
+ * Programs are started by one agent (`a`); files are served by another (`f`) that the kernel keeps inside.
  */
 
-/** Arguments: base, attempt, agent; the marker on standard input. */
-export const PROVISION = `
+/** Secrets are in memory, where there is such a place. */
+const SECRETS = `
+shm=/dev/shm/sandboxer-$(id -u)
+{ mkdir -p "$shm" && [ -O "$shm" ] && chmod 700 "$shm"; } 2>/dev/null || shm=$base/secrets
+secrets=$shm/$attempt
+`;
+
+export const EXIT = { root: 78, cannotConfine: 79 } as const;
+
+/**
+ * Arguments: base, attempt, agent, isolation, open files (or nothing). Standard input: the three lines of the marker, then
+ * secrets as `<delivery> <name> <base64>`. Says where secrets are, and whether files can be served.
+ */
+export const PROVISION = String.raw`
 set -e
-base=$1 attempt=$2 agent=$3 dir=$1/s/$2
+base=$1 attempt=$2 agent=$3 level=$4 files=$5 dir=$1/s/$2
 umask 077
+confines=no; "$agent" --can-confine && confines=yes
+if [ "$level" = policy ]; then
+  [ "$(id -u)" != 0 ] || exit ${EXIT.root}
+  [ $confines = yes ] || exit ${EXIT.cannotConfine}
+fi
 mkdir -p "$base/m" "$base/s"
-[ -e "$base/m/$attempt" ] || { cat >"$base/m/.$attempt.$$" && mv "$base/m/.$attempt.$$" "$base/m/$attempt"; }
-mkdir -p "$dir/work"
-"$agent" --listen "$dir/a" --daemon --user "$(id -u)" --cwd "$dir/work" 2>"$dir/log" || [ -S "$dir/a" ] || { cat "$dir/log" >&2; exit 1; }
+read -r owner; read -r uid; read -r time
+[ -e "$base/m/$attempt" ] || { printf '%s\n' "$owner" "$uid" "$time" >"$base/m/.$attempt.$$" && mv "$base/m/.$attempt.$$" "$base/m/$attempt"; }
+mkdir -p "$dir/work" "$dir/tmp"
+${SECRETS}
+while read -r kind name value; do
+  mkdir -p "$secrets"
+  case $kind in
+    file) printf %s "$value" | base64 -d >"$secrets/$name"; chmod 400 "$secrets/$name";;
+    env) printf '%s %s\n' "$name" "$value" >>"$secrets/.environment";;
+  esac
+done
+start() {
+  socket=$1; shift
+  "$agent" --listen "$socket" --daemon --user "$(id -u)" --cwd "$dir/work" "$@" 2>"$dir/log" || [ -S "$socket" ] || { cat "$dir/log" >&2; exit 1; }
+}
+if [ "$level" = policy ]; then
+  set --
+  for path in /usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /opt /nix /proc /sys /dev /run/systemd/resolve "$secrets"; do set -- "$@" --confine-read "$path"; done
+  for path in "$dir/work" "$dir/tmp" /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /dev/ptmx /dev/pts; do set -- "$@" --confine-write "$path"; done
+  start "$dir/a" "$@" ${'$'}{files:+--nofile "$files"}
+else start "$dir/a" ${'$'}{files:+--nofile "$files"}; fi
+[ $confines = no ] || start "$dir/f" --confine-write "$dir/work" --confine-write /dev/null
+echo "secrets $secrets"
+echo "files $confines"
 `;
 
 /** Arguments: base, attempt, owner. Touches nothing whose marker does not name the owner. */
@@ -22,24 +61,21 @@ if [ -e "$marker" ]; then
 elif [ ! -e "$dir" ]; then echo gone; exit 0
 else echo unmarked; exit 0; fi
 real=$(cd "$dir" 2>/dev/null && pwd -P)
+ids() { sed 's,^/proc/,,; s,/.*,,'; }
 agents() {
-  for p in /proc/[0-9]*; do
-    tr '\0' '\n' <"$p/cmdline" 2>/dev/null | grep -Fqx -- "$dir/a" || continue
-    tr '\0' '\n' <"$p/cmdline" 2>/dev/null | grep -Fqx -e --listen && echo "${'$'}{p#/proc/}"
-  done
+  found=$(grep -lzFx -e "$dir/a" -e "$dir/f" /proc/[0-9]*/cmdline 2>/dev/null)
+  [ -z "$found" ] || grep -lzFx -e --listen $found 2>/dev/null | ids
 }
 inside() {
-  [ -n "$real" ] || return
-  for p in /proc/[0-9]*; do
-    case $(readlink "$p/cwd" 2>/dev/null)/ in "$real"/*) echo "${'$'}{p#/proc/}";; esac
-  done
+  [ -z "$real" ] || find /proc/[0-9]*/cwd \( -lname "$real" -o -lname "$real/*" \) 2>/dev/null | ids
 }
-# It ends what it has started.
+# They end what they have started.
 kill -TERM $(agents) 2>/dev/null
 n=0; while [ -n "$(agents)" ] && [ $n -lt 30 ]; do sleep 0.1; n=$((n+1)); done
 kill -KILL $(agents) $(inside) 2>/dev/null
 chmod -R u+rwX "$dir" 2>/dev/null
-rm -rf "$dir" && [ ! -e "$dir" ] && rm -f "$marker" && echo gone
+${SECRETS}
+rm -rf "$secrets" && rm -rf "$dir" && [ ! -e "$dir" ] && rm -f "$marker" && echo gone
 `;
 
 /** Argument: base. The markers, each as `<attempt> <owner> <sandbox> <time>`; directories without one as `<attempt>`. */
@@ -49,3 +85,6 @@ for f in *; do [ -f "$f" ] && printf '%s %s\n' "$f" "$(tr '\n' ' ' <"$f")"; done
 for d in "$1"/s/*; do [ -d "$d" ] && [ ! -e "$1/m/${'$'}{d##*/}" ] && printf '%s\n' "${'$'}{d##*/}"; done
 exit 0
 `;
+
+/** Argument: where secrets are → those for the environment, as `<name> <base64>`. */
+export const ENVIRONMENT = '[ ! -e "$1/.environment" ] || cat "$1/.environment"';

@@ -1,0 +1,30 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
+
+/** Files over whichever session stands at the moment. */
+export function filesOver(session: () => Promise<SandboxSession>): SandboxFiles {
+  const files = async () => must((await session()).files);
+  const watch = async function* (
+    ...args: Parameters<NonNullable<SandboxFiles['watch']>>
+  ): AsyncGenerator<Awaited<ReturnType<AsyncIterator<never>['next']>>['value']> {
+    yield* must((await files()).watch?.(...args));
+  };
+  return {
+    stat: async (...args) => await (await files()).stat(...args),
+    list: async (...args) => await (await files()).list(...args),
+    read: async (...args) => await (await files()).read(...args),
+    write: async (...args) => await (await files()).write(...args),
+    mkdir: async (...args) => await (await files()).mkdir(...args),
+    move: async (...args) => await (await files()).move(...args),
+    remove: async (...args) => await (await files()).remove(...args),
+    upload: async (...args) => await (await files()).upload(...args),
+    download: async (...args) => await (await files()).download(...args),
+    watch,
+  };
+}
+
+/** What a channel that we opened ourselves has. */
+export function must<T>(value: T | undefined): T {
+  if (value === undefined) throw new SandboxerError('SBX_UNSUPPORTED', 'The channel does not offer this.');
+  return value;
+}
