@@ -3,6 +3,7 @@ import type { IsolationReport } from '../contract/isolation.ts';
 import type { Meter } from '../contract/money.ts';
 import type { RouteExplanation } from '../contract/route.ts';
 import type { CreateSandboxInput, ForkRequest, Sandbox } from '../contract/sandbox.ts';
+import type { SetupLog } from '../contract/setup-log.ts';
 import type { Snapshot, SnapshotRequest } from '../contract/snapshot.ts';
 import type { SandboxState } from '../contract/state.ts';
 import { freshKey } from './fresh-key.ts';
@@ -144,6 +145,11 @@ export class Sandboxes {
   /** Why it is where it is. */
   route(id: string, options: CallOptions = {}): Promise<Explanation> {
     return this.#transport.json({ ...options, method: 'GET', path: pathOf('sandboxes', id, 'route') });
+  }
+
+  /** What the setup commands of its profile wrote; of a failed one, too. */
+  setup(id: string, options: CallOptions = {}): Promise<SetupLog> {
+    return this.#transport.json({ ...options, method: 'GET', path: pathOf('sandboxes', id, 'setup') });
   }
 
   /** What is in force between it and its host, read from the kernel. */

@@ -31,7 +31,8 @@ export function failureOf(attempts: readonly AttemptRecord[], at: number): Sandb
     single?.detail ??
     (failed.map((attempt) => `${attempt.extensionId}: ${attempt.error?.detail}`).join('; ') ||
       'No backend could be tried.');
-  return { code, detail, remedy: ERRORS[code]?.remedy ?? ERRORS.SBX_PROVISION_FAILED.remedy, at };
+  const remedy = single?.remedy ?? ERRORS[code]?.remedy ?? ERRORS.SBX_PROVISION_FAILED.remedy;
+  return { code, detail, remedy, at };
 }
 
 async function tryNext(

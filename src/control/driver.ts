@@ -2,6 +2,7 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
 import { isEstablished, isLiving } from '../core/lifecycle.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
+import type { SetupStep } from '../core/setup-log.ts';
 import type { Tx } from '../core/store.ts';
 import type { BackendStep } from './advance-sandbox.ts';
 import { advanceSandbox } from './advance-sandbox.ts';
@@ -20,6 +21,7 @@ import {
   settleProvisionFailed,
   settleReady,
   settleTeardown,
+  withSetup,
 } from './settle-step.ts';
 import type { Claim, Lane, Work } from './work.ts';
 import { hasOnlyLeftovers, laneOf, workOn } from './work.ts';
@@ -250,22 +252,21 @@ export class Driver {
       }
       case 'probe': {
         const { attempt } = step;
+        const setup: SetupStep[] = [];
         return this.#call(
           work,
           lane,
           'probe',
           this.#provisionTimeoutMs(attempt),
-          (signal) => performProbe(this.#deps, sandbox, attempt, documents, signal),
+          (signal) => performProbe(this.#deps, sandbox, attempt, documents, signal, setup),
           (ready) => {
             attemptReady(this.#deps, attempt, documents);
-            return settleReady(attempt, ready, documents);
+            return withSetup(attempt, setup, settleReady(attempt, ready, documents));
           },
           (error) => {
             attemptFailed(this.#deps, attempt, documents, error);
-            return settleAttemptFailed(attempt, {
-              ...backendFailure(error, attempt.extensionId),
-              creation: 'created',
-            });
+            const failure = { ...backendFailure(error, attempt.extensionId), creation: 'created' } as const;
+            return withSetup(attempt, setup, settleAttemptFailed(attempt, failure));
           },
         );
       }

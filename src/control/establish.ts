@@ -33,9 +33,10 @@ export function requireEstablished(sandbox: SandboxRecord): void {
   if (isEstablished(sandbox.state) || !isSettled(sandbox)) return;
   const members = { sandbox_id: sandbox.id, uid: sandbox.uid, state: sandbox.state };
   if (sandbox.failure) {
-    const { code, detail } = sandbox.failure;
+    const { code, detail, remedy } = sandbox.failure;
     throw new SandboxerError(code as ErrorCode, detail, {
       members,
+      remedy,
       ...(sandbox.extensionId && { backend: sandbox.extensionId }),
     });
   }

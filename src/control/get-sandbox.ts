@@ -3,6 +3,7 @@ import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import type { MeterRecord } from '../core/meter.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
+import type { SetupLog } from '../core/setup-log.ts';
 import type { ControlDeps } from './deps.ts';
 import { findSandbox } from './find-sandbox.ts';
 
@@ -53,5 +54,18 @@ export async function sandboxUsage(
   return deps.store.read('usage', async (tx) => {
     const sandbox = await findSandbox(tx, caller, id);
     return { sandbox, meters: await tx.meters.forSandbox(sandbox.uid) };
+  });
+}
+
+/** What the setup commands of each attempt wrote. */
+export async function sandboxSetup(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+): Promise<readonly SetupLog[]> {
+  requireScope(caller, 'read');
+  return deps.store.read('setup', async (tx) => {
+    const sandbox = await findSandbox(tx, caller, id);
+    return tx.attempts.setups(sandbox.uid);
   });
 }

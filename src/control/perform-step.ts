@@ -12,7 +12,9 @@ import type {
   TakenSnapshot,
 } from '../core/extension.ts';
 import { startDirectory } from '../core/inputs.ts';
+import type { Recipe } from '../core/recipe.ts';
 import type { SandboxDocuments, SandboxOperation, SandboxRecord } from '../core/sandbox.ts';
+import type { SetupStep } from '../core/setup-log.ts';
 import { contextFor, contextOf } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { inputTrees } from './input-trees.ts';
@@ -106,6 +108,21 @@ export async function performProvision(
   return extension.provision(spec, context);
 }
 
+/** Values that the setup commands can see: what they write is kept, and those must not be. */
+async function exposedValues(
+  deps: ControlDeps,
+  sandbox: SandboxRecord,
+  recipe: Recipe,
+  extension: Extension,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const exposed = recipe.secretRefs.filter(({ delivery }) => delivery !== 'broker');
+  if (exposed.length === 0) return [];
+  const { capabilities } = extension.header;
+  const secrets = await deps.resolveSecrets(sandbox.workspaceId, exposed, capabilities, signal);
+  return secrets.map(({ value }) => value);
+}
+
 /** Reachable, and set up as the recipe says. Setup may run again after a crash: before `ready`, nobody has seen it. */
 export async function performProbe(
   deps: ControlDeps,
@@ -113,6 +130,7 @@ export async function performProbe(
   attempt: AttemptRecord,
   documents: SandboxDocuments,
   signal: AbortSignal,
+  steps: SetupStep[],
 ): Promise<Ready> {
   const extension = extensionOf(deps, attempt.extensionId);
   const context = await contextFor(deps, attempt.hostId, signal, attempt.providerKeyId);
@@ -125,7 +143,12 @@ export async function performProbe(
     await placeInputs(extension, handle, inputTrees(deps, sandbox), context);
   }
   if (recipe.setupRun.length > 0 && origin.kind === 'recipe')
-    await runSetup(extension, handle, recipe, context, startDirectory(sandbox, extension.header));
+    await runSetup(extension, handle, recipe, context, {
+      cwd: startDirectory(sandbox, extension.header),
+      secrets: await exposedValues(deps, sandbox, recipe, extension, signal),
+      now: () => deps.clock.now(),
+      steps,
+    });
   return ready;
 }
 

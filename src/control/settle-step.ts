@@ -4,6 +4,7 @@ import type { CleanupReport, Handle, Ready } from '../core/extension.ts';
 import { isEstablished } from '../core/lifecycle.ts';
 import type { SandboxDocuments, SandboxOperation } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
+import type { SetupStep } from '../core/setup-log.ts';
 import type { Tx } from '../core/store.ts';
 import { failureOf } from './advance-sandbox.ts';
 import type { BackendFailure } from './backend-error.ts';
@@ -87,7 +88,7 @@ export function settleAttemptFailed(attempt: AttemptRecord, failure: BackendFail
       creation: failure.creation,
       // What was outrun was stopped by us: why is on record already.
       ...(!isOutrun(scope, attempt) && {
-        error: { code: failure.code, detail: failure.detail },
+        error: { code: failure.code, detail: failure.detail, remedy: failure.error.remedy },
         endedAt: edit.now,
       }),
     });
@@ -158,6 +159,20 @@ export function settleReady(attempt: AttemptRecord, ready: Ready, documents: San
       attempt: attempt.n,
     });
     return GO_ON;
+  };
+}
+
+/** The same, with what the setup commands wrote. */
+export function withSetup(
+  { attemptId, sandboxUid, generation, n, extensionId }: AttemptRecord,
+  steps: readonly SetupStep[],
+  settlement: Settlement,
+): Settlement {
+  if (steps.length === 0) return settlement;
+  return async (scope) => {
+    const log = { attemptId, sandboxUid, generation, n, extensionId, steps: [...steps] };
+    await scope.tx.attempts.putSetup(log);
+    return settlement(scope);
   };
 }
 

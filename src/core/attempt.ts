@@ -20,7 +20,7 @@ export interface AttemptRecord {
   readonly state: AttemptState;
   readonly handle: Handle | null;
   readonly creation: Creation | null;
-  readonly error: { readonly code: string; readonly detail: string } | null;
+  readonly error: { readonly code: string; readonly detail: string; readonly remedy?: string } | null;
   readonly startedAt: number;
   readonly provisionedAt: number | null;
   readonly endedAt: number | null;

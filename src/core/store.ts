@@ -19,6 +19,7 @@ import type { MeterRecord } from './meter.ts';
 import type { ProviderKeyRecord } from './provider-key.ts';
 import type { QuoteRecord } from './quote.ts';
 import type { SandboxDocuments, SandboxRecord } from './sandbox.ts';
+import type { SetupLog } from './setup-log.ts';
 import type { SnapshotRecord } from './snapshot.ts';
 import type { KeyRecord, OrgRecord, WorkspaceRecord } from './tenancy.ts';
 import type { UploadRecord } from './upload.ts';
@@ -98,6 +99,10 @@ export interface AttemptStore {
   recent(limit: number): Promise<readonly AttemptRecord[]>;
   insert(record: AttemptRecord): Promise<void>;
   update(record: AttemptRecord): Promise<void>;
+  /** Replaces the one of the same attempt: setup runs again after a crash. It goes with its sandbox. */
+  putSetup(log: SetupLog): Promise<void>;
+  /** In the order of the attempts. */
+  setups(sandboxUid: string): Promise<readonly SetupLog[]>;
 }
 
 export interface HostStore {

@@ -4,6 +4,7 @@ import type { Balance, Meter, Transfer } from '../contract/money.ts';
 import type { ProfileEntry, ProfileVerdict } from '../contract/profile.ts';
 import type { RouteExplanation } from '../contract/route.ts';
 import type { Sandbox } from '../contract/sandbox.ts';
+import type { SetupLog } from '../contract/setup-log.ts';
 import type { Snapshot } from '../contract/snapshot.ts';
 import type { ApiKey } from '../contract/tenancy.ts';
 import type { Upload } from '../contract/upload.ts';
@@ -21,6 +22,7 @@ import { rebase } from '../core/meter.ts';
 
 import type { SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
+import type { SetupLog as SetupRecord } from '../core/setup-log.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { KeyRecord } from '../core/tenancy.ts';
 import type { UploadRecord } from '../core/upload.ts';
@@ -129,6 +131,23 @@ export class Presenter {
       created_at: isoTime(record.createdAt),
       expires_at: isoTime(record.expiresAt),
     };
+  }
+
+  setup(logs: readonly SetupRecord[]): SetupLog {
+    const items = logs.flatMap(({ generation, n, extensionId, steps }) =>
+      steps.map((step) => ({
+        generation,
+        attempt: n,
+        extension: extensionId,
+        command: step.command,
+        output: step.output,
+        truncated: step.truncated,
+        exit_code: step.exitCode,
+        started_at: isoTime(step.startedAt),
+        ended_at: isoTimeOrNull(step.endedAt),
+      })),
+    );
+    return { items };
   }
 
   route({ documents, attempts }: RouteView): z.output<typeof RouteExplanation> {

@@ -449,6 +449,28 @@ describe('catalogue and account', () => {
     expect((await world.run(['profiles', 'push', file])).code).toBe(4);
   });
 
+  it('show what setup wrote, and why it failed', async () => {
+    const file = join(world.directory, 'fragile.yaml');
+    writeFileSync(
+      file,
+      'id: profile.stub-fragile\nversion: "1.0.0"\nextension: ext.saas-stub\nisolation: { level: none }\nnetwork: { default: allow }\nsetup: { run: ["echo installing", "echo no such package; exit 3"] }\n',
+    );
+    await world.run(['profiles', 'push', file]);
+    const failed = await world.run(['create', '-p', 'stub-fragile', '--id', 'fragile']);
+    expect(failed.stderr).toContain('sandboxer logs --setup');
+    const logs = await world.run(['logs', 'fragile']);
+    expect(logs).toMatchObject({ code: 0, stdout: 'installing\nno such package\n' });
+    expect(logs.stderr).toMatch(
+      /^\$ echo installing\ndone after \S+\n\$ echo no such package; exit 3\nended with 3 after \S+\n$/,
+    );
+    expect(await world.run(['logs', 'box', '--setup'])).toMatchObject({ code: 3 });
+  });
+
+  it('refuse a profile that is not valid', async () => {
+    const file = join(world.directory, 'mine.yaml');
+    expect((await world.run(['profiles', 'push', file])).code).toBe(4);
+  });
+
   it('make keys that work over TCP', async () => {
     const stateDir = world.folder('served');
     const server = world.start(['serve', '--listen', '127.0.0.1:0', '--state-dir', stateDir], {});

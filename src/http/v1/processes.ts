@@ -6,8 +6,10 @@ import {
   ServiceName,
   SignalRequest,
 } from '../../contract/exec.ts';
+import { SetupLog } from '../../contract/setup-log.ts';
 import { actOnProcess } from '../../control/act-on-process.ts';
 import { attachToProcess, listProcesses } from '../../control/exec-in-sandbox.ts';
+import { sandboxSetup } from '../../control/get-sandbox.ts';
 import { preferredType } from '../media-type.ts';
 import { flag, wholeNumber } from '../query-schemas.ts';
 import { Upload } from '../read-body.ts';
@@ -31,6 +33,20 @@ const ARRIVAL_MS = 100;
 const DEATH_MS = 5_000;
 
 export const processRoutes = [
+  route({
+    method: 'GET',
+    url: '/v1/sandboxes/{id}/setup',
+    operationId: 'readSetupLog',
+    summary: 'What the setup commands of its profile wrote, attempt by attempt; of a failed sandbox, too.',
+    tag,
+    scope: 'read',
+    params: SandboxPathParams,
+    responses: { 200: json(SetupLog, 'The commands in order, with their output.') },
+    async handler({ services, caller, params }) {
+      const logs = await sandboxSetup(services.deps, caller, params.id);
+      return { status: 200, body: services.present.setup(logs) };
+    },
+  }),
   route({
     method: 'GET',
     url: '/v1/sandboxes/{id}/processes',

@@ -1,5 +1,6 @@
 import type { AttemptRecord } from '../../core/attempt.ts';
 import type { HostLoad, HostLoads } from '../../core/host.ts';
+import type { SetupLog } from '../../core/setup-log.ts';
 import type { AttemptStore } from '../../core/store.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';
@@ -12,11 +13,13 @@ export class MemoryAttempts implements AttemptStore {
   readonly #journal: MemoryJournal;
   readonly #rows: MemoryTable<AttemptRecord>;
   readonly #idsBySandbox: MemoryTable<readonly string[]>;
+  readonly #setups: MemoryTable<readonly SetupLog[]>;
 
   constructor(journal: MemoryJournal) {
     this.#journal = journal;
     this.#rows = new MemoryTable(journal);
     this.#idsBySandbox = new MemoryTable(journal);
+    this.#setups = new MemoryTable(journal);
   }
 
   async get(attemptId: string): Promise<AttemptRecord | null> {
@@ -81,8 +84,20 @@ export class MemoryAttempts implements AttemptStore {
     );
   }
 
+  async putSetup(log: SetupLog): Promise<void> {
+    this.#journal.assertWritable();
+    const others = (await this.setups(log.sandboxUid)).filter(({ attemptId }) => attemptId !== log.attemptId);
+    const all = [...others, log].sort((a, b) => a.generation - b.generation || a.n - b.n);
+    this.#setups.set(log.sandboxUid, all);
+  }
+
+  async setups(sandboxUid: string): Promise<readonly SetupLog[]> {
+    return this.#setups.get(sandboxUid) ?? [];
+  }
+
   removeOf(sandboxUid: string): void {
     for (const id of this.#idsBySandbox.get(sandboxUid) ?? []) this.#rows.delete(id);
     this.#idsBySandbox.delete(sandboxUid);
+    this.#setups.delete(sandboxUid);
   }
 }

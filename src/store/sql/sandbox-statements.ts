@@ -133,6 +133,9 @@ export function sandboxStatements(db: Kysely<Schema>) {
     removeDocuments: prepare<{ uid: string }, unknown>(({ uid }) =>
       db.deleteFrom('sandbox_documents').where('uid', '=', uid),
     ),
+    removeSetups: prepare<{ uid: string }, unknown>(({ uid }) =>
+      db.deleteFrom('setup_logs').where('sandbox_uid', '=', uid),
+    ),
     removeAttempts: prepare<{ uid: string }, unknown>(({ uid }) =>
       db.deleteFrom('attempts').where('sandbox_uid', '=', uid),
     ),

@@ -431,6 +431,12 @@ export interface KeptRow {
   record: Document;
 }
 
+export interface SetupLogRow {
+  attempt_id: Text;
+  sandbox_uid: Text;
+  document: Document;
+}
+
 export interface SettingRow {
   name: Text;
   value: Text;
@@ -446,6 +452,7 @@ export interface Schema {
   sandbox_labels: SandboxLabelRow;
   sandbox_documents: SandboxDocumentsRow;
   attempts: AttemptRow;
+  setup_logs: SetupLogRow;
   hosts: HostRow;
   host_samples: HostSampleRow;
   canaries: CanaryRow;

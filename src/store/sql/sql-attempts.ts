@@ -2,12 +2,13 @@ import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import type { AttemptRecord } from '../../core/attempt.ts';
 import type { HostLoads } from '../../core/host.ts';
+import type { SetupLog } from '../../core/setup-log.ts';
 import type { AttemptStore } from '../../core/store.ts';
 import { conflict } from '../rejections.ts';
 import { atMost } from './at-most.ts';
-import { readDocumentOrNull, writeDocumentOrNull } from './document.ts';
+import { readDocument, readDocumentOrNull, writeDocument, writeDocumentOrNull } from './document.ts';
 import { RowWriter } from './row-writer.ts';
-import type { AttemptRow, LoadRow, Schema } from './schema.ts';
+import type { AttemptRow, LoadRow, Schema, SetupLogRow } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 import { prepare } from './statement.ts';
 
@@ -24,6 +25,10 @@ export function attemptStatements(db: Kysely<Schema>) {
     .where(sql<boolean>`state <> 'gone'`);
   return {
     rows: new RowWriter(db, 'attempts'),
+    setupRows: new RowWriter(db, 'setup_logs'),
+    setups: prepare<{ uid: string }, SetupLogRow>(({ uid }) =>
+      db.selectFrom('setup_logs').selectAll().where('sandbox_uid', '=', uid),
+    ),
     get: prepare<{ attemptId: string }, AttemptRow>(({ attemptId }) =>
       db.selectFrom('attempts').selectAll().where('attempt_id', '=', attemptId),
     ),
@@ -112,6 +117,21 @@ export class SqlAttempts implements AttemptStore {
     if (updated === 0) throw conflict(`The attempt ${record.attemptId} is gone.`);
     this.#session.sandboxUids.add(record.sandboxUid);
   }
+
+  async putSetup(log: SetupLog): Promise<void> {
+    const { attemptId, sandboxUid } = log;
+    const row = { attempt_id: attemptId, sandbox_uid: sandboxUid, document: writeDocument(log) };
+    await this.#session.change(this.#statements.setupRows.upsert(row, ['attempt_id']));
+  }
+
+  async setups(sandboxUid: string): Promise<readonly SetupLog[]> {
+    const rows = await this.#session.all(this.#statements.setups, { uid: sandboxUid });
+    return rows.map(({ document }) => readDocument<SetupLog>(document)).sort(inOrder);
+  }
+}
+
+function inOrder(a: SetupLog, b: SetupLog): number {
+  return a.generation - b.generation || a.n - b.n;
 }
 
 function attemptRow(record: AttemptRecord): AttemptRow {

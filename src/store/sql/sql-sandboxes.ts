@@ -144,9 +144,11 @@ export class SqlSandboxes implements SandboxStore {
   async prune(before: number, eventSeq: number, limit: number): Promise<number> {
     this.#session.assertWritable();
     const old = await this.#session.all(this.#statements.prunable, { before, eventSeq, limit });
-    const { removeEvents, removeAttempts, removeDocuments, removeLabels, remove } = this.#statements;
+    const { removeEvents, removeSetups, removeAttempts, removeDocuments, removeLabels, remove } =
+      this.#statements;
+    const all = [removeEvents, removeSetups, removeAttempts, removeDocuments, removeLabels, remove];
     for (const { uid } of old) {
-      for (const statement of [removeEvents, removeAttempts, removeDocuments, removeLabels, remove]) {
+      for (const statement of all) {
         await this.#session.run(statement, { uid });
       }
       this.#seen.delete(uid);

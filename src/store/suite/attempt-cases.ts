@@ -1,9 +1,32 @@
 import assert from 'node:assert/strict';
+import { attemptIdOf } from '../../core/attempt.ts';
+import type { SetupLog } from '../../core/setup-log.ts';
 import { sampleAttempt, T0 } from '../sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, write } from './store-case.ts';
 
+function setupLog(sandboxUid: string, generation: number, n: number, output = ''): SetupLog {
+  const step = { command: 'true', output, truncated: false, exitCode: 0, startedAt: T0, endedAt: T0 + 1 };
+  const attemptId = attemptIdOf(sandboxUid, generation, n);
+  return { attemptId, sandboxUid, generation, n, extensionId: 'ext.memory', steps: [step] };
+}
+
 export const attemptCases: StoreCase[] = [
+  {
+    name: 'keep what setup wrote, once for each, in their order',
+    async run(store) {
+      await write(store, async ({ attempts }) => {
+        await attempts.putSetup(setupLog('a', 2, 1));
+        await attempts.putSetup(setupLog('a', 1, 2, 'first try'));
+        await attempts.putSetup(setupLog('b', 1, 1));
+      });
+      const again = setupLog('a', 1, 2, 'after a crash: \u0000 “€”');
+      await write(store, ({ attempts }) => attempts.putSetup(again));
+      const kept = await read(store, ({ attempts }) => attempts.setups('a'));
+      assert.deepEqual(kept, [again, setupLog('a', 2, 1)]);
+      assert.deepEqual(await read(store, ({ attempts }) => attempts.setups('c')), []);
+    },
+  },
   {
     name: 'are found newest first, over all sandboxes',
     async run(store) {

@@ -22,6 +22,14 @@ function insertWhole(store: Store, over: Partial<SandboxRecord> & { uid: string 
     await tx.sandboxes.insertDocuments(sampleDocuments(uid, 1));
     await tx.sandboxes.insertDocuments(sampleDocuments(uid, 2));
     await tx.attempts.insert(sampleAttempt(uid));
+    await tx.attempts.putSetup({
+      attemptId: `${uid}-g1-a1`,
+      sandboxUid: uid,
+      generation: 1,
+      n: 1,
+      extensionId: 'ext.memory',
+      steps: [],
+    });
     await tx.meters.insert(sampleMeter(`m-${uid}`, { sandboxUid: uid }));
     await tx.ledger.insertHold(sampleHold(`h-${uid}`, { sandboxUid: uid }));
     await tx.ledger.transfer([sampleTransfer(`t-${uid}`, { holdId: `h-${uid}`, sandboxUid: uid })]);
@@ -52,6 +60,8 @@ export const pruneCases: StoreCase[] = [
         assert.equal(await tx.sandboxes.documents('a', 1), null);
         assert.equal(await tx.sandboxes.documents('a', 2), null);
         assert.deepEqual(await tx.attempts.forSandbox('a'), []);
+        assert.deepEqual(await tx.attempts.setups('a'), []);
+        assert.equal((await tx.attempts.setups('b')).length, 1);
         const ofA = { workspaceId: null, sandboxUid: 'a', after: 0, limit: 9 };
         assert.deepEqual(await tx.events.list(ofA), []);
         const labelled = await tx.sandboxes.list({ workspaceId: null, labels: { l: '1' }, limit: 9 });

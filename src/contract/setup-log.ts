@@ -1,0 +1,21 @@
+import { z } from 'zod';
+
+export const SetupStep = z
+  .strictObject({
+    generation: z.int(),
+    attempt: z.int(),
+    extension: z.string(),
+    command: z.string(),
+    output: z
+      .string()
+      .describe('What it wrote to both streams, as it came. Secrets that it could see are blotted out.'),
+    truncated: z.boolean().describe('There was more before.'),
+    exit_code: z.int().nullable().describe('`null` when it was ended with its attempt.'),
+    started_at: z.string(),
+    ended_at: z.string().nullable(),
+  })
+  .meta({ id: 'SetupStep', description: 'One command of a profile’s `setup.run`, as it went.' });
+
+export const SetupLog = z.strictObject({ items: z.array(SetupStep) }).meta({ id: 'SetupLog' });
+
+export type SetupLog = z.infer<typeof SetupLog>;

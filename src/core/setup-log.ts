@@ -1,0 +1,21 @@
+/** One command of a profile's `setup.run`, as it went. */
+export interface SetupStep {
+  readonly command: string;
+  /** What it wrote to both streams, as it came; of much, the end. Secrets that it could see are blotted out. */
+  readonly output: string;
+  readonly truncated: boolean;
+  /** `null` when it was ended with the attempt, by a timeout for instance. */
+  readonly exitCode: number | null;
+  readonly startedAt: number;
+  readonly endedAt: number | null;
+}
+
+/** How an attempt was set up. It outlives the attempt: that is when one wants to read it. */
+export interface SetupLog {
+  readonly attemptId: string;
+  readonly sandboxUid: string;
+  readonly generation: number;
+  readonly n: number;
+  readonly extensionId: string;
+  readonly steps: readonly SetupStep[];
+}
