@@ -153,6 +153,14 @@ export const Config = z.strictObject({
       image_mb: 65_536,
       volumes: 100,
     }),
+  daemon: z
+    .strictObject({
+      stop_after: Duration.nullable()
+        .default(1_800_000)
+        .describe('Without a caller, a sandbox or an event to deliver for so long. `null`: never.'),
+    })
+    .default({ stop_after: 1_800_000 })
+    .describe('The server that the command starts by itself. `serve` never stops by itself.'),
   uploads: UploadConfig.default(UploadConfig.parse({})).describe('File trees that wait for their sandbox.'),
   git: GitConfig.default(GitConfig.parse({})).describe('Repositories that the server fetches for a create.'),
   preview: z

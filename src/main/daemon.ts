@@ -3,6 +3,8 @@ import { closeSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:
 import { join } from 'node:path';
 import { SandboxerError } from '../contract/errors.ts';
 import { loadConfig } from './config.ts';
+import { whenIdle } from './idle-watch.ts';
+import type { RunningServer } from './serve.ts';
 import { serve } from './serve.ts';
 import { packageVersion } from './shipped-files.ts';
 
@@ -37,7 +39,12 @@ function stopSignal(): Promise<void> {
   });
 }
 
-/** Serves until it is told to stop. A reason not to start that we know is told, with its remedy, instead of thrown. */
+function idle(server: RunningServer, stopAfterMs: number | null): Promise<void> {
+  if (stopAfterMs === null) return new Promise(() => {});
+  return whenIdle(server.callers, server.control.deps.store, stopAfterMs);
+}
+
+/** Serves until it is told to stop, or nobody needs it. A reason not to start that we know is told, with its remedy, instead of thrown. */
 export async function runDaemon(env: NodeJS.ProcessEnv): Promise<void> {
   const stopped = stopSignal();
   try {
@@ -53,9 +60,10 @@ export async function runDaemon(env: NodeJS.ProcessEnv): Promise<void> {
     };
     writeFileSync(recordFile, `${JSON.stringify(record)}\n`, { mode: 0o600 });
     announce(env, { ready: true, ...record });
-    await stopped;
-    rmSync(recordFile, { force: true });
+    await Promise.race([stopped, idle(server, config.daemon.stop_after)]);
     await server.stop();
+    // The last thing: until then, whoever wants another one waits for this one.
+    rmSync(recordFile, { force: true });
   } catch (error) {
     if (error instanceof SandboxerError) {
       const { code, detail, remedy } = error;

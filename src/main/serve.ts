@@ -10,6 +10,7 @@ import { RateLimits } from '../http/rate-limits.ts';
 import { createHttpServer } from '../http/server.ts';
 import { firstAdminKey } from './admin-key.ts';
 import type { ResolvedConfig } from './config.ts';
+import { Callers } from './idle-watch.ts';
 import { DEFAULT_ORG, DEFAULT_WORKSPACE } from './installation.ts';
 import { createLog } from './log.ts';
 import { ownDirectory } from './own-directory.ts';
@@ -34,6 +35,7 @@ export interface RunningServer {
   readonly tcpAddress: string | null;
   /** Where the first administrator's key was written, if this start made one. */
   readonly adminKeyFile: string | null;
+  readonly callers: Callers;
   stop(): Promise<void>;
 }
 
@@ -109,6 +111,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     socketPath: config.socketPath,
     tcpAddress,
     adminKeyFile,
+    callers: new Callers(servers.map(({ server }) => server)),
     async stop() {
       ready = false;
       await Promise.all([previews.close(), ...servers.map((server) => server.close())]);

@@ -20,7 +20,7 @@ function isAlive(pid: number): boolean {
 }
 
 async function gone(pid: number): Promise<void> {
-  for (let n = 0; n < 400 && isAlive(pid); n += 1) await new Promise((resolve) => setTimeout(resolve, 25));
+  for (let n = 0; n < 1200 && isAlive(pid); n += 1) await new Promise((resolve) => setTimeout(resolve, 25));
   expect(isAlive(pid)).toBe(false);
 }
 
@@ -95,6 +95,23 @@ describe('the daemon', () => {
       const nowhere = await world.run([command], { env: { SANDBOXER_STATE_DIR, SANDBOXER_CONFIG: '' } });
       expect(nowhere.stderr).toContain('Set SANDBOXER_STATE_DIR to');
     }
+  });
+
+  it('stops by itself when nobody needs it, and not before', async () => {
+    const config = join(world.directory, 'config.yaml');
+    const before = readFileSync(config, 'utf8');
+    writeFileSync(config, JSON.stringify({ ...JSON.parse(before), daemon: { stop_after: '1s' } }));
+    await world.json(['credits', 'grant', '1']);
+    await world.json(['create', '-p', 'stub-basic', '--id', 'lives']);
+    const pid = world.daemonPid() as number;
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect(world.daemonPid()).toBe(pid);
+    await world.json(['destroy', 'lives']);
+    await gone(pid);
+    expect(world.daemonPid()).toBeNull();
+    expect((await world.run(['get', 'lives'])).stdout).toContain('destroyed');
+    writeFileSync(config, before);
+    await world.run(['daemon', 'stop']);
   });
 
   it('is shown, stopped and restarted', async () => {

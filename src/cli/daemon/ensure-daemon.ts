@@ -7,7 +7,7 @@ import type { DaemonFiles } from './daemon-files.ts';
 import { daemonFiles, isOutdated } from './daemon-files.ts';
 import { spawnDaemon } from './spawn-daemon.ts';
 import { releaseLock, takeLock } from './start-lock.ts';
-import { stopDaemon } from './stop-daemon.ts';
+import { runningDaemon, stopDaemon } from './stop-daemon.ts';
 
 const PATIENCE_MS = 60_000;
 /** Changes are watched; this is for file systems that do not tell, and for holders that died. */
@@ -66,6 +66,12 @@ function prepare(files: DaemonFiles): void {
   }
 }
 
+/** It runs and does not listen any more: its database is free when it is gone. */
+async function isLeaving(files: DaemonFiles): Promise<boolean> {
+  const record = runningDaemon(files);
+  return record !== null && !(await answers(record.socket));
+}
+
 /** A daemon of this version answers when this resolves. However many commands ask at once, one of them starts it. */
 export async function ensureDaemon(env: NodeJS.ProcessEnv): Promise<void> {
   const files = daemonFiles(env);
@@ -76,8 +82,9 @@ export async function ensureDaemon(env: NodeJS.ProcessEnv): Promise<void> {
     if (!isOutdated(files) && (await answers(files.socketPath))) return;
     if (takeLock(files.lock)) {
       try {
-        if (isOutdated(files)) await stopDaemon(files);
-        if (!(await answers(files.socketPath))) await spawnDaemon(files, env, packageVersion());
+        if (!isOutdated(files) && (await answers(files.socketPath))) return;
+        if (isOutdated(files) || (await isLeaving(files))) await stopDaemon(files);
+        await spawnDaemon(files, env, packageVersion());
         return;
       } finally {
         releaseLock(files.lock);

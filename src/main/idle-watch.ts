@@ -1,0 +1,55 @@
+import type { Server } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Store, Tx } from '../core/store.ts';
+
+/** Whether somebody speaks to the server, or did lately. */
+export class Callers {
+  readonly #servers: readonly Server[];
+  lastSeenAt = Date.now();
+
+  constructor(servers: readonly Server[]) {
+    this.#servers = servers;
+    for (const server of servers) server.on('request', () => this.#seen());
+  }
+
+  #seen(): void {
+    this.lastSeenAt = Date.now();
+  }
+
+  /** A stream of events is one request: who holds a connection is there. */
+  async present(): Promise<boolean> {
+    const counts = await Promise.all(
+      this.#servers.map(
+        (server) =>
+          new Promise<number>((resolve) => {
+            server.getConnections((_error, count) => resolve(count ?? 0));
+          }),
+      ),
+    );
+    return counts.some((count) => count > 0);
+  }
+}
+
+async function sinksAreWaited(tx: Tx): Promise<boolean> {
+  const lastSeq = await tx.events.lastSeq();
+  for (const { sinkId, cursor, active } of await tx.outbox.sinks()) {
+    if (active && (cursor < lastSeq || (await tx.outbox.waiting(sinkId)).length > 0)) return true;
+  }
+  return false;
+}
+
+/** A sandbox that is not destroyed, or an event that somebody was promised. */
+async function hasWork(store: Store): Promise<boolean> {
+  return store.read('idle', async (tx) => (await tx.sandboxes.countByState()).size > 0 || sinksAreWaited(tx));
+}
+
+/** Resolves when nobody called, nothing lived and nothing was to be told for `afterMs`. */
+export async function whenIdle(callers: Callers, store: Store, afterMs: number): Promise<void> {
+  let idleSince = Date.now();
+  for (;;) {
+    await sleep(Math.min(afterMs / 4, 60_000), undefined, { ref: false });
+    if ((await callers.present()) || (await hasWork(store))) idleSince = Date.now();
+    idleSince = Math.max(idleSince, callers.lastSeenAt);
+    if (Date.now() - idleSince >= afterMs) return;
+  }
+}
