@@ -36,7 +36,7 @@ static int make_stored(const char *path) {
 }
 
 static int mount_part(const struct launch *launch, const char *name, const char *disk, const char *root, int userns) {
-  char options[4096], path[PATH_MAX + 64], low[32];
+  char options[4096], path[PATH_MAX + 64], low[32], work[32];
   size_t length;
   snprintf(path, sizeof path, "%s/upper/%s", disk, name);
   if (make_stored(path) < 0) return -1;
@@ -56,7 +56,8 @@ static int mount_part(const struct launch *launch, const char *name, const char 
   int target = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (target < 0) return -1;
   snprintf(path, sizeof path, "/proc/self/fd/%d", target);
-  int failed = mount("overlay", path, "overlay", MS_NODEV, options);
+  snprintf(work, sizeof work, "u/work-%s", name);
+  int failed = mount_overlay(path, options, work, launch->fleeting);
   int error = errno;
   close(target);
   errno = error;

@@ -74,7 +74,7 @@ static void mount_root(const struct launch *launch, const char *target, pid_t ru
   }
   if (attach_idmapped(source, "u", userns) < 0) give_up(runtime, "disk of %s", launch->id);
   snprintf(options + length, sizeof options - (size_t)length, ",upperdir=u/upper,workdir=u/work");
-  if (mount("overlay", target, "overlay", MS_NODEV, options) < 0) give_up(runtime, "overlay (%s)", options);
+  if (mount_overlay(target, options, "u/work", launch->fleeting) < 0) give_up(runtime, "overlay (%s)", options);
   /* Without a usable work directory overlayfs mounts read-only and says nothing. */
   if (access(target, W_OK) < 0) give_up(runtime, "the root file system is read-only");
   const char *failed = mount_host_parts(launch, source, target, host_userns);

@@ -83,6 +83,11 @@ static void captured(void *context, bool ok, bool whole, const struct tally *tal
   if (sandbox == NULL) return;
   sandbox->capturing = false;
   thaw_after(sandbox);
+  if (ok && sandbox->flush) {
+    char layer[PATH_MAX + 300];
+    snprintf(layer, sizeof layer, "%s/%s", settings.base, sandbox->capture_to);
+    work_flush(layer);
+  }
   if (ok) answer_captured(sandbox, "copied", whole, whole ? NULL : tally);
   else answer_error(&sandbox->capture, "copy", "%s", error);
   sandbox->capture.seq[0] = 0;
@@ -108,6 +113,7 @@ void finish_capture(struct sandbox *sandbox) {
   if (rename(whole ? disk : upper, target) < 0) answer_error(&sandbox->capture, "seal", "%s", strerror(errno));
   else {
     if (!whole) janitor_discard(disk);
+    if (sandbox->flush) work_flush(target);
     answer_captured(sandbox, "sealed", whole, NULL);
   }
   sandbox->capture.seq[0] = 0;
@@ -134,6 +140,7 @@ void do_capture(const struct request *request, const struct fields *fields) {
     return answer_error(request, "freeze", "the kernel did not freeze it");
   sandbox->capturing = true;
   sandbox->capture = *request;
+  sandbox->flush = number(fields, "flush", 1) != 0;
   char image[PATH_MAX + ID_MAX + 32];
   bool is_image = disk_is_image(sandbox->id, image, sizeof image);
   bool seal = !is_image && number(fields, "seal", 1) != 0 && sandbox->state == LIVE && !sandbox->frozen &&

@@ -172,6 +172,8 @@ void sandbox_settle(struct sandbox *sandbox) {
     sandbox_forget(sandbox);
   } else {
     answer_all(sandbox->ends, NULL, "");
+    path_of(sandbox->id, "disk", path, sizeof path);
+    if (access(path, F_OK) == 0) work_flush(path);
     path_of(sandbox->id, "", path, sizeof path);
     /* One whose directory was taken away before it began leaves nothing to remember. */
     if (access(path, F_OK) < 0) sandbox_forget(sandbox);
@@ -344,6 +346,7 @@ void do_create(const struct request *request, const struct fields *fields) {
   sandbox->keep = number(fields, "keep", 0) != 0;
   sandbox->launch_by = now_ms() + LAUNCH_MS;
   keep_waiting(sandbox->creates, request);
+  launch.fleeting = !sandbox->keep;
   const char *failure = start(sandbox, &launch, &limits, (uint32_t)number(fields, "range", 0), blank);
   if (failure) {
     snprintf(sandbox->error, sizeof sandbox->error, "%s: %s", failure, strerror(errno));

@@ -26,6 +26,7 @@ struct sandbox {
   bool keep;    /* its disk outlives its end */
   bool discard; /* its directory goes with it */
   bool frozen, capturing;
+  bool flush; /* what is captured is to outlast the machine */
   char capture_to[256];
   char learn[64]; /* the file that is to have the filter which the runtime compiles */
   char error[1024];

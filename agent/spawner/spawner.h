@@ -125,6 +125,7 @@ struct launch {
   char volumes[VOLUMES_MAX][VOLUME_NAME_MAX];
   bool read_only[VOLUMES_MAX];
   int volume_count;
+  bool fleeting; /* its disk goes with it: nothing inside waits for it to be written, nor does its end */
 };
 enum { FD_USERNS, FD_HOST_USERNS, FD_COUNT };
 void launchers_fill(void);
@@ -133,6 +134,9 @@ int launcher_send(struct launcher *launcher, const struct launch *launch, const 
 bool launcher_reaped(pid_t pid);
 void launcher_worked(void);
 void launchers_end(void);
+
+/* ---- overlay.c ---- */
+int mount_overlay(const char *target, const char *options, const char *work, bool fleeting);
 
 /* ---- idmap.c ---- */
 int userns_for_range(uint32_t first);
@@ -211,6 +215,7 @@ struct job {
   const char *archive;         /* … or what this tar has */
   struct unpack_bounds bounds;
 };
+void work_flush(const char *path);
 void work_start(const struct job *job, work_done done, void *context);
 
 /* ---- rootless.c ---- */

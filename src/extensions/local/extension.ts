@@ -157,7 +157,11 @@ export class LocalExtension implements Extension {
 
   async fork(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
     const { attempt_id } = readHandle(source);
-    return await this.#make(spec, ctx, async () => (await this.#capture(attempt_id)).rootFs);
+    return await this.#make(spec, ctx, async () => {
+      // What is made of it for a while need not outlast the machine.
+      const lasting = spec.recipe.persistence !== 'ephemeral';
+      return (await this.#capture(attempt_id, lasting)).rootFs;
+    });
   }
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
@@ -259,7 +263,7 @@ export class LocalExtension implements Extension {
     const ref = { snapshot_id: spec.snapshotId, owner: spec.owner };
     const existing = this.#layers.readSnapshot(spec.snapshotId);
     if (existing !== null) return { ref, sizeBytes: existing.sizeBytes };
-    const { rootFs, sizeBytes } = await this.#capture(attempt_id);
+    const { rootFs, sizeBytes } = await this.#capture(attempt_id, true);
     this.#keepSnapshot(spec, rootFs, sizeBytes);
     for (const layer of rootFs.layers)
       if (layer.startsWith('layers/')) void this.#archive.digests.seal(layer).catch(() => {});
@@ -392,7 +396,7 @@ export class LocalExtension implements Extension {
    * What it has written so far as a layer on top of those it was made from. Answers as soon as there is one: the source may
    * still be on its way up again, and whoever wants it waits for that.
    */
-  async #capture(attemptId: string): Promise<Captured> {
+  async #capture(attemptId: string, lasting: boolean): Promise<Captured> {
     const { promise, resolve, reject } = Promise.withResolvers<Captured>();
     const whole = this.#sandboxes.inTurn(attemptId, async () => {
       const record = await this.#sandboxes.ready(attemptId);
@@ -406,6 +410,7 @@ export class LocalExtension implements Extension {
         } = await this.#call('capture', attemptId, {
           to: dirname(place),
           seal: reopen === null ? 0 : 1,
+          flush: lasting ? 1 : 0,
         });
         const rootFs = await this.#shortened({ ...rootFsOf(record), layers: [layer, ...record.layers] });
         const above = { ...record, ...rootFs };

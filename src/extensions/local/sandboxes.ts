@@ -369,6 +369,8 @@ function canBeWarm(spec: ProvisionSpec): boolean {
   const { resources, inputs } = spec.recipe;
   return (
     spec.secrets.length === 0 &&
+    // What was started ahead may forget its disk.
+    spec.recipe.persistence === 'ephemeral' &&
     spec.recipe.workspace.access !== 'ro' &&
     (spec.recipe.mounts ?? []).length === 0 &&
     resources.open_files === null &&
