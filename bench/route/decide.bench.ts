@@ -32,6 +32,7 @@ function measuredHealth(extensions: readonly ExtensionHeader[]): HealthBook {
       const key = {
         attemptId: `${id}-${attempt}`,
         extensionId: id,
+        hostId: null,
         recipeClass: 'host/container',
       };
       book.started(key, attempt);

@@ -7,8 +7,8 @@ import type { ControlDeps } from './deps.ts';
 import { Interrupted, Outrun } from './run-step.ts';
 
 function keyOf(attempt: AttemptRecord, { recipe }: SandboxDocuments): AttemptKey {
-  const { attemptId, extensionId } = attempt;
-  return { attemptId, extensionId, recipeClass: recipeClass(recipe) };
+  const { attemptId, extensionId, hostId } = attempt;
+  return { attemptId, extensionId, hostId, recipeClass: recipeClass(recipe) };
 }
 
 /** Tells the health book how attempts go. What it knows is a guess for the next decision, so nothing here is durable. */

@@ -1,6 +1,9 @@
 import { SandboxerError } from '../contract/errors.ts';
-import type { RoutePlan } from '../contract/route.ts';
+import type { BackendStanding, RoutePlan } from '../contract/route.ts';
 import { expectedUse } from '../core/expected-use.ts';
+import type { ExtensionHeader } from '../core/extension.ts';
+import { placeOn } from '../core/health/health-book.ts';
+import type { HostRecord } from '../core/host.ts';
 import type { KeyChoice } from '../core/provider-key.ts';
 import { chooseKeys } from '../core/provider-key.ts';
 import type { QuoteRecord } from '../core/quote.ts';
@@ -21,6 +24,27 @@ export interface PlanOptions {
   readonly boundKey?: string | null;
 }
 
+/** Of each backend, and of it on each host where it was tried. */
+function standings(
+  { health, extensions: registry }: ControlDeps,
+  extensions: readonly ExtensionHeader[],
+  hosts: readonly HostRecord[],
+  recipe: Recipe,
+  now: number,
+): Record<string, BackendStanding> {
+  const known: Record<string, BackendStanding> = {};
+  for (const header of extensions) {
+    const { status } = registry.health(header.id);
+    known[header.id] = health.standing(header, status, recipe, now);
+    if (header.runsOn !== 'hosts') continue;
+    for (const { id } of hosts) {
+      const there = health.standingOn(id, header, status, recipe, now);
+      if (there) known[placeOn(header.id, id)] = there;
+    }
+  }
+  return known;
+}
+
 /** Decides inside a transaction, so that it knows what the workspace allows at the moment of the decision. */
 export async function planRoute(
   tx: Tx,
@@ -33,13 +57,6 @@ export async function planRoute(
   const recipe = underPolicy(wanted, policy);
   const extensions = deps.extensions.all().map((extension) => extension.header);
   const now = deps.clock.now();
-  const standing = extensions.map(
-    (header) =>
-      [
-        header.id,
-        deps.health.standing(header, deps.extensions.health(header.id).status, recipe, now),
-      ] as const,
-  );
   // Read in the transaction that will reserve: of a burst, each sees what the one before has taken.
   const onHosts = extensions.some(({ runsOn }) => runsOn === 'hosts');
   const hosts = onHosts ? await tx.hosts.list() : [];
@@ -49,7 +66,7 @@ export async function planRoute(
     recipe,
     extensions,
     catalogueVersion: deps.extensions.version,
-    standing: Object.fromEntries(standing),
+    standing: standings(deps, extensions, hosts, recipe, now),
     healthAt: now,
     expected: expectedUse(recipe, deps.uses.learned(workspaceId, recipe.profileId)),
     allowed: policy?.only ?? null,

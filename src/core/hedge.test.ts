@@ -52,6 +52,8 @@ describe('a second attempt', () => {
     expect(plan([candidate('new', {}), candidate('e2b', E2B)])).toMatchObject({ after_ms: null });
     expect(plan([candidate('modal', MODAL)])).toMatchObject({ after_ms: null, extension: null });
     expect(planHedge({ route: {}, mounts: [] }, both)).toBeUndefined();
+    const own = { ...candidate('e2b', E2B), provider_key: { provider_key_id: 'pky_1', scope: 'workspace' } };
+    expect(plan([candidate('modal', MODAL), own as RouteCandidate])).toMatchObject({ after_ms: null });
     const volumes = [{ name: 'v', path: '/v', volumeId: null, extensionId: null }];
     expect(plan(both, {}, { volumes })).toMatchObject({ after_ms: null });
   });

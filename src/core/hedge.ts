@@ -39,6 +39,12 @@ export function planHedge(
   if (!backup) return { ...place, ...none, reason: 'There is no second backend to start it on.' };
   if ((recipe.volumes?.length ?? 0) > 0 || recipe.mounts.length > 0)
     return { ...place, ...none, reason: 'What it mounts cannot be in two places at once.' };
+  if (first.provider_key || backup.candidate.provider_key)
+    return {
+      ...place,
+      ...none,
+      reason: 'On a key of your own, its vendor would bill you for both attempts.',
+    };
   const wanted = route.hedge_after === undefined ? null : Math.round(route.hedge_after * 1000);
   const afterMs = wanted ?? first.standing?.p95_ms;
   if (afterMs === undefined)

@@ -2,11 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ABLE, sampleHeader, sampleRouteInput } from '../../tests/support/route-samples.ts';
 import type { CapabilityVector } from '../contract/capability.ts';
+import { HostSpec } from '../contract/host.ts';
 import type { Price } from '../contract/money.ts';
 import type { ProfileInput } from '../contract/profile.ts';
 import { canonicalJson } from './canonical-json.ts';
 import type { ExtensionHeader } from './extension.ts';
 import { unmeasured } from './health/standing.ts';
+import { UNPROBED } from './host.ts';
 import type { RouteInput } from './routing.ts';
 import { decide, rankedCandidates } from './routing.ts';
 
@@ -172,5 +174,26 @@ describe('routing', () => {
         },
       ),
     );
+  });
+
+  it('leaves a host alone on which the backend keeps failing, unless it is asked for', () => {
+    const ssh = { destination: 'h.example', host_keys: ['ssh-ed25519 AAAA'] };
+    const hosts = ['bad', 'good'].map((id) => ({
+      id,
+      version: 1,
+      source: 'api' as const,
+      spec: HostSpec.parse({ id, ssh }),
+      state: 'active' as const,
+      health: UNPROBED,
+      createdAt: 0,
+    }));
+    const ours = { ...backend('ext.ours', { hosting: 'self-hosted' }), runsOn: 'hosts' as const };
+    const open = { ...unmeasured('healthy', 'fast'), breaker: 'open' as const };
+    const changes = { hosts, standing: { 'ext.ours@bad': open } };
+    const hostOf = (route: ProfileInput['route']) => plan({ route }, [ours], changes).candidates[0]?.host;
+    expect(hostOf({})).toBe('good');
+    expect(hostOf({ host: 'bad' })).toBe('bad');
+    const all = { hosts, standing: { 'ext.ours@bad': open, 'ext.ours@good': open } };
+    expect(plan({}, [ours], all).candidates[0]).toMatchObject({ rank: 0, host: expect.any(String) });
   });
 });

@@ -3,6 +3,7 @@ import type { BackendStanding, RouteCandidate, RoutePlan, RouteStrategy } from '
 import { isoTime } from './clock.ts';
 import type { ExpectedUse } from './expected-use.ts';
 import type { ExtensionHeader } from './extension.ts';
+import { placeOn } from './health/health-book.ts';
 import { unmeasured } from './health/standing.ts';
 import { planHedge } from './hedge.ts';
 import type { HostLoads, HostRecord } from './host.ts';
@@ -20,7 +21,7 @@ export interface RouteInput {
   readonly recipe: Recipe;
   readonly extensions: readonly ExtensionHeader[];
   readonly catalogueVersion: string;
-  /** What is known of each backend; one that is missing was never probed nor used. */
+  /** What is known of each backend, and on each host (`placeOn`); one that is missing was never probed nor used. */
   readonly standing: Readonly<Record<string, BackendStanding>>;
   readonly healthAt: number;
   /** The account's ceiling; `null` allows every backend. */
@@ -43,9 +44,27 @@ export interface RouteInput {
 
 type Scored = RouteCandidate & { readonly score: RouteScore & Record<string, number> };
 
+/** Those where the backend keeps failing are left alone, unless it must be there or there is no other. */
+function hostsFor(input: RouteInput, header: ExtensionHeader): readonly HostRecord[] {
+  const { hosts = [], standing, boundHost = null, recipe } = input;
+  if (boundHost !== null || recipe.route.host !== undefined) return hosts;
+  const sound = hosts.filter(({ id }) => standing[placeOn(header.id, id)]?.breaker !== 'open');
+  return sound.length > 0 ? sound : hosts;
+}
+
+/** On its host, where it was tried there; that the backend as a whole is kept away counts there, too. */
+function standingOf(
+  { standing }: RouteInput,
+  header: ExtensionHeader,
+  hostId: string | null,
+): BackendStanding {
+  const overall = standing[header.id] ?? unmeasured('unknown', header.capabilities.latency_class);
+  const there = hostId === null ? undefined : standing[placeOn(header.id, hostId)];
+  return there ? { ...there, breaker: overall.breaker } : overall;
+}
+
 function candidateFor(input: RouteInput, strategy: RouteStrategy, header: ExtensionHeader): Scored {
   const { recipe, expected } = input;
-  const standing = input.standing[header.id] ?? unmeasured('unknown', header.capabilities.latency_class);
   const price = priceOrFree(input.quoted?.[header.id] ?? header.price);
   const quote = quoteFor({
     extension: header.id,
@@ -55,9 +74,10 @@ function candidateFor(input: RouteInput, strategy: RouteStrategy, header: Extens
     region: recipe.requires.region ?? null,
     expected,
   });
-  const { hosts = [], loads = {}, boundHost = null, seed } = input;
+  const { loads = {}, boundHost = null, seed } = input;
   const key = input.keys?.[header.id];
-  const placement = place(header, { recipe, hosts, loads, seed, boundHost });
+  const placement = place(header, { recipe, hosts: hostsFor(input, header), loads, seed, boundHost });
+  const standing = standingOf(input, header, placement.hostId);
   const unplaced = placement.refused ? [{ code: 'no_host' as const, detail: placement.reason }] : [];
   return {
     extension: header.id,

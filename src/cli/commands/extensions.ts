@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Backend } from '../../client/extensions.ts';
 import type { Invocation } from '../invocation.ts';
 import type { Printer } from '../output/printer.ts';
-import { relativeTime } from '../output/relative-time.ts';
+import { relativeTime, waitText } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 
 function paintHealth(printer: Printer, text: string, status: string): string {
@@ -20,9 +20,29 @@ function columns(printer: Printer): Column<Backend>[] {
     },
     { title: 'HOSTING', value: (row) => row.capabilities.hosting },
     { title: 'ISOLATION', value: (row) => row.capabilities.isolation.join(',') },
-    { title: 'SNAPSHOT', value: (row) => row.capabilities.snapshot },
-    { title: 'PRICING', value: (row) => row.capabilities.pricing },
+    { title: 'READY IN', align: 'right', value: ({ standing }) => waitText(standing.wait_ms) },
+    { title: 'SUCCEEDS', align: 'right', value: ({ standing }) => successText(standing) },
+    { title: 'BREAKER', value: ({ standing }) => standing.breaker.replace('_', ' ') },
     { title: 'DETAIL', cuttable: true, value: (row) => row.health.detail },
+  ];
+}
+
+function successText({ samples, success }: Backend['standing']): string {
+  return samples === 0 ? '-' : `${Math.round(success * 100)}%`;
+}
+
+/** What our own attempts say of it. */
+function standingRows({ standing }: Backend): [string, string | null][] {
+  const { p50_ms: half, p95_ms: late } = standing;
+  const source = standing.measured ? 'measured' : 'by the registry';
+  const known = half !== undefined && late !== undefined;
+  return [
+    ['ready in', `${waitText(standing.wait_ms)} (${source})`],
+    ['spread', known ? `half within ${waitText(half)}, 95% within ${waitText(late)}` : null],
+    ['succeeds', standing.samples === 0 ? null : `${successText(standing)} of ${standing.samples} attempts`],
+    ['breaker', standing.breaker.replace('_', ' ')],
+    ['key', standing.key_refused ? 'refused by the backend lately' : null],
+    ['in flight', String(standing.in_flight)],
   ];
 }
 
@@ -42,6 +62,7 @@ function show(printer: Printer, backend: Backend): void {
       ({ name, ok, detail, fix }) =>
         [name, `${ok ? 'ok' : 'failed'}: ${detail}${fix ? `\nfix: ${fix}` : ''}`] as const,
     ),
+    ...standingRows(backend),
     ...Object.entries(capabilities).map(([name, value]) => [name, valueText(value)] as const),
   ]);
 }

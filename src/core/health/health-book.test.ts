@@ -15,6 +15,7 @@ class Story {
     const key = {
       attemptId: `a${this.#n}`,
       extensionId: header.id,
+      hostId: null,
       recipeClass: 'host/container',
     };
     this.book.started(key, at);
@@ -55,6 +56,7 @@ describe('what our attempts say of a backend', () => {
     const keys = Array.from({ length: 30 }, (_, n) => ({
       attemptId: `b${n}`,
       extensionId: header.id,
+      hostId: null,
       recipeClass: 'host/container',
     }));
     for (const key of keys) book.started(key, 0);
@@ -72,7 +74,7 @@ describe('what our attempts say of a backend', () => {
     expect(story.standing(300).breaker).toBe('open');
     expect(story.standing(15_299).breaker).toBe('open');
     expect(story.standing(15_300).breaker).toBe('half_open');
-    const trial = { attemptId: 'trial', extensionId: header.id, recipeClass: 'host/container' };
+    const trial = { attemptId: 'trial', extensionId: header.id, hostId: null, recipeClass: 'host/container' };
     story.book.started(trial, 15_300);
     expect(story.standing(15_301).breaker).toBe('open');
     story.book.ended(trial, 'failed', 100, 15_400);
@@ -85,7 +87,10 @@ describe('what our attempts say of a backend', () => {
   it('forgets a trial that never reported, so that nothing stays shut for ever', () => {
     const story = new Story();
     for (let n = 0; n < 5; n += 1) story.attempt('failed', 0, 0);
-    story.book.started({ attemptId: 'lost', extensionId: header.id, recipeClass: 'host/container' }, 20_000);
+    story.book.started(
+      { attemptId: 'lost', extensionId: header.id, hostId: null, recipeClass: 'host/container' },
+      20_000,
+    );
     expect(story.standing(20_001).breaker).toBe('open');
     expect(story.standing(20_000 + 120_000).breaker).toBe('half_open');
   });
@@ -111,9 +116,46 @@ describe('what our attempts say of a backend', () => {
 
   it('does not count an attempt as load for ever', () => {
     const story = new Story();
-    story.book.started({ attemptId: 'x', extensionId: header.id, recipeClass: 'h' }, 0);
+    story.book.started({ attemptId: 'x', extensionId: header.id, hostId: null, recipeClass: 'h' }, 0);
     expect(story.standing(1000).in_flight).toBe(1);
     expect(story.standing(1_000_000).in_flight).toBe(0);
+  });
+
+  it('tells a host that keeps failing from the others', () => {
+    const { book } = new Story();
+    const on = (hostId: string, n: number) => ({
+      attemptId: `${hostId}${n}`,
+      extensionId: header.id,
+      hostId,
+      recipeClass: 'host/container',
+    });
+    for (let n = 0; n < 6; n += 1) {
+      book.started(on('bad', n), n);
+      book.ended(on('bad', n), 'failed', 10, n);
+      book.started(on('good', n), n);
+      book.ended(on('good', n), 'ready', 50, n);
+    }
+    const there = (hostId: string) => book.standingOn(hostId, header, 'healthy', recipe, 100);
+    expect(there('bad')).toMatchObject({ breaker: 'open', samples: 6 });
+    expect(there('good')).toMatchObject({ breaker: 'closed', wait_ms: 50, samples: 6 });
+    expect(there('new')).toBeNull();
+    expect(book.standing(header, 'healthy', recipe, 100)).toMatchObject({ breaker: 'closed', samples: 12 });
+  });
+
+  it('learns from what was outrun that it would have taken longer, and nothing else', () => {
+    const story = new Story();
+    for (let n = 0; n < 19; n += 1) story.attempt('ready', n * 1000, 100);
+    expect(story.standing(30_000).p95_ms).toBeUndefined();
+    story.attempt('outrun', 30_000, 2000);
+    expect(story.standing(40_000)).toMatchObject({ p50_ms: 100, p95_ms: 100, tail_ms: 1900, samples: 19 });
+  });
+
+  it('is strained while it has no room or its breaker is open', () => {
+    const story = new Story();
+    expect(story.book.isStrained(header.id, 0)).toBe(false);
+    story.attempt('capacity', 0, 0);
+    expect(story.book.isStrained(header.id, 1000)).toBe(true);
+    expect(story.book.isStrained(header.id, 60_000)).toBe(false);
   });
 
   it('weighs few samples lightly and lets old ones fade', () => {

@@ -40,6 +40,8 @@ export function recipeClass(recipe: Pick<Recipe, 'image' | 'isolation'>): string
 export interface AttemptKey {
   readonly attemptId: string;
   readonly extensionId: string;
+  /** Where it was placed; `null` where the backend has no hosts of ours. */
+  readonly hostId: string | null;
   readonly recipeClass: string;
 }
 
@@ -69,7 +71,7 @@ interface TrackRecord {
 }
 
 /**
- * What our own attempts say of each backend and class of recipe: in memory, and learned again from the journalled
+ * What our own attempts say of each backend, host and class of recipe: in memory, and learned again from the journalled
  * attempts after a start. No clock of its own and no chance: the same reports give the same standing.
  */
 export class HealthBook {
@@ -94,7 +96,7 @@ export class HealthBook {
     if (flights.has(key.attemptId)) return;
     this.hedges.earn();
     flights.set(key.attemptId, { at, load: this.inFlight(key.extensionId, at) + 1 });
-    this.#breakers.set(key.extensionId, attempted(this.#breaker(key.extensionId), at));
+    for (const place of placesOf(key)) this.#breakers.set(place, attempted(this.#breaker(place), at));
   }
 
   ended(key: AttemptKey, outcome: AttemptOutcome, tookMs: number, at: number): void {
@@ -107,8 +109,10 @@ export class HealthBook {
       for (const scope of scopesOf(key)) this.#record(scope, at)?.spread.observe(tookMs);
     if (outcome !== 'ready' && outcome !== 'failed') return;
     const ok = outcome === 'ready';
-    const breaker = this.#breaker(key.extensionId);
-    this.#breakers.set(key.extensionId, ok ? succeeded(breaker, at) : failed(breaker, at));
+    for (const place of placesOf(key)) {
+      const breaker = this.#breaker(place);
+      this.#breakers.set(place, ok ? succeeded(breaker, at) : failed(breaker, at));
+    }
     if (ok) this.#refusedKeys.delete(key.extensionId);
     for (const scope of scopesOf(key)) this.#learn(scope, ok, tookMs, load, at);
   }
@@ -132,7 +136,7 @@ export class HealthBook {
 
   /** Over all recipes: what a list of backends shows. */
   overall(header: ExtensionHeader, probe: ExtensionHealth['status'], now: number): BackendStanding {
-    return this.#standing(header, probe, this.#records.get(header.id), now);
+    return this.#standing(header, probe, header.id, this.#records.get(header.id), now);
   }
 
   standing(
@@ -142,12 +146,26 @@ export class HealthBook {
     now: number,
   ): BackendStanding {
     const record = this.#records.get(`${header.id}|${recipeClass(recipe)}`) ?? this.#records.get(header.id);
-    return this.#standing(header, probe, record, now);
+    return this.#standing(header, probe, header.id, record, now);
+  }
+
+  /** On one of our hosts; `null` where nothing was tried yet. */
+  standingOn(
+    hostId: string,
+    header: ExtensionHeader,
+    probe: ExtensionHealth['status'],
+    recipe: Pick<Recipe, 'image' | 'isolation'>,
+    now: number,
+  ): BackendStanding | null {
+    const place = placeOn(header.id, hostId);
+    const record = this.#records.get(`${place}|${recipeClass(recipe)}`) ?? this.#records.get(place);
+    return record ? this.#standing(header, probe, place, record, now) : null;
   }
 
   #standing(
     header: ExtensionHeader,
     probe: ExtensionHealth['status'],
+    place: string,
     record: TrackRecord | undefined,
     now: number,
   ): BackendStanding {
@@ -159,7 +177,7 @@ export class HealthBook {
     const refusedAt = this.#refusedKeys.get(header.id);
     return {
       probe,
-      breaker: breakerState(this.#breaker(header.id), now),
+      breaker: breakerState(this.#breaker(place), now),
       key_refused: refusedAt !== undefined && now - refusedAt < KEY_REFUSED_MS,
       wait_ms: Math.round(wait.ms),
       measured: wait.measured,
@@ -170,8 +188,8 @@ export class HealthBook {
     };
   }
 
-  #breaker(extensionId: string): Breaker {
-    return this.#breakers.get(extensionId) ?? CLOSED;
+  #breaker(place: string): Breaker {
+    return this.#breakers.get(place) ?? CLOSED;
   }
 
   #record(scope: string, at: number): TrackRecord | null {
@@ -207,9 +225,18 @@ export class HealthBook {
   }
 }
 
+/** A backend on one of our hosts, as its figures are kept. */
+export function placeOn(extensionId: string, hostId: string): string {
+  return `${extensionId}@${hostId}`;
+}
+
+function placesOf({ extensionId, hostId }: AttemptKey): string[] {
+  return hostId === null ? [extensionId] : [extensionId, placeOn(extensionId, hostId)];
+}
+
 /** What an attempt teaches about, from the wide to the narrow. */
-function scopesOf({ extensionId, recipeClass: kind }: AttemptKey): string[] {
-  return [extensionId, `${extensionId}|${kind}`];
+function scopesOf(key: AttemptKey): string[] {
+  return placesOf(key).flatMap((place) => [place, `${place}|${key.recipeClass}`]);
 }
 
 function fading(record: { readonly at: number }, now: number): number {
