@@ -63,6 +63,7 @@ class Dockerd {
   #daemon: ChildProcess | null = null;
   #namespacePid = 0;
   #address: string | null = null;
+  #link = '';
 
   constructor(options: DockerdOptions) {
     this.#options = options;
@@ -211,9 +212,19 @@ class Dockerd {
       await this.enter('ip', 'link', 'set', 'engine0', 'up');
       await this.enter('ip', 'route', 'add', 'default', 'via', `${net}.1`);
       this.#address = `${net}.2`;
+      this.#link = name;
       return;
     }
     throw new Error('no free network for the link');
+  }
+
+  /** Nothing reaches the engine's namespace any more, and nothing is refused either; only with `link`. */
+  async cutLink(): Promise<void> {
+    await run('ip', ['link', 'set', this.#link, 'down'], { env: ENV });
+  }
+
+  async mendLink(): Promise<void> {
+    await run('ip', ['link', 'set', this.#link, 'up'], { env: ENV });
   }
 
   #answers(): Promise<boolean> {

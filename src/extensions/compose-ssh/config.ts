@@ -1,4 +1,5 @@
 import type { CapabilityVector } from '../../contract/capability.ts';
+import type { SshHostOptions } from '../shared/ssh/ssh-host.ts';
 import type { AgentBinaries } from '../shared/ssh/upload-agent.ts';
 
 export interface ComposeOptions {
@@ -6,8 +7,7 @@ export interface ComposeOptions {
   readonly directory?: string;
   /** The addresses that networks of stacks are cut from; it must be free on every host. Default: 10.213.0.0/16. */
   readonly addressPool?: string;
-  /** Where the directory of ssh sockets is made. */
-  readonly runRoot?: string;
+  readonly ssh?: SshHostOptions;
   /** `uname -m` of a host → the agent for it. Default: the one of this machine. */
   readonly agents?: AgentBinaries;
 }

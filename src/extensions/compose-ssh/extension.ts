@@ -52,6 +52,7 @@ import { servicesOf, waitedFor } from './stack-state.ts';
 
 const LOOK_MS = 500;
 const OPEN_MS = 60_000;
+const FRESH_MS = 1_000;
 
 interface Reached {
   readonly host: PlacementHost;
@@ -68,12 +69,14 @@ export class ComposeExtension implements Extension {
   readonly #places = new WeakMap<SshHost, Promise<HostPlace>>();
   readonly #turns = new Turns();
   readonly #kept = new KeptChannels();
+  /** What was seen when a stack came up, for the look at it that follows at once. */
+  readonly #fresh = new Map<string, { readonly states: readonly ContainerState[]; readonly at: number }>();
 
   constructor(header: ExtensionHeader, options: ComposeOptions, agents: AgentBinaries) {
     this.header = header;
     this.#options = options;
     this.#agents = agents;
-    this.#hosts = new SshHosts(options.runRoot === undefined ? {} : { runRoot: options.runRoot });
+    this.#hosts = new SshHosts(options.ssh);
   }
 
   async probe(ctx: ExtensionContext): Promise<ExtensionHealth> {
@@ -174,7 +177,9 @@ export class ComposeExtension implements Extension {
     const uploaded = await ship(projectOf(spec.stamp), markerOf(spec.stamp, ctx.clock.now()), reached);
     if (uploaded.handle !== null) return handleOf(uploaded.handle);
     const ground = { stacks, place, agent, pool: this.#options.addressPool ?? DEFAULT_POOL };
-    return handleOf(await makeStack(spec, stack, ground, uploaded, signal));
+    const { handle, states } = await makeStack(spec, stack, ground, uploaded, signal);
+    this.#fresh.set(handle.project, { states, at: Date.now() });
+    return handleOf(handle);
   }
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
@@ -223,6 +228,7 @@ export class ComposeExtension implements Extension {
     if (ctx.signal.aborted) throw givenUp(ctx.signal, 'created');
     const project = projectOf(stamp);
     this.#kept.drop(project);
+    this.#fresh.delete(project);
     const keepImages = handle !== null && readHandle(handle).keep_images;
     const { stacks, place } = await this.#reach(ctx);
     const { removed, left } = await stacks.down(place, stamp, keepImages, {
@@ -298,16 +304,24 @@ export class ComposeExtension implements Extension {
     return { host, access, stacks, place: await abortable(known, ctx.signal, 'not_created') };
   }
 
+  #justSeen(project: string): readonly ContainerState[] | null {
+    const seen = this.#fresh.get(project);
+    this.#fresh.delete(project);
+    return seen !== undefined && Date.now() - seen.at < FRESH_MS ? seen.states : null;
+  }
+
   /** As it is once nothing of it is on its way any more and what was asked for has come. */
   async #settled(
     stack: StackHandle,
     stacks: RemoteStacks,
     place: HostPlace,
     ctx: ExtensionContext,
-  ): Promise<ContainerState[]> {
+  ): Promise<readonly ContainerState[]> {
     const until = Date.now() + stack.wait_seconds * 1000;
     for (;;) {
-      const states = await stacks.state(place, stack.project, { signal: ctx.signal, creation: 'created' });
+      const states =
+        this.#justSeen(stack.project) ??
+        (await stacks.state(place, stack.project, { signal: ctx.signal, creation: 'created' }));
       const waiting = stack.wait_for.filter((name) => waitedFor(name, states) !== 'yes');
       if (waiting.length === 0) return states;
       const never = waiting.find((name) => waitedFor(name, states) === 'never');

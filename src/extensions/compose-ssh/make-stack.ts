@@ -8,6 +8,7 @@ import { projectOf } from './handle.ts';
 import type { HostPlace, RemoteStacks, Uploaded } from './remote-stacks.ts';
 import { gatewayImageOf } from './remote-stacks.ts';
 import { archiveOf, textEntry } from './ship-tree.ts';
+import type { ContainerState } from './stack-state.ts';
 import { freeSubnets } from './subnets.ts';
 
 const NETWORK_TRIES = 5;
@@ -20,6 +21,12 @@ export interface Ground {
   readonly pool: string;
 }
 
+export interface MadeStack {
+  readonly handle: StackHandle;
+  /** As it was when compose was done. */
+  readonly states: readonly ContainerState[];
+}
+
 /** Brings up a stack whose tree is on its host. A network that somebody else took meanwhile is chosen anew. */
 export async function makeStack(
   spec: ProvisionSpec,
@@ -27,7 +34,7 @@ export async function makeStack(
   { stacks, place, agent, pool }: Ground,
   { takenSubnets }: Uploaded,
   signal: AbortSignal,
-): Promise<StackHandle> {
+): Promise<MadeStack> {
   const project = projectOf(spec.stamp);
   const terms = {
     directory: `${place.root}/stacks/${project}`,
@@ -44,7 +51,7 @@ export async function makeStack(
       signal,
       stdin: secretsThen(spec, archiveOf(files)),
     });
-    if (made !== null) return handle;
+    if (made !== null) return { handle, states: made };
   }
   throw hostFailure('The stack did not come up', 'No free network was found on the host.', 'created');
 }

@@ -142,7 +142,7 @@ while :; do
   [ $tries -ge 5 ] && break
   sleep 1
 done
-if [ "$keep" != keep ]; then
+if [ "$keep" != keep ] && { [ ! -e "$stack/base.yml" ] || grep -q "sandboxer-$key-" "$stack/base.yml"; }; then
   # By name: the same image may have names that are not ours.
   images=$(docker image ls --format '{{.Repository}}:{{.Tag}}' --filter "reference=sandboxer-$key-*") || exit 75
   [ -z "$images" ] || docker rmi $images >/dev/null 2>&1

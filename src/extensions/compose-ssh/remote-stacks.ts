@@ -1,6 +1,7 @@
 /** The stacks of one host: each method is one round trip. */
 import type { Stamp } from '../../core/extension.ts';
 import type { ServiceLogOptions } from '../../core/session.ts';
+import { Gate } from '../shared/gate.ts';
 import type { RemoteProcess, SshHost } from '../shared/ssh/ssh-host.ts';
 import { hostFailure, lost } from './failure.ts';
 import type { StackHandle } from './handle.ts';
@@ -35,6 +36,16 @@ export interface Removed {
 
 const UPLOAD_MS = 30 * 60_000;
 const UP_MS = 30 * 60_000;
+
+/** Runs of compose at a time: each is a program of some weight on the host, and more of them are no faster. */
+const MOST_AT_ONCE = 4;
+const gates = new WeakMap<SshHost, Gate>();
+
+function gateOf(host: SshHost): Gate {
+  const gate = gates.get(host) ?? new Gate(MOST_AT_ONCE);
+  gates.set(host, gate);
+  return gate;
+}
 
 /** An image with nothing in it but that agent. */
 export function gatewayImageOf(agent: string): string {
@@ -111,10 +122,10 @@ export class RemoteStacks {
   ): Promise<ContainerState[] | null> {
     const { root, secrets, generation } = place;
     const gateway = gatewayAgent === null ? [] : [gatewayAgent, gatewayImageOf(gatewayAgent)];
-    const result = await runScript(this.host, UP, [root, secrets, project, generation, ...gateway], {
-      timeoutMs: UP_MS,
-      ...call,
-    });
+    const args = [root, secrets, project, generation, ...gateway];
+    const result = await gateOf(this.host).pass(() =>
+      runScript(this.host, UP, args, { timeoutMs: UP_MS, ...call }),
+    );
     if (result.code === 0) return readStates(result.stdout.toString());
     if (result.code === GONE) throw lost('The stack was removed while it was made.');
     if (/pool overlaps with other one|conflicts with network/i.test(result.stderr)) return null;

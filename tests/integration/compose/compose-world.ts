@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SandboxerError } from '../../../src/contract/errors.ts';
 import type { ExtensionContext, PlacementHost, ProvisionSpec, Ready } from '../../../src/core/extension.ts';
 import type { InputTrees } from '../../../src/core/inputs.ts';
 import { NO_INPUTS } from '../../../src/core/inputs.ts';
@@ -61,6 +62,16 @@ export async function establish(extension: Compose, host: PlacementHost, parts: 
   const ready = await extension.waitReady(handle, context(host));
   const session = await extension.connect(handle, context(host));
   return { spec, handle, ready, session };
+}
+
+/** What the work ends with, which must be one of our errors. */
+export async function errorOf(work: Promise<unknown>): Promise<SandboxerError> {
+  const error = await work.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof SandboxerError)) throw new Error(`No error, or another: ${String(error)}`);
+  return error;
 }
 
 export async function output(session: SandboxSession, script: string): Promise<string> {

@@ -2,54 +2,12 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SandboxerError } from '../../../src/contract/errors.ts';
-import type { InputTrees } from '../../../src/core/inputs.ts';
 import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
-import { archiveOf, textEntry } from '../../../src/extensions/compose-ssh/ship-tree.ts';
 import type { ComposeHost } from '../../support/compose-host.ts';
 import { startComposeHost, whyNoComposeHost } from '../../support/compose-host.ts';
 import type { SpecParts } from './compose-world.ts';
-import { context, establish, output, owned, specFor } from './compose-world.ts';
-
-/** How many stacks stand on one host at once: SANDBOXER_SCALE=20 is the full size. */
-const STACKS = Number(process.env.SANDBOXER_SCALE ?? 6);
-
-async function errorOf(work: Promise<unknown>): Promise<SandboxerError> {
-  const error = await work.then(
-    () => null,
-    (reason: unknown) => reason,
-  );
-  if (!(error instanceof SandboxerError)) throw new Error(`No error, or another: ${String(error)}`);
-  return error;
-}
-
-/** A repository that takes a while to come: `pause` is awaited in the middle of it. */
-function slowRepo(compose: string, pause: () => Promise<void>): InputTrees {
-  const big = 'x'.repeat(1_000_000);
-  let opened = 0;
-  return {
-    list: [{ name: 'repo', uploadId: 'u', digest: 'sha256:0', origin: { kind: 'upload' } }],
-    open: async () => {
-      const entries = [
-        textEntry('compose.yaml', compose),
-        ...Array.from({ length: 8 }, (_, n) => textEntry(`part-${n}`, big)),
-      ];
-      opened += 1;
-      if (opened === 1) return archiveOf(entries);
-      return (async function* () {
-        let sent = 0;
-        for await (const chunk of archiveOf(entries)) {
-          yield chunk;
-          sent += chunk.length;
-          if (sent > 3_000_000) {
-            sent = Number.NEGATIVE_INFINITY;
-            await pause();
-          }
-        }
-      })();
-    },
-  };
-}
+import { context, errorOf, establish, output, owned, specFor } from './compose-world.ts';
+import { slowRepo } from './slow-repo.ts';
 
 const missing = whyNoComposeHost();
 
@@ -157,28 +115,4 @@ describe.skipIf(missing !== null)('what can go wrong on a host of stacks', { tim
     await tight.close();
     await host.engine.enter('umount', small);
   });
-
-  it(`${STACKS} stacks stand on one host at once, each with networks of its own, and go without a trace`, async () => {
-    const two = `${compose.slice(0, -1)}, db: {image: ${host.engine.image}, init: true, command: [sleep, "9999"], networks: [back, default]}}\nnetworks: {back: {}}`;
-    const specs = Array.from({ length: STACKS }, () =>
-      specFor(extension, { recipe: { inputs: { compose: two } } }),
-    );
-    const made = await Promise.allSettled(
-      specs.map(async (spec) => {
-        const handle = await extension.provision(spec, context(host.host));
-        return await extension.waitReady(handle, context(host.host));
-      }),
-    );
-    const ready = made.filter(({ status }) => status === 'fulfilled').length;
-    const refused = made.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-    for (const reason of refused) expect(reason).toBeInstanceOf(SandboxerError);
-    expect(ready, refused.map(String).join('\n')).toBeGreaterThanOrEqual(Math.floor(STACKS * 0.9));
-    const reports = await Promise.all(
-      specs.map((spec) => extension.teardown({ stamp: spec.stamp, handle: null }, context(host.host))),
-    );
-    expect(reports.every((report) => report.gone)).toBe(true);
-    expect(await owned(extension, host.host)).toEqual([]);
-    expect(await host.engine.docker('ps', '-aq')).toBe('');
-    expect(await host.engine.docker('network', 'ls', '--filter', 'type=custom', '-q')).toBe('');
-  }, 900_000);
 });

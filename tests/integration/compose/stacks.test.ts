@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SandboxerError } from '../../../src/contract/errors.ts';
+import type { SandboxerError } from '../../../src/contract/errors.ts';
 import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
 import type { ComposeHost } from '../../support/compose-host.ts';
 import { startComposeHost, whyNoComposeHost } from '../../support/compose-host.ts';
-import { context, establish, output, owned, repo, specFor } from './compose-world.ts';
+import { context, errorOf, establish, output, owned, repo, specFor } from './compose-world.ts';
 
 const missing = whyNoComposeHost();
 const ALLOW = { network: { default: 'allow' as const, egress: [] } };
@@ -28,12 +28,8 @@ describe.skipIf(missing !== null)('compose stacks on a host', { timeout: 300_000
     const work = extension
       .provision(spec, context(host.host))
       .then((handle) => extension.waitReady(handle, context(host.host)));
-    const error = await work.then(
-      () => null,
-      (reason: unknown) => reason,
-    );
+    const error = await errorOf(work);
     await teardown({ spec });
-    if (!(error instanceof SandboxerError)) throw new Error(`No error, or another: ${String(error)}`);
     return error;
   };
 

@@ -4,16 +4,16 @@
  */
 import type { Resources } from '../../../contract/profile.ts';
 import { fromTheTop } from '../subnets.ts';
-import { bindPlaces, realSource } from './bind-places.ts';
+import { bindPlaces } from './bind-places.ts';
 import type { Tree } from './compose-yaml.ts';
 import { isTree, writeComposeYaml } from './compose-yaml.ts';
 import type { Findings } from './finding.ts';
-import { AGENT_DIRECTORY, IMAGE_PREFIX } from './judge-boundary.ts';
+import { IMAGE_PREFIX } from './judge-boundary.ts';
 import type { Project } from './load-project.ts';
-import type { Mount } from './mount.ts';
 import type { PortMapping } from './port-mapping.ts';
 import { isTruthy, listOf, numberOf, textOf } from './scalars.ts';
 import { judgeField } from './service-fields.ts';
+import { ServiceMounts, wantsSecret } from './service-mounts.ts';
 import type { ServiceLimits } from './share-limits.ts';
 import { replicasOf, shareLimits } from './share-limits.ts';
 import type { PathRef } from './tree-path.ts';
@@ -72,11 +72,10 @@ class Planner {
   readonly #project: Project;
   readonly #tree: TreeView;
   readonly #terms: StackTerms;
-  readonly #files = new Map<string, string>();
   readonly #notes: string[] = [];
   readonly #places: ReturnType<typeof bindPlaces>;
+  readonly #mounts: ServiceMounts;
   readonly #limits: ReadonlyMap<string, ServiceLimits>;
-  readonly #usedVolumes = new Set<string>();
   readonly #usedNetworks = new Set<string>();
   readonly #builtImages: string[] = [];
   readonly #namedImages = new Set<string>();
@@ -87,6 +86,7 @@ class Planner {
     this.#tree = tree;
     this.#terms = terms;
     this.#places = bindPlaces(project.services.values(), tree);
+    this.#mounts = new ServiceMounts(project, tree, terms, this.#places);
     this.#limits = shareLimits(project.services, terms.resources, findings);
     for (const name of project.unset) this.#notes.push(`The variable ${name} is not set: it is empty.`);
   }
@@ -106,7 +106,7 @@ class Planner {
       base: writeComposeYaml({ version: '3.8', services: base }, BASE_HEADING),
       override: writeComposeYaml({ version: '3.8', services: override, networks, volumes }, OVERRIDE_HEADING),
       services: [...this.#project.services.keys()],
-      files: this.#files,
+      files: this.#mounts.files,
       directories: this.#places.missing,
       copies: this.#places.copies,
       gatewayPorts: gateway?.ports ?? new Map(),
@@ -155,7 +155,7 @@ class Planner {
         ? 'outside' in place
           ? place.outside
           : place.inside
-        : this.#hostPath(`tree/${source}`);
+        : `${this.#terms.directory}/tree/${source}`;
     if (this.#terms.openNetwork) return { ...rest, context: path };
     this.#notes.push('Images are built without a network, as the sandbox has none.');
     return { ...rest, context: path, network: 'none' };
@@ -169,12 +169,12 @@ class Planner {
     for (const [key, value] of Object.entries(variables))
       if (own[key] === undefined || own[key] === null) environment[key] = value;
     for (const secret of secrets)
-      if (secret.delivery === 'env' && this.#wants(name, secret.name, 'environment'))
+      if (secret.delivery === 'env' && wantsSecret(this.#project, name, secret.name, 'environment'))
         environment[secret.name] = null;
     const override: Tree = {
       labels: { ...labels, 'io.sandboxer.service': name },
       security_opt: ['no-new-privileges:true'],
-      volumes: this.#mounts(name, service),
+      volumes: this.#mounts.of(name, service),
       ...this.#limitFields(name),
       ...(Object.keys(environment).length > 0 ? { environment } : {}),
       ...(count === 1 ? { container_name: `${this.#terms.project}_${name}` } : { scale: count }),
@@ -200,106 +200,6 @@ class Planner {
       ...(memoryBytes === null ? {} : { mem_limit: memoryBytes, memswap_limit: memoryBytes }),
       ...(pids === null ? {} : { pids_limit: pids }),
     };
-  }
-
-  /** Services that name a secret get it; where nobody does, everybody. */
-  #wants(service: string, secret: string, by: 'environment' | 'secrets'): boolean {
-    const names = (tree: Tree) =>
-      by === 'environment'
-        ? isTree(tree.environment) && tree.environment[secret] === null
-        : (listOf(tree.secrets) as { source: string }[]).some(({ source }) => source === secret);
-    const named = [...this.#project.services].filter(([, tree]) => names(tree)).map(([name]) => name);
-    return named.length === 0 || named.includes(service);
-  }
-
-  #hostPath(place: string): string {
-    return `${this.#terms.directory}/${place}`;
-  }
-
-  #mounts(name: string, service: Tree): Tree[] {
-    const mounts: Tree[] = [];
-    const targets = new Set((listOf(service.volumes) as Mount[]).map(({ target }) => target));
-    for (const mount of listOf(service.volumes) as Mount[]) {
-      mounts.push(this.#mount(mount));
-      const source = realSource(mount, this.#tree);
-      if (source === null) continue;
-      for (const { place, below } of this.#places.inner(source)) {
-        const target = `${mount.target.replace(/\/$/, '')}/${below}`;
-        if (!targets.has(target)) mounts.push(bind(this.#hostPath(place), target, mount.readOnly));
-      }
-    }
-    mounts.push(...this.#grants(name, service), bind(this.#terms.agent, `${AGENT_DIRECTORY}/agent`, true));
-    return mounts;
-  }
-
-  #mount(mount: Mount): Tree {
-    if (mount.type === 'tmpfs') {
-      const { sizeBytes, mode, target } = mount;
-      const options = {
-        ...(sizeBytes === null ? {} : { size: sizeBytes }),
-        ...(mode === null ? {} : { mode }),
-      };
-      return { type: 'tmpfs', target, ...(Object.keys(options).length > 0 ? { tmpfs: options } : {}) };
-    }
-    if (mount.type === 'volume') {
-      if (mount.source !== null) this.#usedVolumes.add(mount.source);
-      return {
-        type: 'volume',
-        target: mount.target,
-        ...(mount.source === null ? {} : { source: mount.source }),
-        ...(mount.readOnly ? { read_only: true } : {}),
-        ...(mount.nocopy || this.#terms.fromSeed ? { volume: { nocopy: true } } : {}),
-      };
-    }
-    const source = realSource(mount, this.#tree);
-    if (source !== null)
-      return bind(this.#hostPath(this.#places.placeOf(source)), mount.target, mount.readOnly);
-    const { source: named, propagation } = mount;
-    const outside = 'outside' in named ? named.outside : this.#hostPath(`tree/${named.inside}`);
-    return {
-      ...bind(outside, mount.target, mount.readOnly),
-      ...(propagation === null ? {} : { bind: { propagation } }),
-    };
-  }
-
-  /** Secrets and configs as the files they are: both generations of compose, and both kinds, do the same with a bind. */
-  #grants(name: string, service: Tree): Tree[] {
-    const mounts: Tree[] = [];
-    for (const { name: secret, delivery } of this.#terms.secrets) {
-      if (delivery !== 'file' || !this.#wants(name, secret, 'secrets')) continue;
-      const grant = (listOf(service.secrets) as Tree[]).find(({ source }) => source === secret);
-      mounts.push(
-        bind(`${this.#terms.secretDirectory}/${secret}`, grantTarget('/run/secrets', secret, grant), true),
-      );
-    }
-    for (const kind of ['secrets', 'configs'] as const) {
-      for (const grant of listOf(service[kind]) as Tree[]) {
-        const source = String(grant.source);
-        if (
-          kind === 'secrets' &&
-          this.#terms.secrets.some(({ name: given, delivery }) => given === source && delivery === 'file')
-        )
-          continue;
-        const definition = this.#project[kind][source];
-        const path = this.#grantSource(kind, source, isTree(definition) ? definition : {});
-        if (path !== null)
-          mounts.push(bind(path, grantTarget(kind === 'secrets' ? '/run/secrets' : '', source, grant), true));
-      }
-    }
-    return mounts;
-  }
-
-  #grantSource(kind: 'secrets' | 'configs', source: string, definition: Tree): string | null {
-    const file = definition.file as PathRef | undefined;
-    if (file !== undefined) {
-      const real = 'inside' in file ? realInTree(this.#tree, file.inside) : null;
-      return real === null ? ('outside' in file ? file.outside : null) : this.#hostPath(`tree/${real}`);
-    }
-    const content = textOf(definition.content);
-    if (content === null) return null;
-    const place = `${kind}/${source}`;
-    this.#files.set(place, content);
-    return this.#hostPath(place);
   }
 
   #ports(name: string, service: Tree): string[] {
@@ -416,7 +316,7 @@ class Planner {
   #volumes(): Tree {
     const { project, labels, elevated } = this.#terms;
     return Object.fromEntries(
-      [...this.#usedVolumes].map((key) => {
+      [...this.#mounts.usedVolumes].map((key) => {
         const own = isTree(this.#project.volumes[key]) ? this.#project.volumes[key] : {};
         if (elevated && isTruthy(own.external))
           return [key, { external: true, name: textOf(own.name) ?? key }];
@@ -435,15 +335,6 @@ class Planner {
     }
     return owners;
   }
-}
-
-function bind(source: string, target: string, readOnly: boolean): Tree {
-  return { type: 'bind', source, target, ...(readOnly ? { read_only: true } : {}) };
-}
-
-function grantTarget(directory: string, name: string, grant: Tree | undefined): string {
-  const target = textOf(grant?.target) ?? name;
-  return target.startsWith('/') ? target : `${directory}/${target}`;
 }
 
 function withValues(environment: Tree): Tree {
