@@ -77,6 +77,12 @@ export class Processes {
     await this.#transport.json({ ...options, method: 'POST', path, json: { signal } });
   }
 
+  /** Kills a process and all its descendants; resolves when that was done. */
+  async kill(sandboxId: string, processId: string, options: CallOptions = {}): Promise<void> {
+    const path = pathOf('sandboxes', sandboxId, 'processes', processId);
+    await this.#transport.json({ ...options, method: 'DELETE', path });
+  }
+
   /** Writes to the input of a process; `end` closes it afterwards. */
   async write(
     sandboxId: string,
