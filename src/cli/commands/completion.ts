@@ -6,7 +6,7 @@ import type { Invocation } from '../invocation.ts';
 const GLOBAL_FLAGS = '--json --url --key --workspace --quiet --no-color --help';
 /** Commands whose first argument is a sandbox. */
 const TAKES_ID =
-  'get extend pause resume recreate fork destroy rm events usage exec shell cp ps logs port-forward ssh snapshot';
+  'get extend pause resume recreate fork destroy rm events usage exec shell cp sync ps logs port-forward url ssh snapshot';
 
 const SHOWN = COMMANDS.filter(({ group }) => group !== null);
 const namesOf = ({ name, aliases }: CommandEntry) => [name, ...(aliases ?? [])];
@@ -79,6 +79,7 @@ const SHELLS = { bash, zsh, fish } as const;
 
 export function define(command: Command, invocation: Invocation): void {
   command.argument('<shell>', 'bash, zsh or fish').action((shell: keyof typeof SHELLS) => {
-    invocation.printer.line(SHELLS[shell]().trimEnd());
+    const script = SHELLS[shell]().trimEnd();
+    invocation.printer.result({ shell, script }, () => invocation.printer.line(script));
   });
 }
