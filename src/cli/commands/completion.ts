@@ -62,10 +62,10 @@ function fish(): string {
   const lines = SHOWN.flatMap((entry) => [
     ...namesOf(entry).map(
       (name) =>
-        `complete -c sandboxer -n __fish_use_subcommand -a ${name} -d '${entry.summary.replaceAll("'", '’')}'`,
+        `complete -c sandboxer -f -n __fish_use_subcommand -a ${name} -d '${entry.summary.replaceAll("'", '’')}'`,
     ),
     ...(entry.subcommands ?? []).map(
-      (name) => `complete -c sandboxer -n '__fish_seen_subcommand_from ${entry.name}' -a ${name}`,
+      (name) => `complete -c sandboxer -f -n '__fish_seen_subcommand_from ${entry.name}' -a ${name}`,
     ),
   ]);
   return `# fish completion of sandboxer: sandboxer completion fish > ~/.config/fish/completions/sandboxer.fish
