@@ -4,7 +4,7 @@ import { leaseEnd, nextFundAt } from '../core/credits/funding.ts';
 import type { Extension, Handle } from '../core/extension.ts';
 import { isEstablished } from '../core/lifecycle.ts';
 import type { MeterRecord } from '../core/meter.ts';
-import { neededMicroUsd } from '../core/meter.ts';
+import { countedMs, mayRunUnnoticed, neededMicroUsd } from '../core/meter.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import { contextOf } from './backend-context.ts';
@@ -49,7 +49,9 @@ async function fundOne(
   meterId: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const outcome = await deps.store.transaction('fund', (tx) => payNext(tx, deps, driver, meterId));
+  const seen = await lookAtUse(deps, meterId, signal);
+  if (seen === 'unknown') return;
+  const outcome = await deps.store.transaction('fund', (tx) => payNext(tx, deps, driver, meterId, seen));
   switch (outcome.kind) {
     case 'paid':
       await moveEnd(deps, meterId, outcome, signal);
@@ -66,11 +68,70 @@ async function fundOne(
   }
 }
 
-async function payNext(tx: Tx, deps: ControlDeps, driver: Driver, meterId: string): Promise<Outcome> {
+/** What the backend said that it billed, when it was asked. */
+interface SeenUse {
+  readonly askedAt: number;
+  readonly backendMs: number;
+}
+
+/**
+ * A pause is what we believe: the answer to a resume may have been lost, and a request may arrive twice, so that the
+ * backend runs it and bills. Before more of its life is paid for, the backend is asked what it billed. Without an answer
+ * nothing is paid for and its end is not moved: it is asked again, and ends by itself within what is reserved.
+ */
+async function lookAtUse(
+  deps: ControlDeps,
+  meterId: string,
+  signal: AbortSignal,
+): Promise<SeenUse | 'unknown' | null> {
+  const askedAt = deps.clock.now();
+  const found = await deps.store.read('fund-look', async (tx) => {
+    const meter = await tx.meters.get(meterId);
+    const sandbox = meter && (await tx.sandboxes.get(meter.sandboxUid));
+    return meter && sandbox?.meterId === meterId && isEstablished(sandbox.state) ? { meter, sandbox } : null;
+  });
+  if (!found || !mayRunUnnoticed(found.meter, askedAt)) return null;
+  const extension = deps.extensions.get(found.meter.extensionId);
+  const usage = extension?.usage?.bind(extension);
+  if (!usage) return null;
+  try {
+    const { billedSeconds } = await within(deps, deps.settings.operationTimeoutMs, signal, async (given) =>
+      usage(found.sandbox.handle as Handle, await contextOf(deps, found.sandbox, given)),
+    );
+    return { askedAt, backendMs: Math.ceil(billedSeconds * 1000) };
+  } catch (error) {
+    deps.log.warn(
+      { err: error, sandbox: found.sandbox.uid },
+      'a backend did not tell its usage; it is asked again',
+    );
+    await deps.store.transaction('fund-later', async (tx) => {
+      const meter = await tx.meters.get(meterId);
+      if (!meter || meter.closedAt !== null || meter.fundAt === null) return;
+      await tx.meters.update({ ...meter, fundAt: deps.clock.now() + retryMs(deps) });
+    });
+    return 'unknown';
+  }
+}
+
+/** What the backend billed beyond what we count, at the most: it may have run on since it was asked. */
+function unnoticedMs(meter: MeterRecord, seen: SeenUse | null, now: number): number {
+  if (seen === null) return 0;
+  const ahead = Math.max(seen.backendMs, meter.backendMs ?? 0) - countedMs(meter, seen.askedAt);
+  return ahead <= 0 ? 0 : ahead + (now - seen.askedAt);
+}
+
+async function payNext(
+  tx: Tx,
+  deps: ControlDeps,
+  driver: Driver,
+  meterId: string,
+  seen: SeenUse | null,
+): Promise<Outcome> {
   const now = deps.clock.now();
-  const meter = await tx.meters.get(meterId);
-  if (!meter || meter.closedAt !== null || meter.fundAt === null || meter.fundAt > now)
+  const stored = await tx.meters.get(meterId);
+  if (!stored || stored.closedAt !== null || stored.fundAt === null || stored.fundAt > now)
     return { kind: 'nothing' };
+  const meter = observed(stored, seen);
   const sandbox = await tx.sandboxes.get(meter.sandboxUid);
   const extension = deps.extensions.get(meter.extensionId);
   if (!sandbox || !isEstablished(sandbox.state) || !extension?.extendLife) return { kind: 'nothing' };
@@ -85,7 +146,8 @@ async function payNext(tx: Tx, deps: ControlDeps, driver: Driver, meterId: strin
     const charges = await deps.ledger.raise(tx, {
       holdId: meter.holdId,
       transferId: `${meter.id}:fund:${now}`,
-      amountMicroUsd: neededMicroUsd(meter, now, until) - (hold?.heldMicroUsd ?? 0),
+      amountMicroUsd:
+        neededMicroUsd(meter, now, until, unnoticedMs(meter, seen, now)) - (hold?.heldMicroUsd ?? 0),
       at: now,
       rate: meter.runningRate,
       cheapest: null,
@@ -100,6 +162,13 @@ async function payNext(tx: Tx, deps: ControlDeps, driver: Driver, meterId: strin
   // Another look is due soon, unless the backend confirms.
   await tx.meters.update({ ...meter, fundAt: now + retryMs(deps), lowSince: null });
   return { kind: 'paid', sandbox, extension, until };
+}
+
+/** Answers may come late and twice: what was billed once stays billed. */
+function observed(meter: MeterRecord, seen: SeenUse | null): MeterRecord {
+  if (seen === null) return meter;
+  const backendMs = Math.max(seen.backendMs, meter.backendMs ?? 0);
+  return { ...meter, backendMs, evidence: 'provider_observed' };
 }
 
 function retryMs({ settings }: ControlDeps): number {

@@ -88,10 +88,25 @@ export function cumulativeMicroUsd(meter: MeterRecord, at: number): number {
   return chargeMicroUsd(meter, meter.accrued + meter.rate * elapsedMs(meter, at));
 }
 
-/** What must be reserved at `now` so that every charge until `until` is covered, whatever it does meanwhile. */
-export function neededMicroUsd(meter: MeterRecord, now: number, until: number): number {
+/**
+ * What must be reserved at `now` so that whatever the backend bills until `until` is covered, whatever it does meanwhile.
+ * `unnoticedMs`: what it billed already and we did not count.
+ */
+export function neededMicroUsd(meter: MeterRecord, now: number, until: number, unnoticedMs = 0): number {
   const running = rebase(meter, now, meter.runningRate);
-  return Math.max(0, cumulativeMicroUsd(running, until) - meter.chargedMicroUsd);
+  const unnoticed = costMicroUsd(meter.runningRate, unnoticedMs / 1000);
+  return Math.max(0, cumulativeMicroUsd(running, until) + unnoticed - meter.chargedMicroUsd);
+}
+
+/** Whether it was ever counted at less than it costs while it runs: only then may the backend have billed more. */
+export function mayRunUnnoticed(meter: MeterRecord, now: number): boolean {
+  if (meter.pausedRate >= meter.runningRate) return false;
+  return meter.rate < meter.runningRate || countedMs(meter, now) < now - meter.openedAt;
+}
+
+/** Milliseconds up to `at` that were billed at a rate above zero. */
+export function countedMs(meter: MeterRecord, at: number): number {
+  return rebase(meter, at, meter.rate).billedMs;
 }
 
 /** Moves the meter's base to `at` and continues at `rate`: pause, resume, a tick, or the end. */

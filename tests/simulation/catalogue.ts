@@ -89,16 +89,40 @@ function price(version: string, over: Partial<Price>): Price {
   };
 }
 
-/** pico-USD: a million of them per micro-USD. */
-export const PRICES: Readonly<Record<string, Price>> = {
-  'ext.saas-stub': price('a', {
-    vcpu_pico_usd_per_second: '1400000000',
-    gib_pico_usd_per_second: '450000777',
-  }),
-  'ext.saas-stub#b': price('b', {
-    create_fee_micro_usd: 5_000,
-    base_pico_usd_per_second: '2100000013',
-    minimum_seconds: 10,
-  }),
-  'ext.saas-stub#c': price('c', { base_pico_usd_per_second: '900000001', bills_when_paused: true }),
+/** What each backend charges at first, and after its price changed. pico-USD: a million of them per micro-USD. */
+const PRICE_LISTS: Readonly<Record<string, readonly [Price, Price]>> = {
+  'ext.saas-stub': [
+    price('a', { vcpu_pico_usd_per_second: '1400000000', gib_pico_usd_per_second: '450000777' }),
+    price('a2', {
+      create_fee_micro_usd: 700,
+      vcpu_pico_usd_per_second: '2800000011',
+      gib_pico_usd_per_second: '450000777',
+    }),
+  ],
+  'ext.saas-stub#b': [
+    price('b', {
+      create_fee_micro_usd: 5_000,
+      base_pico_usd_per_second: '2100000013',
+      minimum_seconds: 10,
+    }),
+    price('b2', { base_pico_usd_per_second: '1000000003', minimum_seconds: 3 }),
+  ],
+  'ext.saas-stub#c': [
+    price('c', { base_pico_usd_per_second: '900000001', bills_when_paused: true }),
+    price('c2', { base_pico_usd_per_second: '1900000007', bills_when_paused: true }),
+  ],
 };
+
+export function priceOf(extensionId: string, isChanged: boolean): Price {
+  const list = PRICE_LISTS[extensionId];
+  if (list === undefined) throw new Error(`no price for ${extensionId}`);
+  return list[isChanged ? 1 : 0];
+}
+
+export function priceNamed(version: string): Price {
+  const found = Object.values(PRICE_LISTS)
+    .flat()
+    .find((one) => one.version === version);
+  if (found === undefined) throw new Error(`no price ${version}`);
+  return found;
+}

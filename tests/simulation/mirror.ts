@@ -2,7 +2,7 @@ import type { AttemptRecord } from '../../src/core/attempt.ts';
 import type { HoldRecord, TransferDraft } from '../../src/core/credits/transfer.ts';
 import type { EventRecord } from '../../src/core/event.ts';
 import type { MeterRecord } from '../../src/core/meter.ts';
-import type { SandboxRecord } from '../../src/core/sandbox.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../src/core/sandbox.ts';
 import type { SnapshotRecord } from '../../src/core/snapshot.ts';
 import type { IdempotencyRecord, ParkedDelivery } from '../../src/core/store.ts';
 
@@ -19,7 +19,7 @@ export type Write =
   | { readonly table: 'parked'; readonly row: ParkedDelivery }
   | { readonly table: 'unparked'; readonly sinkId: string; readonly seq: number }
   | { readonly table: 'cursor' }
-  | { readonly table: 'documents' }
+  | { readonly table: 'documents'; readonly row: SandboxDocuments }
   | { readonly table: 'keys-forgotten'; readonly keys: readonly string[] }
   | {
       readonly table: 'forgotten';
@@ -43,6 +43,8 @@ export class Mirror {
   readonly meters = new Map<string, MeterRecord>();
   readonly metersOf = new Map<string, Set<string>>();
   readonly snapshots = new Map<string, SnapshotRecord>();
+  /** The price version that each generation of each sandbox was admitted at, by `uid generation extension`. */
+  readonly priceVersions = new Map<string, string>();
   readonly idempotency = new Map<string, IdempotencyRecord>();
   /** By number; forgotten ones are taken out. */
   readonly events = new Map<number, EventRecord>();
@@ -95,6 +97,9 @@ export class Mirror {
         this.meters.set(write.row.id, write.row);
         addTo(this.metersOf, write.row.sandboxUid, write.row.id);
         break;
+      case 'documents':
+        this.#notePrices(write.row);
+        break;
       case 'snapshot':
         this.snapshots.set(write.row.id, write.row);
         break;
@@ -117,6 +122,15 @@ export class Mirror {
       default:
         break;
     }
+  }
+
+  priceVersion(uid: string, generation: number, extensionId: string): string {
+    return this.priceVersions.get(`${uid} ${generation} ${extensionId}`) ?? 'unknown';
+  }
+
+  #notePrices({ uid, generation, plan }: SandboxDocuments): void {
+    for (const { extension, quote } of plan.candidates)
+      if (quote) this.priceVersions.set(`${uid} ${generation} ${extension}`, quote.price_version);
   }
 
   #putSandbox(row: SandboxRecord): void {

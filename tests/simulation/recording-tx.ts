@@ -62,7 +62,7 @@ export class RecordingTx {
         return stored;
       },
       insertDocuments: (documents) =>
-        this.#noted({ table: 'documents' }, sandboxes.insertDocuments(documents)),
+        this.#noted({ table: 'documents', row: documents }, sandboxes.insertDocuments(documents)),
       releaseForeignLeases: async (owner, now) => {
         const count = await sandboxes.releaseForeignLeases(owner, now);
         if (count > 0) await this.#noteReleased();

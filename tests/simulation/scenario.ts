@@ -28,6 +28,8 @@ export interface Scenario {
   readonly sinks: number;
   readonly crashes: number;
   readonly jumps: number;
+  /** Every so often each backend charges something else: one price, the other, the first again. */
+  readonly priceChangeMs: number;
 }
 
 export const OPERATIONS_PER_SEED = 200;
@@ -89,5 +91,6 @@ export function scenarioFor(seed: number): Scenario {
     sinks: prng.chance(0.3) ? 2 : 1,
     crashes: prng.between(5, 12),
     jumps: prng.pick([0, 1, 2]),
+    priceChangeMs: prng.pick([4_000, 20_000, 1_000_000_000]),
   };
 }

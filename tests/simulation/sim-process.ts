@@ -14,7 +14,7 @@ import type { Log } from '../../src/core/log.ts';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
 import type { Workers } from '../../src/workers/start-workers.ts';
 import { startWorkers } from '../../src/workers/start-workers.ts';
-import { catalogue, PRICES } from './catalogue.ts';
+import { catalogue, priceOf } from './catalogue.ts';
 import type { Desk } from './desk.ts';
 import { Prng } from './prng.ts';
 import type { Owner, Scheduler } from './scheduler.ts';
@@ -89,19 +89,23 @@ export class SimProcess implements Owner {
   #depsOf(): ControlDeps {
     const { scenario, scheduler, network, auditor } = this.#desk;
     const prng = new Prng(scenario.seed, `ids of ${this.name}`);
-    const extensions = new Map<string, Extension>();
+    const extensions = new Map<string, readonly [Extension, Extension]>();
     for (const { id } of scenario.backends) {
       const transport = network.transportFor(id, this);
       const options = {
         id,
         transport,
-        price: PRICES[id] ?? null,
         provisionTimeoutSeconds: 8,
         teardownWaitMs: 1_500,
+        pageSize: 7,
       };
-      extensions.set(id, createSaasStubExtension({ ...options, pageSize: 7 }));
+      extensions.set(id, [
+        createSaasStubExtension({ ...options, price: priceOf(id, false) }),
+        createSaasStubExtension({ ...options, price: priceOf(id, true) }),
+      ]);
     }
-    const all = [...extensions.values()];
+    const isChanged = () => Math.floor(scheduler.now / scenario.priceChangeMs) % 2 === 1;
+    const current = (both: readonly [Extension, Extension]) => both[isChanged() ? 1 : 0];
     return {
       store: this.#store.viewFor(null),
       clock: simClock(scheduler, this),
@@ -112,8 +116,11 @@ export class SimProcess implements Owner {
       log: auditLog(auditor, () => this.#stopping),
       ledger,
       extensions: {
-        get: (id) => extensions.get(id),
-        all: () => all,
+        get: (id) => {
+          const both = extensions.get(id);
+          return both && current(both);
+        },
+        all: () => [...extensions.values()].map(current),
         health: () => HEALTH,
         version: 'simulation',
       },

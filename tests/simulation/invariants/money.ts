@@ -2,7 +2,7 @@ import type { Price } from '../../../src/contract/money.ts';
 import type { MeterRecord } from '../../../src/core/meter.ts';
 import type { SandboxRecord } from '../../../src/core/sandbox.ts';
 import { billedMs } from '../../../src/extensions/saas-stub/world-object.ts';
-import { PRICES } from '../catalogue.ts';
+import { priceNamed } from '../catalogue.ts';
 import type { Mirror } from '../mirror.ts';
 import { lives } from '../mirror.ts';
 import type { AppliedCommit, AuditContext } from './audit-context.ts';
@@ -23,8 +23,7 @@ interface Bill {
 }
 
 /** What a backend bills for so much time, by the price list alone. */
-function mostFor(extensionId: string, ms: number): number {
-  const price = PRICES[extensionId] as Price;
+function mostFor(price: Price, ms: number): number {
   const rate =
     BigInt(price.base_pico_usd_per_second) +
     BigInt(price.vcpu_pico_usd_per_second) +
@@ -38,9 +37,9 @@ function insuredFor(mirror: Mirror, attemptId: string): number {
   return mirror.transfers.get(`${attemptId}:establishment`)?.amountMicroUsd ?? 0;
 }
 
-function newBill(row: SandboxRecord): Bill {
-  const price = PRICES[row.extensionId as string];
-  if (price === undefined) throw new Error(`no price for ${row.extensionId}`);
+/** At the price of its admission, whatever the backend charges by now. */
+function newBill(row: SandboxRecord, mirror: Mirror): Bill {
+  const price = priceNamed(mirror.priceVersion(row.uid, row.generation, row.extensionId as string));
   // The profiles of the simulation name no size: one core, one gibibyte.
   const runningRate =
     BigInt(price.base_pico_usd_per_second) +
@@ -63,7 +62,6 @@ export class MoneyInvariants {
   readonly #bills = new Map<string, Bill>();
   readonly #resolved = new Set<string>();
   readonly #owned = new Set<string>();
-  readonly #ranUnnoticed = new Set<string>();
   readonly #seenTransfers = new Set<string>();
 
   constructor(ctx: AuditContext) {
@@ -120,19 +118,18 @@ export class MoneyInvariants {
         const attempt = mirror.attempts.get(object.name);
         const row = attempt === undefined ? undefined : mirror.sandboxes.get(attempt.sandboxUid);
         const opened = this.#openedAt(object.name);
-        // A resume whose answer was lost runs at our own expense, unnoticed until the next one.
-        if (row?.state === 'paused' && object.state === 'running') this.#ranUnnoticed.add(object.name);
-        if (this.#ranUnnoticed.has(object.name)) continue;
         // It vanished, and a repeated message made it anew: what it does then is not what anybody asked for.
         if (opened !== null && object.createdAt > opened) continue;
-        const bill = mostFor(extensionId, billedMs(object, scheduler.now));
+        if (attempt === undefined) continue;
+        const price = priceNamed(mirror.priceVersion(attempt.sandboxUid, attempt.generation, extensionId));
+        const bill = mostFor(price, billedMs(object, scheduler.now));
         const owned = lives(row) && attempt?.state !== 'condemned' && row?.generation === attempt?.generation;
         const hold = mirror.holds.get(row?.holdId as string);
         const stretchMs = scenario.settings.fundMs + scenario.settings.deadManGraceMs;
         const covered =
           owned && hold !== undefined && hold.state === 'open'
             ? hold.heldMicroUsd + hold.capturedMicroUsd + insuredFor(mirror, object.name)
-            : this.#everCovered(object.name, mostFor(extensionId, stretchMs));
+            : this.#everCovered(object.name, mostFor(price, stretchMs));
         if (covered !== null && bill > covered)
           this.#ctx.fail('spend-is-covered', `${object.name} was billed ${bill}, ${covered} are held`);
         if (owned) this.#owned.add(object.name);
@@ -247,7 +244,7 @@ export class MoneyInvariants {
   #follow(before: SandboxRecord | undefined, row: SandboxRecord, label: string): void {
     const was = before !== undefined && ESTABLISHED.has(before.state);
     const is = ESTABLISHED.has(row.state);
-    if (!was && is) this.#bills.set(row.uid, newBill(row));
+    if (!was && is) this.#bills.set(row.uid, newBill(row, this.#ctx.mirror));
     const bill = this.#bills.get(row.uid);
     if (!was || bill === undefined) return;
     // Nobody owes for time after the deadline, nor for time that the backend did not confirm.
