@@ -96,7 +96,7 @@ export const Replay = z.strictObject({ from: z.number().int() }).meta({ id: 'Rep
 export const EventSinkEntry = z
   .strictObject({
     sink_id: z.string(),
-    kind: z.enum(['state-hub', 'webhook', 'other']),
+    kind: z.enum(['state-hub', 'fin-hub', 'webhook', 'other']),
     status: z.enum(['active', 'disabled', 'not_configured']),
     endpoint: z.string().nullable(),
     workspace_id: z.string().nullable(),

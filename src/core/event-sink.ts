@@ -21,7 +21,7 @@ export interface EventSink {
 /** A receiver that the configuration names, or would. */
 export interface ConfiguredSink {
   readonly id: string;
-  readonly kind: 'state-hub' | 'other';
+  readonly kind: 'state-hub' | 'fin-hub' | 'other';
   /** Without credentials; `null` when it is not configured. */
   readonly endpoint: string | null;
   readonly configured: boolean;

@@ -97,6 +97,19 @@ const HostsConfig = z.strictObject({
 });
 
 /** The configuration file. Everything has a default: an empty file, or none, is a working server. */
+/** A receiver of events that the operator names. */
+const HubConfig = z
+  .strictObject({
+    url: z
+      .url({ protocol: /^https?$/ })
+      .max(2048)
+      .describe('Where events are posted.'),
+    token_file: z.string().nullable().default(null).describe('File with the bearer token of the hub.'),
+    timeout: Duration.default(10_000),
+  })
+  .nullable()
+  .default(null);
+
 export const Config = z.strictObject({
   state_dir: z
     .string()
@@ -240,17 +253,8 @@ export const Config = z.strictObject({
     .describe('Of each key. Callers on the unix socket without one are not limited.'),
   hosts: HostsConfig.default(HostsConfig.parse({})),
   webhooks: WebhookConfig.default(WebhookConfig.parse({})),
-  state_hub: z
-    .strictObject({
-      url: z
-        .url({ protocol: /^https?$/ })
-        .max(2048)
-        .describe('Where progress events are posted.'),
-      token_file: z.string().nullable().default(null).describe('File with the bearer token of the hub.'),
-      timeout: Duration.default(10_000),
-    })
-    .nullable()
-    .default(null),
+  state_hub: HubConfig.describe('Who is told of every transition.'),
+  fin_hub: HubConfig.describe('Who is told of every bill, grant and budget.'),
   master_key: z
     .strictObject({
       file: z.string().optional().describe('Default: <state_dir>/master.key, made at the first start.'),

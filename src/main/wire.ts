@@ -30,6 +30,7 @@ import type { ResolvedConfig } from './config.ts';
 import { ProbedExtensions } from './extension-registry.ts';
 import type { AccessSources } from './hosts.ts';
 import { ReachedHosts } from './hosts.ts';
+import { describeSink, hubs } from './hubs.ts';
 import { DEFAULT_WORKSPACE, prepareInstallation } from './installation.ts';
 import { learnPriors } from './latency-priors.ts';
 import { tunnelConfig } from './ops-bridge.ts';
@@ -38,7 +39,6 @@ import { randomIdentifiers } from './random-identifiers.ts';
 import { openSecretBox } from './secret-box.ts';
 import { shippedProfiles } from './shipped-files.ts';
 import { stagedInputs } from './staged-inputs.ts';
-import { describeSink, stateHub } from './state-hub.ts';
 import { systemClock } from './system-clock.ts';
 import { Webhooks } from './webhooks.ts';
 import { WorkspaceCatalogues } from './workspace-catalogues.ts';
@@ -162,8 +162,8 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   const registry = new ProbedExtensions(extensions, systemClock, log);
   const webhooks = new Webhooks(config.webhooks, secretBox, owner);
   const hosts = new ReachedHosts(accessSources(config));
-  const hub = stateHub(config.state_hub, owner);
-  const sinks = [...(hub.sink ? [hub.sink] : []), ...(options.sinks ?? [])];
+  const configured = hubs(config, owner);
+  const sinks = [...configured.flatMap(({ sink }) => sink ?? []), ...(options.sinks ?? [])];
   let wakeSinks = () => {};
   const deps: ControlDeps = {
     store,
@@ -185,7 +185,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     hosts,
     secretBox,
     webhooks,
-    sinks: [hub.description, ...(options.sinks ?? []).map(describeSink)],
+    sinks: [...configured.map(({ description }) => description), ...(options.sinks ?? []).map(describeSink)],
     wakeSinks: () => wakeSinks(),
   };
   const activity = new Activity(deps);

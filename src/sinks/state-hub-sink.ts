@@ -1,21 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { isoTime } from '../core/clock.ts';
 import type { EventRecord } from '../core/event.ts';
 import type { EventSink } from '../core/event-sink.ts';
-import { HttpPoster } from './http-poster.ts';
+import type { HubOptions } from './hub-sink.ts';
+import { HubSink } from './hub-sink.ts';
 
 export const STATE_HUB_SINK = 'state-hub';
-
-export interface StateHubOptions {
-  readonly url: string;
-  /** Read for every delivery, so that a new token is taken without a restart. */
-  readonly tokenFile: string | null;
-  readonly source: string;
-  readonly userAgent: string;
-  readonly timeoutMs: number;
-}
-
-const CONCURRENCY = 8;
 
 /** What the hub is told; `docs/integrations/state-hub.md` explains each field. */
 interface ProgressEvent {
@@ -64,50 +53,11 @@ function summaryOf({ type, sandboxId, subject, state, previousState }: EventReco
   return moved ? `Sandbox ${sandboxId} is ${state}.` : `Sandbox ${sandboxId}: ${type}.`;
 }
 
-/** Tells the State Hub of every transition. It never gives up: a hub that is down is told later. */
-export class StateHubSink implements EventSink {
-  readonly id = STATE_HUB_SINK;
-  readonly maxTries = null;
-  readonly concurrency = CONCURRENCY;
-  readonly #options: StateHubOptions;
-  readonly #poster: HttpPoster;
-
-  constructor(options: StateHubOptions) {
-    this.#options = options;
-    // The operator names the hub, so it may be anywhere.
-    const policy = { allowPrivate: true, allowHttp: true };
-    this.#poster = new HttpPoster(options.url, {
-      policy,
-      timeoutMs: options.timeoutMs,
-      connections: CONCURRENCY,
-    });
-  }
-
-  accepts({ type }: EventRecord): boolean {
-    return type.startsWith('sandbox.') || type.startsWith('snapshot.');
-  }
-
-  async deliver(event: EventRecord, signal: AbortSignal): Promise<void> {
-    const { source, userAgent } = this.#options;
-    const headers = {
-      'content-type': 'application/json',
-      'user-agent': userAgent,
-      'idempotency-key': event.id,
-      ...(await this.#authorization()),
-    };
-    const status = await this.#poster.post(JSON.stringify(progressEvent(event, source)), headers, signal);
-    if (status < 200 || status > 299) throw new Error(`The hub answered ${status}.`);
-  }
-
-  close(): void {
-    this.#poster.close();
-  }
-
-  async #authorization(): Promise<Record<string, string>> {
-    const { tokenFile } = this.#options;
-    if (tokenFile === null) return {};
-    const token = (await readFile(tokenFile, 'utf8').catch(() => '')).trim();
-    if (token === '') throw new Error('The token file of the hub cannot be read, or is empty.');
-    return { authorization: `Bearer ${token}` };
-  }
+/** Tells the State Hub of every transition. */
+export function stateHubSink(options: HubOptions): EventSink {
+  return new HubSink(options, {
+    id: STATE_HUB_SINK,
+    accepts: ({ type }) => type.startsWith('sandbox.') || type.startsWith('snapshot.'),
+    body: (event) => progressEvent(event, options.source),
+  });
 }

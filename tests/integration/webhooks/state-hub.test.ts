@@ -22,6 +22,7 @@ it('says that it is not configured', async () => {
         status: 'not_configured',
         cursor: null,
       }),
+      expect.objectContaining({ sink_id: 'fin-hub', kind: 'fin-hub', status: 'not_configured' }),
     ]);
   } finally {
     await server.close();
