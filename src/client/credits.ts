@@ -4,6 +4,7 @@ import type {
   CreditExport,
   CreditLimits,
   ExportFormat,
+  HostCostReport,
   LedgerAudit,
   OrgCredits,
   ReconcileReport,
@@ -109,6 +110,15 @@ export class Credits {
   setOrgCredits(orgId: string, credits: OrgCredits, options: CallOptions = {}): Promise<OrgCredits> {
     const path = `/v1/orgs/${encodeURIComponent(orgId)}/credits`;
     return this.#transport.json({ ...options, method: 'PUT', path, json: credits });
+  }
+
+  /** What our own hosts cost, and what the same use would have cost elsewhere. */
+  hosts(span: Span = {}, options: CallOptions = {}): Promise<HostCostReport> {
+    return this.#transport.json({
+      ...options,
+      method: 'GET',
+      path: `/v1/credits/hosts${queryOf({ ...span })}`,
+    });
   }
 
   transfers(query: { readonly limit?: number } = {}, options: CallOptions = {}): PagedList<CreditTransfer> {

@@ -163,6 +163,32 @@ export const ReconcileReport = z
   .meta({ id: 'ReconcileReport' });
 export type ReconcileReport = z.infer<typeof ReconcileReport>;
 
+export const HostCostReport = z
+  .strictObject({
+    from: z.string(),
+    to: z.string(),
+    items: z.array(
+      z.strictObject({
+        host: z.string(),
+        cost_micro_usd_per_hour: MicroUsd,
+        sandboxes: z.number().int(),
+        total_micro_usd: MicroUsd.describe('Since it was registered, at most.'),
+        used_micro_usd: MicroUsd,
+        idle_micro_usd: MicroUsd.describe('Used and idle add up to the total.'),
+        utilisation: z.number().describe('The share of the machine that was in use, 0 to 1.'),
+        cheapest_elsewhere: z.string().nullable().describe('The vendor that would have been cheapest.'),
+        elsewhere_micro_usd: MicroUsd.nullable().describe('What the same use would have cost there.'),
+        saved_micro_usd: MicroUsd.nullable().describe('Below zero: buying it would have been cheaper.'),
+        break_even_utilisation: z
+          .number()
+          .nullable()
+          .describe('From which share of use on the machine is the cheaper one; above 1 it never is.'),
+      }),
+    ),
+  })
+  .meta({ id: 'HostCostReport' });
+export type HostCostReport = z.infer<typeof HostCostReport>;
+
 /** One charge with everything a bill needs, as exports and events carry it. */
 export interface ChargeDetails {
   readonly transfer_id: string;

@@ -78,13 +78,11 @@ async function checkBalances(tx: Tx, replay: Replay): Promise<number> {
 }
 
 /** Every hold that is open belongs to something that lives, and says what its transfers say. */
-async function checkHolds(tx: Tx, replay: Replay): Promise<number> {
-  let count = 0;
+async function checkHolds(tx: Tx, replay: Replay): Promise<ReadonlySet<string>> {
   const open = new Set<string>();
   for (let after: string | null = null; ; ) {
     const page = await tx.ledger.openHolds(after, PAGE);
     for (const hold of page) {
-      count += 1;
       open.add(hold.id);
       const left = replay.held.get(hold.id) ?? 0;
       if (left !== hold.heldMicroUsd)
@@ -111,12 +109,18 @@ async function checkHolds(tx: Tx, replay: Replay): Promise<number> {
   }
   for (const [holdId, left] of replay.held)
     if (left !== 0 && !open.has(holdId)) replay.find('I3', holdId, `It is resolved with ${left} left.`);
-  return count;
+  return open;
 }
 
 /** Every open meter runs for something established, is paid for, and charged no more than it counted. */
-async function checkMeters(tx: Tx, deps: ControlDeps, replay: Replay): Promise<number> {
+async function checkMeters(
+  tx: Tx,
+  deps: ControlDeps,
+  replay: Replay,
+  openHolds: ReadonlySet<string>,
+): Promise<number> {
   let count = 0;
+  const metered = new Set<string>();
   const now = deps.clock.now();
   for (let after: string | null = null; ; ) {
     const page = await tx.meters.open(after, PAGE);
@@ -125,6 +129,11 @@ async function checkMeters(tx: Tx, deps: ControlDeps, replay: Replay): Promise<n
       const sandbox = await tx.sandboxes.get(meter.sandboxUid);
       if (!sandbox || !isEstablished(sandbox.state) || sandbox.meterId !== meter.id)
         replay.find('I4', meter.id, `It is open and ${meter.sandboxUid} is ${sandbox?.state ?? 'gone'}.`);
+      if (metered.has(meter.holdId))
+        replay.find('I7', meter.id, `Another meter charges ${meter.holdId}, too.`);
+      metered.add(meter.holdId);
+      if (!openHolds.has(meter.holdId))
+        replay.find('I9', meter.id, `It is open and ${meter.holdId} is resolved.`);
       const captured = replay.captured.get(meter.holdId) ?? 0;
       if (captured !== meter.chargedMicroUsd)
         replay.find('I6', meter.id, `It says ${meter.chargedMicroUsd}, ${captured} were captured.`);
@@ -151,13 +160,13 @@ export async function auditLedger(deps: ControlDeps, caller: Caller): Promise<Le
       after = page.at(-1)?.seq ?? after;
     }
     const openHolds = await checkHolds(tx, replay);
-    const openMeters = await checkMeters(tx, deps, replay);
+    const openMeters = await checkMeters(tx, deps, replay, openHolds);
     const accounts = await checkBalances(tx, replay);
     return {
       checked_at: isoTime(deps.clock.now()),
       transfers: replay.count,
       accounts,
-      open_holds: openHolds,
+      open_holds: openHolds.size,
       open_meters: openMeters,
       head: replay.head,
       findings: replay.findings,

@@ -157,6 +157,7 @@ async function compareIn(tx: Tx, deps: ControlDeps, request: ReconcileRequest): 
     const last = costs.at(-1);
     const corrects = request.apply && last !== undefined && theirs !== ours;
     const correction = corrects ? await correctCost(tx, deps, last, extension, theirs - ours) : null;
+    if (request.apply && costs.length > 0) await settleEvidence(tx, extension, sandbox);
     const detail = costs.length === 0 ? 'We know of no use of this.' : `${theirs - ours} µ$ apart.`;
     items.push({
       kind,
@@ -169,6 +170,13 @@ async function compareIn(tx: Tx, deps: ControlDeps, request: ReconcileRequest): 
     });
   }
   return items;
+}
+
+/** Nothing is known better than by the backend's own bill. */
+async function settleEvidence(tx: Tx, extensionId: string, sandboxUid: string): Promise<void> {
+  for (const meter of await tx.meters.forSandbox(sandboxUid))
+    if (meter.extensionId === extensionId && meter.closedAt !== null)
+      await tx.meters.update({ ...meter, evidence: 'provider_exact' });
 }
 
 /** What we hold ourselves to owe, by backend and sandbox. */

@@ -13,7 +13,7 @@ import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
 import { StubWorld } from '../../src/extensions/saas-stub/world.ts';
 import { WorldTransport } from '../../src/extensions/saas-stub/world-transport.ts';
-import { sampleTransfer } from '../../src/store/sample-records.ts';
+import { sampleAttempt, sampleSandbox, sampleTransfer } from '../../src/store/sample-records.ts';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { Fixture } from './http/fixture.ts';
 import { startFixture } from './http/fixture.ts';
@@ -177,7 +177,49 @@ describe('credits', () => {
     const { json } = await call('GET', '/v1/credits/transfers?limit=1000');
     const correction = json.items.find(({ transfer_id }: { transfer_id: string }) => transfer_id === written);
     expect(correction.linked_to).toMatch(/:cost$|:establishment$/);
+    const meters = await f.store.read('meters', (tx) => tx.meters.forSandbox(first?.[0] as string));
+    expect(meters.map(({ evidence }) => evidence)).toContain('provider_exact');
     expect((await call('GET', '/v1/credits/audit')).json.findings).toEqual([]);
+  });
+});
+
+describe('the cost of own hosts', () => {
+  it('is divided among what ran there, and set against what it would have cost elsewhere', async () => {
+    const capacity = { sandboxes: null, cpu: 8, memory_mb: 16_384 };
+    const ssh = { destination: 'own.invalid', host_keys: ['ssh-ed25519 AAAA'] };
+    const json = { ssh, capacity, cost_micro_usd_per_hour: 400_000 };
+    expect((await f.call('PUT', '/v1/hosts/own', { json })).status).toBe(200);
+    const now = Date.now();
+    const hour = 3_600_000;
+    await f.store.transaction('past', async (tx) => {
+      const host = await tx.hosts.get('own');
+      if (host) await tx.hosts.update({ ...host, createdAt: now - 24 * hour });
+      for (const [n, hours] of [18, 12].entries()) {
+        const uid = `sbx_past${n}`;
+        await tx.sandboxes.insert(sampleSandbox({ uid, state: 'destroyed', createdAt: now - hours * hour }));
+        await tx.attempts.insert(
+          sampleAttempt(uid, {
+            hostId: 'own',
+            reserved: { millicpu: 4_000, memoryMb: 2_048 },
+            state: 'gone',
+            startedAt: now - hours * hour,
+            endedAt: now - (hours - 6) * hour,
+          }),
+        );
+      }
+    });
+    const report = (await f.call('GET', '/v1/credits/hosts')).json;
+    const [own] = report.items.filter(({ host }: { host: string }) => host === 'own');
+    expect(own.used_micro_usd + own.idle_micro_usd).toBe(own.total_micro_usd);
+    expect(own.sandboxes).toBe(2);
+    expect(own.utilisation).toBeCloseTo(0.25, 2);
+    // Four processors for twelve hours at ten micro-dollars a second each, and two fees.
+    expect(own).toMatchObject({
+      cheapest_elsewhere: 'ext.saas-stub',
+      elsewhere_micro_usd: 2 * (1_000 + 4 * 10 * 6 * 3600),
+    });
+    expect(own.saved_micro_usd).toBe(own.elsewhere_micro_usd - own.total_micro_usd);
+    expect(own.break_even_utilisation).toBeGreaterThan(1);
   });
 });
 

@@ -10,6 +10,7 @@ import { journalAfterCall } from './mutations/journal-after-call.ts';
 import { livingCounter } from './mutations/living-counter.ts';
 import { loserLeftAlone } from './mutations/loser-left-alone.ts';
 import type { Mutation, Patch } from './mutations/mutation.ts';
+import { pauseIsBelieved } from './mutations/pause-is-believed.ts';
 import { ttlTimerInMemory } from './mutations/ttl-timer-in-memory.ts';
 import { runSeeds } from './run-seeds.ts';
 
@@ -22,6 +23,7 @@ const MUTATIONS: readonly Mutation[] = [
   captureAfterCommit,
   endBeforeCheckpoint,
   loserLeftAlone,
+  pauseIsBelieved,
 ];
 const MOST_SEEDS = 600;
 const ROOT = join(import.meta.dirname, '../..');

@@ -15,6 +15,7 @@ import { moneyText } from '../output/amounts.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 import { UsageError } from '../usage-error.ts';
+import { defineLimits } from './credit-limits.ts';
 
 function printBalance(invocation: Invocation, balance: CreditBalance): void {
   const { printer } = invocation;
@@ -216,4 +217,5 @@ export function define(command: Command, invocation: Invocation): void {
     });
   defineReports(command, invocation);
   defineChecks(command, invocation);
+  defineLimits(command, invocation);
 }

@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
+import type { HostCostReport } from '../../contract/credits.ts';
 import type { Host, HostSpecInput } from '../../contract/host.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import type { Pairs } from '../args/pairs.ts';
 import { list, pairs } from '../args/pairs.ts';
 import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
+import { moneyText } from '../output/amounts.ts';
 import type { Printer } from '../output/printer.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
@@ -47,6 +49,21 @@ function columns(printer: Printer, now: number): Column<Host>[] {
     { title: 'DETAIL', cuttable: true, value: (row) => row.health.detail },
   ];
 }
+
+const percent = (share: number | null) => (share === null ? '-' : `${Math.round(share * 100)} %`);
+const money = (amount: number | null) => (amount === null ? '-' : moneyText(amount));
+
+const COST_COLUMNS: Column<HostCostReport['items'][number]>[] = [
+  { title: 'HOST', value: (row) => row.host },
+  { title: 'AN HOUR', align: 'right', value: (row) => moneyText(row.cost_micro_usd_per_hour) },
+  { title: 'COST', align: 'right', value: (row) => moneyText(row.total_micro_usd) },
+  { title: 'USED', align: 'right', value: (row) => moneyText(row.used_micro_usd) },
+  { title: 'IDLE', align: 'right', value: (row) => moneyText(row.idle_micro_usd) },
+  { title: 'IN USE', align: 'right', value: (row) => percent(row.utilisation) },
+  { title: 'ELSEWHERE', align: 'right', value: (row) => money(row.elsewhere_micro_usd) },
+  { title: 'SAVED', align: 'right', value: (row) => money(row.saved_micro_usd) },
+  { title: 'PAYS FROM', align: 'right', value: (row) => percent(row.break_even_utilisation) },
+];
 
 function addressOf({ ssh }: Host): string {
   if (ssh === null) return '-';
@@ -153,6 +170,21 @@ export function define(command: Command, invocation: Invocation): void {
       const host = await (await invocation.client()).hosts.probe(id);
       show(host);
       if (host.health.failures > 0) invocation.exitCode = EXIT.backend;
+    });
+  command
+    .command('cost')
+    .description('What the hosts cost, how much of it was used, and what that would have cost elsewhere')
+    .option('--from <time>', 'from this date or time on (thirty days ago)')
+    .option('--to <time>', 'before this date or time (now)')
+    .action(async ({ from, to }: { readonly from?: string; readonly to?: string }) => {
+      const { printer } = invocation;
+      const span = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
+      const report = await (await invocation.client()).credits.hosts(span);
+      printer.result(report, () => {
+        if (report.items.length === 0)
+          printer.note('No hosts are registered: see sandboxer hosts add --help');
+        else printer.table(COST_COLUMNS, report.items);
+      });
     });
   defineOne(command, invocation, 'drain', 'Place nothing new on it');
   defineOne(command, invocation, 'undrain', 'Place sandboxes on it again');

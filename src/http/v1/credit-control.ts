@@ -5,6 +5,7 @@ import {
   CreditExport,
   CreditLimits,
   ExportFormat,
+  HostCostReport,
   LedgerAudit,
   OrgCredits,
   ReconcileReport,
@@ -24,6 +25,7 @@ import {
 } from '../../control/budgets.ts';
 import { exportCharges, usageReport } from '../../control/credit-reports.ts';
 import { reconcileCredits } from '../../control/reconcile-credits.ts';
+import { reportHostCosts } from '../../control/report-host-costs.ts';
 import { wholeNumber } from '../query-schemas.ts';
 import { json, jsonBody, nothing, route } from '../route.ts';
 
@@ -84,6 +86,23 @@ export const creditControlRoutes = [
       const period = spanOf(query, deps.clock.now());
       const body = await exportCharges(deps, caller, query.format, period, query.cursor ?? 0, query.limit);
       return { status: 200, body };
+    },
+  }),
+  route({
+    method: 'GET',
+    url: '/v1/credits/hosts',
+    operationId: 'reportHostCosts',
+    summary: 'What our own hosts cost, how much of it was used, and what the same would have cost elsewhere.',
+    tag,
+    scope: 'server',
+    query: z.strictObject(span),
+    responses: { 200: json(HostCostReport, 'By host.') },
+    async handler({ services, caller, query }) {
+      const { deps } = services;
+      return {
+        status: 200,
+        body: await reportHostCosts(deps, caller, spanOf(query, deps.clock.now())),
+      };
     },
   }),
   route({
