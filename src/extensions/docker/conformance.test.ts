@@ -2,8 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import type { Dockerd } from '../../../tests/support/dockerd.ts';
 import { startDockerd, whyNoDockerd } from '../../../tests/support/dockerd.ts';
+import { startPodman, whyNoPodman } from '../../../tests/support/podman.ts';
 import { startTlsEngine } from '../../../tests/support/tls-engine.ts';
 import { conformanceSuite, describeConformance } from '../../testing/conformance.ts';
 import { sshServerMissing, startSshServer } from '../../testing/ssh-server.ts';
@@ -14,12 +14,18 @@ spawnSync('sh', [join(import.meta.dirname, '..', '..', '..', 'scripts', 'build-a
   stdio: 'inherit',
 });
 
+interface Engine {
+  readonly socket: string;
+  readonly directory: string;
+  readonly image: string;
+}
+
 interface Way {
   readonly name: string;
   readonly whyNot: string | null;
   /** What of the suite is run; default: everything. */
   readonly claims?: readonly string[];
-  start(): Promise<{ engine: Dockerd; options: Partial<DockerOptions>; close(): Promise<void> }>;
+  start(): Promise<{ engine: Engine; options: Partial<DockerOptions>; close(): Promise<void> }>;
 }
 
 const noEngine = whyNoDockerd();
@@ -67,6 +73,26 @@ const ways: readonly Way[] = [
           await engine.close();
         },
       };
+    },
+  },
+  {
+    name: 'Podman',
+    whyNot: whyNoPodman(),
+    claims: [
+      'contract',
+      'lifecycle',
+      'exec',
+      'pty',
+      'files',
+      'pause',
+      'snapshot',
+      'fork',
+      'credentials',
+      'resources',
+    ],
+    async start() {
+      const engine = await startPodman();
+      return { engine, options: {}, close: () => engine.close() };
     },
   },
 ];

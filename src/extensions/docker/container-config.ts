@@ -67,9 +67,11 @@ export function limitFields(
 }
 
 /** File systems in memory: of no snapshot, on no disk. */
-function memoryMounts(plan: ContainerPlan): Record<string, string> {
+function memoryMounts(plan: ContainerPlan, { podman }: EngineFacts): Record<string, string> {
   const [uid, gid] = plan.user.split(':');
-  const own = `nosuid,nodev,mode=0700,uid=${uid},gid=${gid}`;
+  // Podman gives them to nobody; there is but one user inside.
+  const of = (mode: string) => (podman ? 'mode=0777' : `mode=${mode},uid=${uid},gid=${gid}`);
+  const own = `nosuid,nodev,${of('0700')}`;
   const scratch = `nosuid,nodev,mode=1777,size=${SCRATCH_MB}m`;
   const disk = plan.resources.disk_mb ?? SCRATCH_MB;
   return {
@@ -78,7 +80,7 @@ function memoryMounts(plan: ContainerPlan): Record<string, string> {
           '/tmp': scratch,
           '/var/tmp': scratch,
           '/run': 'nosuid,nodev,mode=0755,size=16m',
-          [INSIDE.work]: `nosuid,nodev,exec,mode=0755,uid=${uid},gid=${gid},size=${disk}m`,
+          [INSIDE.work]: `nosuid,nodev,exec,${of('0755')},size=${disk}m`,
         }
       : {}),
     '/run/secrets': `${own},noexec,size=4m`,
@@ -134,7 +136,7 @@ export function containerConfig(plan: ContainerPlan, facts: EngineFacts, options
       RestartPolicy: { Name: 'no' },
       OomScoreAdj: 500,
       ShmSize: 64 * MIB,
-      Tmpfs: memoryMounts(plan),
+      Tmpfs: memoryMounts(plan, facts),
       Mounts: binds === null ? [] : [bind(binds.agent, INSIDE.agent), bind(binds.door, INSIDE.door)],
       ...(runtime === null ? {} : { Runtime: runtime }),
       ...(resources.disk_mb === null || plan.readOnlyRoot

@@ -18,7 +18,7 @@ const TIMEOUT_MS = 30_000;
 const MOST_CONNECTIONS = 64;
 
 export interface CallOptions {
-  readonly query?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: unknown;
   /** Sent as it is, instead of `body`. */
   readonly stream?: AsyncIterable<Uint8Array>;
@@ -57,6 +57,7 @@ export class EngineClient {
   readonly #connections: EngineConnections;
   readonly #timeoutMs: number;
   #version: Promise<string> | null = null;
+  #podman = false;
 
   constructor(connector: EngineConnector, options: { readonly timeoutMs?: number } = {}) {
     this.#connector = connector;
@@ -106,6 +107,11 @@ export class EngineClient {
     return await upgraded.promise;
   }
 
+  /** Whether it is Podman that answers; known once anything was asked. */
+  get isPodman(): boolean {
+    return this.#podman;
+  }
+
   async close(): Promise<void> {
     this.#connections.destroy();
     await this.#connector.close();
@@ -115,6 +121,7 @@ export class EngineClient {
     const options = signal === undefined ? {} : { signal };
     const answer = await this.#request('GET', '/_ping', options);
     const said = answer.headers['api-version'];
+    this.#podman = answer.headers['libpod-api-version'] !== undefined;
     const text = await this.#text(answer, options);
     if (answer.statusCode !== 200) throw await errorOf(answer, text);
     if (typeof said !== 'string' || !/^\d{1,3}\.\d{1,3}$/.test(said)) {
@@ -138,7 +145,7 @@ export class EngineClient {
     upgraded?: (stream: Duplex, head: Buffer) => void,
   ): Promise<IncomingMessage> {
     if (signal?.aborted) throw new EngineUnreachable('aborted', 'It was given up before it began.');
-    const search = query === undefined ? '' : `?${new URLSearchParams(query)}`;
+    const search = query === undefined ? '' : `?${searchOf(query)}`;
     const payload = body === undefined ? null : Buffer.from(JSON.stringify(body));
     const options: RequestOptions = {
       agent: this.#connections,
@@ -211,6 +218,14 @@ export class EngineClient {
       signal?.removeEventListener('abort', stop);
     }
   }
+}
+
+function searchOf(query: NonNullable<CallOptions['query']>): URLSearchParams {
+  return new URLSearchParams(
+    Object.entries(query).flatMap(([name, value]) =>
+      [value].flat().map((one) => [name, one] as [string, string]),
+    ),
+  );
 }
 
 async function pour(

@@ -36,8 +36,11 @@ export function isMissing(error: unknown): boolean {
   return error instanceof EngineError && error.status === 404;
 }
 
+/** Podman has no code of its own for a name that is taken. */
 export function isConflict(error: unknown): boolean {
-  return error instanceof EngineError && error.status === 409;
+  return (
+    error instanceof EngineError && (error.status === 409 || /name .* is already in use/.test(error.message))
+  );
 }
 
 const OUT_OF_ROOM = /no space left|disk quota exceeded|not enough (?:memory|space)|cannot allocate memory/i;

@@ -7,6 +7,7 @@ export interface EngineFacts {
   readonly version: string;
   readonly apiVersion: string;
   readonly tooOld: boolean;
+  readonly podman: boolean;
   readonly linux: boolean;
   readonly architecture: string;
   /** Storage driver, and the file system below it. */
@@ -41,6 +42,7 @@ export async function findEngineFacts(client: EngineClient, signal?: AbortSignal
     version: version.Version,
     apiVersion,
     tooOld: isTooOld(apiVersion),
+    podman: (version.Components ?? []).some(({ Name }) => Name.startsWith('Podman')),
     linux: info.OSType === 'linux',
     architecture: info.Architecture,
     driver: info.Driver,

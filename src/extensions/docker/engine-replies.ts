@@ -11,7 +11,16 @@ const Flag = z
   .nullish()
   .transform((flag) => flag ?? false);
 
-export const Version = z.object({ Version: Text, ApiVersion: Text, Os: Text, Arch: Text });
+export const Version = z.object({
+  Version: Text,
+  ApiVersion: Text,
+  Os: Text,
+  Arch: Text,
+  Components: z
+    .array(z.object({ Name: Text.default('') }))
+    .max(64)
+    .nullish(),
+});
 
 export const Info = z.object({
   ID: Text.nullish(),
@@ -51,7 +60,7 @@ export const Container = z.object({
       .transform((text) => (text ?? '').slice(0, 500)),
   }),
   Config: z.object({ Labels, User: Text.default(''), Image: Text.default('') }),
-  HostConfig: z.object({ ReadonlyRootfs: Flag }).nullish(),
+  HostConfig: z.object({ ReadonlyRootfs: Flag, Runtime: Text.nullish() }).nullish(),
 });
 export type Container = z.infer<typeof Container>;
 

@@ -1,5 +1,7 @@
+import { IsolationLevel } from '../../contract/capability.ts';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ExtensionHealth } from '../../contract/extension.ts';
+import type { IsolationFacts } from '../../contract/isolation.ts';
 import type { Json } from '../../contract/json.ts';
 import type { PauseKind } from '../../contract/state.ts';
 import type {
@@ -25,6 +27,7 @@ import { canLimitDisk } from './config.ts';
 import type { ChannelKind } from './container-config.ts';
 import { Containers } from './containers.ts';
 import type { Endpoint } from './endpoint.ts';
+import { isLocal } from './endpoint.ts';
 import type { EngineClient } from './engine-client.ts';
 import { BACKEND, failed, lost } from './engine-error.ts';
 import type { EngineFacts } from './engine-facts.ts';
@@ -33,6 +36,7 @@ import type { Container } from './engine-replies.ts';
 import { handleOf, readHandle, readSnapshotRef } from './handle.ts';
 import { healthOf } from './health.ts';
 import { Images } from './images.ts';
+import { isolationFacts } from './inspect-isolation.ts';
 import { containerName, LABEL, stampIn } from './labels.ts';
 import { Sandboxes } from './sandboxes.ts';
 import type { SourceImage } from './snapshot-images.ts';
@@ -172,6 +176,28 @@ export class DockerExtension implements Extension {
       if (markedBy === owner && labels[LABEL.kind] !== undefined) continue;
       const what = stampIn(name)?.attemptId ?? name;
       yield { owner: markedBy, what, parts: [`container ${name}`], createdAt };
+    }
+  }
+
+  async inspectIsolation(handle: Handle, ctx: ExtensionContext): Promise<IsolationFacts> {
+    const named = readHandle(handle);
+    const container = await this.#running(named.name, named.stamp.owner, ctx.signal);
+    if (container.State.Paused) {
+      throw new SandboxerError('SBX_CONFLICT', 'It is paused: nothing inside can be asked.', {
+        backend: BACKEND,
+        remedy: 'Resume it first.',
+      });
+    }
+    const { session } = await this.#asked(this.#sandboxes.channel(named, ctx.signal));
+    try {
+      const { files } = session;
+      const facts = this.#facts ?? (await this.#asked(findEngineFacts(this.#client, ctx.signal)));
+      if (files === undefined) throw lost('Its files cannot be read.');
+      const level = IsolationLevel.parse(this.#sandboxes.reach(named.name).isolation);
+      const local = isLocal(this.#parts.endpoint);
+      return await isolationFacts({ session, files, container, facts, level, local });
+    } finally {
+      await session.close();
     }
   }
 

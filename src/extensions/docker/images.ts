@@ -11,7 +11,7 @@ import type { EngineClient } from './engine-client.ts';
 import { BACKEND, EngineError, failed, isMissing } from './engine-error.ts';
 import { Created, Image } from './engine-replies.ts';
 import { parseImageReference, requireAllowed, showImageReference } from './image-reference.ts';
-import { LABEL } from './labels.ts';
+import { LABEL, labelChanges } from './labels.ts';
 import { preparedTree, userOfImage } from './prepared-tree.ts';
 import { pullImage } from './pull-image.ts';
 
@@ -148,9 +148,11 @@ export class Images {
         stream: preparedTree(user, agent),
         signal,
       });
+      const made = { [LABEL.kind]: 'prepared', [LABEL.prepared]: user };
+      const changes = labelChanges(made, this.#client.isPodman);
       await this.#client.call(Created.partial(), 'POST', '/commit', {
-        query: { container: Id, repo: PREPARED, tag: key },
-        body: { Labels: { [LABEL.kind]: 'prepared', [LABEL.prepared]: user } },
+        query: { container: Id, repo: PREPARED, tag: key, ...changes },
+        body: { Labels: made },
         signal,
       });
       return { image: `${PREPARED}:${key}`, user, channel };

@@ -26,6 +26,15 @@ export const LABEL = {
 /** An image that was committed from a container has that container's labels: these are what it stands for. */
 export type Kind = 'sandbox' | 'warm' | 'snapshot' | 'prepared' | 'preparing';
 
+/** Labels of an image that is committed: Podman reads them nowhere else. */
+export function labelChanges(
+  labels: Readonly<Record<string, string>>,
+  podman: boolean,
+): { changes?: string[] } {
+  if (!podman) return {};
+  return { changes: Object.entries(labels).map(([name, value]) => `LABEL ${name}=${value}`) };
+}
+
 const NAME = /^sbx\.([\w-]+)\.([\w-]+)\.([\w-]+)$/;
 const WARM = /^sbx-warm\.([\w-]+)\.([0-9a-f]+)$/;
 

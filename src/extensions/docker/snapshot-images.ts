@@ -6,7 +6,7 @@ import type { EngineClient } from './engine-client.ts';
 import { BACKEND, isConflict, isMissing } from './engine-error.ts';
 import type { Container } from './engine-replies.ts';
 import { Created, History, Image, ImageList } from './engine-replies.ts';
-import { doorOf, LABEL } from './labels.ts';
+import { doorOf, LABEL, labelChanges } from './labels.ts';
 import { channelIn } from './reach.ts';
 
 const COMMIT_MS = 600_000;
@@ -84,7 +84,10 @@ export class SnapshotImages {
   /** Takes its name away; what containers are made of stays with them. */
   async forget(image: string): Promise<void> {
     try {
-      await this.#client.send('DELETE', at(image), { query: { force: 'true' } });
+      // Podman takes the containers along that were made from it.
+      if (this.#client.isPodman)
+        await this.#client.send('POST', `/libpod/images/${encodeURIComponent(image)}/untag`);
+      else await this.#client.send('DELETE', at(image), { query: { force: 'true' } });
     } catch (error) {
       if (!isMissing(error) && !isConflict(error)) throw error;
     }
@@ -124,17 +127,15 @@ export class SnapshotImages {
       });
     }
     const [repo = '', tag = ''] = image.split(':');
+    const labels = {
+      [LABEL.owner]: owner,
+      [LABEL.kind]: 'snapshot',
+      [LABEL.snapshot]: snapshot,
+      [LABEL.prepared]: Config.User,
+    };
     await this.#client.call(Created.partial(), 'POST', '/commit', {
-      query: { container: Id, repo, tag, pause: 'true' },
-      body: {
-        Labels: {
-          ...Config.Labels,
-          [LABEL.owner]: owner,
-          [LABEL.kind]: 'snapshot',
-          [LABEL.snapshot]: snapshot,
-          [LABEL.prepared]: Config.User,
-        },
-      },
+      query: { container: Id, repo, tag, pause: 'true', ...labelChanges(labels, this.#client.isPodman) },
+      body: { Labels: { ...Config.Labels, ...labels } },
       signal,
       timeoutMs: COMMIT_MS,
     });

@@ -3,7 +3,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';
 import type { IsolationFacts } from '../../contract/isolation.ts';
-import { capabilityNames } from './capability-names.ts';
+import { capabilityNames } from '../shared/capability-names.ts';
 import type { Fields } from './spawner-client.ts';
 
 const KINDS = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup', 'time'] as const;

@@ -55,6 +55,31 @@ describe.skipIf(whyNot !== null)(
       await world.end(living);
     });
 
+    it('tells what is in force, as the kernel inside has it', async () => {
+      const resources = { cpu: 0.5, memory_mb: 64, pids: 50, disk_mb: null, open_files: 256, gpu: null };
+      const living = await world.establish({ resources, inputs: { read_only_root: true } });
+      const facts = await world.extension.inspectIsolation(living.handle, world.context);
+      expect(facts).toMatchObject({
+        level: 'container',
+        runtime: { name: 'runc', version: expect.stringContaining('Docker') },
+        seccomp: { mode: 'filter' },
+        no_new_privs: true,
+        capabilities: { bounding: [], effective: [] },
+        limits: { memory_bytes: 64 * 1_048_576, pids: 50, cpu_millis: 500, open_files: 256, frozen: false },
+        network: { interfaces: ['lo'] },
+        root: { read_only: true },
+      });
+      const shared = facts.namespaces.filter(({ own }) => !own).map(({ kind }) => kind);
+      expect(shared).toEqual(['user']);
+      expect(facts.not_enforced).toContain('Ids inside are ids of the engine’s machine.');
+      expect(facts.not_enforced).not.toContain('Its memory is not limited.');
+      await world.extension.pause(living.handle, world.context);
+      await expect(world.extension.inspectIsolation(living.handle, world.context)).rejects.toMatchObject({
+        code: 'SBX_CONFLICT',
+      });
+      await world.end(living);
+    });
+
     it('has a read-only root where it is asked for', async () => {
       const living = await world.establish({ inputs: { read_only_root: true } });
       expect(await output(living.session, 'touch /home/sandbox/x')).toMatch(/Read-only/);

@@ -1,0 +1,195 @@
+/** What is in force for one container: read inside it, where the kernel tells it, and from the engine where that decides. */
+import { readlinkSync } from 'node:fs';
+import type { IsolationFacts } from '../../contract/isolation.ts';
+import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
+import { capabilityNames } from '../shared/capability-names.ts';
+import type { EngineFacts } from './engine-facts.ts';
+import type { Container } from './engine-replies.ts';
+
+const KINDS = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'] as const;
+const SECCOMP_MODES = ['none', 'strict', 'filter'] as const;
+const MOST_BYTES = 262_144;
+/** What control groups of version 1 call "no limit". */
+const ENDLESS = 2 ** 62;
+
+export interface Inside {
+  readonly session: SandboxSession;
+  readonly files: SandboxFiles;
+  readonly container: Container;
+  readonly facts: EngineFacts;
+  readonly level: IsolationFacts['level'];
+  /** Whether the engine's kernel is this machine's. */
+  readonly local: boolean;
+}
+
+async function textOf(files: SandboxFiles, path: string): Promise<string> {
+  try {
+    const parts: Uint8Array[] = [];
+    let size = 0;
+    for await (const part of (await files.read(path)).body) {
+      size += part.length;
+      if (size > MOST_BYTES) break;
+      parts.push(part);
+    }
+    return Buffer.concat(parts).toString('utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** As a program has them: the agent has its own. Where the image has no `cat`, those of the agent. */
+async function programLimits({ session, files }: Inside): Promise<string> {
+  const none = { env: {}, cwd: null, user: null, terminal: null, stdin: false, background: false };
+  const process = await session.spawn({ ...none, argv: ['cat', '/proc/self/limits'], timeoutSeconds: 10 });
+  let text = '';
+  for await (const chunk of process.output)
+    if (chunk.stream === 'stdout' && text.length < MOST_BYTES) text += Buffer.from(chunk.data).toString();
+  const { code } = await process.exit;
+  return code === 0 ? text : await textOf(files, '/proc/self/limits');
+}
+
+function mapping(text: string): IsolationFacts['uid_map'] {
+  return text
+    .trim()
+    .split('\n')
+    .filter(Boolean)
+    .map((row) => {
+      const [inside = 0, outside = 0, count = 0] = row.trim().split(/\s+/).map(Number);
+      return { inside, outside, count };
+    });
+}
+
+function numberIn(text: string): number | null {
+  const value = Number(text.trim().split(/\s+/)[0]);
+  return text.trim() !== '' && Number.isFinite(value) && value >= 0 && value < ENDLESS ? value : null;
+}
+
+/** As `/proc/<pid>/limits` tells the hard one. */
+function processLimit(limits: string, name: string): number | null {
+  return numberIn(new RegExp(`^${name}\\s+\\S+\\s+(\\d+)`, 'm').exec(limits)?.[1] ?? '');
+}
+
+async function limitsOf(inside: Inside): Promise<IsolationFacts['limits']> {
+  const { files, container } = inside;
+  const at = (path: string) => textOf(files, `/sys/fs/cgroup/${path}`);
+  const unified = (await at('cgroup.controllers')) !== '';
+  const [memory, swap, pids, cpu, limits] = await Promise.all([
+    at(unified ? 'memory.max' : 'memory/memory.limit_in_bytes'),
+    at(unified ? 'memory.swap.max' : 'memory/memory.memsw.limit_in_bytes'),
+    at(unified ? 'pids.max' : 'pids/pids.max'),
+    unified
+      ? at('cpu.max')
+      : Promise.all([at('cpu/cpu.cfs_quota_us'), at('cpu/cpu.cfs_period_us')]).then((both) => both.join(' ')),
+    programLimits(inside),
+  ]);
+  const [quota = 0, period = 0] = cpu.trim().split(/\s+/).map(Number);
+  return {
+    version: unified ? 'v2' : memory === '' && pids === '' ? 'none' : 'v1',
+    memory_bytes: numberIn(memory),
+    swap_bytes: numberIn(swap),
+    pids: numberIn(pids),
+    cpu_millis: quota > 0 && period > 0 ? Math.round((quota / period) * 1000) : null,
+    open_files: processLimit(limits, 'Max open files'),
+    core_bytes: processLimit(limits, 'Max core file size'),
+    frozen: container.State.Paused,
+  };
+}
+
+function ownNamespace(kind: string): string | null {
+  try {
+    return readlinkSync(`/proc/self/ns/${kind}`);
+  } catch {
+    return null;
+  }
+}
+
+/** On another machine all but a shared user namespace are known to be its own: none is ever asked of the engine. */
+async function namespacesOf({ files, facts, local }: Inside): Promise<IsolationFacts['namespaces']> {
+  const found = await Promise.all(
+    KINDS.map(async (kind) => {
+      const target = await files.stat(`/proc/self/ns/${kind}`).then(
+        ({ link_target }) => link_target,
+        () => null,
+      );
+      const id = /\[(\d+)\]/.exec(target ?? '')?.[1];
+      if (id === undefined) return [];
+      const elsewhere = kind !== 'user' || facts.userNamespaces || facts.rootless;
+      return [{ kind, id, own: local ? target !== ownNamespace(kind) : elsewhere }];
+    }),
+  );
+  return found.flat();
+}
+
+function rootIn(mountinfo: string): IsolationFacts['root'] {
+  for (const line of mountinfo.split('\n')) {
+    const [before = '', after = ''] = line.split(' - ');
+    const [, , , , point, options = ''] = before.split(' ');
+    if (point === '/')
+      return { type: after.split(' ')[0] ?? 'unknown', read_only: options.split(',').includes('ro') };
+  }
+  return null;
+}
+
+/** Every sentence is true of the facts beside it, whatever the profile said. */
+function notEnforced(facts: Omit<IsolationFacts, 'not_enforced'>): string[] {
+  const found: [boolean, string][] = [
+    [facts.uid_map.some(({ outside }) => outside === 0), 'Ids inside are ids of the engine’s machine.'],
+    [facts.seccomp.mode !== 'filter', 'No filter of system calls is on its first process.'],
+    [!facts.no_new_privs, 'no_new_privs is off.'],
+    [facts.limits.memory_bytes === null, 'Its memory is not limited.'],
+    [facts.limits.pids === null, 'The number of its processes is not limited.'],
+    [facts.limits.cpu_millis === null, 'Its share of the processors is not limited.'],
+    [facts.root?.read_only !== true, 'Its root file system can be written to.'],
+    [facts.level === 'container', 'It shares the kernel with the engine’s machine.'],
+  ];
+  return found.filter(([applies]) => applies).map(([, text]) => text);
+}
+
+export async function isolationFacts(inside: Inside): Promise<IsolationFacts> {
+  const { files, container, facts, level } = inside;
+  const read = (path: string) => textOf(files, path);
+  const [status, uids, gids, label, kernel, mounts, net, lsm] = await Promise.all([
+    read('/proc/self/status'),
+    read('/proc/self/uid_map'),
+    read('/proc/self/gid_map'),
+    read('/proc/self/attr/current'),
+    read('/proc/sys/kernel/osrelease'),
+    read('/proc/self/mountinfo'),
+    read('/proc/self/net/dev'),
+    read('/sys/kernel/security/lsm'),
+  ]);
+  const field = (name: string) => new RegExp(`^${name}:\\s*(\\S+)`, 'm').exec(status)?.[1];
+  const filters = field('Seccomp_filters');
+  const profile = label.replace(/[\0\n]+$/, '');
+  const told = {
+    level,
+    runtime: {
+      name: container.HostConfig?.Runtime || 'runc',
+      version: `${facts.podman ? 'Podman' : 'Docker'} ${facts.version}`,
+    },
+    kernel: kernel.trim(),
+    namespaces: await namespacesOf(inside),
+    uid_map: mapping(uids),
+    gid_map: mapping(gids),
+    seccomp: {
+      mode: SECCOMP_MODES[Number(field('Seccomp') ?? 0)] ?? 'none',
+      filters: filters === undefined ? null : Number(filters),
+    },
+    no_new_privs: field('NoNewPrivs') === '1',
+    capabilities: {
+      bounding: capabilityNames(field('CapBnd') ?? '0'),
+      effective: capabilityNames(field('CapEff') ?? '0'),
+    },
+    lsm: { active: lsm.trim().split(',').filter(Boolean), label: profile === '' ? null : profile },
+    limits: await limitsOf(inside),
+    network: {
+      interfaces: net
+        .split('\n')
+        .slice(2)
+        .map((row) => row.split(':')[0]?.trim() ?? '')
+        .filter(Boolean),
+    },
+    root: rootIn(mounts),
+  };
+  return { ...told, not_enforced: notEnforced(told) };
+}
