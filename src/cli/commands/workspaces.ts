@@ -20,12 +20,14 @@ interface PolicyFlags {
   readonly region?: string;
   readonly dataResidency?: string;
   readonly isolation?: 'policy' | 'container' | 'gvisor' | 'microvm';
+  /** `--no-hedge`. */
+  readonly hedge: boolean;
   readonly clear?: boolean;
 }
 
 /** `null` when no flag says anything. */
 function policyOf(flags: PolicyFlags): RouteCeiling | null {
-  const { only, ignore, maxCostPerHour, region, dataResidency, isolation } = flags;
+  const { only, ignore, maxCostPerHour, region, dataResidency, isolation, hedge } = flags;
   const constraints = {
     ...(maxCostPerHour !== undefined && { max_cost_per_hour: maxCostPerHour }),
     ...(region !== undefined && { region }),
@@ -35,6 +37,7 @@ function policyOf(flags: PolicyFlags): RouteCeiling | null {
   const policy = {
     ...(only && { only }),
     ...(ignore && { ignore }),
+    ...(!hedge && { hedge: 'off' as const }),
     ...(Object.keys(constraints).length > 0 && { constraints }),
   };
   return Object.keys(policy).length > 0 ? policy : null;
@@ -86,6 +89,7 @@ export function define(command: Command, invocation: Invocation): void {
     .option('--region <name>', 'only in this region')
     .option('--data-residency <region>', 'only backends that stay in this region')
     .option('--isolation <level>', 'at least: policy, container, gvisor or microvm')
+    .option('--no-hedge', 'never start a second attempt next to a slow first')
     .option('--clear', 'allow everything again')
     .action(async (id: string, flags: PolicyFlags) => {
       const { tenants } = await invocation.client();
@@ -98,6 +102,7 @@ export function define(command: Command, invocation: Invocation): void {
           ['workspace', workspace.workspace_id],
           ['only', workspace.policy?.only?.join(', ') ?? 'any backend'],
           ['ignore', workspace.policy?.ignore?.join(', ') ?? null],
+          ['second attempts', workspace.policy?.hedge === 'off' ? 'never' : null],
           ...Object.entries(workspace.policy?.constraints ?? {}).map(
             ([name, value]) => [name.replaceAll('_', ' '), String(value)] as const,
           ),
