@@ -81,6 +81,7 @@ static void mount_root(const struct launch *launch, const char *target, pid_t ru
   if (failed) give_up(runtime, "/%s of the host", failed);
   failed = mount_volumes(launch, userns);
   if (failed) give_up(runtime, "volume %s", failed);
+  if (mount_binds(launch->id, source, sizeof source) < 0) give_up(runtime, "mount of %s", source);
 }
 
 static void send_config(const char *id, pid_t runtime, int pipe) {
@@ -104,17 +105,6 @@ static void receive(int socket, struct launch *launch, int fds[FD_COUNT]) {
   for (int i = 0; i < FD_COUNT; i++) fds[i] = -1;
   struct cmsghdr *header = CMSG_FIRSTHDR(&message);
   if (header) memcpy(fds, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
-}
-
-static void __attribute__((noreturn)) run(const char *name, const char *bundle, bool early) {
-  char root[PATH_MAX + 32];
-  snprintf(root, sizeof root, "--root=%s/run/runtime", settings.base);
-  char *const crun[] = {"crun", root, "--cgroup-manager=disabled", "run", "--detach", "--preserve-fds=2",
-                        "--no-new-keyring", (char *)bundle, early ? "--config=/proc/self/fd/5" : (char *)name,
-                        early ? (char *)name : NULL, NULL};
-  char *const environment[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
-  execve(settings.runtime, crun, environment);
-  give_up(0, "%s", settings.runtime);
 }
 
 /* The other one of a launcher whose runtime is loaded already. */
@@ -145,24 +135,29 @@ static void __attribute__((noreturn)) load_early(const struct launcher *launcher
   dup2(config[0], IN_CONFIG);
   close_range(IN_COUNT, ~0u, 0);
   if (slot_join(launcher->slot) < 0) _exit(2);
-  snprintf(bundle, sizeof bundle, "--bundle=%s/mnt", settings.base);
-  run(launcher->name, bundle, true);
+  snprintf(bundle, sizeof bundle, "%s/mnt", settings.base);
+  runtime_exec(settings.runtime, NULL, launcher->name, bundle, true);
+  give_up(0, "%s", settings.runtime);
 }
 
 static void __attribute__((noreturn)) load_late(const struct launcher *launcher, int socket) {
-  char bundle[PATH_MAX + ID_MAX + 32], target[PATH_MAX + ID_MAX + 32];
+  char bundle[PATH_MAX + ID_MAX + 32], target[PATH_MAX + ID_MAX + 48];
   struct launch launch;
   int fds[FD_COUNT];
   dup2(socket, IN_CONFIG);
   close_range(IN_COUNT, ~0u, 0);
   if (slot_join(launcher->slot) < 0) _exit(2);
   receive(IN_CONFIG, &launch, fds);
-  path_of(launch.id, "rootfs", target, sizeof target);
+  bool called = launch.runtime[0] != 0;
+  const char *runtime = called ? launch.runtime : settings.runtime;
+  if (runtime_open_place(runtime, launch.id, bundle, sizeof bundle) < 0) give_up(0, "a place for %s", runtime);
+  snprintf(target, sizeof target, "%s/rootfs", bundle);
   mount_root(&launch, target, 0, fds[FD_USERNS], fds[FD_HOST_USERNS]);
-  close_range(IN_CONFIG, ~0u, 0);
-  snprintf(bundle, sizeof bundle, "--bundle=%s/sandboxes/%s", settings.base, launch.id);
+  if (runtime_show_mounts(runtime) < 0) give_up(0, "a place for %s", runtime);
+  close_range(called ? IN_LISTEN : IN_CONFIG, ~0u, 0);
   if (chdir("/") < 0) give_up(0, "chdir /");
-  run(launcher->name, bundle, false);
+  runtime_exec(runtime, called ? launch.flags : NULL, launcher->name, bundle, false);
+  give_up(0, "%s", runtime);
 }
 
 static void __attribute__((noreturn)) launcher_main(const struct launcher *launcher, const int ends[IN_CONFIG], int socket,
@@ -181,7 +176,7 @@ static void __attribute__((noreturn)) launcher_main(const struct launcher *launc
   for (int i = 0; i < IN_CONFIG; i++) dup2(high[i], i);
   if (ahead) slot_clean(launcher->slot);
   if (unshare(CLONE_NEWNS) < 0) _exit(2);
-  if (settings.early) load_early(launcher, socket, spawner);
+  if (launcher->early) load_early(launcher, socket, spawner);
   load_late(launcher, socket);
 }
 
@@ -228,12 +223,12 @@ static void launcher_close(struct launcher *launcher) {
   unlinkat(doors, launcher->name, 0);
 }
 
-static bool start_launcher(struct launcher *launcher, bool ahead) {
+static bool start_launcher(struct launcher *launcher, bool ahead, bool early) {
   static unsigned serial;
   static int64_t born;
   int ends[IN_CONFIG] = {-1, -1, -1, -1, -1}, socket = -1;
   if (born == 0) born = now_ms();
-  *launcher = (struct launcher){.pid = -1, .socket = -1, .boot = -1, .error = -1};
+  *launcher = (struct launcher){.pid = -1, .socket = -1, .boot = -1, .error = -1, .early = early};
   snprintf(launcher->name, sizeof launcher->name, "c%llx-%x", (long long)born, serial++);
   launcher->slot = slot_take();
   if (launcher->slot == NULL && cgroups_usable()) return false;
@@ -250,11 +245,12 @@ static bool start_launcher(struct launcher *launcher, bool ahead) {
 }
 
 void launchers_fill(void) {
-  while (!leaving && pooled < settings.pool && pooled < POOL_MAX && start_launcher(&pool[pooled], true)) pooled++;
+  while (!leaving && pooled < settings.pool && pooled < POOL_MAX && start_launcher(&pool[pooled], true, settings.early)) pooled++;
 }
 
-bool launcher_take(struct launcher *launcher) {
-  if (pooled == 0) return start_launcher(launcher, false);
+/* `other`: for another runtime than the one that may be loaded already. */
+bool launcher_take(struct launcher *launcher, bool other) {
+  if (pooled == 0 || other) return start_launcher(launcher, false, settings.early && !other);
   *launcher = pool[0];
   memmove(pool, pool + 1, (size_t)--pooled * sizeof *pool);
   return true;

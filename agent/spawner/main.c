@@ -141,7 +141,7 @@ static void read_option(const char *option) {
 }
 
 static void make_directories(void) {
-  static const char *const NAMES[] = {"", "/sandboxes", "/layers", "/trash", "/mnt", "/mnt/u", "/mnt/d", "/mnt/rootfs",
+  static const char *const NAMES[] = {"", "/sandboxes", "/layers", "/trash", "/mnt", "/mnt/b", "/mnt/u", "/mnt/d", "/mnt/rootfs",
                                       "/disks", "/run", "/run/runtime", "/run/doors", "/bin"};
   char path[PATH_MAX + 32];
   for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
@@ -158,7 +158,7 @@ static void make_directories(void) {
 static void prepare_crun(void) {
   char path[PATH_MAX + 32], *real = realpath(settings.runtime, NULL);
   if (real == NULL) refuse(settings.runtime);
-  settings.early = strncmp(strrchr(real, '/') + 1, "crun", 4) == 0;
+  settings.early = runtime_is_crun(real);
   snprintf(settings.runtime, sizeof settings.runtime, "%s", real);
   free(real);
   if (!settings.early) return;
@@ -187,21 +187,28 @@ static void leave_host_mounts(void) {
     mount("none", "/sys/fs/cgroup/unified", "tmpfs", MS_RDONLY, "size=4k");
 }
 
-/* A file system of our own for the agent: inside, the mount table shows where a file comes from. */
-static void place_agent(void) {
+static void copy_agent(const char *name, mode_t mode) {
   char path[PATH_MAX + 32], bytes[65536];
-  if (settings.agent[0] == 0) return;
-  snprintf(path, sizeof path, "%s/bin", settings.base);
-  if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=32m,mode=0711") < 0) refuse(path);
-  strcat(path, "/init");
+  snprintf(path, sizeof path, "%s/bin/%s", settings.base, name);
   int from = open(settings.agent, O_RDONLY | O_CLOEXEC), to = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
   if (from < 0 || to < 0) refuse(settings.agent);
   for (ssize_t got; (got = read(from, bytes, sizeof bytes)) > 0;)
     if (write(to, bytes, (size_t)got) != got) refuse(path);
-  /* Executable and unreadable: the kernel then keeps its memory from everybody inside, whatever else fails. */
-  fchmod(to, 0711);
+  fchmod(to, mode);
   close(from);
   close(to);
+}
+
+/* A file system of our own for the agent: inside, the mount table shows where a file comes from. */
+static void place_agent(void) {
+  char path[PATH_MAX + 32];
+  if (settings.agent[0] == 0) return;
+  snprintf(path, sizeof path, "%s/bin", settings.base);
+  if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=32m,mode=0711") < 0) refuse(path);
+  /* Executable and unreadable: the kernel then keeps its memory from everybody inside, whatever else fails. */
+  copy_agent("init", 0711);
+  /* A kernel of the sandbox's own reads it, as one who is nobody here. */
+  copy_agent("open", 0755);
 }
 
 /* Whether this kernel lets us do what every sandbox needs, tried where it harms nobody: "ok", or what failed. */

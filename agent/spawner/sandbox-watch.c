@@ -21,6 +21,7 @@ void sandbox_reaped(pid_t pid, int status) {
         close_fd(&one->boot, true);
         slot_kill(one->slot);
       }
+      if (one->called && one->state == LAUNCHING && !failed) return sandbox_started(one);
       if (one->state == LIVE) runtime_left(one);
       if (failed || one->state == ENDING || (one->state == LAUNCHING && one->boot < 0)) sandbox_settle(one);
       return;

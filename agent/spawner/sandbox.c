@@ -129,7 +129,7 @@ static void learn_filter(struct sandbox *sandbox) {
 /* It lives and needs no runtime any more; that of another kind may be asked about it again. */
 void runtime_left(struct sandbox *sandbox) {
   close_fd(&sandbox->error_fd, false);
-  if (settings.early) remove_runtime_state(sandbox->container);
+  if (settings.early && !sandbox->called) remove_runtime_state(sandbox->container);
 }
 
 static void answer_all(struct request waiters[WAITERS], const char *error_code, const char *detail) {
@@ -210,6 +210,8 @@ void sandbox_end(struct sandbox *sandbox) {
   sandbox_settle(sandbox);
 }
 
+static void came_up(struct sandbox *sandbox, pid_t pid);
+
 static void booted(void *context, uint32_t events) {
   struct sandbox *sandbox = context;
   char text[256];
@@ -245,6 +247,23 @@ static void booted(void *context, uint32_t events) {
     sandbox_settle(sandbox);
     return;
   }
+  came_up(sandbox, pid);
+  launcher_worked();
+}
+
+/* A runtime whose sandbox calls has started it: its first process is in a file. */
+void sandbox_started(struct sandbox *sandbox) {
+  char path[PATH_MAX + ID_MAX + 32], text[32] = "";
+  path_of(sandbox->id, "pid", path, sizeof path);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd >= 0 && read(fd, text, sizeof text - 1) < 0) text[0] = 0;
+  close_fd(&fd, false);
+  unlink(path);
+  if (atoi(text) > 0) came_up(sandbox, atoi(text));
+  else sandbox_settle(sandbox);
+}
+
+static void came_up(struct sandbox *sandbox, pid_t pid) {
   sandbox->pid = pid;
   sandbox->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
   sandbox->started = start_time(pid);
@@ -260,7 +279,6 @@ static void booted(void *context, uint32_t events) {
   answer_all(sandbox->creates, NULL, detail);
   if (sandbox->runtime == 0) runtime_left(sandbox);
   schedule_deadlines();
-  launcher_worked();
   launchers_fill();
 }
 
@@ -302,7 +320,7 @@ static const char *start(struct sandbox *sandbox, const struct launch *launch, c
   if (make_disk(sandbox->id, blank) < 0) return "its directories cannot be made";
   if (settings.idmap && ((fds[FD_USERNS] = userns_for_range(range)) < 0 || (fds[FD_HOST_USERNS] = userns_for_host(range)) < 0))
     return "its ids cannot be mapped";
-  if (!launcher_take(&launcher)) return "no process can be started";
+  if (!launcher_take(&launcher, launch->runtime[0] != 0)) return "no process can be started";
   snprintf(sandbox->container, sizeof sandbox->container, "%s", launcher.name);
   sandbox->slot = launcher.slot;
   sandbox->oom_before = slot_oom_kills(launcher.slot);
@@ -313,14 +331,19 @@ static const char *start(struct sandbox *sandbox, const struct launch *launch, c
   else if (launcher_send(&launcher, launch, fds) < 0) failure = "its launcher is gone";
   close(launcher.socket);
   if (failure) kill(launcher.pid, SIGKILL);
-  watch_fd(sandbox->boot, EPOLLIN, booted, sandbox);
+  if (sandbox->called) close_fd(&sandbox->boot, false);
+  else watch_fd(sandbox->boot, EPOLLIN, booted, sandbox);
   return failure;
 }
 
 void do_create(const struct request *request, const struct fields *fields) {
   struct launch launch = {0};
   const char *id = id_of(fields);
-  const char *blank = field(fields, "disk");
+  const char *blank = field(fields, "disk"), *runtime = field(fields, "runtime");
+  const char *flags = field(fields, "flags");
+  if ((runtime && (runtime[0] != '/' || strlen(runtime) >= sizeof launch.runtime)) ||
+      (flags && strlen(flags) >= sizeof launch.flags))
+    return answer_error(request, "invalid", "runtime");
   if (id == NULL || !read_layers(fields, &launch) || !read_host_parts(fields, &launch) ||
       !read_volumes(fields, &launch))
     return answer_error(request, "invalid", "id, layers, host or volumes");
@@ -337,6 +360,9 @@ void do_create(const struct request *request, const struct fields *fields) {
   if (sandbox && sandbox->state == ENDING) return answer_error(request, "ended", "it is being ended");
   if (sandbox == NULL && (sandbox = sandbox_add(id)) == NULL) return answer_error(request, "memory", "out of memory");
   snprintf(launch.id, sizeof launch.id, "%s", id);
+  if (runtime) snprintf(launch.runtime, sizeof launch.runtime, "%s", runtime);
+  if (flags) snprintf(launch.flags, sizeof launch.flags, "%s", flags);
+  sandbox->called = runtime != NULL;
   struct limits limits = {number(fields, "memory", -1), number(fields, "pids", -1), number(fields, "cpu", -1)};
   sandbox->state = LAUNCHING;
   sandbox->discard = sandbox->frozen = false;

@@ -27,6 +27,7 @@ struct sandbox {
   bool discard; /* its directory goes with it */
   bool frozen, capturing;
   bool flush; /* what is captured is to outlast the machine */
+  bool called; /* its agent calls; it lives when its runtime has started it */
   char capture_to[256];
   char learn[64]; /* the file that is to have the filter which the runtime compiles */
   char error[1024];
@@ -50,6 +51,7 @@ void remove_runtime_state(const char *id);
 void runtime_left(struct sandbox *sandbox);
 void sandbox_settle(struct sandbox *sandbox);
 void sandbox_end(struct sandbox *sandbox);
+void sandbox_started(struct sandbox *sandbox);
 void agent_ended(void *context, uint32_t events);
 void finish_capture(struct sandbox *sandbox);
 

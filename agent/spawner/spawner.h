@@ -114,6 +114,7 @@ struct launcher {
   pid_t pid;     /* that of the runtime which it becomes */
   char name[40]; /* of the container, and of its door until there is a sandbox */
   int socket, boot, error; /* our ends of what it has */
+  bool early;
   struct slot *slot;
 };
 struct launch {
@@ -126,10 +127,12 @@ struct launch {
   bool read_only[VOLUMES_MAX];
   int volume_count;
   bool fleeting; /* its disk goes with it: nothing inside waits for it to be written, nor does its end */
+  char runtime[512]; /* empty: the usual one */
+  char flags[256];
 };
 enum { FD_USERNS, FD_HOST_USERNS, FD_COUNT };
 void launchers_fill(void);
-bool launcher_take(struct launcher *launcher);
+bool launcher_take(struct launcher *launcher, bool other);
 int launcher_send(struct launcher *launcher, const struct launch *launch, const int fds[FD_COUNT]);
 bool launcher_reaped(pid_t pid);
 void launcher_worked(void);
@@ -137,6 +140,15 @@ void launchers_end(void);
 
 /* ---- overlay.c ---- */
 int mount_overlay(const char *target, const char *options, const char *work, bool fleeting);
+
+/* ---- runtime.c ---- */
+bool runtime_is_crun(const char *path);
+int runtime_open_place(const char *path, const char *id, char *bundle, size_t size);
+int runtime_show_mounts(const char *path);
+void runtime_exec(const char *path, char *more, const char *container, const char *bundle, bool early);
+
+/* ---- binds.c ---- */
+int mount_binds(const char *id, char *failed, size_t size);
 
 /* ---- idmap.c ---- */
 int userns_for_range(uint32_t first);

@@ -29,10 +29,11 @@ const EXTENSIONS: readonly Listed[] = [
   {
     id: 'ext.local',
     title: 'This machine',
-    at_best: 'root, or delegated cgroups, on Linux with crun and mkfs.ext4',
+    at_best: 'root on Linux with crun, mkfs.ext4 and runsc of November 2023 or newer',
     capabilities: capabilitiesOn({
       controllers: ['cpu', 'memory', 'pids', 'freezer'],
       diskMaker: 'mkfs.ext4',
+      levels: { offered: new Map([['gvisor', {}]]) },
     } as unknown as Parameters<typeof capabilitiesOn>[0]),
   },
   {

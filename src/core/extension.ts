@@ -8,7 +8,7 @@
  *   `maybe_created`.
  * - No secret in an error, a log field, a handle, a report or an argument vector.
  */
-import type { CapabilityVector } from '../contract/capability.ts';
+import type { CapabilityVector, IsolationLevel } from '../contract/capability.ts';
 import type { ExtensionHealth } from '../contract/extension.ts';
 import type { ImageConfig, ImageSource } from '../contract/image.ts';
 import type { IsolationFacts } from '../contract/isolation.ts';
@@ -171,6 +171,8 @@ export interface ExtensionHeader {
   /** Raised when the shape of `Handle.data` changes; older handles must still be understood. */
   readonly handleVersion: number;
   readonly capabilities: CapabilityVector;
+  /** Why it does not offer a level here, and what would bring it. */
+  readonly remedies?: Readonly<Partial<Record<IsolationLevel, string>>>;
   /** `hosts`: each sandbox is placed on a registered host, which every call gets. Default: here, or at the vendor. */
   readonly runsOn?: 'hosts';
   /** What it charges; `null` when it charges nothing. */

@@ -1,6 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { ExtensionHeader, ProvisionSpec } from './extension.ts';
-import { misfits } from './fit.ts';
+import { headerMisfits } from './header-misfits.ts';
 
 /**
  * The first line of every `provision`: what the header does not declare is refused before anything is made, also when
@@ -14,7 +14,7 @@ export function refuseMisfit(header: ExtensionHeader, spec: ProvisionSpec): void
     const list = undeliverable.map(({ name, delivery }) => `${name} by ${delivery}`).join(', ');
     throw new SandboxerError('SBX_SECRET_DELIVERY', `${header.id} cannot deliver ${list}.`, extras);
   }
-  const [first] = misfits(spec.recipe, capabilities);
+  const [first] = headerMisfits(header, spec.recipe);
   if (first === undefined) return;
   const code = first.code === 'credentials' ? 'SBX_SECRET_DELIVERY' : 'SBX_UNSUPPORTED';
   throw new SandboxerError(code, `${header.id} ${first.detail}.`, extras);

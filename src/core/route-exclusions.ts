@@ -1,7 +1,7 @@
 import type { Price, Quote } from '../contract/money.ts';
 import type { BackendStanding, Exclusion, MaxPrice } from '../contract/route.ts';
 import type { ExtensionHeader } from './extension.ts';
-import { misfits } from './fit.ts';
+import { headerMisfits } from './header-misfits.ts';
 import { sellsSize } from './pricing.ts';
 import { matches } from './route-names.ts';
 import type { RouteInput } from './routing.ts';
@@ -16,7 +16,7 @@ export function exclusionsOf(
 ): Exclusion[] {
   return [
     ...policyExclusions(input, header.id),
-    ...misfits(input.recipe, header.capabilities),
+    ...headerMisfits(header, input.recipe),
     ...inputExclusions(input, header),
     ...priceExclusions(input, price, quote),
     ...probeExclusions(standing),

@@ -70,7 +70,10 @@ const GitConfig = z.strictObject({
 const LocalConfig = z.strictObject({
   enabled: z.boolean().optional().describe('Default: true on Linux.'),
   directory: z.string().optional().describe('Default: <state_dir>/local.'),
-  runtime: z.string().optional().describe('Path of crun. Default: the one that is found.'),
+  runtime: z
+    .string()
+    .optional()
+    .describe('crun, runc, or the path of one. Default: crun where it is, otherwise runc.'),
   cgroups: z.boolean().default(true).describe('Whether limits and pause are to be had by control groups.'),
   warm: z.number().int().min(0).max(256).optional().describe('Most sandboxes kept running ahead of need.'),
   launchers: z.number().int().min(1).max(64).optional().describe('Processes that wait to become a sandbox.'),

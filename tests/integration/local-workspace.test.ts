@@ -107,6 +107,9 @@ describe('mounts', () => {
   test('show a directory of this machine, read-only unless said otherwise', async ({ skip }) => {
     skip(reason !== null, reason ?? '');
     const { sandbox_id: id } = await create('rw', mounts('ro'));
+    // Asked of the kernel: what is only asked of a runtime may be left out by it.
+    const flags = await local.inside(id, "grep ' /mnt/data ' /proc/self/mountinfo | cut -d ' ' -f 6");
+    expect(flags.trim().split(',')).toEqual(expect.arrayContaining(['ro', 'nosuid', 'nodev']));
     expect(await local.inside(id, 'cat /mnt/data/shared.txt')).toBe('from the host');
     for (const attack of [
       'touch /mnt/data/new',

@@ -1,16 +1,18 @@
 /** The conformance suite on ext.local in a process of its own (`tests/conformance/local-suite.ts`), and what it says. */
+import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { LocalOptions } from '../../src/extensions/local/config.ts';
 import { formatReport, isConforming } from '../../src/testing/conformance-report.ts';
 import type { OrdinaryUser } from './ordinary-user.ts';
 
-export type SuiteReport = Parameters<typeof formatReport>[0];
+type SuiteReport = Parameters<typeof formatReport>[0];
 
-export const SUITE = join('tests', 'conformance', 'local-suite.ts');
+const ROOT = join(import.meta.dirname, '..', '..');
+const SUITE = join('tests', 'conformance', 'local-suite.ts');
 
 /** Fails with the report where something in it failed. */
-export function readReport(told: { code: number | null; stdout: string; stderr: string }): SuiteReport {
+function readReport(told: { code: number | null; stdout: string; stderr: string }): SuiteReport {
   expect(told.code, told.stderr).toBe(0);
   const report = JSON.parse(told.stdout) as SuiteReport;
   expect(isConforming(report), formatReport(report)).toBe(true);
@@ -19,6 +21,20 @@ export function readReport(told: { code: number | null; stdout: string; stderr: 
 
 export function outcomeOf(report: SuiteReport, name: string): string | undefined {
   return report.results.find((result) => result.name === name)?.outcome;
+}
+
+/** As whoever we are. */
+export async function suiteHere(options: LocalOptions): Promise<SuiteReport> {
+  const child = spawn(process.execPath, [join(ROOT, SUITE), JSON.stringify(options)], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const texts = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      texts[name] += text;
+    });
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return readReport({ code, ...texts });
 }
 
 export async function suiteAs(user: OrdinaryUser, options: Partial<LocalOptions> = {}): Promise<SuiteReport> {

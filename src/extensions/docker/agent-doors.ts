@@ -1,6 +1,7 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { AgentDoor } from './agent-door.ts';
+import { AgentDoor } from '../shared/agent-door.ts';
+import { BACKEND } from './engine-error.ts';
 import { isDoor } from './reach.ts';
 
 /** The doors of one engine's sandboxes, each opened when it is first needed. */
@@ -15,7 +16,7 @@ export class AgentDoors {
   open(name: string): Promise<AgentDoor> {
     let door = this.#doors.get(name);
     if (door === undefined) {
-      door = AgentDoor.open(this.#directory, name);
+      door = AgentDoor.open(this.#directory, name, { backend: BACKEND });
       door.catch(() => this.#doors.delete(name));
       this.#doors.set(name, door);
     }

@@ -1,6 +1,7 @@
+import { join } from 'node:path';
 import type { Mount } from '../../contract/inputs.ts';
 import type { BundleParts } from './bundle.ts';
-import type { Machinery, SeccompSetting } from './engine.ts';
+import type { SeccompSetting } from './engine.ts';
 import type { HostFacts } from './host-facts.ts';
 import { hasOneUser } from './host-facts.ts';
 import type { SandboxRecord } from './record.ts';
@@ -17,7 +18,14 @@ export interface OwnParts {
   readonly noNewPrivs: boolean;
   readonly mounts: readonly Mount[];
   readonly volumes: SandboxRecord['volumes'];
+  /** Below which the runtime finds the agent, the volumes and the mounts. */
+  readonly place: string;
+  /** Whether its agent calls, because its level lets it inherit nothing. */
+  readonly calls: boolean;
 }
+
+/** As the spawner shows it to runtimes that go there as whoever is root inside. */
+export const OPEN_PLACE = '/dev/shm';
 
 const MOST_OPEN_FILES = 1_048_576;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -37,17 +45,12 @@ function environmentOf({ env }: RootFs['process']): Record<string, string> {
   return env.PATH === undefined ? env : { ...env, PATH: `${env.PATH}:${HELPERS}` };
 }
 
-export function bundleParts(
-  own: OwnParts,
-  facts: HostFacts,
-  machinery: Machinery,
-  seccomp: SeccompSetting,
-): BundleParts {
+export function bundleParts(own: OwnParts, facts: HostFacts, seccomp: SeccompSetting | null): BundleParts {
   const single = hasOneUser(facts);
   return {
     hostname: 'sandbox',
     range: single ? null : { first: own.range, size: facts.root ? RANGE_SIZE : RANGE_SIZE - 1 },
-    agentPath: machinery.agentPath,
+    agentPath: join(own.place, 'bin', own.calls ? 'open' : 'init'),
     agentOptions: [
       ...(single ? ['--user', '0'] : userOption(own.process.user)),
       ...(own.process.cwd === null ? [] : ['--cwd', own.process.cwd]),
@@ -56,13 +59,14 @@ export function bundleParts(
     environment: { PATH: pathOn(facts), LANG: 'C.UTF-8', ...environmentOf(own.process) },
     openFiles: Math.min(facts.hardOpenFiles, MOST_OPEN_FILES),
     secretFiles: own.secretFiles,
+    door: own.calls ? join(own.place, 'bundle', 'door') : null,
     volumes: own.volumes.map(({ path, readOnly }, at) => ({
-      source: `${machinery.volumes}${at}`,
+      source: join(own.place, 'mnt', `v${at}`),
       path,
       readOnly,
     })),
     noNewPrivs: own.noNewPrivs,
-    mounts: own.mounts,
+    mounts: own.mounts.map((mount, at) => ({ ...mount, source: join(own.place, 'mnt', 'b', `m${at}`) })),
     seccomp,
   };
 }

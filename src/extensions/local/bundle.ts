@@ -1,5 +1,6 @@
 /** The OCI bundle of a sandbox: everything the runtime is told, and nothing secret. */
 import type { Mount } from '../../contract/inputs.ts';
+import { DOOR_SOCKET } from '../shared/agent-door.ts';
 
 export interface BundleParts {
   readonly hostname: string;
@@ -7,6 +8,8 @@ export interface BundleParts {
   readonly range: { readonly first: number; readonly size: number } | null;
   readonly agentPath: string;
   readonly agentOptions: readonly string[];
+  /** The directory of the socket that the agent is to call, where it can inherit none. */
+  readonly door: string | null;
   readonly environment: Readonly<Record<string, string>>;
   /** The agent's own; what it starts may have less. */
   readonly openFiles: number;
@@ -16,7 +19,8 @@ export interface BundleParts {
   readonly volumes: readonly { readonly source: string; readonly path: string; readonly readOnly: boolean }[];
   readonly noNewPrivs: boolean;
   readonly mounts: readonly Mount[];
-  readonly seccomp: { readonly bpf: string } | { readonly profile: object };
+  /** `null` below a kernel of its own, which has its own. */
+  readonly seccomp: { readonly bpf: string } | { readonly profile: object } | null;
 }
 
 /** What root inside may have; the agent drops more as soon as the network is up. */
@@ -44,6 +48,7 @@ const MASKED_SYS = ['/sys/firmware', '/sys/devices/virtual/powercap'];
 const READ_ONLY = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/proc/${name}`);
 
 const AGENT_INSIDE = '/.init';
+const DOOR_INSIDE = '/.door';
 
 function mounts(parts: BundleParts): object[] {
   const { agentPath, secretFiles, range } = parts;
@@ -93,6 +98,16 @@ function mounts(parts: BundleParts): object[] {
       type: 'bind',
       options: ['bind', readOnly ? 'ro' : 'rw', 'nosuid', 'nodev'],
     })),
+    ...(parts.door === null
+      ? []
+      : [
+          {
+            destination: DOOR_INSIDE,
+            type: 'bind',
+            source: parts.door,
+            options: ['bind', 'ro', 'nosuid', 'nodev'],
+          },
+        ]),
     {
       destination: AGENT_INSIDE,
       type: 'bind',
@@ -105,6 +120,7 @@ function mounts(parts: BundleParts): object[] {
 export function bundleConfig(parts: BundleParts): object {
   const { range, seccomp, openFiles } = parts;
   const mapping = range === null ? undefined : [{ containerID: 0, hostID: range.first, size: range.size }];
+  const call = parts.door === null ? [] : ['--call', `${DOOR_INSIDE}/${DOOR_SOCKET}`];
   const all = [...CAPABILITIES, ...AGENT_ONLY];
   const kinds = ['pid', 'network', 'ipc', 'uts', 'mount', 'cgroup', ...(range === null ? [] : ['user'])];
   return {
@@ -112,7 +128,7 @@ export function bundleConfig(parts: BundleParts): object {
     process: {
       terminal: false,
       user: { uid: 0, gid: 0 },
-      args: [AGENT_INSIDE, '--init', ...parts.agentOptions],
+      args: [AGENT_INSIDE, '--init', ...call, ...parts.agentOptions],
       env: Object.entries(parts.environment).map(([name, value]) => `${name}=${value}`),
       cwd: '/',
       capabilities: { bounding: all, effective: all, permitted: all },
@@ -127,7 +143,7 @@ export function bundleConfig(parts: BundleParts): object {
     hostname: parts.hostname,
     mounts: mounts(parts),
     annotations: {
-      ...('bpf' in seccomp ? { 'run.oci.seccomp_bpf_data': seccomp.bpf } : {}),
+      ...(seccomp !== null && 'bpf' in seccomp ? { 'run.oci.seccomp_bpf_data': seccomp.bpf } : {}),
       // With a single id the kernel lets nobody change groups.
       ...(range === null ? { 'run.oci.keep_original_groups': '1' } : {}),
     },
@@ -137,7 +153,7 @@ export function bundleConfig(parts: BundleParts): object {
       resources: {},
       maskedPaths: [...MASKED, ...MASKED_SYS],
       readonlyPaths: READ_ONLY,
-      ...('profile' in seccomp ? { seccomp: seccomp.profile } : {}),
+      ...(seccomp !== null && 'profile' in seccomp ? { seccomp: seccomp.profile } : {}),
     },
   };
 }

@@ -46,13 +46,11 @@ export async function openAgent(path: string, signal?: AbortSignal): Promise<Age
 }
 
 /** The agent's session, with the variables that every program of this sandbox has. */
-export async function openChannel(
-  path: string,
+export async function channelOf(
+  agent: AgentSession,
   record: SandboxRecord,
   oomKills: OomKills,
-  signal?: AbortSignal,
 ): Promise<Channel> {
-  const agent = await openAgent(path, signal);
   const secrets = record.secretFiles ? await secretEnvironment(agent) : {};
   return judgedChannel(agent, { ...record.variables, ...secrets }, oomKills);
 }

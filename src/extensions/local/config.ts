@@ -4,7 +4,7 @@ import type { HostFacts } from './host-facts.ts';
 export interface LocalOptions {
   /** `<state_dir>/local`: everything it keeps lies below it. */
   readonly directory: string;
-  /** Path of crun. Default: the one that is found. */
+  /** `crun`, `runc`, or the path of one of them. Default: crun where it is, otherwise runc. */
   readonly runtime?: string;
   /** Folder of the agent and the spawner. Default: `agent/build`. */
   readonly binaries?: string;
@@ -17,6 +17,8 @@ export interface LocalOptions {
   /** Put on a sandbox whose profile names no limit, so that none can take the whole machine. */
   readonly defaultPids?: number;
   readonly defaultMemoryShare?: number;
+  /** Offers levels whose runtime failed its trial, too. For tests alone. */
+  readonly untriedLevels?: boolean;
   /** How long the spawner stays when nothing runs and nobody is connected. */
   readonly lingerMs?: number;
 }
@@ -39,7 +41,7 @@ const LIMITS: readonly (readonly [ResourceName, 'memory' | 'pids' | 'cpu'])[] = 
 export function capabilitiesOn(facts: HostFacts): CapabilityVector {
   const enforced = LIMITS.filter(([, controller]) => facts.controllers.includes(controller));
   return {
-    isolation: ['container'],
+    isolation: ['container', ...facts.levels.offered.keys()],
     egress: 'none',
     deny_all: true,
     open_network: false,

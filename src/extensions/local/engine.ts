@@ -37,9 +37,6 @@ export interface Machinery {
   readonly client: SpawnerClient;
   /** The image `host`. */
   readonly hostImage: RootFs;
-  readonly agentPath: string;
-  /** Where a starting sandbox finds its volumes: this and their number. */
-  readonly volumes: string;
   readonly idmap: boolean;
   readonly cgroups: string;
 }
@@ -182,8 +179,6 @@ export class Engine {
     return {
       client,
       hostImage: { layers: [skeleton], host: hostPaths().map((path) => path.slice(1)), process: OUR_PROCESS },
-      agentPath: join(this.#layout.base, 'bin', 'init'),
-      volumes: join(this.#layout.base, 'mnt', 'v'),
       idmap: hello.idmap === '1',
       cgroups: hello.cgroups ?? 'none',
     };

@@ -66,6 +66,20 @@ function identityWants(facts: HostFacts): Want[] {
   ];
 }
 
+function levelWants({ levels }: HostFacts): Want[] {
+  return (['gvisor', 'microvm'] as const).map((level) => {
+    const runtime = levels.offered.get(level);
+    const lack = levels.lacking.get(level);
+    return {
+      name: `isolation ${level}`,
+      ok: runtime !== undefined,
+      needed: false,
+      detail: runtime ? `${runtime.name} ${runtime.version}` : `not offered: ${lack?.reason}`,
+      fix: lack?.remedy ?? '',
+    };
+  });
+}
+
 function wantsOf(facts: HostFacts): Want[] {
   const { runtime, binaries, seccomp, hostSudo, root } = facts;
   const sudo = (hostSudo && root) || binaries.sudo !== null;
@@ -81,9 +95,10 @@ function wantsOf(facts: HostFacts): Want[] {
       name: 'OCI runtime',
       ok: runtime !== null,
       needed: true,
-      detail: runtime ? `${runtime.kind} ${runtime.version}` : 'crun is not there',
+      detail: runtime ? `${runtime.kind} ${runtime.version}` : 'neither crun nor runc is there',
       fix: 'apt-get install crun',
     },
+    ...levelWants(facts),
     {
       name: 'agent',
       ok: binaries.agent !== null && binaries.spawner !== null,

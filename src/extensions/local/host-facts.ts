@@ -2,9 +2,12 @@
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { arch, platform, release, totalmem, userInfo } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import type { LocalOptions } from './config.ts';
+import { findProgram } from './find-program.ts';
 import { Layout } from './layout.ts';
+import type { Levels } from './levels.ts';
+import { findLevels } from './levels.ts';
 import { seccompProfile } from './seccomp.ts';
 
 type Controller = 'memory' | 'pids' | 'cpu' | 'freezer';
@@ -17,7 +20,7 @@ interface Subordinate {
 }
 
 interface Runtime {
-  readonly kind: 'crun';
+  readonly kind: 'crun' | 'runc';
   readonly path: string;
   readonly version: string;
 }
@@ -34,6 +37,8 @@ export interface HostFacts {
   readonly kernel: readonly [major: number, minor: number];
   readonly root: boolean;
   readonly runtime: Runtime | null;
+  /** Above `container`. */
+  readonly levels: Levels;
   readonly binaries: Binaries;
   readonly seccomp: boolean;
   readonly userNamespaces: boolean;
@@ -75,27 +80,18 @@ function may(path: string, mode: number): boolean {
 
 const writable = (path: string) => may(path, constants.W_OK);
 
-function findProgram(name: string): string | null {
-  const folders = [
-    ...(process.env.PATH ?? '').split(delimiter),
-    '/usr/sbin',
-    '/usr/bin',
-    '/sbin',
-    '/bin',
-    '/usr/local/bin',
-  ];
-  const found = folders
-    .map((folder) => join(folder, name))
-    .find((path) => path.startsWith('/') && existsSync(path));
-  return found ?? null;
-}
-
 function findRuntime(wanted: string | undefined): Runtime | null {
-  const path = wanted ?? findProgram('crun');
+  const path = wanted === undefined ? (findProgram('crun') ?? findProgram('runc')) : pathOf(wanted);
   if (path === null || !existsSync(path)) return null;
   const { stdout, status } = spawnSync(path, ['--version'], { encoding: 'utf8' });
-  const version = /^crun version\s+(\S+)/m.exec(stdout ?? '')?.[1];
-  return status === 0 && version !== undefined ? { kind: 'crun', path, version } : null;
+  const [, kind, version] = /^(crun|runc) version\s+(\S+)/m.exec(stdout ?? '') ?? [];
+  if (status !== 0 || version === undefined) return null;
+  return { kind: kind as Runtime['kind'], path, version };
+}
+
+/** Of a program that was named, or whose path was. */
+function pathOf(program: string): string | null {
+  return program.includes('/') ? program : findProgram(program);
 }
 
 /** `name:first:count` lines; those of a user are by name or by number. */
@@ -231,6 +227,7 @@ export function findHostFacts(options: LocalOptions): HostFacts {
     kernel: [major, minor],
     root,
     runtime: linux ? findRuntime(options.runtime) : null,
+    levels: findLevels(options.directory, { root, untried: options.untriedLevels ?? false }),
     binaries: findBinaries(options.binaries),
     seccomp: seccompProfile() !== null,
     userNamespaces: linux && userNamespacesOffered(root),

@@ -13,6 +13,9 @@ export function createLocalExtension(options: LocalOptions): LocalExtension {
     title: 'This machine',
     handleVersion: HANDLE_VERSION,
     capabilities: capabilitiesOn(facts),
+    remedies: Object.fromEntries(
+      [...facts.levels.lacking].map(([level, { reason, remedy }]) => [level, `${reason}. ${remedy}`]),
+    ),
     price: null,
     provisionTimeoutSeconds: 60,
     shipsInputs: 'read-only',

@@ -104,7 +104,11 @@ function notEnforced(facts: Omit<IsolationFacts, 'not_enforced'>): string[] {
   const found: [boolean, string][] = [
     [shared.length > 0, `It shares the ${shared.join(', ')} namespace of the server.`],
     [facts.uid_map.some(({ outside: id }) => id === 0), 'An id inside is root outside.'],
-    [mapped === 1, 'It has one user, who is the user of the server outside.'],
+    [mapped === 1 && facts.level === 'container', 'It has one user, who is the user of the server outside.'],
+    [
+      facts.level !== 'container',
+      'These facts are of the process that is its kernel; what runs inside shows none of its own to this machine.',
+    ],
     [facts.seccomp.mode !== 'filter', 'No filter of system calls is on its first process.'],
     [!facts.no_new_privs, 'no_new_privs is off: sudo works inside, as the root of the sandbox only.'],
     [facts.limits.memory_bytes === null, 'Its memory is not limited.'],

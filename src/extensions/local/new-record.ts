@@ -2,6 +2,7 @@ import type { ProvisionSpec } from '../../core/extension.ts';
 import type { LocalOptions } from './config.ts';
 import type { HostFacts } from './host-facts.ts';
 import { hasOneUser } from './host-facts.ts';
+import { levelFor } from './levels.ts';
 import { limitsOf } from './limits.ts';
 import type { SandboxRecord } from './record.ts';
 import type { RootFs } from './root-fs.ts';
@@ -17,7 +18,7 @@ interface Ground {
 }
 
 /** What its user should know: each a promise of the vector that holds here with a condition. */
-function notesOf(spec: ProvisionSpec, { facts, ownIds }: Ground): string[] {
+function notesOf(spec: ProvisionSpec, { facts, ownIds }: Ground, higher: boolean): string[] {
   const lacks = (name: 'memory' | 'pids' | 'freezer') => !facts.controllers.includes(name);
   const notes: [boolean, string][] = [
     [spec.recipe.resources.disk_mb === null, 'Its disk is limited only by the free space of this machine.'],
@@ -28,12 +29,15 @@ function notesOf(spec: ProvisionSpec, { facts, ownIds }: Ground): string[] {
       'A snapshot or fork of it while programs run is not of one moment: nothing here can freeze it.',
     ],
     [!ownIds, 'Its user ids outside are those of every other sandbox here.'],
+    [higher, 'sudo does not work inside: nobody there gains rights by a set-uid file.'],
+    [higher, 'When it needs more memory or processes than it may have, all of it ends.'],
     [hasOneUser(facts), 'It has one user, root, who is the user of this server outside.'],
   ];
   return notes.filter(([applies]) => applies).map(([, text]) => text);
 }
 
 export function newRecord(spec: ProvisionSpec, ground: Ground): SandboxRecord {
+  const isolation = levelFor(spec.recipe.isolation, ground.facts.levels);
   return {
     version: 1,
     sandboxUid: spec.stamp.sandboxUid,
@@ -53,9 +57,9 @@ export function newRecord(spec: ProvisionSpec, ground: Ground): SandboxRecord {
     })),
     variables: { ...spec.recipe.variables },
     secretFiles: spec.secrets.length > 0,
-    isolation: 'container',
+    isolation,
     noNewPrivs: spec.recipe.noNewPrivs ?? false,
     mounts: [],
-    notes: notesOf(spec, ground),
+    notes: notesOf(spec, ground, isolation !== 'container'),
   };
 }

@@ -3,21 +3,25 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:
 import { dirname, join } from 'node:path';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ProvisionSpec, ResolvedSecret } from '../../core/extension.ts';
+import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import type { Channel } from '../shared/channel.ts';
 import { deliverSecrets } from '../shared/secret-files.ts';
 import { Turns } from '../shared/turns.ts';
 import { WarmPool } from '../shared/warm-pool.ts';
 import { bundleConfig } from './bundle.ts';
 import type { OwnParts } from './bundle-parts.ts';
-import { bundleParts } from './bundle-parts.ts';
-import { openAgent, openChannel } from './channel.ts';
+import { bundleParts, OPEN_PLACE } from './bundle-parts.ts';
+import { channelOf, openAgent } from './channel.ts';
 import type { LocalOptions } from './config.ts';
 import { DEFAULTS } from './config.ts';
+import { Doors, levelGone } from './doors.ts';
 import type { Engine, Machinery } from './engine.ts';
 import { cancelled, failed, lost } from './failure.ts';
 import type { HostFacts } from './host-facts.ts';
 import type { Layers } from './layers.ts';
 import type { Layout } from './layout.ts';
+import type { Levels } from './levels.ts';
+import { levelFor } from './levels.ts';
 import { limitFields } from './limits.ts';
 import { checkedMounts } from './mount-policy.ts';
 import { newRecord } from './new-record.ts';
@@ -52,10 +56,12 @@ export class Sandboxes {
   readonly #starting = new Map<string, Promise<void>>();
   readonly #rangeOf = new Map<string, number>();
   readonly #warm: WarmPool<WarmOne>;
+  readonly #doors: Doors;
   #ranges: UidRanges | null = null;
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#doors = new Doors(parts.layout);
     this.#warm = new WarmPool(parts.options.warm ?? DEFAULTS.warm, (name) => this.#startAhead(name));
   }
 
@@ -96,7 +102,8 @@ export class Sandboxes {
     }
     const machinery = await this.#parts.engine.machinery();
     if (signal.aborted) throw cancelled();
-    if (source === null && canBeWarm(spec) && (await this.#claim(spec, machinery))) return;
+    if (source === null && canBeWarm(spec, this.#parts.facts.levels) && (await this.#claim(spec, machinery)))
+      return;
     const mounts = checkedMounts(spec.recipe.mounts ?? [], { own: [dirname(layout.base)] });
     const bare = this.#newRecord(spec, source ?? machinery.hostImage, this.#takeRange(machinery), machinery);
     // Root inside enters it by its name, while nobody else gets past the base.
@@ -177,6 +184,7 @@ export class Sandboxes {
   async end(attemptId: string): Promise<boolean> {
     const { engine, layout } = this.#parts;
     const there = existsSync(layout.sandbox(attemptId));
+    this.#doors.shut(attemptId);
     const starting = this.#starting.get(attemptId);
     if (!there && starting === undefined) return false;
     await engine.call('destroy', { id: layout.name(attemptId) });
@@ -198,7 +206,13 @@ export class Sandboxes {
     const { layout, engine } = this.#parts;
     const id = layout.name(record.attemptId);
     const oomKills = async () => Number((await engine.call('status', { id })).oom_kills ?? 0);
-    return await openChannel(layout.sandbox(record.attemptId, 'a.sock'), record, oomKills, signal);
+    return await channelOf(await this.#agent(record, signal), record, oomKills);
+  }
+
+  /** The bare channel to its agent. */
+  async #agent(record: SandboxRecord, signal?: AbortSignal): Promise<AgentSession> {
+    if (record.isolation !== 'container') return await this.#doors.agent(record, signal);
+    return await openAgent(this.#parts.layout.sandbox(record.attemptId, 'a.sock'), signal);
   }
 
   #directories(): string[] {
@@ -247,19 +261,16 @@ export class Sandboxes {
     const range = this.#takeRange(machinery);
     this.#rangeOf.set(name, range);
     mkdirSync(join(layout.sandboxes, name), { recursive: true, mode: 0o711 });
-    this.#writeBundle(
-      name,
-      {
-        range,
-        secretFiles: false,
-        openFiles: null,
-        noNewPrivs: false,
-        process: OUR_PROCESS,
-        volumes: [],
-        mounts: [],
-      },
-      machinery,
-    );
+    this.#writeBundle(name, {
+      range,
+      secretFiles: false,
+      openFiles: null,
+      noNewPrivs: false,
+      process: OUR_PROCESS,
+      volumes: [],
+      mounts: [],
+      calls: false,
+    });
     // It ends by itself when nobody comes, also when we do not.
     const fields = {
       id: name,
@@ -289,6 +300,7 @@ export class Sandboxes {
   }
 
   async close(): Promise<void> {
+    this.#doors.close();
     for (const { name } of this.#warm.close()) {
       await this.#parts.engine.call('destroy', { id: name }).catch(() => {});
     }
@@ -334,7 +346,9 @@ export class Sandboxes {
     const { engine, layout } = this.#parts;
     const id = layout.name(record.attemptId);
     try {
-      this.#writeBundle(id, { ...record, openFiles: record.limits.openFiles }, machinery);
+      const own = { ...record, openFiles: record.limits.openFiles };
+      const higher = await this.#higher(record);
+      this.#writeBundle(id, { ...own, calls: higher !== null });
       const disk =
         record.limits.diskMb === null ? {} : { disk: await engine.blankDisk(record.limits.diskMb) };
       await machinery.client.call('create', {
@@ -347,25 +361,38 @@ export class Sandboxes {
         range: record.range,
         ends_at: record.endsAt,
         keep: record.keep ? 1 : 0,
-        ...engine.filterToLearn(),
+        ...(higher === null ? engine.filterToLearn() : {}),
         ...limitFields(record.limits),
+        ...higher,
       });
-      if (secrets.length > 0)
-        await deliverSecrets(await openAgent(layout.sandbox(record.attemptId, 'a.sock')), secrets);
+      if (secrets.length > 0) await deliverSecrets(await this.#agent(record), secrets);
     } catch (error) {
       throw failed(error, 'maybe_created');
     }
   }
 
-  #writeBundle(name: string, own: OwnParts, machinery: Machinery): void {
+  /** What a level above `container` needs besides: its runtime, and a door for the agent to call. */
+  async #higher(record: SandboxRecord) {
+    if (record.isolation === 'container') return null;
+    const runtime = this.#parts.facts.levels.offered.get(record.isolation);
+    if (runtime === undefined) throw levelGone(record.isolation);
+    await this.#doors.open(record);
+    return { runtime: runtime.path, flags: runtime.flags.join(' ') };
+  }
+
+  #writeBundle(name: string, own: Omit<OwnParts, 'place'>): void {
     const { facts, layout, engine } = this.#parts;
-    const config = bundleConfig(bundleParts(own, facts, machinery, engine.seccomp()));
+    const place = own.calls ? OPEN_PLACE : layout.base;
+    const config = bundleConfig(bundleParts({ ...own, place }, facts, own.calls ? null : engine.seccomp()));
     writeFileSync(join(layout.sandboxes, name, 'config.json'), JSON.stringify(config));
+    if (own.mounts.length === 0) return;
+    const list = own.mounts.map(({ source, access }) => `${access} ${source}\0`).join('');
+    writeFileSync(join(layout.sandboxes, name, 'mounts'), list, { mode: 0o600 });
   }
 }
 
 /** Limits, variables and ends can be given later; what the runtime is told at the start cannot. */
-function canBeWarm(spec: ProvisionSpec): boolean {
+function canBeWarm(spec: ProvisionSpec, levels: Levels): boolean {
   const { resources, inputs } = spec.recipe;
   return (
     spec.secrets.length === 0 &&
@@ -376,6 +403,7 @@ function canBeWarm(spec: ProvisionSpec): boolean {
     resources.open_files === null &&
     resources.disk_mb === null &&
     !spec.recipe.noNewPrivs &&
+    levelFor(spec.recipe.isolation, levels) === 'container' &&
     !spec.recipe.volumes?.length &&
     inputs.warm !== false
   );

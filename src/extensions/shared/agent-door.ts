@@ -1,43 +1,54 @@
 /** A socket that the agents inside call: each connection they open waits here until somebody wants one. */
-import { chmodSync, closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import type { Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { SandboxerError } from '../../contract/errors.ts';
-import { BACKEND, lost } from './engine-error.ts';
 
+/** Its name in the directory that is shown inside. */
+export const DOOR_SOCKET = 'h.sock';
 /** An agent keeps one waiting; whoever opens more is not one. */
 const MOST_WAITING = 4;
 
+interface DoorOptions {
+  /** Whose errors it tells. */
+  readonly backend: string;
+  /** The only one who may call; otherwise whoever is inside. */
+  readonly owner?: number;
+}
+
 export class AgentDoor {
   readonly directory: string;
+  readonly #backend: string;
   readonly #server: Server;
   readonly #waiting: Socket[] = [];
   readonly #wanted: ((socket: Socket) => void)[] = [];
   #closed = false;
 
-  private constructor(directory: string) {
+  private constructor(directory: string, backend: string) {
     this.directory = directory;
+    this.#backend = backend;
     this.#server = createServer((socket) => this.#called(socket));
     this.#server.unref();
   }
 
   /** `base` must be open to nobody else; the directory itself is read by whoever is inside. */
-  static async open(base: string, name: string): Promise<AgentDoor> {
-    const door = new AgentDoor(join(base, name));
+  static async open(base: string, name: string, { backend, owner }: DoorOptions): Promise<AgentDoor> {
+    const door = new AgentDoor(join(base, name), backend);
     mkdirSync(base, { recursive: true, mode: 0o700 });
     mkdirSync(door.directory, { recursive: true });
     chmodSync(door.directory, 0o755);
-    rmSync(join(door.directory, 'h.sock'), { force: true });
+    rmSync(join(door.directory, DOOR_SOCKET), { force: true });
     // Through the open directory: its path may be longer than the address of a socket.
     const fd = openSync(door.directory, 'r');
-    const path = `/proc/self/fd/${fd}/h.sock`;
+    const path = `/proc/self/fd/${fd}/${DOOR_SOCKET}`;
     try {
       await new Promise<void>((resolve, reject) => {
         door.#server.once('error', reject);
         door.#server.listen(path, resolve);
       });
-      chmodSync(path, 0o666);
+      chmodSync(path, owner === undefined ? 0o666 : 0o600);
+      if (owner !== undefined) chownSync(path, owner, owner);
     } finally {
       closeSync(fd);
     }
@@ -53,12 +64,13 @@ export class AgentDoor {
     for (let socket = this.#waiting.shift(); socket !== undefined; socket = this.#waiting.shift()) {
       if (!socket.destroyed) return socket.ref();
     }
-    if (this.#closed) throw lost('It has ended.');
+    if (this.#closed)
+      throw new SandboxerError('SBX_BACKEND_LOST', 'It has ended.', { backend: this.#backend });
     const called = Promise.withResolvers<Socket>();
     const give = (socket: Socket) => called.resolve(socket);
     this.#wanted.push(give);
     const fail = (code: 'SBX_TIMEOUT' | 'SBX_CANCELLED', detail: string) =>
-      called.reject(new SandboxerError(code, detail, { backend: BACKEND, creation: 'maybe_created' }));
+      called.reject(new SandboxerError(code, detail, { backend: this.#backend, creation: 'maybe_created' }));
     const timer = setTimeout(
       () => fail('SBX_TIMEOUT', `Nobody inside has called within ${withinMs} ms.`),
       withinMs,

@@ -1,11 +1,12 @@
-/** ext.local for whoever is not root: it conforms in each mode, and declares what that mode cannot hold. */
+/** ext.local with another runtime, and for whoever is not root: it conforms in each mode, and declares what that cannot hold. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, rmdirSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Layout } from '../../src/extensions/local/layout.ts';
 import { SpawnerClient } from '../../src/extensions/local/spawner-client.ts';
-import { outcomeOf, suiteAs } from '../support/local-suite-report.ts';
+import { outcomeOf, suiteAs, suiteHere } from '../support/local-suite-report.ts';
 import { noOrdinaryUser, OrdinaryUser } from '../support/ordinary-user.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -40,7 +41,7 @@ function delegate(user: OrdinaryUser): () => void {
   };
 }
 
-const title = `an ordinary user${reason === null ? '' : ` (${reason})`}`;
+const title = `modes${reason === null ? '' : ` (${reason})`}`;
 describe.skipIf(reason !== null)(title, { concurrent: true }, () => {
   it(
     'without ids of its own: one user inside; limits and freezing are not declared, and refused',
@@ -58,6 +59,25 @@ describe.skipIf(reason !== null)(title, { concurrent: true }, () => {
       const report = await suiteAs(newUser(true));
       expect(report.capabilities).toMatchObject({ pause: 'stopped', resources: ['open_files'] });
       expect(outcomeOf(report, 'refusal: limits that are not declared')).toBe('passed');
+    },
+    LIMIT_MS,
+  );
+
+  it.skipIf(!existsSync('/usr/sbin/runc'))(
+    'as root with runc instead of crun: the same bundle, the same promises',
+    async () => {
+      const directory = mkdtempSync(join(tmpdir(), 'sbx-runc-'));
+      try {
+        const report = await suiteHere({ directory: join(directory, 'local'), runtime: 'runc' });
+        expect(report.capabilities.resources).toEqual(
+          expect.arrayContaining([
+            'open_files',
+            ...(existsSync('/sys/fs/cgroup/freezer') ? ['memory_mb'] : []),
+          ]),
+        );
+      } finally {
+        rmSync(directory, { recursive: true, force: true });
+      }
     },
     LIMIT_MS,
   );
