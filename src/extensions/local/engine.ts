@@ -116,7 +116,9 @@ export class Engine {
 
   /** Where the spawner is to put the filter that the next start compiles; nothing once there is one. */
   filterToLearn(): { learn?: string } {
-    return this.#bpf === null ? { learn: this.#filterName() } : {};
+    // Others compile it, too, and keep it to themselves.
+    const tells = this.#facts.runtime?.kind === 'crun';
+    return this.#bpf === null && tells ? { learn: this.#filterName() } : {};
   }
 
   /** An empty disk of this size, made once; each sandbox gets a copy of it, which is mostly holes. */
