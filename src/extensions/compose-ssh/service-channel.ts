@@ -19,10 +19,13 @@ export async function openChannel(
   signal: AbortSignal,
 ): Promise<Channel> {
   const remote = await stacks.openAgent(container, true, { signal: new AbortController().signal });
+  const stream = remote.process.duplex();
+  // Whoever gives up ends it before anybody listens to it.
+  stream.on('error', () => {});
   const end = () => remote.kill();
   signal.addEventListener('abort', end, { once: true });
   try {
-    const session = await connectAgent(remote.process.duplex(), {
+    const session = await connectAgent(stream, {
       backend: BACKEND,
       greetMs: GREET_MS,
       signal,
