@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -31,7 +32,10 @@ interface Page {
 /** What listens inside: it says what it saw, sets a cookie for a whole domain, and echoes after an upgrade. */
 const SERVICE = `
 const http = require('http');
+let streaming = null;
 const server = http.createServer((req, res) => {
+  if (req.url === '/stream') { streaming = res; return void res.write('first '); }
+  if (req.url === '/go') streaming.end('last');
   res.setHeader('set-cookie', 'a=1; Domain=localhost; Path=/');
   let body = ''; req.on('data', (d) => body += d);
   req.on('end', () => res.end(JSON.stringify({ url: req.url, method: req.method, headers: req.headers, body })));
@@ -167,6 +171,25 @@ describe('previews', () => {
       url: '/a/b?c=d',
       body: 'x'.repeat(100_000),
     });
+  });
+
+  it('stream: what was written is there before the rest is', async () => {
+    const { url, token } = await open({});
+    const base = (url.split('?')[0] as string).replace(/\/$/, '');
+    const headers = { 'sandboxer-preview-token': token as string };
+    const target = new URL(base);
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const { host, port } = target;
+      request({ host: '127.0.0.1', port, path: '/stream', headers: { host, ...headers } }, resolve)
+        .on('error', reject)
+        .end();
+    });
+    const parts: string[] = [];
+    for await (const part of response.setEncoding('utf8')) {
+      parts.push(part as string);
+      if (parts.length === 1) await get(`${base}/go`, headers);
+    }
+    expect(parts).toEqual(['first ', 'last']);
   });
 
   it('refuse without the token, with another port’s token, after expiry and at unknown addresses', async () => {
