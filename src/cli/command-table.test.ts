@@ -45,7 +45,7 @@ describe('the table of commands', () => {
       if (group !== null)
         expect(helpText()).toMatch(new RegExp(`^  ${name}\\b.*  ${summary.replace(/[()+]/g, '.')}$`, 'm'));
     }
-    for (const line of helpText().split('\n')) expect(line.length).toBeLessThanOrEqual(100);
+    for (const line of helpText().split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
 });
 

@@ -67,7 +67,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'hosts', aliases: ['host'], group: 'Catalogue and routing', summary: 'Register, list, probe, drain and remove hosts', subcommands: ['list', 'add', 'show', 'probe', 'cost', 'drain', 'undrain', 'remove'], load: () => import('./commands/hosts.ts') },
   { name: 'reap-stale', group: 'Catalogue and routing', summary: 'Destroy what is over and still there (a dry run without --yes)', load: () => import('./commands/reap-stale.ts') },
   { name: 'smoke', group: 'Catalogue and routing', summary: 'Try every healthy backend: create, run, destroy', load: () => import('./commands/smoke.ts') },
-  { name: 'inspect', group: 'Catalogue and routing', summary: 'Look at hosts, at what was left behind, and at what holds a sandbox', subcommands: ['host', 'stale', 'isolation'], load: () => import('./commands/inspect.ts') },
+  { name: 'inspect', group: 'Catalogue and routing', summary: 'Look at hosts, at leftovers, and at what holds a sandbox', subcommands: ['host', 'stale', 'isolation'], load: () => import('./commands/inspect.ts') },
 
   { name: 'credits', group: 'Account', summary: 'Show, grant, report and check credits', subcommands: ['balance', 'grant', 'history', 'usage', 'top', 'export', 'audit', 'reconcile', 'limits', 'purse'], load: () => import('./commands/credits.ts') },
   { name: 'budgets', group: 'Account', summary: 'Limit what may be spent', subcommands: ['list', 'create', 'delete'], load: () => import('./commands/budgets.ts') },

@@ -2,16 +2,17 @@ import { COMMANDS } from './command-table.ts';
 
 const INTRODUCTION = `Usage: sandboxer [options] <command>
 
-Establishes sandboxes. Without a server configured, one is started for you on this machine.
+Establishes sandboxes. Without a server configured, one is started for you on
+this machine.
 `;
 
 const GLOBAL_OPTIONS = `Options, before or after the command:
   --json             answer as JSON, streams as one JSON document per line
-  --url <address>    http://…, https://… or unix:/path      [SANDBOXER_URL]
-  --key <secret>     API key                                [SANDBOXER_KEY]
-  --workspace <id>   another workspace than the key's own   [SANDBOXER_WORKSPACE]
+  --url <address>    http://…, https://… or unix:/path     [SANDBOXER_URL]
+  --key <secret>     API key                               [SANDBOXER_KEY]
+  --workspace <id>   another workspace than the key's own  [SANDBOXER_WORKSPACE]
   -q, --quiet        only what was asked for: ids, no progress, no notes
-  --no-color         no colours                             [NO_COLOR]
+  --no-color         no colours                            [NO_COLOR]
   -h, --help         help; also for each command
   -V, --version      the version of this command
 `;
