@@ -51,6 +51,7 @@ export const CLI_EXAMPLES: Readonly<Record<string, Example>> = {
   registry: runs('sandboxer registry export --json'),
   hosts: runs('sandboxer hosts\nsandboxer hosts list --json'),
   'reap-stale': runs('sandboxer reap-stale --older-than 1h'),
+  canary: runs('sandboxer canary\nsandboxer canary local --last 5'),
   smoke: runs('sandboxer smoke ext.saas-stub --profile stub-basic'),
   inspect: runs('sandboxer inspect host\nsandboxer inspect stale'),
   credits: runs(

@@ -66,6 +66,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'volumes', group: 'Images and volumes', summary: 'Create, list, show and remove volumes', subcommands: ['list', 'create', 'show', 'rm'], load: () => import('./commands/volumes.ts') },
   { name: 'hosts', aliases: ['host'], group: 'Catalogue and routing', summary: 'Register, list, probe, drain and remove hosts', subcommands: ['list', 'add', 'show', 'probe', 'cost', 'drain', 'undrain', 'remove'], load: () => import('./commands/hosts.ts') },
   { name: 'reap-stale', group: 'Catalogue and routing', summary: 'Destroy what is over and still there (a dry run without --yes)', load: () => import('./commands/reap-stale.ts') },
+  { name: 'canary', group: 'Catalogue and routing', summary: 'Figures of the canaries that try each host, or a trial now', load: () => import('./commands/canary.ts') },
   { name: 'smoke', group: 'Catalogue and routing', summary: 'Try every healthy backend: create, run, destroy', load: () => import('./commands/smoke.ts') },
   { name: 'inspect', group: 'Catalogue and routing', summary: 'Look at hosts, at leftovers, and at what holds a sandbox', subcommands: ['host', 'stale', 'isolation'], load: () => import('./commands/inspect.ts') },
 

@@ -1,4 +1,4 @@
-import type { Host, HostSampleList, HostSpecInput, HostTelemetry } from '../contract/host.ts';
+import type { CanaryReport, Host, HostSampleList, HostSpecInput, HostTelemetry } from '../contract/host.ts';
 import { pathOf } from './path-of.ts';
 import type { OutputOf } from './schema-types.ts';
 import type { CallOptions, RequestSpec, Transport } from './transport.ts';
@@ -44,9 +44,21 @@ export class Hosts {
     return this.#call('GET', id, ['telemetry'], options);
   }
 
-  /** The figures that were kept, newest first. */
-  samples(id: string, options: CallOptions = {}): Promise<OutputOf<typeof HostSampleList>> {
-    return this.#call('GET', id, ['samples'], options);
+  /** Tries every backend of it now, with a sandbox of nobody. */
+  canary(id: string, options: CallOptions = {}): Promise<CanaryReport> {
+    return this.#call('POST', id, ['canary'], options);
+  }
+
+  /** The figures that were kept of its probes or canaries, newest first. */
+  samples(
+    id: string,
+    { kind = 'probe', ...options }: CallOptions & { readonly kind?: 'probe' | 'canary' } = {},
+  ): Promise<OutputOf<typeof HostSampleList>> {
+    return this.#transport.json({
+      ...options,
+      method: 'GET',
+      path: `${pathOf('hosts', id, 'samples')}?kind=${kind}`,
+    });
   }
 
   #call<T>(

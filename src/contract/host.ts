@@ -3,6 +3,7 @@ import { IsolationLevel } from './capability.ts';
 import { ExtensionId, HostId } from './ids.ts';
 import { Labels } from './json.ts';
 import { MicroUsd } from './money.ts';
+import { SandboxState } from './state.ts';
 
 const FilePath = z.string().min(1).max(1024).regex(/^\//, 'Write an absolute path of the server.');
 const HostKey = z
@@ -76,6 +77,21 @@ export const HostHealth = z
     checked_at: z.string().nullable(),
     latency_ms: z.number().nullable().describe('Of one round trip over a standing connection.'),
     failures: z.number().int().describe('In a row.'),
+    canaries: z
+      .array(
+        z.strictObject({
+          extension: z.string(),
+          status: z.enum(['unknown', 'healthy', 'unhealthy']).describe('With hysteresis, as of probes.'),
+          detail: z.string(),
+          since: z.string().nullable(),
+          checked_at: z.string(),
+          failures: z.number().int().describe('In a row.'),
+          ready_ms: z.number().nullable(),
+          exec_ms: z.number().nullable(),
+          destroyed_ms: z.number().nullable(),
+        }),
+      )
+      .describe('The last trial of each backend that it serves.'),
   })
   .meta({ id: 'HostHealth' });
 
@@ -116,11 +132,51 @@ export const HostTelemetry = z
       other_owner: z.number().int().describe('Of another installation of sand-boxer.'),
       not_ours: z.number().int(),
     }),
+    running: z
+      .array(
+        z.strictObject({
+          name: z.string(),
+          image: z.string(),
+          state: z.string(),
+          whose: z.enum(['ours', 'other_owner', 'not_ours']),
+        }),
+      )
+      .describe('The containers there, at most 100.'),
     sandboxes: z.number().int().describe('What we know to be there.'),
+    ours: z
+      .array(
+        z.strictObject({
+          sandbox_id: z.string(),
+          workspace: z.string(),
+          extension: z.string(),
+          state: SandboxState,
+          since: z.string(),
+        }),
+      )
+      .describe('The newest of them, at most 100.'),
+    canaries: HostHealth.shape.canaries,
     seen_at: z.string(),
   })
   .meta({ id: 'HostTelemetry' });
 export type HostTelemetry = z.infer<typeof HostTelemetry>;
+
+export const CanaryReport = z
+  .strictObject({
+    host: z.string(),
+    items: z.array(
+      z.strictObject({
+        extension: z.string(),
+        at: z.string(),
+        ok: z.boolean(),
+        ready_ms: z.number().nullable().describe('From nothing to a sandbox that answers.'),
+        exec_ms: z.number().nullable().describe('Of the first program in it.'),
+        destroyed_ms: z.number().nullable().describe('Until nothing of it was left.'),
+        problem: z.string().nullable(),
+      }),
+    ),
+  })
+  .meta({ id: 'CanaryReport' });
+export type CanaryReport = z.infer<typeof CanaryReport>;
 
 export const HostSampleList = z
   .strictObject({

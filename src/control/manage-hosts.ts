@@ -4,7 +4,9 @@ import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { digestOf } from '../core/canonical-json.ts';
 import type { HostLoad, HostRecord, HostSample, ProbeResult } from '../core/host.ts';
-import { judgeHost, UNPROBED } from '../core/host.ts';
+import { judgeHost, LOCAL_HOST, UNPROBED } from '../core/host.ts';
+import type { HostFigures } from '../core/host-facts.ts';
+import { hostFigures, readHostFacts } from '../core/host-facts.ts';
 import type { Tx } from '../core/store.ts';
 import { auditedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
@@ -17,7 +19,7 @@ export interface HostView {
 const NO_LOAD: HostLoad = { sandboxes: 0, millicpu: 0, memoryMb: 0 };
 const SAMPLES_SHOWN = 500;
 
-function newHost(spec: HostSpec, source: HostRecord['source'], now: number): HostRecord {
+function newHost(spec: HostRecord['spec'], source: HostRecord['source'], now: number): HostRecord {
   return { id: spec.id, version: 1, source, spec, state: 'active', health: UNPROBED, createdAt: now };
 }
 
@@ -36,6 +38,7 @@ async function viewOf(tx: Tx, host: HostRecord): Promise<HostView> {
 /** Registers it, or changes what was registered. Hosts of the configuration file are changed there. */
 export async function addHost(deps: ControlDeps, caller: Caller, spec: HostSpec): Promise<HostView> {
   requireScope(caller, 'server');
+  if (spec.id === LOCAL_HOST) throw builtIn();
   const subject = { action: 'addHost', target: spec.id, details: { class: spec.class } };
   return auditedTransaction(deps, caller, 'add-host', subject, async (tx) => {
     const existing = await tx.hosts.get(spec.id);
@@ -47,6 +50,13 @@ export async function addHost(deps: ControlDeps, caller: Caller, spec: HostSpec)
   });
 }
 
+function builtIn(): SandboxerError {
+  return new SandboxerError('SBX_CONFLICT', `The host ${LOCAL_HOST} is the machine of the server.`, {
+    retryable: false,
+    remedy: 'Give it a capacity in the configuration file, under hosts.local; or drain it.',
+  });
+}
+
 function fromFile(id: string): SandboxerError {
   return new SandboxerError('SBX_CONFLICT', `The host ${id} is in the configuration file.`, {
     retryable: false,
@@ -54,9 +64,28 @@ function fromFile(id: string): SandboxerError {
   });
 }
 
+/** What the configuration says of the machine of the server. */
+export type LocalTerms = Pick<HostSpec, 'labels' | 'capacity' | 'cost_micro_usd_per_hour'>;
+
+function localSpec(terms: LocalTerms): HostRecord['spec'] {
+  return { id: LOCAL_HOST, class: 'sandbox', ssh: null, extensions: [], isolation: [], ...terms };
+}
+
+async function alignLocal(tx: Tx, deps: ControlDeps, terms: LocalTerms): Promise<void> {
+  const before = await tx.hosts.get(LOCAL_HOST);
+  const spec = localSpec(terms);
+  if (!before) await tx.hosts.insert(newHost(spec, 'server', deps.clock.now()));
+  else if (digestOf(before.spec) !== digestOf(spec)) await tx.hosts.update({ ...before, spec });
+}
+
 /** At the start: the rows of the file are as the file says. What only the file had and is used no more is forgotten. */
-export async function alignHosts(deps: ControlDeps, specs: readonly HostSpec[]): Promise<void> {
+export async function alignHosts(
+  deps: ControlDeps,
+  specs: readonly HostSpec[],
+  local: LocalTerms,
+): Promise<void> {
   await deps.store.transaction('align-hosts', async (tx) => {
+    await alignLocal(tx, deps, local);
     const known = new Map((await tx.hosts.list()).map((host) => [host.id, host]));
     const loads = await tx.attempts.hostLoads();
     for (const spec of specs) {
@@ -88,16 +117,17 @@ export async function getHost(deps: ControlDeps, caller: Caller, id: string): Pr
   return deps.store.read('host', async (tx) => viewOf(tx, await find(tx, id)));
 }
 
-/** What its latest probes found, newest first. */
+/** What its latest probes or canaries found, newest first. */
 export async function hostSamples(
   deps: ControlDeps,
   caller: Caller,
   id: string,
+  kind: HostSample['kind'],
 ): Promise<readonly HostSample[]> {
   requireScope(caller, 'server');
   return deps.store.read('host-samples', async (tx) => {
     await find(tx, id);
-    return tx.hosts.samples(id, 'probe', SAMPLES_SHOWN);
+    return tx.hosts.samples(id, kind, SAMPLES_SHOWN);
   });
 }
 
@@ -122,6 +152,7 @@ export async function removeHost(deps: ControlDeps, caller: Caller, id: string):
   await auditedTransaction(deps, caller, 'remove-host', { action: 'removeHost', target: id }, async (tx) => {
     const { host, load } = await viewOf(tx, await find(tx, id));
     if (host.source === 'file') throw fromFile(id);
+    if (host.source === 'server') throw builtIn();
     if (load.sandboxes > 0)
       throw new SandboxerError('SBX_INVALID_STATE', `${load.sandboxes} sandboxes are on ${id}.`, {
         remedy: `Drain it (sandboxer hosts drain ${id}) and destroy them, or wait until they have ended.`,
@@ -142,6 +173,15 @@ export async function probeHost(
   return { ...(await getHost(deps, caller, id)), result };
 }
 
+function sampled(figures: HostFigures | undefined): HostSample['data'] {
+  if (figures === undefined) return {};
+  return {
+    load_1m: figures.load1,
+    memory_available_mb: figures.memoryAvailableMb,
+    disk_free_mb: figures.diskFreeMb,
+  };
+}
+
 async function probeOne(deps: ControlDeps, host: HostRecord, signal: AbortSignal): Promise<ProbeResult> {
   const result: ProbeResult = deps.hosts
     ? await deps.hosts.probe(host, signal)
@@ -150,8 +190,9 @@ async function probeOne(deps: ControlDeps, host: HostRecord, signal: AbortSignal
     const now = await tx.hosts.get(host.id);
     if (!now) return;
     const at = deps.clock.now();
-    await tx.hosts.update({ ...now, health: judgeHost(now.health, result, at) });
-    const data = { ok: result.ok, latency_ms: result.ok ? result.latencyMs : null };
+    const figures = result.ok && result.facts !== undefined ? hostFigures(readHostFacts(result.facts)) : undefined;
+    await tx.hosts.update({ ...now, health: judgeHost(now.health, result, at, figures) });
+    const data = { ok: result.ok, latency_ms: result.ok ? result.latencyMs : null, ...sampled(figures) };
     await tx.hosts.addSample({ hostId: host.id, kind: 'probe', at, data });
   });
   return result;

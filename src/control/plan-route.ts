@@ -4,6 +4,7 @@ import { expectedUse } from '../core/expected-use.ts';
 import type { ExtensionHeader } from '../core/extension.ts';
 import { placeOn } from '../core/health/health-book.ts';
 import type { HostRecord } from '../core/host.ts';
+import { LOCAL_HOST } from '../core/host.ts';
 import type { KeyChoice } from '../core/provider-key.ts';
 import { chooseKeys } from '../core/provider-key.ts';
 import type { QuoteRecord } from '../core/quote.ts';
@@ -45,6 +46,11 @@ function standings(
   return known;
 }
 
+/** The machine of the server has room unless it is told how much: what is on it need not be counted then. */
+function isCounted({ spec: { ssh, capacity } }: HostRecord): boolean {
+  return ssh !== null || Object.values(capacity).some((most) => most !== null);
+}
+
 /** Decides inside a transaction, so that it knows what the workspace allows at the moment of the decision. */
 export async function planRoute(
   tx: Tx,
@@ -59,8 +65,9 @@ export async function planRoute(
   const now = deps.clock.now();
   // Read in the transaction that will reserve: of a burst, each sees what the one before has taken.
   const onHosts = extensions.some(({ runsOn }) => runsOn === 'hosts');
-  const hosts = onHosts ? await tx.hosts.list() : [];
-  const loads = await tx.attempts.hostLoads(hosts.map(({ id }) => id));
+  const here = onHosts ? null : await tx.hosts.get(LOCAL_HOST);
+  const hosts = onHosts ? await tx.hosts.list() : here === null ? [] : [here];
+  const loads = await tx.attempts.hostLoads(hosts.filter(isCounted).map(({ id }) => id));
   const keys = await keysFor(tx, deps, workspaceId, boundKey);
   return decide({
     recipe,
@@ -74,7 +81,8 @@ export async function planRoute(
     quoted: quote?.prices ?? null,
     seed,
     boundHost,
-    ...(onHosts && { hosts, loads }),
+    hosts,
+    loads,
     ...(keys && { keys }),
   });
 }

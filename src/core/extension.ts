@@ -121,6 +121,12 @@ export interface Unowned {
   readonly createdAt: number | null;
 }
 
+/** A tree to make a sandbox of, and a program that is there. */
+export interface CanaryKit {
+  readonly inputs: InputTrees;
+  readonly argv: readonly string[];
+}
+
 export interface SnapshotSpec {
   readonly snapshotId: string;
   readonly name: string | null;
@@ -249,6 +255,8 @@ export interface Extension {
   deleteVolume?(volumeId: string, owner: string, ctx: ExtensionContext): Promise<void>;
   /** What is in force for this very sandbox, read where it is enforced. */
   inspectIsolation?(handle: Handle, ctx: ExtensionContext): Promise<IsolationFacts>;
+  /** What to try it out with on the host of `ctx`. Exists wherever the header has `needsInput`, to be tried at all. */
+  canary?(ctx: ExtensionContext): Promise<CanaryKit>;
   /** Releases what the extension itself holds open. */
   close?(): Promise<void>;
 }

@@ -1,5 +1,8 @@
-import type { HostSpec } from '../contract/host.ts';
+import type { HostSpec, HostSsh } from '../contract/host.ts';
+import type { CanaryStanding } from './canary.ts';
 import type { PlacementHost } from './extension.ts';
+import type { HostFigures } from './host-facts.ts';
+import { turned } from './hysteresis.ts';
 
 /** The machine that sand-boxer itself runs on. */
 export const LOCAL_HOST = 'local';
@@ -14,13 +17,19 @@ export interface HostHealthRecord {
   /** Failures, or successes while it is unhealthy, in a row. */
   readonly failures: number;
   readonly successes: number;
+  /** What the last probe that succeeded found in use. */
+  readonly figures?: HostFigures;
+  /** By extension: whether a sandbox can be had there. */
+  readonly canaries?: Readonly<Record<string, CanaryStanding>>;
 }
 
 export interface HostRecord {
   readonly id: string;
   readonly version: number;
-  readonly source: 'file' | 'api';
-  readonly spec: HostSpec;
+  /** `server`: the machine of the server itself, which nobody registers. */
+  readonly source: 'file' | 'api' | 'server';
+  /** Without `ssh` it is the machine of the server. */
+  readonly spec: Omit<HostSpec, 'ssh'> & { readonly ssh: HostSsh | null };
   readonly state: 'active' | 'draining';
   readonly health: HostHealthRecord;
   readonly createdAt: number;
@@ -43,7 +52,13 @@ export interface HostSample {
 }
 
 export type ProbeResult =
-  | { readonly ok: true; readonly latencyMs: number; readonly detail: string }
+  | {
+      readonly ok: true;
+      readonly latencyMs: number;
+      readonly detail: string;
+      /** `key value` lines of the machine's own words. */
+      readonly facts?: string;
+    }
   | { readonly ok: false; readonly detail: string };
 
 /** What the use-cases need of the registered hosts besides their rows. */
@@ -52,8 +67,8 @@ export interface HostPort {
   reach(host: HostRecord): Promise<PlacementHost>;
   /** One try to get there. Never rejects. */
   probe(host: HostRecord, signal: AbortSignal): Promise<ProbeResult>;
-  /** Facts of a machine, as `key value` lines of its own words; of this one for `null`. */
-  facts(host: HostRecord | null, owner: string, signal: AbortSignal): Promise<string>;
+  /** Facts of a machine, as `key value` lines of its own words. */
+  facts(host: HostRecord, owner: string, signal: AbortSignal): Promise<string>;
 }
 
 export const UNPROBED: HostHealthRecord = {
@@ -66,26 +81,33 @@ export const UNPROBED: HostHealthRecord = {
   successes: 0,
 };
 
-const FAILURES_TO_FALL = 3;
-const SUCCESSES_TO_RISE = 2;
-
-/**
- * With hysteresis: one lost packet takes no host out, one answered probe brings none back. What was never known is as
- * the first probe says.
- */
-export function judgeHost(before: HostHealthRecord, result: ProbeResult, at: number): HostHealthRecord {
-  const failures = result.ok ? 0 : before.failures + 1;
-  const successes = result.ok ? before.successes + 1 : 0;
-  const turned = result.ok ? successes >= SUCCESSES_TO_RISE : failures >= FAILURES_TO_FALL;
-  const said = result.ok ? 'healthy' : 'unhealthy';
-  const status = before.status === 'unknown' || turned ? said : before.status;
+/** With hysteresis: one lost packet takes no host out, one answered probe brings none back. */
+export function judgeHost(
+  before: HostHealthRecord,
+  result: ProbeResult,
+  at: number,
+  figures?: HostFigures,
+): HostHealthRecord {
   return {
-    status,
+    ...before,
+    ...turned(before, result.ok, at),
     detail: result.detail,
-    since: status === before.status ? before.since : at,
     checkedAt: at,
     latencyMs: result.ok ? result.latencyMs : before.latencyMs,
-    failures,
-    successes: Math.min(successes, SUCCESSES_TO_RISE),
+    ...(figures === undefined ? {} : { figures }),
+  };
+}
+
+/** As people see it: a host on which no backend can establish anything is not healthy because it answers. */
+export function overallHealth({ status, detail, since, canaries = {} }: HostHealthRecord) {
+  const tried = Object.entries(canaries);
+  const failing = tried.filter(([, canary]) => canary.status === 'unhealthy');
+  if (status === 'unhealthy' || tried.length === 0 || failing.length < tried.length)
+    return { status, detail, since };
+  const [[extension, canary]] = failing as [(typeof failing)[number]];
+  return {
+    status: 'unhealthy' as const,
+    detail: `The canary of ${extension} fails: ${canary.detail}`,
+    since: canary.since,
   };
 }

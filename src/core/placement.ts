@@ -2,6 +2,7 @@ import { IsolationLevel } from '../contract/capability.ts';
 import type { ExtensionHeader } from './extension.ts';
 import type { HostLoads, HostRecord } from './host.ts';
 import { LOCAL_HOST } from './host.ts';
+import { busyShare } from './host-facts.ts';
 import type { Recipe } from './recipe.ts';
 
 export interface PlacementInput {
@@ -26,6 +27,12 @@ const rankOf = (level: IsolationLevel): number => IsolationLevel.options.indexOf
 
 /** How many hosts are looked at: enough to avoid a full one, few enough that a burst does not all see the same best. */
 const CHOICES = 3;
+
+/** What the machine's own figures weigh beside what we have reserved: they are older, and others use it, too. */
+const USAGE_WEIGHT = 0.5;
+/** A machine with less than this left fails whatever is put on it. */
+const LEAST_MEMORY_MB = 64;
+const LEAST_DISK_MB = 256;
 
 function placed(
   hostId: string | null,
@@ -61,7 +68,7 @@ function fullness(host: HostRecord, input: PlacementInput): { share: number; wha
   return most.share > 0 ? most : { what: 'sandboxes', share: 1 - 1 / (load.sandboxes + 1) };
 }
 
-function serves(host: HostRecord, extensionId: string): boolean {
+export function serves(host: HostRecord, extensionId: string): boolean {
   const { extensions } = host.spec;
   return (
     extensions.length === 0 ||
@@ -70,19 +77,42 @@ function serves(host: HostRecord, extensionId: string): boolean {
   );
 }
 
+/** What the machine itself says is used up, or `null`. */
+function exhausted({ health: { figures } }: HostRecord): string | null {
+  const { memoryAvailableMb: memory = null, diskFreeMb: disk = null } = figures ?? {};
+  if (memory !== null && memory < LEAST_MEMORY_MB) return `${memory} MiB of memory are left`;
+  return disk !== null && disk < LEAST_DISK_MB ? `${disk} MiB of disk are left` : null;
+}
+
 /** Why this host cannot take it, or `null`. */
 function obstacle(host: HostRecord, header: ExtensionHeader, input: PlacementInput): string | null {
   const { spec, state, health } = host;
   if (spec.class === 'production') return 'is a production host, which is never a target';
   if (!serves(host, header.id)) return `does not serve ${header.id}`;
   if (state === 'draining') return 'is draining';
-  if (health.status === 'unhealthy') return `is unhealthy: ${health.detail}`;
+  // The machine of the server needs no network to be reached.
+  if (spec.ssh !== null && health.status === 'unhealthy') return `is unhealthy: ${health.detail}`;
+  const canary = health.canaries?.[header.id];
+  if (canary?.status === 'unhealthy') return `fails its canary of ${header.id}: ${canary.detail}`;
   const least = rankOf(input.recipe.isolation);
   if (spec.isolation.length > 0 && !spec.isolation.some((level) => rankOf(level) >= least))
     return `has no isolation ${input.recipe.isolation}`;
   const { share, what } = fullness(host, input);
   if (share > 1) return `has no room: ${what}`;
-  return null;
+  const used = exhausted(host);
+  return used === null ? null : `has no room: ${used}`;
+}
+
+/** Lower is better: what we have reserved and running there, and what the machine says is in use. */
+function scoreOf(host: HostRecord, input: PlacementInput): number {
+  const { share } = fullness(host, input);
+  const { figures } = host.health;
+  const used = figures === undefined ? 0 : USAGE_WEIGHT * busyShare(figures);
+  return (input.recipe.placement.strategy === 'pack' ? -share : share) + used;
+}
+
+function costOf({ spec }: HostRecord): number {
+  return spec.cost_micro_usd_per_hour ?? 0;
 }
 
 /** Best of a few drawn by the seed, then the others of them, then the rest. */
@@ -91,17 +121,21 @@ function rankTier(tier: readonly HostRecord[], input: PlacementInput): HostRecor
     .map((host) => ({ host, ticket: draw(`${input.seed}|${host.id}`) }))
     .sort((a, b) => a.ticket - b.ticket || (a.host.id < b.host.id ? -1 : 1))
     .map(({ host }) => host);
-  const sign = input.recipe.placement.strategy === 'pack' ? -1 : 1;
+  const cheapest = input.recipe.route.strategy === 'lowest-cost';
   const best = drawn
-    .slice(0, CHOICES)
-    .map((host, index) => ({ host, index, share: fullness(host, input).share }))
-    .sort((a, b) => sign * (a.share - b.share) || a.index - b.index)
+    .slice(0, cheapest ? drawn.length : CHOICES)
+    .map((host, index) => ({ host, index, score: scoreOf(host, input), cost: costOf(host) }))
+    .sort((a, b) => {
+      const [byCost, byScore] = [a.cost - b.cost, a.score - b.score];
+      return (cheapest ? byCost || byScore : byScore || byCost) || a.index - b.index;
+    })
     .map(({ host }) => host);
-  return [...best, ...drawn.slice(CHOICES)];
+  return [...best, ...drawn.slice(best.length)];
 }
 
 function placeOnHosts(header: ExtensionHeader, input: PlacementInput): PlacementDecision {
-  const { recipe, hosts } = input;
+  const { recipe } = input;
+  const hosts = input.hosts.filter(({ spec }) => spec.ssh !== null);
   const { prefer, fallback, strategy = 'spread' } = recipe.placement;
   const only = input.boundHost ?? recipe.route.host;
   const asked = only === undefined ? hosts : hosts.filter(({ id }) => id === only);
@@ -135,5 +169,7 @@ export function place(header: ExtensionHeader, input: PlacementInput): Placement
   if (header.capabilities.hosting === 'saas')
     return only === undefined ? placed(null, 'the vendor places it') : refused(`it does not run on ${only}`);
   if (only !== undefined && only !== LOCAL_HOST) return refused(`it runs on ${LOCAL_HOST}, not on ${only}`);
-  return placed(LOCAL_HOST, 'the machine of the server');
+  const here = input.hosts.find(({ id }) => id === LOCAL_HOST);
+  const why = here === undefined ? null : obstacle(here, header, input);
+  return why === null ? placed(LOCAL_HOST, 'the machine of the server') : refused(`${LOCAL_HOST} ${why}`);
 }

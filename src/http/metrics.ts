@@ -3,6 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
 import type { BackendStanding } from '../contract/route.ts';
 import { SandboxState } from '../contract/state.ts';
 import type { Exchange } from './exchange.ts';
+import { hostGauges } from './host-metrics.ts';
 import type { HttpServices } from './http-services.ts';
 
 const BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -15,7 +16,7 @@ export interface Metrics {
   observe(exchange: Exchange, route: string): void;
 }
 
-interface GaugeSpec {
+export interface GaugeSpec {
   readonly name: string;
   readonly help: string;
   readonly labelNames?: readonly string[];
@@ -106,6 +107,7 @@ function gauges(servers: ReadonlySet<HttpServices>): readonly GaugeSpec[] {
       help: 'Clients that follow the event log live.',
       collect: (gauge) => gauge.set(sum(({ feed }) => feed.followers)),
     },
+    ...hostGauges(store),
   ];
 }
 

@@ -82,6 +82,20 @@ const LocalConfig = z.strictObject({
 const HostsConfig = z.strictObject({
   registered: z.array(HostSpec).max(1000).default([]).describe('As `sandboxer hosts add` takes them.'),
   probe: Duration.default(30_000).describe('How often each host is looked at.'),
+  canary: z
+    .strictObject({
+      every: Duration.nullable()
+        .default(900_000)
+        .describe('How often each host is tried with a sandbox of nobody; null: never.'),
+    })
+    .default({ every: 900_000 }),
+  local: HostSpec.pick({ labels: true, capacity: true, cost_micro_usd_per_hour: true })
+    .default({
+      labels: {},
+      capacity: { sandboxes: null, cpu: null, memory_mb: null },
+      cost_micro_usd_per_hour: null,
+    })
+    .describe('The machine of the server, which is the host `local`.'),
   keep_figures: Duration.default(30 * 86_400_000).describe('How long figures of hosts are kept.'),
   ops_bridge: z
     .strictObject({ directory: z.string().describe('Where ops-bridge keeps `<tunnel>.conf`.') })

@@ -3,7 +3,7 @@ import type { HostSsh } from '../contract/host.ts';
 import type { PlacementHost } from '../core/extension.ts';
 import type { HostPort, HostRecord, ProbeResult } from '../core/host.ts';
 import type { SshAccess } from '../core/host-access.ts';
-import { hostFactsScript } from '../extensions/shared/ssh/host-facts-script.ts';
+import { hostFactsScript, hostFiguresScript } from '../extensions/shared/ssh/host-facts-script.ts';
 import { SshHosts } from '../extensions/shared/ssh/ssh-hosts.ts';
 
 /** Fills in what the registration leaves to others: a tunnel's configuration, a certificate. */
@@ -32,14 +32,18 @@ function hopOf(hop: Hop): Omit<SshAccess, 'jumps'> {
 /** The registered hosts, as the world has them. */
 export class ReachedHosts implements HostPort {
   readonly #sources: AccessSources;
+  readonly #directory: string;
   readonly #ssh: SshHosts;
 
-  constructor(sources: AccessSources, ssh = new SshHosts()) {
+  /** `directory`: where this machine keeps what we make on it; its disk is the one that counts. */
+  constructor(sources: AccessSources, directory: string, ssh = new SshHosts()) {
     this.#sources = sources;
+    this.#directory = directory;
     this.#ssh = ssh;
   }
 
   async reach({ id, spec }: HostRecord): Promise<PlacementHost> {
+    if (spec.ssh === null) return { id, labels: spec.labels, ssh: null };
     const { jump, tunnel, identity } = spec.ssh;
     const access: SshAccess = {
       ...hopOf(spec.ssh),
@@ -52,6 +56,7 @@ export class ReachedHosts implements HostPort {
 
   async probe(host: HostRecord, signal: AbortSignal): Promise<ProbeResult> {
     try {
+      if (host.spec.ssh === null) return await this.#probeHere(signal);
       const { id, ssh } = await this.reach(host);
       const connection = this.#ssh.get(id, ssh as SshAccess);
       const options = { signal, timeoutMs: PROBE_TIMEOUT_MS, creation: 'not_created' } as const;
@@ -60,15 +65,23 @@ export class ReachedHosts implements HostPort {
       const { code } = await connection.run(['true'], options);
       const latencyMs = Math.round((performance.now() - startedAt) * 10) / 10;
       if (code !== 0) return { ok: false, detail: `its shell answers with ${code}` };
-      return { ok: true, latencyMs, detail: 'It answers.' };
+      const { stdout } = await connection.run(['sh', '-c', hostFiguresScript], options);
+      return { ok: true, latencyMs, detail: 'It answers.', facts: stdout.toString('utf8') };
     } catch (error) {
       return { ok: false, detail: error instanceof Error ? error.message : 'it could not be reached' };
     }
   }
 
-  async facts(host: HostRecord | null, owner: string, signal: AbortSignal): Promise<string> {
+  async #probeHere(signal: AbortSignal): Promise<ProbeResult> {
+    const startedAt = performance.now();
+    const facts = await runHere(['sh', '-c', hostFiguresScript], this.#directory, signal);
+    const latencyMs = Math.round((performance.now() - startedAt) * 10) / 10;
+    return { ok: true, latencyMs, detail: 'The machine of the server.', facts };
+  }
+
+  async facts(host: HostRecord, owner: string, signal: AbortSignal): Promise<string> {
     const argv = ['sh', '-c', hostFactsScript, 'sh', owner] as const;
-    if (host === null) return await runHere(argv, signal);
+    if (host.spec.ssh === null) return await runHere(argv, this.#directory, signal);
     const { id, ssh } = await this.reach(host);
     const result = await this.#ssh.get(id, ssh as SshAccess).run(argv, {
       signal,
@@ -84,9 +97,9 @@ export class ReachedHosts implements HostPort {
   }
 }
 
-function runHere([program, ...args]: readonly string[], signal: AbortSignal): Promise<string> {
+function runHere([program, ...args]: readonly string[], cwd: string, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = spawn(program as string, args, { stdio: ['ignore', 'pipe', 'ignore'], signal });
+    const child = spawn(program as string, args, { cwd, stdio: ['ignore', 'pipe', 'ignore'], signal });
     let text = '';
     child.stdout.on('data', (chunk: Buffer) => {
       if (text.length < FACTS_BYTES) text += chunk.toString('utf8');

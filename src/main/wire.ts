@@ -23,6 +23,7 @@ import { FileSecretProvider } from '../secrets/file-provider.ts';
 import type { SecretProviders } from '../secrets/resolve-secrets.ts';
 import { resolveSecrets } from '../secrets/resolve-secrets.ts';
 import { SqliteStore } from '../store/sqlite/sqlite-store.ts';
+import { canaryWorker } from '../workers/canary-worker.ts';
 import { hostWorker } from '../workers/host-worker.ts';
 import { Loop } from '../workers/loop.ts';
 import { startWorkers } from '../workers/start-workers.ts';
@@ -161,7 +162,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   ];
   const registry = new ProbedExtensions(extensions, systemClock, log);
   const webhooks = new Webhooks(config.webhooks, secretBox, owner);
-  const hosts = new ReachedHosts(accessSources(config));
+  const hosts = new ReachedHosts(accessSources(config), config.stateDir);
   const configured = hubs(config, owner);
   const sinks = [...configured.flatMap(({ sink }) => sink ?? []), ...(options.sinks ?? [])];
   let wakeSinks = () => {};
@@ -207,13 +208,15 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     deps,
     sinks.map(({ id }) => id),
   );
-  await alignHosts(deps, config.hosts.registered);
+  await alignHosts(deps, config.hosts.registered, config.hosts.local);
   const hostProbes = hostWorker(deps, config.hosts.probe);
+  const canaries = canaryWorker(deps, config.hosts.canary.every);
   const workers = await startWorkers(deps, driver, activity, sinks);
   wakeSinks = workers.wakeSinks;
   await webhooks.start(deps);
   health.start();
   hostProbes.start();
+  canaries.start();
   return {
     deps,
     driver,
@@ -221,7 +224,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     activity,
     async stop() {
       await driver.stop();
-      await Promise.all([health.stop(), hostProbes.stop(), workers.stop(), webhooks.stop()]);
+      await Promise.all([health.stop(), hostProbes.stop(), canaries.stop(), workers.stop(), webhooks.stop()]);
       for (const sink of sinks) sink.close?.();
       await sessions.close();
       await Promise.all(extensions.map((extension) => extension.close?.()));

@@ -25,6 +25,10 @@ export interface MemoryExtensionOptions {
   readonly id?: string;
   /** What it charges; nothing when left out. */
   readonly price?: Price;
+  /** Takes profiles that are not meant for tests, too. */
+  readonly demo?: false;
+  /** Placed on registered hosts, of which nothing is asked. */
+  readonly runsOn?: 'hosts';
 }
 
 const HANDLE_VERSION = 1;
@@ -248,13 +252,14 @@ class MemoryExtension implements Extension {
 
 /** A backend without latency, for tests of what stands above it and for benchmarks. */
 export function createMemoryExtension(options: MemoryExtensionOptions = {}): Extension {
-  const { id = 'ext.memory', price = null } = options;
+  const { id = 'ext.memory', price = null, demo = true, runsOn } = options;
   return new MemoryExtension({
     id,
     title: 'Sandboxes in memory',
     handleVersion: HANDLE_VERSION,
-    capabilities: { ...CAPABILITIES, pricing: price === null ? 'free' : 'metered' },
+    capabilities: { ...CAPABILITIES, demo, pricing: price === null ? 'free' : 'metered' },
     price,
     provisionTimeoutSeconds: 30,
+    ...(runsOn === undefined ? {} : { runsOn }),
   });
 }

@@ -2,6 +2,8 @@ import type { Command } from 'commander';
 import type { HostTelemetry } from '../../contract/host.ts';
 import { defineInspectIsolation } from '../inspect-isolation.ts';
 import type { Invocation } from '../invocation.ts';
+import { canaryText } from '../output/canary-view.ts';
+import { relativeTime } from '../output/relative-time.ts';
 import { staleColumns, tellUnseen } from '../output/stale-view.ts';
 import type { Column } from '../output/table.ts';
 
@@ -22,6 +24,7 @@ function telemetryRows(seen: HostTelemetry): (readonly [string, string])[] {
     ['isolation', seen.isolation.join(', ') || '-'],
     ['containers', `${ours} ours, ${other_owner} of another owner, ${not_ours} not ours`],
     ['sandboxes', String(seen.sandboxes)],
+    ...seen.canaries.map((canary) => [`canary ${canary.extension}`, canaryText(canary)] as const),
     ['answered in', `${seen.latency_ms ?? '-'} ms`],
   ];
 }
@@ -31,10 +34,32 @@ const FACT_COLUMNS: readonly Column<readonly [string, string]>[] = [
   { title: 'VALUE', cuttable: true, value: ([, value]) => value },
 ];
 
+const OURS: readonly Column<HostTelemetry['ours'][number]>[] = [
+  { title: 'SANDBOX', value: (row) => row.sandbox_id },
+  { title: 'WORKSPACE', value: (row) => row.workspace },
+  { title: 'EXTENSION', value: (row) => row.extension },
+  { title: 'STATE', value: (row) => row.state },
+  { title: 'SINCE', value: (row) => relativeTime(row.since, Date.now()) },
+];
+
+const WHOSE = { ours: 'ours', other_owner: 'another owner', not_ours: 'not ours' } as const;
+const RUNNING: readonly Column<HostTelemetry['running'][number]>[] = [
+  { title: 'CONTAINER', value: (row) => row.name },
+  { title: 'WHOSE', value: (row) => WHOSE[row.whose] },
+  { title: 'STATE', value: (row) => row.state },
+  { title: 'IMAGE', cuttable: true, value: (row) => row.image },
+];
+
 async function inspectHost(invocation: Invocation, name: string): Promise<void> {
   const { printer } = invocation;
   const seen = await (await invocation.client()).hosts.telemetry(name);
-  printer.result(seen, () => printer.table(FACT_COLUMNS, telemetryRows(seen)));
+  printer.result(seen, () => {
+    printer.table(FACT_COLUMNS, telemetryRows(seen));
+    if (seen.ours.length > 0) printer.line('');
+    if (seen.ours.length > 0) printer.table(OURS, seen.ours);
+    if (seen.running.length > 0) printer.line('');
+    if (seen.running.length > 0) printer.table(RUNNING, seen.running);
+  });
 }
 
 async function inspectStale(invocation: Invocation): Promise<void> {

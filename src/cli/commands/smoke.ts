@@ -7,7 +7,7 @@ import { waitText } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 
 interface Flags {
-  readonly profile: string;
+  readonly profile?: string;
   readonly host?: string;
   readonly timeout: number;
 }
@@ -21,6 +21,8 @@ interface Trial {
   readonly problem: string | null;
 }
 
+const PROFILE = 'sandbox-canary';
+
 const ms = (value: number | null) => (value === null ? '-' : waitText(value));
 
 const COLUMNS: readonly Column<Trial>[] = [
@@ -33,7 +35,11 @@ const COLUMNS: readonly Column<Trial>[] = [
 ];
 
 /** One life on one backend: created, used, destroyed. What was made is destroyed whatever happens. */
-async function tryOut(client: SandboxerClient, extension: string, flags: Flags): Promise<Trial> {
+async function tryOut(
+  client: SandboxerClient,
+  extension: string,
+  flags: Flags & { readonly profile: string },
+): Promise<Trial> {
   const times: { ready: number | null; exec: number | null; gone: number | null } = {
     ready: null,
     exec: null,
@@ -89,20 +95,34 @@ async function usable(client: SandboxerClient, profile: string): Promise<string[
   return candidates.filter(({ rank }) => rank !== null).map(({ extension }) => extension);
 }
 
+/** What the server's own canary finds there: each backend needs something else to be tried with, and it knows what. */
+async function smokeHost(invocation: Invocation, host: string): Promise<void> {
+  const client = await invocation.client();
+  const { items } = await invocation.progress(`Trying ${host}`).during(client.hosts.canary(host));
+  if (items.length === 0 || items.some(({ ok }) => !ok)) invocation.exitCode = 5;
+  invocation.printer.result({ host, items }, () => {
+    if (items.length === 0) invocation.printer.note(`No backend is enabled that ${host} serves.`);
+    else invocation.printer.table(COLUMNS, items);
+  });
+}
+
 export function define(command: Command, invocation: Invocation): void {
   command
     .argument('[extension...]', 'only these backends; without them, every one that fits')
-    .option('-p, --profile <ref>', 'the profile to establish', 'sandbox-canary')
-    .option('--host <name>', 'only on this host')
+    .option('-p, --profile <ref>', `the profile to establish; default: ${PROFILE}`)
+    .option('--host <name>', 'every backend of this host, by its canary; or only there, with a backend or a profile')
     .option('--timeout <duration>', 'give each so long', durationSeconds, 120)
     .action(async (wanted: string[], flags: Flags) => {
       const { printer } = invocation;
       const client = await invocation.client();
-      const names = wanted.length > 0 ? wanted : await usable(client, flags.profile);
+      if (flags.host !== undefined && flags.profile === undefined && wanted.length === 0)
+        return await smokeHost(invocation, flags.host);
+      const profile = flags.profile ?? PROFILE;
+      const names = wanted.length > 0 ? wanted : await usable(client, profile);
       const items: Trial[] = [];
       for (const name of names) {
         const progress = invocation.progress(`Trying ${name}`);
-        items.push(await progress.during(tryOut(client, name, flags)));
+        items.push(await progress.during(tryOut(client, name, { ...flags, profile })));
       }
       if (items.length === 0 || items.some(({ ok }) => !ok)) invocation.exitCode = 5;
       printer.result({ items }, () => {

@@ -5,6 +5,7 @@ import type { Json } from '../../contract/json.ts';
 import type { PauseKind } from '../../contract/state.ts';
 import { isoTime } from '../../core/clock.ts';
 import type {
+  CanaryKit,
   CleanupReport,
   Extension,
   ExtensionContext,
@@ -31,6 +32,7 @@ import { uploadAgent } from '../shared/ssh/upload-agent.ts';
 import { Turns } from '../shared/turns.ts';
 import { AnalysedStack } from './analyse-stack.ts';
 import { GATEWAY } from './compose/plan-stack.ts';
+import { canaryStack } from './canary-stack.ts';
 import { ComposeSession } from './compose-session.ts';
 import type { ComposeOptions } from './config.ts';
 import { DEFAULT_DIRECTORY, DEFAULT_POOL } from './config.ts';
@@ -256,6 +258,12 @@ export class ComposeExtension implements Extension {
       const { createdAt, parts, attemptId } = stack;
       yield { owner: stack.owner, what: attemptId ?? parts.join(', '), parts, createdAt };
     }
+  }
+
+  async canary(ctx: ExtensionContext): Promise<CanaryKit> {
+    const { stacks } = await this.#reach(ctx);
+    const { stdout } = await stacks.host.run(['uname', '-m'], { signal: ctx.signal, creation: 'not_created' });
+    return canaryStack(this.#agents, stdout.toString().trim());
   }
 
   async pause(handle: Handle, ctx: ExtensionContext): Promise<PauseKind> {

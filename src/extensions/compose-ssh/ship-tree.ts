@@ -8,8 +8,8 @@ import { directoryOf } from './compose/tree-view.ts';
 type Names = readonly InputTrees['list'][number]['name'][];
 
 /** A file of ours in an archive. */
-export function textEntry(name: string, text: string, mode = 0o644): TarEntry {
-  const bytes = Buffer.from(text);
+export function textEntry(name: string, content: string | Uint8Array, mode = 0o644): TarEntry {
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content;
   const body = (async function* () {
     yield bytes;
   })();

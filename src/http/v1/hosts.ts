@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { Host, HostList, HostSampleList, HostSpec, HostTelemetry } from '../../contract/host.ts';
+import { CanaryReport, Host, HostList, HostSampleList, HostSpec, HostTelemetry } from '../../contract/host.ts';
 import { HostId } from '../../contract/ids.ts';
+import { runCanary } from '../../control/canaries.ts';
 import { inspectHost } from '../../control/inspect-host.ts';
 import {
   addHost,
@@ -43,7 +44,7 @@ export const hostRoutes = [
     body: jsonBody(HostSpec.omit({ id: true }).meta({ id: 'HostRegistration' })),
     responses: { 200: json(Host, 'The host. It is probed soon.') },
     async handler({ services, caller, params: { host: id }, body }) {
-      const spec = HostSpec.parse({ ...body, id });
+      const spec = { ...body, id };
       return { status: 200, body: presentHost(await addHost(services.deps, caller, spec)) };
     },
   }),
@@ -106,6 +107,29 @@ export const hostRoutes = [
     },
   }),
   route({
+    method: 'POST',
+    url: '/v1/hosts/{host}/canary',
+    operationId: 'runCanary',
+    summary: 'Try every backend of a host now: a sandbox of nobody is made, used and removed.',
+    tag,
+    scope,
+    params,
+    responses: { 200: json(CanaryReport, 'What each took, and what failed.') },
+    async handler({ services, exchange, caller, params: { host } }) {
+      const results = await runCanary(services.deps, caller, host, exchange.signal);
+      const items = results.map(({ extensionId, at, ok, readyMs, execMs, goneMs, problem }) => ({
+        extension: extensionId,
+        at: isoTime(at),
+        ok,
+        ready_ms: readyMs,
+        exec_ms: execMs,
+        destroyed_ms: goneMs,
+        problem,
+      }));
+      return { status: 200, body: { host, items } };
+    },
+  }),
+  route({
     method: 'GET',
     url: '/v1/hosts/{host}/telemetry',
     operationId: 'inspectHost',
@@ -122,13 +146,14 @@ export const hostRoutes = [
     method: 'GET',
     url: '/v1/hosts/{host}/samples',
     operationId: 'hostSamples',
-    summary: 'The figures that were kept of a host, newest first.',
+    summary: 'The figures that were kept of a host, newest first: of its probes, or of its canaries.',
     tag,
     scope,
     params,
+    query: z.strictObject({ kind: z.enum(['probe', 'canary']).default('probe') }),
     responses: { 200: json(HostSampleList, 'The figures.') },
-    async handler({ services, caller, params: { host } }) {
-      const samples = await hostSamples(services.deps, caller, host);
+    async handler({ services, caller, params: { host }, query }) {
+      const samples = await hostSamples(services.deps, caller, host, query.kind);
       return {
         status: 200,
         body: { items: samples.map(({ at, data }) => ({ at: isoTime(at), data: { ...data } })) },

@@ -1,0 +1,22 @@
+/** A verdict over a row of tries. */
+export interface Verdict {
+  readonly status: 'unknown' | 'healthy' | 'unhealthy';
+  /** When it became so. */
+  readonly since: number | null;
+  /** In a row. */
+  readonly failures: number;
+  readonly successes: number;
+}
+
+const FAILURES_TO_FALL = 3;
+const SUCCESSES_TO_RISE = 2;
+
+/** It changes only on several in a row. What was never known is as the first try says. */
+export function turned(before: Verdict, ok: boolean, at: number): Verdict {
+  const failures = ok ? 0 : before.failures + 1;
+  const successes = ok ? Math.min(before.successes + 1, SUCCESSES_TO_RISE) : 0;
+  const turns = ok ? successes >= SUCCESSES_TO_RISE : failures >= FAILURES_TO_FALL;
+  const said = ok ? 'healthy' : 'unhealthy';
+  const status = before.status === 'unknown' || turns ? said : before.status;
+  return { status, since: status === before.status ? before.since : at, failures, successes };
+}
