@@ -38,7 +38,12 @@ function stampOf(deps: ControlDeps, { sandboxUid, attemptId }: CanaryRecord): St
   return { owner: deps.owner, sandboxUid, attemptId };
 }
 
-async function firstExec(extension: Extension, handle: Handle, argv: readonly string[], ctx: ExtensionContext) {
+async function firstExec(
+  extension: Extension,
+  handle: Handle,
+  argv: readonly string[],
+  ctx: ExtensionContext,
+) {
   const session = await extension.connect(handle, ctx);
   try {
     const program = await session.spawn({
@@ -221,7 +226,11 @@ async function lastTried(deps: ControlDeps, host: HostRecord): Promise<number> {
 }
 
 /** Tries the hosts whose time has come; answers when the next one's comes. One that hangs delays only its turn. */
-export async function runDueCanaries(deps: ControlDeps, everyMs: number, signal: AbortSignal): Promise<number> {
+export async function runDueCanaries(
+  deps: ControlDeps,
+  everyMs: number,
+  signal: AbortSignal,
+): Promise<number> {
   const hosts = await deps.store.read('hosts', (tx) => tx.hosts.list());
   const due: HostRecord[] = [];
   let next = deps.clock.now() + everyMs;

@@ -190,7 +190,8 @@ async function probeOne(deps: ControlDeps, host: HostRecord, signal: AbortSignal
     const now = await tx.hosts.get(host.id);
     if (!now) return;
     const at = deps.clock.now();
-    const figures = result.ok && result.facts !== undefined ? hostFigures(readHostFacts(result.facts)) : undefined;
+    const figures =
+      result.ok && result.facts !== undefined ? hostFigures(readHostFacts(result.facts)) : undefined;
     await tx.hosts.update({ ...now, health: judgeHost(now.health, result, at, figures) });
     const data = { ok: result.ok, latency_ms: result.ok ? result.latencyMs : null, ...sampled(figures) };
     await tx.hosts.addSample({ hostId: host.id, kind: 'probe', at, data });

@@ -138,6 +138,120 @@ describe('placement', () => {
   });
 });
 
+describe('for every fleet', () => {
+  const figures = fc.record({
+    cpus: fc.constant(4),
+    load1: fc.double({ min: 0, max: 12, noNaN: true }),
+    memoryTotalMb: fc.constant(1000),
+    memoryAvailableMb: fc.integer({ min: 0, max: 1000 }),
+    diskTotalMb: fc.constant(10_000),
+    diskFreeMb: fc.integer({ min: 0, max: 10_000 }),
+  });
+  const standing = (status: 'healthy' | 'unhealthy') => ({
+    'ext.ssh': {
+      status,
+      detail: 'no',
+      since: 0,
+      checkedAt: 0,
+      failures: 0,
+      successes: 0,
+      readyMs: null,
+      execMs: null,
+      goneMs: null,
+    },
+  });
+  const one = fc.record({
+    class: fc.constantFrom('sandbox' as const, 'sandbox' as const, 'production' as const),
+    state: fc.constantFrom('active' as const, 'active' as const, 'draining' as const),
+    status: fc.constantFrom('healthy' as const, 'unknown' as const, 'unhealthy' as const),
+    canary: fc.constantFrom('healthy' as const, 'healthy' as const, 'unhealthy' as const),
+    most: fc.integer({ min: 1, max: 6 }),
+    running: fc.integer({ min: 0, max: 6 }),
+    tier: fc.constantFrom('prefer' as const, 'fallback' as const, 'other' as const),
+    cost: fc.integer({ min: 0, max: 5 }),
+    figures,
+  });
+  type One = typeof one extends fc.Arbitrary<infer T> ? T : never;
+  const usable = (at: One) =>
+    at.class === 'sandbox' &&
+    at.state === 'active' &&
+    at.status !== 'unhealthy' &&
+    at.canary === 'healthy' &&
+    at.running < at.most &&
+    at.figures.memoryAvailableMb >= 64 &&
+    at.figures.diskFreeMb >= 256;
+
+  function fleet(all: readonly One[], strategy?: string, route: object = {}) {
+    const hosts = all.map((at, n) =>
+      host(
+        `h${n}`,
+        { class: at.class, cost_micro_usd_per_hour: at.cost, ...capacity(at.most) },
+        {
+          state: at.state,
+          health: {
+            ...UNPROBED,
+            status: at.status,
+            figures: at.figures,
+            canaries: standing(at.canary),
+          },
+        },
+      ),
+    );
+    const named = (tier: One['tier']) => all.flatMap((at, n) => (at.tier === tier ? [`h${n}`] : []));
+    const placement = { prefer: named('prefer'), fallback: named('fallback'), strategy };
+    const loads = Object.fromEntries(all.map((at, n) => [`h${n}`, load(at.running)]));
+    return (seed: string) => place(header(), input(hosts, { placement, route }, { loads, seed }));
+  }
+  const at = (all: readonly One[], id: string | null) => all[Number((id as string).slice(1))] as One;
+  const many = fc.array(one, { minLength: 1, maxLength: 9 });
+
+  it('what is chosen can take it, and is refused only when nothing can', () => {
+    fc.assert(
+      fc.property(many, fc.constantFrom('spread', 'pack'), fc.string(), (all, strategy, seed) => {
+        const decision = fleet(all, strategy)(seed);
+        expect(decision.refused).toBe(!all.some(usable));
+        if (decision.refused) return;
+        for (const id of [decision.hostId, ...decision.otherHosts]) expect(usable(at(all, id))).toBe(true);
+        expect(decision.reason).toContain(decision.hostId);
+      }),
+    );
+  });
+
+  it('no fallback goes before a preferred one, and no other before a fallback', () => {
+    const rank = { prefer: 0, fallback: 1, other: 2 };
+    fc.assert(
+      fc.property(many, fc.string(), (all, seed) => {
+        const { hostId, otherHosts, refused } = fleet(all)(seed);
+        if (refused) return;
+        const ranks = [hostId, ...otherHosts].map((id) => rank[at(all, id).tier]);
+        expect(ranks).toEqual([...ranks].sort());
+        expect(ranks[0]).toBe(Math.min(...all.filter(usable).map(({ tier }) => rank[tier])));
+      }),
+    );
+  });
+
+  it('of hosts that differ in nothing else, the less busy is taken; and the cheapest, where that is asked for', () => {
+    const pair = fc.tuple(fc.integer({ min: 0, max: 4 }), fc.integer({ min: 0, max: 4 }));
+    fc.assert(
+      fc.property(one, pair, fc.string(), (base, [first, second], seed) => {
+        fc.pre(usable(base) && first !== second);
+        const free = { ...base.figures, memoryAvailableMb: 1000 };
+        const all = [first, second].map((load1) => ({ ...base, figures: { ...free, load1 } }));
+        const { hostId } = fleet(all)(seed);
+        expect(at(all, hostId).figures.load1).toBe(Math.min(first, second));
+      }),
+    );
+    fc.assert(
+      fc.property(many, fc.string(), (all, seed) => {
+        const flat = all.map((host) => ({ ...host, tier: 'other' as const }));
+        const { hostId, refused } = fleet(flat, undefined, { strategy: 'lowest-cost' })(seed);
+        if (refused) return;
+        expect(at(flat, hostId).cost).toBe(Math.min(...flat.filter(usable).map(({ cost }) => cost)));
+      }),
+    );
+  });
+});
+
 describe('the health of a host', () => {
   const story = (probes: string) => {
     let health = UNPROBED;

@@ -128,14 +128,11 @@ export function define(command: Command, invocation: Invocation): void {
   };
   command
     .command('list', { isDefault: true })
-    .description('List the registered hosts')
+    .description('List the hosts: the machine of the server, and those that are registered')
     .action(async () => {
       const { printer } = invocation;
       const found = await (await invocation.client()).hosts.list();
-      printer.result(found, () => {
-        if (found.items.length === 0) printer.note('No hosts are registered: see sandboxer hosts add --help');
-        else printer.table(columns(printer, Date.now()), found.items);
-      });
+      printer.result(found, () => printer.table(columns(printer, Date.now()), found.items));
     });
   command
     .command('add')

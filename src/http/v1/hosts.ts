@@ -25,7 +25,7 @@ export const hostRoutes = [
     method: 'GET',
     url: '/v1/hosts',
     operationId: 'listHosts',
-    summary: 'List the registered hosts with their health and load.',
+    summary: 'List the hosts with their health and load: `local`, the machine of the server, and the registered ones.',
     tag,
     scope,
     responses: { 200: json(HostList, 'The hosts.') },
