@@ -413,7 +413,8 @@ describe('catalogue and account', () => {
     expect((await world.run(['inspect', 'host'])).stdout).toMatch(/^host +local$/m);
     expect((await world.run(['inspect', 'host', 'nobody'])).code).toBe(3);
     expect((await world.run(['inspect', 'stale'])).code).toBe(0);
-    for (const command of [['hosts'], ['budgets'], ['credits', 'reconcile']]) {
+    expect(await world.json(['hosts'])).toMatchObject({ items: [{ id: 'local', source: 'server' }] });
+    for (const command of [['budgets'], ['credits', 'reconcile']]) {
       expect(await world.json(command)).toMatchObject({ items: [] });
     }
     expect(await world.json(['credits', 'audit'])).toMatchObject({ findings: [] });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { CreateSandboxRequest } from '../../contract/sandbox.ts';
 import { placeOf } from '../commands/cp.ts';
 import { nearestName } from '../nearest-name.ts';
@@ -39,6 +39,15 @@ describe('values of flags', () => {
 describe('createRequestOf', () => {
   it('holds nothing that was not asked for', () => {
     expect(createRequestOf({})).toEqual({});
+  });
+
+  it('goes to the host that is named, or that SANDBOXER_HOST names', () => {
+    vi.stubEnv('SANDBOXER_HOST', 'lab1');
+    expect(createRequestOf({})).toEqual({ route: { host: 'lab1' } });
+    expect(createRequestOf({ host: 'lab2' })).toEqual({ route: { host: 'lab2' } });
+    vi.stubEnv('SANDBOXER_HOST', '');
+    expect(createRequestOf({})).toEqual({});
+    vi.unstubAllEnvs();
   });
 
   it('is a request the API understands', () => {

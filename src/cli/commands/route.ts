@@ -98,9 +98,16 @@ function printExcluded(printer: Printer, excluded: readonly RouteCandidate[]): v
   );
 }
 
+/** Why this host of several; of the machine of the server and of vendors there is nothing to tell. */
+function placementText({ candidates }: RoutePlan): string | null {
+  const first = candidates.find(({ rank }) => rank === 0);
+  return (first?.host ?? 'local') === 'local' ? null : (first?.placement ?? null);
+}
+
 function printPlan(printer: Printer, plan: RoutePlan): void {
   printer.details([
     ['decision', plan.reason],
+    ['placement', placementText(plan)],
     ['strategy', plan.strategy],
     ['pinned', plan.pinned],
     ['expected use', plan.expected ? useText(plan.expected) : null],
