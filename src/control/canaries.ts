@@ -8,9 +8,9 @@ import type { Extension, ExtensionContext, Handle, ProvisionSpec, Stamp } from '
 import type { HostRecord } from '../core/host.ts';
 import { NO_INPUTS } from '../core/inputs.ts';
 import { serves } from '../core/placement.ts';
+import { contextFor } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { getHost } from './manage-hosts.ts';
-import { contextFor } from './perform-step.ts';
 import { within } from './within.ts';
 
 /**
