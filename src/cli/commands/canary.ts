@@ -51,9 +51,7 @@ async function trials(invocation: Invocation, host: string | undefined, flags: F
   if (host === undefined && flags.run !== true) return (await hosts.list()).items.flatMap(lastOf);
   if (flags.run !== true) {
     const { items } = await hosts.samples(host as string, { kind: 'canary' });
-    return items
-      .slice(0, flags.last)
-      .map(({ at, data }) => ({ ...data, host: host as string, at }) as Trial);
+    return items.slice(0, flags.last).map(({ at, data }) => ({ ...data, host: host as string, at }) as Trial);
   }
   const all = (await hosts.list()).items.filter((one) => one.class === 'sandbox').map(({ id }) => id);
   const found: Trial[] = [];

@@ -110,7 +110,10 @@ export function define(command: Command, invocation: Invocation): void {
   command
     .argument('[extension...]', 'only these backends; without them, every one that fits')
     .option('-p, --profile <ref>', `the profile to establish; default: ${PROFILE}`)
-    .option('--host <name>', 'every backend of this host, by its canary; or only there, with a backend or a profile')
+    .option(
+      '--host <name>',
+      'every backend of this host, by its canary; or only there, with a backend or a profile',
+    )
     .option('--timeout <duration>', 'give each so long', durationSeconds, 120)
     .action(async (wanted: string[], flags: Flags) => {
       const { printer } = invocation;

@@ -31,8 +31,8 @@ import type { AgentBinaries } from '../shared/ssh/upload-agent.ts';
 import { uploadAgent } from '../shared/ssh/upload-agent.ts';
 import { Turns } from '../shared/turns.ts';
 import { AnalysedStack } from './analyse-stack.ts';
-import { GATEWAY } from './compose/plan-stack.ts';
 import { canaryStack } from './canary-stack.ts';
+import { GATEWAY } from './compose/plan-stack.ts';
 import { ComposeSession } from './compose-session.ts';
 import type { ComposeOptions } from './config.ts';
 import { DEFAULT_DIRECTORY, DEFAULT_POOL } from './config.ts';
@@ -262,7 +262,10 @@ export class ComposeExtension implements Extension {
 
   async canary(ctx: ExtensionContext): Promise<CanaryKit> {
     const { stacks } = await this.#reach(ctx);
-    const { stdout } = await stacks.host.run(['uname', '-m'], { signal: ctx.signal, creation: 'not_created' });
+    const { stdout } = await stacks.host.run(['uname', '-m'], {
+      signal: ctx.signal,
+      creation: 'not_created',
+    });
     return canaryStack(this.#agents, stdout.toString().trim());
   }
 

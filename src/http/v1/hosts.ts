@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { CanaryReport, Host, HostList, HostSampleList, HostSpec, HostTelemetry } from '../../contract/host.ts';
+import {
+  CanaryReport,
+  Host,
+  HostList,
+  HostSampleList,
+  HostSpec,
+  HostTelemetry,
+} from '../../contract/host.ts';
 import { HostId } from '../../contract/ids.ts';
 import { runCanary } from '../../control/canaries.ts';
 import { inspectHost } from '../../control/inspect-host.ts';
@@ -25,7 +32,8 @@ export const hostRoutes = [
     method: 'GET',
     url: '/v1/hosts',
     operationId: 'listHosts',
-    summary: 'List the hosts with their health and load: `local`, the machine of the server, and the registered ones.',
+    summary:
+      'List the hosts with their health and load: `local`, the machine of the server, and the registered ones.',
     tag,
     scope,
     responses: { 200: json(HostList, 'The hosts.') },

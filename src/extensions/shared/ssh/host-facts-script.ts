@@ -12,7 +12,7 @@ say disk_kb "$(df -Pk . 2>/dev/null | awk 'NR == 2 { print $2, $4 }')"
  * The same, and everything else that a machine says of itself. Its one argument is our owner id. What is not there is left
  * out: every line may be missing.
  */
-export const hostFactsScript = String.raw`${hostFiguresScript}
+export const hostFactsScript = `${hostFiguresScript}
 say hostname "$(uname -n)"
 say kernel "$(uname -sr)"
 say machine "$(uname -m)"
