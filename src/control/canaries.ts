@@ -24,7 +24,7 @@ const EXEC_MS = 60_000;
 const AT_ONCE = 4;
 
 /** The backends that a host is tried with: those that it serves, and that make something out of nothing or know of what. */
-export function canaryBackends(deps: ControlDeps, host: HostRecord): readonly Extension[] {
+function canaryBackends(deps: ControlDeps, host: HostRecord): readonly Extension[] {
   const local = host.spec.ssh === null;
   return deps.extensions.all().filter(({ header, canary }) => {
     if (header.capabilities.demo || (header.needsInput !== undefined && canary === undefined)) return false;
