@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-export const SetupStep = z
+const SetupStep = z
   .strictObject({
     generation: z.int(),
     attempt: z.int(),

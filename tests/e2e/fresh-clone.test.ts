@@ -36,7 +36,7 @@ describe.runIf(canRun)('a fresh clone', () => {
     SANDBOXER_DOCKER: '0',
   };
   const run = (...args: string[]) =>
-    spawnSync('./sandboxer', args, { cwd: clone, env, encoding: 'utf8', timeout: 240_000 });
+    spawnSync(join(clone, 'sandboxer'), args, { cwd: clone, env, encoding: 'utf8', timeout: 240_000 });
 
   afterAll(() => {
     if (existsSync(join(clone, '.build'))) run('daemon', 'stop');

@@ -15,7 +15,7 @@ import { moneyText } from '../output/amounts.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 import { UsageError } from '../usage-error.ts';
-import { defineLimits } from './credit-limits.ts';
+import { defineLimits } from './credits-limits.ts';
 
 function printBalance(invocation: Invocation, balance: CreditBalance): void {
   const { printer } = invocation;
