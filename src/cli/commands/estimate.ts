@@ -32,7 +32,7 @@ export function define(command: Command, invocation: Invocation): void {
         ['expected', moneyText(quote.expected_charge_micro_usd)],
         ['expected use', quote.plan.expected ? useText(quote.plan.expected) : null],
         ['at most', moneyText(quote.max_charge_micro_usd)],
-        ['holds until', relativeTime(quote.expires_at, Date.now())],
+        ['expires', relativeTime(quote.expires_at, Date.now())],
       ]);
       printer.line('');
       printer.table(
