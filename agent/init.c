@@ -104,6 +104,7 @@ void report_ready(int fd) {
     rights->cmsg_len = CMSG_LEN(n * sizeof(int));
     memcpy(CMSG_DATA(rights), fds, n * sizeof(int));
   }
-  (void)sendmsg(fd, &message, MSG_NOSIGNAL);
+  /* Whoever started us has given us up. */
+  if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0 && errno == EPIPE) _exit(1);
   close(fd);
 }

@@ -132,6 +132,9 @@ void runtime_left(struct sandbox *sandbox) {
   if (settings.early && !sandbox->called) remove_runtime_state(sandbox->container);
 }
 
+static void came_up(struct sandbox *sandbox, pid_t pid);
+static void booted(void *context, uint32_t events);
+
 static void answer_all(struct request waiters[WAITERS], const char *error_code, const char *detail) {
   for (int i = 0; i < WAITERS; i++) {
     if (waiters[i].seq[0] == 0) continue;
@@ -149,6 +152,8 @@ void sandbox_settle(struct sandbox *sandbox) {
   bool launching = sandbox->state == LAUNCHING;
   read_error(sandbox);
   close_fd(&sandbox->error_fd, false);
+  sandbox->state = ENDING;
+  if (sandbox->boot >= 0) booted(sandbox, 0);
   close_fd(&sandbox->boot, true);
   if (sandbox->slot && slot_count(sandbox->slot) > 0) slot_kill(sandbox->slot);
   slot_give_back(sandbox->slot);
@@ -210,8 +215,6 @@ void sandbox_end(struct sandbox *sandbox) {
   sandbox_settle(sandbox);
 }
 
-static void came_up(struct sandbox *sandbox, pid_t pid);
-
 static void booted(void *context, uint32_t events) {
   struct sandbox *sandbox = context;
   char text[256];
@@ -236,7 +239,11 @@ static void booted(void *context, uint32_t events) {
     }
   }
   close_fd(&sandbox->boot, true);
-  if (sandbox->state != LAUNCHING) return;
+  if (sandbox->state != LAUNCHING) {
+    /* It was ended before it was known, and without a slot nobody else would find it. */
+    if (length > 0 && pid > 0) kill(pid, SIGKILL);
+    return;
+  }
   if (length > 0) text[length] = 0;
   bool ready = length > 0 && pid > 0 && strncasecmp(text, "ready", 5) == 0;
   if (!ready) {
