@@ -105,6 +105,6 @@ void report_ready(int fd) {
     memcpy(CMSG_DATA(rights), fds, n * sizeof(int));
   }
   /* Whoever started us has given us up. */
-  if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0 && errno == EPIPE) _exit(1);
+  if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0) _exit(1);
   close(fd);
 }

@@ -153,7 +153,12 @@ void sandbox_settle(struct sandbox *sandbox) {
   read_error(sandbox);
   close_fd(&sandbox->error_fd, false);
   sandbox->state = ENDING;
-  if (sandbox->boot >= 0) booted(sandbox, 0);
+  if (sandbox->boot >= 0) {
+    /* From here on an agent cannot report, and leaves; one that has reported is in the socket. Closing alone would not do:
+     * a helper that was forked meanwhile holds the socket open. */
+    shutdown(sandbox->boot, SHUT_RDWR);
+    booted(sandbox, 0);
+  }
   close_fd(&sandbox->boot, true);
   if (sandbox->slot && slot_count(sandbox->slot) > 0) slot_kill(sandbox->slot);
   slot_give_back(sandbox->slot);

@@ -10,6 +10,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -19,14 +20,17 @@ import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const NAME = 'sandboxer-test';
-const UID = 61_007;
-const FIRST_SUBORDINATE = 1_200_000_000;
+const SUBORDINATES = 65_536;
+/** Other runs on this machine have users of their own. */
+const FIRST = (process.pid % 2_000) * 8;
+const FIRST_UID = 900_000_000 + FIRST;
+const FIRST_SUBORDINATE = 1_200_000_000 + FIRST * SUBORDINATES;
 
 const ENTER = [
   'set -e',
   'for name in passwd group subuid subgid; do mount --bind "$WORLD/etc/$name" "/etc/$name"; done',
   'mount --bind "$REPOSITORY" "$WORLD/clone"',
-  `exec setpriv --reuid=${UID} --regid=${UID} --clear-groups --inh-caps=-all env -i HOME="$WORLD/home" TMPDIR="$WORLD/tmp" PATH="$USER_PATH" "$@"`,
+  'exec setpriv --reuid="$USER_ID" --regid="$USER_ID" --clear-groups --inh-caps=-all env -i HOME="$WORLD/home" TMPDIR="$WORLD/tmp" PATH="$USER_PATH" "$@"',
 ].join('\n');
 
 /** Why there can be none here, or `null`. */
@@ -42,8 +46,24 @@ function etcFile(name: string, more: string): string {
   return `${own}${own === '' || own.endsWith('\n') ? '' : '\n'}${more}`;
 }
 
+let made = 0;
+
+/** Its name and who it runs as, unless it has just ended. */
+function processOf(pid: string): { readonly name: string; readonly uid: number } | null {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const [, name = '', uid = ''] = /^Name:\t(.*)[\s\S]*?^Uid:\t(\d+)/m.exec(status) ?? [];
+    return { name: `${pid} ${name}`, uid: Number(uid) };
+  } catch {
+    return null;
+  }
+}
+
 export class OrdinaryUser {
-  readonly uid = UID;
+  /** Its own: what is left of a user can be told from what another one does. */
+  readonly uid: number;
+  /** The first of the ids that newuidmap gives it, where it has any. */
+  readonly firstSubordinate: number;
   readonly home: string;
   readonly tmp: string;
   /** Where it finds this checkout, which it may only read. */
@@ -52,17 +72,20 @@ export class OrdinaryUser {
 
   /** `subordinate`: with a range of ids that newuidmap gives it. */
   constructor({ subordinate }: { readonly subordinate: boolean }) {
+    this.uid = FIRST_UID + made;
+    this.firstSubordinate = FIRST_SUBORDINATE + made * SUBORDINATES;
+    made += 1;
     this.#world = mkdtempSync(join(tmpdir(), 'sbx-user-'));
     chmodSync(this.#world, 0o755);
     this.home = join(this.#world, 'home');
     this.tmp = join(this.#world, 'tmp');
     this.clone = join(this.#world, 'clone');
     for (const path of [join(this.#world, 'etc'), this.home, this.tmp, this.clone]) mkdirSync(path);
-    for (const path of [this.home, this.tmp]) chownSync(path, UID, UID);
-    const range = subordinate ? `${NAME}:${FIRST_SUBORDINATE}:65536\n` : '';
+    for (const path of [this.home, this.tmp]) chownSync(path, this.uid, this.uid);
+    const range = subordinate ? `${NAME}:${this.firstSubordinate}:${SUBORDINATES}\n` : '';
     const files = {
-      passwd: etcFile('passwd', `${NAME}:x:${UID}:${UID}::${this.home}:/bin/sh\n`),
-      group: etcFile('group', `${NAME}:x:${UID}:\n`),
+      passwd: etcFile('passwd', `${NAME}:x:${this.uid}:${this.uid}::${this.home}:/bin/sh\n`),
+      group: etcFile('group', `${NAME}:x:${this.uid}:\n`),
       subuid: range,
       subgid: range,
     };
@@ -80,6 +103,7 @@ export class OrdinaryUser {
       PATH: process.env.PATH,
       WORLD: this.#world,
       REPOSITORY: ROOT,
+      USER_ID: String(this.uid),
       USER_PATH: '/usr/local/bin:/usr/bin:/bin',
     };
     return spawn('unshare', ['--mount', 'sh', '-c', ENTER, 'sh', ...argv], { ...options, env, cwd: '/' });
@@ -97,6 +121,17 @@ export class OrdinaryUser {
       child.once('close', resolve);
     });
     return { code, ...texts };
+  }
+
+  /** What still runs as it or as one of its subordinate ids. */
+  processes(): readonly string[] {
+    const isOwn = (uid: number) =>
+      uid === this.uid || (uid >= this.firstSubordinate && uid < this.firstSubordinate + SUBORDINATES);
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .flatMap((pid) => processOf(pid) ?? [])
+      .filter(({ uid }) => isOwn(uid))
+      .map(({ name }) => name);
   }
 
   remove(): void {
