@@ -93,7 +93,7 @@ describe.skipIf(whyNot !== null)(
       await world.end(living);
       expect(await engine.docker('ps', '-aq')).toBe('');
       await world.extension.close();
-      expect(sshd.connections).toBe(0);
+      await expect.poll(() => sshd.connections, { timeout: 10_000 }).toBe(0);
     });
   },
 );
