@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import type { Benchmark, BenchmarkContext, Result } from '../harness.ts';
 import { summarize } from '../harness.ts';
 import type { FileSystem, World } from './world.ts';
@@ -8,7 +9,15 @@ const KB = 105;
 
 function fill(files: number): string {
   const size = KB * 1024;
-  return `mkdir -p data; head -c ${size * files} /dev/zero | split -b ${size} -d -a 5 - data/; sync`;
+  return `mkdir -p data; head -c ${size * files} /dev/zero | split -b ${size} -d -a 5 - data/`;
+}
+
+/** Files that have been there for a while: what was just written would be waited for by everything durable on this disk. */
+async function filled(world: World, files: number): Promise<string> {
+  const source = await world.create();
+  await world.exec(source, ['/bin/sh', '-c', fill(files)]);
+  execFileSync('sync');
+  return source;
 }
 
 async function fork(world: World, source: string): Promise<string> {
@@ -26,8 +35,7 @@ async function forks(world: World, context: BenchmarkContext, suffix: string): P
   const idle: number[] = [];
   const busy: number[] = [];
   for (let round = 0; round < context.iterations(3); round++) {
-    const source = await world.create();
-    await world.exec(source, ['/bin/sh', '-c', fill(files)]);
+    const source = await filled(world, files);
     await world.client.expect(202, 'POST', `/v1/sandboxes/${source}/exec`, {
       command: ['/bin/sh', '-c', 'while :; do date > busy; sleep 0.01; done'],
       background: true,
@@ -35,8 +43,7 @@ async function forks(world: World, context: BenchmarkContext, suffix: string): P
     for (let n = 0; n < context.iterations(3); n++)
       await world.destroy(await timed(busy, () => fork(world, source)));
     await world.destroy(source);
-    const quiet = await world.create();
-    await world.exec(quiet, ['/bin/sh', '-c', fill(files)]);
+    const quiet = await filled(world, files);
     await world.destroy(await timed(idle, () => fork(world, quiet)));
     await world.destroy(quiet);
   }
