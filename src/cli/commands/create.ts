@@ -14,6 +14,7 @@ import { uploadWorkdir } from '../upload-workdir.ts';
 interface Flags extends CreateFlags, WorkdirFlags, StageFlags {
   readonly wait: boolean;
   readonly waitTimeout?: number;
+  readonly quote?: string;
 }
 
 export function define(command: Command, invocation: Invocation): void {
@@ -22,13 +23,18 @@ export function define(command: Command, invocation: Invocation): void {
       '--workdir <directory>',
       'upload this directory when it is ready, without what its ignore files name',
     )
+    .option('--quote <id>', 'at the prices of this quote, which `estimate` gave for the same options')
     .option('--no-wait', 'answer at once, before it is ready')
     .option('--wait-timeout <duration>', 'wait no longer than this', durationSeconds)
     .action(async (flags: Flags) => {
       const { printer } = invocation;
       const client = await invocation.client();
       const startedAt = Date.now();
-      const request = await stageInputs(invocation, async () => client, createRequestOf(flags), flags);
+      const asked = {
+        ...createRequestOf(flags),
+        ...(flags.quote === undefined ? {} : { quote_id: flags.quote }),
+      };
+      const request = await stageInputs(invocation, async () => client, asked, flags);
       const progress = invocation.progress(`Creating a sandbox from ${request.profile ?? 'the canary'}`);
       const options = { wait: flags.wait ? 'ready' : 'none', waitSeconds: flags.waitTimeout } as const;
       const sandbox = await progress.during(client.sandboxes.create(request, options));
