@@ -57,6 +57,8 @@ export function failed(breaker: Breaker, now: number): Breaker {
 }
 
 function remember(breaker: Breaker, now: number, ok: boolean): Breaker['recent'] {
-  const kept = breaker.recent.filter(({ at }) => now - at < WINDOW_MS);
-  return [...kept, { at: now, ok }].slice(-WINDOW_MOST);
+  const { recent } = breaker;
+  const since = recent.findIndex(({ at }) => now - at < WINDOW_MS);
+  const kept = since < 0 ? [] : recent.slice(Math.max(since, recent.length + 1 - WINDOW_MOST));
+  return [...kept, { at: now, ok }];
 }
