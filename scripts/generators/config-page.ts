@@ -51,6 +51,11 @@ const VARIABLES: readonly (readonly [name: string, who: string, meaning: string]
   ['SANDBOXER_LOG_LEVEL', 'server', '`log.level`.'],
   ['SANDBOXER_MASTER_KEY', 'server', 'The master key itself; comes before `master_key`.'],
   [
+    'SANDBOXER_MASTER_KEY_PREVIOUS',
+    'server',
+    'The master key before it; comes before `master_key.previous_file`.',
+  ],
+  [
     'SANDBOXER_SECRET_<NAME>',
     'server',
     'A secret of the `env` provider. `SANDBOXER_SECRET_<WORKSPACE>__<NAME>` is one of another workspace than `default`.',

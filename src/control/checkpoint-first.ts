@@ -13,7 +13,7 @@ import { snapshotEvent } from './snapshot-event.ts';
 export type Checkpoint =
   | { readonly kind: 'end'; readonly snapshotId: string | null }
   | { readonly kind: 'begun'; readonly taken: TakenUp }
-  | { readonly kind: 'wait' };
+  | { readonly kind: 'wait'; readonly operationId: string };
 
 const END: Checkpoint = { kind: 'end', snapshotId: null };
 
@@ -45,7 +45,8 @@ export async function checkpointFirst(
   const taken = checkpointOf(sandbox, dueAt);
   if (taken) return taken;
   if (now >= dueAt + deps.settings.checkpointMs) return END;
-  if (pendingOperation(sandbox)) return { kind: 'wait' };
+  const before = pendingOperation(sandbox);
+  if (before) return { kind: 'wait', operationId: before.id };
   const snapshot = await newSnapshot(tx, deps, sandbox, {
     cause,
     actor: 'atm',

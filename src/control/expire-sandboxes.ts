@@ -9,6 +9,9 @@ import { AUTOMATION, SandboxEdit, saveEdit } from './sandbox-edit.ts';
 
 const BATCH = 100;
 
+/** By sandbox, the operation that its checkpoint has to wait for. Only saves asking again: whoever knows less asks once more. */
+export type WaitingFor = Map<string, string>;
+
 /** When it became due, if it is. */
 type DueAt = (row: SandboxRecord, now: number) => number | null;
 
@@ -16,12 +19,14 @@ type DueAt = (row: SandboxRecord, now: number) => number | null;
 async function expire(
   deps: ControlDeps,
   driver: Driver,
+  waitingFor: WaitingFor,
   seen: SandboxRecord,
   dueAt: DueAt,
   reason: 'idle' | 'ttl',
 ): Promise<boolean> {
   const { uid } = seen;
-  if (isBeingKept(deps, seen, dueAt)) return false;
+  if (isBeingKept(deps, waitingFor, seen, dueAt)) return false;
+  waitingFor.delete(uid);
   const done = await deps.store.transaction('expire', async (tx) => {
     const row = await tx.sandboxes.get(uid);
     const now = deps.clock.now();
@@ -39,6 +44,7 @@ async function expire(
     await saveEdit(tx, deps, edit);
     return checkpoint;
   });
+  if (done?.kind === 'wait') waitingFor.set(uid, done.operationId);
   if (done === null || done.kind === 'wait') return false;
   if (done.kind === 'begun') {
     void driver.follow(done.taken);
@@ -49,13 +55,19 @@ async function expire(
   return true;
 }
 
-/** Its checkpoint is under way: there is nothing to do until that ends or takes too long. */
-function isBeingKept({ clock, settings }: ControlDeps, row: SandboxRecord, dueAt: DueAt): boolean {
+/** Its checkpoint is under way or waits for its turn: there is nothing to do until that ends or takes too long. */
+function isBeingKept(
+  { clock, settings }: ControlDeps,
+  waitingFor: WaitingFor,
+  row: SandboxRecord,
+  dueAt: DueAt,
+): boolean {
   const now = clock.now();
   const due = dueAt(row, now);
   const operation = isEstablished(row.state) ? pendingOperation(row) : null;
-  if (due === null || operation?.kind !== 'snapshot') return false;
-  return operation.requestedAt >= due && now < due + settings.checkpointMs;
+  if (due === null || operation === null || now >= due + settings.checkpointMs) return false;
+  const isCheckpoint = operation.kind === 'snapshot' && operation.requestedAt >= due;
+  return isCheckpoint || waitingFor.get(row.uid) === operation.id;
 }
 
 function keptAs(snapshotId: string): string {
@@ -85,10 +97,14 @@ async function actOn(
 }
 
 /** Ends what is past its stored deadline. */
-export async function expireSandboxes(deps: ControlDeps, driver: Driver): Promise<void> {
+export async function expireSandboxes(
+  deps: ControlDeps,
+  driver: Driver,
+  waitingFor: WaitingFor,
+): Promise<void> {
   const due = (limit: number) =>
     deps.store.read('due-deadlines', (tx) => tx.sandboxes.dueDeadlines(deps.clock.now(), limit));
-  await actOn(due, (row) => expire(deps, driver, row, pastDeadline, 'ttl'));
+  await actOn(due, (row) => expire(deps, driver, waitingFor, row, pastDeadline, 'ttl'));
 }
 
 /** Ends what nobody used for too long, unless this process knows of a later use than the row does. */
@@ -96,6 +112,7 @@ export async function reapIdleSandboxes(
   deps: ControlDeps,
   driver: Driver,
   activity: Activity,
+  waitingFor: WaitingFor,
 ): Promise<void> {
   const due = (limit: number) =>
     deps.store.read('due-idle', (tx) => tx.sandboxes.dueIdle(deps.clock.now(), limit));
@@ -105,6 +122,6 @@ export async function reapIdleSandboxes(
       await activity.write(row.uid, lastUse);
       return true;
     }
-    return await expire(deps, driver, row, pastIdle, 'idle');
+    return await expire(deps, driver, waitingFor, row, pastIdle, 'idle');
   });
 }

@@ -1,6 +1,7 @@
 import type { Activity } from '../control/activity.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import type { Driver } from '../control/driver.ts';
+import type { WaitingFor } from '../control/expire-sandboxes.ts';
 import { expireSandboxes, reapIdleSandboxes } from '../control/expire-sandboxes.ts';
 import { resumeWork } from '../control/resume-work.ts';
 import { Loop } from './loop.ts';
@@ -9,9 +10,10 @@ const AGAIN_MS = 50;
 
 /** Deadlines, idleness and due work: sleeps until the earliest stored time, and looks again when a commit may have moved it. */
 export function lifecycleWorker(deps: ControlDeps, driver: Driver, activity: Activity): Loop {
+  const waitingFor: WaitingFor = new Map();
   return new Loop('lifecycle', deps.clock, deps.log, async () => {
-    await expireSandboxes(deps, driver);
-    await reapIdleSandboxes(deps, driver, activity);
+    await expireSandboxes(deps, driver, waitingFor);
+    await reapIdleSandboxes(deps, driver, activity, waitingFor);
     await resumeWork(deps, driver);
     const now = deps.clock.now();
     const due = await deps.store.read('next-due', (tx) => tx.sandboxes.nextDueAt());
