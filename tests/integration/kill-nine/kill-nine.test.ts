@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RunningStub } from '../../../src/extensions/saas-stub/start-server.ts';
 import { startStubServer } from '../../../src/extensions/saas-stub/start-server.ts';
+import { bundleServer } from '../../support/bundle-server.ts';
 import type { ChildServer } from '../../support/child-server.ts';
 import { removeDir, startChild, temporaryDir } from '../../support/child-server.ts';
 import { UnixClient } from '../../support/unix-client.ts';
@@ -15,12 +16,12 @@ import { seededRandom } from './seeded-random.ts';
 const KILLS = Number(process.env.KILLS ?? 200);
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 const LANES = 8;
-const SERVER = join(import.meta.dirname, 'server.ts');
 const GRANTED = 1_000_000_000;
 
 const random = seededRandom(SEED);
 const dir = temporaryDir();
 let stub: RunningStub;
+let program: string;
 let server: ChildServer;
 let receiver: EventReceiver;
 
@@ -31,7 +32,7 @@ interface Sandbox {
 }
 
 function start(): Promise<ChildServer> {
-  return startChild(SERVER, dir, {
+  return startChild(program, dir, {
     SANDBOXER_CONFIG: join(dir, 'config.yaml'),
     TEST_RECEIVER: join(dir, 'receiver.sock'),
   });
@@ -48,6 +49,7 @@ timing: { lease: 5s, first_retry: 1s, longest_retry: 2s, reconcile: 2s, meter_ti
   );
   receiver = new EventReceiver(random);
   await receiver.listen(join(dir, 'receiver.sock'));
+  program = await bundleServer(join(import.meta.dirname, 'server.ts'), 'kill-nine');
   // Stopped in order once: what it compiled makes the many starts that follow short.
   await (await start()).stop();
   server = await start();
