@@ -12,9 +12,9 @@ export const ttlTimerInMemory: Mutation = {
     },
     {
       file: 'src/control/expire-sandboxes.ts',
-      search: "(row) => expire(deps, driver, row, pastDeadline, 'ttl')",
+      search: "(row) => expire(deps, driver, waitingFor, row, pastDeadline, 'ttl')",
       replace:
-        "async (row) => armed.has(deps.instance + row.uid) && (await expire(deps, driver, row, pastDeadline, 'ttl'))",
+        "async (row) => armed.has(deps.instance + row.uid) && (await expire(deps, driver, waitingFor, row, pastDeadline, 'ttl'))",
     },
     {
       file: 'src/control/establish.ts',
