@@ -7,8 +7,8 @@ export const endBeforeCheckpoint: Mutation = {
   patches: [
     {
       file: 'src/control/checkpoint-first.ts',
-      search: "if (pendingOperation(sandbox)) return { kind: 'wait' };",
-      replace: 'if (pendingOperation(sandbox)) return END;',
+      search: "if (before) return { kind: 'wait', operationId: before.id };",
+      replace: 'if (before) return END;',
     },
   ],
 };
