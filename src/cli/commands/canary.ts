@@ -3,7 +3,8 @@ import type { Host } from '../../contract/host.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
-import { millis } from '../output/canary-view.ts';
+import type { Trial } from '../output/canary-view.ts';
+import { outcomeColumns } from '../output/canary-view.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 
@@ -12,31 +13,21 @@ interface Flags {
   readonly last: number;
 }
 
-interface Trial {
+interface HostTrial extends Trial {
   readonly host: string;
   readonly at: string;
-  readonly extension: string;
-  readonly ok: boolean;
-  readonly ready_ms: number | null;
-  readonly exec_ms: number | null;
-  readonly destroyed_ms: number | null;
-  readonly problem: string | null;
 }
 
-function columns(now: number): Column<Trial>[] {
+function columns(now: number): Column<HostTrial>[] {
   return [
     { title: 'HOST', value: (row) => row.host },
     { title: 'EXTENSION', value: (row) => row.extension },
     { title: 'WHEN', value: (row) => relativeTime(row.at, now) },
-    { title: 'OUTCOME', value: (row) => (row.ok ? 'works' : 'failed') },
-    { title: 'READY', align: 'right', value: (row) => millis(row.ready_ms) },
-    { title: 'EXEC', align: 'right', value: (row) => millis(row.exec_ms) },
-    { title: 'GONE', align: 'right', value: (row) => millis(row.destroyed_ms) },
-    { title: 'PROBLEM', cuttable: true, value: (row) => row.problem ?? '-' },
+    ...outcomeColumns<HostTrial>('GONE'),
   ];
 }
 
-function lastOf({ id: host, health }: Host): Trial[] {
+function lastOf({ id: host, health }: Host): HostTrial[] {
   return health.canaries.map(({ checked_at: at, detail, failures, status: _, since: __, ...canary }) => ({
     host,
     at,
@@ -46,15 +37,17 @@ function lastOf({ id: host, health }: Host): Trial[] {
   }));
 }
 
-async function trials(invocation: Invocation, host: string | undefined, flags: Flags): Promise<Trial[]> {
+async function trials(invocation: Invocation, host: string | undefined, flags: Flags): Promise<HostTrial[]> {
   const { hosts } = await invocation.client();
   if (host === undefined && flags.run !== true) return (await hosts.list()).items.flatMap(lastOf);
   if (flags.run !== true) {
     const { items } = await hosts.samples(host as string, { kind: 'canary' });
-    return items.slice(0, flags.last).map(({ at, data }) => ({ ...data, host: host as string, at }) as Trial);
+    return items
+      .slice(0, flags.last)
+      .map(({ at, data }) => ({ ...data, host: host as string, at }) as HostTrial);
   }
   const all = (await hosts.list()).items.filter((one) => one.class === 'sandbox').map(({ id }) => id);
-  const found: Trial[] = [];
+  const found: HostTrial[] = [];
   for (const id of host === undefined ? all : [host]) {
     const { items } = await invocation.progress(`Trying ${id}`).during(hosts.canary(id));
     found.push(...items.map((item) => ({ ...item, host: id })));

@@ -2,8 +2,9 @@ import type { Command } from 'commander';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
 import { durationSeconds } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';
+import type { Trial } from '../output/canary-view.ts';
+import { outcomeColumns } from '../output/canary-view.ts';
 import { reportOf } from '../output/print-error.ts';
-import { waitText } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 
 interface Flags {
@@ -12,26 +13,11 @@ interface Flags {
   readonly timeout: number;
 }
 
-interface Trial {
-  readonly extension: string;
-  readonly ok: boolean;
-  readonly ready_ms: number | null;
-  readonly exec_ms: number | null;
-  readonly destroyed_ms: number | null;
-  readonly problem: string | null;
-}
-
 const PROFILE = 'sandbox-canary';
-
-const ms = (value: number | null) => (value === null ? '-' : waitText(value));
 
 const COLUMNS: readonly Column<Trial>[] = [
   { title: 'EXTENSION', value: (row) => row.extension },
-  { title: 'OUTCOME', value: (row) => (row.ok ? 'works' : 'failed') },
-  { title: 'READY', align: 'right', value: (row) => ms(row.ready_ms) },
-  { title: 'EXEC', align: 'right', value: (row) => ms(row.exec_ms) },
-  { title: 'DESTROYED', align: 'right', value: (row) => ms(row.destroyed_ms) },
-  { title: 'PROBLEM', cuttable: true, value: (row) => row.problem ?? '-' },
+  ...outcomeColumns<Trial>('DESTROYED'),
 ];
 
 /** One life on one backend: created, used, destroyed. What was made is destroyed whatever happens. */

@@ -1,11 +1,32 @@
 import type { Host } from '../../contract/host.ts';
 import { waitText } from './relative-time.ts';
+import type { Column } from './table.ts';
 
 type Canary = Host['health']['canaries'][number];
 
-export const millis = (value: unknown): string => (typeof value === 'number' ? waitText(value) : '-');
+/** One life on one backend, and how it went. */
+export interface Trial {
+  readonly extension: string;
+  readonly ok: boolean;
+  readonly ready_ms: number | null;
+  readonly exec_ms: number | null;
+  readonly destroyed_ms: number | null;
+  readonly problem: string | null;
+}
+
+const millis = (value: unknown): string => (typeof value === 'number' ? waitText(value) : '-');
 
 export function canaryText(canary: Canary): string {
   if (canary.failures > 0) return `failed ${canary.failures} in a row: ${canary.detail}`;
   return `ready ${millis(canary.ready_ms)}, exec ${millis(canary.exec_ms)}, gone ${millis(canary.destroyed_ms)}`;
+}
+
+export function outcomeColumns<T extends Trial>(ended: 'GONE' | 'DESTROYED'): Column<T>[] {
+  return [
+    { title: 'OUTCOME', value: (row) => (row.ok ? 'works' : 'failed') },
+    { title: 'READY', align: 'right', value: (row) => millis(row.ready_ms) },
+    { title: 'EXEC', align: 'right', value: (row) => millis(row.exec_ms) },
+    { title: ended, align: 'right', value: (row) => millis(row.destroyed_ms) },
+    { title: 'PROBLEM', cuttable: true, value: (row) => row.problem ?? '-' },
+  ];
 }
