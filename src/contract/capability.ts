@@ -24,6 +24,15 @@ export type Hosting = z.infer<typeof Hosting>;
 export const ResourceName = z.enum(['cpu', 'memory_mb', 'disk_mb', 'pids', 'open_files', 'gpu']);
 export type ResourceName = z.infer<typeof ResourceName>;
 
+/** What ends when more memory is used than `memory_mb` allows. Weakest first. */
+export const MemoryOverrun = z.enum(['sandbox', 'process']);
+export type MemoryOverrun = z.infer<typeof MemoryOverrun>;
+
+const LevelDifference = z.strictObject({
+  resources: z.array(ResourceName).optional(),
+  memory_overrun: MemoryOverrun.optional(),
+});
+
 /** What a backend can do and enforce. What is not declared here is refused, never attempted. */
 export const CapabilityVector = z
   .strictObject({
@@ -50,6 +59,13 @@ export const CapabilityVector = z
     ports: z.boolean(),
     ssh: z.boolean(),
     resources: z.array(ResourceName).describe('Limits that are enforced.'),
+    memory_overrun: MemoryOverrun.optional().describe(
+      'What ends when more memory is used than it may have; `process` where it is not said.',
+    ),
+    levels: z
+      .partialRecord(IsolationLevel, LevelDifference)
+      .optional()
+      .describe('What holds at a level of isolation instead of the same entry of the vector.'),
     images: z.array(z.enum(['host', 'imported', 'reference', 'none'])).min(1),
     regions: z.array(z.string().max(64)),
     gpu: z.array(z.string().max(64)),
@@ -101,6 +117,9 @@ export const Requirements = z
       .describe('A region, such as `eu`: every region the backend may use must lie in it.'),
     gpu: z.string().max(64).optional(),
     resources: z.array(ResourceName).max(16).optional().describe('Limits that must be enforced.'),
+    memory_overrun: MemoryOverrun.optional().describe(
+      '`process`: more memory than it may have must not end the sandbox as a whole.',
+    ),
   })
   .meta({ id: 'Requirements' });
 export type Requirements = z.infer<typeof Requirements>;

@@ -1,11 +1,13 @@
 import type { CapabilityVector, Requirements } from '../contract/capability.ts';
-import { EgressEnforcement, IsolationLevel, SnapshotKind } from '../contract/capability.ts';
+import { EgressEnforcement, IsolationLevel, MemoryOverrun, SnapshotKind } from '../contract/capability.ts';
 import type { Exclusion, ExclusionCode } from '../contract/route.ts';
+import { capabilitiesAt } from './isolation-level.ts';
 import type { Recipe } from './recipe.ts';
 
 const ISOLATION = IsolationLevel.options;
 const EGRESS = EgressEnforcement.options;
 const SNAPSHOT = SnapshotKind.options;
+const OVERRUN = MemoryOverrun.options;
 
 function strongestIsolation(vector: CapabilityVector): number {
   return Math.max(...vector.isolation.map((level) => ISOLATION.indexOf(level)));
@@ -80,6 +82,12 @@ function requirementChecks(requires: Requirements, vector: CapabilityVector): Ch
       (requires.resources ?? []).every((name) => vector.resources.includes(name)),
       `does not enforce ${(requires.resources ?? []).filter((name) => !vector.resources.includes(name)).join(', ')}`,
     ],
+    [
+      'resources',
+      requires.memory_overrun === undefined ||
+        OVERRUN.indexOf(vector.memory_overrun ?? 'process') >= OVERRUN.indexOf(requires.memory_overrun),
+      'ends as a whole when it needs more memory than it may have',
+    ],
   ];
 }
 
@@ -147,7 +155,8 @@ function recipeChecks(recipe: Recipe, vector: CapabilityVector): Check[] {
 }
 
 /** Every reason why this backend cannot truthfully give what the recipe asks. Empty: it fits. */
-export function misfits(recipe: Recipe, vector: CapabilityVector): Exclusion[] {
+export function misfits(recipe: Recipe, declared: CapabilityVector): Exclusion[] {
+  const vector = capabilitiesAt(declared, recipe.isolation);
   const failed = [...recipeChecks(recipe, vector), ...requirementChecks(recipe.requires, vector)]
     .filter(([, ok]) => !ok)
     .map(([code, , detail]) => ({ code, detail }));

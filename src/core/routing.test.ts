@@ -125,6 +125,20 @@ describe('routing', () => {
     },
   );
 
+  it('judges a backend by the level that it would serve', () => {
+    const levels = { gvisor: { resources: ['memory_mb' as const], memory_overrun: 'sandbox' as const } };
+    const made = (profile: Partial<ProfileInput>) => plan(profile, [backend('ext.x', { levels })]);
+    const gvisor = { isolation: { level: 'gvisor' as const } };
+    const pids = { resources: { pids: 64 } };
+    expect(order(made(pids))).toEqual(['ext.x']);
+    expect(order(made(gvisor))).toEqual(['ext.x']);
+    expect(exclusions(made({ ...gvisor, ...pids }), 'ext.x')).toEqual(['resources']);
+    expect(exclusions(made({ ...pids, requires: { isolation: 'gvisor' } }), 'ext.x')).toEqual(['resources']);
+    const requires = { memory_overrun: 'process' as const };
+    expect(order(made({ requires }))).toEqual(['ext.x']);
+    expect(exclusions(made({ ...gvisor, requires }), 'ext.x')).toEqual(['resources']);
+  });
+
   it('leaves out what is unhealthy or not there', () => {
     const made = plan({}, all, {
       standing: {

@@ -1,5 +1,5 @@
 import type { Requirements } from '../contract/capability.ts';
-import { EgressEnforcement, IsolationLevel, SnapshotKind } from '../contract/capability.ts';
+import { EgressEnforcement, IsolationLevel, MemoryOverrun, SnapshotKind } from '../contract/capability.ts';
 import type { RoutePolicy } from '../contract/route.ts';
 
 type Rule = readonly string[] | 'flag' | 'union' | 'same';
@@ -22,6 +22,7 @@ const RULES = {
   data_residency: 'same',
   gpu: 'same',
   resources: 'union',
+  memory_overrun: MemoryOverrun.options,
 } as const satisfies Record<keyof Requirements, Rule>;
 
 /** Called with the requirement on which two demands cannot both be met. */

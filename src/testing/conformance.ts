@@ -126,14 +126,14 @@ class ConformanceRun {
 export async function runConformance(options: ConformanceOptions): Promise<ConformanceReport> {
   const run = new ConformanceRun(options);
   await run.begin();
-  const { header } = run.subject.extension;
+  const { capabilities, extension } = run.subject;
   const results: ConformanceResult[] = [];
   try {
     for (const test of conformanceSuite()) results.push(await run.run(test));
   } finally {
     results.push(...(await run.end()));
   }
-  return { extensionId: header.id, capabilities: header.capabilities, results };
+  return { extensionId: extension.header.id, capabilities, results };
 }
 
 /** The part of a test runner’s API that is used: vitest’s, jest’s and node:test’s fit. */

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import type { IsolationLevel } from '../../src/contract/capability.ts';
 import type { LocalOptions } from '../../src/extensions/local/config.ts';
 import { formatReport, isConforming } from '../../src/testing/conformance-report.ts';
 import type { OrdinaryUser } from './ordinary-user.ts';
@@ -23,9 +24,16 @@ export function outcomeOf(report: SuiteReport, name: string): string | undefined
   return report.results.find((result) => result.name === name)?.outcome;
 }
 
+interface AtLevel {
+  readonly level: IsolationLevel;
+  /** Names of tests, each with the reason why it is left out. */
+  readonly skip: Readonly<Record<string, string>>;
+}
+
 /** As whoever we are. */
-export async function suiteHere(options: LocalOptions): Promise<SuiteReport> {
-  const child = spawn(process.execPath, [join(ROOT, SUITE), JSON.stringify(options)], {
+export async function suiteHere(options: LocalOptions, at?: AtLevel): Promise<SuiteReport> {
+  const words = at === undefined ? [] : [at.level, JSON.stringify(at.skip)];
+  const child = spawn(process.execPath, [join(ROOT, SUITE), JSON.stringify(options), ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const texts = { stdout: '', stderr: '' };

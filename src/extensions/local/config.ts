@@ -37,9 +37,26 @@ const LIMITS: readonly (readonly [ResourceName, 'memory' | 'pids' | 'cpu'])[] = 
   ['pids', 'pids'],
 ];
 
+function limitsOn(facts: HostFacts): ResourceName[] {
+  const enforced = LIMITS.filter(([, controller]) => facts.controllers.includes(controller));
+  return [
+    ...enforced.map(([name]) => name),
+    ...(facts.diskMaker ? (['disk_mb'] as const) : []),
+    'open_files',
+  ];
+}
+
+/** A kernel of the sandbox's own is one process to this machine: it sees neither those inside nor which of them is too big. */
+function differences(facts: HostFacts): Pick<CapabilityVector, 'levels'> {
+  const { offered } = facts.levels;
+  if (offered.size === 0) return {};
+  const resources = limitsOn(facts).filter((name) => name !== 'pids');
+  const each = { resources, memory_overrun: 'sandbox' as const };
+  return { levels: Object.fromEntries([...offered.keys()].map((level) => [level, each])) };
+}
+
 /** Only what this machine can keep to. */
 export function capabilitiesOn(facts: HostFacts): CapabilityVector {
-  const enforced = LIMITS.filter(([, controller]) => facts.controllers.includes(controller));
   return {
     isolation: ['container', ...facts.levels.offered.keys()],
     egress: 'none',
@@ -59,11 +76,8 @@ export function capabilitiesOn(facts: HostFacts): CapabilityVector {
     watch: true,
     ports: true,
     ssh: false,
-    resources: [
-      ...enforced.map(([name]) => name),
-      ...(facts.diskMaker ? (['disk_mb'] as const) : []),
-      'open_files',
-    ],
+    resources: limitsOn(facts),
+    ...differences(facts),
     images: ['host', 'imported'],
     regions: [],
     gpu: [],

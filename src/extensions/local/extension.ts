@@ -40,7 +40,6 @@ import { isolationFacts } from './inspect-isolation.ts';
 import { LayerDigests } from './layer-digests.ts';
 import { Layers } from './layers.ts';
 import { Layout } from './layout.ts';
-import { levelFor } from './levels.ts';
 import { LocalSession } from './local-session.ts';
 import type { SandboxRecord } from './record.ts';
 import type { RootFs } from './root-fs.ts';
@@ -353,7 +352,6 @@ export class LocalExtension implements Extension {
     sourceOf: () => Promise<RootFs | null>,
   ): Promise<Handle> {
     refuseMisfit(this.header, spec);
-    this.#refuseUncounted(spec);
     for (const { volumeId, name } of spec.recipe.volumes ?? [])
       this.#volumes.require(volumeId, name, spec.stamp.owner);
     if (ctx.signal.aborted) throw cancelled();
@@ -371,17 +369,6 @@ export class LocalExtension implements Extension {
     });
     await abortable(made, ctx.signal);
     return handleOf(attemptId, owner);
-  }
-
-  /** A kernel of the sandbox's own has processes that this machine does not see one by one. */
-  #refuseUncounted({ recipe }: ProvisionSpec): void {
-    const level = levelFor(recipe.isolation, this.#facts.levels);
-    if (recipe.resources.pids === null || level === 'container') return;
-    throw new SandboxerError('SBX_UNSUPPORTED', `${this.header.id} cannot limit processes at ${level}.`, {
-      backend: this.header.id,
-      creation: 'not_created',
-      remedy: 'Leave resources.pids out: what it runs is limited by its memory.',
-    });
   }
 
   #imageOf({ recipe, stamp }: ProvisionSpec): RootFs | null {

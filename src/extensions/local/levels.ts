@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { IsolationLevel } from '../../contract/capability.ts';
+import { levelServed } from '../../core/isolation-level.ts';
 import { findProgram } from './find-program.ts';
 
 type Higher = Extract<IsolationLevel, 'gvisor' | 'microvm'>;
@@ -148,10 +149,7 @@ export function findLevels(
   return { offered, lacking };
 }
 
-const ORDER: readonly IsolationLevel[] = ['container', 'gvisor', 'microvm'];
-
 /** The weakest of those that are offered which is as strong as was asked for. */
 export function levelFor(asked: IsolationLevel, { offered }: Levels): IsolationLevel {
-  const least = ORDER.indexOf(asked);
-  return ORDER.find((level, at) => at >= least && (level === 'container' || offered.has(level))) ?? asked;
+  return levelServed(asked, ['container', ...offered.keys()]) ?? asked;
 }

@@ -33,12 +33,14 @@ export const refusalTests = [
   }),
 
   test('limits that are not declared', async (subject) => {
-    const { resources: declared } = subject.capabilities;
+    const { resources: declared, memory_overrun } = subject.capabilities;
     const none = defaultRecipe(subject.capabilities).resources;
     for (const name of ResourceName.options) {
       if (name === 'gpu' || declared.includes(name)) continue;
       await refused(subject, name.replaceAll('_', '-'), { resources: { ...none, [name]: 512 } });
     }
+    if (memory_overrun === 'sandbox')
+      await refused(subject, 'overrun', { requires: { memory_overrun: 'process' } });
   }),
 
   test('elevation that is not declared', async (subject) => {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { CapabilityVector } from '../../contract/capability.ts';
 import type { Clock } from '../../core/clock.ts';
 import type {
   Extension,
@@ -11,6 +12,7 @@ import type {
 } from '../../core/extension.ts';
 import type { InputTrees } from '../../core/inputs.ts';
 import { NO_INPUTS } from '../../core/inputs.ts';
+import { capabilitiesAt } from '../../core/isolation-level.ts';
 import { silentLog } from '../../core/log.ts';
 import type { Recipe } from '../../core/recipe.ts';
 import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
@@ -59,8 +61,13 @@ export class Subject {
     this.clock = options.clock ?? systemClock;
   }
 
-  get capabilities() {
-    return this.extension.header.capabilities;
+  /** Those of the level that the run is about. */
+  get capabilities(): CapabilityVector {
+    const { capabilities } = this.extension.header;
+    return capabilitiesAt(
+      capabilities,
+      this.options.recipe?.isolation ?? defaultRecipe(capabilities).isolation,
+    );
   }
 
   get graceMs(): number {

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
+  globSync,
   mkdtempSync,
   readFileSync,
   rmSync,
@@ -16,6 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import type { LocalExtension } from '../../../src/extensions/local/extension.ts';
 import { createLocalExtension } from '../../../src/extensions/local/index.ts';
+import { Layout } from '../../../src/extensions/local/layout.ts';
 import { findLevels } from '../../../src/extensions/local/levels.ts';
 import { runProgram, runShell } from '../../../src/testing/conformance/run-program.ts';
 import { Subject } from '../../../src/testing/conformance/subject.ts';
@@ -75,6 +77,16 @@ describe('whether a level is offered', () => {
 
 const runsc = existsSync('/usr/bin/runsc') && existsSync('/bin/busybox') && root;
 
+const NO_LIMITS = { cpu: null, memory_mb: null, disk_mb: null, pids: null, open_files: null, gpu: null };
+
+/** How often this machine's kernel kept sandboxes of this directory from a processor. */
+function timesHeldBack(): number {
+  const { group } = new Layout(join(place, 'local'));
+  return globSync(`/sys/fs/cgroup/{cpu/,}${group}/*/cpu.stat`)
+    .map((path) => Number(/nr_throttled (\d+)/.exec(readFileSync(path, 'utf8'))?.[1] ?? 0))
+    .reduce((sum, times) => sum + times, 0);
+}
+
 describe.skipIf(!runsc)('gVisor itself (needs runsc, busybox-static and root)', () => {
   const subjectOf = (one: LocalExtension) =>
     new Subject(one, { create: async () => ({ extension: one, cleanup: async () => {} }) });
@@ -100,7 +112,7 @@ describe.skipIf(!runsc)('gVisor itself (needs runsc, busybox-static and root)', 
     const subject = subjectOf(living);
     const context = subject.context();
     const secrets = [{ name: 'TOKEN', delivery: 'env' as const, value: 'not-on-disk' }];
-    const recipe = { isolation: 'gvisor' as const };
+    const recipe = { isolation: 'gvisor' as const, resources: { ...NO_LIMITS, cpu: 0.5 } };
     const { spec, handle, session, files } = await subject.establish({ recipe, secrets });
     expect(await living.waitReady(handle, context)).toMatchObject({
       isolation: 'gvisor',
@@ -119,6 +131,10 @@ describe.skipIf(!runsc)('gVisor itself (needs runsc, busybox-static and root)', 
     const facts = await living.inspectIsolation(handle, context);
     expect(facts).toMatchObject({ level: 'gvisor', runtime: { name: 'runsc' }, no_new_privs: true });
     expect(facts.not_enforced.join(' ')).not.toContain('shares the kernel');
+    // Its own kernel counts as used what it waited for: this machine's says whether the limit held.
+    expect(facts.limits.cpu_millis).toBe(500);
+    await runShell(session, 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done');
+    expect(timesHeldBack()).toBeGreaterThan(0);
 
     await living.pause(handle);
     await living.resume(handle);
@@ -138,7 +154,7 @@ describe.skipIf(!runsc)('gVisor itself (needs runsc, busybox-static and root)', 
     expect((await runShell(again, 'cat kept')).stdout.toString()).toBe('precious');
     await again.close();
 
-    const pids = { cpu: null, memory_mb: null, disk_mb: null, pids: 100, open_files: null, gpu: null };
+    const pids = { ...NO_LIMITS, pids: 100 };
     await expect(
       living.provision(subject.spec({ recipe: { ...recipe, resources: pids } }), context),
     ).rejects.toMatchObject({ code: 'SBX_UNSUPPORTED' });
