@@ -177,12 +177,15 @@ static bool make_slot(struct slot *slot) {
   return true;
 }
 
+static struct use counters(const struct slot *slot);
+
 struct slot *slot_take(void) {
   if (!cgroups_usable()) return NULL;
   for (int i = 0; i < SLOTS_MAX; i++) {
     if (slots[i].used) continue;
     if (!make_slot(&slots[i])) return NULL;
     slots[i].used = true;
+    slots[i].before = counters(&slots[i]);
     if (i >= slot_high) slot_high = i + 1;
     return &slots[i];
   }
@@ -193,6 +196,7 @@ struct slot *slot_claim(int index) {
   if (index < 0 || index >= SLOTS_MAX || !cgroups_usable() || slots[index].used) return NULL;
   if (!make_slot(&slots[index])) return NULL;
   slots[index].used = true;
+  slots[index].before = counters(&slots[index]);
   if (index >= slot_high) slot_high = index + 1;
   return &slots[index];
 }
@@ -224,6 +228,11 @@ void slot_give_back(struct slot *slot) {
   static const struct limits NONE = {-1, -1, -1};
   if (slot == NULL) return;
   slot_limit(slot, &NONE);
+  if (have[MEMORY]) {
+    char path[PATH_MAX + 32];
+    slot_dir(slot, MEMORY, path, sizeof path);
+    put(path, "memory.max_usage_in_bytes", "0");
+  }
   slot->used = false;
   slot->dirty = true;
   int spare = 0;
@@ -385,6 +394,32 @@ long long slot_oom_kills(const struct slot *slot) {
   if (get(path, unified ? "memory.events" : "memory.oom_control", events, sizeof events) < 0) return 0;
   char *oom = strstr(events, "oom_kill ");
   return oom ? atoll(oom + 9) : 0;
+}
+
+static struct use counters(const struct slot *slot) {
+  struct use use = {-1, -1};
+  if (have[UNIFIED]) {
+    char path[PATH_MAX + 32], text[512];
+    slot_dir(slot, UNIFIED, path, sizeof path);
+    char *cpu = get(path, "cpu.stat", text, sizeof text) < 0 ? NULL : strstr(text, "usage_usec ");
+    if (cpu) use.cpu_us = atoll(cpu + 11);
+    use.peak = get_number(slot, UNIFIED, "memory.peak");
+  } else {
+    long long ns = get_number(slot, CPU, "cpuacct.usage");
+    if (ns >= 0) use.cpu_us = ns / 1000;
+    use.peak = get_number(slot, MEMORY, "memory.max_usage_in_bytes");
+  }
+  return use;
+}
+
+/* Since it was taken. A peak that is not above the one before is of an earlier sandbox. */
+struct use slot_use(const struct slot *slot) {
+  struct use use = {-1, -1};
+  if (slot == NULL) return use;
+  struct use now = counters(slot);
+  if (now.cpu_us >= 0 && slot->before.cpu_us >= 0) use.cpu_us = now.cpu_us - slot->before.cpu_us;
+  if (now.peak > slot->before.peak) use.peak = now.peak;
+  return use;
 }
 
 void slot_stats(const struct slot *slot, char *text, size_t size) {

@@ -34,6 +34,7 @@ struct sandbox *sandbox_add(const char *id) {
   snprintf(sandbox->id, sizeof sandbox->id, "%s", id);
   snprintf(sandbox->container, sizeof sandbox->container, "%s", id);
   sandbox->pidfd = sandbox->boot = sandbox->error_fd = sandbox->mounts = -1;
+  sandbox->used = (struct use){-1, -1};
   *place = sandbox;
   return sandbox;
 }
@@ -144,6 +145,24 @@ static void answer_all(struct request waiters[WAITERS], const char *error_code, 
   }
 }
 
+static struct use use_of(const struct sandbox *sandbox) {
+  struct use use = sandbox->used, here = slot_use(sandbox->slot);
+  if (here.cpu_us >= 0) use.cpu_us = (use.cpu_us < 0 ? 0 : use.cpu_us) + here.cpu_us;
+  if (here.peak > use.peak) use.peak = here.peak;
+  return use;
+}
+
+/* "\tcpu_us=…\tpeak=…", without what nobody counts. */
+const char *use_text(const struct sandbox *sandbox) {
+  static char text[64];
+  struct use use = use_of(sandbox);
+  int length = 0;
+  text[0] = 0;
+  if (use.cpu_us >= 0) length = snprintf(text, sizeof text, "\tcpu_us=%lld", use.cpu_us);
+  if (use.peak >= 0) snprintf(text + length, sizeof text - (size_t)length, "\tpeak=%lld", use.peak);
+  return text;
+}
+
 /* Only when both the agent and the runtime are gone: the runtime writes its state after the agent answers. */
 void sandbox_settle(struct sandbox *sandbox) {
   char path[PATH_MAX + ID_MAX + 32];
@@ -161,6 +180,7 @@ void sandbox_settle(struct sandbox *sandbox) {
   }
   close_fd(&sandbox->boot, true);
   if (sandbox->slot && slot_count(sandbox->slot) > 0) slot_kill(sandbox->slot);
+  sandbox->used = use_of(sandbox);
   slot_give_back(sandbox->slot);
   sandbox->slot = NULL;
   janitor_release(sandbox->mounts);
@@ -178,7 +198,7 @@ void sandbox_settle(struct sandbox *sandbox) {
   if (sandbox->discard) {
     path_of(sandbox->id, "", path, sizeof path);
     janitor_discard(path);
-    answer_all(sandbox->ends, NULL, "");
+    answer_all(sandbox->ends, NULL, use_text(sandbox));
     sandbox_forget(sandbox);
   } else {
     answer_all(sandbox->ends, NULL, "");
@@ -434,8 +454,9 @@ void do_destroy(const struct request *request, const struct fields *fields) {
     remove_runtime_state(id);
     path_of(id, "", path, sizeof path);
     if (discard) janitor_discard(path);
+    answer_ok(request, "%s", sandbox ? use_text(sandbox) : "");
     if (discard && sandbox) sandbox_forget(sandbox);
-    return answer_ok(request, "%s", "");
+    return;
   }
   sandbox->discard |= discard;
   keep_waiting(sandbox->ends, request);

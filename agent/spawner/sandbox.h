@@ -22,6 +22,7 @@ struct sandbox {
   int mounts; /* of one that is ending: they outlive it, and go when nobody waits for them */
   struct slot *slot;
   long long oom_before; /* the slot's count when it came */
+  struct use used;      /* of what ran of it before */
   int64_t launch_by, ends_at;
   bool keep;    /* its disk outlives its end */
   bool discard; /* its directory goes with it */
@@ -54,5 +55,6 @@ void sandbox_end(struct sandbox *sandbox);
 void sandbox_started(struct sandbox *sandbox);
 void agent_ended(void *context, uint32_t events);
 void finish_capture(struct sandbox *sandbox);
+const char *use_text(const struct sandbox *sandbox);
 
 #endif

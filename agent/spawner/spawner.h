@@ -72,12 +72,18 @@ struct limits {
   long long pids;
   long long cpu; /* thousandths of a processor */
 };
+/* What ran there has used; -1 where nobody counts. */
+struct use {
+  long long cpu_us;
+  long long peak; /* bytes of memory at the most */
+};
 struct slot {
   int index;
   bool used;
   bool made;
   bool dirty; /* had a sandbox: what it left in memory goes before the next one comes */
   struct limits limits;
+  struct use before; /* the counters when it was taken: they run on from sandbox to sandbox */
 };
 void cgroups_open(void);
 void cgroups_close(void);
@@ -96,6 +102,7 @@ void slot_kill(const struct slot *slot);
 void slot_stats(const struct slot *slot, char *text, size_t size);
 void slot_places(const struct slot *slot, char *text, size_t size);
 long long slot_oom_kills(const struct slot *slot);
+struct use slot_use(const struct slot *slot);
 void slots_sweep(void);
 int slots_made(void);
 

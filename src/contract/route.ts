@@ -75,7 +75,7 @@ export const RoutePolicy = z
       })
       .optional()
       .describe(
-        'What you know of the use to come. The duration is learned from earlier sandboxes of the profile otherwise.',
+        'What you know of the use to come. The rest is learned from earlier sandboxes of the profile.',
       ),
     constraints: Requirements.extend({
       require_isolation: IsolationLevel.optional(),
@@ -195,11 +195,18 @@ export const ExpectedUse = z
     seconds: z.number().describe('How long it will probably live.'),
     seconds_from: z.enum(['request', 'learned', 'ttl']),
     cpu_utilisation: z.number().describe('The share of its processors kept busy, 0 to 1.'),
-    cpu_from: z.enum(['request', 'assumed']),
+    cpu_from: z.enum(['request', 'learned', 'assumed']),
+    memory_utilisation: z.number().optional().describe('The share of its memory ever occupied, 0 to 1.'),
+    memory_from: z.enum(['learned', 'assumed']).optional(),
     samples: z
       .number()
       .int()
       .describe('Finished sandboxes of the profile in the workspace that were learned from; 0: too few.'),
+    cpu_samples: z
+      .number()
+      .int()
+      .optional()
+      .describe('Those of them whose backend counts what their programs take; 0: too few.'),
   })
   .meta({ id: 'ExpectedUse' });
 export type ExpectedUse = z.infer<typeof ExpectedUse>;

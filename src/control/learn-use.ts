@@ -1,13 +1,13 @@
+import { finishedUse } from '../core/learned-use.ts';
 import type { MeterRecord } from '../core/meter.ts';
 import type { ControlDeps } from './deps.ts';
 
 const MOST_SANDBOXES = 1_000;
 
-/** A life that is over says how long such lives are. Learning it twice changes nothing. */
+/** A life that is over says how such lives are. Learning it twice changes nothing. */
 export function learnUse({ uses }: ControlDeps, meter: MeterRecord): void {
-  const { id, workspaceId, profileId, openedAt, closedAt } = meter;
-  if (closedAt === null) return;
-  uses.observe({ id, workspaceId, profileId, seconds: (closedAt - openedAt) / 1000 });
+  const { closedAt } = meter;
+  if (closedAt !== null) uses.observe(finishedUse({ ...meter, closedAt }));
 }
 
 /** After a start: from the meters of the newest sandboxes, oldest first. */

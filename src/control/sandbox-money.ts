@@ -12,6 +12,7 @@ import { offerIn, offerOf } from '../core/credits/terms.ts';
 import type { Extension } from '../core/extension.ts';
 import type { MeterRecord } from '../core/meter.ts';
 import { costMicroUsd, cumulativeMicroUsd, mostMicroUsd, rebase } from '../core/meter.ts';
+import { USUAL_SIZE } from '../core/pricing.ts';
 import { rankedCandidates } from '../core/routing.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
@@ -119,6 +120,10 @@ export async function openMeter(tx: Tx, deps: ControlDeps, opening: MeterOpening
     runId: spender.runId,
     evidence: 'own_clock',
     backendMs: null,
+    millicpu: attempt.reserved.millicpu || USUAL_SIZE.millicpu,
+    memoryMb: attempt.reserved.memoryMb || USUAL_SIZE.memoryMb,
+    cpuMs: null,
+    peakMemoryMb: null,
   });
   const { extensionId, attemptId } = attempt;
   const { priceVersion, payer, providerKeyId } = terms;

@@ -10,6 +10,7 @@ import { failureOf } from './advance-sandbox.ts';
 import type { BackendFailure } from './backend-error.ts';
 import type { ControlDeps } from './deps.ts';
 import { isolateKey } from './isolate-key.ts';
+import { noteUse } from './measure-use.ts';
 import type { OperationOutcome } from './perform-step.ts';
 import type { SandboxEdit } from './sandbox-edit.ts';
 import { AUTOMATION } from './sandbox-edit.ts';
@@ -35,6 +36,10 @@ export interface Verdict {
 export type Settlement = (scope: SettleScope) => Promise<Verdict>;
 
 const GO_ON: Verdict = {};
+
+function meterIdOf({ attemptId }: AttemptRecord): string {
+  return `meter-${attemptId}`;
+}
 
 async function replaceAttempt(
   scope: SettleScope,
@@ -127,7 +132,7 @@ export function settleReady(attempt: AttemptRecord, ready: Ready, documents: San
     }
     await replaceAttempt(scope, attempt.attemptId, { state: 'won', endedAt: edit.now });
     await condemnOutrun(scope, attempt);
-    const meterId = `meter-${attempt.attemptId}`;
+    const meterId = meterIdOf(attempt);
     const chosen = documents.plan.candidates.find((candidate) => candidate.extension === attempt.extensionId);
     edit.patch({
       attempt: attempt.n,
@@ -185,6 +190,7 @@ export function settleTeardown(
   return async (scope) => {
     const { tx, deps, edit } = scope;
     if (report?.gone) {
+      if (report.used) await noteUse(tx, deps, meterIdOf(attempt), report.used);
       if (edit.row.attempt !== attempt.n || edit.row.generation !== attempt.generation)
         await insureAttempt(tx, deps, edit.row, attempt, edit.now);
       await replaceAttempt(scope, attempt.attemptId, {

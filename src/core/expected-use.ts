@@ -5,10 +5,11 @@ import type { Recipe } from './recipe.ts';
 
 /** An agent's sandbox mostly waits for its agent. */
 const USUAL_CPU_UTILISATION = 0.25;
+const USUAL_MEMORY_UTILISATION = 1;
 
 /** With where each figure comes from: a decision keeps it. */
 export interface ExpectedUse extends UsageExpectation {
-  readonly evidence: Pick<ExpectedUseDocument, 'seconds_from' | 'cpu_from' | 'samples'>;
+  readonly evidence: Omit<ExpectedUseDocument, 'seconds' | 'cpu_utilisation' | 'memory_utilisation'>;
 }
 
 /** How such a sandbox will be used: what the request says, what earlier ones did, and a guess for the rest. */
@@ -16,15 +17,18 @@ export function expectedUse(
   recipe: Pick<Recipe, 'route' | 'ttlSeconds'>,
   learned: LearnedUse | null = null,
 ): ExpectedUse {
-  const { duration, cpu_utilisation: cpu } = recipe.route.expect ?? {};
+  const { duration, cpu_utilisation: said } = recipe.route.expect ?? {};
+  const { cpu = null, memory = null } = learned ?? {};
   return {
     seconds: Math.min(duration ?? learned?.seconds ?? recipe.ttlSeconds, recipe.ttlSeconds),
-    cpuUtilisation: cpu ?? USUAL_CPU_UTILISATION,
-    memoryUtilisation: 1,
+    cpuUtilisation: said ?? cpu?.share ?? USUAL_CPU_UTILISATION,
+    memoryUtilisation: memory?.share ?? USUAL_MEMORY_UTILISATION,
     evidence: {
       seconds_from: duration !== undefined ? 'request' : learned ? 'learned' : 'ttl',
-      cpu_from: cpu !== undefined ? 'request' : 'assumed',
+      cpu_from: said !== undefined ? 'request' : cpu ? 'learned' : 'assumed',
+      memory_from: memory ? 'learned' : 'assumed',
       samples: learned?.samples ?? 0,
+      cpu_samples: cpu?.samples ?? 0,
     },
   };
 }

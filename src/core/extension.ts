@@ -92,11 +92,19 @@ export interface TeardownTarget {
   readonly handle: Handle | null;
 }
 
+/** What its programs took since it was made, as far as the backend counts it. */
+export interface UsedSoFar {
+  readonly cpuMs?: number;
+  readonly peakMemoryMb?: number;
+}
+
 export interface CleanupReport {
   /** The backend was asked and has nothing left under this stamp. */
   readonly gone: boolean;
   readonly removed: readonly string[];
   readonly remaining: readonly { readonly what: string; readonly reason: string }[];
+  /** In all, where the backend counted it to the end. */
+  readonly used?: UsedSoFar;
 }
 
 export interface Owned {
@@ -236,6 +244,8 @@ export interface Extension {
   extendLife?(handle: Handle, endsAt: number, ctx: ExtensionContext): Promise<void>;
   /** The backend's own figure of what was used so far, where it keeps one. */
   usage?(handle: Handle, ctx: ExtensionContext): Promise<{ readonly billedSeconds: number }>;
+  /** Cheap: it is asked of every living sandbox again and again. What is learned from it makes estimates better. */
+  measure?(handle: Handle, ctx: ExtensionContext): Promise<UsedSoFar>;
   /**
    * Keeps an image that somebody else packed: every digest in it is checked, nothing in it is trusted. Exists, with
    * `deleteImage`, where the vector's `images` has `imported`.

@@ -1,3 +1,5 @@
+import type { MeterRecord } from './meter.ts';
+
 /** How one life went. */
 export interface FinishedUse {
   /** Of its meter: one life counts once. */
@@ -5,11 +7,22 @@ export interface FinishedUse {
   readonly workspaceId: string;
   readonly profileId: string;
   readonly seconds: number;
+  /** The share of its processors that was busy, and of its memory that was ever occupied; `null` where nobody counted. */
+  readonly cpuShare: number | null;
+  readonly memoryShare: number | null;
+}
+
+/** A mean, and how many lives it is of. */
+export interface LearnedShare {
+  readonly share: number;
+  readonly samples: number;
 }
 
 export interface LearnedUse {
   readonly seconds: number;
   readonly samples: number;
+  readonly cpu: LearnedShare | null;
+  readonly memory: LearnedShare | null;
 }
 
 /** So many lives before they say more than a guess. */
@@ -17,30 +30,75 @@ const LEAST_LIVES = 8;
 const MOST_LIVES = 100;
 const MOST_PROFILES = 10_000;
 
+interface Lives {
+  /** By meter, oldest first. */
+  readonly all: Map<string, FinishedUse>;
+  /** What they say; `undefined` until somebody asks. */
+  learned: LearnedUse | null | undefined;
+}
+
 /**
- * How long sandboxes of a profile live, in each workspace: in memory, and learned again from the meters after a start.
+ * How sandboxes of a profile are used, in each workspace: in memory, and learned again from the meters after a start.
  * What one workspace does tells another nothing. A cost grows with time, so the mean is what counts.
  */
 export class UseBook {
-  /** By workspace and profile, then by meter, oldest first. */
-  readonly #lives = new Map<string, Map<string, FinishedUse>>();
+  /** By workspace and profile. */
+  readonly #lives = new Map<string, Lives>();
 
   observe(use: FinishedUse): void {
     const key = `${use.workspaceId} ${use.profileId}`;
-    const lives = this.#lives.get(key) ?? new Map<string, FinishedUse>();
-    if (lives.size === 0 && this.#lives.size >= MOST_PROFILES) return;
+    const lives = this.#lives.get(key) ?? { all: new Map<string, FinishedUse>(), learned: undefined };
+    if (lives.all.size === 0 && this.#lives.size >= MOST_PROFILES) return;
     this.#lives.set(key, lives);
-    lives.set(use.id, use);
-    if (lives.size <= MOST_LIVES) return;
-    const [oldest] = lives.keys();
-    lives.delete(oldest as string);
+    lives.learned = undefined;
+    lives.all.set(use.id, use);
+    if (lives.all.size <= MOST_LIVES) return;
+    const [oldest] = lives.all.keys();
+    lives.all.delete(oldest as string);
   }
 
   /** `null` until enough of them ended. */
   learned(workspaceId: string, profileId: string): LearnedUse | null {
-    const lives = [...(this.#lives.get(`${workspaceId} ${profileId}`)?.values() ?? [])];
-    if (lives.length < LEAST_LIVES) return null;
-    const total = lives.reduce((sum, life) => sum + life.seconds, 0);
-    return { seconds: Math.max(1, Math.round(total / lives.length)), samples: lives.length };
+    const lives = this.#lives.get(`${workspaceId} ${profileId}`);
+    if (!lives) return null;
+    if (lives.learned === undefined) lives.learned = learnedFrom([...lives.all.values()]);
+    return lives.learned;
   }
+}
+
+function learnedFrom(lives: readonly FinishedUse[]): LearnedUse | null {
+  if (lives.length < LEAST_LIVES) return null;
+  const total = lives.reduce((sum, life) => sum + life.seconds, 0);
+  return {
+    seconds: Math.max(1, Math.round(total / lives.length)),
+    samples: lives.length,
+    cpu: shareOf(lives, ({ cpuShare }) => cpuShare),
+    memory: shareOf(lives, ({ memoryShare }) => memoryShare),
+  };
+}
+
+/** Weighed by how long each lived: the product with the mean time is then the mean of the products. To a thousandth. */
+function shareOf(
+  lives: readonly FinishedUse[],
+  of: (life: FinishedUse) => number | null,
+): LearnedShare | null {
+  const known = lives.filter((life) => of(life) !== null);
+  if (known.length < LEAST_LIVES) return null;
+  const seconds = known.reduce((sum, life) => sum + life.seconds, 0);
+  const used = known.reduce((sum, life) => sum + life.seconds * (of(life) as number), 0);
+  return { share: seconds > 0 ? Math.round((used / seconds) * 1000) / 1000 : 0, samples: known.length };
+}
+
+/** What a meter that is closed says of its life. */
+export function finishedUse(meter: MeterRecord & { readonly closedAt: number }): FinishedUse {
+  const { id, workspaceId, profileId, openedAt, closedAt, cpuMs, millicpu, peakMemoryMb, memoryMb } = meter;
+  const ms = Math.max(1, closedAt - openedAt);
+  return {
+    id,
+    workspaceId,
+    profileId,
+    seconds: ms / 1000,
+    cpuShare: cpuMs === null ? null : Math.min(1, (cpuMs * 1000) / (ms * millicpu)),
+    memoryShare: peakMemoryMb === null ? null : Math.min(1, peakMemoryMb / memoryMb),
+  };
 }

@@ -48,6 +48,12 @@ export interface MeterRecord {
   readonly providerKeyId: string | null;
   /** What an `own_key` uses is counted here and billed by the vendor: it is never charged. */
   readonly payer: Payer;
+  /** Its size, in thousandths of a processor and in MiB. */
+  readonly millicpu: number;
+  readonly memoryMb: number;
+  /** What its programs took of that, where the backend counts it. */
+  readonly cpuMs: number | null;
+  readonly peakMemoryMb: number | null;
 }
 
 const PICO_MS_PER_MICRO_SECOND_USD = 1_000_000_000n;

@@ -14,8 +14,9 @@ const FREE: Price = {
 };
 
 /** What a size is taken to be where the recipe leaves it to the backend. */
-const USUAL_VCPU = 1;
-const USUAL_MEMORY_MB = 1024;
+export const USUAL_SIZE = { millicpu: 1000, memoryMb: 1024 } as const;
+const USUAL_VCPU = USUAL_SIZE.millicpu / 1000;
+const USUAL_MEMORY_MB = USUAL_SIZE.memoryMb;
 
 export function priceOrFree(price: Price | null): Price {
   return price ?? FREE;

@@ -165,6 +165,7 @@ export function decide(input: RouteInput): RoutePlan {
     expected: {
       seconds: input.expected.seconds,
       cpu_utilisation: input.expected.cpuUtilisation,
+      memory_utilisation: input.expected.memoryUtilisation,
       ...input.expected.evidence,
     },
     reason: reasonFor(ranked, candidates, recipe.pinnedExtension, route.sort ?? strategy),

@@ -2,6 +2,7 @@ import type { ControlDeps } from '../control/deps.ts';
 import type { Driver } from '../control/driver.ts';
 import { expireGrants } from '../control/expire-grants.ts';
 import { fundSandboxes } from '../control/fund-sandboxes.ts';
+import { measureUse } from '../control/measure-use.ts';
 import { tickMeters } from '../control/tick-meters.ts';
 import { Loop } from './loop.ts';
 
@@ -12,6 +13,7 @@ export function meterWorker(deps: ControlDeps): Loop {
   return new Loop('meter', deps.clock, deps.log, async (signal) => {
     while (!signal.aborted && (await tickMeters(deps)) > 0) {}
     await expireGrants(deps);
+    await measureUse(deps, signal);
     return deps.clock.now() + deps.settings.meterTickMs;
   });
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { learnFromMeters } from '../../src/control/learn-use.ts';
+import { measureUse } from '../../src/control/measure-use.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import { UseBook } from '../../src/core/learned-use.ts';
 import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
@@ -13,13 +14,14 @@ import { startFixture } from './http/fixture.ts';
 const clock: Clock = { now: () => Date.now(), sleep: (ms, signal) => sleep(ms, undefined, { signal }) };
 
 /** A metered backend of its own world, which can be made to fail. */
-function backend(name: string, microUsdPerVcpuSecond: number) {
+function backend(name: string, microUsdPerVcpuSecond: number, over: object = {}) {
   const world = new StubWorld({ clock, createMs: 5, deleteMs: 5, faults: [] });
   const price = {
     ...DEFAULT_PRICE,
     version: `${name}-1`,
     vcpu_pico_usd_per_second: String(microUsdPerVcpuSecond * 1_000_000),
     gib_pico_usd_per_second: '0',
+    ...over,
   };
   const extension = createSaasStubExtension({
     id: `ext.saas-stub#${name}`,
@@ -36,15 +38,26 @@ const PROFILE = {
   isolation: { level: 'none' },
   network: { default: 'allow' },
   ttl: { default: '10m', max: '1h' },
-  route: { strategy: 'lowest-cost', only: ['ext.saas-stub'] },
+  route: { strategy: 'lowest-cost', only: ['ext.saas-stub'], ignore: ['ext.saas-stub#worked'] },
 };
 
 let fixture: Fixture;
 const cheap = backend('cheap', 1);
 const dear = backend('dear', 20);
+/** Bills what its programs do, and tells it: all the time, at the end of each life. */
+const worked = backend('worked', 60, { vcpu_basis: 'active' });
+const { teardown } = worked.extension;
+const USED = { cpuMs: 1e9, peakMemoryMb: 256 };
+Object.assign(worked.extension, {
+  measure: async () => USED,
+  teardown: async (...args: Parameters<typeof teardown>) => ({
+    ...(await teardown.apply(worked.extension, args)),
+    used: USED,
+  }),
+});
 
 beforeAll(async () => {
-  fixture = await startFixture({ extensions: [cheap.extension, dear.extension] });
+  fixture = await startFixture({ extensions: [cheap.extension, dear.extension, worked.extension] });
   expect((await fixture.call('POST', '/v1/profiles', { json: PROFILE })).status).toBe(201);
 });
 afterAll(() => fixture.close());
@@ -127,7 +140,35 @@ describe('what was learned of a profile', () => {
     const { expected } = after.json.plan;
     const restarted = { ...fixture.control.deps, uses: new UseBook() };
     await learnFromMeters(restarted);
-    expect(restarted.uses.learned('default', learnt.id)).toEqual({ seconds: expected.seconds, samples: 8 });
+    const again = restarted.uses.learned('default', learnt.id);
+    expect(again).toMatchObject({ seconds: expected.seconds, samples: 8, cpu: null });
+  });
+
+  it('is how busy they are, too: what bills work done is left when there is much of it', async () => {
+    const only = ['ext.saas-stub#worked', 'ext.saas-stub#dear'];
+    const busy = { ...PROFILE, id: 'profile.stub-busy', route: { strategy: 'lowest-cost', only } };
+    await post('/v1/profiles', busy);
+    const routeOf = async () => (await post('/v1/routes/resolve', { profile: busy.id })).json;
+    const before = await routeOf();
+    expect(before.expected).toMatchObject({ cpu_utilisation: 0.25, cpu_from: 'assumed', cpu_samples: 0 });
+    expect(before.candidates[0].extension).toBe('ext.saas-stub#worked');
+    const running = await post('/v1/sandboxes', { profile: busy.id });
+    await measureUse(fixture.control.deps, new AbortController().signal);
+    const [meter] = await fixture.control.deps.store.read('t', (tx) =>
+      tx.meters.forSandbox(running.json.uid),
+    );
+    expect(meter).toMatchObject({ cpuMs: 1e9, peakMemoryMb: 256, closedAt: null });
+    const sandboxes = [running.json.sandbox_id];
+    for (let n = 0; n < 7; n += 1)
+      sandboxes.push((await post('/v1/sandboxes', { profile: busy.id })).json.sandbox_id);
+    for (const id of sandboxes) await fixture.call('DELETE', `/v1/sandboxes/${id}`);
+    const after = await routeOf();
+    expect(after.expected).toMatchObject({ cpu_utilisation: 1, cpu_from: 'learned', cpu_samples: 8 });
+    expect(after.expected).toMatchObject({ memory_from: 'learned', memory_utilisation: 0.25 });
+    expect(after.candidates[0].extension).toBe('ext.saas-stub#dear');
+    const restarted = { ...fixture.control.deps, uses: new UseBook() };
+    await learnFromMeters(restarted);
+    expect(restarted.uses.learned('default', busy.id)?.cpu).toEqual({ share: 1, samples: 8 });
   });
 });
 

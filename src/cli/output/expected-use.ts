@@ -5,7 +5,8 @@ import { shortDuration } from './relative-time.ts';
 export function useText(use: ExpectedUse): string {
   const learned = `learned from ${use.samples} sandboxes`;
   const time = { request: 'as you said', learned, ttl: 'its whole ttl' }[use.seconds_from];
-  const busy = use.cpu_from === 'request' ? 'as you said' : 'assumed';
+  const measured = `learned from ${use.cpu_samples ?? 0} sandboxes`;
+  const busy = { request: 'as you said', learned: measured, assumed: 'assumed' }[use.cpu_from];
   const percent = Math.round(use.cpu_utilisation * 100);
   return `${shortDuration(use.seconds)} (${time}), processors ${percent}% busy (${busy})`;
 }

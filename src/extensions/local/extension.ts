@@ -23,6 +23,7 @@ import type {
   TakenSnapshot,
   TeardownTarget,
   Unowned,
+  UsedSoFar,
   VolumeSpec,
 } from '../../core/extension.ts';
 import { refuseMisfit } from '../../core/refuse-misfit.ts';
@@ -48,6 +49,7 @@ import { Sandboxes } from './sandboxes.ts';
 import type { ArchiveParts } from './snapshot-archive.ts';
 import { exportArchive, importArchive } from './snapshot-archive.ts';
 import { UseGate } from './use-gate.ts';
+import { usedSoFar } from './used-so-far.ts';
 import { VolumeStore } from './volume-store.ts';
 
 /** A longer chain would make every look-up in it slow: it is made into one layer. */
@@ -194,14 +196,19 @@ export class LocalExtension implements Extension {
       if (record !== null && record.owner !== stamp.owner) return { gone: true, removed: [], remaining: [] };
       this.#channels.drop(stamp.attemptId);
       this.#gates.delete(stamp.attemptId);
-      const removed = await this.#sandboxes.end(stamp.attemptId).catch((error: unknown) => {
+      const ended = await this.#sandboxes.end(stamp.attemptId).catch((error: unknown) => {
         throw failed(error);
       });
       if (record !== null && record.layers.length > 1) this.#collect();
       const what = `sandbox ${stamp.attemptId}`;
       if (existsSync(this.#layout.sandbox(stamp.attemptId)))
         return { gone: false, removed: [], remaining: [{ what, reason: 'Its directory is still there.' }] };
-      return { gone: true, removed: removed ? [what] : [], remaining: [] };
+      return {
+        gone: true,
+        removed: ended ? [what] : [],
+        remaining: [],
+        ...(ended && { used: usedSoFar(ended) }),
+      };
     });
     return await abortable(report, ctx.signal);
   }
@@ -338,6 +345,10 @@ export class LocalExtension implements Extension {
       },
       fields,
     });
+  }
+
+  async measure(handle: Handle): Promise<UsedSoFar> {
+    return usedSoFar(await this.#call('status', readHandle(handle).attempt_id));
   }
 
   async close(): Promise<void> {

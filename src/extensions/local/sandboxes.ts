@@ -30,6 +30,7 @@ import type { SandboxRecord } from './record.ts';
 import { readRecord, writeRecord } from './record.ts';
 import type { RootFs } from './root-fs.ts';
 import { OUR_PROCESS, rootFsFields } from './root-fs.ts';
+import type { Fields } from './spawner-client.ts';
 import { STORAGE_RANGE, UidRanges } from './uid-ranges.ts';
 
 interface WarmOne {
@@ -181,16 +182,16 @@ export class Sandboxes {
   }
 
   /** Ends it and removes its directory. Nothing there is success. */
-  async end(attemptId: string): Promise<boolean> {
+  async end(attemptId: string): Promise<Fields | null> {
     const { engine, layout } = this.#parts;
     const there = existsSync(layout.sandbox(attemptId));
     this.#doors.shut(attemptId);
     const starting = this.#starting.get(attemptId);
-    if (!there && starting === undefined) return false;
-    await engine.call('destroy', { id: layout.name(attemptId) });
+    if (!there && starting === undefined) return null;
+    const ended = await engine.call('destroy', { id: layout.name(attemptId) });
     await starting?.catch(() => {});
     this.released(layout.name(attemptId));
-    return there;
+    return there ? ended : null;
   }
 
   /** Its directory is gone: its ids are free. */

@@ -10,9 +10,12 @@ import { startStubServer } from './start-server.ts';
 const directory = mkdtempSync(join(tmpdir(), 'sandboxer-stub-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 
+const KEY = 'conformance-key-0001';
+
 describeConformance({ describe, it, beforeAll, afterAll }, 'ext.saas-stub', {
+  key: KEY,
   async create() {
-    const stub = await startStubServer({ directory });
+    const stub = await startStubServer({ directory, keys: [KEY] });
     const extension = createSaasStubExtension({ transport: stub.transport(), pageSize: 2 });
     return { extension, cleanup: () => stub.stop() };
   },

@@ -240,6 +240,10 @@ export interface MeterRow {
   watched_fund_at: Whole | null;
   provider_key_id: Text | null;
   payer: Text;
+  millicpu: Whole;
+  memory_mb: Whole;
+  cpu_ms: Whole | null;
+  peak_memory_mb: Whole | null;
 }
 
 export interface ProviderKeyRow {

@@ -144,6 +144,10 @@ function meterRow(record: MeterRecord): MeterRow {
     watched_fund_at: record.closedAt === null ? record.fundAt : null,
     provider_key_id: record.providerKeyId,
     payer: record.payer,
+    millicpu: record.millicpu,
+    memory_mb: record.memoryMb,
+    cpu_ms: record.cpuMs,
+    peak_memory_mb: record.peakMemoryMb,
   };
 }
 
@@ -181,5 +185,9 @@ function meterRecord(row: MeterRow): MeterRecord {
     backendMs: row.backend_ms,
     providerKeyId: row.provider_key_id,
     payer: row.payer as MeterRecord['payer'],
+    millicpu: row.millicpu,
+    memoryMb: row.memory_mb,
+    cpuMs: row.cpu_ms,
+    peakMemoryMb: row.peak_memory_mb,
   };
 }

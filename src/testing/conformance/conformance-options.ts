@@ -8,6 +8,8 @@ export interface ConformanceOptions {
   /** What to ask for instead of the least that the vector offers. */
   readonly recipe?: Partial<Recipe>;
   readonly host?: PlacementHost;
+  /** One that the vendor takes: for a backend that has `checkKey`. */
+  readonly key?: string;
   readonly clock?: Clock;
   /** Mounts, interfaces, processes, cgroups … as text: it must be the same after as before. */
   hostSnapshot?(): Promise<string>;

@@ -5,6 +5,7 @@ import { ExtensionId } from '../../contract/ids.ts';
 import { Price } from '../../contract/money.ts';
 import { Reachability } from '../../contract/sandbox.ts';
 import { claimTests } from './conformance-test.ts';
+import { expectError } from './expect-error.ts';
 
 const test = claimTests('contract');
 
@@ -57,6 +58,19 @@ export const contractTests = [
   test('the probe says healthy', async (subject) => {
     const health = ExtensionHealth.parse(await subject.extension.probe(subject.context()));
     assert.equal(health.status, 'healthy', health.detail);
+  }),
+
+  test('a key that the vendor takes passes, and one that it never gave is refused and not repeated', async (subject) => {
+    const { extension, options } = subject;
+    if (extension.checkKey === undefined || options.key === undefined) return;
+    await extension.checkKey({ ...subject.context(), key: options.key });
+    const unknown = `${options.key}-of-nobody`;
+    const refused = await expectError(extension.checkKey({ ...subject.context(), key: unknown }), [
+      'SBX_BACKEND_AUTH',
+    ]);
+    assert.ok(!JSON.stringify([refused.message, refused.detail, refused.extras]).includes(unknown));
+    const provisioned = extension.provision(subject.spec(), { ...subject.context(), key: unknown });
+    await expectError(provisioned, ['SBX_BACKEND_AUTH'], 'not_created');
   }),
 
   test('ready tells a valid reachability and a declared isolation', async (subject) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import type { Handle } from '../../core/extension.ts';
 import { claimTests } from './conformance-test.ts';
-import { runProgram } from './run-program.ts';
+import { runProgram, runShell } from './run-program.ts';
 
 const test = claimTests('lifecycle');
 
@@ -108,6 +109,22 @@ export const lifecycleTests = [
     assert.equal(seen.get(foreign), others);
     assert.equal(seen.has(mine), false);
     for (const spec of specs) assert.equal((await subject.teardown(spec)).gone, true);
+  }),
+
+  test('what its programs take grows with work, is told at the end, and begins anew for the next', async (subject) => {
+    const { measure } = subject.extension;
+    if (measure === undefined) return;
+    const cpuOf = async (handle: Handle) =>
+      (await subject.extension.measure?.(handle, subject.context()))?.cpuMs ?? Number.NaN;
+    const { spec, handle, session } = await subject.establish();
+    const idle = await cpuOf(handle);
+    if (Number.isNaN(idle)) return;
+    await runShell(session, 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done');
+    const busy = await cpuOf(handle);
+    assert.ok(busy > idle, 'work is not counted');
+    const { used } = await subject.teardown(spec);
+    assert.ok((used?.cpuMs ?? 0) >= busy, 'the end tells less than there was before');
+    assert.ok((await cpuOf((await subject.establish()).handle)) < busy, 'it counts what another one took');
   }),
 
   test('usage grows and is finite', async (subject) => {
