@@ -21,9 +21,11 @@ async function beats(session: SandboxSession, { file }: Heartbeat): Promise<numb
   return Number((await runShell(session, `wc -c < ${file} 2>/dev/null || echo 0`)).stdout.toString());
 }
 
+/** That it does is known at once; that it does not, when it has been silent for a while. */
 export async function stillBeats(session: SandboxSession, beat: Heartbeat): Promise<boolean> {
   await sleep(500);
   const before = await beats(session, beat);
-  await sleep(1500);
+  for (const until = performance.now() + 1500; performance.now() < until; await sleep(150))
+    if ((await beats(session, beat)) > before) return true;
   return (await beats(session, beat)) > before;
 }
