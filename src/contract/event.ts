@@ -17,6 +17,7 @@ export const EventType = z.enum([
   'sandbox.extended',
   'sandbox.attempt_failed',
   'sandbox.hedged',
+  'sandbox.progress',
   'sandbox.teardown_stuck',
   'sandbox.elevated',
   'sandbox.secret_exposed',

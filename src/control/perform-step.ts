@@ -4,6 +4,7 @@ import { offerIn } from '../core/credits/terms.ts';
 import type {
   CleanupReport,
   Extension,
+  ExtensionContext,
   Handle,
   ProvisionSpec,
   Ready,
@@ -19,10 +20,11 @@ import { contextFor, contextOf } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { inputTrees } from './input-trees.ts';
 import { placeInputs } from './place-inputs.ts';
+import { ProgressEvents } from './progress-events.ts';
 import { runSetup } from './run-setup.ts';
 import { backendEndsAt } from './sandbox-money.ts';
 
-/** The backend calls behind each step. Nothing here writes to the store. */
+/** The backend calls behind each step. Nothing here writes to the store but how far a call is. */
 
 function stampOf(deps: ControlDeps, attempt: AttemptRecord): Stamp {
   return { sandboxUid: attempt.sandboxUid, attemptId: attempt.attemptId, owner: deps.owner };
@@ -92,14 +94,28 @@ export async function performProvision(
   const extension = extensionOf(deps, attempt.extensionId);
   const context = await contextFor(deps, attempt.hostId, signal, attempt.providerKeyId);
   const spec = await provisionSpec(deps, sandbox, attempt, documents, extension, signal);
-  const { origin } = documents;
+  const events = new ProgressEvents(deps, attempt);
+  try {
+    return await makeFrom(deps, documents, extension, spec, { ...context, progress: events.tell });
+  } finally {
+    await events.written();
+  }
+}
+
+async function makeFrom(
+  deps: ControlDeps,
+  { origin }: SandboxDocuments,
+  extension: Extension,
+  spec: ProvisionSpec,
+  context: ExtensionContext,
+): Promise<Handle> {
   if (origin.kind === 'snapshot' && extension.restore) return extension.restore(spec, origin.ref, context);
   if (origin.kind === 'fork' && extension.fork)
     return extension.fork(await forkSource(deps, origin.sourceUid), spec, context);
   if (origin.kind !== 'recipe') {
     throw new SandboxerError(
       'SBX_UNSUPPORTED',
-      `${attempt.extensionId} cannot start from a ${origin.kind}.`,
+      `${extension.header.id} cannot start from a ${origin.kind}.`,
       {
         creation: 'not_created',
       },

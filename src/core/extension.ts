@@ -68,6 +68,24 @@ export interface PlacementHost {
   readonly ssh: SshAccess | null;
 }
 
+/** How far something is that takes long and that others can wait for with more patience when they see it. */
+export interface Progress {
+  /** What is being done, in one word: `pull`. */
+  readonly stage: string;
+  /** With what: the name of an image. */
+  readonly subject: string;
+  readonly phase: 'begun' | 'going' | 'done';
+  readonly bytes: Amount;
+  /** What it consists of, such as the layers of an image. */
+  readonly parts: Amount;
+}
+
+export interface Amount {
+  readonly done: number;
+  /** As far as it is known: it may grow. */
+  readonly total: number;
+}
+
 export interface ExtensionContext {
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -76,6 +94,8 @@ export interface ExtensionContext {
   readonly host: PlacementHost | null;
   /** The vendor's key of whoever pays; left out, the backend's own configuration is used. */
   readonly key?: string;
+  /** Tells the sandbox's events. May be called at every step: most of them are dropped. Left out where nobody listens. */
+  readonly progress?: (progress: Progress) => void;
 }
 
 export interface Ready {

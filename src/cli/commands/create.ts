@@ -3,6 +3,7 @@ import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import { durationSeconds } from '../args/numbers.ts';
 import { addStageOptions } from '../args/stage-options.ts';
+import { createWatched } from '../create-watched.ts';
 import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
 import { rememberMirror } from '../transfer/mirror-state.ts';
@@ -37,7 +38,7 @@ export function define(command: Command, invocation: Invocation): void {
       const request = await stageInputs(invocation, async () => client, asked, flags);
       const progress = invocation.progress(`Creating a sandbox from ${request.profile ?? 'the canary'}`);
       const options = { wait: flags.wait ? 'ready' : 'none', waitSeconds: flags.waitTimeout } as const;
-      const sandbox = await progress.during(client.sandboxes.create(request, options));
+      const sandbox = await createWatched(client, request, options, progress);
       const took = Date.now() - startedAt;
       if (flags.mirror !== undefined) rememberMirror(invocation.env, sandbox, flags);
       if (flags.workdir !== undefined) await uploadWorkdir(invocation, client, sandbox.sandbox_id, flags);

@@ -5,6 +5,7 @@ import type { ExecInput, Signal } from '../../contract/exec.ts';
 import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import { addStageOptions } from '../args/stage-options.ts';
+import { createWatched } from '../create-watched.ts';
 import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
 import type { ExecFlags } from '../terminal/exec-options.ts';
@@ -87,7 +88,7 @@ async function execute(
   const plain = createRequestOf({ ...flags, id });
   const request = await stageInputs(invocation, async () => client, plain, flags, signal);
   const progress = invocation.progress(`Creating a sandbox from ${request.profile ?? 'the canary'}`);
-  const sandbox = await progress.during(client.sandboxes.create(request, { signal }));
+  const sandbox = await createWatched(client, request, { signal }, progress);
   if (flags.mirror !== undefined && flags.keep) rememberMirror(invocation.env, sandbox, flags);
   if (printer.json) printer.item({ type: 'sandbox', sandbox });
   else if (flags.keep) printer.note(`${id}: ${establishedText(sandbox, Date.now() - startedAt, Date.now())}`);

@@ -20,6 +20,11 @@ export class Progress {
     if (this.#active) this.#timer = setTimeout(() => this.#start(), SHOW_AFTER_MS).unref();
   }
 
+  /** Whether anybody could see it. */
+  get isShown(): boolean {
+    return this.#active;
+  }
+
   update(text: string): void {
     this.#text = text;
   }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { SandboxerError } from '../../contract/errors.ts';
-import type { ExtensionContext } from '../../core/extension.ts';
+import type { ExtensionContext, Progress } from '../../core/extension.ts';
 import { Turns } from '../shared/turns.ts';
 import type { ChannelChoice } from './channel-choice.ts';
 import type { DockerOptions } from './config.ts';
@@ -25,6 +25,13 @@ export interface ReadyImage {
 
 const PREPARED = 'sandboxer-prepared';
 
+/** What the agent is to be inside. */
+export interface AgentFit {
+  readonly channel: ChannelKind;
+  /** Whether everybody inside may read its program: where another kernel than the machine's runs it. */
+  readonly readable: boolean;
+}
+
 export class Images {
   readonly #client: EngineClient;
   readonly #options: DockerOptions;
@@ -32,6 +39,8 @@ export class Images {
   readonly #choice: ChannelChoice;
   readonly #turns = new Turns();
   readonly #ready = new Map<string, ReadyImage>();
+  /** Who waits for an image that is being fetched, once for all of them. */
+  readonly #waiting = new Map<string, Set<(progress: Progress) => void>>();
   #agentDigest: string | null = null;
 
   constructor(client: EngineClient, options: DockerOptions, agentPath: string, choice: ChannelChoice) {
@@ -42,21 +51,23 @@ export class Images {
   }
 
   /** Checks the policy, fetches what is missing, and makes the place that a sandbox works in. */
-  async ready(image: string, channel: ChannelKind, ctx: ExtensionContext): Promise<ReadyImage> {
+  async ready(image: string, fit: AgentFit, ctx: ExtensionContext): Promise<ReadyImage> {
     const reference = parseImageReference(this.#named(image));
     if (image !== 'host') requireAllowed(reference, this.#options.images);
     const name = showImageReference(reference);
-    const key = `${channel} ${name}`;
+    const key = `${fit.channel} ${fit.readable} ${name}`;
     const known = this.#ready.get(key);
     if (known !== undefined && this.#options.images.pull !== 'always') return known;
-    return await this.#turns.take(key, async () => {
-      const again = this.#ready.get(key);
-      if (again !== undefined && this.#options.images.pull !== 'always') return again;
-      const found = await this.#fetch(name, reference.registry, ctx);
-      const ready = await this.prepare(found, channel, ctx.signal);
-      this.#ready.set(key, ready);
-      return ready;
-    });
+    return await this.#watching(name, ctx, () =>
+      this.#turns.take(key, async () => {
+        const again = this.#ready.get(key);
+        if (again !== undefined && this.#options.images.pull !== 'always') return again;
+        const found = await this.#fetch(name, reference.registry, ctx);
+        const ready = await this.prepare(found, fit, ctx.signal);
+        this.#ready.set(key, ready);
+        return ready;
+      }),
+    );
   }
 
   /** It was there, and is not any more: the next one looks again. */
@@ -68,16 +79,16 @@ export class Images {
    * The image with a directory to work in that its user may write to, and with the agent where that cannot be mounted.
    * Made once for each image and found again by its name.
    */
-  async prepare(base: Image, wanted: ChannelKind, signal: AbortSignal): Promise<ReadyImage> {
+  async prepare(base: Image, fit: AgentFit, signal: AbortSignal): Promise<ReadyImage> {
     this.#requireLinux(base);
-    const channel = this.#choice.fits(base.Architecture) ? wanted : 'exec';
-    const agent = channel === 'relay' ? this.#digestOfAgent() : '';
+    const channel = this.#choice.fits(base.Architecture) ? fit.channel : 'exec';
+    const agent = channel === 'relay' ? this.#digestOfAgent() + (fit.readable ? ' readable' : '') : '';
     const key = createHash('sha256').update(`1 ${base.Id} ${agent}`).digest('hex').slice(0, 32);
     const name = `${PREPARED}:${key}`;
     const existing = await this.find(name, signal);
     const known = existing?.Config?.Labels[LABEL.prepared];
     if (known !== undefined && /^\d+:\d+$/.test(known)) return { image: name, user: known, channel };
-    return await this.#make(base, channel, key, signal);
+    return await this.#make(base, { ...fit, channel }, key, signal);
   }
 
   async find(name: string, signal?: AbortSignal): Promise<Image | null> {
@@ -87,6 +98,18 @@ export class Images {
     } catch (error) {
       if (isMissing(error)) return null;
       throw error;
+    }
+  }
+
+  async #watching<T>(name: string, { progress }: ExtensionContext, work: () => Promise<T>): Promise<T> {
+    if (progress === undefined) return await work();
+    const listeners = this.#waiting.get(name) ?? new Set();
+    this.#waiting.set(name, listeners.add(progress));
+    try {
+      return await work();
+    } finally {
+      listeners.delete(progress);
+      if (listeners.size === 0 && this.#waiting.get(name) === listeners) this.#waiting.delete(name);
     }
   }
 
@@ -111,7 +134,10 @@ export class Images {
         remedy: `Bring it there (docker pull ${name}), or set extensions.docker.images.pull to "missing".`,
       });
     }
-    await pullImage(this.#client, name, { registry, login: logins[registry ?? ''] ?? null }, ctx);
+    const from = { registry, login: logins[registry ?? ''] ?? null };
+    await pullImage(this.#client, name, from, ctx, (progress) => {
+      for (const tell of this.#waiting.get(name) ?? []) tell(progress);
+    });
     const pulled = await this.find(name, ctx.signal);
     if (pulled !== null) return pulled;
     throw new SandboxerError('SBX_EXTENSION_FAILED', `The engine pulled ${name} and does not have it.`, {
@@ -134,7 +160,12 @@ export class Images {
     return this.#agentDigest;
   }
 
-  async #make(base: Image, channel: ChannelKind, key: string, signal: AbortSignal): Promise<ReadyImage> {
+  async #make(
+    base: Image,
+    { channel, readable }: AgentFit,
+    key: string,
+    signal: AbortSignal,
+  ): Promise<ReadyImage> {
     const labels = { [LABEL.kind]: 'preparing' };
     const { Id } = await this.#client.call(Created, 'POST', '/containers/create', {
       body: { Image: base.Id, Cmd: ['/'], Labels: labels, HostConfig: { NetworkMode: 'none' } },
@@ -145,7 +176,7 @@ export class Images {
       const agent = channel === 'relay' ? readFileSync(this.#agentPath) : null;
       await this.#client.send('PUT', `/containers/${Id}/archive`, {
         query: { path: '/' },
-        stream: preparedTree(user, agent),
+        stream: preparedTree(user, agent, readable),
         signal,
       });
       const made = { [LABEL.kind]: 'prepared', [LABEL.prepared]: user };

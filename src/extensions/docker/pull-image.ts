@@ -1,15 +1,13 @@
 import { SandboxerError } from '../../contract/errors.ts';
-import type { ExtensionContext } from '../../core/extension.ts';
+import type { ExtensionContext, Progress } from '../../core/extension.ts';
 import type { RegistryLogin } from './config.ts';
 import type { EngineClient } from './engine-client.ts';
 import { BACKEND, EngineError, failed } from './engine-error.ts';
-import type { PullStep } from './engine-replies.ts';
 import { PullLine } from './engine-replies.ts';
+import { PullProgress } from './pull-progress.ts';
 
 const PULL_MS = 1_800_000;
 const LONGEST_LINE = 65_536;
-const MOST_LAYERS = 512;
-const TELL_EVERY_MS = 1_000;
 
 interface From {
   readonly registry: string | null;
@@ -53,25 +51,6 @@ function notFetched(detail: string, remedy?: string): SandboxerError {
   });
 }
 
-/** How far all layers are together. */
-class Progress {
-  readonly #layers = new Map<string, { current: number; total: number }>();
-
-  note({ id, progressDetail }: PullStep): void {
-    const { current, total } = progressDetail ?? {};
-    if (id === undefined || current === undefined || total === undefined) return;
-    if (this.#layers.size < MOST_LAYERS || this.#layers.has(id)) this.#layers.set(id, { current, total });
-  }
-
-  get bytes(): { current: number; total: number } {
-    const all = [...this.#layers.values()];
-    return {
-      current: all.reduce((sum, { current }) => sum + current, 0),
-      total: all.reduce((sum, { total }) => sum + total, 0),
-    };
-  }
-}
-
 function refusedPull(name: string, said: string): SandboxerError {
   if (/unauthorized|authentication required|denied|no basic auth/i.test(said)) {
     return new SandboxerError('SBX_BACKEND_AUTH', `The registry refuses to give ${name}.`, {
@@ -79,6 +58,12 @@ function refusedPull(name: string, said: string): SandboxerError {
       creation: 'not_created',
       remedy: 'Give this registry a login in extensions.docker.registries, or correct the one it has.',
     });
+  }
+  if (/verification failed|unexpected digest|does not match/i.test(said)) {
+    return notFetched(
+      `What the registry sent for ${name} is not what its digest says.`,
+      'Trust neither: fetch it from where it was made, and find out who changed it.',
+    );
   }
   if (/not found|manifest unknown|does not exist/i.test(said)) {
     return new SandboxerError('SBX_NOT_FOUND', `There is no image ${name}.`, {
@@ -93,18 +78,22 @@ function refusedPull(name: string, said: string): SandboxerError {
   );
 }
 
-/** Fetches an image to the engine and tells the log how far it is. */
+/** Fetches an image to the engine and tells how far it is, at every step. */
 export async function pullImage(
   client: EngineClient,
   name: string,
   from: From,
   { signal, log }: ExtensionContext,
+  tell: (progress: Progress) => void,
 ): Promise<void> {
   const headers = await authentication(from, signal);
-  const progress = new Progress();
-  let told = 0;
+  const progress = new PullProgress();
+  const told = (phase: Progress['phase']) => {
+    tell({ stage: 'pull', subject: name, phase, bytes: progress.bytes, parts: progress.layers });
+  };
   let answer: Awaited<ReturnType<EngineClient['stream']>>;
   log.info({ image: name }, 'an image is being pulled');
+  told('begun');
   try {
     answer = await client.stream('POST', '/images/create', {
       query: { fromImage: name },
@@ -125,9 +114,7 @@ export async function pullImage(
       if (parsed.data.error !== undefined)
         throw refusedPull(name, new EngineError(0, parsed.data.error).message);
       progress.note(parsed.data);
-      if (performance.now() - told < TELL_EVERY_MS) continue;
-      told = performance.now();
-      log.info({ image: name, ...progress.bytes }, 'an image is being pulled');
+      told('going');
     }
   } catch (error) {
     if (error instanceof SandboxerError) throw error;
@@ -142,5 +129,6 @@ export async function pullImage(
     signal.removeEventListener('abort', stop);
     answer.destroy();
   }
-  log.info({ image: name, ...progress.bytes }, 'an image was pulled');
+  told('done');
+  log.info({ image: name, bytes: progress.bytes.total }, 'an image was pulled');
 }

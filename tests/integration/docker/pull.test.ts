@@ -15,7 +15,7 @@ describe.skipIf(whyNot !== null)(
   `pulling images${whyNot ? ` (${whyNot})` : ''}`,
   { timeout: 120_000 },
   () => {
-    const registry = new Registry({ username: 'puller', password: PASSWORD });
+    const registry = new Registry({ login: { username: 'puller', password: PASSWORD } });
     let engine: Dockerd;
     let host: string;
 
@@ -70,6 +70,19 @@ describe.skipIf(whyNot !== null)(
       await world.extension.close();
     });
 
+    it('takes nothing but what was named from a registry that sends something else', async () => {
+      const world = await worldWith({});
+      registry.lies = true;
+      const { code, detail } = await refusal(world, `${host}/team/tool@${registry.digest}`);
+      registry.lies = false;
+      expect({ code, detail }).toEqual({
+        code: 'SBX_EXTENSION_FAILED',
+        detail: expect.stringContaining('not what its digest says'),
+      });
+      expect(await engine.docker('images', '-q', `${host}/team/tool`)).toBe('');
+      await world.extension.close();
+    });
+
     it('wants the content named where that is the policy', async () => {
       const world = await worldWith({ requireDigest: true });
       expect((await refusal(world, `${host}/team/tool:1`)).remedy).toContain('sha256');
@@ -96,6 +109,21 @@ describe.skipIf(whyNot !== null)(
       await world.end(second);
       await world.end(living);
       await world.extension.close();
+    });
+
+    it('asks nobody where nothing is to be pulled, and each time where that is the policy', async () => {
+      const image = `${host}/team/tool:1`;
+      const never = await worldWith({ pull: 'never' });
+      const before = registry.asked.length;
+      expect((await refusal(never, image)).remedy).toContain(`docker pull ${image}`);
+      expect(registry.asked.length).toBe(before);
+      await never.extension.close();
+      const always = await worldWith({ pull: 'always' });
+      await always.end(await always.establish({ image }));
+      const once = registry.asked.length;
+      await always.end(await always.establish({ image }));
+      expect(registry.asked.length).toBeGreaterThan(once);
+      await always.extension.close();
     });
   },
 );

@@ -1,0 +1,132 @@
+/** How far a pull is, as clients see it: a real server, a real engine, and a registry that takes its time. */
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
+import type { CloudEvent } from '../../../src/contract/event.ts';
+import { loadConfig } from '../../../src/main/config.ts';
+import type { RunningServer } from '../../../src/main/serve.ts';
+import { serve } from '../../../src/main/serve.ts';
+import { removeDir, temporaryDir } from '../../support/child-server.ts';
+import type { Dockerd } from '../../support/dockerd.ts';
+import { startDockerd, whyNoDockerd } from '../../support/dockerd.ts';
+import { Registry } from '../../support/registry.ts';
+
+const run = promisify(execFile);
+const whyNot = whyNoDockerd();
+const PASSWORD = 'fetched-for-each-pull';
+const CLI = join(import.meta.dirname, '../../../src/cli/main.ts');
+const PROFILE = {
+  id: 'profile.pulled',
+  version: '1.0.0',
+  isolation: { level: 'container' },
+  image: 'sandboxer-test/busybox:1',
+} as const;
+
+describe.skipIf(whyNot !== null)(
+  `a pull that takes a while${whyNot ? ` (${whyNot})` : ''}`,
+  { timeout: 120_000 },
+  () => {
+    const registry = new Registry({ login: { username: 'puller', password: PASSWORD }, asks: 'token' });
+    const dir = temporaryDir();
+    let engine: Dockerd;
+    let server: RunningServer;
+    let client: SandboxerClient;
+    let image: string;
+
+    beforeAll(async () => {
+      engine = await startDockerd({ link: true, config: { 'insecure-registries': ['10.0.0.0/8'] } });
+      const host = `${engine.address.replace(/\.2$/, '.1')}:${await registry.open()}`;
+      image = `${host}/team/tool@${registry.digest}`;
+      const password = { provider: 'env', key: 'PULL_PASSWORD' };
+      const docker = {
+        url: `unix://${engine.socket}`,
+        images: { allow: ['*', `${host}/team/*`], require_digest: false },
+        registries: { [host]: { username: 'puller', password } },
+      };
+      const path = join(dir, 'config.json');
+      writeFileSync(path, JSON.stringify({ extensions: { docker } }));
+      const env = {
+        SANDBOXER_STATE_DIR: dir,
+        SANDBOXER_CONFIG: path,
+        SANDBOXER_LOG_LEVEL: 'silent',
+        SANDBOXER_LOCAL: '0',
+        SANDBOXER_SECRET_PULL_PASSWORD: PASSWORD,
+      };
+      server = await serve({ config: loadConfig(env), env });
+      client = new SandboxerClient({ url: `unix:${server.socketPath}` });
+      await client.profiles.push({ ...PROFILE, overridable: ['image'] });
+      registry.paceMs = 400;
+    }, 120_000);
+
+    afterAll(async () => {
+      client.close();
+      await server.stop();
+      registry.close();
+      await engine.close();
+      removeDir(dir);
+    });
+
+    async function eventsOf(id: string): Promise<CloudEvent[]> {
+      const events: CloudEvent[] = [];
+      for await (const event of client.events.list({ sandbox: id })) events.push(event);
+      return events;
+    }
+
+    async function forget(): Promise<void> {
+      const images = await engine.docker('images', '-aq');
+      await engine.docker('rmi', '--force', ...new Set(images.split('\n')));
+      await engine.importImage(engine.image);
+    }
+
+    it('is told to everybody who waits for it, in few events, before they are ready', async () => {
+      const two = await Promise.all(
+        ['first', 'second'].map((id) => client.sandboxes.create({ id, profile: PROFILE.id, image })),
+      );
+      for (const { sandbox_id } of two) {
+        const events = await eventsOf(sandbox_id);
+        const told = events.filter(({ type }) => type === 'sandbox.progress');
+        const details = told.map(({ data }) => data.details);
+        expect(details.at(-1)).toMatchObject({
+          stage: 'pull',
+          subject: image,
+          phase: 'done',
+          extension: 'ext.docker',
+          bytes: { done: registry.bytes, total: registry.bytes },
+          parts: { done: 2, total: 2 },
+        });
+        const going = details.filter(({ phase }) => phase === 'going');
+        expect(going.length).toBeGreaterThan(0);
+        const took = Date.parse(told.at(-1)?.time ?? '') - Date.parse(told[0]?.time ?? '');
+        expect(going.length).toBeLessThanOrEqual(Math.ceil(took / 1000) + 1);
+        const types = events.map(({ type }) => type);
+        expect(types.lastIndexOf('sandbox.progress')).toBeLessThan(types.indexOf('sandbox.ready'));
+        expect(JSON.stringify(events)).not.toContain(PASSWORD);
+      }
+      const asked = registry.asked.length;
+      const third = await client.sandboxes.create({ profile: PROFILE.id, image });
+      expect(registry.asked.length).toBe(asked);
+      const said = (await eventsOf(third.sandbox_id)).map(({ type }) => type);
+      expect(said).not.toContain('sandbox.progress');
+      for (const { sandbox_id } of [...two, third]) await client.sandboxes.destroy(sandbox_id);
+    });
+
+    it('is seen by whoever waits at a terminal, and leaves nothing there', async () => {
+      await forget();
+      const { PATH = '' } = process.env;
+      const words = ['create', '--profile', PROFILE.id, '--image', image, '--id', 'seen'];
+      const command = [process.execPath, CLI, '--url', `unix:${server.socketPath}`, ...words].join(' ');
+      const { stdout } = await run('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
+        env: { PATH, HOME: dir, SANDBOXER_STATE_DIR: dir, TERM: 'xterm' },
+      });
+      expect(stdout).toMatch(/Pulling \S+\/team\/tool@sha256:/);
+      expect(stdout).toContain('seen');
+      const last = stdout.slice(stdout.lastIndexOf('\x1b[2K'));
+      expect(last).not.toContain('Pulling');
+      expect((await client.sandboxes.get('seen')).state).toBe('ready');
+      await client.sandboxes.destroy('seen');
+    });
+  },
+);
