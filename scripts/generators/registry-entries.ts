@@ -11,6 +11,7 @@ import {
 import { API_VERSION } from '../../src/contract/version.ts';
 import { CAPABILITIES as COMPOSE } from '../../src/extensions/compose-ssh/config.ts';
 import { capabilitiesOf } from '../../src/extensions/docker/config.ts';
+import { NO_LEVELS } from '../../src/extensions/docker/levels.ts';
 import { capabilitiesOn } from '../../src/extensions/local/config.ts';
 import { CAPABILITIES as STUB } from '../../src/extensions/saas-stub/config.ts';
 import { CAPABILITIES as SSH } from '../../src/extensions/ssh/config.ts';
@@ -40,9 +41,11 @@ const EXTENSIONS: readonly Listed[] = [
     id: 'ext.docker',
     title: 'Docker',
     at_best: 'an engine with all cgroup controllers',
-    capabilities: capabilitiesOf(null, { network: null, defaultImage: null } as unknown as Parameters<
-      typeof capabilitiesOf
-    >[1]),
+    capabilities: capabilitiesOf(
+      null,
+      { network: null, defaultImage: null } as unknown as Parameters<typeof capabilitiesOf>[1],
+      NO_LEVELS,
+    ),
   },
   {
     id: 'ext.compose-ssh',

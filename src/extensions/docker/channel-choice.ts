@@ -1,5 +1,6 @@
 /** How sandboxes of one engine are reached: chosen by what is known of it, and again when it turns out otherwise. */
 import { closeSync, openSync, readSync } from 'node:fs';
+import type { IsolationLevel } from '../../contract/capability.ts';
 import type { DockerOptions } from './config.ts';
 import type { ChannelKind } from './container-config.ts';
 import { EngineError } from './engine-error.ts';
@@ -36,16 +37,26 @@ const UNSEEN = /bind source path does not exist|invalid mount config|no such fil
 const NOT_STARTED = /exec format error|permission denied|operation not permitted|no such file or directory/i;
 const OF_AGENT = /\/\.sandboxer\/agent/;
 
+/** Whether the kernel inside is another one than the machine's. */
+export function isStronger(isolation: IsolationLevel): boolean {
+  return isolation === 'gvisor' || isolation === 'microvm';
+}
+
+function wallOf(isolation: IsolationLevel): 'wall' | 'stronger' {
+  return isStronger(isolation) ? 'stronger' : 'wall';
+}
+
 export class ChannelChoice {
   readonly #fixed: ChannelKind | null;
   readonly #processor: readonly string[];
-  /** The best that this engine is known to take. */
-  #best: ChannelKind;
+  /** The best that this engine is known to take, behind its own wall and behind a stronger one. */
+  readonly #best: { wall: ChannelKind; stronger: ChannelKind };
 
   constructor(options: Pick<DockerOptions, 'channel'>, local: boolean, agentPath: string) {
     this.#fixed = options.channel === undefined || options.channel === 'auto' ? null : options.channel;
     this.#processor = processorOf(agentPath);
-    this.#best = local ? 'call' : 'relay';
+    // Sockets of this machine do not reach into a stronger wall; a relay that the engine starts does.
+    this.#best = { wall: local ? 'call' : 'relay', stronger: 'relay' };
   }
 
   /** Whether the agent can run on it; what does not say is believed to be like us. */
@@ -53,21 +64,18 @@ export class ChannelChoice {
     return architecture === '' || this.#processor.length === 0 || this.#processor.includes(architecture);
   }
 
-  /** Sockets of this machine do not reach into a stronger wall; a relay that the engine starts does. */
-  for(isolation: string, engine: string): ChannelKind {
+  for(isolation: IsolationLevel, engine: string): ChannelKind {
     if (this.#fixed !== null) return this.#fixed;
-    if (!this.fits(engine)) return 'exec';
-    if (this.#best !== 'call') return this.#best;
-    return isolation === 'gvisor' || isolation === 'microvm' ? 'relay' : 'call';
+    return this.fits(engine) ? this.#best[wallOf(isolation)] : 'exec';
   }
 
   /** The engine would not have it this way. `true`: there is a lesser one, which is taken from now on. */
-  stepDown(from: ChannelKind, error: unknown): boolean {
+  stepDown(isolation: IsolationLevel, from: ChannelKind, error: unknown): boolean {
     if (this.#fixed !== null || !(error instanceof EngineError)) return false;
     const unseen = UNSEEN.test(error.message);
     if (!unseen && !(NOT_STARTED.test(error.message) && OF_AGENT.test(error.message))) return false;
     if (from === 'exec') return false;
-    this.#best = from === 'call' ? 'relay' : 'exec';
+    this.#best[wallOf(isolation)] = from === 'call' ? 'relay' : 'exec';
     return true;
   }
 }

@@ -1,7 +1,8 @@
-import type { CapabilityVector, IsolationLevel, ResourceName } from '../../contract/capability.ts';
+import type { CapabilityVector, ResourceName } from '../../contract/capability.ts';
 import type { ChannelKind } from './container-config.ts';
 import type { TlsFiles } from './endpoint.ts';
 import type { EngineFacts } from './engine-facts.ts';
+import type { Levels } from './levels.ts';
 import type { SshOptions } from './ssh-connector.ts';
 
 export interface RegistryLogin {
@@ -49,18 +50,6 @@ export interface DockerOptions {
 
 export const DEFAULTS = { warm: 0, pids: 4096, memoryShare: 0.8, timeoutMs: 60_000 } as const;
 
-/** Runtimes by the level that they give. */
-const RUNTIMES: Readonly<Record<'gvisor' | 'microvm', readonly string[]>> = {
-  gvisor: ['runsc', 'io.containerd.runsc.v1'],
-  microvm: ['kata', 'kata-runtime', 'kata-qemu', 'kata-clh', 'kata-fc', 'io.containerd.kata.v2'],
-};
-
-/** The engine's runtime for this level; `null` is its default one. */
-export function runtimeFor(level: IsolationLevel, facts: EngineFacts): string | null {
-  if (level !== 'gvisor' && level !== 'microvm') return null;
-  return RUNTIMES[level].find((name) => facts.runtimes.includes(name)) ?? null;
-}
-
 /** Drivers that bound a container's disk whatever lies below them. */
 const QUOTA_DRIVERS = ['btrfs', 'zfs', 'devicemapper'];
 
@@ -75,6 +64,7 @@ export function canLimitDisk(facts: EngineFacts, options: Pick<DockerOptions, 'd
 export function capabilitiesOf(
   facts: EngineFacts | null,
   options: DockerOptions,
+  levels: Levels,
   bare = false,
 ): CapabilityVector {
   const limits: readonly (readonly [ResourceName, boolean])[] = [
@@ -84,11 +74,8 @@ export function capabilitiesOf(
     ['disk_mb', facts !== null && canLimitDisk(facts, options)],
     ['open_files', true],
   ];
-  const stronger = (['gvisor', 'microvm'] as const).filter(
-    (level) => facts !== null && runtimeFor(level, facts) !== null,
-  );
   return {
-    isolation: ['container', ...stronger],
+    isolation: ['container', ...levels.offered.keys()],
     egress: 'none',
     deny_all: true,
     open_network: options.network !== null,

@@ -1,7 +1,7 @@
 /** Everything the engine is told about a container, and nothing secret: whatever is not asked for is not there. */
 import type { ProvisionSpec } from '../../core/extension.ts';
 import type { DockerOptions } from './config.ts';
-import { DEFAULTS, runtimeFor } from './config.ts';
+import { DEFAULTS } from './config.ts';
 import type { EngineFacts } from './engine-facts.ts';
 import type { Kind } from './labels.ts';
 import { LABEL } from './labels.ts';
@@ -24,8 +24,9 @@ export type ChannelKind = 'call' | 'relay' | 'exec';
 const WAIT = ['/bin/sh', '-c', 'while :; do sleep 3600; done'];
 
 export interface ContainerPlan {
-  readonly kind: Extract<Kind, 'sandbox' | 'warm'>;
-  readonly owner: string;
+  readonly kind: Extract<Kind, 'sandbox' | 'warm' | 'trial'>;
+  /** `null` for what belongs to nobody and is gone at once. */
+  readonly owner: string | null;
   readonly image: string;
   /** `uid:gid`, never root. */
   readonly user: string;
@@ -34,6 +35,8 @@ export interface ContainerPlan {
   /** Where the agent and the door lie on the engine's machine; only for `call`. */
   readonly binds: { readonly agent: string; readonly door: string } | null;
   readonly isolation: ProvisionSpec['recipe']['isolation'];
+  /** The engine's, by its name; `null` for the one that it takes by itself. */
+  readonly runtime: string | null;
   readonly keep: boolean;
   readonly secrets: boolean;
   readonly readOnlyRoot: boolean;
@@ -99,8 +102,7 @@ function agentCommand(channel: ChannelKind, openFiles: number | null): object {
 }
 
 export function containerConfig(plan: ContainerPlan, facts: EngineFacts, options: DockerOptions): object {
-  const { channel, binds, resources, isolation } = plan;
-  const runtime = runtimeFor(isolation, facts);
+  const { channel, binds, resources, isolation, runtime } = plan;
   const { open_files } = resources;
   const bare = channel === 'exec';
   return {
@@ -113,7 +115,7 @@ export function containerConfig(plan: ContainerPlan, facts: EngineFacts, options
     Healthcheck: { Test: ['NONE'] },
     StopSignal: 'SIGKILL',
     Labels: {
-      [LABEL.owner]: plan.owner,
+      ...(plan.owner === null ? {} : { [LABEL.owner]: plan.owner }),
       [LABEL.kind]: plan.kind,
       [LABEL.door]: plan.door,
       [LABEL.channel]: channel,

@@ -4,6 +4,7 @@ import type { LimitFields } from './container-config.ts';
 import type { EngineClient } from './engine-client.ts';
 import { isConflict, isMissing } from './engine-error.ts';
 import { Container, ContainerList, Created } from './engine-replies.ts';
+import type { Kind } from './labels.ts';
 import { LABEL } from './labels.ts';
 
 const REMOVE_MS = 120_000;
@@ -66,6 +67,11 @@ export class Containers {
   async marked(signal?: AbortSignal): Promise<Listed[]> {
     const all = await this.#labelled(LABEL.owner, signal);
     return all.filter(({ labels }) => labels[LABEL.stack] === undefined);
+  }
+
+  /** Whosever: what belongs to no sandbox has no owner. */
+  async ofKind(kind: Kind): Promise<Listed[]> {
+    return await this.#labelled(`${LABEL.kind}=${kind}`, undefined);
   }
 
   async #labelled(label: string, signal: AbortSignal | undefined): Promise<Listed[]> {

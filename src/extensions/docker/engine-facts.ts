@@ -10,6 +10,7 @@ export interface EngineFacts {
   readonly podman: boolean;
   readonly linux: boolean;
   readonly architecture: string;
+  readonly kernel: string;
   /** Storage driver, and the file system below it. */
   readonly driver: string;
   readonly backingFilesystem: string;
@@ -45,6 +46,7 @@ export async function findEngineFacts(client: EngineClient, signal?: AbortSignal
     podman: (version.Components ?? []).some(({ Name }) => Name.startsWith('Podman')),
     linux: info.OSType === 'linux',
     architecture: info.Architecture,
+    kernel: info.KernelVersion,
     driver: info.Driver,
     backingFilesystem: statusOf(info.DriverStatus ?? [], 'Backing Filesystem'),
     memory: info.MemoryLimit,

@@ -29,6 +29,7 @@ export const Info = z.object({
   Driver: Text.default(''),
   DriverStatus: z.array(z.array(Text).max(8)).max(256).nullish(),
   MemTotal: z.number().nonnegative().default(0),
+  KernelVersion: Text.default(''),
   NCPU: z.number().nonnegative().default(0),
   MemoryLimit: Flag,
   SwapLimit: Flag,

@@ -38,6 +38,7 @@ import { healthOf } from './health.ts';
 import { Images } from './images.ts';
 import { isolationFacts } from './inspect-isolation.ts';
 import { containerName, LABEL, stampIn } from './labels.ts';
+import type { Levels } from './levels.ts';
 import { Sandboxes } from './sandboxes.ts';
 import type { SourceImage } from './snapshot-images.ts';
 import { isSnapshotImage, SnapshotImages } from './snapshot-images.ts';
@@ -50,6 +51,7 @@ export interface DockerParts {
   readonly endpoint: Endpoint;
   readonly client: EngineClient;
   readonly facts: EngineFacts | null;
+  readonly levels: Levels;
   readonly agentPath: string;
   readonly choice: ChannelChoice;
 }
@@ -70,7 +72,7 @@ export class DockerExtension implements Extension {
     this.#facts = parts.facts;
     this.#containers = new Containers(this.#client);
     this.#snapshots = new SnapshotImages(this.#client);
-    const { options, agentPath, choice } = parts;
+    const { options, agentPath, choice, levels } = parts;
     this.#sandboxes = new Sandboxes({
       options,
       client: this.#client,
@@ -78,6 +80,7 @@ export class DockerExtension implements Extension {
       images: new Images(this.#client, options, agentPath, choice),
       choice,
       agentPath,
+      levels,
       facts: async (signal) => {
         this.#facts ??= await findEngineFacts(this.#client, signal);
         return this.#facts;
@@ -86,8 +89,9 @@ export class DockerExtension implements Extension {
   }
 
   async probe(ctx: ExtensionContext): Promise<ExtensionHealth> {
-    const { endpoint, options, agentPath } = this.#parts;
-    const health = await healthOf({ client: this.#client, endpoint, options, agentPath }, ctx);
+    const { endpoint, options, agentPath, levels } = this.#parts;
+    const parts = { client: this.#client, endpoint, options, agentPath, levels };
+    const health = await healthOf(parts, ctx);
     if (health.facts !== null) this.#facts = health.facts;
     return health.health;
   }

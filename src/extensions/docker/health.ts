@@ -13,6 +13,7 @@ import { OLDEST_API } from './engine-client.ts';
 import { EngineError, EngineUnreachable } from './engine-error.ts';
 import type { EngineFacts } from './engine-facts.ts';
 import { findEngineFacts } from './engine-facts.ts';
+import type { Levels } from './levels.ts';
 
 type Check = ExtensionHealth['checks'][number];
 
@@ -21,6 +22,7 @@ interface Parts {
   readonly endpoint: Endpoint;
   readonly options: DockerOptions;
   readonly agentPath: string;
+  readonly levels: Levels;
 }
 
 interface Found {
@@ -66,7 +68,14 @@ function whyUnreachable(error: unknown, endpoint: Endpoint): Check {
   return no(text, fix);
 }
 
-function checksOf(facts: EngineFacts, { options, agentPath }: Parts): Check[] {
+function levelChecks({ offered, lacking }: Levels): Check[] {
+  return [
+    ...[...offered].map(([level, runtime]) => check(level, true, `by the engine’s ${runtime}`, '')),
+    ...[...lacking].map(([level, { reason, remedy }]) => check(level, false, reason, remedy)),
+  ];
+}
+
+function checksOf(facts: EngineFacts, { options, agentPath, levels }: Parts): Check[] {
   const limits = [
     ['memory', facts.memory],
     ['pids', facts.pids],
@@ -126,6 +135,7 @@ function checksOf(facts: EngineFacts, { options, agentPath }: Parts): Check[] {
         : 'a restart of the engine ends sandboxes',
       'Put {"live-restore": true} into /etc/docker/daemon.json, then systemctl reload docker',
     ),
+    ...levelChecks(levels),
   ];
 }
 

@@ -10,6 +10,7 @@ import { BACKEND } from './engine-error.ts';
 import { findEngineFacts } from './engine-facts.ts';
 import { DockerExtension } from './extension.ts';
 import { HANDLE_VERSION } from './handle.ts';
+import { findLevels, NO_LEVELS } from './levels.ts';
 
 const FIND_MS = 3_000;
 const AGENT = join(import.meta.dirname, '..', '..', '..', 'agent', 'build', 'sandboxer-agent');
@@ -24,13 +25,17 @@ export async function createDockerExtension(options: DockerOptions): Promise<Doc
   const agentPath = options.agent ?? AGENT;
   const choice = new ChannelChoice(options, isLocal(endpoint), agentPath);
   const bare = choice.for('container', facts?.architecture ?? '') === 'exec';
+  const levels = facts === null ? NO_LEVELS : await findLevels({ client, facts, options, agentPath });
   const header: ExtensionHeader = {
     id: BACKEND,
     title: 'Docker',
     handleVersion: HANDLE_VERSION,
-    capabilities: capabilitiesOf(facts, options, bare),
+    capabilities: capabilitiesOf(facts, options, levels, bare),
+    remedies: Object.fromEntries(
+      [...levels.lacking].map(([level, { reason, remedy }]) => [level, `${reason}. ${remedy}`]),
+    ),
     price: null,
     provisionTimeoutSeconds: 600,
   };
-  return new DockerExtension({ header, options, endpoint, client, facts, agentPath, choice });
+  return new DockerExtension({ header, options, endpoint, client, facts, levels, agentPath, choice });
 }

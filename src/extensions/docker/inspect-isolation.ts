@@ -3,6 +3,7 @@ import { readlinkSync } from 'node:fs';
 import type { IsolationFacts } from '../../contract/isolation.ts';
 import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
 import { capabilityNames } from '../shared/capability-names.ts';
+import { textFrom } from '../shared/text-from.ts';
 import type { EngineFacts } from './engine-facts.ts';
 import type { Container } from './engine-replies.ts';
 
@@ -22,21 +23,6 @@ export interface Inside {
   readonly local: boolean;
 }
 
-async function textOf(files: SandboxFiles, path: string): Promise<string> {
-  try {
-    const parts: Uint8Array[] = [];
-    let size = 0;
-    for await (const part of (await files.read(path)).body) {
-      size += part.length;
-      if (size > MOST_BYTES) break;
-      parts.push(part);
-    }
-    return Buffer.concat(parts).toString('utf8');
-  } catch {
-    return '';
-  }
-}
-
 /** As a program has them: the agent has its own. Where the image has no `cat`, those of the agent. */
 async function programLimits({ session, files }: Inside): Promise<string> {
   const none = { env: {}, cwd: null, user: null, terminal: null, stdin: false, background: false };
@@ -45,7 +31,7 @@ async function programLimits({ session, files }: Inside): Promise<string> {
   for await (const chunk of process.output)
     if (chunk.stream === 'stdout' && text.length < MOST_BYTES) text += Buffer.from(chunk.data).toString();
   const { code } = await process.exit;
-  return code === 0 ? text : await textOf(files, '/proc/self/limits');
+  return code === 0 ? text : await textFrom(files, '/proc/self/limits');
 }
 
 function mapping(text: string): IsolationFacts['uid_map'] {
@@ -71,7 +57,7 @@ function processLimit(limits: string, name: string): number | null {
 
 async function limitsOf(inside: Inside): Promise<IsolationFacts['limits']> {
   const { files, container } = inside;
-  const at = (path: string) => textOf(files, `/sys/fs/cgroup/${path}`);
+  const at = (path: string) => textFrom(files, `/sys/fs/cgroup/${path}`);
   const unified = (await at('cgroup.controllers')) !== '';
   const [memory, swap, pids, cpu, limits] = await Promise.all([
     at(unified ? 'memory.max' : 'memory/memory.limit_in_bytes'),
@@ -147,7 +133,7 @@ function notEnforced(facts: Omit<IsolationFacts, 'not_enforced'>): string[] {
 
 export async function isolationFacts(inside: Inside): Promise<IsolationFacts> {
   const { files, container, facts, level } = inside;
-  const read = (path: string) => textOf(files, path);
+  const read = (path: string) => textFrom(files, path);
   const [status, uids, gids, label, kernel, mounts, net, lsm] = await Promise.all([
     read('/proc/self/status'),
     read('/proc/self/uid_map'),

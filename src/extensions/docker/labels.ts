@@ -24,7 +24,7 @@ export const LABEL = {
 } as const;
 
 /** An image that was committed from a container has that container's labels: these are what it stands for. */
-export type Kind = 'sandbox' | 'warm' | 'snapshot' | 'prepared' | 'preparing';
+export type Kind = 'sandbox' | 'warm' | 'snapshot' | 'prepared' | 'preparing' | 'trial';
 
 /** Labels of an image that is committed: Podman reads them nowhere else. */
 export function labelChanges(

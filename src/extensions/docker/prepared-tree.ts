@@ -45,15 +45,20 @@ function header({ name, mode, uid = 0, gid = 0, content }: Entry): Buffer {
 }
 
 /** The work directory, the places for mounts, and the agent itself where it cannot be mounted. */
-export async function* preparedTree(user: string, agent: Buffer | null): AsyncGenerator<Uint8Array> {
+export async function* preparedTree(
+  user: string,
+  agent: Buffer | null,
+  readable: boolean,
+): AsyncGenerator<Uint8Array> {
   const [uid = 0, gid = 0] = user.split(':').map(Number);
   const inside = (path: string) => path.slice(1);
   const entries: Entry[] = [
     { name: `${inside(INSIDE.work)}/`, mode: 0o755, uid, gid },
     { name: '.sandboxer/', mode: 0o755 },
     { name: `${inside(INSIDE.door)}/`, mode: 0o755 },
-    // Executable and unreadable: the kernel then keeps its memory closed to whoever runs inside.
-    { name: inside(INSIDE.agent), mode: 0o711, content: agent ?? Buffer.alloc(0) },
+    // Executable and unreadable: the kernel then keeps its memory closed to whoever runs inside. Kernels of their own
+    // want to read what they run.
+    { name: inside(INSIDE.agent), mode: readable ? 0o755 : 0o711, content: agent ?? Buffer.alloc(0) },
   ];
   for (const entry of entries) {
     yield header(entry);

@@ -1,4 +1,5 @@
 /** From a spec to a running container, from a container to its channel, and its end. */
+import { IsolationLevel } from '../../contract/capability.ts';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ExtensionContext, ProvisionSpec, ResolvedSecret } from '../../core/extension.ts';
 import type { Channel } from '../shared/channel.ts';
@@ -9,8 +10,8 @@ import { Turns } from '../shared/turns.ts';
 import { AgentDoors } from './agent-doors.ts';
 import { agentInside } from './agent-inside.ts';
 import type { ChannelChoice } from './channel-choice.ts';
+import { isStronger } from './channel-choice.ts';
 import type { DockerOptions } from './config.ts';
-import { runtimeFor } from './config.ts';
 import type { ChannelKind, ContainerPlan } from './container-config.ts';
 import { containerConfig, INSIDE } from './container-config.ts';
 import type { Containers, Listed } from './containers.ts';
@@ -20,8 +21,9 @@ import type { EngineFacts } from './engine-facts.ts';
 import type { Container } from './engine-replies.ts';
 import { ExecSession } from './exec-api/exec-session.ts';
 import type { Named } from './handle.ts';
-import type { Images, ReadyImage } from './images.ts';
+import type { AgentFit, Images, ReadyImage } from './images.ts';
 import { containerName, doorOf, LABEL, stampIn } from './labels.ts';
+import type { Levels } from './levels.ts';
 import { oomKillsInside } from './oom-kills.ts';
 import type { Reach } from './reach.ts';
 import { reachOf } from './reach.ts';
@@ -36,6 +38,7 @@ export interface Parts {
   readonly images: Images;
   readonly choice: ChannelChoice;
   readonly agentPath: string;
+  readonly levels: Levels;
   facts(signal?: AbortSignal): Promise<EngineFacts>;
 }
 
@@ -76,7 +79,6 @@ export class Sandboxes {
   /** Creates it under its name and lets the start go on by itself: `channel` waits for it. */
   async make(spec: ProvisionSpec, source: SourceImage | null, ctx: ExtensionContext): Promise<void> {
     const facts = await this.#parts.facts(ctx.signal);
-    this.#requireRuntime(spec, facts);
     this.meet(spec.stamp.owner);
     const name = containerName(spec.stamp);
     if (source === null && canBeWarm(spec)) {
@@ -161,13 +163,17 @@ export class Sandboxes {
     await this.#doors.close();
   }
 
-  #requireRuntime({ recipe }: ProvisionSpec, facts: EngineFacts): void {
-    const { isolation } = recipe;
-    if ((isolation !== 'gvisor' && isolation !== 'microvm') || runtimeFor(isolation, facts) !== null) return;
-    throw new SandboxerError('SBX_UNSUPPORTED', `The engine has no runtime for ${isolation}.`, {
+  /** `null` for the engine's own; never less than what was asked for. */
+  #runtimeFor(isolation: IsolationLevel): string | null {
+    if (!isStronger(isolation)) return null;
+    const { offered, lacking } = this.#parts.levels;
+    const runtime = offered.get(isolation);
+    if (runtime !== undefined) return runtime;
+    const { reason, remedy } = lacking.get(isolation) ?? {};
+    throw new SandboxerError('SBX_UNSUPPORTED', `${reason ?? `The engine was not tried for ${isolation}`}.`, {
       backend: BACKEND,
       creation: 'not_created',
-      remedy: 'Add the runtime to the engine’s configuration (runsc or kata), or ask for less isolation.',
+      remedy: remedy ?? 'Start the server while the engine runs, or ask for less isolation.',
     });
   }
 
@@ -187,7 +193,8 @@ export class Sandboxes {
     let tried: ChannelKind = 'call';
     const build = async (): Promise<boolean> => {
       const wanted = this.#parts.choice.for(recipe.isolation, facts.architecture);
-      const { image, user, channel } = await this.#imageFor(recipe.image, source, wanted, ctx);
+      const fit = { channel: wanted, readable: isStronger(recipe.isolation) };
+      const { image, user, channel } = await this.#imageFor(recipe.image, source, fit, ctx);
       tried = channel;
       const plan = await this.#plan({
         kind: 'sandbox',
@@ -197,6 +204,7 @@ export class Sandboxes {
         channel,
         door: doorOf(name),
         isolation: recipe.isolation,
+        runtime: this.#runtimeFor(recipe.isolation),
         keep: recipe.persistence !== 'ephemeral',
         secrets: spec.secrets.length > 0,
         readOnlyRoot: recipe.inputs.read_only_root === true,
@@ -215,7 +223,7 @@ export class Sandboxes {
       return await build();
     } catch (error) {
       if (!(error instanceof EngineError) || ctx.signal.aborted) throw error;
-      if (this.#parts.choice.stepDown(tried, error)) return await build();
+      if (this.#parts.choice.stepDown(recipe.isolation, tried, error)) return await build();
       if (!isMissing(error)) throw failed(error, { creation: 'not_created' });
       this.#parts.images.forget();
       return await build();
@@ -225,17 +233,18 @@ export class Sandboxes {
   async #imageFor(
     image: string,
     source: SourceImage | null,
-    channel: ChannelKind,
+    fit: AgentFit,
     ctx: ExtensionContext,
   ): Promise<ReadyImage> {
-    if (source === null) return await this.#parts.images.ready(image, channel, ctx);
+    const { channel, readable } = fit;
+    if (source === null) return await this.#parts.images.ready(image, fit, ctx);
     if (source.channel === 'exec' || channel !== 'relay') {
       return { ...source, channel: source.channel === 'exec' ? 'exec' : channel };
     }
-    if (source.channel === channel) return { ...source, channel };
+    if (source.channel === channel && !readable) return { ...source, channel };
     const found = await this.#parts.images.find(source.image, ctx.signal);
     if (found === null) throw new EngineError(404, 'The snapshot has gone.');
-    return { ...(await this.#parts.images.prepare(found, channel, ctx.signal)), user: source.user };
+    return { ...(await this.#parts.images.prepare(found, fit, ctx.signal)), user: source.user };
   }
 
   async #plan(plan: Omit<ContainerPlan, 'binds'>): Promise<ContainerPlan> {
@@ -271,8 +280,8 @@ export class Sandboxes {
 
   /** The agent could not be started in it: it is made again for a channel that asks less of it. */
   async #lesser(name: string, error: unknown, build: () => Promise<boolean>): Promise<boolean> {
-    const tried = this.#reach.get(name)?.channel ?? 'exec';
-    if (!this.#parts.choice.stepDown(tried, error)) return false;
+    const { channel, isolation } = this.reach(name);
+    if (!this.#parts.choice.stepDown(IsolationLevel.parse(isolation), channel, error)) return false;
     await this.#parts.containers.remove(name);
     return await build();
   }

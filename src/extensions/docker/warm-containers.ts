@@ -124,7 +124,8 @@ export class WarmContainers {
     const { signal } = new AbortController();
     const clock = { now: () => Date.now(), sleep: async () => {} };
     const ctx = { signal, log: silentLog, clock, host: null };
-    const { image, user, channel } = await images.ready('host', this.#parts.channel(facts), ctx);
+    const fit = { channel: this.#parts.channel(facts), readable: false };
+    const { image, user, channel } = await images.ready('host', fit, ctx);
     if (channel === 'exec') throw new Error('Without the agent nothing is gained by it.');
     const name = warmName(owner, id.replace(/^warm-/, ''));
     const door = randomBytes(8).toString('hex');
@@ -136,6 +137,7 @@ export class WarmContainers {
       image,
       user,
       isolation: 'container',
+      runtime: null,
       readOnlyRoot: false,
       openNetwork: false,
       resources: NO_LIMITS,

@@ -1,0 +1,19 @@
+import type { SandboxFiles } from '../../core/session.ts';
+
+const MOST_BYTES = 262_144;
+
+/** The beginning of a small file inside; empty when it cannot be read. */
+export async function textFrom(files: SandboxFiles, path: string): Promise<string> {
+  try {
+    const parts: Uint8Array[] = [];
+    let size = 0;
+    for await (const part of (await files.read(path)).body) {
+      size += part.length;
+      if (size > MOST_BYTES) break;
+      parts.push(part);
+    }
+    return Buffer.concat(parts).toString('utf8');
+  } catch {
+    return '';
+  }
+}
