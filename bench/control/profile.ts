@@ -8,5 +8,5 @@ export const BENCH_PROFILE = {
   ttl: { default: '1h', max: '2h' },
 };
 
-/** Admission with its plan and first attempt, the handle, and ready with its meter: see docs/explanation/commits.md. */
-export const COMMITS_PER_CREATE = 3;
+/** Admission with its plan and first attempt; the handle, with ready and its meter: see docs/explanation/commits.md. */
+export const COMMITS_PER_CREATE = 2;

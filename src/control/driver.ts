@@ -14,6 +14,7 @@ import { Interrupted, LeaseLost, Outrun, runStep } from './run-step.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
 import type { Settlement } from './settle-step.ts';
 import {
+  inTurn,
   settleAttemptFailed,
   settleOperated,
   settleOperationFailed,
@@ -23,8 +24,11 @@ import {
   settleTeardown,
   withSetup,
 } from './settle-step.ts';
+import { firstWithin } from './wait-for-sandbox.ts';
 import type { Claim, Lane, Work } from './work.ts';
-import { hasOnlyLeftovers, laneOf, workOn } from './work.ts';
+import { goalOf, hasOnlyLeftovers, laneOf, workOn } from './work.ts';
+
+const ANSWERED = () => true;
 
 export interface TakenUp {
   readonly sandbox: SandboxRecord;
@@ -181,7 +185,7 @@ export class Driver {
     const { latest, lanes } = work;
     const { uid } = latest.sandbox;
     for (const [name, { step, controller }] of lanes) {
-      const wanted = latest.steps.some((next) => laneOf(next) === name && next.kind === step.kind);
+      const wanted = latest.steps.some((next) => laneOf(next) === name && goalOf(next) === goalOf(step));
       if (!wanted) controller.abort(isEstablished(latest.sandbox.state) ? new Outrun() : new Interrupted());
     }
     for (const step of latest.steps) if (!lanes.has(laneOf(step))) void this.#takeStep(work, step);
@@ -233,43 +237,10 @@ export class Driver {
     const { sandbox, documents } = work.latest;
     const { settings } = this.#deps;
     switch (step.kind) {
-      case 'provision': {
-        const { attempt, isFirstCall } = step;
-        const timeoutMs = this.#provisionTimeoutMs(attempt);
-        attemptStarted(this.#deps, attempt, documents);
-        return this.#call(
-          work,
-          lane,
-          'provision',
-          timeoutMs,
-          (signal) => performProvision(this.#deps, sandbox, attempt, documents, signal),
-          (handle) => settleProvisioned(attempt, handle),
-          (error) => {
-            attemptFailed(this.#deps, attempt, documents, error);
-            return settleProvisionFailed(attempt, backendFailure(error, attempt.extensionId), isFirstCall);
-          },
-        );
-      }
-      case 'probe': {
-        const { attempt } = step;
-        const setup: SetupStep[] = [];
-        return this.#call(
-          work,
-          lane,
-          'probe',
-          this.#provisionTimeoutMs(attempt),
-          (signal) => performProbe(this.#deps, sandbox, attempt, documents, signal, setup),
-          (ready) => {
-            attemptReady(this.#deps, attempt, documents);
-            return withSetup(attempt, setup, settleReady(attempt, ready, documents));
-          },
-          (error) => {
-            attemptFailed(this.#deps, attempt, documents, error);
-            const failure = { ...backendFailure(error, attempt.extensionId), creation: 'created' } as const;
-            return withSetup(attempt, setup, settleAttemptFailed(attempt, failure));
-          },
-        );
-      }
+      case 'provision':
+        return this.#provision(work, lane, step.attempt, step.isFirstCall);
+      case 'probe':
+        return this.#probe(work, lane, step.attempt, null);
       case 'teardown': {
         const { attempt } = step;
         return this.#call(
@@ -299,6 +270,73 @@ export class Driver {
     }
   }
 
+  async #provision(
+    work: Work,
+    lane: Lane,
+    attempt: AttemptRecord,
+    isFirstCall: boolean,
+  ): Promise<Claim | null> {
+    const deps = this.#deps;
+    const { sandbox, documents } = work.latest;
+    attemptStarted(deps, attempt, documents);
+    let made: AttemptRecord | null = null;
+    const settlement = await this.#outcome(
+      work,
+      lane,
+      this.#provisionTimeoutMs(attempt),
+      (signal) => performProvision(deps, sandbox, attempt, documents, signal),
+      (handle) => {
+        made = { ...attempt, handle };
+        return settleProvisioned(attempt, handle, deps.clock.now());
+      },
+      (error) => {
+        attemptFailed(deps, attempt, documents, error);
+        return settleProvisionFailed(attempt, backendFailure(error, attempt.extensionId), isFirstCall);
+      },
+    );
+    if (settlement && made) return this.#probe(work, lane, made, settlement);
+    return settlement && this.#settle(work, lane, 'provision', settlement);
+  }
+
+  /**
+   * `provisioned` is what was not written yet: a backend that is ready at once has both in one commit. One that takes
+   * its time has its handle written meanwhile.
+   */
+  async #probe(
+    work: Work,
+    lane: Lane,
+    attempt: AttemptRecord,
+    provisioned: Settlement | null,
+  ): Promise<Claim | null> {
+    const deps = this.#deps;
+    const { sandbox, documents } = work.latest;
+    const setup: SetupStep[] = [];
+    const probing = this.#outcome(
+      work,
+      lane,
+      this.#provisionTimeoutMs(attempt),
+      (signal) => performProbe(deps, sandbox, attempt, documents, signal, setup),
+      (ready) => {
+        attemptReady(deps, attempt, documents);
+        return withSetup(attempt, setup, settleReady(attempt, ready, documents));
+      },
+      (error) => {
+        attemptFailed(deps, attempt, documents, error);
+        const failure = { ...backendFailure(error, attempt.extensionId), creation: 'created' } as const;
+        return withSetup(attempt, setup, settleAttemptFailed(attempt, failure));
+      },
+    );
+    let before = provisioned;
+    if (before && !(await firstWithin(deps, probing.then(ANSWERED), deps.settings.handleWithinMs))) {
+      const claim = await this.#settle(work, lane, 'provision', before);
+      if (claim) this.#goOn(this.#renewed(work, claim));
+      else lane.controller.abort(new LeaseLost());
+      before = null;
+    }
+    const settlement = await probing;
+    return settlement && this.#settle(work, lane, 'probe', before ? inTurn(before, settlement) : settlement);
+  }
+
   #provisionTimeoutMs(attempt: AttemptRecord): number {
     const seconds = this.#deps.extensions.get(attempt.extensionId)?.header.provisionTimeoutSeconds ?? 60;
     return seconds * 1000;
@@ -313,16 +351,26 @@ export class Driver {
     onSuccess: (result: T) => Settlement,
     onFailure: (error: unknown) => Settlement,
   ): Promise<Claim | null> {
+    const settlement = await this.#outcome(work, lane, timeoutMs, call, onSuccess, onFailure);
+    return settlement && this.#settle(work, lane, label, settlement);
+  }
+
+  /** What is to be written of a backend call; `null` when nothing may be, as the sandbox is somebody else's. Never rejects. */
+  async #outcome<T>(
+    work: Work,
+    lane: Lane,
+    timeoutMs: number,
+    call: (signal: AbortSignal) => Promise<T>,
+    onSuccess: (result: T) => Settlement,
+    onFailure: (error: unknown) => Settlement,
+  ): Promise<Settlement | null> {
     if (this.#stopping) return null;
     const guard = { timeoutMs, renewLease: () => this.#renewLease(work) };
-    let settlement: Settlement;
     try {
-      settlement = onSuccess(await runStep(this.#deps, lane.controller, guard, call));
+      return onSuccess(await runStep(this.#deps, lane.controller, guard, call));
     } catch (error) {
-      if (error instanceof LeaseLost) return null;
-      settlement = onFailure(error);
+      return error instanceof LeaseLost ? null : onFailure(error);
     }
-    return this.#settle(work, lane, label, settlement);
   }
 
   /** The lease is kept by the attempt that it waits for. */

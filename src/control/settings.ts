@@ -12,6 +12,8 @@ export interface ControlSettings {
   readonly ambiguousTries: number;
   /** At most this share of the attempts may be second ones, started next to a slow first. */
   readonly hedgeShare: number;
+  /** What was provisioned is written with its being ready, or after this time if that takes longer. */
+  readonly handleWithinMs: number;
   readonly teardownTimeoutMs: number;
   readonly operationTimeoutMs: number;
   readonly operationTries: number;
@@ -56,6 +58,7 @@ export const DEFAULT_SETTINGS: ControlSettings = {
   stuckAfterTries: 5,
   ambiguousTries: 3,
   hedgeShare: 0.03,
+  handleWithinMs: 20,
   teardownTimeoutMs: 2 * MINUTE,
   operationTimeoutMs: 5 * MINUTE,
   operationTries: 3,

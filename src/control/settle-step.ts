@@ -71,12 +71,20 @@ async function condemnOutrun(scope: SettleScope, winner: AttemptRecord): Promise
   }
 }
 
-export function settleProvisioned(attempt: AttemptRecord, handle: Handle): Settlement {
+/** Two outcomes in one commit; the second has the say on what comes next. */
+export function inTurn(first: Settlement, second: Settlement): Settlement {
+  return async (scope) => {
+    await first(scope);
+    return second(scope);
+  };
+}
+
+export function settleProvisioned(attempt: AttemptRecord, handle: Handle, at: number): Settlement {
   return async (scope) => {
     const wanted = scope.edit.row.state === 'provisioning';
     await replaceAttempt(scope, attempt.attemptId, {
       handle,
-      provisionedAt: scope.edit.now,
+      provisionedAt: at,
       creation: 'created',
       state: wanted && !isOutrun(scope, attempt) ? 'provisioned' : 'condemned',
     });

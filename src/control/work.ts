@@ -32,6 +32,11 @@ export function laneOf(step: BackendStep): string {
   return step.attempt.attemptId;
 }
 
+/** Whether it is provisioned or probed already, it is to become ready: a lane goes from the one to the other. */
+export function goalOf({ kind }: BackendStep): string {
+  return kind === 'provision' || kind === 'probe' ? 'ready' : kind;
+}
+
 /** It is usable, and what remains is to remove what it does not need. */
 export function hasOnlyLeftovers({ sandbox, steps }: Claim): boolean {
   return isEstablished(sandbox.state) && steps.every(({ kind }) => kind === 'teardown');
