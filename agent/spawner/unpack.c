@@ -18,6 +18,7 @@
 #define EXTENDED_MAX (1 << 20)
 #define XATTRS_MAX 32
 #define DEPTH_MAX 256
+#define SIZE_MAX_TOLD (1LL << 50)
 
 struct attribute {
   const char *name, *value;
@@ -35,6 +36,7 @@ struct archive {
   FILE *file;
   struct unpack_bounds left;
   char *extended; /* of the entry at hand: its strings live here */
+  struct tally *tally;
 };
 
 static bool bad(const char *why) {
@@ -105,6 +107,7 @@ static bool apply_pax(char *text, size_t size, struct entry *entry) {
     if (strcmp(key, "mtime") == 0) entry->mtime = atoll(value);
     if (strcmp(key, "uid") == 0) entry->uid = atoll(value);
     if (strcmp(key, "gid") == 0) entry->gid = atoll(value);
+    if (strncmp(key, "GNU.sparse.", 11) == 0) return bad("sparse");
     /* Only what a user may set: capabilities, labels and the marks of overlayfs are not taken from a stranger. */
     bool plain = strncmp(key, "SCHILY.xattr.user.", 18) == 0 && strncmp(key + 13, "user.overlay.", 13) != 0;
     if (plain && entry->attribute_count < XATTRS_MAX)
@@ -141,7 +144,8 @@ static int next_entry(struct archive *archive, struct entry *entry) {
       break;
     }
     if (got != BLOCK || !sum_is_right(block) || !read_number(block + 124, 12, &size) || !read_number(block + 100, 8, &mode) ||
-        !read_number(block + 108, 8, &uid) || !read_number(block + 116, 8, &gid) || !read_number(block + 136, 12, &mtime)) {
+        !read_number(block + 108, 8, &uid) || !read_number(block + 116, 8, &gid) || !read_number(block + 136, 12, &mtime) ||
+        size > SIZE_MAX_TOLD) {
       errno = EBADMSG;
       break;
     }
@@ -168,7 +172,7 @@ static int next_entry(struct archive *archive, struct entry *entry) {
     if (name && !copy_text(entry->path, sizeof entry->path, name, strlen(name))) break;
     if (link && !copy_text(entry->link, sizeof entry->link, link, strlen(link))) break;
     if (pax && !apply_pax(pax, pax_size, entry)) break;
-    if (entry->size < 0) {
+    if (entry->size < 0 || entry->size > SIZE_MAX_TOLD) {
       errno = EBADMSG;
       break;
     }
@@ -211,9 +215,15 @@ static uint32_t shifted(long long id) {
   return settings.storage + (fits ? (uint32_t)id : 65534u % (RANGE_SIZE - 1));
 }
 
+static bool counted(struct archive *archive) {
+  if (++archive->tally->files <= archive->left.entries) return true;
+  errno = EFBIG;
+  return false;
+}
+
 /* The directory of an entry, made where it is missing, and the last part of its name. A link on the way is followed below
- * our root, as a program inside would; one that leads nowhere makes room. */
-static int open_parent(char *path, char **name) {
+ * our root, as a program inside would; one that leads nowhere makes room. What is made counts as if it had been named. */
+static int open_parent(struct archive *archive, char *path, char **name) {
   int at = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
   char *rest = path, *part = path;
   while (at >= 0 && (part = strsep(&rest, "/")) != NULL && rest != NULL) {
@@ -221,7 +231,7 @@ static int open_parent(char *path, char **name) {
     if (next < 0 && errno != ENOENT) next = openat(at, part, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (next < 0) {
       unlinkat(at, part, 0);
-      if (mkdirat(at, part, 0755) == 0 &&
+      if (counted(archive) && mkdirat(at, part, 0755) == 0 &&
           fchownat(at, part, settings.storage, settings.storage, AT_SYMLINK_NOFOLLOW) == 0)
         next = openat(at, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     }
@@ -295,7 +305,7 @@ static int place(struct archive *archive, struct entry *entry, bool marks) {
   if (!normalise(entry->path)) return -1;
   if (entry->path[0] == 0) return entry->type == '5' ? settle_entry(AT_FDCWD, ".", entry) : 0;
   strcpy(path, entry->path);
-  int directory = open_parent(path, &name), failed = 0;
+  int directory = open_parent(archive, path, &name), failed = 0;
   if (directory < 0) return -1;
   if (marks && strncmp(name, ".wh.", 4) == 0) failed = apply_mark(directory, name);
   else switch (entry->type) {
@@ -314,7 +324,7 @@ static int place(struct archive *archive, struct entry *entry, bool marks) {
     case '1': {
       if (!normalise(entry->link)) { failed = -1; break; }
       strcpy(target, entry->link);
-      int from = open_parent(target, &target_name);
+      int from = open_parent(archive, target, &target_name);
       /* A link to what is not there yet, or lies in a layer below, cannot be made: said, not guessed. */
       failed = from < 0 || remove_old(directory, name) < 0 || linkat(from, target_name, directory, name, 0) < 0;
       int error = errno;
@@ -328,6 +338,9 @@ static int place(struct archive *archive, struct entry *entry, bool marks) {
     case '3':
     case '4':
       break; /* devices are the runtime's to give */
+    case 'S':
+      failed = !bad("sparse"); /* its holes are told in a way of its own: refused rather than left out */
+      break;
     default:
       if (!carries) break;
       failed = remove_old(directory, name) < 0 || write_file(archive, directory, name, entry) < 0 ||
@@ -344,16 +357,16 @@ static int place(struct archive *archive, struct entry *entry, bool marks) {
 
 /* In a process of its own. `to` is made and must not exist. */
 int unpack_layer(const char *from, const char *to, const struct unpack_bounds *bounds, struct tally *tally) {
-  struct archive archive = {.file = fopen(from, "re"), .left = *bounds};
+  struct archive archive = {.file = fopen(from, "re"), .left = *bounds, .tally = tally};
   static struct entry entry;
   if (archive.file == NULL || mkdir(to, 0755) < 0 || chown(to, settings.storage, settings.storage) < 0) return -1;
   if (chroot(to) < 0 || chdir("/") < 0) return -1;
   umask(0);
   int got;
   while ((got = next_entry(&archive, &entry)) > 0) {
-    tally->files++;
+    if (!counted(&archive)) return -1;
     if (entry.type == '0' || entry.type == 0 || entry.type == '7') tally->bytes += entry.size;
-    if (tally->files > archive.left.entries || tally->bytes > archive.left.bytes) return errno = EFBIG, -1;
+    if (tally->bytes > archive.left.bytes) return errno = EFBIG, -1;
     if (place(&archive, &entry, bounds->marks) < 0) return -1;
   }
   return got;

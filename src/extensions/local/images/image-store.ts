@@ -1,11 +1,8 @@
 /** Images of this machine: each a record that names its layers; layers with the same content are there once. */
-import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { z } from 'zod';
-import { SandboxerError } from '../../../contract/errors.ts';
 import type { DebianRecipe, ImageSpec, ImportedImage } from '../../../core/extension.ts';
 import type { Engine } from '../engine.ts';
 import { failed } from '../failure.ts';
@@ -17,6 +14,7 @@ import { RootFsShape, rootFsOf } from '../root-fs.ts';
 import { writeImageTop } from '../skeleton.ts';
 import { SpawnerError } from '../spawner-client.ts';
 import { notAnImage, partOf, tooLarge, writePlain } from './bounded-file.ts';
+import { buildDebian } from './build-debian.ts';
 import type { ImageArchive } from './image-archive.ts';
 import { NO_CONFIG, OWN_ARCHITECTURE, readImageArchive } from './image-archive.ts';
 import { indexTar } from './tar-index.ts';
@@ -32,10 +30,20 @@ const ImageRecord = z.strictObject({
 const MOST_ENTRIES = 1_000_000;
 /** A longer chain makes every look-up slow: it is made into one layer when it comes. */
 const MOST_LAYERS = 12;
-const BUILD_MS = 30 * 60_000;
 const ABANDONED_MS = 24 * 3_600_000;
 
 const sha256 = (bytes: Buffer) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+
+/** What the kernel says of entries that contradict each other, or that no file system can hold. */
+const CONTRADICTIONS = new Set([
+  'Directory not empty',
+  'File name too long',
+  'Is a directory',
+  'Not a directory',
+  'Operation not permitted',
+  'Too many levels of symbolic links',
+  'Too many links',
+]);
 
 function explained(error: unknown, mostBytes: number): unknown {
   if (!(error instanceof SpawnerError)) return error;
@@ -44,6 +52,8 @@ function explained(error: unknown, mostBytes: number): unknown {
   if (error.message === 'File too large') return tooLarge(mostBytes);
   if (error.message === 'No such file or directory')
     return notAnImage('A hard link in it leads to a file that is not there.');
+  if (CONTRADICTIONS.has(error.message))
+    return notAnImage(`An entry of it cannot be unpacked: ${error.message}.`);
   return failed(error);
 }
 
@@ -81,29 +91,7 @@ export class ImageStore {
   async build(spec: ImageSpec, recipe: DebianRecipe, signal: AbortSignal): Promise<ImportedImage> {
     await this.#engine.machinery();
     return await this.#staged(async (folder) => {
-      const path = join(folder, 'built.tar');
-      const include = recipe.packages.length === 0 ? [] : [`--include=${recipe.packages.join(',')}`];
-      const args = ['--quiet', '--variant=minbase', ...include, recipe.suite, path];
-      try {
-        await promisify(execFile)('mmdebstrap', args, { signal, timeout: BUILD_MS, maxBuffer: 1 << 20 });
-      } catch (error) {
-        signal.throwIfAborted();
-        const { code, stderr = '' } = error as { code?: string | number; stderr?: string };
-        throw new SandboxerError(
-          code === 'ENOENT' ? 'SBX_UNSUPPORTED' : 'SBX_EXTENSION_FAILED',
-          code === 'ENOENT'
-            ? 'mmdebstrap is not installed.'
-            : `mmdebstrap failed: ${stderr.trim().split('\n').slice(-3).join(' ').slice(0, 500)}`,
-          {
-            backend: 'ext.local',
-            retryable: false,
-            remedy:
-              code === 'ENOENT'
-                ? 'Install it (Debian: apt-get install mmdebstrap), or import an image.'
-                : 'Check the suite and the names of the packages, and that the package sources can be reached.',
-          },
-        );
-      }
+      const path = await buildDebian(recipe, folder, signal);
       const built = join(folder, 'plain.tar');
       const { plainDigest, bytes } = await writePlain(
         partOf(path, 0, Number.MAX_SAFE_INTEGER),
