@@ -27,6 +27,12 @@ const budgetFields = {
     .nullable()
     .default(null)
     .describe('From 80 % on, at most one new sandbox in so many seconds.'),
+  own_keys: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether what runs under a key of your own counts, too, by the price that its vendor lists. Nothing is charged for it.',
+    ),
 };
 
 export const CreateBudgetRequest = z.strictObject(budgetFields).meta({ id: 'CreateBudgetRequest' });
@@ -38,6 +44,7 @@ export const Budget = z
     ...budgetFields,
     value: z.string().nullable(),
     throttle_seconds: z.number().int().nullable(),
+    own_keys: z.boolean(),
     created_at: z.string(),
     used: z
       .array(

@@ -3,6 +3,7 @@ import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { isoTime } from '../core/clock.ts';
 import { ledgerOf, mayBeNegative } from '../core/credits/accounts.ts';
+import { BudgetAudit } from '../core/credits/budget-audit.ts';
 import type { TransferRecord } from '../core/credits/transfer.ts';
 import { CHAIN_START, chainHash } from '../core/credits/transfer.ts';
 import { isEstablished, isLiving } from '../core/lifecycle.ts';
@@ -21,7 +22,7 @@ class Replay {
   readonly balances = new Map<string, number>();
   readonly held = new Map<string, number>();
   readonly captured = new Map<string, number>();
-  readonly budgetSpent = new Map<string, number>();
+  readonly budgets = new BudgetAudit((budgetId, detail) => this.find('I12', budgetId, detail));
   count = 0;
   head = CHAIN_START;
 
@@ -47,12 +48,11 @@ class Replay {
     }
     if (kind === 'capture' && hash !== '' && priceVersion === null)
       this.find('I11', id, 'The charge names no price version.');
+    this.budgets.add(transfer);
     if (holdId === null) return;
     if (kind === 'hold') addTo(this.held, holdId, amountMicroUsd);
     if (kind === 'capture' || kind === 'release') addTo(this.held, holdId, -amountMicroUsd);
     if (kind === 'capture') addTo(this.captured, holdId, amountMicroUsd);
-    if (kind === 'budget_capture')
-      addTo(this.budgetSpent, `${holdId} ${credit.split(':')[2]}`, amountMicroUsd);
     if ((this.held.get(holdId) ?? 0) < 0) this.find('I3', holdId, `${id} takes more than was held.`);
   }
 }
@@ -94,15 +94,6 @@ async function checkHolds(tx: Tx, replay: Replay): Promise<ReadonlySet<string>> 
           (sandbox.recreating && hold.generation === sandbox.generation + 1));
       if (!owned)
         replay.find('I4', hold.id, `It is open and ${hold.sandboxUid} is ${sandbox?.state ?? 'gone'}.`);
-      for (const { budgetId } of hold.budgets) {
-        const spent = replay.budgetSpent.get(`${hold.id} ${budgetId}`) ?? 0;
-        if (spent > hold.capturedMicroUsd)
-          replay.find(
-            'I12',
-            budgetId,
-            `${hold.id} spent ${spent} of it and captured ${hold.capturedMicroUsd}.`,
-          );
-      }
     }
     if (page.length < PAGE) break;
     after = page.at(-1)?.id ?? null;
@@ -160,6 +151,7 @@ export async function auditLedger(deps: ControlDeps, caller: Caller): Promise<Le
       after = page.at(-1)?.seq ?? after;
     }
     const openHolds = await checkHolds(tx, replay);
+    replay.budgets.finish(openHolds);
     const openMeters = await checkMeters(tx, deps, replay, openHolds);
     const accounts = await checkBalances(tx, replay);
     return {

@@ -37,6 +37,7 @@ async function viewOf(tx: Tx, budget: BudgetRecord, now: number): Promise<Budget
     period: budget.period,
     limit_micro_usd: budget.limitMicroUsd,
     throttle_seconds: budget.throttleSeconds,
+    own_keys: budget.ownKeys === true,
     created_at: isoTime(budget.createdAt),
     used,
     resets_at: window.resetsAt === null ? null : isoTime(window.resetsAt),
@@ -74,6 +75,7 @@ export async function createBudget(
       period: request.period,
       limitMicroUsd: request.limit_micro_usd,
       throttleSeconds: request.throttle_seconds,
+      ownKeys: request.own_keys,
       createdAt: deps.clock.now(),
     };
     await tx.ledger.setPolicy({ ...policy, budgets: [...policy.budgets, budget] });

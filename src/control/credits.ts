@@ -3,6 +3,7 @@ import type { GrantRequest } from '../contract/money.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { accounts } from '../core/credits/accounts.ts';
+import { burnDown } from '../core/credits/grant.ts';
 import type { TransferRecord } from '../core/credits/transfer.ts';
 import type { Tx } from '../core/store.ts';
 import { auditedTransaction } from './audit.ts';
@@ -28,8 +29,10 @@ async function balanceOf(tx: Tx, workspaceId: string): Promise<WorkspaceBalance>
   const funding = await tx.ledger.funding(workspaceId);
   const came = (funding.get('grant') ?? 0) + (funding.get('top_up') ?? 0);
   const went = funding.get('expiry') ?? 0;
-  const ending = (await tx.ledger.liveGrants(purse)).filter(({ expiresAt }) => expiresAt !== null);
-  const [first] = ending.sort((a, b) => (a.expiresAt as number) - (b.expiresAt as number));
+  // What ends first is spent first: those that are left, in that order.
+  const [first] = burnDown(await tx.ledger.liveGrants(purse), available + held).filter(
+    ({ expiresAt, remainingMicroUsd }) => expiresAt !== null && remainingMicroUsd > 0,
+  );
   const shared = purse !== accounts.credits(workspaceId) || funding.has('move');
   return {
     workspaceId,

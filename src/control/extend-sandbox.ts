@@ -2,6 +2,7 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { isEstablished, isLiving } from '../core/lifecycle.ts';
+import type { MeterRecord } from '../core/meter.ts';
 import { neededMicroUsd } from '../core/meter.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
@@ -12,6 +13,18 @@ import { findSandbox } from './find-sandbox.ts';
 import { awaitOperation, newOperation, requireNoOperation } from './operation.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
 import { admissionWant, policyOf, spenderOf, tellBudgets } from './sandbox-money.ts';
+
+/** What it costs until then, to us or to the workspace itself. */
+function meteredWant(deps: ControlDeps, meter: MeterRecord, now: number, deadlineAt: number) {
+  const needed = neededMicroUsd(meter, now, deadlineAt + deps.settings.deadManGraceMs);
+  const isOurs = meter.payer === 'credits';
+  return {
+    amountMicroUsd: isOurs ? needed : 0,
+    ownKeyMicroUsd: isOurs ? 0 : needed,
+    rate: meter.runningRate,
+    cheapest: null,
+  };
+}
 
 /**
  * Reserves what a later deadline costs, where the whole life is paid for. What is paid for in stretches has its next one
@@ -32,17 +45,13 @@ async function fundUntil(
   const hold = row.holdId === null ? null : await tx.ledger.getHold(row.holdId);
   if (!hold) return { leased: false };
   const documents = (await tx.sandboxes.documents(row.uid, row.generation)) as SandboxDocuments;
-  if (meter?.payer === 'own_key') return { leased: false };
-  const want = meter
-    ? {
-        amountMicroUsd: neededMicroUsd(meter, now, deadlineAt + deps.settings.deadManGraceMs),
-        rate: meter.runningRate,
-        cheapest: null,
-      }
-    : admissionWant(deps, documents.plan, deadlineAt - now);
+  const wantUntil = (at: number) =>
+    meter ? meteredWant(deps, meter, now, at) : admissionWant(deps, documents.plan, at - now);
+  const want = wantUntil(deadlineAt);
   const charges = await deps.ledger.raise(tx, {
     ...want,
     amountMicroUsd: want.amountMicroUsd - hold.heldMicroUsd,
+    ownKeyMicroUsd: want.ownKeyMicroUsd - wantUntil(row.deadlineAt).ownKeyMicroUsd,
     holdId: hold.id,
     transferId: `${hold.id}:raise:${row.eventSeq}`,
     at: now,

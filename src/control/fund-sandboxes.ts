@@ -149,6 +149,7 @@ async function payNext(
       amountMicroUsd:
         neededMicroUsd(meter, now, until, unnoticedMs(meter, seen, now)) - (hold?.heldMicroUsd ?? 0),
       at: now,
+      ownKeyMicroUsd: 0,
       rate: meter.runningRate,
       cheapest: null,
       policy: await policyOf(tx, sandbox.workspaceId),

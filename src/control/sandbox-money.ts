@@ -43,6 +43,7 @@ export function admissionWant(
 ): Want & { readonly amountMicroUsd: number } {
   const rule = fundingRule(deps);
   let amountMicroUsd = 0;
+  let ownKeyMicroUsd = 0;
   let rate = 0n;
   let cheapest: Alternative | null = null;
   for (const candidate of rankedCandidates(plan)) {
@@ -51,13 +52,15 @@ export function admissionWant(
     const offer = offerOf(candidate, extension);
     const needed = admissionMicroUsd(rule, offer, lifeMs);
     amountMicroUsd = Math.max(amountMicroUsd, needed);
+    if (offer.payer === 'own_key')
+      ownKeyMicroUsd = Math.max(ownKeyMicroUsd, mostMicroUsd(offer, lifeMs + rule.graceMs));
     if (needed > 0 && offer.runningRate > rate) rate = offer.runningRate;
     if (cheapest === null || needed < cheapest.needed_micro_usd) {
       const perHour = needed === 0 ? 0 : costMicroUsd(offer.runningRate, 3600);
       cheapest = { extension: candidate.extension, micro_usd_per_hour: perHour, needed_micro_usd: needed };
     }
   }
-  return { amountMicroUsd, rate, cheapest };
+  return { amountMicroUsd, ownKeyMicroUsd, rate, cheapest };
 }
 
 /** When the backend ends the sandbox by itself: a little after we would, and no later than it is paid for. */
@@ -188,8 +191,12 @@ export async function closeMoney(
   const charged = await captureUsed(tx, deps, meter, until);
   const closed = { ...rebase(charged, until, 0n), closedAt: now };
   await tx.meters.update(closed);
-  await deps.ledger.resolve(tx, meter.holdId, 'settled', now);
-  await owe(tx, meter, 'cost', `${meter.id}:cost`, cumulativeMicroUsd(meter, until), now);
+  const { holdId } = meter;
+  const used = cumulativeMicroUsd(meter, until);
+  if (meter.payer === 'own_key')
+    await deps.ledger.count(tx, { holdId, transferId: `${meter.id}:counted`, amountMicroUsd: used, at: now });
+  await deps.ledger.resolve(tx, holdId, 'settled', now);
+  await owe(tx, meter, 'cost', `${meter.id}:cost`, used, now);
   return closed;
 }
 

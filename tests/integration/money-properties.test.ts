@@ -31,6 +31,7 @@ async function admit(store: Store, n: number, policy = defaultPolicy('default'))
         sandboxUid: `sbx-${n}`,
         generation: 1,
         amountMicroUsd: PRICE,
+        ownKeyMicroUsd: 0,
         at: 1,
         rate: 1_000_000n,
         cheapest: null,

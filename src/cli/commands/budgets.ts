@@ -53,16 +53,22 @@ export function define(command: Command, invocation: Invocation): void {
     .option('--of <name>', 'which key, profile, actor or run; each of them when left out')
     .option('--period <period>', PERIODS.join(', '), oneOf(PERIODS), 'month')
     .option('--throttle <duration>', 'from 80 % on, one new sandbox in so much time', durationSeconds)
+    .option('--own-keys', 'count what runs under keys of your own, too')
     .action(
       async (
         amount: number,
-        flags: Pick<BudgetSpec, 'scope' | 'period'> & { readonly of?: string; readonly throttle?: number },
+        flags: Pick<BudgetSpec, 'scope' | 'period'> & {
+          readonly of?: string;
+          readonly throttle?: number;
+          readonly ownKeys?: boolean;
+        },
       ) => {
         const budget = await (await invocation.client()).credits.createBudget({
           scope: flags.scope,
           period: flags.period,
           limit_micro_usd: amount,
           ...(flags.of === undefined ? {} : { value: flags.of }),
+          ...(flags.ownKeys === undefined ? {} : { own_keys: flags.ownKeys }),
           ...(flags.throttle === undefined ? {} : { throttle_seconds: flags.throttle }),
         });
         const { printer } = invocation;

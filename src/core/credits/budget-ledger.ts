@@ -3,7 +3,8 @@ import { dollars } from '../dollars.ts';
 import type { BudgetState, Tx } from '../store.ts';
 import { accounts } from './accounts.ts';
 import type { BudgetRecord, Spender } from './budget.ts';
-import { alertAt, budgetMark, spenderName, windowOf } from './budget.ts';
+import { alertAt, budgetMark, rearm, spenderName, windowOf } from './budget.ts';
+import type { Alternative } from './ledger.ts';
 import type { MoneyPolicy } from './policy.ts';
 import type { BudgetShare, HoldRecord, TransferDraft } from './transfer.ts';
 
@@ -20,8 +21,11 @@ interface Reservation {
   readonly admits: boolean;
   readonly transferId: string;
   readonly amountMicroUsd: number;
+  /** What it may cost under a key of the workspace's own, for the budgets that count that. */
+  readonly ownKeyMicroUsd: number;
   readonly at: number;
   readonly rate: bigint;
+  readonly cheapest: Alternative | null;
   readonly policy: MoneyPolicy;
   readonly spender: Spender;
 }
@@ -34,8 +38,13 @@ interface Reserved {
 
 const THROTTLE_FROM_PERCENT = 80;
 
-function exceeded(budget: BudgetRecord, name: string, left: number, request: Reservation): SandboxerError {
-  const { amountMicroUsd, rate, at } = request;
+function exceeded(
+  budget: BudgetRecord,
+  name: string,
+  left: number,
+  amountMicroUsd: number,
+  { rate, at, cheapest }: Reservation,
+): SandboxerError {
   const { resetsAt } = windowOf(budget.period, at);
   const of = budget.scope === 'workspace' ? 'the workspace' : `${budget.scope} ${name}`;
   const seconds = rate > 0n ? Number((BigInt(Math.max(0, left)) * 1_000_000n) / rate) : 0;
@@ -51,6 +60,7 @@ function exceeded(budget: BudgetRecord, name: string, left: number, request: Res
         available_micro_usd: left,
         affordable_seconds: seconds,
         resets_at: resetsAt === null ? null : new Date(resetsAt).toISOString(),
+        cheapest_alternative: cheapest,
       },
     },
   );
@@ -66,18 +76,20 @@ function throttled(budget: BudgetRecord, waitMs: number): SandboxerError {
 
 /** Refuses, or says what is to be written: nothing is reserved of one budget when another has too little. */
 export async function reserveBudgets(tx: Tx, hold: HoldRecord, request: Reservation): Promise<Reserved> {
-  const { amountMicroUsd, at, policy, spender, transferId } = request;
+  const { at, policy, spender, transferId } = request;
   const shares = [...hold.budgets];
   const transfers: TransferDraft[] = [];
   const charges: BudgetCharge[] = [];
   const states: BudgetState[] = [];
   for (const budget of policy.budgets) {
     const name = spenderName(budget, spender);
-    if (name === null) continue;
+    const ownKeys = budget.ownKeys === true;
+    const amountMicroUsd = Math.max(request.amountMicroUsd, ownKeys ? request.ownKeyMicroUsd : 0);
+    if (name === null || amountMicroUsd <= 0) continue;
     const mark = budgetMark(budget, name, at);
     const used = -(await tx.ledger.balance(accounts.budgetQuota(mark)));
     const left = budget.limitMicroUsd - used;
-    if (amountMicroUsd > left) throw exceeded(budget, name, left, request);
+    if (amountMicroUsd > left) throw exceeded(budget, name, left, amountMicroUsd, request);
     const usedMicroUsd = used + amountMicroUsd;
     const state = await tx.ledger.budgetState(mark);
     if (request.admits && budget.throttleSeconds !== null && state !== null) {
@@ -86,7 +98,9 @@ export async function reserveBudgets(tx: Tx, hold: HoldRecord, request: Reservat
         throw throttled(budget, waitMs);
       }
     }
-    const { told, tell } = alertAt(state?.told ?? 0, usedMicroUsd, budget.limitMicroUsd);
+    // What was given back since the last reservation told nobody: it is noticed now.
+    const before = rearm(state?.told ?? 0, used, budget.limitMicroUsd);
+    const { told, tell } = alertAt(before, usedMicroUsd, budget.limitMicroUsd);
     const admittedAt = request.admits ? at : (state?.admittedAt ?? 0);
     states.push({ mark, told, admittedAt });
     charges.push({ budget, name, usedMicroUsd, tell });
@@ -100,24 +114,30 @@ export async function reserveBudgets(tx: Tx, hold: HoldRecord, request: Reservat
       ...ownerOf(hold),
     });
     const i = shares.findIndex((share) => share.mark === mark);
-    const before = shares[i];
-    if (before) shares[i] = { ...before, heldMicroUsd: before.heldMicroUsd + amountMicroUsd };
-    else shares.push({ budgetId: budget.id, mark, heldMicroUsd: amountMicroUsd });
+    const share = shares[i];
+    if (share) shares[i] = { ...share, heldMicroUsd: share.heldMicroUsd + amountMicroUsd };
+    else
+      shares.push({ budgetId: budget.id, mark, heldMicroUsd: amountMicroUsd, ...(ownKeys && { ownKeys }) });
   }
   for (const state of states) await tx.ledger.setBudgetState(state);
   return { shares, transfers, charges };
 }
 
-/** Money counts in the window in which it was reserved: of each budget, what was reserved first is spent first. */
+/**
+ * Money counts in the window in which it was reserved: of each budget, what was reserved first is spent first.
+ * `onlyOwnKeys`: it is not ours, and counts only where that is wanted.
+ */
 export function captureBudgets(
   hold: HoldRecord,
   transferId: string,
   amountMicroUsd: number,
   at: number,
+  onlyOwnKeys = false,
 ): { readonly shares: readonly BudgetShare[]; readonly transfers: readonly TransferDraft[] } {
   const left = new Map<string, number>();
   const transfers: TransferDraft[] = [];
   const shares = hold.budgets.map((share) => {
+    if (onlyOwnKeys && share.ownKeys !== true) return share;
     const wanted = left.get(share.budgetId) ?? amountMicroUsd;
     const taken = Math.min(wanted, share.heldMicroUsd);
     left.set(share.budgetId, wanted - taken);

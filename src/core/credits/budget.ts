@@ -13,6 +13,8 @@ export interface BudgetRecord {
   readonly limitMicroUsd: number;
   /** From 80 % on, at most one admission in so many seconds. */
   readonly throttleSeconds: number | null;
+  /** Whether what vendors bill our customers themselves counts, too. Left out where it was made before that was asked. */
+  readonly ownKeys?: boolean;
   readonly createdAt: number;
 }
 
@@ -83,15 +85,24 @@ const ALERT_LEVELS = [80, 100] as const;
 /** A level that was told is told again only after the use fell this far below it. */
 const REARM_BELOW_PERCENT = 10;
 
+/** What counts as told once the use is no higher than this. */
+export function rearm(told: number, usedMicroUsd: number, limitMicroUsd: number): number {
+  const percent = percentOf(usedMicroUsd, limitMicroUsd);
+  return ALERT_LEVELS.filter((level) => level <= told && percent >= level - REARM_BELOW_PERCENT).at(-1) ?? 0;
+}
+
+function percentOf(usedMicroUsd: number, limitMicroUsd: number): number {
+  return limitMicroUsd === 0 ? 100 : (usedMicroUsd / limitMicroUsd) * 100;
+}
+
 /** The highest level that counts as told once `used` is reached, and the one to tell now, if any. */
 export function alertAt(
   told: number,
   usedMicroUsd: number,
   limitMicroUsd: number,
 ): { readonly told: number; readonly tell: number | null } {
-  const percent = limitMicroUsd === 0 ? 100 : (usedMicroUsd / limitMicroUsd) * 100;
+  const percent = percentOf(usedMicroUsd, limitMicroUsd);
   const reached = ALERT_LEVELS.filter((level) => percent >= level).at(-1) ?? 0;
   if (reached > told) return { told: reached, tell: reached };
-  const kept = ALERT_LEVELS.filter((level) => level <= told && percent >= level - REARM_BELOW_PERCENT).at(-1);
-  return { told: kept ?? 0, tell: null };
+  return { told: rearm(told, usedMicroUsd, limitMicroUsd), tell: null };
 }

@@ -20,6 +20,8 @@ export interface Want {
   /** What one second costs, in pico-USD. */
   readonly rate: bigint;
   readonly cheapest: Alternative | null;
+  /** What it may cost under a key of the workspace's own: nothing is taken for it, and budgets may count it. */
+  readonly ownKeyMicroUsd: number;
 }
 
 export interface HoldRequest extends Want {
@@ -63,11 +65,13 @@ export interface Ledger {
   raise(tx: Tx, raise: Raise): Promise<readonly BudgetCharge[]>;
   /** Takes up to `amountMicroUsd` of an open hold as earned; answers what was taken, never more than is held. */
   capture(tx: Tx, capture: Capture): Promise<number>;
+  /** Counts what a vendor bills the workspace itself, in the budgets that want it. */
+  count(tx: Tx, counted: Pick<Capture, 'holdId' | 'transferId' | 'amountMicroUsd' | 'at'>): Promise<void>;
   /** Ends a hold: the rest goes back. `voided` when nothing was established. A resolved hold stays as it is. */
   resolve(tx: Tx, holdId: string, outcome: 'settled' | 'voided', at: number): Promise<void>;
 }
 
-function insufficient(available: number, needed: number, want: Want): SandboxerError {
+function insufficient(purse: string, available: number, needed: number, want: Want): SandboxerError {
   const seconds = want.rate > 0n ? Number((BigInt(Math.max(0, available)) * 1_000_000n) / want.rate) : 0;
   return new SandboxerError(
     'SBX_INSUFFICIENT_CREDITS',
@@ -75,10 +79,11 @@ function insufficient(available: number, needed: number, want: Want): SandboxerE
     {
       creation: 'not_created',
       members: {
-        scope: 'workspace',
+        scope: purse.startsWith(accounts.orgCredits('')) ? 'org' : 'workspace',
         shortfall_micro_usd: needed - available,
         available_micro_usd: available,
         affordable_seconds: seconds,
+        resets_at: null,
         cheapest_alternative: want.cheapest,
       },
     },
@@ -87,7 +92,7 @@ function insufficient(available: number, needed: number, want: Want): SandboxerE
 
 async function requireAvailable(tx: Tx, purse: string, amount: number, want: Want): Promise<void> {
   const available = await tx.ledger.balance(purse);
-  if (available < amount) throw insufficient(available, amount, want);
+  if (available < amount) throw insufficient(purse, available, amount, want);
 }
 
 async function openHold(tx: Tx, holdId: string): Promise<HoldRecord | null> {
@@ -104,6 +109,13 @@ function move(
 ): TransferDraft {
   const { workspaceId, id: holdId, sandboxUid } = hold;
   return { ...transfer, workspaceId, holdId, sandboxUid };
+}
+
+/** Of the purse; nothing where only budgets are concerned. */
+function reservation(hold: HoldRecord, id: string, amountMicroUsd: number, at: number): TransferDraft[] {
+  if (amountMicroUsd === 0) return [];
+  const between = { debit: hold.purse, credit: accounts.held(hold.purse) };
+  return [move(hold, { id, at, kind: 'hold', ...between, amountMicroUsd })];
 }
 
 export const ledger: Ledger = {
@@ -123,7 +135,7 @@ export const ledger: Ledger = {
       createdAt: at,
       resolvedAt: null,
     };
-    if (amountMicroUsd === 0) {
+    if (amountMicroUsd === 0 && request.ownKeyMicroUsd === 0) {
       await tx.ledger.insertHold(hold);
       return [];
     }
@@ -131,29 +143,22 @@ export const ledger: Ledger = {
     const transferId = `${holdId}:hold`;
     const reserved = await reserveBudgets(tx, hold, { ...request, transferId, admits: true });
     await tx.ledger.insertHold({ ...hold, budgets: reserved.shares });
-    const credit = accounts.held(purse);
-    await tx.ledger.transfer([
-      move(hold, { id: transferId, at, kind: 'hold', debit: purse, credit, amountMicroUsd }),
-      ...reserved.transfers,
-    ]);
+    await tx.ledger.transfer([...reservation(hold, transferId, amountMicroUsd, at), ...reserved.transfers]);
     return reserved.charges;
   },
 
   async raise(tx, raise) {
     const { holdId, transferId, amountMicroUsd, at } = raise;
-    if (amountMicroUsd <= 0) return [];
+    if (amountMicroUsd <= 0 && raise.ownKeyMicroUsd <= 0) return [];
     const hold = await openHold(tx, holdId);
     if (!hold) throw new SandboxerError('SBX_CONFLICT', 'The hold of this sandbox is resolved already.');
-    await requireAvailable(tx, hold.purse, amountMicroUsd, raise);
+    const more = Math.max(0, amountMicroUsd);
+    await requireAvailable(tx, hold.purse, more, raise);
     const reserved = await reserveBudgets(tx, hold, { ...raise, admits: false });
-    const credit = accounts.held(hold.purse);
-    await tx.ledger.transfer([
-      move(hold, { id: transferId, at, kind: 'hold', debit: hold.purse, credit, amountMicroUsd }),
-      ...reserved.transfers,
-    ]);
+    await tx.ledger.transfer([...reservation(hold, transferId, more, at), ...reserved.transfers]);
     await tx.ledger.updateHold({
       ...hold,
-      heldMicroUsd: hold.heldMicroUsd + amountMicroUsd,
+      heldMicroUsd: hold.heldMicroUsd + more,
       budgets: reserved.shares,
     });
     return reserved.charges;
@@ -178,6 +183,14 @@ export const ledger: Ledger = {
       budgets: budgets.shares,
     });
     return amount;
+  },
+
+  async count(tx, { holdId, transferId, amountMicroUsd, at }) {
+    const hold = await openHold(tx, holdId);
+    if (!hold?.budgets.some(({ ownKeys }) => ownKeys)) return;
+    const { shares, transfers } = captureBudgets(hold, transferId, amountMicroUsd, at, true);
+    if (transfers.length > 0) await tx.ledger.transfer(transfers);
+    await tx.ledger.updateHold({ ...hold, budgets: shares });
   },
 
   async resolve(tx, holdId, outcome, at) {

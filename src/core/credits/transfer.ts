@@ -70,6 +70,8 @@ export interface BudgetShare {
   /** Budget, value and window: names its accounts. */
   readonly mark: string;
   readonly heldMicroUsd: number;
+  /** What runs under a key of the workspace's own is counted here. */
+  readonly ownKeys?: boolean;
 }
 
 /** A reservation. Its figures follow from its transfers and are written with them; it is resolved at most once. */
