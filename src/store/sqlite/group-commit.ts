@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { databaseFailed } from './node-sqlite-connection.ts';
+import type { WalSync } from './wal-sync.ts';
 
 const MAX_GROUP = 64;
 const MAX_GROUP_MS = 5;
@@ -14,28 +15,35 @@ interface Job {
 
 /**
  * Runs what is asked for at the same time in one durable commit, each in its own savepoint: waiting for the disk is
- * what a transaction costs, and it costs the same for one as for many. Nobody learns an outcome, not even a failure,
- * before the commit: it may rest on what another one of the group wrote.
+ * what a transaction costs, and it costs the same for one as for many. While the disk is at it, the next group runs.
+ * Nobody learns an outcome, not even a failure, before all that was committed so far is on the disk: it may rest on what
+ * another one wrote.
  */
 export class GroupCommit {
   readonly #database: DatabaseSync;
+  readonly #wal: WalSync;
   readonly #queue: Job[] = [];
   readonly #begin;
   readonly #commit;
   readonly #savepoint;
   readonly #release;
+  readonly #changes;
+  #changesBefore = 0;
   #idle: Promise<void> | null = null;
 
-  constructor(database: DatabaseSync) {
+  constructor(database: DatabaseSync, wal: WalSync) {
     this.#database = database;
+    this.#wal = wal;
     this.#begin = database.prepare('BEGIN IMMEDIATE');
     this.#commit = database.prepare('COMMIT');
     this.#savepoint = database.prepare('SAVEPOINT one');
     this.#release = database.prepare('RELEASE one');
+    this.#changes = database.prepare('SELECT total_changes() AS n');
   }
 
-  /** `whenDurable` is called after the commit, before the promise resolves. */
+  /** `whenDurable` is called when the commit is on the disk, before the promise resolves. */
   submit<T>(work: () => Promise<T>, whenDurable: () => void): Promise<T> {
+    if (this.#wal.failure !== null) return Promise.reject(databaseFailed(this.#wal.failure));
     return new Promise<T>((resolve, reject) => {
       const settle = (outcome: Outcome) => {
         if ('error' in outcome) return reject(outcome.error);
@@ -47,9 +55,10 @@ export class GroupCommit {
     });
   }
 
-  /** Resolves when nothing is queued or running. */
+  /** Resolves when nothing is queued, running or on its way to the disk. */
   async settled(): Promise<void> {
     while (this.#idle) await this.#idle;
+    await this.#wal.pending?.catch(() => {});
   }
 
   async #drain(): Promise<void> {
@@ -75,7 +84,30 @@ export class GroupCommit {
       for (const job of jobs) job.settle(failed);
       return;
     }
-    for (const job of group) job.settle(job.outcome as Outcome);
+    this.#settleWhenDurable(group);
+  }
+
+  #settleWhenDurable(group: readonly Job[]): void {
+    const settle = () => {
+      for (const job of group) job.settle(job.outcome as Outcome);
+    };
+    const durable = this.#hasWritten() ? this.#wal.sync() : this.#wal.pending;
+    if (durable === null) {
+      settle();
+      return;
+    }
+    durable.then(settle, (error: unknown) => {
+      const failed = { error: databaseFailed(error) };
+      for (const job of group) job.settle(failed);
+    });
+  }
+
+  /** Since the last group. What was rolled back counts, too. */
+  #hasWritten(): boolean {
+    const { n } = this.#changes.get() as { n: number };
+    const written = n !== this.#changesBefore;
+    this.#changesBefore = n;
+    return written;
   }
 
   async #runAlone(group: Job[]): Promise<void> {

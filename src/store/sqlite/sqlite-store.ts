@@ -12,6 +12,7 @@ import { migrate } from './migrate.ts';
 import { NodeSqliteConnection } from './node-sqlite-connection.ts';
 import { privateFile } from './private-file.ts';
 import { sqliteQueryBuilder } from './sqlite-query-builder.ts';
+import { WalSync } from './wal-sync.ts';
 
 export interface SqliteStoreOptions {
   readonly path: string;
@@ -34,19 +35,21 @@ export class SqliteStore implements Store {
   readonly #readerDatabase: DatabaseSync;
   readonly #reader: NodeSqliteConnection;
   readonly #statements: SqlStatements;
+  readonly #wal: WalSync;
   readonly #group: GroupCommit;
   readonly #reads = new Turnstile();
   readonly #listeners = new CommitListeners();
   #closed = false;
 
-  private constructor(lock: DatabaseLock, writer: DatabaseSync, reader: DatabaseSync) {
+  private constructor(path: string, lock: DatabaseLock, writer: DatabaseSync, reader: DatabaseSync) {
     this.#lock = lock;
     this.#writerDatabase = writer;
     this.#writer = new NodeSqliteConnection(writer);
     this.#readerDatabase = reader;
     this.#reader = new NodeSqliteConnection(reader);
     this.#statements = sqlStatements(sqliteQueryBuilder());
-    this.#group = new GroupCommit(writer);
+    this.#wal = new WalSync(`${path}-wal`);
+    this.#group = new GroupCommit(writer, this.#wal);
   }
 
   /** Rejects with `SBX_STORE_BUSY` when another process has the database, and when its schema is not known here. */
@@ -58,11 +61,12 @@ export class SqliteStore implements Store {
       const writer = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
       opened.push(writer);
       migrate(writer, migrations);
-      writer.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -${CACHE_KIB};
+      // NORMAL syncs around checkpoints alone; that every commit is durable is seen to by `WalSync`.
+      writer.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -${CACHE_KIB};
         PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
       const reader = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: true });
       opened.push(reader);
-      return new SqliteStore(lock, writer, reader);
+      return new SqliteStore(path, lock, writer, reader);
     } catch (error) {
       for (const database of opened) database.close();
       lock.release();
@@ -86,6 +90,7 @@ export class SqliteStore implements Store {
     );
   }
 
+  /** It answers when what it saw is on the disk. */
   async read<T>(_label: string, work: (tx: Tx) => Promise<T>): Promise<T> {
     if (this.#closed) throw storeClosed();
     const turn = this.#reads.enter();
@@ -94,6 +99,8 @@ export class SqliteStore implements Store {
       return await this.#readNow(work);
     } finally {
       this.#reads.leave();
+      const unsynced = this.#wal.pending;
+      if (unsynced) await unsynced.catch(() => {});
     }
   }
 
@@ -109,6 +116,7 @@ export class SqliteStore implements Store {
     if (turn) await turn;
     this.#readerDatabase.close();
     this.#writerDatabase.close();
+    this.#wal.close();
     this.#lock.release();
   }
 

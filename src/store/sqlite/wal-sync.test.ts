@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, describe, expect, it } from 'vitest';
+import { GroupCommit } from './group-commit.ts';
+import { WalSync } from './wal-sync.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'sandboxer-wal-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+/** A file that can be opened and not be synced. */
+const UNSYNCED = '/dev/null';
+
+describe('WalSync', () => {
+  it('serves in order, and has nothing pending afterwards', async () => {
+    const path = join(root, 'wal');
+    const wal = new WalSync(path);
+    expect(wal.pending).toBeNull();
+    writeFileSync(path, 'x');
+    const order: number[] = [];
+    await Promise.all([1, 2, 3, 4].map((n) => wal.sync().then(() => order.push(n))));
+    expect(order).toEqual([1, 2, 3, 4]);
+    expect(wal.pending).toBeNull();
+    wal.close();
+  });
+
+  it('takes nothing more after the disk has failed once', async () => {
+    const wal = new WalSync(UNSYNCED);
+    const both = await Promise.allSettled([wal.sync(), wal.sync()]);
+    expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(wal.failure).not.toBeNull();
+    await expect(wal.sync()).rejects.toThrow();
+    wal.close();
+  });
+});
+
+describe('a group whose commit does not reach the disk', () => {
+  it('fails, and so does everything after it', async () => {
+    const database = new DatabaseSync(join(root, 'state.db'));
+    database.exec('CREATE TABLE t (n INTEGER)');
+    const insert = database.prepare('INSERT INTO t VALUES (1)');
+    const group = new GroupCommit(database, new WalSync(UNSYNCED));
+    let told = 0;
+    const write = () =>
+      group.submit(
+        async () => insert.run(),
+        () => {
+          told += 1;
+        },
+      );
+    const first = await Promise.allSettled([write(), write()]);
+    for (const result of first)
+      expect(result).toMatchObject({ status: 'rejected', reason: { code: 'SBX_INTERNAL' } });
+    const rows = () => database.prepare('SELECT count(*) AS n FROM t').get();
+    const before = rows();
+    await expect(write()).rejects.toMatchObject({ code: 'SBX_INTERNAL' });
+    expect(rows()).toEqual(before);
+    expect(told).toBe(0);
+    await group.settled();
+    database.close();
+  });
+});
