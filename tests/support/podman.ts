@@ -47,7 +47,7 @@ export class Podman {
     const inside = ['sh', '-c', script, at('log'), ...podman, ...service, `unix://${this.socket}`];
     const command = ['--pdeathsig', 'KILL', ...unshare, '--propagation', 'private', ...inside];
     const env = { ...ENV, CONTAINERS_CONF: config, TMPDIR: this.directory };
-    const child = spawn('setpriv', command, { env, stdio: 'ignore' });
+    const child = spawn('setpriv', command, { env, cwd: this.directory, stdio: 'ignore' });
     this.#service = child;
     for (const deadline = Date.now() + 60_000; !(await this.#answers()); await sleep(50)) {
       if (child.exitCode !== null || Date.now() > deadline) {

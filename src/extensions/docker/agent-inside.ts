@@ -6,7 +6,7 @@ import type { AgentDoors } from './agent-doors.ts';
 import { INSIDE } from './container-config.ts';
 import type { Containers } from './containers.ts';
 import type { EngineClient } from './engine-client.ts';
-import { BACKEND, failed, lost } from './engine-error.ts';
+import { AgentEnded, BACKEND, failed, lost } from './engine-error.ts';
 import { openExecStream } from './exec-stream.ts';
 import type { Reach } from './reach.ts';
 
@@ -39,7 +39,7 @@ export async function agentInside(
         creation: 'maybe_created',
       });
     }
-    throw failed(error);
+    throw error instanceof AgentEnded ? error : failed(error);
   } finally {
     over.abort();
     watching.catch(() => {});
@@ -77,6 +77,6 @@ async function watchEnd(containers: Containers, name: string, over: AbortSignal)
     if (container === undefined) continue;
     if (container === null) throw lost('The engine no longer has its container.');
     const { Running, ExitCode, Error: why } = container.State;
-    if (!Running) throw lost(`Its container ended with ${ExitCode}${why === '' ? '' : `: ${why}`}.`);
+    if (!Running) throw new AgentEnded(ExitCode, why);
   }
 }

@@ -3,7 +3,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import type { IsolationLevel } from '../../contract/capability.ts';
 import type { DockerOptions } from './config.ts';
 import type { ChannelKind } from './container-config.ts';
-import { EngineError } from './engine-error.ts';
+import { AgentEnded, EngineError } from './engine-error.ts';
 
 /** Processors by the number that an ELF file has for them, as images and as engines call them. */
 const PROCESSORS: Readonly<Record<number, readonly string[]>> = {
@@ -35,6 +35,8 @@ function processorOf(program: string): readonly string[] {
 
 const UNSEEN = /bind source path does not exist|invalid mount config|no such file or directory.*mount/i;
 const NOT_STARTED = /exec format error|permission denied|operation not permitted|no such file or directory/i;
+/** By its limits, or by somebody. */
+const KILLED = 137;
 const OF_AGENT = /\/\.sandboxer\/agent/;
 
 /** Whether the kernel inside is another one than the machine's. */
@@ -67,6 +69,12 @@ export class ChannelChoice {
   for(isolation: IsolationLevel, engine: string): ChannelKind {
     if (this.#fixed !== null) return this.#fixed;
     return this.fits(engine) ? this.#best[wallOf(isolation)] : 'exec';
+  }
+
+  /** The agent was started and ended at once, by itself: without it the image may do. */
+  canDoWithout(from: ChannelKind, error: unknown): boolean {
+    const killed = error instanceof AgentEnded && error.exitCode === KILLED;
+    return this.#fixed === null && from !== 'exec' && error instanceof AgentEnded && !killed;
   }
 
   /** The engine would not have it this way. `true`: there is a lesser one, which is taken from now on. */

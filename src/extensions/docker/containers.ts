@@ -13,6 +13,7 @@ export interface Listed {
   readonly name: string;
   readonly createdAt: number;
   readonly labels: Readonly<Record<string, string>>;
+  readonly state: string;
 }
 
 function at(name: string, verb = ''): string {
@@ -79,8 +80,8 @@ export class Containers {
       query: { all: 'true', filters: JSON.stringify({ label: [label] }) },
       ...within(signal),
     });
-    return all.flatMap(({ Names: [name], Created: seconds, Labels: labels }) =>
-      name === undefined ? [] : [{ name: name.replace(/^\//, ''), createdAt: seconds * 1000, labels }],
+    return all.flatMap(({ Names: [name], Created: seconds, Labels: labels, State: state }) =>
+      name === undefined ? [] : [{ name: name.replace(/^\//, ''), createdAt: seconds * 1000, labels, state }],
     );
   }
 

@@ -28,6 +28,17 @@ export class EngineUnreachable extends Error {
   }
 }
 
+/** Its container ended before the agent in it had answered for the first time. */
+export class AgentEnded extends Error {
+  override readonly name = 'AgentEnded';
+  readonly exitCode: number;
+
+  constructor(exitCode: number, why: string) {
+    super(printable(`Its container ended with ${exitCode}${why === '' ? '' : `: ${why}`}.`));
+    this.exitCode = exitCode;
+  }
+}
+
 function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, LONGEST_TEXT);
 }
@@ -50,6 +61,7 @@ function codeOf(error: unknown): ErrorCode {
     if (error.reason === 'aborted') return 'SBX_CANCELLED';
     return error.reason === 'timeout' ? 'SBX_TIMEOUT' : 'SBX_EXTENSION_FAILED';
   }
+  if (error instanceof AgentEnded) return 'SBX_BACKEND_LOST';
   if (!(error instanceof EngineError)) return 'SBX_EXTENSION_FAILED';
   if (error.status === 401 || error.status === 403) return 'SBX_BACKEND_AUTH';
   if (error.status === 404) return 'SBX_BACKEND_LOST';

@@ -13,6 +13,7 @@ import type {
   Owned,
   ProvisionSpec,
   Ready,
+  ResolvedSecret,
   SnapshotSpec,
   TakenSnapshot,
   TeardownTarget,
@@ -166,10 +167,12 @@ export class DockerExtension implements Extension {
     const all = await this.#sandboxes.list(owner, ctx.signal).catch((error: unknown) => {
       throw failed(error);
     });
-    for (const { name, createdAt } of all) {
+    for (const { name, createdAt, labels, state } of all) {
       const stamp = stampIn(name);
       const parts = [`container ${name}`];
-      if (stamp !== null) yield { stamp, handle: handleOf(stamp), createdAt, parts };
+      const over = labels[LABEL.keep] === 'yes' ? 'stopped' : 'ended';
+      const condition = state === 'exited' || state === 'dead' ? over : 'running';
+      if (stamp !== null) yield { stamp, handle: handleOf(stamp), createdAt, condition, parts };
     }
   }
 
@@ -212,8 +215,15 @@ export class DockerExtension implements Extension {
     return 'frozen';
   }
 
-  async resume(handle: Handle, ctx: ExtensionContext): Promise<void> {
-    await this.#asked(this.#containers.resume(readHandle(handle).name, ctx.signal));
+  async resume(
+    handle: Handle,
+    ctx: ExtensionContext,
+    secrets: readonly ResolvedSecret[] = [],
+  ): Promise<void> {
+    const named = readHandle(handle);
+    await this.#sandboxes.inTurn(named.name, () =>
+      this.#asked(this.#sandboxes.resume(named, secrets, ctx.signal)),
+    );
   }
 
   async snapshot(handle: Handle, spec: SnapshotSpec, ctx: ExtensionContext): Promise<TakenSnapshot> {

@@ -41,6 +41,7 @@ export class Images {
   readonly #ready = new Map<string, ReadyImage>();
   /** Who waits for an image that is being fetched, once for all of them. */
   readonly #waiting = new Map<string, Set<(progress: Progress) => void>>();
+  readonly #agentless = new Set<string>();
   #agentDigest: string | null = null;
 
   constructor(client: EngineClient, options: DockerOptions, agentPath: string, choice: ChannelChoice) {
@@ -51,7 +52,8 @@ export class Images {
   }
 
   /** Checks the policy, fetches what is missing, and makes the place that a sandbox works in. */
-  async ready(image: string, fit: AgentFit, ctx: ExtensionContext): Promise<ReadyImage> {
+  async ready(image: string, wanted: AgentFit, ctx: ExtensionContext): Promise<ReadyImage> {
+    const fit = this.#agentless.has(image) ? { ...wanted, channel: 'exec' as const } : wanted;
     const reference = parseImageReference(this.#named(image));
     if (image !== 'host') requireAllowed(reference, this.#options.images);
     const name = showImageReference(reference);
@@ -68,6 +70,11 @@ export class Images {
         return ready;
       }),
     );
+  }
+
+  /** The agent was seen not to run in it: from now on it is used without. */
+  withoutAgent(image: string): void {
+    this.#agentless.add(image);
   }
 
   /** It was there, and is not any more: the next one looks again. */

@@ -42,16 +42,26 @@ export interface Parts {
   facts(signal?: AbortSignal): Promise<EngineFacts>;
 }
 
-/** Makes it once more, another way, when the engine could not start it. */
+/** Makes it once more, another way, when the engine could not start it or the agent did not live. */
 type Remake = (error: unknown) => Promise<boolean>;
+
+interface Beginning {
+  readonly secrets: readonly ResolvedSecret[];
+  readonly variables: Named['variables'];
+  readonly remake?: Remake;
+}
+
+function ended({ State: { Error: why } }: Container): SandboxerError {
+  return lost(`Its container has ended${why === '' ? '' : `: ${why}`}.`);
+}
 
 export class Sandboxes {
   readonly #parts: Parts;
   readonly #turns = new Turns();
   readonly #doors: AgentDoors;
   readonly #reach = new Map<string, Reach>();
-  /** Under way, until the engine has started it and its secrets are inside. */
-  readonly #starting = new Map<string, Promise<void>>();
+  /** Under way, until the agent in it has answered and its secrets are inside. */
+  readonly #starting = new Map<string, { readonly done: Promise<void>; readonly stop: AbortController }>();
   readonly #kept = new KeptChannels();
   readonly #warm: WarmContainers;
   #owner: string | null = null;
@@ -85,9 +95,17 @@ export class Sandboxes {
       const one = await this.#warm.claim(name, spec, facts);
       if (one !== null) return this.#claimed(name, one, spec.recipe.variables);
     }
-    const build = () => this.#create(name, spec, source, facts, ctx);
+    const build = (without = false) => this.#create(name, spec, source, facts, ctx, without);
+    const { variables, image } = spec.recipe;
     if (await build()) {
-      this.#begin(name, spec.secrets, async (error) => await this.#lesser(name, error, build));
+      const remake: Remake = async (error) => {
+        if (!this.#parts.choice.canDoWithout(this.reach(name).channel, error))
+          return await this.#lesser(name, error, build);
+        if (source === null) this.#parts.images.withoutAgent(image);
+        await this.#parts.containers.remove(name);
+        return await build(true);
+      };
+      this.#begin(name, { secrets: spec.secrets, variables, remake });
       return;
     }
     const container = await this.owned(name, spec.stamp.owner, ctx.signal);
@@ -100,8 +118,27 @@ export class Sandboxes {
     }
     if (container.State.Status === 'created' && !this.#starting.has(name)) {
       this.#reach.set(name, reachOf(container.Config.Labels));
-      this.#begin(name, spec.secrets);
+      this.#begin(name, { secrets: spec.secrets, variables });
     }
+  }
+
+  /** Goes on where it was, or starts again from its disk where it has stopped: with these secrets then. */
+  async resume(
+    { name, stamp, variables }: Named,
+    secrets: readonly ResolvedSecret[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const container = await this.owned(name, stamp.owner, signal);
+    if (container === null) throw lost('The engine no longer has its container.');
+    if (container.State.Paused || container.State.Running) {
+      await this.#parts.containers.resume(name, signal);
+      return;
+    }
+    const reach = reachOf(container.Config.Labels);
+    if (!reach.keep) throw ended(container);
+    this.#reach.set(name, reach);
+    if (!this.#starting.has(name)) this.#begin(name, { secrets, variables });
+    await this.#starting.get(name)?.done;
   }
 
   /** The container of this name, if it is ours. */
@@ -119,12 +156,12 @@ export class Sandboxes {
 
   /** A channel into it, once it runs; a kept one is started again where it has stopped. */
   async channel({ name, stamp, variables }: Named, signal: AbortSignal): Promise<Channel> {
-    await this.#starting.get(name);
+    await this.#starting.get(name)?.done;
     const kept = this.#kept.take(name);
     if (kept !== null) return kept;
     let reach = this.#reach.get(name);
     const called = reach?.channel === 'call' && (await this.#doors.open(reach.door)).hasCaller;
-    if (reach === undefined || !called) reach = await this.#revive(name, stamp.owner, signal);
+    if (reach === undefined || !called) reach = await this.#revive({ name, stamp, variables }, signal);
     return await this.#open(name, reach, variables, signal);
   }
 
@@ -140,7 +177,9 @@ export class Sandboxes {
 
   /** Nothing there is success. */
   async end(name: string, owner: string, signal: AbortSignal): Promise<Container | null> {
-    await this.#starting.get(name)?.catch(() => {});
+    const starting = this.#starting.get(name);
+    starting?.stop.abort();
+    await starting?.done.catch(() => {});
     const container = await this.owned(name, owner, signal);
     this.#kept.drop(name);
     if (container !== null) await this.#parts.containers.remove(container.Id);
@@ -188,12 +227,13 @@ export class Sandboxes {
     source: SourceImage | null,
     facts: EngineFacts,
     ctx: ExtensionContext,
+    without: boolean,
   ): Promise<boolean> {
     const { recipe } = spec;
     let tried: ChannelKind = 'call';
     const build = async (): Promise<boolean> => {
       const wanted = this.#parts.choice.for(recipe.isolation, facts.architecture);
-      const fit = { channel: wanted, readable: isStronger(recipe.isolation) };
+      const fit = { channel: without ? 'exec' : wanted, readable: isStronger(recipe.isolation) };
       const { image, user, channel } = await this.#imageFor(recipe.image, source, fit, ctx);
       tried = channel;
       const plan = await this.#plan({
@@ -253,29 +293,40 @@ export class Sandboxes {
     return { ...plan, binds: { agent: this.#parts.agentPath, door: directory } };
   }
 
-  #begin(name: string, secrets: readonly ResolvedSecret[], remake: Remake = async () => false): void {
-    const starting = this.#start(name, secrets, remake).finally(() => {
-      if (this.#starting.get(name) === starting) this.#starting.delete(name);
+  #begin(name: string, beginning: Beginning): void {
+    const stop = new AbortController();
+    const done = this.#start(name, beginning, stop.signal).finally(() => {
+      if (this.#starting.get(name)?.done === done) this.#starting.delete(name);
     });
     // Whoever waits for it gets the error; that nobody waits yet is no crash.
-    starting.catch(() => {});
-    this.#starting.set(name, starting);
+    done.catch(() => {});
+    this.#starting.set(name, { done, stop });
   }
 
-  async #start(name: string, secrets: readonly ResolvedSecret[], remake: Remake): Promise<void> {
-    try {
-      await this.#parts.containers.start(name).catch(async (error: unknown) => {
-        if (!(await remake(error))) throw error;
-        await this.#start(name, [], remake);
-      });
-    } catch (error) {
-      throw failed(error, { creation: 'maybe_created' });
+  /** Each time that it is made again, it is for a channel that asks less. */
+  async #start(name: string, beginning: Beginning, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      try {
+        await this.#parts.containers.start(name);
+        await this.#greet(name, beginning, signal);
+        return;
+      } catch (error) {
+        const again = beginning.remake !== undefined && !signal.aborted && (await beginning.remake(error));
+        if (!again) throw failed(error, { creation: 'maybe_created' });
+      }
     }
-    if (secrets.length === 0) return;
+  }
+
+  /** The channel that is the first to be answered, and brings the secrets, serves whoever comes next. */
+  async #greet(name: string, { secrets, variables }: Beginning, signal: AbortSignal): Promise<void> {
     const reach = this.#reach.get(name);
     if (reach === undefined) throw lost('It has ended.');
-    if (reach.channel === 'exec') await this.#engineSession(name).deliver(secrets);
-    else await deliverSecrets(await this.#agent(name, reach, new AbortController().signal), secrets);
+    if (reach.channel === 'exec') {
+      if (secrets.length > 0) await this.#engineSession(name).deliver(secrets);
+      return;
+    }
+    if (secrets.length > 0) await deliverSecrets(await this.#agent(name, reach, signal), secrets);
+    this.keep(name, await this.#open(name, reach, variables, signal));
   }
 
   /** The agent could not be started in it: it is made again for a channel that asks less of it. */
@@ -286,19 +337,23 @@ export class Sandboxes {
     return await build();
   }
 
-  /** Looks whether it runs, and starts it where it should. */
-  async #revive(name: string, owner: string, signal: AbortSignal): Promise<Reach> {
-    const container = await this.owned(name, owner, signal);
+  /** Looks whether it runs, and starts it where it should: not where its secrets were in its memory alone. */
+  async #revive({ name, stamp, variables }: Named, signal: AbortSignal): Promise<Reach> {
+    const container = await this.owned(name, stamp.owner, signal);
     if (container === null) throw lost('The engine no longer has its container.');
     const reach = reachOf(container.Config.Labels);
     this.#reach.set(name, reach);
-    const { Status, Running, Error: why } = container.State;
+    const { Status, Running } = container.State;
     if (Running) return reach;
-    if (Status !== 'created' && !reach.keep) {
-      throw lost(`Its container has ended${why === '' ? '' : `: ${why}`}.`);
+    if (Status !== 'created' && !reach.keep) throw ended(container);
+    if (reach.secrets && !this.#starting.has(name)) {
+      throw new SandboxerError('SBX_INVALID_STATE', 'It has stopped, with its disk.', {
+        backend: BACKEND,
+        remedy: 'Resume it: sandboxer resume ID.',
+      });
     }
-    if (!this.#starting.has(name)) this.#begin(name, []);
-    await this.#starting.get(name);
+    if (!this.#starting.has(name)) this.#begin(name, { secrets: [], variables });
+    await this.#starting.get(name)?.done;
     return reach;
   }
 

@@ -56,6 +56,28 @@ describe.skipIf(whyNot !== null)(
       expect(await engine.docker('ps', '-aq')).toBe('');
     });
 
+    it('an agent that starts and does not live is done without, from then on', async () => {
+      const agent = join(engine.directory, 'dies');
+      writeFileSync(agent, '#!/bin/sh\nexit 3\n', { mode: 0o755 });
+      const world = new DockerWorld(engine, { agent }, 'short-lived');
+      await world.open();
+      const secrets = [{ name: 'TOKEN', delivery: 'env' as const, value: 'told' }];
+      const secretRefs = [{ name: 'TOKEN', delivery: 'env' as const, provider: 'env' }];
+      const first = await world.establish({ secretRefs }, { secrets });
+      expect(await channelOf(world, first)).toBe('exec');
+      expect(await output(first.session, 'echo $TOKEN')).toBe('told');
+      const spec = world.spec();
+      const handle = await world.extension.provision(spec, world.context);
+      // Not tried again with it: the first container is the one.
+      expect(await channelOf(world, { handle })).toBe('exec');
+      const { notes } = await world.extension.waitReady(handle, world.context);
+      expect(notes.join(' ')).toContain('cannot take the agent');
+      await world.end(first);
+      await world.extension.teardown({ stamp: spec.stamp, handle }, world.context);
+      await world.extension.close();
+      expect(await engine.docker('ps', '-aq')).toBe('');
+    });
+
     it('an agent that cannot be started where it is mounted from is put into the image', async () => {
       const agent = join(engine.directory, 'agent');
       writeFileSync(agent, readFileSync(AGENT), { mode: 0o644 });

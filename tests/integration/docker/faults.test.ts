@@ -47,8 +47,29 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
     const world = await open();
     const kept = await world.establish({ persistence: 'persistent' });
     const ephemeral = await world.establish();
+    const secrets = [{ name: 'TOKEN', delivery: 'env' as const, value: 'told' }];
+    const secretRefs = [{ name: 'TOKEN', delivery: 'env' as const, provider: 'env' }];
+    const trusted = await world.establish({ persistence: 'persistent', secretRefs }, { secrets });
     await output(kept.session, 'echo before > kept');
+    await output(trusted.session, 'echo before > kept');
     await world.engine.restartDaemon();
+    const conditions = new Map<string, unknown>();
+    for await (const { stamp, condition } of world.extension.listOwned(world.owner, world.context))
+      conditions.set(stamp.attemptId, condition);
+    const conditionOf = ({ spec }: typeof kept) => conditions.get(spec.stamp.attemptId);
+    expect([kept, ephemeral, trusted].map(conditionOf)).toEqual(['stopped', 'ended', 'stopped']);
+    // Its secrets were in its memory: it starts with them or not at all.
+    const waits = await errorOf(world.extension.connect(trusted.handle, world.context));
+    expect({ code: waits.code, remedy: waits.remedy }).toEqual({
+      code: 'SBX_INVALID_STATE',
+      remedy: 'Resume it: sandboxer resume ID.',
+    });
+    const changed = [{ name: 'TOKEN', delivery: 'env' as const, value: 'told anew' }];
+    await world.extension.resume(trusted.handle, world.context, changed);
+    const resumed = await world.extension.connect(trusted.handle, world.context);
+    expect(await output(resumed, 'cat kept; echo $TOKEN')).toBe('before\ntold anew');
+    await resumed.close();
+    await world.end(trusted);
     const again = await world.extension.connect(kept.handle, world.context);
     expect(await output(again, 'cat kept')).toBe('before');
     const error = await errorOf(world.extension.connect(ephemeral.handle, world.context));
