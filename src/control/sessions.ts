@@ -10,6 +10,7 @@ import { within } from './within.ts';
 interface OpenSession {
   readonly generation: number;
   readonly session: Promise<SandboxSession>;
+  opened: SandboxSession | null;
 }
 
 /** The open channel of each sandbox: opened at first use, shared, closed when the sandbox is over. */
@@ -28,7 +29,7 @@ export class Sessions {
 
   async of(sandbox: SandboxRecord): Promise<SandboxSession> {
     const known = this.#open.get(sandbox.uid);
-    if (known?.generation === sandbox.generation) return known.session;
+    if (known?.generation === sandbox.generation && known.opened?.isLost !== true) return known.session;
     if (known) this.drop(sandbox.uid);
     const extension = extensionOf(this.#deps, sandbox.extensionId as string);
     // A backend that never answers must not be what everybody waits for from now on.
@@ -40,11 +41,16 @@ export class Sessions {
         await contextOf(this.#deps, sandbox, AbortSignal.any([closing, given])),
       ),
     );
-    const entry = { generation: sandbox.generation, session };
+    const entry: OpenSession = { generation: sandbox.generation, session, opened: null };
     this.#open.set(sandbox.uid, entry);
-    session.catch(() => {
-      if (this.#open.get(sandbox.uid) === entry) this.#open.delete(sandbox.uid);
-    });
+    session.then(
+      (opened) => {
+        entry.opened = opened;
+      },
+      () => {
+        if (this.#open.get(sandbox.uid) === entry) this.#open.delete(sandbox.uid);
+      },
+    );
     return session;
   }
 

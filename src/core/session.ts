@@ -140,5 +140,7 @@ export interface SandboxSession {
   dial?(port: number, options?: AbortableOptions): Promise<PortConnection>;
   /** Exist where the vector has `services`. */
   readonly services?: SandboxServices;
+  /** Its connection is known to be gone: whoever wants something opens another. Left out where that cannot be told. */
+  readonly isLost?: boolean;
   close(): Promise<void>;
 }

@@ -78,6 +78,9 @@ export function judgedChannel(
     ...(processes === undefined ? {} : { processes: (options) => processes.call(inner, options) }),
     ...(files === undefined ? {} : { files }),
     ...(dial === undefined ? {} : { dial: (port, options) => dial.call(inner, port, options) }),
+    get isLost() {
+      return inner.isLost;
+    },
     close: () => inner.close(),
   };
   return {

@@ -1,15 +1,12 @@
 /** How far a pull is, as clients see it: a real server, a real engine, and a registry that takes its time. */
 import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
+import type { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
 import type { CloudEvent } from '../../../src/contract/event.ts';
-import { loadConfig } from '../../../src/main/config.ts';
-import type { RunningServer } from '../../../src/main/serve.ts';
-import { serve } from '../../../src/main/serve.ts';
-import { removeDir, temporaryDir } from '../../support/child-server.ts';
+import type { DockerServer } from '../../support/docker-server.ts';
+import { startDockerServer } from '../../support/docker-server.ts';
 import type { Dockerd } from '../../support/dockerd.ts';
 import { startDockerd, whyNoDockerd } from '../../support/dockerd.ts';
 import { Registry } from '../../support/registry.ts';
@@ -30,9 +27,8 @@ describe.skipIf(whyNot !== null)(
   { timeout: 120_000 },
   () => {
     const registry = new Registry({ login: { username: 'puller', password: PASSWORD }, asks: 'token' });
-    const dir = temporaryDir();
     let engine: Dockerd;
-    let server: RunningServer;
+    let world: DockerServer;
     let client: SandboxerClient;
     let image: string;
 
@@ -46,27 +42,16 @@ describe.skipIf(whyNot !== null)(
         images: { allow: ['*', `${host}/team/*`], require_digest: false },
         registries: { [host]: { username: 'puller', password } },
       };
-      const path = join(dir, 'config.json');
-      writeFileSync(path, JSON.stringify({ extensions: { docker } }));
-      const env = {
-        SANDBOXER_STATE_DIR: dir,
-        SANDBOXER_CONFIG: path,
-        SANDBOXER_LOG_LEVEL: 'silent',
-        SANDBOXER_LOCAL: '0',
-        SANDBOXER_SECRET_PULL_PASSWORD: PASSWORD,
-      };
-      server = await serve({ config: loadConfig(env), env });
-      client = new SandboxerClient({ url: `unix:${server.socketPath}` });
+      world = await startDockerServer(docker, { SANDBOXER_SECRET_PULL_PASSWORD: PASSWORD });
+      client = world.client;
       await client.profiles.push({ ...PROFILE, overridable: ['image'] });
       registry.paceMs = 400;
     }, 120_000);
 
     afterAll(async () => {
-      client.close();
-      await server.stop();
+      await world.close();
       registry.close();
       await engine.close();
-      removeDir(dir);
     });
 
     async function eventsOf(id: string): Promise<CloudEvent[]> {
@@ -117,9 +102,9 @@ describe.skipIf(whyNot !== null)(
       await forget();
       const { PATH = '' } = process.env;
       const words = ['create', '--profile', PROFILE.id, '--image', image, '--id', 'seen'];
-      const command = [process.execPath, CLI, '--url', `unix:${server.socketPath}`, ...words].join(' ');
+      const command = [process.execPath, CLI, '--url', `unix:${world.server.socketPath}`, ...words].join(' ');
       const { stdout } = await run('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
-        env: { PATH, HOME: dir, SANDBOXER_STATE_DIR: dir, TERM: 'xterm' },
+        env: { PATH, HOME: world.dir, SANDBOXER_STATE_DIR: world.dir, TERM: 'xterm' },
       });
       expect(stdout).toMatch(/Pulling \S+\/team\/tool@sha256:/);
       expect(stdout).toContain('seen');
