@@ -4,6 +4,7 @@
  *
  *   node scripts/bundle-cli.ts           dist/cli, from what tsc wrote there: the published command
  *   node scripts/bundle-cli.ts --here    .build/cli, from the sources: what ./sandboxer runs in a checkout
+ *   node scripts/bundle-cli.ts --to DIR  the same, elsewhere: for tests, which must not replace what is in use
  */
 import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -77,4 +78,6 @@ async function bundleHere(): Promise<void> {
   for (const name of before) if (name !== fresh) rmSync(join(build, name), { recursive: true, force: true });
 }
 
-await (process.argv.includes('--here') ? bundleHere() : bundlePackage());
+const [how, where] = process.argv.slice(2);
+if (how === '--to' && where !== undefined) await bundle(join(ROOT, 'src', 'cli', 'main.ts'), resolve(where));
+else await (how === '--here' ? bundleHere() : bundlePackage());

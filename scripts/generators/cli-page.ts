@@ -1,10 +1,11 @@
-import type { EventEmitter } from 'node:events';
-import { Command } from 'commander';
+import type { Command } from 'commander';
+import { COMMAND_EXAMPLES } from '../../src/cli/command-examples.ts';
+import { notesOf } from '../../src/cli/command-notes.ts';
 import type { CommandEntry } from '../../src/cli/command-table.ts';
 import { COMMANDS } from '../../src/cli/command-table.ts';
+import { definedCommand } from '../../src/cli/defined-commands.ts';
 import { EXIT } from '../../src/cli/exit-code.ts';
-import { Invocation } from '../../src/cli/invocation.ts';
-import { CLI_EXAMPLES } from './cli-examples.ts';
+import { GLOBAL_GROUP } from '../../src/cli/global-options.ts';
 import type { Generator } from './generator.ts';
 import { page, table } from './generator.ts';
 
@@ -14,27 +15,14 @@ interface Defined {
 }
 
 async function defined(entry: CommandEntry): Promise<Defined> {
-  const { define } = await entry.load();
-  const command = new Command('sandboxer')
-    .enablePositionalOptions()
-    .command(entry.name)
-    .description(entry.summary);
-  define(command, new Invocation({}));
-  return { entry, command };
+  return { entry, command: await definedCommand(entry) };
 }
 
 const all = await Promise.all(COMMANDS.filter(({ group }) => group !== null).map(defined));
 
-/** Commander keeps it as a listener of its own event. */
-function textAfter(command: Command): string[] {
-  let text = '';
-  (command as unknown as EventEmitter).emit('afterHelp', {
-    error: false,
-    command,
-    write: (part: string) => (text += part),
-  });
-  const lines = text.split('\n').map((line) => line.trim());
-  return lines.some(Boolean) ? [lines.filter(Boolean).join(' ')] : [];
+/** Those of every command are told once. */
+function ownOptions(command: Command): Command['options'] {
+  return command.options.filter(({ helpGroupHeading }) => helpGroupHeading !== GLOBAL_GROUP);
 }
 
 function defaultText(value: unknown, negate: boolean): string {
@@ -60,7 +48,7 @@ function usage(command: Command, name: string): string {
     const dots = argument.variadic ? '...' : '';
     return argument.required ? `<${argument.name()}${dots}>` : `[${argument.name()}${dots}]`;
   });
-  const options = command.options.length > 0 ? ['[options]'] : [];
+  const options = ownOptions(command).length > 0 ? ['[options]'] : [];
   return ['sandboxer', name, ...options, ...words].join(' ');
 }
 
@@ -72,7 +60,7 @@ function leaf(command: Command, name: string): string[] {
         `\`${argument.name()}\``,
         phrase(argument.description) + defaultText(argument.defaultValue, false),
       ]),
-    ...command.options.map((option) => [
+    ...ownOptions(command).map((option) => [
       `\`${option.flags}\``,
       phrase(option.description) + defaultText(option.defaultValue, option.negate),
     ]),
@@ -80,13 +68,17 @@ function leaf(command: Command, name: string): string[] {
   return [
     `\`\`\`text\n${usage(command, name)}\n\`\`\``,
     ...(parameters.length > 0 ? [table(['Argument or option', 'Meaning'], parameters)] : []),
-    ...textAfter(command).map(prose),
+    ...(notesOf(command).length > 0 ? [prose(notesOf(command).join(' '))] : []),
   ];
 }
 
 function example(name: string): string[] {
-  const found = CLI_EXAMPLES[name];
-  return found ? [`\`\`\`${found.runs ? 'sh' : 'text'}\n${found.text}\n\`\`\``] : [];
+  const found = COMMAND_EXAMPLES[name] ?? [];
+  // A sentence stands between them: text right below a command would be what it prints.
+  return found.flatMap(({ runs, text }, at) => [
+    ...(at === 0 ? [] : ['Also:']),
+    `\`\`\`${runs ? 'sh' : 'text'}\n${text}\n\`\`\``,
+  ]);
 }
 
 function section({ entry, command }: Defined): string[] {

@@ -75,7 +75,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'keys', group: 'Account', summary: 'Create, list, rotate and revoke API keys', subcommands: ['create', 'list', 'rotate', 'revoke'], load: () => import('./commands/keys.ts') },
   { name: 'workspaces', group: 'Account', summary: 'List, create and delete workspaces, and say what they allow', subcommands: ['list', 'create', 'policy', 'delete'], load: () => import('./commands/workspaces.ts') },
   { name: 'providers', group: 'Account', summary: 'Bring keys of your own for vendors', subcommands: ['list', 'set', 'test', 'disable', 'delete', 'rotate'], load: () => import('./commands/providers.ts') },
-  { name: 'webhooks', group: 'Account', summary: 'Have events posted to a URL', subcommands: ['list', 'create', 'ping', 'enable', 'disable', 'delete'], load: () => import('./commands/webhooks.ts') },
+  { name: 'webhooks', group: 'Account', summary: 'Have events posted to a URL', subcommands: ['list', 'create', 'ping', 'deliveries', 'replay', 'rotate', 'enable', 'disable', 'delete'], load: () => import('./commands/webhooks.ts') },
   { name: 'sinks', group: 'Account', summary: 'Show who is told of events, and tell them again', subcommands: ['list', 'replay'], load: () => import('./commands/sinks.ts') },
   { name: 'audit', group: 'Account', summary: 'Show who changed what', load: () => import('./commands/audit.ts') },
 

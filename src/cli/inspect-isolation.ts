@@ -52,7 +52,7 @@ export function defineInspectIsolation(command: Command, invocation: Invocation)
   command
     .command('isolation')
     .description('What is in force between a sandbox and its host, read from the kernel')
-    .argument('<sandbox>')
+    .argument('<id>', 'the sandbox')
     .action(async (id: string) => {
       const report = await (await invocation.client()).sandboxes.isolation(id);
       invocation.printer.result(report, () => show(invocation, report));

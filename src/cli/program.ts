@@ -1,4 +1,3 @@
-import { commandHelp } from './command-help.ts';
 import type { CommandEntry } from './command-table.ts';
 import { COMMANDS, findCommand } from './command-table.ts';
 import {
@@ -27,10 +26,24 @@ async function commandIn(argv: readonly string[]): Promise<CommandEntry> {
 }
 
 /** Commander's `error: unknown option '--jsn'\n(Did you mean --json?)`, in our form. */
-function usageErrorOf(message: string, entry: CommandEntry): UsageError {
+function usageErrorOf(message: string): UsageError {
   const [first = '', hint] = message.replace(/^error: /, '').split('\n');
   const text = `${first.charAt(0).toUpperCase()}${first.slice(1)}`.replace(/\.?$/, '.');
-  return new UsageError(text, hint?.replace(/^\((.*)\)$/, '$1') ?? `See sandboxer ${entry.name} --help.`);
+  return new UsageError(text, hint?.replace(/^\((.*)\)$/, '$1'));
+}
+
+/** The help that tells more, where an error does not say what to do. */
+function withRemedy(error: unknown, argv: readonly string[]): unknown {
+  if (!(error instanceof UsageError) || error.remedy !== undefined) return error;
+  const [name = '', next = ''] = plainWordsIn(argv);
+  const path = findCommand(name)?.subcommands?.includes(next) ? `${name} ${next}` : name;
+  return new UsageError(error.message, `See sandboxer ${path} --help.`);
+}
+
+/** Also where the words are a program's: then nothing comes of it but a little time. */
+function showsHelp(argv: readonly string[], { subcommands }: CommandEntry): boolean {
+  const [, next] = plainWordsIn(argv);
+  return argv.includes('--help') || argv.includes('-h') || (subcommands !== undefined && next === undefined);
 }
 
 async function runCommand(
@@ -46,7 +59,7 @@ async function runCommand(
   program
     .enablePositionalOptions()
     .exitOverride()
-    .configureHelp(commandHelp(Help))
+    .configureHelp(showsHelp(argv, entry) ? (await import('./command-help.ts')).commandHelp(Help) : {})
     .configureOutput({ outputError: () => {} });
   program.hook('preAction', (_program, action) => {
     invocation.configure(globalOptionsOf(action, invocation.env));
@@ -61,11 +74,12 @@ async function runCommand(
     await program.parseAsync([...argv], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode !== 0 && error.code !== 'commander.help') throw usageErrorOf(error.message, entry);
+    if (error.exitCode !== 0 && error.code !== 'commander.help') throw usageErrorOf(error.message);
   }
 }
 
-async function dispatch(argv: readonly string[], invocation: Invocation): Promise<number> {
+/** Runs one command line; gives its exit code. */
+export async function dispatch(argv: readonly string[], invocation: Invocation): Promise<number> {
   let runsProgram = false;
   try {
     const entry = await commandIn(argv);
@@ -81,7 +95,7 @@ async function dispatch(argv: readonly string[], invocation: Invocation): Promis
       });
     }
     const { failCommand } = await import('./fail-command.ts');
-    return failCommand(error, invocation.printer, runsProgram);
+    return failCommand(withRemedy(error, argv), invocation.printer, runsProgram);
   } finally {
     invocation.close();
   }

@@ -30,8 +30,8 @@ function headOf({ method, path, headers }: PlainRequest): string {
   return `${head}\r\n`;
 }
 
-/** `null` when this is no complete answer. */
-function parsedAnswer(bytes: Buffer): Answer | null {
+/** `null` when this is no complete answer; `whole` when that is known without the end of the connection. */
+function parsedAnswer(bytes: Buffer): (Answer & { readonly whole: boolean }) | null {
   const end = bytes.subarray(0, LONGEST_HEAD).indexOf('\r\n\r\n');
   const head = end === -1 ? '' : bytes.toString('latin1', 0, end);
   const status = /^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1];
@@ -40,7 +40,7 @@ function parsedAnswer(bytes: Buffer): Answer | null {
   const body = bytes.subarray(end + 4);
   const length = header('content-length');
   if (length !== undefined && Number(length) !== body.length) return null;
-  return { status: Number(status), retryAfter: header('retry-after'), body };
+  return { status: Number(status), retryAfter: header('retry-after'), body, whole: length !== undefined };
 }
 
 /** The errors of node:http for the same: a connection that ended early, and somebody who speaks something else. */
@@ -65,13 +65,18 @@ export function plainExchange(
   const socket = createConnection(request.socketPath);
   const parts: Buffer[] = [];
   socket.on('data', (part) => parts.push(part));
-  socket.on('error', fail);
+  // Who is refused before the request was read hears the connection break as well: the answer counts.
+  socket.on('error', (error) => {
+    const answer = parsedAnswer(Buffer.concat(parts));
+    if (answer?.whole) return done(answer);
+    fail(error);
+  });
   socket.on('end', () => {
     const answer = parsedAnswer(Buffer.concat(parts));
     if (answer !== null) return done(answer);
     fail(noAnswer(parts));
   });
-  socket.write(head, 'latin1');
-  if (request.body !== undefined) socket.write(request.body);
+  const start = Buffer.from(head, 'latin1');
+  socket.write(request.body === undefined ? start : Buffer.concat([start, request.body]));
   return socket;
 }

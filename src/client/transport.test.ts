@@ -295,6 +295,23 @@ describe('a brief client on a unix socket', () => {
     await expect(nobody.version()).rejects.toMatchObject({ failure: 'unreachable', sent: false });
   });
 
+  it('hears a refusal that came before its request was read', async () => {
+    const path = socketPath();
+    const body = JSON.stringify(PROBLEM);
+    const refusal = `HTTP/1.1 403 No\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+    const hasty = createStranger((socket) => {
+      socket.once('data', () => socket.pause().write(refusal, () => socket.destroy()));
+    });
+    hasty.listen(path);
+    await once(hasty, 'listening');
+    open.push(() => hasty.close());
+    const client = clientFor(`unix:${path}`, { brief: true, maxRetries: 0 });
+    const json = { text: 'x'.repeat(150_000) };
+    await expect(client.request({ method: 'POST', path: '/v1/x', json })).rejects.toMatchObject({
+      problem: PROBLEM,
+    });
+  });
+
   it('refuses what would smuggle a header, honours the time limit and a signal', async () => {
     const { url } = await serve(() => {}, socketPath());
     const smuggler = clientFor(url, { brief: true, workspace: 'a\r\nx-evil: 1' });

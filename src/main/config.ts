@@ -12,6 +12,8 @@ import { ComposeConfig, composeOptions } from './compose-config.ts';
 import { configProblem } from './config-problem.ts';
 import { DockerConfig, dockerOptions } from './docker-config.ts';
 
+const LogLevel = z.enum(['debug', 'info', 'warn', 'error', 'silent']);
+
 const Duration = DurationSeconds.transform((seconds) => seconds * 1000);
 
 const StubInstance = z.strictObject({
@@ -149,9 +151,7 @@ export const Config = z.strictObject({
         .describe('Address and port for callers with a key.'),
     })
     .default({ tcp: null }),
-  log: z
-    .strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info') })
-    .default({ level: 'info' }),
+  log: z.strictObject({ level: LogLevel.default('info') }).default({ level: 'info' }),
   profiles: z
     .strictObject({ folders: z.array(z.string()).default([]).describe('Further catalogue folders.') })
     .default({ folders: [] }),
@@ -362,6 +362,15 @@ function readDocument(path: string | undefined): unknown {
   }
 }
 
+function logLevelIn({ SANDBOXER_LOG_LEVEL: text }: NodeJS.ProcessEnv): z.infer<typeof LogLevel> | null {
+  if (!text) return null;
+  const parsed = LogLevel.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw new SandboxerError('SBX_CONFIG_INVALID', `SANDBOXER_LOG_LEVEL: there is no log level "${text}".`, {
+    remedy: `Choose one of: ${LogLevel.options.join(', ')}.`,
+  });
+}
+
 /** File first, then the environment on top of it. */
 export function loadConfig(
   env: NodeJS.ProcessEnv,
@@ -378,7 +387,7 @@ export function loadConfig(
     stateDir,
     socketPath: env.SANDBOXER_SOCKET || config.listen.socket || join(stateDir, 'sandboxer.sock'),
     listen: { ...config.listen, tcp: env.SANDBOXER_LISTEN || config.listen.tcp },
-    log: { level: (env.SANDBOXER_LOG_LEVEL as Config['log']['level'] | undefined) ?? config.log.level },
+    log: { level: logLevelIn(env) ?? config.log.level },
     extensions: {
       ...config.extensions,
       local: localOptions(config.extensions.local, stateDir, env),

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { RunningStub } from '../../src/extensions/saas-stub/start-server.ts';
 import { startStubServer } from '../../src/extensions/saas-stub/start-server.ts';
+import { bundleCommand } from '../support/bundle-command.ts';
 import type { Surroundings } from './run-document.ts';
 import { ROOT } from './run-document.ts';
 
@@ -26,7 +27,7 @@ export class DocWorld implements Surroundings {
     for (const folder of [this.directory, this.cwd, bin]) mkdirSync(folder);
     const command = join(bin, 'sandboxer');
     const node = `"${process.execPath}" --disable-warning=ExperimentalWarning`;
-    writeFileSync(command, `#!/bin/sh\nexec ${node} "${join(ROOT, 'src/cli/main.ts')}" "$@"\n`);
+    writeFileSync(command, `#!/bin/sh\nexec ${node} "${bundleCommand()}" "$@"\n`);
     chmodSync(command, 0o755);
     this.env = {
       PATH: [bin, dirname(process.execPath), process.env.PATH ?? ''].join(':'),

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { CLI_EXAMPLES } from '../../scripts/generators/cli-examples.ts';
+import { COMMAND_EXAMPLES } from '../../src/cli/command-examples.ts';
 import { COMMANDS } from '../../src/cli/command-table.ts';
 import { CreateSandboxRequest } from '../../src/contract/sandbox.ts';
 import { DocWorld } from './doc-world.ts';
@@ -62,7 +62,7 @@ describe('documents', () => {
 
   it('have an example for every command', () => {
     const named = COMMANDS.filter(({ group }) => group !== null).map(({ name }) => name);
-    expect(Object.keys(CLI_EXAMPLES).sort()).toEqual(named.sort());
+    expect(Object.keys(COMMAND_EXAMPLES).sort()).toEqual(named.sort());
   });
 });
 

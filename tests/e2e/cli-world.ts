@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { RunningStub } from '../../src/extensions/saas-stub/start-server.ts';
 import { startStubServer } from '../../src/extensions/saas-stub/start-server.ts';
+import { bundleCommand } from '../support/bundle-command.ts';
 
 export interface Outcome {
   readonly code: number | null;
@@ -20,18 +21,29 @@ export interface RunOptions {
 }
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const MAIN = join(ROOT, 'src/cli/main.ts');
+
+export interface WorldOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** More settings of the server. */
+  readonly config?: Readonly<Record<string, unknown>>;
+}
 
 export class CliWorld {
   readonly directory: string;
   readonly stateDir: string;
+  /** Where the commands run. */
+  readonly cwd: string;
   readonly stub: RunningStub;
   readonly env: Record<string, string>;
+  /** The file of the command. */
+  readonly main: string;
 
-  private constructor(directory: string, stub: RunningStub) {
+  private constructor(directory: string, stub: RunningStub, main: string, env: WorldOptions['env']) {
     this.directory = directory;
     this.stub = stub;
+    this.main = main;
     this.stateDir = join(directory, 'state');
+    this.cwd = this.folder('work');
     const { PATH = '', HOME = '' } = process.env;
     this.env = {
       PATH,
@@ -42,16 +54,18 @@ export class CliWorld {
       SANDBOXER_LOG_LEVEL: 'warn',
       SANDBOXER_LOCAL: '0',
       SANDBOXER_DOCKER: '0',
+      ...env,
     };
   }
 
-  static async open(): Promise<CliWorld> {
+  static async open(options: WorldOptions = {}): Promise<CliWorld> {
     const directory = mkdtempSync(join(tmpdir(), 'sbx-cli-'));
     const stub = await startStubServer();
-    const world = new CliWorld(directory, stub);
+    const world = new CliWorld(directory, stub, bundleCommand(), options.env);
     const keyFile = join(directory, 'stub.key');
     writeFileSync(keyFile, stub.key, { mode: 0o600 });
     const config = {
+      ...options.config,
       extensions: {
         compose_ssh: { enabled: false },
         saas_stub: { default: { url: stub.url, key_file: keyFile } },
@@ -69,7 +83,8 @@ export class CliWorld {
   }
 
   start(args: readonly string[], options: RunOptions = {}): ChildProcess {
-    return spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, ...args], {
+    return spawn(process.execPath, ['--disable-warning=ExperimentalWarning', this.main, ...args], {
+      cwd: this.cwd,
       env: { ...this.env, ...options.env },
       stdio: ['pipe', 'pipe', 'pipe'],
     });

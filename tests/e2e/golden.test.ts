@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CliWorld } from './cli-world.ts';
 import { normalised } from './golden/normalise.ts';
@@ -9,7 +9,6 @@ import type { Transcript } from './golden/transcripts.ts';
 import { TRANSCRIPTS } from './golden/transcripts.ts';
 
 const FOLDER = join(import.meta.dirname, 'golden');
-const ROOT = resolve(import.meta.dirname, '../..');
 const UPDATES = process.env.UPDATE_GOLDEN === '1';
 const hasTerminal = spawnSync(SCRIPT_PROGRAM, ['--version']).status === 0;
 
@@ -22,10 +21,9 @@ async function openWorld(): Promise<{ world: CliWorld; env: Record<string, strin
   writeFileSync(file, JSON.stringify(config));
   const bin = world.folder('bin');
   const command = join(bin, 'sandboxer');
-  const main = join(ROOT, 'src/cli/main.ts');
   writeFileSync(
     command,
-    `#!/bin/sh\nexec "${process.execPath}" --disable-warning=ExperimentalWarning "${main}" "$@"\n`,
+    `#!/bin/sh\nexec "${process.execPath}" --disable-warning=ExperimentalWarning "${world.main}" "$@"\n`,
   );
   chmodSync(command, 0o755);
   // Goldens are for reading: without colours, which tests beside the source look at.
@@ -39,8 +37,7 @@ describe.skipIf(!hasTerminal).each([80, 140])('in a terminal of %i columns', (co
 
   beforeAll(async () => {
     ({ world, env } = await openWorld());
-    cwd = join(world.directory, 'work');
-    mkdirSync(cwd);
+    cwd = world.cwd;
     await world.run(['daemon', 'start']);
   });
   afterAll(() => world.close());

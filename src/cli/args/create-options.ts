@@ -1,11 +1,15 @@
 import type { Command } from 'commander';
 import type { CreateSandboxInput } from '../../contract/sandbox.ts';
 import { UsageError } from '../usage-error.ts';
-import { decimalNumber, duration, wholeNumber } from './numbers.ts';
+import { choice } from './choices.ts';
+import { decimalNumber, duration, size, wholeNumber } from './numbers.ts';
 import type { Pairs } from './pairs.ts';
 import { list, pairs } from './pairs.ts';
 
 type Strategy = NonNullable<NonNullable<CreateSandboxInput['route']>['strategy']>;
+
+const STRATEGIES: readonly Strategy[] = ['prefer-self-hosted', 'lowest-cost', 'lowest-latency', 'explicit'];
+export const ISOLATION_LEVELS = ['none', 'policy', 'container', 'gvisor', 'microvm'] as const;
 
 export interface CreateFlags {
   readonly profile?: string;
@@ -26,7 +30,7 @@ export interface CreateFlags {
   readonly strategy?: Strategy;
   readonly maxCostPerHour?: number;
   readonly region?: string;
-  readonly isolation?: 'none' | 'policy' | 'container' | 'gvisor' | 'microvm';
+  readonly isolation?: (typeof ISOLATION_LEVELS)[number];
   readonly egress?: readonly string[];
   readonly secret?: readonly string[];
   readonly harness?: string;
@@ -39,7 +43,7 @@ export interface CreateFlags {
 
 /** What `create`, `run` and `route resolve` have in common: the request. */
 export function addCreateOptions(command: Command): Command {
-  return command
+  command
     .option('-p, --profile <ref>', 'profile, such as agent-dev or agent-dev@1.0.0')
     .option('--id <id>', 'an id of your own')
     .option('--ttl <duration>', 'how long it lives, such as 2h', duration)
@@ -48,21 +52,34 @@ export function addCreateOptions(command: Command): Command {
       '--input <key=value>',
       'input of the profile; a path of this machine is uploaded; key:=value for JSON',
       list,
-    )
-    .option('--access <access>', 'access to the workspace: none, ro or rw')
-    .option('-l, --label <key=value>', 'label', pairs('label'))
-    .option('--scope <scope>', 'session, agent or shared: who gets the same sandbox again')
+    );
+  choice(command, '--access <access>', 'access to the workspace: none, ro or rw', ['none', 'ro', 'rw']);
+  command.option('-l, --label <key=value>', 'label', pairs('label'));
+  const scopes = ['session', 'agent', 'shared'] as const;
+  choice(command, '--scope <scope>', 'session, agent or shared: who gets the same sandbox again', scopes);
+  command
     .option('--image <name>', 'another image than the profile’s')
     .option('--volume <name:path[:ro]>', 'mount a volume', list)
     .option('--cpu <number>', 'CPUs', decimalNumber)
-    .option('--memory <size>', 'memory, such as 2GiB')
-    .option('--disk <size>', 'disk, such as 10GiB')
+    .option('--memory <size>', 'memory, such as 2GiB', size)
+    .option('--disk <size>', 'disk, such as 10GiB', size)
     .option('--extension <id>', 'only on this backend', list)
     .option('--host <name>', 'only on this host (also: SANDBOXER_HOST)')
-    .option('--strategy <name>', 'prefer-self-hosted, lowest-cost, lowest-latency or explicit')
     .option('--max-cost-per-hour <usd>', 'refuse what costs more', decimalNumber)
-    .option('--region <name>', 'only in this region')
-    .option('--isolation <level>', 'at least: none, policy, container, gvisor or microvm')
+    .option('--region <name>', 'only in this region');
+  choice(
+    command,
+    '--strategy <name>',
+    'prefer-self-hosted, lowest-cost, lowest-latency or explicit',
+    STRATEGIES,
+  );
+  choice(
+    command,
+    '--isolation <level>',
+    'at least: none, policy, container, gvisor or microvm',
+    ISOLATION_LEVELS,
+  );
+  return command
     .option('--egress <host[:port]>', 'allow this destination', list)
     .option('--secret <ref>', 'a secret the profile declares, or provider:key', list)
     .option('--harness <name>', 'who asks: the harness')

@@ -22,12 +22,23 @@ export function durationSeconds(text: string): number {
 
 export function wholeNumber(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new UsageError(`"${text}" is no whole number.`);
+  throw new UsageError(`"${text}" is no whole number.`, 'Write digits alone, such as 20.');
 }
 
 export function decimalNumber(text: string): number {
   if (/^\d{1,12}(?:\.\d{1,6})?$/.test(text)) return Number(text);
-  throw new UsageError(`"${text}" is no number.`);
+  throw new UsageError(`"${text}" is no number.`, 'Write a number such as 2 or 0.5.');
+}
+
+const SIZE = /^(\d{1,9}(?:\.\d{1,3})?) ?([mgt])(i?)(b?)$/i;
+
+/** `2gb`, `512 MiB`, `1.5G`, in the spelling that the API has; a plain number is mebibytes. */
+export function size(text: string): string {
+  if (/^[1-9]\d{0,8}$/.test(text)) return `${text}MiB`;
+  const [, amount, unit = '', binary = '', bytes = ''] = SIZE.exec(text) ?? [];
+  if (amount === undefined || (binary !== '' && bytes === ''))
+    throw new UsageError(`"${text}" is no size.`, 'Write a size such as 512MB or 2GiB.');
+  return `${amount}${unit.toUpperCase()}${binary.toLowerCase()}${bytes.toUpperCase()}`;
 }
 
 /** `5`, `$5`, `0.25`: US dollars, as whole millionths. */

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { AuditEntry } from '../../contract/audit.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';
+import { printList } from '../listing.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 
@@ -12,7 +13,7 @@ interface Flags {
   readonly limit: number;
 }
 
-function columns(now: number): Column<AuditEntry>[] {
+function columns(_rows: readonly AuditEntry[], now: number): Column<AuditEntry>[] {
   return [
     { title: 'SEQ', align: 'right', value: (row) => String(row.seq) },
     { title: 'WHEN', value: (row) => relativeTime(row.at, now) },
@@ -30,13 +31,13 @@ export function define(command: Command, invocation: Invocation): void {
     .option('--target <name>', 'only on this target')
     .option('-n, --limit <number>', 'at most so many, the latest', wholeNumber, 50)
     .action(async (flags: Flags) => {
-      const { printer } = invocation;
       const { audit } = await invocation.client();
       const filter = { keyId: flags.byKey, action: flags.action, target: flags.target, limit: flags.limit };
       const page = await audit.list(filter).page();
-      printer.result(page, () => {
-        if (page.items.length === 0) printer.note('Nothing was recorded.');
-        else printer.table(columns(Date.now()), page.items);
+      printList(invocation.printer, page, {
+        empty: 'Nothing was recorded.',
+        name: (row) => String(row.seq),
+        columns,
       });
     });
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { addNotes } from '../command-notes.ts';
 import type { Invocation } from '../invocation.ts';
 import { downloadPath } from '../transfer/download-path.ts';
 import { uploadPath } from '../transfer/upload-path.ts';
@@ -20,15 +21,15 @@ export function placeOf(text: string): Place {
 }
 
 export function define(command: Command, invocation: Invocation): void {
+  addNotes(
+    command,
+    'Directories are copied with everything in them. Into a directory that exists, as `cp -r` does.',
+    'The input and the output are the bytes of one file; a file that is called - is ./- here.',
+  );
   command
     .argument('<from>', 'a path of this machine, or id:path; - is the input')
     .argument('<to>', 'id:path, or a path of this machine; - is the output')
     .option('--service <name>', 'of this service, where a sandbox is made of services')
-    .addHelpText(
-      'after',
-      '\nDirectories are copied with everything in them. Into a directory that exists, as `cp -r` does.' +
-        '\nThe input and the output are the bytes of one file; a file that is called - is ./- here.',
-    )
     .action(async (fromText: string, toText: string, flags: { readonly service?: string }) => {
       const from = placeOf(fromText);
       const to = placeOf(toText);

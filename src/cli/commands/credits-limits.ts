@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { CreditLimits } from '../../contract/credits.ts';
+import { chosenArgument } from '../args/choices.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';
-import { UsageError } from '../usage-error.ts';
 
 interface LimitFlags {
   readonly maxLiving?: number | null;
@@ -11,11 +11,6 @@ interface LimitFlags {
 
 function limit(text: string): number | null {
   return text === 'none' ? null : wholeNumber(text);
-}
-
-function purseMode(text: string): 'shared' | 'split' {
-  if (text === 'shared' || text === 'split') return text;
-  throw new UsageError(`"${text}" is no way to spend.`, 'Choose shared or split.');
 }
 
 /** How much a workspace may do at a time, and from which purse it spends. */
@@ -43,14 +38,15 @@ export function defineLimits(command: Command, invocation: Invocation): void {
       const creates_per_minute = perMinute === undefined ? now.creates_per_minute : perMinute;
       print(await credits.setLimits({ max_living, creates_per_minute }));
     });
-  command
+  const purse = command
     .command('purse')
     .description('Have the workspaces of an org spend from one purse, or each from its own')
-    .argument('<org>')
-    .argument('<mode>', 'shared or split', purseMode)
-    .action(async (org: string, mode: 'shared' | 'split') => {
+    .argument('<org>', 'the organisation');
+  chosenArgument(purse, '<mode>', 'shared or split', ['shared', 'split']).action(
+    async (org: string, mode: 'shared' | 'split') => {
       const { credits } = await invocation.client();
       const answer = await credits.setOrgCredits(org, { mode });
       invocation.printer.result(answer, () => invocation.printer.line(answer.mode));
-    });
+    },
+  );
 }

@@ -1,16 +1,19 @@
-import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { CreditBalance, CreditTransfer, Span } from '../../client/credits.ts';
 import type {
   ExportFormat,
   LedgerAudit,
   ReconcileReport,
+  ReconcileRequest,
   UsageBy,
   UsageReport,
 } from '../../contract/credits.ts';
+import { choice } from '../args/choices.ts';
+import { readInputFile } from '../args/input-file.ts';
 import { durationSeconds, microUsd, wholeNumber } from '../args/numbers.ts';
 import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
+import { printList } from '../listing.ts';
 import { moneyText } from '../output/amounts.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
@@ -37,7 +40,7 @@ function printBalance(invocation: Invocation, balance: CreditBalance): void {
   );
 }
 
-function columns(now: number): Column<CreditTransfer>[] {
+function columns(_rows: readonly CreditTransfer[], now: number): Column<CreditTransfer>[] {
   return [
     { title: 'SEQ', align: 'right', value: (row) => String(row.seq) },
     { title: 'WHEN', value: (row) => relativeTime(row.at, now) },
@@ -76,17 +79,6 @@ function amountOrDash(amount: number | null): string {
 
 const BY = ['day', 'profile', 'extension', 'actor', 'key', 'run', 'sandbox'] as const;
 
-function usageBy(text: string): UsageBy {
-  const found = BY.find((name) => name === text);
-  if (found) return found;
-  throw new UsageError(`"${text}" is not one of ${BY.join(', ')}.`);
-}
-
-function exportFormat(text: string): ExportFormat {
-  if (text === 'focus' || text === 'cloudevents') return text;
-  throw new UsageError(`"${text}" is no format.`, 'Choose cloudevents or focus.');
-}
-
 /** The flags also hold those of every command. */
 function spanOf({ from, to }: Span): Span {
   return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
@@ -114,28 +106,43 @@ function totalRow(report: UsageReport): UsageReport['items'][number] {
 }
 
 function defineReports(command: Command, invocation: Invocation): void {
-  withSpan(command.command('usage').description('What was charged, added up'))
-    .option('--by <what>', `by ${BY.join(', ')}`, usageBy, 'day')
-    .action((flags: Span & { readonly by: UsageBy }) => printUsage(invocation, flags.by, spanOf(flags)));
-  withSpan(command.command('top').description('What costs most'))
-    .option('--by <what>', `by ${BY.slice(1).join(', ')}`, usageBy, 'sandbox')
+  const usage = withSpan(command.command('usage').description('What was charged, added up'));
+  choice(usage, '--by <what>', `by ${BY.join(', ')}`, BY, 'day').action(
+    (flags: Span & { readonly by: UsageBy }) => printUsage(invocation, flags.by, spanOf(flags)),
+  );
+  const top = withSpan(command.command('top').description('What costs most'));
+  choice(top, '--by <what>', `by ${BY.slice(1).join(', ')}`, BY, 'sandbox')
     .option('-n, --limit <number>', 'at most so many', wholeNumber, 10)
     .action((flags: Span & { readonly by: UsageBy; readonly limit: number }) =>
       printUsage(invocation, flags.by, spanOf(flags), flags.limit),
     );
-  withSpan(
+  const exported = withSpan(
     command.command('export').description('Write every charge, as CloudEvents JSON lines or FOCUS 1.2 CSV'),
-  )
-    .option('--format <format>', 'cloudevents or focus', exportFormat, 'cloudevents')
-    .action(async (flags: Span & { readonly format: ExportFormat }) => {
-      const client = await invocation.client();
-      const { printer } = invocation;
-      for await (const page of client.credits.export({ ...spanOf(flags), format: flags.format })) {
-        printer.result(page, () => {
-          if (page.content !== '') printer.line(page.content.trimEnd());
-        });
-      }
-    });
+  );
+  choice(
+    exported,
+    '--format <format>',
+    'cloudevents or focus',
+    ['cloudevents', 'focus'],
+    'cloudevents',
+  ).action(async (flags: Span & { readonly format: ExportFormat }) => {
+    const client = await invocation.client();
+    const { printer } = invocation;
+    for await (const page of client.credits.export({ ...spanOf(flags), format: flags.format })) {
+      printer.result(page, () => {
+        if (page.content !== '') printer.line(page.content.trimEnd());
+      });
+    }
+  });
+}
+
+async function readInvoice(file: string): Promise<ReconcileRequest['invoice']> {
+  const text = await readInputFile(file);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new UsageError(`${file} is no JSON.`, 'Write a list of { extension, sandbox, amount_micro_usd }.');
+  }
 }
 
 function defineChecks(command: Command, invocation: Invocation): void {
@@ -164,7 +171,7 @@ function defineChecks(command: Command, invocation: Invocation): void {
     .option('--invoice <file>', 'a JSON list of { extension, sandbox, amount_micro_usd }')
     .option('--apply', 'write corrections')
     .action(async (flags: { readonly invoice?: string; readonly apply?: boolean }) => {
-      const invoice = flags.invoice === undefined ? [] : JSON.parse(await readFile(flags.invoice, 'utf8'));
+      const invoice = flags.invoice === undefined ? [] : await readInvoice(flags.invoice);
       const client = await invocation.client();
       const { printer } = invocation;
       const report = await client.credits.reconcile({ invoice, apply: flags.apply === true });
@@ -208,11 +215,11 @@ export function define(command: Command, invocation: Invocation): void {
     .description('Every movement of money')
     .option('-n, --limit <number>', 'at most so many', wholeNumber, 100)
     .action(async ({ limit }: { readonly limit: number }) => {
-      const { printer } = invocation;
       const page = await (await invocation.client()).credits.transfers({ limit }).page();
-      printer.result(page, () => {
-        if (page.items.length === 0) printer.note('There were no transfers.');
-        else printer.table(columns(Date.now()), page.items);
+      printList(invocation.printer, page, {
+        empty: 'There were no transfers.',
+        name: (row) => String(row.seq),
+        columns,
       });
     });
   defineReports(command, invocation);

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { CloudEvent, EventType } from '../../contract/event.ts';
+import { choice } from '../args/choices.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import { list } from '../args/pairs.ts';
 import type { Invocation } from '../invocation.ts';
@@ -73,14 +74,9 @@ export function define(command: Command, invocation: Invocation): void {
     .option('-f, --follow', 'as they happen')
     .option('--type <type>', 'only of this type, such as sandbox.ready', list)
     .option('--after <seq>', 'only what came after this number', wholeNumber)
-    .option('-n, --last <number>', 'only the latest so many', wholeNumber, 50)
-    .addOption(
-      command
-        .createOption('--order <order>', 'oldest or newest first')
-        .choices(['asc', 'desc'])
-        .default('asc'),
-    )
-    .action(async (sandbox: string | undefined, flags: Flags) => {
+    .option('-n, --last <number>', 'only the latest so many', wholeNumber, 50);
+  choice(command, '--order <order>', 'oldest (asc) or newest (desc) first', ['asc', 'desc'], 'asc').action(
+    async (sandbox: string | undefined, flags: Flags) => {
       const { printer } = invocation;
       if (flags.follow) return follow(invocation, sandbox, flags);
       const items = await latest(invocation, sandbox, flags);
@@ -88,5 +84,6 @@ export function define(command: Command, invocation: Invocation): void {
         if (items.length === 0) printer.note('There are no events.');
         else printer.table(columns(printer), items);
       });
-    });
+    },
+  );
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Signal } from '../../contract/exec.ts';
+import { addNotes } from '../command-notes.ts';
 import type { Invocation } from '../invocation.ts';
 import type { ExecFlags } from '../terminal/exec-options.ts';
 import { addExecOptions, argvOf, execRequestOf } from '../terminal/exec-options.ts';
@@ -74,6 +75,10 @@ export async function execInForeground(
 }
 
 export function define(command: Command, invocation: Invocation): void {
+  addNotes(
+    command,
+    'Ends with the exit code of the program; 125 when sandboxer failed, 126 and 127 as a shell has them.',
+  );
   addExecOptions(command)
     .argument('<id>', 'the sandbox')
     .argument('[program...]', 'the program and its arguments')
@@ -81,10 +86,6 @@ export function define(command: Command, invocation: Invocation): void {
     .option('-i, --interactive', 'pass our input on')
     .option('-t, --tty', 'in a terminal')
     .option('-d, --detach', 'in the background: prints the id of the process')
-    .addHelpText(
-      'after',
-      '\nEnds with the exit code of the program; 125 when sandboxer failed, 126 and 127 as a shell has them.',
-    )
     .action(async (id: string, words: string[], flags: Flags) => {
       const argv = argvOf(words);
       if (argv.length === 0)

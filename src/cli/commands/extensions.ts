@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Backend } from '../../client/extensions.ts';
 import type { Invocation } from '../invocation.ts';
+import { defineList } from '../listing.ts';
 import type { Printer } from '../output/printer.ts';
 import { relativeTime, waitText } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
@@ -10,7 +11,7 @@ function paintHealth(printer: Printer, text: string, status: string): string {
   return status === 'healthy' ? green(text) : status === 'unhealthy' ? red(text) : yellow(text);
 }
 
-function columns(printer: Printer): Column<Backend>[] {
+function columns(_rows: readonly Backend[], _now: number, printer: Printer): Column<Backend>[] {
   return [
     { title: 'EXTENSION', value: (row) => row.id },
     {
@@ -68,18 +69,17 @@ function show(printer: Printer, backend: Backend): void {
 }
 
 export function define(command: Command, invocation: Invocation): void {
-  command
-    .command('list', { isDefault: true })
-    .description('List the backends')
-    .action(async () => {
-      const { printer } = invocation;
-      const found = await (await invocation.client()).extensions.list();
-      printer.result(found, () => printer.table(columns(printer), found.items));
-    });
+  defineList(command, invocation, {
+    description: 'List the backends',
+    empty: 'No backend is enabled: see the configuration reference.',
+    fetch: (client) => client.extensions.list(),
+    name: (row) => row.id,
+    columns,
+  });
   command
     .command('show')
     .description('Show one backend with its capabilities and checks')
-    .argument('<id>', 'such as ext.local')
+    .argument('<extension>', 'such as ext.local')
     .action(async (id: string) => {
       const { printer } = invocation;
       const backend = await (await invocation.client()).extensions.get(id);

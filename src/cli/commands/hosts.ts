@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
 import type { HostCostReport } from '../../contract/credits.ts';
 import type { Host, HostSpecInput } from '../../contract/host.ts';
+import { choice } from '../args/choices.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import type { Pairs } from '../args/pairs.ts';
 import { list, pairs } from '../args/pairs.ts';
 import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
+import { defineList } from '../listing.ts';
 import { moneyText } from '../output/amounts.ts';
 import type { Printer } from '../output/printer.ts';
 import { relativeTime } from '../output/relative-time.ts';
@@ -32,7 +34,7 @@ function paint(printer: Printer, text: string, { health }: Host): string {
   return { healthy: green, unhealthy: red, unknown: yellow }[health.status](text);
 }
 
-function columns(printer: Printer, now: number): Column<Host>[] {
+function columns(_rows: readonly Host[], now: number, printer: Printer): Column<Host>[] {
   return [
     { title: 'HOST', value: (row) => row.id },
     { title: 'CLASS', value: (row) => row.class },
@@ -114,7 +116,7 @@ function defineOne(
   command
     .command(name)
     .description(description)
-    .argument('<host>')
+    .argument('<host>', 'its name here')
     .action(async (id: string) => {
       const answer = await (await invocation.client()).hosts[name](id);
       invocation.printer.result(answer ?? { id }, () => invocation.printer.line(id));
@@ -124,17 +126,16 @@ function defineOne(
 export function define(command: Command, invocation: Invocation): void {
   const show = (host: Host) => {
     const { printer } = invocation;
-    printer.result(host, () => printer.table(columns(printer, Date.now()), [host]));
+    printer.result(host, () => printer.table(columns([host], Date.now(), printer), [host]));
   };
-  command
-    .command('list', { isDefault: true })
-    .description('List the hosts: the machine of the server, and those that are registered')
-    .action(async () => {
-      const { printer } = invocation;
-      const found = await (await invocation.client()).hosts.list();
-      printer.result(found, () => printer.table(columns(printer, Date.now()), found.items));
-    });
-  command
+  defineList(command, invocation, {
+    description: 'List the hosts: the machine of the server, and those that are registered',
+    empty: 'There are no hosts.',
+    fetch: (client) => client.hosts.list(),
+    name: (row) => row.id,
+    columns,
+  });
+  const add = command
     .command('add')
     .description('Register a host, or change how it is registered')
     .argument('<host>', 'its name here')
@@ -143,8 +144,9 @@ export function define(command: Command, invocation: Invocation): void {
     .option('--identity-file <path>', 'private key on the server')
     .option('--certificate-file <path>', 'certificate on the server')
     .option('--tunnel <name>', 'reach it through this tunnel of ops-bridge')
-    .option('--warden', 'log in with certificates of ops-warden')
-    .option('--class <class>', 'sandbox, or production: never a target')
+    .option('--warden', 'log in with certificates of ops-warden');
+  choice(add, '--class <class>', 'sandbox, or production: never a target', ['sandbox', 'production']);
+  add
     .option('--extension <id>', 'serve only this backend', list)
     .option('-l, --label <key=value>', 'label', pairs('label'))
     .option('--capacity <number>', 'most sandboxes', wholeNumber)
@@ -157,12 +159,12 @@ export function define(command: Command, invocation: Invocation): void {
   command
     .command('show')
     .description('Show one host')
-    .argument('<host>')
+    .argument('<host>', 'its name here')
     .action(async (id: string) => show(await (await invocation.client()).hosts.get(id)));
   command
     .command('probe')
     .description('Look at a host now')
-    .argument('<host>')
+    .argument('<host>', 'its name here')
     .action(async (id: string) => {
       const host = await (await invocation.client()).hosts.probe(id);
       show(host);

@@ -1,14 +1,15 @@
-import { createReadStream, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { packTree } from '../../client/pack-tree.ts';
 import type { Image } from '../../contract/image.ts';
+import { openInputFile } from '../args/input-file.ts';
 import { list } from '../args/pairs.ts';
 import type { Invocation } from '../invocation.ts';
+import { defineList } from '../listing.ts';
 import { byteText } from '../output/amounts.ts';
 import { ageOf, relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 import { workspaceColumn } from '../output/workspace-column.ts';
-import { UsageError } from '../usage-error.ts';
 
 function columns(rows: readonly Image[], now: number): Column<Image>[] {
   return [
@@ -65,26 +66,19 @@ interface KeepFlags {
 }
 
 /** A file as it is; a directory, such as an OCI layout, as a tar archive. */
-function archiveOf(path: string): AsyncIterable<Uint8Array> {
-  if (path === '-') return process.stdin;
-  const info = statSync(path, { throwIfNoEntry: false });
-  if (info === undefined) throw new UsageError(`There is no file "${path}".`);
-  return info.isDirectory() ? packTree(path) : createReadStream(path);
+async function archiveOf(path: string): Promise<AsyncIterable<Uint8Array>> {
+  const isDirectory = path !== '-' && statSync(path, { throwIfNoEntry: false })?.isDirectory();
+  return isDirectory ? packTree(path) : openInputFile(path);
 }
 
 export function define(command: Command, invocation: Invocation): void {
-  command
-    .command('list', { isDefault: true })
-    .description('List the images')
-    .action(async () => {
-      const { printer } = invocation;
-      const found = await (await invocation.client()).images.list();
-      printer.result(found, () => {
-        if (printer.quiet) for (const { reference, name } of found.items) printer.line(reference ?? name);
-        else if (found.items.length === 0) printer.note('There are no images besides "host".');
-        else printer.table(columns(found.items, Date.now()), found.items);
-      });
-    });
+  defineList(command, invocation, {
+    description: 'List the images',
+    empty: 'There are no images besides "host".',
+    fetch: (client) => client.images.list(),
+    name: ({ reference, name }) => reference ?? name,
+    columns,
+  });
   command
     .command('show')
     .description('Show one image')
@@ -104,7 +98,7 @@ export function define(command: Command, invocation: Invocation): void {
     .action(async (archive: string, { name, ...flags }: KeepFlags) => {
       const { printer } = invocation;
       const client = await invocation.client();
-      const work = client.images.import(name, archiveOf(archive), flags);
+      const work = client.images.import(name, await archiveOf(archive), flags);
       const image = await invocation.progress(`Importing ${name}`).during(work);
       printer.result(image, () => {
         printer.line(image.reference ?? image.name);

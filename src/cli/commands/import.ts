@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { CommandFailure } from '../command-failure.ts';
+import { addNotes } from '../command-notes.ts';
 import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
 import { relativeTime } from '../output/relative-time.ts';
@@ -209,14 +210,14 @@ async function reportLegacy(invocation: Invocation, path: string): Promise<void>
 }
 
 export function define(command: Command, invocation: Invocation): void {
-  command
-    .command('legacy')
+  const legacy = command.command('legacy');
+  addNotes(
+    legacy,
+    'Reads the file and nothing else: nothing is imported, changed or asked of a server.',
+    'Ends with 0 when nothing is left to do, and with 4 when records need attention.',
+  );
+  legacy
     .description('Report on an old sandboxes.json: what ended, what may still run, what to do about it')
     .argument('[file]', 'the old store; ~/.local/share/sandboxer/sandboxes.json when left out')
-    .addHelpText(
-      'after',
-      '\nReads the file and nothing else: nothing is imported, changed or asked of a server.' +
-        '\nEnds with 0 when nothing is left to do, and with 4 when records need attention.',
-    )
     .action((path?: string) => reportLegacy(invocation, path ?? defaultStore()));
 }

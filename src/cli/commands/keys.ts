@@ -1,10 +1,22 @@
 import type { Command } from 'commander';
 import type { ApiKey, KeyScope } from '../../contract/tenancy.ts';
+import { choice, choices } from '../args/choices.ts';
 import { duration } from '../args/numbers.ts';
-import { list } from '../args/pairs.ts';
 import type { Invocation } from '../invocation.ts';
+import { defineList } from '../listing.ts';
+import type { Printer } from '../output/printer.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
+
+export const KEY_SCOPES: readonly KeyScope[] = [
+  'read',
+  'sandboxes',
+  'profiles',
+  'credits',
+  'keys',
+  'webhooks',
+  'server',
+];
 
 interface CreateFlags {
   readonly actor?: 'adm' | 'agt' | 'atm';
@@ -18,7 +30,7 @@ function stateOf(key: ApiKey, now: number): string {
   return key.expires_at !== null && Date.parse(key.expires_at) <= now ? 'expired' : 'valid';
 }
 
-function columns(now: number): Column<ApiKey>[] {
+function columns(_rows: readonly ApiKey[], now: number): Column<ApiKey>[] {
   return [
     { title: 'KEY', value: (row) => row.key_id },
     { title: 'NAME', cuttable: true, value: (row) => row.name },
@@ -31,13 +43,25 @@ function columns(now: number): Column<ApiKey>[] {
   ];
 }
 
+function printSecret(printer: Printer, key: ApiKey & { readonly secret: string }): void {
+  printer.result(key, () => {
+    printer.line(key.secret);
+    printer.note(`${key.key_id}: keep the secret, it is not shown again`);
+  });
+}
+
 export function define(command: Command, invocation: Invocation): void {
-  command
+  const create = command
     .command('create')
     .description('Make a key; its secret is shown this once')
-    .argument('<name>', 'what it is for')
-    .option('--actor <actor>', 'adm, agt or atm')
-    .option('--scope <scope>', 'read, sandboxes, profiles, credits, keys, webhooks or server', list)
+    .argument('<name>', 'what it is for');
+  choice(create, '--actor <actor>', 'adm (a person), agt (an agent) or atm (automation)', [
+    'adm',
+    'agt',
+    'atm',
+  ]);
+  choices(create, '--scope <scope>', `${KEY_SCOPES.join(', ')}; may be repeated`, KEY_SCOPES);
+  create
     .option('--expires-in <duration>', 'not valid after this time', duration)
     .option('--in-workspace <id>', 'for this workspace')
     .action(async (name: string, flags: CreateFlags) => {
@@ -49,22 +73,15 @@ export function define(command: Command, invocation: Invocation): void {
         ...(flags.expiresIn === undefined ? {} : { expires_in: flags.expiresIn }),
         ...(flags.inWorkspace === undefined ? {} : { workspace_id: flags.inWorkspace }),
       });
-      printer.result(key, () => {
-        printer.line(key.secret);
-        printer.note(`${key.key_id}: keep the secret, it is not shown again`);
-      });
+      printSecret(printer, key);
     });
-  command
-    .command('list', { isDefault: true })
-    .description('List the keys')
-    .action(async () => {
-      const { printer } = invocation;
-      const found = await (await invocation.client()).keys.list();
-      printer.result(found, () => {
-        if (found.items.length === 0) printer.note('There are no keys.');
-        else printer.table(columns(Date.now()), found.items);
-      });
-    });
+  defineList(command, invocation, {
+    description: 'List the keys',
+    empty: 'There are no keys.',
+    fetch: (client) => client.keys.list(),
+    name: (row) => row.key_id,
+    columns,
+  });
   command
     .command('rotate')
     .description('Make a successor with the same rights')
@@ -74,10 +91,7 @@ export function define(command: Command, invocation: Invocation): void {
       const { printer } = invocation;
       const request = flags.overlap === undefined ? {} : { overlap: flags.overlap };
       const key = await (await invocation.client()).keys.rotate(id, request);
-      printer.result(key, () => {
-        printer.line(key.secret);
-        printer.note(`${key.key_id}: keep the secret, it is not shown again`);
-      });
+      printSecret(printer, key);
     });
   command
     .command('revoke')

@@ -2,10 +2,12 @@ import type { Command } from 'commander';
 import type { Sandboxes, SandboxFilter } from '../../client/sandboxes.ts';
 import type { Sandbox } from '../../contract/sandbox.ts';
 import type { SandboxState } from '../../contract/state.ts';
+import { choices } from '../args/choices.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import type { Pairs } from '../args/pairs.ts';
-import { list, pairs } from '../args/pairs.ts';
+import { pairs } from '../args/pairs.ts';
 import type { Invocation } from '../invocation.ts';
+import { printList } from '../listing.ts';
 import { sandboxColumns } from '../output/sandbox-view.ts';
 
 interface Flags {
@@ -56,15 +58,10 @@ function print(
   invocation: Invocation,
   page: { items: readonly Sandbox[]; next_cursor: string | null },
 ): void {
-  const { printer } = invocation;
-  printer.result(page, () => {
-    if (printer.quiet) {
-      for (const { sandbox_id } of page.items) printer.line(sandbox_id);
-      return;
-    }
-    if (page.items.length === 0) printer.note('There are no sandboxes.');
-    else printer.table(sandboxColumns(printer, page.items, Date.now()), page.items);
-    if (page.next_cursor !== null) printer.note(`There are more: raise --limit (${page.items.length}).`);
+  printList(invocation.printer, page, {
+    empty: 'There are no sandboxes.',
+    name: (row) => row.sandbox_id,
+    columns: sandboxColumns,
   });
 }
 
@@ -84,16 +81,16 @@ async function watch(invocation: Invocation, flags: Flags): Promise<void> {
 export function define(command: Command, invocation: Invocation): void {
   command
     .option('-a, --all', 'destroyed ones, too')
-    .option('--state <state>', 'only in this state', list)
     .option('-p, --profile <ref>', 'only of this profile')
     .option('--extension <id>', 'only on this backend')
     .option('-l, --label <key=value>', 'only with this label', pairs('label'))
     .option('--harness <name>', 'only of this harness')
     .option('--external-id <id>', 'only of this session, run, job or agent')
     .option('-n, --limit <number>', 'at most so many', wholeNumber, 100)
-    .option('--watch', 'again whenever something changes')
-    .action(async (flags: Flags) => {
-      if (flags.watch) return watch(invocation, flags);
-      print(invocation, await fetchPage(await invocation.sandboxes(), flags));
-    });
+    .option('--watch', 'again whenever something changes');
+  choices(command, '--state <state>', 'only in this state; may be repeated', [...NOT_DESTROYED, 'destroyed']);
+  command.action(async (flags: Flags) => {
+    if (flags.watch) return watch(invocation, flags);
+    print(invocation, await fetchPage(await invocation.sandboxes(), flags));
+  });
 }

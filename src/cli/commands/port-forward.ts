@@ -45,6 +45,14 @@ export function define(command: Command, invocation: Invocation): void {
       const client = await invocation.client();
       await client.sandboxes.get(id);
       const servers: Server[] = [];
+      // Before anybody is told that it works, and may interrupt it.
+      const interrupted = new Promise<void>((resolve) => {
+        const end = (signal: Parameters<typeof exitCodeAfter>[0]) => {
+          invocation.exitCode = signal === 'SIGINT' ? 0 : exitCodeAfter(signal);
+          resolve();
+        };
+        onInterrupts({ first: end, again: end });
+      });
       for (const pair of texts.map(portPair)) {
         const server = createServer({ allowHalfOpen: true }, (socket) => {
           forward(client, id, pair.remote, socket).catch((error: Error) => {
@@ -58,13 +66,7 @@ export function define(command: Command, invocation: Invocation): void {
         if (printer.json) printer.item(forwarded);
         else printer.line(`${flags.address}:${local} -> ${id}:${pair.remote}`);
       }
-      await new Promise<void>((resolve) => {
-        const end = (signal: Parameters<typeof exitCodeAfter>[0]) => {
-          invocation.exitCode = signal === 'SIGINT' ? 0 : exitCodeAfter(signal);
-          resolve();
-        };
-        onInterrupts({ first: end, again: end });
-      });
+      await interrupted;
       for (const server of servers) server.close();
     });
 }

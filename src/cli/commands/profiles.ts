@@ -1,11 +1,11 @@
-import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { SandboxerApiError } from '../../client/api-error.ts';
 import type { CatalogueProfile, Profiles } from '../../client/profiles.ts';
+import { readInputFile } from '../args/input-file.ts';
 import type { Invocation } from '../invocation.ts';
+import { printList } from '../listing.ts';
 import type { Printer } from '../output/printer.ts';
 import type { Column } from '../output/table.ts';
-import { UsageError } from '../usage-error.ts';
 
 interface Shown {
   readonly id?: string;
@@ -13,9 +13,10 @@ interface Shown {
   readonly description?: string;
 }
 
-function columns(printer: Printer): Column<CatalogueProfile>[] {
+const of = (row: CatalogueProfile) => row.profile as Shown;
+
+function columns(_rows: readonly CatalogueProfile[], _now: number, printer: Printer) {
   const { green, red } = printer.out;
-  const of = (row: CatalogueProfile) => row.profile as Shown;
   return [
     { title: 'PROFILE', value: (row) => of(row).id ?? '' },
     { title: 'VERSION', value: (row) => of(row).version ?? '' },
@@ -29,21 +30,7 @@ function columns(printer: Printer): Column<CatalogueProfile>[] {
       cuttable: true,
       value: (row) => (row.available ? of(row).description : row.unavailable_reason) ?? '',
     },
-  ];
-}
-
-async function readInput(): Promise<string> {
-  const parts: Buffer[] = [];
-  for await (const part of process.stdin) parts.push(part as Buffer);
-  return Buffer.concat(parts).toString('utf8');
-}
-
-async function readDocument(path: string): Promise<string> {
-  try {
-    return path === '-' ? await readInput() : await readFile(path, 'utf8');
-  } catch (cause) {
-    throw new UsageError(`The file ${path} cannot be read: ${(cause as Error).message}`);
-  }
+  ] satisfies Column<CatalogueProfile>[];
 }
 
 /** Issues are told with the file they are in, which the server does not know. */
@@ -62,7 +49,7 @@ async function send<T>(
   path: string,
   act: (profiles: Profiles, text: string) => Promise<T>,
 ): Promise<T> {
-  const text = await readDocument(path);
+  const text = await readInputFile(path);
   const { profiles } = await invocation.client();
   try {
     return await act(profiles, text);
@@ -89,17 +76,19 @@ export function define(command: Command, invocation: Invocation): void {
     .action(async () => {
       const { printer } = invocation;
       const found = await (await invocation.client()).profiles.list();
-      printer.result(found, () => {
-        printer.table(columns(printer), found.items);
-        for (const { file, line, field, problem } of found.issues ?? []) {
-          printer.warn(`${file}${line === null ? '' : `:${line}`}: ${field}: ${problem}`);
-        }
+      printList(printer, found, {
+        empty: 'There are no profiles.',
+        name: (row) => of(row).id ?? '',
+        columns,
       });
+      for (const { file, line, field, problem } of found.issues ?? []) {
+        printer.warn(`${file}${line === null ? '' : `:${line}`}: ${field}: ${problem}`);
+      }
     });
   command
     .command('show')
     .description('Show a profile with every default filled in')
-    .argument('<ref>', 'agent-dev, profile.agent-dev or agent-dev@1.0.0')
+    .argument('<profile>', 'agent-dev, profile.agent-dev or agent-dev@1.0.0')
     .action(async (ref: string) => {
       const { printer } = invocation;
       const entry = await (await invocation.client()).profiles.get(ref);

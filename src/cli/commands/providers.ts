@@ -1,14 +1,14 @@
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { ProviderKey } from '../../contract/provider-key.ts';
+import { readInputFile } from '../args/input-file.ts';
 import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
+import { defineList } from '../listing.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 import { UsageError } from '../usage-error.ts';
 
-function columns(now: number): Column<ProviderKey>[] {
+function columns(_rows: readonly ProviderKey[], now: number): Column<ProviderKey>[] {
   return [
     { title: 'KEY', value: (row) => row.provider_key_id },
     { title: 'EXTENSION', value: (row) => row.extension },
@@ -21,9 +21,8 @@ function columns(now: number): Column<ProviderKey>[] {
 }
 
 /** Never from the arguments, where every process of the machine could read it. */
-async function readSecret(file: string | undefined): Promise<string> {
-  const given = file === undefined ? await text(process.stdin) : await readFile(file, 'utf8');
-  const secret = given.trim();
+async function readSecret(file = '-'): Promise<string> {
+  const secret = (await readInputFile(file)).trim();
   if (secret !== '') return secret;
   throw new UsageError('There is no key in the input.', 'Pipe it in, or name a file with --file.');
 }
@@ -73,17 +72,13 @@ function defineOne(
 }
 
 export function define(command: Command, invocation: Invocation): void {
-  command
-    .command('list', { isDefault: true })
-    .description('List the keys of vendors; their secrets are shown to nobody')
-    .action(async () => {
-      const { printer } = invocation;
-      const found = await (await invocation.client()).providerKeys.list();
-      printer.result(found, () => {
-        if (found.items.length === 0) printer.note('There are no provider keys.');
-        else printer.table(columns(Date.now()), found.items);
-      });
-    });
+  defineList(command, invocation, {
+    description: 'List the keys of vendors; their secrets are shown to nobody',
+    empty: 'There are no provider keys.',
+    fetch: (client) => client.providerKeys.list(),
+    name: (row) => row.provider_key_id,
+    columns,
+  });
   defineSet(command, invocation);
   defineOne(command, invocation, 'test', 'Ask the vendor whether it takes the key');
   defineOne(command, invocation, 'disable', 'Make nothing new with it');

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { ReapReport, StaleKind } from '../../contract/stale.ts';
+import { choices } from '../args/choices.ts';
 import { durationSeconds } from '../args/numbers.ts';
-import { list } from '../args/pairs.ts';
 import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
 import { staleColumns, tellUnseen } from '../output/stale-view.ts';
@@ -12,6 +12,8 @@ interface Flags {
   readonly olderThan?: number;
   readonly kind?: readonly StaleKind[];
 }
+
+const KINDS: readonly StaleKind[] = ['expired', 'failed', 'half-destroyed', 'orphaned'];
 
 type Reaped = ReapReport['items'][number];
 
@@ -32,9 +34,9 @@ const OUTCOME: Column<Reaped> = {
 export function define(command: Command, invocation: Invocation): void {
   command
     .option('--yes', 'remove it; without it, it is only listed')
-    .option('--older-than <duration>', 'only what is so for this long', durationSeconds)
-    .option('--kind <kind>', 'only expired, failed, half-destroyed or orphaned; may be repeated', list)
-    .action(async ({ yes = false, olderThan, kind }: Flags) => {
+    .option('--older-than <duration>', 'only what is so for this long', durationSeconds);
+  choices(command, '--kind <kind>', `only ${KINDS.join(', ')}; may be repeated`, KINDS).action(
+    async ({ yes = false, olderThan, kind }: Flags) => {
       const { printer } = invocation;
       const report = await (await invocation.client()).stale.reap({
         dry_run: !yes,
@@ -52,5 +54,6 @@ export function define(command: Command, invocation: Invocation): void {
         if (!yes && items.some(({ outcome }) => outcome === 'would-remove'))
           printer.note('Nothing was changed. Run it again with --yes to remove what is ours.');
       });
-    });
+    },
+  );
 }

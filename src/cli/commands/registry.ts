@@ -1,15 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
+import { readInputFile } from '../args/input-file.ts';
 import { CommandFailure } from '../command-failure.ts';
+import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
-import { UsageError } from '../usage-error.ts';
-
-async function textOf(file: string): Promise<string> {
-  return readFile(file, 'utf8').catch((cause: Error) => {
-    throw new UsageError(`The file ${file} cannot be read: ${cause.message}`);
-  });
-}
 
 export function define(command: Command, invocation: Invocation): void {
   command
@@ -28,7 +22,7 @@ export function define(command: Command, invocation: Invocation): void {
       const { registry } = await invocation.client();
       const problems = [];
       for (const file of files) {
-        const report = await registry.validate(basename(file), await textOf(file));
+        const report = await registry.validate(basename(file), await readInputFile(file));
         problems.push(...report.problems.map(({ problem }) => ({ file, problem })));
       }
       if (problems.length > 0) {
@@ -36,6 +30,7 @@ export function define(command: Command, invocation: Invocation): void {
         throw new CommandFailure(listed, {
           code: 'SBX_INVALID_REQUEST',
           remedy: 'Correct the file; docs/guides/routing.md shows a whole one.',
+          exitCode: EXIT.refused,
         });
       }
       printer.result({ valid: true, problems }, () =>

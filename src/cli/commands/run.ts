@@ -5,6 +5,7 @@ import type { ExecInput, Signal } from '../../contract/exec.ts';
 import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import { addStageOptions } from '../args/stage-options.ts';
+import { addNotes } from '../command-notes.ts';
 import { createWatched } from '../create-watched.ts';
 import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
@@ -126,6 +127,11 @@ async function run(invocation: Invocation, words: readonly string[], flags: Flag
 }
 
 export function define(command: Command, invocation: Invocation): void {
+  addNotes(
+    command,
+    'Ends with the exit code of the program; 125 when sandboxer failed, 126 and 127 as a shell has them.',
+    'Ctrl-C interrupts the program; a second one destroys the sandbox.',
+  );
   addExecOptions(addStageOptions(addCreateOptions(command)))
     .argument('<program...>', 'the program and its arguments')
     .passThroughOptions()
@@ -133,11 +139,6 @@ export function define(command: Command, invocation: Invocation): void {
     .option('--keep', 'do not destroy the sandbox')
     .option('-t, --tty', 'in a terminal')
     .option('-i, --interactive', 'pass input on even when it is a terminal; what is piped in always is')
-    .addHelpText(
-      'after',
-      '\nEnds with the exit code of the program; 125 when sandboxer failed, 126 and 127 as a shell has them.' +
-        '\nCtrl-C interrupts the program; a second one destroys the sandbox.',
-    )
     .action(async (words: string[], flags: Flags) => {
       invocation.exitCode = await run(invocation, words, flags);
     });

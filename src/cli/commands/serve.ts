@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { choice } from '../args/choices.ts';
 import type { Invocation } from '../invocation.ts';
 
 interface Flags {
@@ -34,34 +35,38 @@ export function define(command: Command, invocation: Invocation): void {
     )
     .option('--state-dir <path>', 'database, socket and images                       [SANDBOXER_STATE_DIR]')
     .option('--socket <path>', 'the unix socket for callers on this machine       [SANDBOXER_SOCKET]')
-    .option('--config <file>', 'configuration                                     [SANDBOXER_CONFIG]')
-    .option('--log-level <level>', 'debug, info, warn, error or silent                [SANDBOXER_LOG_LEVEL]')
-    .action(async (flags: Flags) => {
-      const { printer } = invocation;
-      const env = envOf(invocation.env, flags);
-      const [{ loadConfig }, { serve }] = await Promise.all([
-        import('../../main/config.ts'),
-        import('../../main/serve.ts'),
+    .option('--config <file>', 'configuration                                     [SANDBOXER_CONFIG]');
+  choice(
+    command,
+    '--log-level <level>',
+    'debug, info, warn, error or silent                [SANDBOXER_LOG_LEVEL]',
+    ['debug', 'info', 'warn', 'error', 'silent'],
+  ).action(async (flags: Flags) => {
+    const { printer } = invocation;
+    const env = envOf(invocation.env, flags);
+    const [{ loadConfig }, { serve }] = await Promise.all([
+      import('../../main/config.ts'),
+      import('../../main/serve.ts'),
+    ]);
+    const stopped = stopSignal();
+    const server = await serve({ config: loadConfig(env), env });
+    const { socketPath, tcpAddress, adminKeyFile } = server;
+    const ready = {
+      ready: true,
+      pid: process.pid,
+      socket: socketPath,
+      tcp: tcpAddress,
+      admin_key_file: adminKeyFile,
+    };
+    if (printer.json || !process.stdout.isTTY) printer.item(ready);
+    else {
+      printer.details([
+        ['listening', [`unix:${socketPath}`, tcpAddress].filter(Boolean).join('\n')],
+        ['first key', adminKeyFile],
       ]);
-      const stopped = stopSignal();
-      const server = await serve({ config: loadConfig(env), env });
-      const { socketPath, tcpAddress, adminKeyFile } = server;
-      const ready = {
-        ready: true,
-        pid: process.pid,
-        socket: socketPath,
-        tcp: tcpAddress,
-        admin_key_file: adminKeyFile,
-      };
-      if (printer.json || !process.stdout.isTTY) printer.item(ready);
-      else {
-        printer.details([
-          ['listening', [`unix:${socketPath}`, tcpAddress].filter(Boolean).join('\n')],
-          ['first key', adminKeyFile],
-        ]);
-      }
-      await stopped;
-      printer.note('Stopping; the sandboxes live on.');
-      await server.stop();
-    });
+    }
+    await stopped;
+    printer.note('Stopping; the sandboxes live on.');
+    await server.stop();
+  });
 }

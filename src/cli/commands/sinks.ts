@@ -2,10 +2,11 @@ import type { Command } from 'commander';
 import type { EventSinkEntry } from '../../contract/webhook.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';
+import { defineList } from '../listing.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 
-function columns(now: number): Column<EventSinkEntry>[] {
+function columns(_rows: readonly EventSinkEntry[], now: number): Column<EventSinkEntry>[] {
   return [
     { title: 'RECEIVER', value: (row) => row.sink_id },
     { title: 'STATUS', value: (row) => row.status.replace('_', ' ') },
@@ -19,14 +20,13 @@ function columns(now: number): Column<EventSinkEntry>[] {
 }
 
 export function define(command: Command, invocation: Invocation): void {
-  command
-    .command('list', { isDefault: true })
-    .description('List everybody who is told of events, and how far they are')
-    .action(async () => {
-      const { printer } = invocation;
-      const found = await (await invocation.client()).sinks.list();
-      printer.result(found, () => printer.table(columns(Date.now()), found.items));
-    });
+  defineList(command, invocation, {
+    description: 'List everybody who is told of events, and how far they are',
+    empty: 'Nobody is told of events: see sandboxer webhooks create --help.',
+    fetch: (client) => client.sinks.list(),
+    name: (row) => row.sink_id,
+    columns,
+  });
   command
     .command('replay')
     .description('Tell a receiver again of everything that is kept, from a number on')

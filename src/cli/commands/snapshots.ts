@@ -1,10 +1,12 @@
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import type { Snapshot } from '../../contract/snapshot.ts';
+import { openInputFile } from '../args/input-file.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';
+import { defineList } from '../listing.ts';
 import { byteText } from '../output/amounts.ts';
 import { ageOf, relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
@@ -52,37 +54,33 @@ function show(invocation: Invocation, snapshot: Snapshot): void {
 }
 
 export function define(command: Command, invocation: Invocation): void {
-  command
-    .command('list', { isDefault: true })
-    .description('List snapshots')
+  defineList(command, invocation, {
+    description: 'List snapshots',
+    empty: 'There are no snapshots.',
+    fetch: (client, { sandbox, limit }: { readonly sandbox?: string; readonly limit: number }) =>
+      client.snapshots.list({ sandbox, limit }).page(),
+    name: (row) => row.snapshot_id,
+    columns,
+  })
     .option('--sandbox <id>', 'only of this sandbox')
-    .option('-n, --limit <number>', 'at most so many', wholeNumber, 100)
-    .action(async ({ sandbox, limit }: { readonly sandbox?: string; readonly limit: number }) => {
-      const { printer } = invocation;
-      const page = await (await invocation.client()).snapshots.list({ sandbox, limit }).page();
-      printer.result(page, () => {
-        if (printer.quiet) for (const { snapshot_id } of page.items) printer.line(snapshot_id);
-        else if (page.items.length === 0) printer.note('There are no snapshots.');
-        else printer.table(columns(page.items, Date.now()), page.items);
-      });
-    });
+    .option('-n, --limit <number>', 'at most so many', wholeNumber, 100);
   command
     .command('show')
     .description('Show one snapshot')
-    .argument('<snapshot>')
+    .argument('<snapshot>', 'its id')
     .action(async (id: string) => show(invocation, await (await invocation.client()).snapshots.get(id)));
   command
     .command('rename')
     .description('Name a snapshot; without a name, take it away')
-    .argument('<snapshot>')
-    .argument('[name]')
+    .argument('<snapshot>', 'its id')
+    .argument('[name]', 'the new name')
     .action(async (id: string, name: string | undefined) =>
       show(invocation, await (await invocation.client()).snapshots.rename(id, name ?? null)),
     );
   command
     .command('export')
     .description('Write a snapshot to one file')
-    .argument('<snapshot>')
+    .argument('<snapshot>', 'its id')
     .argument('<file>', 'a path of this machine; - is the output')
     .action(async (id: string, file: string) => {
       const { printer } = invocation;
@@ -102,14 +100,14 @@ export function define(command: Command, invocation: Invocation): void {
     .option('--profile <id>', 'what it is restored as (default: as the file says)')
     .option('--name <name>', 'a name for it')
     .action(async (file: string, flags: { readonly profile?: string; readonly name?: string }) => {
-      const source = file === '-' ? process.stdin : createReadStream(file);
+      const source = await openInputFile(file);
       const work = (await invocation.client()).snapshots.import(source, flags);
       show(invocation, await invocation.progress(`Importing ${file}`).during(work));
     });
   command
     .command('delete')
     .description('Delete a snapshot')
-    .argument('<snapshot>')
+    .argument('<snapshot>', 'its id')
     .action(async (id: string) => {
       const { printer } = invocation;
       const snapshot = await (await invocation.client()).snapshots.delete(id);

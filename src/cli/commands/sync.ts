@@ -7,6 +7,7 @@ import { treeOfUpload } from '../../client/mirror/tree-entry.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
 import type { Sandbox } from '../../contract/sandbox.ts';
 import { list } from '../args/pairs.ts';
+import { addNotes } from '../command-notes.ts';
 import type { Invocation } from '../invocation.ts';
 import { plainText } from '../output/plain-text.ts';
 import type { MirrorState } from '../transfer/mirror-state.ts';
@@ -106,17 +107,17 @@ async function sync(
 }
 
 export function define(command: Command, invocation: Invocation): void {
+  addNotes(
+    command,
+    'What changed inside and not here is written: W, or deleted: D. What changed on both sides stays: C, exit code 1.',
+    'Files that programs of this machine run by themselves, such as .git/hooks and .envrc, are held back: !.',
+  );
   command
-    .argument('<sandbox>')
+    .argument('<id>', 'the sandbox')
     .argument('[directory]', 'of this machine; the one it was made from when left out')
     .option('-n, --dry-run', 'say what would be done')
     .option('--force', 'take what is inside where both sides changed')
     .option('--allow <pattern>', 'write host-executed files that match, as in .gitignore', list)
-    .addHelpText(
-      'after',
-      '\nWhat changed inside and not here is written: W, or deleted: D. What changed on both sides stays: C, exit code 1.' +
-        '\nFiles that programs of this machine run by themselves, such as .git/hooks and .envrc, are held back: !.',
-    )
     .action((id: string, directory: string | undefined, flags: Flags) =>
       sync(invocation, id, directory, flags),
     );

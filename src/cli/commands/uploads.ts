@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Upload } from '../../contract/upload.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';
+import { defineList } from '../listing.ts';
 import { byteText } from '../output/amounts.ts';
 import { ageOf, relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
@@ -21,23 +22,17 @@ function columns(rows: readonly Upload[], now: number): Column<Upload>[] {
 }
 
 export function define(command: Command, invocation: Invocation): void {
-  command
-    .command('list', { isDefault: true })
-    .description('List uploads')
-    .option('-n, --limit <number>', 'at most so many', wholeNumber, 100)
-    .action(async ({ limit }: { readonly limit: number }) => {
-      const page = await (await invocation.client()).uploads.list({ limit }).page();
-      invocation.printer.result(page, () => {
-        if (invocation.printer.quiet)
-          for (const { upload_id } of page.items) invocation.printer.line(upload_id);
-        else if (page.items.length === 0) invocation.printer.note('There are no uploads.');
-        else invocation.printer.table(columns(page.items, Date.now()), page.items);
-      });
-    });
+  defineList(command, invocation, {
+    description: 'List uploads',
+    empty: 'There are no uploads.',
+    fetch: (client, { limit }: { readonly limit: number }) => client.uploads.list({ limit }).page(),
+    name: (row) => row.upload_id,
+    columns,
+  }).option('-n, --limit <number>', 'at most so many', wholeNumber, 100);
   command
     .command('create')
     .description('Upload a directory or file, to be named as upload:<id> by later creates')
-    .argument('<path>')
+    .argument('<path>', 'a directory or file of this machine')
     .option('--with-git', 'upload .git, too')
     .option('--with-secrets', 'upload .env and other files that may hold secrets, too')
     .action(async (path: string, flags: PackFlags) => {
@@ -50,7 +45,7 @@ export function define(command: Command, invocation: Invocation): void {
   command
     .command('entries')
     .description('Show what is in an upload')
-    .argument('<upload>')
+    .argument('<upload>', 'its id')
     .action(async (id: string) => {
       for await (const entry of (await invocation.client()).uploads.entries(id)) {
         if (invocation.printer.json) invocation.printer.item(entry);
@@ -60,7 +55,7 @@ export function define(command: Command, invocation: Invocation): void {
   command
     .command('delete')
     .description('Delete an upload')
-    .argument('<upload>')
+    .argument('<upload>', 'its id')
     .action(async (id: string) => {
       await (await invocation.client()).uploads.delete(id);
       invocation.printer.result({ upload_id: id, deleted: true }, () => invocation.printer.line(id));

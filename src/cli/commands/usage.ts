@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import type { Meter } from '../../contract/money.ts';
 import type { Invocation } from '../invocation.ts';
+import { printList } from '../listing.ts';
 import { moneyText } from '../output/amounts.ts';
 import { relativeTime, shortDuration } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 
-function columns(now: number): Column<Meter>[] {
+function columns(_rows: readonly Meter[], now: number): Column<Meter>[] {
   return [
     { title: 'GENERATION', align: 'right', value: (row) => String(row.generation) },
     { title: 'EXTENSION', cuttable: true, value: (row) => row.extension },
@@ -19,11 +20,11 @@ function columns(now: number): Column<Meter>[] {
 
 export function define(command: Command, invocation: Invocation): void {
   command.argument('<id>', 'the sandbox').action(async (id: string) => {
-    const { printer } = invocation;
     const usage = await (await invocation.client()).sandboxes.usage(id);
-    printer.result(usage, () => {
-      if (usage.items.length === 0) printer.note('Nothing was metered.');
-      else printer.table(columns(Date.now()), usage.items);
+    printList(invocation.printer, usage, {
+      empty: 'Nothing was metered.',
+      name: (row) => String(row.generation),
+      columns,
     });
   });
 }

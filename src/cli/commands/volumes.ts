@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import type { Volume } from '../../contract/volume.ts';
+import { size } from '../args/numbers.ts';
 import { pairs } from '../args/pairs.ts';
 import type { Invocation } from '../invocation.ts';
+import { defineList } from '../listing.ts';
 import { ageOf, relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 import { workspaceColumn } from '../output/workspace-column.ts';
@@ -37,23 +39,18 @@ function show(invocation: Invocation, volume: Volume): void {
 }
 
 export function define(command: Command, invocation: Invocation): void {
-  command
-    .command('list', { isDefault: true })
-    .description('List the volumes')
-    .action(async () => {
-      const { printer } = invocation;
-      const found = await (await invocation.client()).volumes.list();
-      printer.result(found, () => {
-        if (printer.quiet) for (const { name } of found.items) printer.line(name);
-        else if (found.items.length === 0) printer.note('There are no volumes.');
-        else printer.table(columns(found.items, Date.now()), found.items);
-      });
-    });
+  defineList(command, invocation, {
+    description: 'List the volumes',
+    empty: 'There are no volumes.',
+    fetch: (client) => client.volumes.list(),
+    name: (row) => row.name,
+    columns,
+  });
   command
     .command('create')
     .description('Make a directory that outlives sandboxes')
-    .argument('<name>')
-    .option('--size <size>', 'most it can hold, such as 2gb')
+    .argument('<name>', 'its name')
+    .option('--size <size>', 'most it can hold, such as 2GB', size)
     .option('--extension <id>', 'the backend that keeps it')
     .option('-l, --label <key=value>', 'a label; may be repeated', pairs('label'))
     .action(

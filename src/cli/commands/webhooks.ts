@@ -1,12 +1,16 @@
 import type { Command } from 'commander';
 import type { EventType } from '../../contract/event.ts';
 import type { Webhook } from '../../contract/webhook.ts';
+import { duration } from '../args/numbers.ts';
 import { list } from '../args/pairs.ts';
 import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
+import { defineList } from '../listing.ts';
+import type { Printer } from '../output/printer.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 import { workspaceColumn } from '../output/workspace-column.ts';
+import { defineDeliveries } from './webhooks-deliveries.ts';
 
 function columns(rows: readonly Webhook[], now: number): Column<Webhook>[] {
   return [
@@ -22,6 +26,13 @@ function columns(rows: readonly Webhook[], now: number): Column<Webhook>[] {
   ];
 }
 
+function printSecret(printer: Printer, webhook: Webhook & { readonly secret: string }): void {
+  printer.result(webhook, () => {
+    printer.line(webhook.secret);
+    printer.note(`${webhook.webhook_id}: keep the secret, it is not shown again`);
+  });
+}
+
 function defineOne(
   command: Command,
   invocation: Invocation,
@@ -31,7 +42,7 @@ function defineOne(
   command
     .command(name)
     .description(description)
-    .argument('<webhook>')
+    .argument('<webhook>', 'its id')
     .action(async (id: string) => {
       const { printer } = invocation;
       const answer = await (await invocation.client()).webhooks[name](id);
@@ -40,41 +51,33 @@ function defineOne(
 }
 
 export function define(command: Command, invocation: Invocation): void {
-  command
-    .command('list', { isDefault: true })
-    .description('List the webhooks and how far they are')
-    .action(async () => {
-      const { printer } = invocation;
-      const found = await (await invocation.client()).webhooks.list();
-      printer.result(found, () => {
-        if (found.items.length === 0) printer.note('There are no webhooks.');
-        else printer.table(columns(found.items, Date.now()), found.items);
-      });
-    });
+  defineList(command, invocation, {
+    description: 'List the webhooks and how far they are',
+    empty: 'There are no webhooks.',
+    fetch: (client) => client.webhooks.list(),
+    name: (row) => row.webhook_id,
+    columns,
+  });
   command
     .command('create')
     .description('Post events to a URL; the secret that signs them is shown this once')
-    .argument('<url>')
+    .argument('<url>', 'where events are posted to')
     .option('--type <type>', 'only this type of event', list)
     .option('--description <text>', 'what it is for')
     .action(
       async (url: string, flags: { readonly type?: readonly EventType[]; readonly description?: string }) => {
-        const { printer } = invocation;
         const webhook = await (await invocation.client()).webhooks.create({
           url,
           ...(flags.type === undefined ? {} : { types: [...flags.type] }),
           ...(flags.description === undefined ? {} : { description: flags.description }),
         });
-        printer.result(webhook, () => {
-          printer.line(webhook.secret);
-          printer.note(`${webhook.webhook_id}: keep the secret, it is not shown again`);
-        });
+        printSecret(invocation.printer, webhook);
       },
     );
   command
     .command('ping')
     .description('Send one event now, and see what comes of it')
-    .argument('<webhook>')
+    .argument('<webhook>', 'its id')
     .action(async (id: string) => {
       const { printer } = invocation;
       const result = await (await invocation.client()).webhooks.ping(id);
@@ -84,6 +87,17 @@ export function define(command: Command, invocation: Invocation): void {
         ),
       );
       if (!result.taken) invocation.exitCode = EXIT.failed;
+    });
+  defineDeliveries(command, invocation);
+  command
+    .command('rotate')
+    .description('Sign with a new secret, which is shown this once')
+    .argument('<webhook>', 'its id')
+    .option('--overlap <duration>', 'how long the old secret signs beside the new one', duration)
+    .action(async (id: string, { overlap }: { readonly overlap?: string | number }) => {
+      const { webhooks } = await invocation.client();
+      const rotated = webhooks.rotateSecret(id, overlap === undefined ? {} : { overlap });
+      printSecret(invocation.printer, await rotated);
     });
   defineOne(command, invocation, 'enable', 'Go on where it stopped');
   defineOne(command, invocation, 'disable', 'Deliver nothing until it is enabled');

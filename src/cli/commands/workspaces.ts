@@ -1,9 +1,12 @@
 import type { Command } from 'commander';
 import type { RouteCeiling } from '../../contract/route.ts';
 import type { Workspace } from '../../contract/tenancy.ts';
+import { choice } from '../args/choices.ts';
+import { ISOLATION_LEVELS } from '../args/create-options.ts';
 import { decimalNumber } from '../args/numbers.ts';
 import { list } from '../args/pairs.ts';
 import type { Invocation } from '../invocation.ts';
+import { defineList } from '../listing.ts';
 import { ageOf } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 
@@ -43,7 +46,7 @@ function policyOf(flags: PolicyFlags): RouteCeiling | null {
   return Object.keys(policy).length > 0 ? policy : null;
 }
 
-function columns(now: number): Column<Workspace>[] {
+function columns(_rows: readonly Workspace[], now: number): Column<Workspace>[] {
   return [
     { title: 'WORKSPACE', value: (row) => row.workspace_id },
     { title: 'ORG', value: (row) => row.org_id },
@@ -53,21 +56,18 @@ function columns(now: number): Column<Workspace>[] {
 }
 
 export function define(command: Command, invocation: Invocation): void {
-  command
-    .command('list', { isDefault: true })
-    .description('List the workspaces')
-    .option('--org <id>', 'only of this organisation')
-    .action(async (flags: { readonly org?: string }) => {
-      const { printer } = invocation;
-      const found = await (await invocation.client()).tenants.listWorkspaces(
-        flags.org === undefined ? {} : { org: flags.org },
-      );
-      printer.result(found, () => printer.table(columns(Date.now()), found.items));
-    });
+  defineList(command, invocation, {
+    description: 'List the workspaces',
+    empty: 'There are no such workspaces.',
+    fetch: (client, { org }: { readonly org?: string }) =>
+      client.tenants.listWorkspaces(org === undefined ? {} : { org }),
+    name: (row) => row.workspace_id,
+    columns,
+  }).option('--org <id>', 'only of this organisation');
   command
     .command('create')
     .description('Make a workspace')
-    .argument('<id>')
+    .argument('<id>', 'its id')
     .option('--org <id>', 'the organisation it belongs to', 'default')
     .option('--new-org', 'make the organisation, too')
     .option('--name <name>', 'a name for people')
@@ -79,16 +79,22 @@ export function define(command: Command, invocation: Invocation): void {
       const workspace = await tenants.createWorkspace({ workspace_id: id, org_id: flags.org, ...name });
       printer.result(workspace, () => printer.line(workspace.workspace_id));
     });
-  command
+  const policy = command
     .command('policy')
     .description('Show or set what sandboxes of a workspace may be routed to')
-    .argument('<id>')
+    .argument('<workspace>', 'its id')
     .option('--only <extension>', 'allow only this backend', list)
     .option('--ignore <extension>', 'never use this backend', list)
     .option('--max-cost-per-hour <usd>', 'never above this', decimalNumber)
     .option('--region <name>', 'only in this region')
-    .option('--data-residency <region>', 'only backends that stay in this region')
-    .option('--isolation <level>', 'at least: policy, container, gvisor or microvm')
+    .option('--data-residency <region>', 'only backends that stay in this region');
+  choice(
+    policy,
+    '--isolation <level>',
+    'at least: policy, container, gvisor or microvm',
+    ISOLATION_LEVELS.slice(1),
+  );
+  policy
     .option('--no-hedge', 'never start a second attempt next to a slow first')
     .option('--clear', 'allow everything again')
     .action(async (id: string, flags: PolicyFlags) => {
@@ -112,7 +118,7 @@ export function define(command: Command, invocation: Invocation): void {
   command
     .command('delete')
     .description('Delete a workspace that is empty')
-    .argument('<id>')
+    .argument('<workspace>', 'its id')
     .action(async (id: string) => {
       await (await invocation.client()).tenants.deleteWorkspace(id);
       invocation.printer.result({ workspace_id: id }, () => invocation.printer.line(id));

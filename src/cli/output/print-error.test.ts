@@ -42,7 +42,9 @@ describe('printError', () => {
     expect(printed(new SandboxerConnectionError('unreachable', 'Nobody.', false))).toContain(
       'SBX_CLI_UNREACHABLE',
     );
-    expect(printed(new Error('Strange.'))).toBe('error: Strange.\n╰▶ SBX_CLI_FAILED\n');
+    expect(printed(new Error('Strange.'))).toBe(
+      'error: Strange.\n├▶ SBX_CLI_FAILED\n╰▶ If it happens again, report it with what sandboxer doctor says.\n',
+    );
     expect(printed(new SandboxerError('SBX_STORE_BUSY', 'Locked.'))).toContain('SBX_STORE_BUSY');
   });
 

@@ -39,9 +39,16 @@ function list(value: unknown): readonly unknown[] {
 function messageOf(problem: Problem): string {
   const { reason, candidates, shortfall_micro_usd: short, available_micro_usd: available } = problem;
   if (typeof reason === 'string' && list(candidates).length > 0) return reason;
-  if (typeof short !== 'number' || typeof available !== 'number') return problem.detail;
+  if (typeof short !== 'number' || typeof available !== 'number') return spokenOf(problem);
   const [needed, has] = [moneyText(short + available), moneyText(available)];
   return `${problem.title}: this needs ${needed}, ${has} is available, ${moneyText(short)} is missing.`;
+}
+
+/** Where in a request a field stands says nothing to whoever typed a command. */
+function spokenOf({ code, detail }: Problem): string {
+  return code === 'SBX_INVALID_REQUEST'
+    ? detail.replace(/^("[^"]*") in the (?:path|query|body):/, '$1:')
+    : detail;
 }
 
 function affordable({ affordable_seconds: seconds }: Problem): string[] {
@@ -111,7 +118,7 @@ export function reportOf(error: unknown): ErrorReport {
   if (error instanceof UsageError) return local(error.message, 'SBX_CLI_USAGE', error.remedy ?? null);
   if (isServerSide(error)) return local(error.detail, error.code, error.remedy);
   const message = error instanceof Error ? error.message : String(error);
-  return local(message, 'SBX_CLI_FAILED', null);
+  return local(message, 'SBX_CLI_FAILED', 'If it happens again, report it with what sandboxer doctor says.');
 }
 
 /** The one way in which an error reaches a person or a program. */

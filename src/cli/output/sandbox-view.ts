@@ -24,7 +24,7 @@ function pairText(pairs: Readonly<Record<string, string>>): string {
     .join(' ');
 }
 
-export function sandboxColumns(printer: Printer, rows: readonly Sandbox[], now: number): Column<Sandbox>[] {
+export function sandboxColumns(rows: readonly Sandbox[], now: number, printer: Printer): Column<Sandbox>[] {
   return [
     { title: 'ID', value: (row) => row.sandbox_id },
     ...workspaceColumn(rows),

@@ -1,0 +1,58 @@
+import type { Command } from 'commander';
+import { nearestName } from '../nearest-name.ts';
+import { UsageError } from '../usage-error.ts';
+
+/** One of the values, or an error that says which one was probably meant. */
+export function chosen<T extends string>(text: string, values: readonly T[]): T {
+  const found = values.find((value) => value === text);
+  if (found !== undefined) return found;
+  const near = nearestName(text, values);
+  throw new UsageError(
+    `"${text}" is not one of ${values.join(', ')}.`,
+    near === null ? undefined : `Did you mean "${near}"?`,
+  );
+}
+
+/** An option with one of these values. Completion offers them, and another value is refused before anything is done. */
+export function choice<T extends string>(
+  command: Command,
+  flags: string,
+  description: string,
+  values: readonly T[],
+  byDefault?: T,
+): Command {
+  const option = command
+    .createOption(flags, description)
+    .choices(values)
+    .argParser((text) => chosen(text, values));
+  return command.addOption(byDefault === undefined ? option : option.default(byDefault));
+}
+
+/** The same, for an option that may be repeated. */
+export function choices<T extends string>(
+  command: Command,
+  flags: string,
+  description: string,
+  values: readonly T[],
+): Command {
+  const option = command
+    .createOption(flags, description)
+    .choices(values)
+    .argParser((text, before: readonly T[] = []) => [...before, chosen(text, values)]);
+  return command.addOption(option);
+}
+
+/** An argument with one of these values. */
+export function chosenArgument<T extends string>(
+  command: Command,
+  flags: string,
+  description: string,
+  values: readonly T[],
+): Command {
+  return command.addArgument(
+    command
+      .createArgument(flags, description)
+      .choices(values)
+      .argParser((text) => chosen(text, values)),
+  );
+}
