@@ -5,7 +5,7 @@ import { startDirectory } from '../core/inputs.ts';
 import type { SandboxDocuments } from '../core/sandbox.ts';
 import type { SandboxProcess } from '../core/session.ts';
 import type { Use } from './use-sandbox.ts';
-import { openSandbox } from './use-sandbox.ts';
+import { beginUse, openSandbox } from './use-sandbox.ts';
 
 export interface StartedProcess {
   readonly process: SandboxProcess;
@@ -39,7 +39,7 @@ export async function execInSandbox(
   interactive: boolean,
   signal?: AbortSignal,
 ): Promise<StartedProcess> {
-  const { sandbox, session } = await openSandbox(use, caller, id, true, request.service);
+  const { sandbox, session, noted } = await beginUse(use, caller, id, request.service);
   if (request.background && !session.attach) {
     throw new SandboxerError(
       'SBX_UNSUPPORTED',
@@ -65,6 +65,11 @@ export async function execInSandbox(
     },
     signal ? { signal } : {},
   );
+  await noted.catch(async (error: unknown) => {
+    await process.kill('SIGKILL').catch(() => {});
+    await process.detach();
+    throw error;
+  });
   const key = `${sandbox.uid}:${process.id}`;
   const inactive = use.activity.begin(sandbox.uid);
   const ended = () => {

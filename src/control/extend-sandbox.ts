@@ -103,6 +103,5 @@ export async function extendSandbox(
   const { sandbox } = taken;
   if (!isEstablished(sandbox.state)) return sandbox;
   if (sandbox.operation?.kind !== 'extend' || sandbox.operation.finishedAt !== null) return sandbox;
-  void driver.follow(taken);
-  return awaitOperation(deps, sandbox, sandbox.operation.id);
+  return awaitOperation(deps, sandbox, sandbox.operation.id, driver.follow(taken));
 }

@@ -4,7 +4,7 @@ import type { Actor } from '../contract/state.ts';
 import type { SandboxOperation, SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
-import { waitForSandbox } from './wait-for-sandbox.ts';
+import { firstWithin, waitForSandbox } from './wait-for-sandbox.ts';
 
 export function newOperation(
   deps: ControlDeps,
@@ -34,14 +34,23 @@ export function requireNoOperation(sandbox: SandboxRecord): void {
   });
 }
 
-/** Waits until the operation is carried out and answers the row, or throws why it was not. */
+/**
+ * Waits until the operation is carried out and answers the row, or throws why it was not. `driven` is the row as this
+ * process's own work on it leaves it, which saves looking.
+ */
 export async function awaitOperation(
   deps: ControlDeps,
   sandbox: SandboxRecord,
   operationId: string,
+  driven: Promise<SandboxRecord | null>,
 ): Promise<SandboxRecord> {
   const over = (row: SandboxRecord) => row.operation?.id !== operationId || row.operation.finishedAt !== null;
-  const row = await waitForSandbox(deps, sandbox.uid, over, deps.settings.waitMs);
+  const endsAt = deps.clock.now() + deps.settings.waitMs;
+  const reached = await firstWithin(deps, driven, deps.settings.waitMs);
+  const row =
+    reached && over(reached)
+      ? reached
+      : await waitForSandbox(deps, sandbox.uid, over, endsAt - deps.clock.now());
   if (!row || !over(row)) throw new SandboxerError('SBX_TIMEOUT', 'The backend is still at it.');
   const error = row.operation?.id === operationId ? row.operation.error : null;
   if (error) {

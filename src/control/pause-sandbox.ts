@@ -41,8 +41,7 @@ async function request(
   });
   const { sandbox } = taken;
   if (sandbox.operation?.kind !== kind || sandbox.operation.finishedAt !== null) return sandbox;
-  void driver.follow(taken);
-  return awaitOperation(deps, sandbox, sandbox.operation.id);
+  return awaitOperation(deps, sandbox, sandbox.operation.id, driver.follow(taken));
 }
 
 /** Idempotent: pausing what is paused answers it as it is. */

@@ -55,8 +55,7 @@ export async function snapshotSandbox(
   const { sandbox, snapshotId } = begun;
   const operation = sandbox.operation?.snapshotId === snapshotId ? sandbox.operation : null;
   if (operation && operation.finishedAt === null) {
-    void driver.follow(begun);
-    await awaitOperation(deps, sandbox, operation.id);
+    await awaitOperation(deps, sandbox, operation.id, driver.follow(begun));
   }
   return (await deps.store.read('snapshot', (tx) => tx.snapshots.get(snapshotId))) as SnapshotRecord;
 }

@@ -20,6 +20,11 @@ export interface OpenSandbox {
   readonly session: SandboxSession;
 }
 
+export interface BegunUse extends OpenSandbox {
+  /** Resolves when the use is on record. Nobody may be told of what it led to before that. */
+  readonly noted: Promise<void>;
+}
+
 function refusal(sandbox: SandboxRecord): SandboxerError {
   const { id, state } = sandbox;
   if (state === 'paused') {
@@ -48,11 +53,25 @@ export async function openSandbox(
   service?: string,
 ): Promise<OpenSandbox> {
   requireScope(caller, counts ? 'sandboxes' : 'read');
+  const opened = await channelInto(use, caller, id, service);
+  if (counts) await use.activity.touch(opened.sandbox);
+  return opened;
+}
+
+/** As `openSandbox` for what counts as use, for a caller who can begin while that is being written. */
+export async function beginUse(use: Use, caller: Caller, id: string, service?: string): Promise<BegunUse> {
+  requireScope(caller, 'sandboxes');
+  const opened = await channelInto(use, caller, id, service);
+  const noted = use.activity.touch(opened.sandbox);
+  noted.catch(() => {});
+  return { ...opened, noted };
+}
+
+async function channelInto(use: Use, caller: Caller, id: string, service?: string): Promise<OpenSandbox> {
   const sandbox = await use.deps.store.read('use', (tx) => findSandbox(tx, caller, id));
   if (sandbox.state !== 'ready' && sandbox.state !== 'active') throw refusal(sandbox);
   const whole = await use.sessions.of(sandbox);
   const session = service === undefined ? whole : servicesOf(sandbox, whole, service).session(service);
-  if (counts) await use.activity.touch(sandbox);
   return { sandbox, session };
 }
 

@@ -48,6 +48,7 @@ import { rootFsFields, rootFsOf } from './root-fs.ts';
 import { Sandboxes } from './sandboxes.ts';
 import type { ArchiveParts } from './snapshot-archive.ts';
 import { exportArchive, importArchive } from './snapshot-archive.ts';
+import { SpawnerError } from './spawner-client.ts';
 import { UseGate } from './use-gate.ts';
 import { usedSoFar } from './used-so-far.ts';
 import { VolumeStore } from './volume-store.ts';
@@ -251,10 +252,21 @@ export class LocalExtension implements Extension {
     const { attempt_id } = readHandle(handle);
     await this.#sandboxes.inTurn(attempt_id, async () => {
       const record = await this.#sandboxes.ready(attempt_id);
-      if ((await this.#sandboxes.condition(record)) !== 'running')
-        await this.#sandboxes.revive(record, secrets);
-      else if (this.header.capabilities.pause === 'frozen') await this.#call('thaw', attempt_id);
+      if (!(await this.#thawed(record))) await this.#sandboxes.revive(record, secrets);
     });
+  }
+
+  /** Whether it runs now. */
+  async #thawed(record: SandboxRecord): Promise<boolean> {
+    if (this.header.capabilities.pause !== 'frozen')
+      return (await this.#sandboxes.condition(record)) === 'running';
+    try {
+      await this.#engine.call('thaw', { id: this.#layout.name(record.attemptId) });
+      return true;
+    } catch (error) {
+      if (error instanceof SpawnerError && error.code === 'gone') return false;
+      throw failed(error);
+    }
   }
 
   async *listUnowned(owner: string): AsyncIterable<Unowned> {

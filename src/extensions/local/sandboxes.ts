@@ -56,6 +56,8 @@ export class Sandboxes {
   /** Under way, until the agent has answered and the secrets are inside. */
   readonly #starting = new Map<string, Promise<void>>();
   readonly #rangeOf = new Map<string, number>();
+  /** By the name of the directory. Nobody else writes them, but the directory can go away by itself. */
+  readonly #records = new Map<string, SandboxRecord>();
   readonly #warm: WarmPool<WarmOne>;
   readonly #doors: Doors;
   #ranges: UidRanges | null = null;
@@ -67,8 +69,16 @@ export class Sandboxes {
   }
 
   record(attemptId: string): SandboxRecord | null {
-    const record = readRecord(this.#parts.layout.sandbox(attemptId, 'record.json'));
-    return record?.attemptId === attemptId ? record : null;
+    const { layout } = this.#parts;
+    const name = layout.name(attemptId);
+    const path = layout.sandbox(attemptId, 'record.json');
+    const known = this.#records.get(name);
+    if (known !== undefined && existsSync(path)) return known;
+    this.#records.delete(name);
+    const record = readRecord(path);
+    if (record?.attemptId !== attemptId) return null;
+    this.#records.set(name, record);
+    return record;
   }
 
   any(): boolean {
@@ -111,7 +121,7 @@ export class Sandboxes {
     mkdirSync(layout.sandbox(attemptId), { recursive: true, mode: 0o711 });
     const workspace = await this.#readOnlyWorkspace(spec, bare.range, signal);
     const record = { ...bare, mounts: workspace === null ? mounts : [workspace, ...mounts] };
-    writeRecord(layout.sandbox(attemptId, 'record.json'), record);
+    this.update(record);
     this.#start(record, machinery, spec.secrets);
   }
 
@@ -170,9 +180,11 @@ export class Sandboxes {
     if (record.stopped) this.update({ ...record, stopped: false });
   }
 
-  /** Writes what changed of a living one. */
+  /** Writes what is known of it now. */
   update(record: SandboxRecord): void {
-    writeRecord(this.#parts.layout.sandbox(record.attemptId, 'record.json'), record);
+    const { layout } = this.#parts;
+    writeRecord(layout.sandbox(record.attemptId, 'record.json'), record);
+    this.#records.set(layout.name(record.attemptId), record);
   }
 
   /** Starts it again on other layers, after its disk became one of them. */
@@ -197,6 +209,7 @@ export class Sandboxes {
   /** Its directory is gone: its ids are free. */
   released(name: string): void {
     this.#warm.lose(name);
+    this.#records.delete(name);
     const first = this.#rangeOf.get(name);
     if (first === undefined || existsSync(join(this.#parts.layout.sandboxes, name))) return;
     this.#rangeOf.delete(name);
@@ -247,6 +260,7 @@ export class Sandboxes {
         ...limitFields(record.limits),
       });
       this.#rangeOf.delete(one.name);
+      this.#records.set(name, record);
       return true;
     } catch {
       this.#rangeOf.delete(name);
