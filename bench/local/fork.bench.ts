@@ -12,12 +12,22 @@ function fill(files: number): string {
   return `mkdir -p data; head -c ${size * files} /dev/zero | split -b ${size} -d -a 5 - data/`;
 }
 
-/** Files that have been there for a while: what was just written would be waited for by everything durable on this disk. */
-async function filled(world: World, files: number): Promise<string> {
-  const source = await world.create();
-  await world.exec(source, ['/bin/sh', '-c', fill(files)]);
+/** What was just written would be waited for by everything durable on this disk: files have been there for a while. */
+function settle(): void {
   execFileSync('sync');
-  return source;
+}
+
+/** Runs `work` while something in the sandbox writes all the time. */
+async function whileBusy(world: World, source: string, work: () => Promise<void>): Promise<void> {
+  const writer = 'until [ -e stop ]; do date > busy; sleep 0.01; done';
+  const writing = world.exec(source, ['/bin/sh', '-c', writer]);
+  try {
+    await world.exec(source, ['/bin/sh', '-c', 'until [ -e busy ]; do sleep 0.01; done']);
+    await work();
+  } finally {
+    await world.exec(source, ['touch', 'stop']);
+    await writing;
+  }
 }
 
 async function fork(world: World, source: string): Promise<string> {
@@ -25,7 +35,7 @@ async function fork(world: World, source: string): Promise<string> {
   return (await world.client.expect<{ sandbox_id: string }>(201, 'POST', path, {})).sandbox_id;
 }
 
-/** Of one that runs nothing, then of one that writes all the time; both hold the same files. */
+/** Of one that writes all the time, then of the same when it runs nothing: its files are written once for both. */
 async function forks(world: World, context: BenchmarkContext, suffix: string): Promise<Result[]> {
   const files = context.smoke ? 20 : FILES;
   const creates: number[] = [];
@@ -35,17 +45,16 @@ async function forks(world: World, context: BenchmarkContext, suffix: string): P
   const idle: number[] = [];
   const busy: number[] = [];
   for (let round = 0; round < context.iterations(3); round++) {
-    const source = await filled(world, files);
-    await world.client.expect(202, 'POST', `/v1/sandboxes/${source}/exec`, {
-      command: ['/bin/sh', '-c', 'while :; do date > busy; sleep 0.01; done'],
-      background: true,
+    const source = await world.create();
+    await world.exec(source, ['/bin/sh', '-c', fill(files)]);
+    settle();
+    await whileBusy(world, source, async () => {
+      for (let n = 0; n < context.iterations(2); n++)
+        await world.destroy(await timed(busy, () => fork(world, source)));
     });
-    for (let n = 0; n < context.iterations(3); n++)
-      await world.destroy(await timed(busy, () => fork(world, source)));
+    settle();
+    await world.destroy(await timed(idle, () => fork(world, source)));
     await world.destroy(source);
-    const quiet = await filled(world, files);
-    await world.destroy(await timed(idle, () => fork(world, quiet)));
-    await world.destroy(quiet);
   }
   const details = { files, megabytes: Math.round((files * KB) / 1024) };
   return [
