@@ -3,14 +3,14 @@ import type { StaleItem, StaleReport } from '../contract/stale.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope, visibleWorkspace } from '../core/caller.ts';
 import { isoTimeOrNull } from '../core/clock.ts';
-import type { Extension, Owned } from '../core/extension.ts';
+import type { Extension, Owned, OwnedSnapshot } from '../core/extension.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { StaleFinding } from '../core/stale.ts';
-import { staleOwned, staleRecord, staleUnowned } from '../core/stale.ts';
+import { staleOwned, staleRecord, staleSnapshot, staleUnowned } from '../core/stale.ts';
 import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Found } from './look-everywhere.ts';
-import { ownedEverywhere, unownedEverywhere } from './look-everywhere.ts';
+import { ownedEverywhere, snapshotsEverywhere, unownedEverywhere } from './look-everywhere.ts';
 
 const ENDING = ['expired', 'failed', 'destroying'] as const;
 const MOST = 500;
@@ -21,6 +21,7 @@ export interface Stale {
   readonly since: number | null;
   readonly row?: SandboxRecord;
   readonly found?: { readonly extension: Extension; readonly owned: Found<Owned> };
+  readonly kept?: { readonly extension: Extension; readonly snapshot: Found<OwnedSnapshot> };
 }
 
 export interface StaleSurvey {
@@ -78,9 +79,14 @@ async function leftovers(
   try {
     const ours = await ownedEverywhere(deps, extension, signal);
     const others = await unownedEverywhere(deps, extension, signal);
+    const kept = await snapshotsEverywhere(deps, extension, signal);
     const stale: Stale[] = [];
     for (const owned of ours.all) {
       const one = await leftOver(deps, extension, owned, now);
+      if (one !== null) stale.push(one);
+    }
+    for (const snapshot of kept.all) {
+      const one = await leftSnapshot(deps, extension, snapshot, now);
       if (one !== null) stale.push(one);
     }
     for (const one of others.all) {
@@ -88,7 +94,7 @@ async function leftovers(
       const where = { what: one.what, workspace: null, extension: id, host: one.hostId, owner: one.owner };
       stale.push({ item: itemOf(finding, where, now), since: finding.since });
     }
-    const unseen = new Map([...ours.unseen, ...others.unseen]);
+    const unseen = new Map([...ours.unseen, ...others.unseen, ...kept.unseen]);
     return { stale, unseen: [...unseen].map(([host, detail]) => ({ extension: id, host, detail })) };
   } catch (error) {
     signal.throwIfAborted();
@@ -118,6 +124,26 @@ async function leftOver(
     };
     return { item: itemOf(finding, where, now), since: finding.since, found: { extension, owned } };
   });
+}
+
+async function leftSnapshot(
+  deps: ControlDeps,
+  extension: Extension,
+  snapshot: Found<OwnedSnapshot>,
+  now: number,
+): Promise<Stale | null> {
+  const { snapshotId, hostId } = snapshot;
+  const row = await deps.store.read('left-snapshot', (tx) => tx.snapshots.get(snapshotId));
+  const finding = staleSnapshot(deps.owner, snapshot, row);
+  if (finding === null) return null;
+  const where = {
+    what: `snapshot ${snapshotId}`,
+    workspace: row?.workspaceId ?? null,
+    extension: extension.header.id,
+    host: hostId,
+    owner: deps.owner,
+  };
+  return { item: itemOf(finding, where, now), since: finding.since, kept: { extension, snapshot } };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { SandboxerError } from '../contract/errors.ts';
-import type { Extension, ExtensionContext, Owned, Unowned } from '../core/extension.ts';
+import type { Extension, ExtensionContext, Owned, OwnedSnapshot, Unowned } from '../core/extension.ts';
 import { contextFor } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { within } from './within.ts';
@@ -82,6 +82,18 @@ export async function ownedEverywhere(
   const listing: Listing<Owned> = (context) => extension.listOwned(deps.owner, context);
   const { all, unseen } = await lookEverywhere(deps, extension, listing, signal);
   return { all: [...new Map(all.map((found) => [found.stamp.attemptId, found])).values()], unseen };
+}
+
+export async function snapshotsEverywhere(
+  deps: ControlDeps,
+  extension: Extension,
+  signal: AbortSignal,
+): Promise<Everywhere<OwnedSnapshot>> {
+  const { listSnapshots } = extension;
+  if (listSnapshots === undefined) return { all: [], unseen: new Map() };
+  const listing: Listing<OwnedSnapshot> = (context) => listSnapshots.call(extension, deps.owner, context);
+  const { all, unseen } = await lookEverywhere(deps, extension, listing, signal);
+  return { all: [...new Map(all.map((found) => [found.snapshotId, found])).values()], unseen };
 }
 
 /** What is marked like ours at a backend, and is not. */

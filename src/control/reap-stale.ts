@@ -2,17 +2,31 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { ReapReport, ReapRequest } from '../contract/stale.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
+import { contextFor } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import type { Driver } from './driver.ts';
 import type { Stale } from './find-stale.ts';
 import { findStale } from './find-stale.ts';
 import { removeOrphan } from './reconcile-extension.ts';
+import { within } from './within.ts';
 
 type Outcome = Pick<ReapReport['items'][number], 'outcome' | 'detail'>;
 
 /** How many at once: a host that takes two minutes for each must not take an hour for thirty. */
 const AT_ONCE = 8;
+
+async function removeSnapshot(
+  deps: ControlDeps,
+  { extension, snapshot }: NonNullable<Stale['kept']>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { snapshotId, hostId, providerKeyId } = snapshot;
+  const spec = { snapshotId, name: null, owner: deps.owner };
+  await within(deps, deps.settings.operationTimeoutMs, signal, async (given) =>
+    extension.deleteSnapshot?.(null, spec, await contextFor(deps, hostId, given, providerKeyId)),
+  );
+}
 
 async function reapOne(
   deps: ControlDeps,
@@ -32,6 +46,10 @@ async function reapOne(
     if (sandbox.state === 'destroyed') return { outcome: 'removed', detail: null };
     return { outcome: 'under-way', detail: 'Its teardown goes on by itself.' };
   }
+  if (stale.kept) {
+    await removeSnapshot(deps, stale.kept, signal);
+    return { outcome: 'removed', detail: null };
+  }
   const { extension, owned } = stale.found as NonNullable<Stale['found']>;
   if (await removeOrphan(deps, extension, owned, signal)) return { outcome: 'removed', detail: null };
   return { outcome: 'failed', detail: 'The backend did not remove all of it; the server tries again.' };
@@ -45,7 +63,7 @@ async function outcomeOf(
   dryRun: boolean,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  if (!stale.row && !stale.found) return { outcome: 'left-alone', detail: 'It is not ours.' };
+  if (!stale.row && !stale.found && !stale.kept) return { outcome: 'left-alone', detail: 'It is not ours.' };
   if (dryRun) return { outcome: 'would-remove', detail: null };
   try {
     return await reapOne(deps, driver, caller, stale, signal);

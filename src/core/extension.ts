@@ -149,6 +149,13 @@ export interface Unowned {
   readonly createdAt: number | null;
 }
 
+/** A snapshot that carries our mark, whole or not. */
+export interface OwnedSnapshot {
+  readonly snapshotId: string;
+  readonly createdAt: number | null;
+  readonly parts: readonly string[];
+}
+
 /** A tree to make a sandbox of, and a program that is there. */
 export interface CanaryKit {
   readonly inputs: InputTrees;
@@ -248,6 +255,8 @@ export interface Extension {
   snapshot?(handle: Handle, spec: SnapshotSpec, ctx: ExtensionContext): Promise<TakenSnapshot>;
   /** Idempotent; nothing there is success. `ref` is `null` when the reply of the snapshot was lost. Exists wherever `snapshot` does. */
   deleteSnapshot?(ref: Json | null, spec: SnapshotSpec, ctx: ExtensionContext): Promise<void>;
+  /** Every snapshot that carries our owner stamp: `deleteSnapshot` without a reference removes it. */
+  listSnapshots?(owner: string, ctx: ExtensionContext): AsyncIterable<OwnedSnapshot>;
   /** All of it as one stream, which `importSnapshot` of the same extension takes, elsewhere too. */
   exportSnapshot?(ref: Json, spec: SnapshotSpec, ctx: ExtensionContext): Promise<ExportedSnapshot>;
   /** Trusts nothing in the stream. Exists wherever `exportSnapshot` does. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { sampleAttempt, sampleSandbox, T0 } from '../store/sample-records.ts';
-import { staleOwned, staleRecord, staleUnowned } from './stale.ts';
+import { sampleAttempt, sampleSandbox, sampleSnapshot, T0 } from '../store/sample-records.ts';
+import { staleOwned, staleRecord, staleSnapshot, staleUnowned } from './stale.ts';
 
 const PATIENCE = 120_000;
 const owned = {
@@ -42,6 +42,17 @@ describe('what is stale', () => {
     );
     expect(gone).toMatchObject({ kind: 'half-destroyed', since: T0 + 5 });
     expect(gone?.evidence.at(-1)).toBe('there: container x, network y');
+  });
+
+  it('of snapshots that carry our mark: what was deleted or never on record', () => {
+    const kept = { snapshotId: 'snap_1', createdAt: T0, parts: ['image x'] };
+    expect(staleSnapshot('us', kept, null)).toMatchObject({ kind: 'orphaned', since: T0 });
+    for (const state of ['creating', 'available', 'deleting'] as const)
+      expect(staleSnapshot('us', kept, sampleSnapshot('snap_1', { state }))).toBeNull();
+    const deleted = sampleSnapshot('snap_1', { state: 'deleted', deletedAt: T0 + 5 });
+    const finding = staleSnapshot('us', kept, deleted);
+    expect(finding).toMatchObject({ kind: 'half-destroyed', since: T0 + 5 });
+    expect(finding?.evidence.at(-1)).toBe('there: image x');
   });
 
   it('of what carries another mark: it is named and nothing else', () => {

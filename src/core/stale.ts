@@ -1,7 +1,8 @@
 import type { StaleKind } from '../contract/stale.ts';
 import type { AttemptRecord } from './attempt.ts';
-import type { Owned, Unowned } from './extension.ts';
+import type { Owned, OwnedSnapshot, Unowned } from './extension.ts';
 import type { SandboxRecord } from './sandbox.ts';
+import type { SnapshotRecord } from './snapshot.ts';
 
 /** Why something is stale, and since when. */
 export interface StaleFinding {
@@ -80,6 +81,26 @@ export function staleOwned(
     since: row?.state === 'destroyed' ? row.stateSince : owned.createdAt,
     evidence: [`on record ${attemptId} is gone${destroyed}`, ...partsOf(owned)],
   };
+}
+
+/** A snapshot that carries our mark, and is over: deleted, or never on record. */
+export function staleSnapshot(
+  owner: string,
+  snapshot: OwnedSnapshot,
+  row: SnapshotRecord | null,
+): StaleFinding | null {
+  const { snapshotId, createdAt } = snapshot;
+  if (row === null) {
+    const evidence = [`marked by us (${owner}) as ${snapshotId}, which is not on record`];
+    return { kind: 'orphaned', since: createdAt, evidence: [...evidence, ...partsOf(snapshot)] };
+  }
+  // What is marked for deletion is the sweep's.
+  if (row.state !== 'deleted') return null;
+  const since = row.deletedAt ?? createdAt;
+  const evidence = [
+    `on record ${snapshotId} is deleted${row.deletedAt ? ` since ${iso(row.deletedAt)}` : ''}`,
+  ];
+  return { kind: 'half-destroyed', since, evidence: [...evidence, ...partsOf(snapshot)] };
 }
 
 export function staleUnowned(unowned: Unowned): StaleFinding {

@@ -82,12 +82,13 @@ async function usable(client: SandboxerClient, profile: string): Promise<string[
 }
 
 /** What the server's own canary finds there: each backend needs something else to be tried with, and it knows what. */
-async function smokeHost(invocation: Invocation, host: string): Promise<void> {
+async function smokeHost(invocation: Invocation, host: string, wanted: readonly string[]): Promise<void> {
   const client = await invocation.client();
-  const { items } = await invocation.progress(`Trying ${host}`).during(client.hosts.canary(host));
+  const { items: all } = await invocation.progress(`Trying ${host}`).during(client.hosts.canary(host));
+  const items = all.filter(({ extension }) => wanted.length === 0 || wanted.includes(extension));
   if (items.length === 0 || items.some(({ ok }) => !ok)) invocation.exitCode = 5;
   invocation.printer.result({ host, items }, () => {
-    if (items.length === 0) invocation.printer.note(`No backend is enabled that ${host} serves.`);
+    if (items.length === 0) invocation.printer.note(`No such backend is enabled that ${host} serves.`);
     else invocation.printer.table(COLUMNS, items);
   });
 }
@@ -98,14 +99,14 @@ export function define(command: Command, invocation: Invocation): void {
     .option('-p, --profile <ref>', `the profile to establish; default: ${PROFILE}`)
     .option(
       '--host <name>',
-      'every backend of this host, by its canary; or only there, with a backend or a profile',
+      'the backends of this host, each with what it needs to be tried; with a profile, that one, only there',
     )
     .option('--timeout <duration>', 'give each so long', durationSeconds, 120)
     .action(async (wanted: string[], flags: Flags) => {
       const { printer } = invocation;
       const client = await invocation.client();
-      if (flags.host !== undefined && flags.profile === undefined && wanted.length === 0)
-        return await smokeHost(invocation, flags.host);
+      if (flags.host !== undefined && flags.profile === undefined)
+        return await smokeHost(invocation, flags.host, wanted);
       const profile = flags.profile ?? PROFILE;
       const names = wanted.length > 0 ? wanted : await usable(client, profile);
       const items: Trial[] = [];

@@ -12,6 +12,7 @@ import type {
   ExtensionHeader,
   Handle,
   Owned,
+  OwnedSnapshot,
   PlacementHost,
   ProvisionSpec,
   Ready,
@@ -49,6 +50,8 @@ import type { HostPlace, Uploaded } from './remote-stacks.ts';
 import { RemoteStacks } from './remote-stacks.ts';
 import { openChannel, runningOf, serviceChannel } from './service-channel.ts';
 import { shipTree } from './ship-tree.ts';
+import type { KeptSnapshot } from './snapshot-marker.ts';
+import { endpointsOf, noneRunning, notComing } from './stack-report.ts';
 import type { ContainerState } from './stack-state.ts';
 import { servicesOf, waitedFor } from './stack-state.ts';
 
@@ -139,6 +142,11 @@ export class ComposeExtension implements Extension {
     return await this.#turns.take(spec.snapshotId, () =>
       snapshots.take(place, readHandle(handle), spec, ctx.signal),
     );
+  }
+
+  async *listSnapshots(owner: string, ctx: ExtensionContext): AsyncIterable<OwnedSnapshot> {
+    for (const { owner: markedBy, snapshotId, createdAt, parts } of await this.#keptSnapshots(ctx))
+      if (markedBy === owner && snapshotId !== null) yield { snapshotId, createdAt, parts };
   }
 
   async deleteSnapshot(_ref: Json | null, spec: SnapshotSpec, ctx: ExtensionContext): Promise<void> {
@@ -258,6 +266,10 @@ export class ComposeExtension implements Extension {
       const { createdAt, parts, attemptId } = stack;
       yield { owner: stack.owner, what: attemptId ?? parts.join(', '), parts, createdAt };
     }
+    for (const { owner: markedBy, snapshotId, createdAt, parts } of await this.#keptSnapshots(ctx)) {
+      if (markedBy === owner) continue;
+      yield { owner: markedBy, what: `snapshot ${snapshotId ?? parts.join(', ')}`, parts, createdAt };
+    }
   }
 
   async canary(ctx: ExtensionContext): Promise<CanaryKit> {
@@ -285,6 +297,12 @@ export class ComposeExtension implements Extension {
   async close(): Promise<void> {
     this.#kept.close();
     await this.#hosts.close();
+  }
+
+  async #keptSnapshots(ctx: ExtensionContext): Promise<readonly KeptSnapshot[]> {
+    if (ctx.host === null) return [];
+    const { stacks, place } = await this.#reach(ctx);
+    return await new RemoteSnapshots(stacks.host).list(place, ctx.signal);
   }
 
   async #marked(ctx: ExtensionContext): Promise<readonly MarkedStack[]> {
@@ -341,50 +359,6 @@ export class ComposeExtension implements Extension {
       await sleep(LOOK_MS, undefined, { signal: ctx.signal });
     }
   }
-}
-
-/** Ports on the loopback of the host, whoever publishes them. */
-function endpointsOf(
-  stack: StackHandle,
-  states: readonly ContainerState[],
-): Ready['reachability']['endpoints'] {
-  return states.flatMap(({ service, published }) =>
-    published.map(({ target, hostPort }) => {
-      const behind = service === GATEWAY ? stack.gateway[String(target)] : undefined;
-      const port = behind?.target ?? target;
-      return { name: `${behind?.service ?? service}:${port}`, port, url: `tcp://127.0.0.1:${hostPort}` };
-    }),
-  );
-}
-
-function told(states: readonly ContainerState[]): string {
-  return servicesOf(states)
-    .map(({ name, state, health }) => `${name} ${state}${health === null ? '' : ` (${health})`}`)
-    .join(', ');
-}
-
-function noneRunning(stack: StackHandle, states: readonly ContainerState[]): never {
-  throw new SandboxerError(
-    'SBX_EXTENSION_FAILED',
-    `Nothing can be run in ${stack.service}: ${told(states) || 'it has no container'}.`,
-    {
-      backend: BACKEND,
-      creation: 'created',
-      remedy: 'See why the service ended; or name a service that keeps running in the input "service".',
-    },
-  );
-}
-
-function notComing(
-  name: string,
-  states: readonly ContainerState[],
-  code: 'SBX_TIMEOUT' | 'SBX_EXTENSION_FAILED',
-) {
-  return new SandboxerError(code, `${name} was waited for and is not healthy: ${told(states)}.`, {
-    backend: BACKEND,
-    creation: 'created',
-    remedy: 'See the log of the service; leave it out of wait_for to get the stack as it is.',
-  });
 }
 
 /** Rejects when the signal does; the work itself goes on and is swept by its stamp. */

@@ -13,7 +13,9 @@ import type { HostPlace, Uploaded } from './remote-stacks.ts';
 import { uploadedOf } from './remote-stacks.ts';
 import type { Call } from './run-script.ts';
 import { GONE, runScript } from './run-script.ts';
-import { CAPTURE, FORGET, MARK, PLANT, SEED_TREE } from './snapshot-scripts.ts';
+import type { KeptSnapshot } from './snapshot-marker.ts';
+import { readKept, snapshotMarker } from './snapshot-marker.ts';
+import { CAPTURE, FORGET, KEPT, MARK, PLANT, SEED_TREE } from './snapshot-scripts.ts';
 
 const COPY_MS = 30 * 60_000;
 const DAMAGED = 77;
@@ -45,8 +47,17 @@ export class RemoteSnapshots {
     spec: SnapshotSpec,
     signal: AbortSignal,
   ): Promise<TakenSnapshot> {
-    const { seed, sizeBytes } = await this.#capture(place, stack, snapshotPlace(place, spec), signal);
+    const marker = snapshotMarker(spec, Date.now());
+    const target = { ...snapshotPlace(place, spec), marker };
+    const { seed, sizeBytes } = await this.#capture(place, stack, target, signal);
     return { ref: seed as unknown as Json, sizeBytes };
+  }
+
+  /** What lies there, whoever's. */
+  async list({ root }: HostPlace, signal: AbortSignal): Promise<readonly KeptSnapshot[]> {
+    const { code, stdout, stderr } = await runScript(this.#host, KEPT, [root], { signal });
+    if (code !== 0) throw hostFailure('The snapshots could not be listed', stderr, 'created');
+    return readKept(stdout.toString());
   }
 
   async forget(place: HostPlace, spec: SnapshotSpec, signal: AbortSignal): Promise<void> {
@@ -73,6 +84,7 @@ export class RemoteSnapshots {
     const target = {
       directory: `${place.root}/stacks/${project}/fork`,
       prefix: `${IMAGE_PREFIX}${project}-`,
+      marker,
     };
     return (await this.#capture(place, source, target, signal)).seed;
   }
@@ -126,10 +138,10 @@ export class RemoteSnapshots {
   async #capture(
     { root }: HostPlace,
     { project, secret_variables }: StackHandle,
-    { directory, prefix }: ReturnType<typeof snapshotPlace>,
+    { directory, prefix, marker }: ReturnType<typeof snapshotPlace> & { readonly marker: string },
     signal: AbortSignal,
   ): Promise<{ seed: Seed; sizeBytes: number }> {
-    const args = [root, project, directory, prefix, ...secret_variables];
+    const args = [root, project, directory, prefix, marker, ...secret_variables];
     const { code, stdout, stderr } = await runScript(this.#host, CAPTURE, args, {
       signal,
       timeoutMs: COPY_MS,

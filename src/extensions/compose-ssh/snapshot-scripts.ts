@@ -6,16 +6,16 @@
  */
 import { ENLIST, NETWORKS } from './remote-scripts.ts';
 
-/** $1 root, $2 project, $3 directory, $4 prefix of images, then variables that are secrets → images and kilobytes. */
+/** $1 root, $2 project, $3 directory, $4 prefix of images, $5 whose it is, then variables that are secrets → images and kilobytes. */
 export const CAPTURE = `
-stack=$1/stacks/$2; key=$2; target=$3; prefix=$4; shift 4
+stack=$1/stacks/$2; key=$2; target=$3; prefix=$4; marker=$5; shift 5
 [ -e "$stack/marker" ] || exit 76
 told() { cat "$target/images"; echo "size $(du -sk "$target" | cut -f1)"; }
 [ -e "$target/done" ] && { told; exit 0; }
 # An image that is made of a container remembers its variables for ever.
 knows_secret() { for name; do docker inspect --format '{{range .Config.Env}}{{println .}}{{end}}' "$id" </dev/null | grep -q "^$name=" && return; done; return 1; }
 umask 077
-rm -rf "$target"; mkdir -p "$target/volumes" || exit 73
+rm -rf "$target"; mkdir -p "$target/volumes" && printf '%s\\n' "$marker" >"$target/marker" || exit 73
 : >"$target/images"
 ids=$(docker ps -aq --no-trunc --filter "label=com.docker.compose.project=$key") || exit 75
 running=$(docker ps -q --no-trunc --filter "label=com.docker.compose.project=$key" --filter status=running) || exit 75
@@ -90,4 +90,12 @@ names=$(docker image ls --format '{{.Repository}}:{{.Tag}}' --filter "reference=
 [ -z "$names" ] || docker rmi $names >/dev/null || exit 75
 rm -rf "$1"
 [ ! -e "$1" ]
+`;
+
+/** $1 root → markers of snapshots, and directories without one. */
+export const KEPT = `
+for kept in "$1"/snapshots/*; do
+  [ -d "$kept" ] || continue
+  if [ -e "$kept/marker" ]; then printf 'marker '; cat "$kept/marker"; else echo "unmarked $kept"; fi
+done
 `;

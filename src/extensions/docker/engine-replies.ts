@@ -89,7 +89,9 @@ export const Image = z.object({
 });
 export type Image = z.infer<typeof Image>;
 
-export const ImageList = z.array(z.object({ Id: Text, Labels })).max(100_000);
+export const ImageList = z
+  .array(z.object({ Id: Text, Labels, RepoTags: z.array(Text).nullish(), Created: z.number().default(0) }))
+  .max(100_000);
 export const History = z.array(z.object({ Size: z.number().default(0) })).max(1_000);
 export const ExecCreated = z.object({ Id: z.string().min(8).max(128) });
 export const ExecState = z.object({

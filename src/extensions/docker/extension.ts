@@ -11,6 +11,7 @@ import type {
   ExtensionHeader,
   Handle,
   Owned,
+  OwnedSnapshot,
   ProvisionSpec,
   Ready,
   ResolvedSecret,
@@ -232,6 +233,10 @@ export class DockerExtension implements Extension {
       const container = await this.#running(name, stamp.owner, ctx.signal);
       return await this.#asked(this.#snapshots.take(container, spec, ctx.signal));
     });
+  }
+
+  listSnapshots(owner: string, ctx: ExtensionContext): AsyncIterable<OwnedSnapshot> {
+    return this.#snapshots.list(owner, ctx.signal);
   }
 
   async deleteSnapshot(_ref: Json | null, spec: SnapshotSpec, ctx: ExtensionContext): Promise<void> {

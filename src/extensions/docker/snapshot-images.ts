@@ -1,6 +1,6 @@
 /** Snapshots and forks: images that were committed from a container. */
 import { SandboxerError } from '../../contract/errors.ts';
-import type { SnapshotSpec, TakenSnapshot } from '../../core/extension.ts';
+import type { OwnedSnapshot, SnapshotSpec, TakenSnapshot } from '../../core/extension.ts';
 import type { ChannelKind } from './container-config.ts';
 import type { EngineClient } from './engine-client.ts';
 import { BACKEND, isConflict, isMissing } from './engine-error.ts';
@@ -71,6 +71,20 @@ export class SnapshotImages {
     } catch (error) {
       if (isMissing(error)) return null;
       throw error;
+    }
+  }
+
+  async *list(owner: string, signal: AbortSignal): AsyncGenerator<OwnedSnapshot> {
+    const filters = { label: [`${LABEL.owner}=${owner}`, `${LABEL.kind}=snapshot`] };
+    const all = await this.#client.call(ImageList, 'GET', '/images/json', {
+      query: { filters: JSON.stringify(filters) },
+      signal,
+    });
+    for (const { Labels, RepoTags, Created: seconds } of all) {
+      const snapshotId = Labels[LABEL.snapshot] ?? '';
+      const tag = RepoTags?.find((name) => name.endsWith(`${SNAPSHOTS}:${snapshotId}`));
+      if (snapshotId === '' || tag === undefined || Labels[LABEL.owner] !== owner) continue;
+      yield { snapshotId, createdAt: seconds * 1000, parts: [`image ${tag}`] };
     }
   }
 

@@ -1,7 +1,9 @@
 /** The request of an end-to-end validator, through the whole server: a registered host, an uploaded repository. */
+import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
 import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
@@ -12,6 +14,7 @@ import type { ComposeHost } from '../../support/compose-host.ts';
 import { startComposeHost, whyNoComposeHost } from '../../support/compose-host.ts';
 
 const missing = whyNoComposeHost();
+const CLI = join(import.meta.dirname, '../../../src/cli/main.ts');
 
 /** Programs, files and logs of the service that is not the default one. */
 async function eachService(client: SandboxerClient, id: string): Promise<void> {
@@ -129,5 +132,28 @@ describe.skipIf(missing !== null)('profile.compose-e2e on a registered host', { 
     expect(await client.sandboxes.destroy(id, { wait: 'destroyed' })).toMatchObject({ state: 'destroyed' });
     const telemetry = await client.hosts.telemetry('sandboxer01');
     expect(telemetry.containers.ours).toBe(0);
+  });
+
+  it('smoke --host tries stacks there, without a repository of anybody', async () => {
+    const smoke = async (...words: string[]) => {
+      const url = `unix:${server.socketPath}`;
+      const args = [CLI, 'smoke', '--host', 'sandboxer01', '--json', '--url', url, ...words];
+      const env = { PATH: process.env.PATH, HOME: directory, SANDBOXER_STATE_DIR: directory };
+      const outcome = await promisify(execFile)(process.execPath, args, { env }).then(
+        ({ stdout }) => ({ code: 0, stdout }),
+        (error: { code: number; stdout: string }) => error,
+      );
+      return { code: outcome.code, items: JSON.parse(outcome.stdout).items };
+    };
+    const lived = {
+      extension: 'ext.compose-ssh',
+      ok: true,
+      ready_ms: expect.any(Number),
+      exec_ms: expect.any(Number),
+      destroyed_ms: expect.any(Number),
+      problem: null,
+    };
+    expect(await smoke('ext.compose-ssh')).toEqual({ code: 0, items: [expect.objectContaining(lived)] });
+    expect((await client.hosts.telemetry('sandboxer01')).containers.ours).toBe(0);
   });
 });

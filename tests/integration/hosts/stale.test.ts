@@ -7,7 +7,7 @@ import { machine, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
-import type { Extension, Stamp } from '../../../src/core/extension.ts';
+import type { Extension, Handle, Stamp } from '../../../src/core/extension.ts';
 import { silentLog } from '../../../src/core/log.ts';
 import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
 import { createDockerExtension } from '../../../src/extensions/docker/index.ts';
@@ -41,9 +41,9 @@ describe.skipIf(missing !== null)('what is stale on a host', { timeout: 300_000 
   });
 
   /** Makes something with that stamp, past every record of the server. */
-  async function leave(on: Extension, stamp: Stamp): Promise<void> {
+  async function leave(on: Extension, stamp: Stamp): Promise<Handle> {
     const stack = `services:\n  idle:\n    image: ${host.engine.image}\n    command: [sleep, "600"]\n`;
-    await on.provision(
+    return await on.provision(
       {
         stamp,
         sandboxId: stamp.sandboxUid,
@@ -232,6 +232,52 @@ describe.skipIf(missing !== null)('what is stale on a host', { timeout: 300_000 
       for await (const { stamp } of on.listOwned(FOREIGN, context(on))) theirs.push(stamp.attemptId);
       expect(theirs).toEqual([`theirs-${on.header.id.slice(4)}-g1-a1`]);
     }
+  });
+
+  it('snapshots that no record answers for are removed, and nobody else’s', async () => {
+    const { docker, compose } = extensions;
+    const kept: string[] = [];
+    for (const on of [docker, compose]) {
+      const name = on.header.id.slice(4);
+      const stamp = stampOf(`source-${name}`);
+      const handle = await leave(on, stamp);
+      await on.waitReady(handle, context(on));
+      for (const [snapshotId, by] of [
+        [`snap_lost-${name}`, owner],
+        [`snap_theirs-${name}`, FOREIGN],
+      ] as const)
+        await on.snapshot?.(handle, { snapshotId, name: null, owner: by }, context(on));
+      await on.teardown({ stamp, handle }, context(on));
+      kept.push(`snap_theirs-${name}`);
+    }
+    mkdirSync(join(host.directory, 'snapshots', 'of-an-older-time'));
+    await client.sandboxes.create({ profile: PROFILE.id, id: 'source' });
+    const living = await client.sandboxes.snapshot('source', { name: 'wanted' });
+    const snapshotsOf = async (on: Extension, by: string) => {
+      const found: string[] = [];
+      for await (const { snapshotId } of on.listSnapshots?.(by, context(on)) ?? []) found.push(snapshotId);
+      return found.sort();
+    };
+
+    const of = (items: readonly { what: string }[]) => items.filter(({ what }) => /^snapshot/.test(what));
+    const told = of((await client.stale.inspect()).items);
+    expect(told).toMatchObject([
+      { kind: 'orphaned', what: 'snapshot snap_lost-docker', owner },
+      { kind: 'orphaned', what: 'snapshot snap_lost-compose-ssh', owner, host: 'box' },
+      { kind: 'unknown-owner', what: 'snapshot snap_theirs-compose-ssh', owner: FOREIGN },
+      { kind: 'unknown-owner', what: expect.stringContaining('of-an-older-time'), owner: null },
+    ]);
+    const reaped = of((await client.stale.reap({ dry_run: false })).items);
+    expect(reaped.map((item) => (item as unknown as { outcome: string }).outcome)).toEqual([
+      'removed',
+      'removed',
+      'left-alone',
+      'left-alone',
+    ]);
+    expect(await snapshotsOf(docker, owner)).toEqual([living.snapshot_id]);
+    expect(await snapshotsOf(compose, owner)).toEqual([]);
+    expect([...(await snapshotsOf(docker, FOREIGN)), ...(await snapshotsOf(compose, FOREIGN))]).toEqual(kept);
+    await client.sandboxes.destroy('source');
   });
 });
 

@@ -1,0 +1,52 @@
+/** What is told of a stack's services: where they are reached, and why they are not what was hoped for. */
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Ready } from '../../core/extension.ts';
+import { GATEWAY } from './compose/plan-stack.ts';
+import { BACKEND } from './failure.ts';
+import type { StackHandle } from './handle.ts';
+import type { ContainerState } from './stack-state.ts';
+import { servicesOf } from './stack-state.ts';
+
+/** Ports on the loopback of the host, whoever publishes them. */
+export function endpointsOf(
+  stack: StackHandle,
+  states: readonly ContainerState[],
+): Ready['reachability']['endpoints'] {
+  return states.flatMap(({ service, published }) =>
+    published.map(({ target, hostPort }) => {
+      const behind = service === GATEWAY ? stack.gateway[String(target)] : undefined;
+      const port = behind?.target ?? target;
+      return { name: `${behind?.service ?? service}:${port}`, port, url: `tcp://127.0.0.1:${hostPort}` };
+    }),
+  );
+}
+
+function told(states: readonly ContainerState[]): string {
+  return servicesOf(states)
+    .map(({ name, state, health }) => `${name} ${state}${health === null ? '' : ` (${health})`}`)
+    .join(', ');
+}
+
+export function noneRunning(stack: StackHandle, states: readonly ContainerState[]): never {
+  throw new SandboxerError(
+    'SBX_EXTENSION_FAILED',
+    `Nothing can be run in ${stack.service}: ${told(states) || 'it has no container'}.`,
+    {
+      backend: BACKEND,
+      creation: 'created',
+      remedy: 'See why the service ended; or name a service that keeps running in the input "service".',
+    },
+  );
+}
+
+export function notComing(
+  name: string,
+  states: readonly ContainerState[],
+  code: 'SBX_TIMEOUT' | 'SBX_EXTENSION_FAILED',
+) {
+  return new SandboxerError(code, `${name} was waited for and is not healthy: ${told(states)}.`, {
+    backend: BACKEND,
+    creation: 'created',
+    remedy: 'See the log of the service; leave it out of wait_for to get the stack as it is.',
+  });
+}
