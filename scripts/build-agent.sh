@@ -4,11 +4,11 @@
 #   scripts/build-agent.sh              agent/build/sandboxer-agent
 #   scripts/build-agent.sh --sanitize   agent/build/sandboxer-agent-sanitized, with address and undefined-behaviour checks
 #
-# CC chooses the compiler. Without it musl-gcc is taken where it is (a smaller binary), otherwise cc.
+# AGENT_BUILD_DIR is another place for it. CC chooses the compiler. Without it musl-gcc is taken where it is (a smaller binary), otherwise cc.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-build=$root/agent/build
+build=${AGENT_BUILD_DIR:-$root/agent/build}
 target=$build/sandboxer-agent
 sanitize=false
 [ "${1:-}" = --sanitize ] && sanitize=true && target=$build/sandboxer-agent-sanitized

@@ -1,11 +1,11 @@
 #!/bin/sh
 # Builds agent/build/sandboxer-spawner and agent/build/sandboxer-sudo: static, for this machine. Does nothing when they
-# are newer than their sources. Speaks on stderr.
+# are newer than their sources. AGENT_BUILD_DIR is another place for them, CC another compiler. Speaks on stderr.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 source=$root/agent/spawner
-build=$root/agent/build
+build=${AGENT_BUILD_DIR:-$root/agent/build}
 cc=${CC:-cc}
 
 up_to_date() {
@@ -22,12 +22,11 @@ mkdir -p "$build"
 revision=$(cat "$source"/*.[ch] | cksum | tr ' ' '-')
 temporary=$build/.spawner.$$
 trap 'rm -f "$temporary" "$temporary.sudo"' EXIT
-flags="-std=gnu11 -O2 -static -Wall -Wextra -Werror -Wshadow -Wno-format-truncation"
+flags="-std=gnu11 -O2 -s -static -Wall -Wextra -Werror -Wshadow -Wno-format-truncation"
 # shellcheck disable=SC2086 # a list of flags
 "$cc" $flags -DSPAWNER_BUILD="\"$revision\"" -o "$temporary" "$source"/main.c "$source"/control.c "$source"/sandbox.c "$source"/sandbox-verbs.c "$source"/sandbox-watch.c "$source"/inspect.c "$source"/host-parts.c "$source"/unpack.c "$source"/volume.c \
   "$source"/launcher.c "$source"/cgroup.c "$source"/idmap.c "$source"/overlay.c "$source"/disk.c "$source"/tree.c "$source"/pack.c "$source"/subvolume.c "$source"/work.c "$source"/rootless.c "$source"/runtime.c "$source"/binds.c
 # shellcheck disable=SC2086
 "$cc" $flags -o "$temporary.sudo" "$source"/sudo.c
-strip "$temporary" "$temporary.sudo" 2>/dev/null || true
 mv "$temporary.sudo" "$build/sandboxer-sudo"
 mv "$temporary" "$build/sandboxer-spawner"

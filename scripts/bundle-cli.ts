@@ -1,28 +1,31 @@
 /**
  * Bundles the command line into a few CommonJS files: loading many small ES modules costs more than most commands do,
- * and importing a built-in one into an ES module evaluates all of it. The server stays outside, as modules.
+ * and importing a built-in one into an ES module evaluates all of it. The server is a bundle of its own beside it.
  *
  *   node scripts/bundle-cli.ts           dist/cli, from what tsc wrote there: the published command
  *   node scripts/bundle-cli.ts --here    .build/cli, from the sources: what ./sandboxer runs in a checkout
- *   node scripts/bundle-cli.ts --to DIR  the same, elsewhere: for tests, which must not replace what is in use
+ *   node scripts/bundle-cli.ts --to DIR  the same, elsewhere, with the server as modules: for tests, which must not
+ *                                        replace what is in use
  */
-import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { renameSync, rmSync } from 'node:fs';
+import { join, parse, relative, resolve } from 'node:path';
 import type { Plugin } from 'rolldown';
 import { rolldown } from 'rolldown';
+import { putInPlace, ROOT } from './bundle-place.ts';
 
-const ROOT = join(import.meta.dirname, '..');
-
-/** What is imported of the server, as seen from the bundle. */
-function serverOutside(dir: string): Plugin {
+/** What is imported of the server stays outside, and is where `placeOf` says. */
+function serverOutside(placeOf: (name: string) => string): Plugin {
   return {
     name: 'server-outside',
-    resolveId(source, importer) {
-      if (importer === undefined || !source.includes('../main/')) return null;
-      return { id: relative(dir, resolve(dirname(importer), source)), external: true };
-    },
+    resolveId: (source, importer) =>
+      importer !== undefined && source.includes('../main/')
+        ? { id: placeOf(parse(source).name), external: true }
+        : null,
   };
 }
+
+/** As `bundle-server.ts` leaves it. */
+const beside = (name: string) => `../server/${name}.mjs`;
 
 /** Commander could start programs for subcommands; ours never do, and the module is dear. */
 const NO_PROGRAMS: Plugin = {
@@ -36,11 +39,11 @@ const NO_PROGRAMS: Plugin = {
 const COMMON =
   /node_modules\/commander\/|\/cli\/(?:args|output)\/|\/cli\/(?:program|invocation|global-options|usage-error|command-failure|command-help|daemon\/daemon-files)\.|\/client\/(?:api-error|connection-error|fresh-key|open-transport|paged-list|path-of|plain-exchange|retry-policy|sandboxes|send-body|server-address|transport)\.|no-programs/;
 
-async function bundle(entry: string, dir: string): Promise<void> {
+async function bundle(entry: string, dir: string, server: (name: string) => string): Promise<void> {
   const build = await rolldown({
     input: { main: entry },
     platform: 'node',
-    plugins: [serverOutside(dir), NO_PROGRAMS],
+    plugins: [serverOutside(server), NO_PROGRAMS],
   });
   await build.write({
     dir,
@@ -61,23 +64,18 @@ async function bundle(entry: string, dir: string): Promise<void> {
 async function bundlePackage(): Promise<void> {
   const target = join(ROOT, 'dist', 'cli');
   const draft = join(ROOT, 'dist', 'cli-bundle');
-  await bundle(join(target, 'main.js'), draft);
+  await bundle(join(target, 'main.js'), draft, beside);
   rmSync(target, { recursive: true });
   renameSync(draft, target);
 }
 
-/** Beside what is in use, then in its place: commands that run meanwhile keep the files they started with. */
-async function bundleHere(): Promise<void> {
-  const build = join(ROOT, '.build');
-  const fresh = `cli-${process.pid}`;
-  mkdirSync(build, { recursive: true });
-  const before = readdirSync(build).filter((name) => name.startsWith('cli-'));
-  await bundle(join(ROOT, 'src', 'cli', 'main.ts'), join(build, fresh));
-  symlinkSync(fresh, join(build, `link-${process.pid}`));
-  renameSync(join(build, `link-${process.pid}`), join(build, 'cli'));
-  for (const name of before) if (name !== fresh) rmSync(join(build, name), { recursive: true, force: true });
-}
-
+const ENTRY = join(ROOT, 'src', 'cli', 'main.ts');
 const [how, where] = process.argv.slice(2);
-if (how === '--to' && where !== undefined) await bundle(join(ROOT, 'src', 'cli', 'main.ts'), resolve(where));
-else await (how === '--here' ? bundleHere() : bundlePackage());
+if (how === '--to' && where !== undefined) {
+  const dir = resolve(where);
+  await bundle(ENTRY, dir, (name) => relative(dir, join(ROOT, 'src', 'main', `${name}.ts`)));
+} else if (how === '--here') {
+  await putInPlace('cli', (dir) => bundle(ENTRY, dir, beside));
+} else {
+  await bundlePackage();
+}

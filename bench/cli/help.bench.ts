@@ -1,4 +1,4 @@
-import { builtCommand } from '../built-package.ts';
+import { builtCommand } from '../../tests/support/built-package.ts';
 import { runCommand } from '../command-time.ts';
 import type { Benchmark } from '../harness.ts';
 import { measure, summarize } from '../harness.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { builtCommand } from '../../tests/support/built-package.ts';
 import { removeDir, startChild, temporaryDir } from '../../tests/support/child-server.ts';
-import { builtCommand } from '../built-package.ts';
 import { runCommand } from '../command-time.ts';
 import type { Benchmark } from '../harness.ts';
 import { measure, summarize } from '../harness.ts';

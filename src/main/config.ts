@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { homedir, machine } from 'node:os';
+import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -8,6 +8,7 @@ import { SandboxerError } from '../contract/errors.ts';
 import { HostSpec } from '../contract/host.ts';
 import { DEFAULT_SETTINGS } from '../control/settings.ts';
 import type { BuiltinsConfig } from '../extensions/builtins.ts';
+import { ownAgents } from '../extensions/shared/own-programs.ts';
 import { ComposeConfig, composeOptions } from './compose-config.ts';
 import { configProblem } from './config-problem.ts';
 import { DockerConfig, dockerOptions } from './docker-config.ts';
@@ -337,11 +338,6 @@ function localOptions(
   };
 }
 
-/** Of this machine's own processor: others must be built where they are to run. */
-function agentBinary(): string {
-  return join(import.meta.dirname, '..', '..', 'agent', 'build', 'sandboxer-agent');
-}
-
 function defaultStateDir(env: NodeJS.ProcessEnv): string {
   return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'sandboxer');
 }
@@ -392,7 +388,7 @@ export function loadConfig(
       ...config.extensions,
       local: localOptions(config.extensions.local, stateDir, env),
       docker: dockerOptions(config.extensions.docker, stateDir, env),
-      ssh: config.extensions.ssh.enabled ? { agents: { [machine()]: agentBinary() } } : null,
+      ssh: config.extensions.ssh.enabled ? { agents: ownAgents() } : null,
       compose_ssh: composeOptions(config.extensions.compose_ssh),
       saas_stub: { ...config.extensions.saas_stub, ...stub },
     },

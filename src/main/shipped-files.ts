@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProfileFolder } from '../catalogue/profile-folder.ts';
-
-/** The package's own folder: two above this file, both in `src/main` and in `dist/main`. */
-const PACKAGE_DIR = join(import.meta.dirname, '..', '..');
+import { PACKAGE_DIR } from '../extensions/shared/own-programs.ts';
 
 export function shippedProfiles(): ProfileFolder {
   return { path: join(PACKAGE_DIR, 'profiles'), priority: 0, label: 'profiles' };

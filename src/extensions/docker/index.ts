@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { ExtensionHeader } from '../../core/extension.ts';
+import { ownAgents, programFolder } from '../shared/own-programs.ts';
 import { ChannelChoice } from './channel-choice.ts';
 import type { DockerOptions } from './config.ts';
 import { capabilitiesOf, DEFAULTS } from './config.ts';
@@ -13,7 +14,6 @@ import { HANDLE_VERSION } from './handle.ts';
 import { findLevels, NO_LEVELS } from './levels.ts';
 
 const FIND_MS = 3_000;
-const AGENT = join(import.meta.dirname, '..', '..', '..', 'agent', 'build', 'sandboxer-agent');
 
 /** Containers on a Docker or Podman engine. It is asked once what it can do; the agent inside is the channel. */
 export async function createDockerExtension(options: DockerOptions): Promise<DockerExtension> {
@@ -22,7 +22,8 @@ export async function createDockerExtension(options: DockerOptions): Promise<Doc
     timeoutMs: options.timeoutMs ?? DEFAULTS.timeoutMs,
   });
   const facts = await findEngineFacts(client, AbortSignal.timeout(FIND_MS)).catch(() => null);
-  const agentPath = options.agent ?? AGENT;
+  const theirs = ownAgents()[facts?.architecture ?? ''];
+  const agentPath = options.agent ?? theirs ?? join(programFolder(), 'sandboxer-agent');
   const choice = new ChannelChoice(options, isLocal(endpoint), agentPath);
   const bare = choice.for('container', facts?.architecture ?? '') === 'exec';
   const levels = facts === null ? NO_LEVELS : await findLevels({ client, facts, options, agentPath });

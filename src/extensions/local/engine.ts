@@ -167,7 +167,7 @@ export class Engine {
     if (binaries.spawner === null || binaries.agent === null) {
       throw unavailable(
         'The agent or the spawner was not built.',
-        'Install a C compiler and run scripts/setup.sh.',
+        'Install a C compiler (Debian: apt-get install gcc libc6-dev) and start the server again: it builds them.',
       );
     }
     mkdirSync(this.#layout.base, { recursive: true, mode: 0o700 });

@@ -104,7 +104,7 @@ function wantsOf(facts: HostFacts): Want[] {
       ok: binaries.agent !== null && binaries.spawner !== null,
       needed: true,
       detail: binaries.agent && binaries.spawner ? 'built' : 'not built',
-      fix: 'apt-get install gcc libc6-dev, then run scripts/setup.sh',
+      fix: 'apt-get install gcc libc6-dev, then sandboxer daemon restart: it builds them',
     },
     { name: 'seccomp', ok: seccomp, needed: true, detail: facts.architecture, fix: 'Use x86-64 or arm64.' },
     ...identityWants(facts),

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { arch, platform, release, totalmem, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { PACKAGE_DIR, programFolder } from '../shared/own-programs.ts';
 import type { LocalOptions } from './config.ts';
 import { findProgram } from './find-program.ts';
 import { Layout } from './layout.ts';
@@ -197,17 +198,15 @@ function hardOpenFiles(): number {
   return Number.isFinite(parsed) && parsed > 0 ? parsed : 4096;
 }
 
-const REPOSITORY = join(import.meta.dirname, '..', '..', '..');
-
 const NAMES = { spawner: 'sandboxer-spawner', agent: 'sandboxer-agent', sudo: 'sandboxer-sudo' } as const;
 
-/** In a clone what is missing is built when it is wanted first; a package brings its own. */
+/** What is missing is built when it is wanted first, where the sources are: a package brings some machines' ready-made. */
 function findBinaries(folder: string | undefined): Binaries {
-  const place = folder ?? join(REPOSITORY, 'agent', 'build');
+  const place = folder ?? programFolder();
   // One that only its owner may read is of no use to another user: it is copied before it is run.
   const find = (name: string) => (may(join(place, name), constants.R_OK) ? join(place, name) : null);
   const build = (script: string) => {
-    const path = join(REPOSITORY, 'scripts', script);
+    const path = join(PACKAGE_DIR, 'scripts', script);
     if (folder === undefined && platform() === 'linux' && existsSync(path))
       spawnSync('sh', [path], { stdio: 'ignore' });
   };
