@@ -94,7 +94,12 @@ function checksOf(facts: EngineFacts, { options, agentPath, levels }: Parts): Ch
       facts.linux ? 'yes' : 'no',
       'Switch the engine to Linux containers.',
     ),
-    check('agent', canRun(agentPath), agentPath, 'apt-get install gcc libc6-dev, then run scripts/build-agent.sh of the package'),
+    check(
+      'agent',
+      canRun(agentPath),
+      agentPath,
+      'apt-get install gcc libc6-dev, then run scripts/build-agent.sh of the package',
+    ),
     check(
       'user namespaces',
       facts.userNamespaces || facts.rootless,
