@@ -305,6 +305,44 @@ describe('run', () => {
   });
 });
 
+describe('Ctrl-C', () => {
+  it('takes back a sandbox that is being created', async () => {
+    await world.stub.setFaults({ op: 'create', kind: 'slow', params: { ms: 3000 } });
+    const child = world.start(['create', '-p', 'stub-basic', '--id', 'unfinished']);
+    const outcome = outcomeOf(child);
+    await until(async () => (await world.run(['get', 'unfinished'])).code === 0);
+    child.kill('SIGINT');
+    const { code, stdout, stderr } = await outcome;
+    expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
+    expect(stderr).toMatch(/interrupted[\s\S]*SBX_CLI_INTERRUPTED[\s\S]*unfinished is being destroyed/);
+    await world.stub.setFaults();
+    await until(async () => (await stateOf('unfinished')) === 'destroyed');
+  });
+
+  it('ends what follows, at once', async () => {
+    const started = await world.json<{ process_id: string }>([
+      'exec',
+      '-d',
+      'box',
+      '--',
+      'sh',
+      '-c',
+      'echo x; sleep 60',
+    ]);
+    for (const line of [
+      `logs box ${started.process_id} --follow`,
+      'events --follow --after 0',
+      'list --watch',
+    ]) {
+      const child = world.start(line.split(' '));
+      await once(child.stdout as NodeJS.ReadableStream, 'data');
+      child.kill('SIGINT');
+      // As a shell has it, 130.
+      expect(await once(child, 'close'), line).toEqual([null, 'SIGINT']);
+    }
+  });
+});
+
 describe('files and ports', () => {
   it('are copied both ways', async () => {
     const folder = world.folder('tree');

@@ -1,10 +1,15 @@
 import { describe, expect, it, vi } from 'vitest';
+import { IsolationLevel } from '../../contract/capability.ts';
 import { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import { SandboxState } from '../../contract/state.ts';
+import { KeyScope } from '../../contract/tenancy.ts';
 import { placeOf } from '../commands/cp.ts';
+import { KEY_SCOPES } from '../commands/keys.ts';
+import { NOT_DESTROYED } from '../commands/list.ts';
 import { nearestName } from '../nearest-name.ts';
 import { UsageError } from '../usage-error.ts';
-import { createRequestOf } from './create-options.ts';
-import { duration, durationSeconds, microUsd, portPair } from './numbers.ts';
+import { createRequestOf, ISOLATION_LEVELS } from './create-options.ts';
+import { duration, durationSeconds, microUsd, portPair, size } from './numbers.ts';
 import { pairs, variables } from './pairs.ts';
 
 describe('values of flags', () => {
@@ -14,6 +19,7 @@ describe('values of flags', () => {
     expect(durationSeconds('1h30m')).toBe(5400);
     expect(microUsd('$0.25')).toBe(250_000);
     expect(microUsd('5')).toBe(5_000_000);
+    expect(['2gb', '512 MiB', '1.5g', '64'].map(size)).toEqual(['2GB', '512MiB', '1.5G', '64MiB']);
     expect(portPair('8080')).toEqual({ local: 8080, remote: 8080 });
     expect(portPair('9000:80')).toEqual({ local: 9000, remote: 80 });
     expect(pairs('label')('a=b=c', { x: 'y' })).toEqual({ x: 'y', a: 'b=c' });
@@ -25,6 +31,7 @@ describe('values of flags', () => {
     () => duration('soon'),
     () => microUsd('-1'),
     () => microUsd('0'),
+    () => size('2 apples'),
     () => portPair('0'),
     () => portPair('80:70000'),
     () => pairs('label')('nothing', undefined),
@@ -33,6 +40,14 @@ describe('values of flags', () => {
     () => createRequestOf({ input: ['x'] }),
   ])('are refused where they make no sense: %s', (parse) => {
     expect(parse).toThrow(UsageError);
+  });
+});
+
+describe('what can be chosen', () => {
+  it('is what the API knows', () => {
+    expect([...KEY_SCOPES].sort()).toEqual([...KeyScope.options].sort());
+    expect([...ISOLATION_LEVELS].sort()).toEqual([...IsolationLevel.options].sort());
+    expect([...NOT_DESTROYED, 'destroyed'].sort()).toEqual([...SandboxState.options].sort());
   });
 });
 

@@ -3,7 +3,7 @@ import { nearestName } from '../nearest-name.ts';
 import { UsageError } from '../usage-error.ts';
 
 /** One of the values, or an error that says which one was probably meant. */
-export function chosen<T extends string>(text: string, values: readonly T[]): T {
+function chosen<T extends string>(text: string, values: readonly T[]): T {
   const found = values.find((value) => value === text);
   if (found !== undefined) return found;
   const near = nearestName(text, values);

@@ -6,6 +6,7 @@ import { addStageOptions } from '../args/stage-options.ts';
 import { createWatched } from '../create-watched.ts';
 import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
+import { establish } from '../terminal/establish.ts';
 import { rememberMirror } from '../transfer/mirror-state.ts';
 import type { StageFlags } from '../transfer/stage-inputs.ts';
 import { stageInputs } from '../transfer/stage-inputs.ts';
@@ -38,7 +39,9 @@ export function define(command: Command, invocation: Invocation): void {
       const request = await stageInputs(invocation, async () => client, asked, flags);
       const progress = invocation.progress(`Creating a sandbox from ${request.profile ?? 'the canary'}`);
       const options = { wait: flags.wait ? 'ready' : 'none', waitSeconds: flags.waitTimeout } as const;
-      const sandbox = await createWatched(client, request, options, progress);
+      const sandbox = await establish(client, options, (keyed) =>
+        createWatched(client, request, keyed, progress),
+      );
       const took = Date.now() - startedAt;
       if (flags.mirror !== undefined) rememberMirror(invocation.env, sandbox, flags);
       if (flags.workdir !== undefined) await uploadWorkdir(invocation, client, sandbox.sandbox_id, flags);

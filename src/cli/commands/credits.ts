@@ -46,8 +46,8 @@ function columns(_rows: readonly CreditTransfer[], now: number): Column<CreditTr
     { title: 'WHEN', value: (row) => relativeTime(row.at, now) },
     { title: 'KIND', value: (row) => row.kind },
     { title: 'AMOUNT', align: 'right', value: (row) => moneyText(row.amount_micro_usd) },
-    { title: 'FROM', cuttable: true, value: (row) => row.debit },
-    { title: 'TO', cuttable: true, value: (row) => row.credit },
+    { title: 'FROM', spare: true, cuttable: true, value: (row) => row.debit },
+    { title: 'TO', spare: true, cuttable: true, value: (row) => row.credit },
     { title: 'SANDBOX', value: (row) => row.sandbox_id ?? '-' },
   ];
 }

@@ -16,8 +16,9 @@ export function define(command: Command, invocation: Invocation): void {
     printer.result({ ok, checks }, () => {
       const { green, red, yellow, dim } = printer.out;
       const mark = { ok: green('✓'), warning: yellow('!'), failed: red('✗') };
+      const width = Math.max(...checks.map(({ name }) => name.length));
       for (const { name, status, detail, fix } of checks) {
-        printer.line(`${mark[status]} ${name}  ${dim(detail)}`);
+        printer.line(`${mark[status]} ${name.padEnd(width)}  ${dim(detail)}`);
         if (fix !== null) printer.line(`  ╰▶ ${fix}`);
       }
     });

@@ -19,11 +19,11 @@ function columns(_rows: readonly Backend[], _now: number, printer: Printer): Col
       value: (row) => row.health.status,
       paint: (text, row) => paintHealth(printer, text, row.health.status),
     },
-    { title: 'HOSTING', value: (row) => row.capabilities.hosting },
+    { title: 'HOSTING', spare: true, value: (row) => row.capabilities.hosting },
     { title: 'ISOLATION', value: (row) => row.capabilities.isolation.join(',') },
     { title: 'READY IN', align: 'right', value: ({ standing }) => waitText(standing.wait_ms) },
     { title: 'SUCCEEDS', align: 'right', value: ({ standing }) => successText(standing) },
-    { title: 'BREAKER', value: ({ standing }) => standing.breaker.replace('_', ' ') },
+    { title: 'BREAKER', spare: true, value: ({ standing }) => standing.breaker.replace('_', ' ') },
     { title: 'DETAIL', cuttable: true, value: (row) => row.health.detail },
   ];
 }

@@ -3,6 +3,7 @@ import type { DeriveFlags } from '../args/derive-options.ts';
 import { addDeriveOptions, deriveRequestOf } from '../args/derive-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
+import { establish } from '../terminal/establish.ts';
 
 export function define(command: Command, invocation: Invocation): void {
   addDeriveOptions(command)
@@ -11,9 +12,10 @@ export function define(command: Command, invocation: Invocation): void {
       const { printer } = invocation;
       const client = await invocation.client();
       const startedAt = Date.now();
-      const work = client.sandboxes.fork(source, deriveRequestOf(flags), {
-        wait: flags.wait ? 'ready' : 'none',
-      });
+      const options = { wait: flags.wait ? 'ready' : 'none' } as const;
+      const work = establish(client, options, (keyed) =>
+        client.sandboxes.fork(source, deriveRequestOf(flags), keyed),
+      );
       const sandbox = await invocation.progress(`Forking ${source}`).during(work);
       printer.result(sandbox, () => {
         printer.line(sandbox.sandbox_id);

@@ -9,6 +9,7 @@ import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
 import { defineList } from '../listing.ts';
 import { moneyText } from '../output/amounts.ts';
+import { canaryText } from '../output/canary-view.ts';
 import type { Printer } from '../output/printer.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
@@ -37,7 +38,7 @@ function paint(printer: Printer, text: string, { health }: Host): string {
 function columns(_rows: readonly Host[], now: number, printer: Printer): Column<Host>[] {
   return [
     { title: 'HOST', value: (row) => row.id },
-    { title: 'CLASS', value: (row) => row.class },
+    { title: 'CLASS', spare: true, value: (row) => row.class },
     { title: 'STATE', value: (row) => row.state },
     { title: 'HEALTH', value: (row) => row.health.status, paint: (text, row) => paint(printer, text, row) },
     { title: 'SEEN', value: (row) => relativeTime(row.health.checked_at, now) },
@@ -47,9 +48,36 @@ function columns(_rows: readonly Host[], now: number, printer: Printer): Column<
       value: (row) =>
         `${row.load.sandboxes}${row.capacity.sandboxes === null ? '' : `/${row.capacity.sandboxes}`}`,
     },
-    { title: 'ADDRESS', cuttable: true, value: addressOf },
+    { title: 'ADDRESS', spare: true, cuttable: true, value: addressOf },
     { title: 'DETAIL', cuttable: true, value: (row) => row.health.detail },
   ];
+}
+
+/** Everything worth knowing, for `show`. */
+function printHost(printer: Printer, host: Host): void {
+  const { health, load, capacity } = host;
+  const limit = (amount: number | null, unit: string) => (amount === null ? null : `${amount}${unit}`);
+  printer.details([
+    ['host', host.id],
+    ['address', host.ssh === null ? null : addressOf(host)],
+    ['class', host.class],
+    ['state', host.state],
+    ['health', `${health.status}: ${health.detail}`, (text) => paint(printer, text, host)],
+    ['seen', relativeTime(health.checked_at, Date.now())],
+    ['backends', host.extensions?.join(', ') || null],
+    ['sandboxes', `${load.sandboxes}${capacity.sandboxes === null ? '' : ` of ${capacity.sandboxes}`}`],
+    [
+      'gives away',
+      [limit(capacity.cpu, ' CPUs'), limit(capacity.memory_mb, ' MiB')].filter(Boolean).join(', ') || null,
+    ],
+    ...health.canaries.map((canary) => [`canary ${canary.extension}`, canaryText(canary)] as const),
+    [
+      'labels',
+      Object.entries(host.labels)
+        .map((pair) => pair.join('='))
+        .join(' ') || null,
+    ],
+  ]);
 }
 
 const percent = (share: number | null) => (share === null ? '-' : `${Math.round(share * 100)} %`);
@@ -124,10 +152,7 @@ function defineOne(
 }
 
 export function define(command: Command, invocation: Invocation): void {
-  const show = (host: Host) => {
-    const { printer } = invocation;
-    printer.result(host, () => printer.table(columns([host], Date.now(), printer), [host]));
-  };
+  const show = (host: Host) => invocation.printer.result(host, () => printHost(invocation.printer, host));
   defineList(command, invocation, {
     description: 'List the hosts: the machine of the server, and those that are registered',
     empty: 'There are no hosts.',

@@ -17,10 +17,10 @@ function columns(rows: readonly Image[], now: number): Column<Image>[] {
     ...workspaceColumn(rows),
     { title: 'DIGEST', value: (row) => row.digest?.slice(0, 19) ?? '-' },
     { title: 'STATE', value: (row) => row.state },
-    { title: 'SOURCE', value: (row) => row.source },
-    { title: 'EXTENSION', value: (row) => row.extension },
+    { title: 'SOURCE', spare: true, value: (row) => row.source },
+    { title: 'EXTENSION', spare: true, value: (row) => row.extension },
     { title: 'SIZE', align: 'right', value: (row) => byteText(row.size_bytes) },
-    { title: 'SHARED', value: (row) => (row.shared ? 'yes' : '-') },
+    { title: 'SHARED', spare: true, value: (row) => (row.shared ? 'yes' : '-') },
     { title: 'AGE', value: (row) => ageOf(row.created_at, now) },
     { title: 'EXPIRES', value: (row) => relativeTime(row.expires_at, now) },
   ];

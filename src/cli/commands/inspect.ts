@@ -3,7 +3,7 @@ import type { HostTelemetry } from '../../contract/host.ts';
 import { defineInspectIsolation } from '../inspect-isolation.ts';
 import type { Invocation } from '../invocation.ts';
 import { canaryText } from '../output/canary-view.ts';
-import { relativeTime } from '../output/relative-time.ts';
+import { relativeTime, waitText } from '../output/relative-time.ts';
 import { staleColumns, tellUnseen } from '../output/stale-view.ts';
 import type { Column } from '../output/table.ts';
 
@@ -25,14 +25,9 @@ function telemetryRows(seen: HostTelemetry): (readonly [string, string])[] {
     ['containers', `${ours} ours, ${other_owner} of another owner, ${not_ours} not ours`],
     ['sandboxes', String(seen.sandboxes)],
     ...seen.canaries.map((canary) => [`canary ${canary.extension}`, canaryText(canary)] as const),
-    ['answered in', `${seen.latency_ms ?? '-'} ms`],
+    ['answered in', seen.latency_ms === null ? '-' : waitText(seen.latency_ms)],
   ];
 }
-
-const FACT_COLUMNS: readonly Column<readonly [string, string]>[] = [
-  { title: 'WHAT', value: ([what]) => what },
-  { title: 'VALUE', cuttable: true, value: ([, value]) => value },
-];
 
 const OURS: readonly Column<HostTelemetry['ours'][number]>[] = [
   { title: 'SANDBOX', value: (row) => row.sandbox_id },
@@ -54,7 +49,7 @@ async function inspectHost(invocation: Invocation, name: string): Promise<void> 
   const { printer } = invocation;
   const seen = await (await invocation.client()).hosts.telemetry(name);
   printer.result(seen, () => {
-    printer.table(FACT_COLUMNS, telemetryRows(seen));
+    printer.details(telemetryRows(seen));
     if (seen.ours.length > 0) printer.line('');
     if (seen.ours.length > 0) printer.table(OURS, seen.ours);
     if (seen.running.length > 0) printer.line('');

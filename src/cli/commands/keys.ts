@@ -36,8 +36,8 @@ function columns(_rows: readonly ApiKey[], now: number): Column<ApiKey>[] {
     { title: 'NAME', cuttable: true, value: (row) => row.name },
     { title: 'STATE', value: (row) => stateOf(row, now) },
     { title: 'ACTOR', value: (row) => row.actor },
-    { title: 'SCOPES', cuttable: true, value: (row) => row.scopes.join(',') },
-    { title: 'WORKSPACE', value: (row) => row.workspace_id },
+    { title: 'SCOPES', spare: true, cuttable: true, value: (row) => row.scopes.join(',') },
+    { title: 'WORKSPACE', spare: true, value: (row) => row.workspace_id },
     { title: 'EXPIRES', value: (row) => relativeTime(row.expires_at, now) },
     { title: 'USED', value: (row) => relativeTime(row.last_used_at, now) },
   ];

@@ -22,7 +22,7 @@ interface Flags {
   readonly watch?: boolean;
 }
 
-const NOT_DESTROYED: readonly SandboxState[] = [
+export const NOT_DESTROYED: readonly SandboxState[] = [
   'requested',
   'provisioning',
   'ready',

@@ -3,6 +3,7 @@ import type { DeriveFlags } from '../args/derive-options.ts';
 import { addDeriveOptions, deriveRequestOf } from '../args/derive-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
+import { establish } from '../terminal/establish.ts';
 
 export function define(command: Command, invocation: Invocation): void {
   addDeriveOptions(command)
@@ -12,7 +13,9 @@ export function define(command: Command, invocation: Invocation): void {
       const client = await invocation.client();
       const startedAt = Date.now();
       const options = { wait: flags.wait ? 'ready' : 'none' } as const;
-      const work = client.snapshots.restore(snapshot, deriveRequestOf(flags), options);
+      const work = establish(client, options, (keyed) =>
+        client.snapshots.restore(snapshot, deriveRequestOf(flags), keyed),
+      );
       const sandbox = await invocation.progress(`Restoring ${snapshot}`).during(work);
       printer.result(sandbox, () => {
         printer.line(sandbox.sandbox_id);

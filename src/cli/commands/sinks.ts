@@ -13,8 +13,8 @@ function columns(_rows: readonly EventSinkEntry[], now: number): Column<EventSin
     { title: 'LAG', align: 'right', value: (row) => String(row.lag) },
     { title: 'PARKED', align: 'right', value: (row) => String(row.parked) },
     { title: 'DEAD', align: 'right', value: (row) => String(row.dead) },
-    { title: 'TAKEN', value: (row) => relativeTime(row.last_taken_at, now) },
-    { title: 'ENDPOINT', cuttable: true, value: (row) => row.endpoint ?? '-' },
+    { title: 'TAKEN', spare: true, value: (row) => relativeTime(row.last_taken_at, now) },
+    { title: 'ENDPOINT', spare: true, cuttable: true, value: (row) => row.endpoint ?? '-' },
     { title: 'ERROR', cuttable: true, value: (row) => row.last_error ?? '-' },
   ];
 }

@@ -19,8 +19,8 @@ function columns(rows: readonly Snapshot[], now: number): Column<Snapshot>[] {
     { title: 'NAME', cuttable: true, value: (row) => row.name ?? '-' },
     { title: 'STATE', value: (row) => row.state },
     { title: 'SANDBOX', value: (row) => row.sandbox_id },
-    { title: 'KIND', value: (row) => row.kind },
-    { title: 'CAUSE', value: (row) => row.cause },
+    { title: 'KIND', spare: true, value: (row) => row.kind },
+    { title: 'CAUSE', spare: true, value: (row) => row.cause },
     {
       title: 'SIZE',
       align: 'right',

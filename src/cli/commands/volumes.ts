@@ -13,10 +13,10 @@ const sizeText = (size: number | null) => (size === null ? 'unlimited' : `${size
 function columns(rows: readonly Volume[], now: number): Column<Volume>[] {
   return [
     { title: 'NAME', value: (row) => row.name },
-    { title: 'ID', value: (row) => row.volume_id },
+    { title: 'ID', spare: true, value: (row) => row.volume_id },
     ...workspaceColumn(rows),
     { title: 'STATE', value: (row) => row.state },
-    { title: 'EXTENSION', value: (row) => row.extension },
+    { title: 'EXTENSION', spare: true, value: (row) => row.extension },
     { title: 'SIZE', align: 'right', value: (row) => sizeText(row.size_mb) },
     { title: 'AGE', value: (row) => ageOf(row.created_at, now) },
     { title: 'MOUNTED BY', cuttable: true, value: (row) => row.mounted_by.join(',') || '-' },

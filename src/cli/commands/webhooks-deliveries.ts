@@ -15,7 +15,7 @@ function columns(_rows: readonly Delivery[], now: number): Column<Delivery>[] {
     { title: 'EVENT', cuttable: true, value: (row) => row.type ?? 'no longer kept' },
     { title: 'SANDBOX', value: (row) => row.sandbox_id ?? '-' },
     { title: 'TRIES', align: 'right', value: (row) => String(row.tries) },
-    { title: 'NEXT TRY', value: (row) => relativeTime(row.next_try_at, now) },
+    { title: 'NEXT TRY', spare: true, value: (row) => relativeTime(row.next_try_at, now) },
     { title: 'ERROR', cuttable: true, value: (row) => row.last_error },
   ];
 }

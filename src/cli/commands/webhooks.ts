@@ -20,7 +20,7 @@ function columns(rows: readonly Webhook[], now: number): Column<Webhook>[] {
     { title: 'LAG', align: 'right', value: (row) => String(row.lag) },
     { title: 'PARKED', align: 'right', value: (row) => String(row.parked) },
     { title: 'DEAD', align: 'right', value: (row) => String(row.dead) },
-    { title: 'TAKEN', value: (row) => relativeTime(row.last_taken_at, now) },
+    { title: 'TAKEN', spare: true, value: (row) => relativeTime(row.last_taken_at, now) },
     { title: 'URL', cuttable: true, value: (row) => row.url },
     { title: 'ERROR', cuttable: true, value: (row) => row.disabled_reason ?? row.last_error ?? '-' },
   ];

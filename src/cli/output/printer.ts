@@ -4,6 +4,7 @@ import { colorsFor } from './colors.ts';
 import { plainLines, plainText } from './plain-text.ts';
 import type { Column } from './table.ts';
 import { tableLines } from './table.ts';
+import { wrapped } from './wrapped-text.ts';
 
 export type Detail = readonly [name: string, value: string | null, paint?: (text: string) => string];
 
@@ -19,6 +20,11 @@ function colorful(stream: Partial<WriteStream>, options: PrinterOptions): boolea
 }
 
 const NARROWEST_TERMINAL = 40;
+
+function terminalWidth(): number | undefined {
+  const { isTTY, columns } = process.stdout;
+  return isTTY && columns ? Math.max(columns, NARROWEST_TERMINAL) : undefined;
+}
 
 /** Results on stdout, everything else on stderr. */
 export class Printer {
@@ -57,9 +63,7 @@ export class Printer {
   }
 
   table<T>(columns: readonly Column<T>[], rows: readonly T[]): void {
-    const { isTTY, columns: width } = process.stdout;
-    const cut = isTTY && width ? Math.max(width, NARROWEST_TERMINAL) : undefined;
-    for (const line of tableLines(columns, rows, cut, this.out.dim)) this.line(line);
+    for (const line of tableLines(columns, rows, terminalWidth(), this.out.dim)) this.line(line);
   }
 
   /** Names and values, one below the other. What is `null` is left out. */
@@ -70,6 +74,7 @@ export class Printer {
     for (const [name, value, paint = (text: string) => text] of shown) {
       const lines = plainLines(value ?? '')
         .split('\n')
+        .flatMap((line) => wrapped(line, terminalWidth(), width + 2))
         .map(paint);
       this.line(`${this.out.dim(name.padEnd(width))}  ${lines.join(`\n${indent}`)}`);
     }

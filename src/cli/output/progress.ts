@@ -1,3 +1,4 @@
+import { exitCodeAfter } from '../terminal/interrupts.ts';
 import { shortDuration } from './relative-time.ts';
 
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
@@ -17,7 +18,10 @@ export class Progress {
   constructor(text: string, active: boolean) {
     this.#text = text;
     this.#active = active && process.stderr.isTTY === true;
-    if (this.#active) this.#timer = setTimeout(() => this.#start(), SHOW_AFTER_MS).unref();
+    if (!this.#active) return;
+    this.#timer = setTimeout(() => this.#start(), SHOW_AFTER_MS).unref();
+    // Where nobody else cares for Ctrl-C, what is shown goes with the command.
+    if (process.listenerCount('SIGINT') === 0) process.once('SIGINT', this.#interrupted);
   }
 
   /** Whether anybody could see it. */
@@ -31,6 +35,7 @@ export class Progress {
 
   /** Takes the line away again. */
   stop(): void {
+    process.off('SIGINT', this.#interrupted);
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
     if (this.#shown) process.stderr.write(CLEAR_LINE);
@@ -44,6 +49,11 @@ export class Progress {
       this.stop();
     }
   }
+
+  readonly #interrupted = () => {
+    this.stop();
+    process.exit(exitCodeAfter('SIGINT'));
+  };
 
   #start(): void {
     this.#timer = setInterval(() => this.#draw(), EVERY_MS).unref();

@@ -30,13 +30,13 @@ export function sandboxColumns(rows: readonly Sandbox[], now: number, printer: P
     ...workspaceColumn(rows),
     { title: 'STATE', value: stateText, paint: (text, row) => paintState(printer, text, row.state) },
     { title: 'PROFILE', cuttable: true, value: (row) => row.profile.replace(/^profile\./, '') },
-    { title: 'EXTENSION', cuttable: true, value: (row) => row.extension ?? '-' },
+    { title: 'EXTENSION', spare: true, cuttable: true, value: (row) => row.extension ?? '-' },
     { title: 'AGE', value: (row) => ageOf(row.created_at, now) },
     {
       title: 'EXPIRES',
       value: (row) => (row.state === 'destroyed' ? '-' : relativeTime(row.expires_at, now)),
     },
-    { title: 'LABELS', cuttable: true, value: (row) => pairText(row.labels) },
+    { title: 'LABELS', spare: true, cuttable: true, value: (row) => pairText(row.labels) },
   ];
 }
 

@@ -16,6 +16,20 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 
 describe('tableLines', () => {
+  it('leaves out what can be spared before it cuts the rest to nothing', () => {
+    const [id, text, n] = COLUMNS as [Column<Row>, Column<Row>, Column<Row>];
+    const more = { ...text, title: 'MORE', spare: true };
+    const most = { ...text, title: 'MOST', spare: true };
+    const rows = [{ id: 'an-id-of-20-columns-', text: 'quite a lot of text', n: '1' }];
+    const titles = (width: number) => tableLines([id, more, text, n, most], rows, width)[0]?.split(/ +/);
+    expect(titles(100)).toEqual(['ID', 'MORE', 'TEXT', 'N', 'MOST']);
+    expect(titles(60)).toEqual(['ID', 'MORE', 'TEXT', 'N']);
+    expect(titles(40)).toEqual(['ID', 'TEXT', 'N']);
+    for (const width of [100, 60, 40])
+      for (const line of tableLines([id, more, text, n, most], rows, width))
+        expect(displayWidth(line)).toBeLessThanOrEqual(width);
+  });
+
   it('aligns', () => {
     const rows = [
       { id: 'a', text: 'one', n: '1' },

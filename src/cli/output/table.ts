@@ -5,12 +5,36 @@ export interface Column<T> {
   value(row: T): string;
   /** May be cut when the terminal is narrow. What can be copied into a command never is. */
   readonly cuttable?: boolean;
+  /** Left out of a terminal that is too narrow for all of them, the last one first. */
+  readonly spare?: boolean;
   readonly align?: 'right';
   paint?(text: string, row: T): string;
 }
 
 const GAP = 2;
 const NARROWEST = 6;
+/** Cut to less than this, a column says less than it takes room. */
+const READABLE = 12;
+
+function widthOf<T>(column: Column<T>, rows: readonly T[]): number {
+  return Math.max(column.title.length, ...rows.map((row) => displayWidth(plainText(column.value(row)))));
+}
+
+/** The columns that are worth showing in so much room. */
+function worthShowing<T>(
+  columns: readonly Column<T>[],
+  rows: readonly T[],
+  width: number,
+): readonly Column<T>[] {
+  const least = columns.map((column) => {
+    const wanted = widthOf(column, rows);
+    return column.cuttable ? Math.min(wanted, READABLE) : wanted;
+  });
+  const needed = least.reduce((sum, one) => sum + one, GAP * (columns.length - 1));
+  const last = columns.findLastIndex(({ spare }) => spare);
+  if (needed <= width || last === -1) return columns;
+  return worthShowing(columns.toSpliced(last, 1), rows, width);
+}
 
 /** Takes from the widest columns that may be cut until the line fits. */
 function fitted<T>(columns: readonly Column<T>[], wanted: readonly number[], width: number): number[] {
@@ -36,15 +60,14 @@ function padded(text: string, width: number, align: 'right' | undefined): string
 
 /** Lines of a table, aligned; cut to `width` columns when it is given. */
 export function tableLines<T>(
-  columns: readonly Column<T>[],
+  all: readonly Column<T>[],
   rows: readonly T[],
   width: number | undefined,
   paintTitle: (text: string) => string = (text) => text,
 ): string[] {
+  const columns = width === undefined ? all : worthShowing(all, rows, width);
   const cells = rows.map((row) => columns.map((column) => plainText(column.value(row))));
-  const wanted = columns.map((column, index) =>
-    Math.max(column.title.length, ...cells.map((line) => displayWidth(line[index] ?? ''))),
-  );
+  const wanted = columns.map((column) => widthOf(column, rows));
   const widths = width === undefined ? wanted : fitted(columns, wanted, width);
   const line = (texts: readonly string[], paint: (text: string, index: number) => string) =>
     texts
