@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { COMMAND_EXAMPLES } from '../../src/cli/command-examples.ts';
 import { COMMANDS } from '../../src/cli/command-table.ts';
+import { ERRORS } from '../../src/contract/errors.ts';
 import { CreateSandboxRequest } from '../../src/contract/sandbox.ts';
 import { DocWorld } from './doc-world.ts';
 import { outputMatches } from './expected-output.ts';
@@ -58,6 +59,25 @@ describe('documents', () => {
         .map((target) => `${file}: ${target}`),
     );
     expect(broken).toEqual([]);
+  });
+
+  it('name commands and errors that exist', () => {
+    const known = new Map(COMMANDS.map((command) => [command.name, command]));
+    const wrong: string[] = [];
+    for (const file of documents.filter((name) => /^docs\/(?:runbooks|guides|host-telemetry)/.test(name))) {
+      for (const [, name = '', next = ''] of text(file).matchAll(
+        /`sandboxer ([a-z][\w-]*)(?: ([a-z][\w-]*))?/g,
+      )) {
+        const command = known.get(name);
+        const names = command?.subcommands ?? [];
+        if (command === undefined) wrong.push(`${file}: sandboxer ${name}`);
+        else if (names.length > 0 && next !== '' && !names.includes(next))
+          wrong.push(`${file}: sandboxer ${name} ${next}`);
+      }
+      for (const [code] of text(file).matchAll(/SBX_[A-Z_]+[A-Z]/g))
+        if (!code.startsWith('SBX_CLI_') && !Object.hasOwn(ERRORS, code)) wrong.push(`${file}: ${code}`);
+    }
+    expect(wrong).toEqual([]);
   });
 
   it('have an example for every command', () => {

@@ -9,6 +9,8 @@ export function writeBusyboxTree(directory: string, extra: Readonly<Record<strin
   for (const name of ['bin', 'dev', 'etc', 'home/sandbox', 'proc', 'root', 'run', 'sys', 'usr/bin', 'var']) {
     mkdirSync(join(directory, name), { recursive: true });
   }
+  // What temporary directories are made with is for nobody else.
+  chmodSync(directory, 0o755);
   mkdirSync(join(directory, 'tmp'));
   chmodSync(join(directory, 'tmp'), 0o1777);
   chownSync(join(directory, 'home/sandbox'), 1000, 1000);

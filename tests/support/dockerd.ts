@@ -27,6 +27,8 @@ export interface DockerdOptions {
   readonly config?: Readonly<Record<string, unknown>>;
   /** Of the command line, such as more places to listen at; the unix socket is always there. */
   readonly arguments?: readonly string[] | ((engine: Dockerd) => readonly string[]);
+  /** What is to be done beside the engine before it starts, such as mounting its disk. */
+  readonly prepare?: (engine: Dockerd) => Promise<void>;
   /** A link between this machine and the engine's network namespace, so that published ports can be reached. */
   readonly link?: boolean;
 }
@@ -82,6 +84,7 @@ class Dockerd {
 
   async open(): Promise<void> {
     await this.#makeNamespaces();
+    await this.#options.prepare?.(this);
     await this.startDaemon();
     await this.importImage(this.image);
   }

@@ -39,6 +39,19 @@ const NOT_STARTED = /exec format error|permission denied|operation not permitted
 const KILLED = 137;
 const OF_AGENT = /\/\.sandboxer\/agent/;
 
+export interface Lesser {
+  readonly channel: ChannelKind;
+  /** Whether the engine itself is so, and not only the image. */
+  readonly everywhere: boolean;
+}
+
+const BEST_FIRST: readonly ChannelKind[] = ['call', 'relay', 'exec'];
+
+/** Of two channels, the one that asks less. */
+export function lesserOf(one: ChannelKind, other: ChannelKind): ChannelKind {
+  return BEST_FIRST.indexOf(one) > BEST_FIRST.indexOf(other) ? one : other;
+}
+
 /** Whether the kernel inside is another one than the machine's. */
 export function isStronger(isolation: IsolationLevel): boolean {
   return isolation === 'gvisor' || isolation === 'microvm';
@@ -71,19 +84,21 @@ export class ChannelChoice {
     return this.fits(engine) ? this.#best[wallOf(isolation)] : 'exec';
   }
 
-  /** The agent was started and ended at once, by itself: without it the image may do. */
-  canDoWithout(from: ChannelKind, error: unknown): boolean {
-    const killed = error instanceof AgentEnded && error.exitCode === KILLED;
-    return this.#fixed === null && from !== 'exec' && error instanceof AgentEnded && !killed;
-  }
-
-  /** The engine would not have it this way. `true`: there is a lesser one, which is taken from now on. */
-  stepDown(isolation: IsolationLevel, from: ChannelKind, error: unknown): boolean {
-    if (this.#fixed !== null || !(error instanceof EngineError)) return false;
-    const unseen = UNSEEN.test(error.message);
-    if (!unseen && !(NOT_STARTED.test(error.message) && OF_AGENT.test(error.message))) return false;
-    if (from === 'exec') return false;
-    this.#best[wallOf(isolation)] = from === 'call' ? 'relay' : 'exec';
-    return true;
+  /**
+   * What to try when it did not work this way, or `null` when that would not help. That the engine does not see our files
+   * holds for whatever it runs; that the agent does not run may be the image's own doing, and is nobody else's loss.
+   */
+  lesser(isolation: IsolationLevel, from: ChannelKind, error: unknown): Lesser | null {
+    if (this.#fixed !== null || from === 'exec') return null;
+    if (error instanceof AgentEnded)
+      return error.exitCode === KILLED ? null : { channel: 'exec', everywhere: false };
+    if (!(error instanceof EngineError)) return null;
+    const channel = from === 'call' ? 'relay' : 'exec';
+    if (UNSEEN.test(error.message)) {
+      this.#best[wallOf(isolation)] = channel;
+      return { channel, everywhere: true };
+    }
+    const notStarted = NOT_STARTED.test(error.message) && OF_AGENT.test(error.message);
+    return notStarted ? { channel, everywhere: false } : null;
   }
 }

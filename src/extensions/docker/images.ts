@@ -5,6 +5,7 @@ import { SandboxerError } from '../../contract/errors.ts';
 import type { ExtensionContext, Progress } from '../../core/extension.ts';
 import { Turns } from '../shared/turns.ts';
 import type { ChannelChoice } from './channel-choice.ts';
+import { lesserOf } from './channel-choice.ts';
 import type { DockerOptions } from './config.ts';
 import type { ChannelKind } from './container-config.ts';
 import type { EngineClient } from './engine-client.ts';
@@ -41,7 +42,7 @@ export class Images {
   readonly #ready = new Map<string, ReadyImage>();
   /** Who waits for an image that is being fetched, once for all of them. */
   readonly #waiting = new Map<string, Set<(progress: Progress) => void>>();
-  readonly #agentless = new Set<string>();
+  readonly #lowered = new Map<string, ChannelKind>();
   #agentDigest: string | null = null;
 
   constructor(client: EngineClient, options: DockerOptions, agentPath: string, choice: ChannelChoice) {
@@ -53,7 +54,7 @@ export class Images {
 
   /** Checks the policy, fetches what is missing, and makes the place that a sandbox works in. */
   async ready(image: string, wanted: AgentFit, ctx: ExtensionContext): Promise<ReadyImage> {
-    const fit = this.#agentless.has(image) ? { ...wanted, channel: 'exec' as const } : wanted;
+    const fit = { ...wanted, channel: lesserOf(wanted.channel, this.#lowered.get(image) ?? 'call') };
     const reference = parseImageReference(this.#named(image));
     if (image !== 'host') requireAllowed(reference, this.#options.images);
     const name = showImageReference(reference);
@@ -72,9 +73,9 @@ export class Images {
     );
   }
 
-  /** The agent was seen not to run in it: from now on it is used without. */
-  withoutAgent(image: string): void {
-    this.#agentless.add(image);
+  /** A better channel was seen not to work with it: from now on it gets this one. */
+  lower(image: string, channel: ChannelKind): void {
+    this.#lowered.set(image, channel);
   }
 
   /** It was there, and is not any more: the next one looks again. */

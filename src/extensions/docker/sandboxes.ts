@@ -1,5 +1,5 @@
 /** From a spec to a running container, from a container to its channel, and its end. */
-import { IsolationLevel } from '../../contract/capability.ts';
+import type { IsolationLevel } from '../../contract/capability.ts';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ExtensionContext, ProvisionSpec, ResolvedSecret } from '../../core/extension.ts';
 import type { Channel } from '../shared/channel.ts';
@@ -10,7 +10,7 @@ import { Turns } from '../shared/turns.ts';
 import { AgentDoors } from './agent-doors.ts';
 import { agentInside } from './agent-inside.ts';
 import type { ChannelChoice } from './channel-choice.ts';
-import { isStronger } from './channel-choice.ts';
+import { isStronger, lesserOf } from './channel-choice.ts';
 import type { DockerOptions } from './config.ts';
 import type { ChannelKind, ContainerPlan } from './container-config.ts';
 import { containerConfig, INSIDE } from './container-config.ts';
@@ -95,15 +95,16 @@ export class Sandboxes {
       const one = await this.#warm.claim(name, spec, facts);
       if (one !== null) return this.#claimed(name, one, spec.recipe.variables);
     }
-    const build = (without = false) => this.#create(name, spec, source, facts, ctx, without);
-    const { variables, image } = spec.recipe;
+    let most: ChannelKind = 'call';
+    const build = () => this.#create(name, spec, source, facts, ctx, most);
+    const { variables } = spec.recipe;
     if (await build()) {
       const remake: Remake = async (error) => {
-        if (!this.#parts.choice.canDoWithout(this.reach(name).channel, error))
-          return await this.#lesser(name, error, build);
-        if (source === null) this.#parts.images.withoutAgent(image);
+        const lesser = this.#lesser(spec, source, this.reach(name).channel, error);
+        if (lesser === null) return false;
+        most = lesser;
         await this.#parts.containers.remove(name);
-        return await build(true);
+        return await build();
       };
       this.#begin(name, { secrets: spec.secrets, variables, remake });
       return;
@@ -227,13 +228,14 @@ export class Sandboxes {
     source: SourceImage | null,
     facts: EngineFacts,
     ctx: ExtensionContext,
-    without: boolean,
+    most: ChannelKind,
   ): Promise<boolean> {
     const { recipe } = spec;
+    let allowed = most;
     let tried: ChannelKind = 'call';
     const build = async (): Promise<boolean> => {
       const wanted = this.#parts.choice.for(recipe.isolation, facts.architecture);
-      const fit = { channel: without ? 'exec' : wanted, readable: isStronger(recipe.isolation) };
+      const fit = { channel: lesserOf(wanted, allowed), readable: isStronger(recipe.isolation) };
       const { image, user, channel } = await this.#imageFor(recipe.image, source, fit, ctx);
       tried = channel;
       const plan = await this.#plan({
@@ -263,7 +265,11 @@ export class Sandboxes {
       return await build();
     } catch (error) {
       if (!(error instanceof EngineError) || ctx.signal.aborted) throw error;
-      if (this.#parts.choice.stepDown(recipe.isolation, tried, error)) return await build();
+      const lesser = this.#lesser(spec, source, tried, error);
+      if (lesser !== null) {
+        allowed = lesser;
+        return await build();
+      }
       if (!isMissing(error)) throw failed(error, { creation: 'not_created' });
       this.#parts.images.forget();
       return await build();
@@ -329,12 +335,17 @@ export class Sandboxes {
     this.keep(name, await this.#open(name, reach, variables, signal));
   }
 
-  /** The agent could not be started in it: it is made again for a channel that asks less of it. */
-  async #lesser(name: string, error: unknown, build: () => Promise<boolean>): Promise<boolean> {
-    const { channel, isolation } = this.reach(name);
-    if (!this.#parts.choice.stepDown(IsolationLevel.parse(isolation), channel, error)) return false;
-    await this.#parts.containers.remove(name);
-    return await build();
+  /** The channel to make it for instead, which asks less of engine and image; `null` when there is none. */
+  #lesser(
+    { recipe }: ProvisionSpec,
+    source: SourceImage | null,
+    tried: ChannelKind,
+    error: unknown,
+  ): ChannelKind | null {
+    const lesser = this.#parts.choice.lesser(recipe.isolation, tried, error);
+    if (lesser === null) return null;
+    if (!lesser.everywhere && source === null) this.#parts.images.lower(recipe.image, lesser.channel);
+    return lesser.channel;
   }
 
   /** Looks whether it runs, and starts it where it should: not where its secrets were in its memory alone. */
