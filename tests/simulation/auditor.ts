@@ -4,6 +4,7 @@ import type { StubReply, StubRequest } from '../../src/extensions/saas-stub/prot
 import type { Coverage } from './coverage.ts';
 import type { AuditContext, Commit } from './invariants/audit-context.ts';
 import { BackendInvariants, uidOf } from './invariants/backend.ts';
+import { BudgetInvariants } from './invariants/budgets.ts';
 import { checkCheckpoints } from './invariants/checkpoints.ts';
 import { EventInvariants } from './invariants/events.ts';
 import { checkLifecycle } from './invariants/lifecycle.ts';
@@ -23,6 +24,7 @@ export class Auditor implements BackendWitness {
   readonly #coverage: Coverage;
   readonly backend: BackendInvariants;
   readonly #money: MoneyInvariants;
+  readonly #budgets: BudgetInvariants;
   readonly events: EventInvariants;
   readonly #requests: RequestInvariants;
   #lookedAt = 0;
@@ -35,6 +37,7 @@ export class Auditor implements BackendWitness {
     this.#coverage = coverage;
     this.backend = new BackendInvariants(ctx);
     this.#money = new MoneyInvariants(ctx);
+    this.#budgets = new BudgetInvariants(ctx);
     this.events = new EventInvariants(ctx, sinks);
     this.#requests = new RequestInvariants(ctx);
   }
@@ -63,6 +66,7 @@ export class Auditor implements BackendWitness {
     checkLifecycle(this.#ctx, applied);
     checkCheckpoints(this.#ctx, applied);
     this.#money.onCommit(applied);
+    this.#budgets.onCommit(applied);
     this.events.onCommit(applied);
     this.backend.onCommit(applied);
     this.#requests.onCommit(applied);

@@ -1,4 +1,5 @@
 import type { CreateSandboxRequest } from '../../src/contract/sandbox.ts';
+import { createBudget } from '../../src/control/budgets.ts';
 import { createSandbox } from '../../src/control/create-sandbox.ts';
 import { grantCredits } from '../../src/control/credits.ts';
 import type { ControlDeps } from '../../src/control/deps.ts';
@@ -17,6 +18,7 @@ import { PROFILE_IDS } from './catalogue.ts';
 import type { Knowledge } from './operation-targets.ts';
 import { snapshotTarget, target } from './operation-targets.ts';
 import type { Prng } from './prng.ts';
+import type { Scenario } from './scenario.ts';
 import type { SimProcess } from './sim-process.ts';
 
 export interface OperationContext {
@@ -253,6 +255,20 @@ export function drawOperation(prng: Prng, knowledge: Knowledge): Operation {
         await getSandbox(c.deps, by, on);
       });
   }
+}
+
+/** An administrator decides what may be spent. */
+export function limit(budget: NonNullable<Scenario['budget']>): Operation {
+  const by = { ...CALLERS[2], workspaceId: 'w1' };
+  const { limitMicroUsd: limit_micro_usd, ...fields } = budget;
+  const request = { ...fields, limit_micro_usd, value: null, throttle_seconds: null, own_keys: false };
+  return {
+    kind: 'grant',
+    describe: () => `budget ${limit_micro_usd} of ${budget.scope} in a ${budget.period}`,
+    caller: by,
+    cancelAfterMs: null,
+    perform: async ({ deps }) => void (await createBudget(deps, by, request)),
+  };
 }
 
 export function grant(amount: number, reference?: string, workspaceId = 'w1'): Operation {

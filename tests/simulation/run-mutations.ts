@@ -2,6 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { budgetMiscounts } from './mutations/budget-miscounts.ts';
 import { captureAfterCommit } from './mutations/capture-after-commit.ts';
 import { endBeforeCheckpoint } from './mutations/end-before-checkpoint.ts';
 import { eventOutsideTransaction } from './mutations/event-outside-transaction.ts';
@@ -24,6 +25,7 @@ const MUTATIONS: readonly Mutation[] = [
   endBeforeCheckpoint,
   loserLeftAlone,
   pauseIsBelieved,
+  budgetMiscounts,
 ];
 const MOST_SEEDS = 600;
 const ROOT = join(import.meta.dirname, '../..');

@@ -18,6 +18,12 @@ export interface Scenario {
   readonly backends: readonly BackendPlan[];
   readonly settings: ControlSettings;
   readonly creditsMicroUsd: number;
+  /** What the first workspace may spend in all, or each of its sandboxes' runs; `null` for no budget. */
+  readonly budget: {
+    readonly scope: 'workspace' | 'actor';
+    readonly period: 'day' | 'lifetime';
+    readonly limitMicroUsd: number;
+  } | null;
   /** How many control-plane processes share the database; with one it is exclusive. */
   readonly replicas: 1 | 2;
   /** Chance that a request to a backend meets a fault, in calm and in a storm. */
@@ -92,5 +98,12 @@ export function scenarioFor(seed: number): Scenario {
     crashes: prng.between(5, 12),
     jumps: prng.pick([0, 1, 2]),
     priceChangeMs: prng.pick([4_000, 20_000, 1_000_000_000]),
+    budget: prng.chance(0.4)
+      ? {
+          scope: prng.pick(['workspace', 'actor'] as const),
+          period: prng.pick(['day', 'lifetime'] as const),
+          limitMicroUsd: prng.pick([400_000, 2_000_000, 20_000_000]),
+        }
+      : null,
   };
 }

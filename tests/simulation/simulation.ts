@@ -7,7 +7,7 @@ import { CrashPlan } from './crash-plan.ts';
 import type { Desk } from './desk.ts';
 import type { AuditContext } from './invariants/audit-context.ts';
 import { Mirror } from './mirror.ts';
-import { grant } from './operations.ts';
+import { grant, limit } from './operations.ts';
 import { Prng } from './prng.ts';
 import { RecordingTx } from './recording-tx.ts';
 import type { Scenario } from './scenario.ts';
@@ -270,6 +270,8 @@ export class Simulation {
         const { started } = this.#client;
         if (started === 0) this.#client.run(process, grant(this.#scenario.creditsMicroUsd, 'first'));
         else if (started === 1) this.#client.run(process, grant(1_000_000, 'first', 'w2'));
+        else if (started === 2 && this.#scenario.budget)
+          this.#client.run(process, limit(this.#scenario.budget));
         else this.#client.next(process);
       }
       if (this.#quiet) return;

@@ -1,0 +1,14 @@
+import type { Mutation } from './mutation.ts';
+
+export const budgetMiscounts: Mutation = {
+  name: 'budget-miscounts',
+  what: 'a budget counts a micro-dollar less than is captured under it',
+  breaks: ['budget-is-captures'],
+  patches: [
+    {
+      file: 'src/core/credits/ledger.ts',
+      search: 'captureBudgets(hold, transferId, amount, at);',
+      replace: 'captureBudgets(hold, transferId, amount - 1, at);',
+    },
+  ],
+};
