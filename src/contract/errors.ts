@@ -246,6 +246,13 @@ export const ERRORS = {
     title: 'sand-boxer failed',
     remedy: 'Report the request id; the server log has the cause.',
   },
+  SBX_MASTER_KEY: {
+    status: 500,
+    retryable: false,
+    title: 'The master key does not open what is stored',
+    remedy:
+      'Start with the key that sealed the stored secrets, or name it as master_key.previous_file until `sandboxer providers rotate`.',
+  },
   SBX_EXTENSION_FAILED: {
     status: 502,
     retryable: true,

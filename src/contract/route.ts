@@ -150,6 +150,10 @@ export type ExclusionCode = z.infer<typeof ExclusionCode>;
 export const Exclusion = z.strictObject({ code: ExclusionCode, detail: z.string() });
 export type Exclusion = z.infer<typeof Exclusion>;
 
+/** A host that the backend could have been used on. */
+export const ExcludedHost = Exclusion.extend({ host: z.string() }).meta({ id: 'ExcludedHost' });
+export type ExcludedHost = z.infer<typeof ExcludedHost>;
+
 /** What was known of a backend when the decision was made. */
 export const BackendStanding = z
   .strictObject({
@@ -174,6 +178,7 @@ export const RouteCandidate = z
     host: z.string().nullable(),
     placement: z.string().optional().describe('Why that host.'),
     other_hosts: z.array(z.string()).optional().describe('Tried next, should it not be reachable.'),
+    excluded_hosts: z.array(ExcludedHost).optional().describe('Hosts that were left alone, and why.'),
     rank: z.number().int().nullable().describe('0 is tried first; null is excluded.'),
     excluded_by: z.array(Exclusion),
     score: z.record(z.string(), z.number()).describe('The terms that put it at its rank.'),

@@ -10,7 +10,7 @@ import { advanceSandbox } from './advance-sandbox.ts';
 import { auditDraft } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
-import { requireRoute } from './plan-route.ts';
+import { requireRoute, takeTrials } from './plan-route.ts';
 import { requireRoom } from './require-room.ts';
 import type { Attribution } from './sandbox-edit.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
@@ -156,5 +156,6 @@ export async function admitSandbox(
   await tx.sandboxes.insertDocuments(documents);
   const steps = await advanceSandbox(tx, deps, edit, [], async () => documents);
   const sandbox = await saveEdit(tx, deps, edit);
+  takeTrials(deps, plan);
   return { sandbox, token: (record.lease as { token: string }).token, steps, documents };
 }

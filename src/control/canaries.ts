@@ -178,6 +178,11 @@ async function keep(deps: ControlDeps, hostId: string, result: CanaryResult): Pr
   });
 }
 
+/** As the book of health names it: backends of this machine have no host there. */
+function inBook({ id, spec }: HostRecord): string | null {
+  return spec.ssh === null ? null : id;
+}
+
 /** Tries every backend of a host, one after the other. A stop of the server leaves the rest to the next start. */
 async function tryHost(
   deps: ControlDeps,
@@ -197,7 +202,10 @@ async function tryHost(
       startedAt: deps.clock.now(),
     };
     await deps.store.transaction('canary', (tx) => tx.canaries.insert(record));
+    const place = { extensionId: record.extensionId, hostId: inBook(host) };
+    deps.health.takeTrial(place, record.startedAt);
     const result = await trial(deps, extension, record, signal);
+    deps.health.probed(place, result.ok, result.at);
     // A series has one figure at a time.
     const at = Math.max(result.at, (results.at(-1)?.at ?? 0) + 1);
     await keep(deps, host.id, { ...result, at });
@@ -225,24 +233,32 @@ async function lastTried(deps: ControlDeps, host: HostRecord): Promise<number> {
   return last?.at ?? host.createdAt;
 }
 
-/** Tries the hosts whose time has come; answers when the next one's comes. One that hangs delays only its turn. */
+/** It was left alone for its failures, and the pause is over. */
+function awaitsTrial({ health, clock }: ControlDeps, host: HostRecord, { header }: Extension): boolean {
+  return health.awaitsTrial({ extensionId: header.id, hostId: inBook(host) }, clock.now());
+}
+
+/** Tries the hosts whose time has come, and what waits to be tried again; answers when the next one's comes. One that hangs delays only its turn. */
 export async function runDueCanaries(
   deps: ControlDeps,
   everyMs: number,
   signal: AbortSignal,
 ): Promise<number> {
   const hosts = await deps.store.read('hosts', (tx) => tx.hosts.list());
-  const due: HostRecord[] = [];
+  const due: { readonly host: HostRecord; readonly backends: readonly Extension[] }[] = [];
   let next = deps.clock.now() + everyMs;
   for (const host of hosts) {
     if (host.spec.class !== 'sandbox' || host.state === 'draining') continue;
     const at = (await lastTried(deps, host)) + everyMs;
-    if (at <= deps.clock.now()) due.push(host);
-    else next = Math.min(next, at);
+    const backends = canaryBackends(deps, host);
+    const isDue = at <= deps.clock.now();
+    const left = isDue ? backends : backends.filter((backend) => awaitsTrial(deps, host, backend));
+    if (left.length > 0) due.push({ host, backends: left });
+    if (!isDue) next = Math.min(next, at);
   }
   for (let from = 0; from < due.length; from += AT_ONCE) {
-    const tries = due.slice(from, from + AT_ONCE).map(async (host) => {
-      await tryHost(deps, host, canaryBackends(deps, host), signal).catch((error: unknown) => {
+    const tries = due.slice(from, from + AT_ONCE).map(async ({ host, backends }) => {
+      await tryHost(deps, host, backends, signal).catch((error: unknown) => {
         signal.throwIfAborted();
         deps.log.warn({ err: error, host: host.id }, 'a canary could not be run');
       });

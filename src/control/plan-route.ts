@@ -9,7 +9,7 @@ import type { KeyChoice } from '../core/provider-key.ts';
 import { chooseKeys } from '../core/provider-key.ts';
 import type { QuoteRecord } from '../core/quote.ts';
 import type { Recipe } from '../core/recipe.ts';
-import { decide, rankedCandidates } from '../core/routing.ts';
+import { decide, rankedCandidates, routeTargets } from '../core/routing.ts';
 import type { Tx } from '../core/store.ts';
 import { underPolicy } from '../core/under-policy.ts';
 import type { ControlDeps } from './deps.ts';
@@ -99,6 +99,12 @@ async function keysFor(
   const keys = await tx.providerKeys.usableBy(workspaceId);
   if (keys.length === 0) return null;
   return chooseKeys(boundKey === undefined ? keys : keys.filter(({ id }) => id === boundKey));
+}
+
+/** The first choice will be called: where that is to try a backend again, it is the only one that does. */
+export function takeTrials({ health, clock }: ControlDeps, plan: RoutePlan): void {
+  const [first] = routeTargets(plan);
+  if (first) health.takeTrial({ extensionId: first.extension, hostId: first.host }, clock.now());
 }
 
 /** Refuses with every candidate and what excludes it, when nobody is left. */

@@ -43,8 +43,10 @@ export async function reconcileExtension(
   for (const owned of all) {
     if (await isOrphan(deps, owned)) removed += (await removeOrphan(deps, extension, owned, signal)) ? 1 : 0;
   }
-  for (const { condition, stamp } of living)
+  for (const { condition, paused, stamp } of living) {
     if (condition === 'stopped') await noteStopped(deps, stamp.sandboxUid, stamp.attemptId, startedAt);
+    else if (paused === false) await noteRunning(deps, stamp.sandboxUid, stamp.attemptId, startedAt);
+  }
   const lost = await failMissing(deps, driver, extension.header.id, present, unseen, missingOnce, startedAt);
   return { listed: present.size, removed, lost };
 }
@@ -153,6 +155,24 @@ async function noteStopped(deps: ControlDeps, uid: string, attemptId: string, se
       edit.move('paused', AUTOMATION, details);
       await changeRate(tx, deps, row, edit.now, true);
     }
+    await saveEdit(tx, deps, edit);
+  });
+}
+
+/** We believe that it rests, and it runs: the answer to a resume was lost. It is paid for as what it is. */
+async function noteRunning(deps: ControlDeps, uid: string, attemptId: string, seenAt: number): Promise<void> {
+  const believed = await deps.store.read('paused', (tx) => tx.sandboxes.get(uid));
+  if (believed?.state !== 'paused') return;
+  await deps.store.transaction('running', async (tx) => {
+    const row = await tx.sandboxes.get(uid);
+    if (row?.state !== 'paused' || row.pauseKind === 'stopped' || row.attempt === null) return;
+    const isThisOne = attemptIdOf(uid, row.generation, row.attempt) === attemptId;
+    // What changed since the backend was asked is newer than its answer.
+    if (!isThisOne || row.stateSince >= seenAt || pendingOperation(row)) return;
+    const edit = new SandboxEdit(row, deps, deps.clock.now());
+    edit.patch({ lastActivityAt: edit.now });
+    edit.move('active', AUTOMATION, { reason: 'its backend runs it' });
+    await changeRate(tx, deps, row, edit.now, false);
     await saveEdit(tx, deps, edit);
   });
 }

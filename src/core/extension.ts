@@ -136,6 +136,8 @@ export interface Owned {
    * will; only `teardown` is left. Left out where the backend does not tell: it runs.
    */
   readonly condition?: 'running' | 'stopped' | 'ended';
+  /** Whether what is there of it rests in a pause; left out where the backend does not tell. */
+  readonly paused?: boolean;
   /** What is there of it, in words, where there may be several things: `container 3f2a`, `network …`. */
   readonly parts?: readonly string[];
 }

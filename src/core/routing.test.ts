@@ -206,8 +206,13 @@ describe('routing', () => {
     const changes = { hosts, standing: { 'ext.ours@bad': open } };
     const hostOf = (route: ProfileInput['route']) => plan({ route }, [ours], changes).candidates[0]?.host;
     expect(hostOf({})).toBe('good');
+    expect(plan({}, [ours], changes).candidates[0]?.excluded_hosts).toMatchObject([
+      { host: 'bad', code: 'breaker_open' },
+    ]);
     expect(hostOf({ host: 'bad' })).toBe('bad');
     const all = { hosts, standing: { 'ext.ours@bad': open, 'ext.ours@good': open } };
-    expect(plan({}, [ours], all).candidates[0]).toMatchObject({ rank: 0, host: expect.any(String) });
+    const [panicked] = plan({}, [ours], all).candidates;
+    expect(panicked).toMatchObject({ rank: 0, host: expect.any(String) });
+    expect(panicked?.excluded_hosts).toBeUndefined();
   });
 });

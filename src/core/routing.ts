@@ -1,5 +1,11 @@
 import type { Price } from '../contract/money.ts';
-import type { BackendStanding, RouteCandidate, RoutePlan, RouteStrategy } from '../contract/route.ts';
+import type {
+  BackendStanding,
+  ExcludedHost,
+  RouteCandidate,
+  RoutePlan,
+  RouteStrategy,
+} from '../contract/route.ts';
 import { isoTime } from './clock.ts';
 import type { ExpectedUse } from './expected-use.ts';
 import type { ExtensionHeader } from './extension.ts';
@@ -44,13 +50,27 @@ export interface RouteInput {
 
 type Scored = RouteCandidate & { readonly score: RouteScore & Record<string, number> };
 
-/** Those where the backend keeps failing are left alone, unless it must be there or there is no other. */
-function hostsFor(input: RouteInput, header: ExtensionHeader): readonly HostRecord[] {
-  const { hosts = [], standing, boundHost = null, recipe } = input;
-  if (boundHost !== null || recipe.route.host !== undefined) return hosts;
-  const sound = hosts.filter(({ id }) => standing[placeOn(header.id, id)]?.breaker !== 'open');
-  return sound.length > 0 ? sound : hosts;
+interface ChoiceOfHosts {
+  readonly hosts: readonly HostRecord[];
+  readonly excluded: readonly ExcludedHost[];
 }
+
+/** Those where the backend keeps failing are left alone, unless it must be there or there is no other. */
+function hostsFor(input: RouteInput, header: ExtensionHeader): ChoiceOfHosts {
+  const { hosts = [], standing, boundHost = null, recipe } = input;
+  const isAsked = boundHost !== null || recipe.route.host !== undefined;
+  if (isAsked || header.runsOn !== 'hosts') return { hosts, excluded: [] };
+  const isOpen = ({ id }: HostRecord) => standing[placeOn(header.id, id)]?.breaker === 'open';
+  const sound = hosts.filter((host) => !isOpen(host));
+  if (sound.length === 0 || sound.length === hosts.length) return { hosts, excluded: [] };
+  const excluded = hosts.filter(isOpen).map(({ id }) => ({ host: id, ...BREAKER_OPEN_THERE }));
+  return { hosts: sound, excluded };
+}
+
+const BREAKER_OPEN_THERE = {
+  code: 'breaker_open' as const,
+  detail: 'it failed several times in a row there and is left alone for a while',
+};
 
 /** On its host, where it was tried there; that the backend as a whole is kept away counts there, too. */
 function standingOf(
@@ -76,7 +96,8 @@ function candidateFor(input: RouteInput, strategy: RouteStrategy, header: Extens
   });
   const { loads = {}, boundHost = null, seed } = input;
   const key = input.keys?.[header.id];
-  const placement = place(header, { recipe, hosts: hostsFor(input, header), loads, seed, boundHost });
+  const { hosts, excluded } = hostsFor(input, header);
+  const placement = place(header, { recipe, hosts, loads, seed, boundHost });
   const standing = standingOf(input, header, placement.hostId);
   const unplaced = placement.refused ? [{ code: 'no_host' as const, detail: placement.reason }] : [];
   return {
@@ -84,6 +105,7 @@ function candidateFor(input: RouteInput, strategy: RouteStrategy, header: Extens
     host: placement.hostId,
     placement: placement.reason,
     ...(placement.otherHosts.length > 0 && { other_hosts: [...placement.otherHosts] }),
+    ...(excluded.length > 0 && { excluded_hosts: [...excluded] }),
     rank: null,
     excluded_by: [...exclusionsOf(input, header, price, quote, standing), ...unplaced],
     score: { ...scoreOf(input, strategy, header, quote, standing) },

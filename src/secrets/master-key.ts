@@ -104,5 +104,5 @@ function createKeyFile(file: string): string {
 }
 
 function unusable(detail: string, remedy: string): SandboxerError {
-  return new SandboxerError('SBX_INTERNAL', detail, { retryable: false, remedy });
+  return new SandboxerError('SBX_MASTER_KEY', detail, { retryable: false, remedy });
 }

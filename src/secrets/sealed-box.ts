@@ -67,6 +67,11 @@ export class SealedBox implements SecretBox {
     return decrypt(this.#dataKey(keyId, first, context), body, context).toString('utf8');
   }
 
+  /** Whether one of its keys sealed this: nothing is opened. */
+  knows(text: string): boolean {
+    return this.#known.has(text.split('.')[1] ?? '');
+  }
+
   reseal(text: string, context: string): string | null {
     const [version, keyId = '', first = '', second = ''] = text.split('.');
     if (version === ENVELOPE && keyId === this.#current.id) return null;

@@ -6,9 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditLedger } from '../../src/control/audit-ledger.ts';
 import type { ControlDeps } from '../../src/control/deps.ts';
+import { reconcileExtension } from '../../src/control/reconcile-extension.ts';
 import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
 import type { Caller } from '../../src/core/caller.ts';
 import type { Clock } from '../../src/core/clock.ts';
+import type { Extension, Handle } from '../../src/core/extension.ts';
 import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
 import { StubWorld } from '../../src/extensions/saas-stub/world.ts';
@@ -148,6 +150,28 @@ describe('credits', () => {
     await call('PUT', '/v1/credits/limits', { json: { max_living: null, creates_per_minute: 1 } });
     expect((await create()).json.code).toBe('SBX_RATE_LIMITED');
     await call('PUT', '/v1/credits/limits', { json: { max_living: null, creates_per_minute: null } });
+  });
+
+  it('count a sandbox as running that its backend runs, whatever we believe', async () => {
+    await post('/v1/credits/grants', { amount_micro_usd: NEEDED, kind: 'top_up' });
+    const { uid } = (await create({ id: 'resumed' })).json;
+    expect((await call('POST', '/v1/sandboxes/resumed/pause')).json.state).toBe('paused');
+    const row = () => f.store.read('row', (tx) => tx.sandboxes.get(uid));
+    const meter = async () => (await f.store.read('meter', (tx) => tx.meters.forSandbox(uid)))[0];
+    expect((await meter())?.rate).toBe(0n);
+    // The backend resumed it, and nobody heard of that.
+    const { deps, driver } = f.control;
+    const extension = deps.extensions.get('ext.saas-stub') as Extension;
+    const { signal } = new AbortController();
+    const context = { signal, clock, log: deps.log, host: null };
+    await extension.resume?.((await row())?.handle as Handle, context);
+    await sleep(5);
+    await reconcileExtension(deps, driver, extension, new Set(), signal);
+    expect(await row()).toMatchObject({ state: 'active', pauseKind: null });
+    expect((await meter())?.rate).toBe((await meter())?.runningRate);
+    await reconcileExtension(deps, driver, extension, new Set(), signal);
+    expect((await row())?.state).toBe('active');
+    await call('DELETE', '/v1/sandboxes/resumed');
   });
 
   it('agree with themselves, with the backends and with an invoice', async () => {

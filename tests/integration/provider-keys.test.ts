@@ -144,6 +144,13 @@ describe('provider keys', () => {
     await server.stop();
     masterKey.file = join(server.dir, 'missing.key');
     await expect(server.start()).rejects.toThrow('is missing');
+    const wrong = join(server.dir, 'wrong.key');
+    writeFileSync(wrong, Buffer.alloc(32, 7).toString('base64'), { mode: 0o600 });
+    masterKey.file = wrong;
+    await expect(server.start()).rejects.toMatchObject({
+      code: 'SBX_MASTER_KEY',
+      detail: expect.stringContaining('2 of 2'),
+    });
     writeFileSync(next, Buffer.alloc(32, 9).toString('base64'), { mode: 0o600 });
     masterKey.file = next;
     masterKey.previous_file = join(server.dir, 'master.key');

@@ -14,8 +14,8 @@ import { startFixture } from './http/fixture.ts';
 const clock: Clock = { now: () => Date.now(), sleep: (ms, signal) => sleep(ms, undefined, { signal }) };
 
 /** A metered backend of its own world, which can be made to fail. */
-function backend(name: string, microUsdPerVcpuSecond: number, over: object = {}) {
-  const world = new StubWorld({ clock, createMs: 5, deleteMs: 5, faults: [] });
+function backend(name: string, microUsdPerVcpuSecond: number, over: object = {}, createMs = 5) {
+  const world = new StubWorld({ clock, createMs, deleteMs: 5, faults: [] });
   const price = {
     ...DEFAULT_PRICE,
     version: `${name}-1`,
@@ -38,12 +38,18 @@ const PROFILE = {
   isolation: { level: 'none' },
   network: { default: 'allow' },
   ttl: { default: '10m', max: '1h' },
-  route: { strategy: 'lowest-cost', only: ['ext.saas-stub'], ignore: ['ext.saas-stub#worked'] },
+  route: {
+    strategy: 'lowest-cost',
+    only: ['ext.saas-stub'],
+    ignore: ['ext.saas-stub#worked', 'ext.saas-stub#slow'],
+  },
 };
 
 let fixture: Fixture;
 const cheap = backend('cheap', 1);
 const dear = backend('dear', 20);
+/** Slow enough that all of a burst are decided before it answers. */
+const slow = backend('slow', 2, {}, 1_500);
 /** Bills what its programs do, and tells it: all the time, at the end of each life. */
 const worked = backend('worked', 60, { vcpu_basis: 'active' });
 const { teardown } = worked.extension;
@@ -57,7 +63,9 @@ Object.assign(worked.extension, {
 });
 
 beforeAll(async () => {
-  fixture = await startFixture({ extensions: [cheap.extension, dear.extension, worked.extension] });
+  fixture = await startFixture({
+    extensions: [cheap.extension, dear.extension, slow.extension, worked.extension],
+  });
   expect((await fixture.call('POST', '/v1/profiles', { json: PROFILE })).status).toBe(201);
 });
 afterAll(() => fixture.close());
@@ -120,6 +128,27 @@ describe('routing', () => {
     expect(excluded.excluded_by).toMatchObject([{ code: 'breaker_open' }]);
     const metrics = await fixture.call('GET', '/metrics');
     expect(metrics.text).toContain('sandboxer_backend_breaker_open{extension="ext.saas-stub#cheap"} 1');
+  });
+});
+
+describe('a backend that was left alone', () => {
+  it('is tried again by one of many, while the others go elsewhere', async () => {
+    const only = ['ext.saas-stub#slow', 'ext.saas-stub#dear'];
+    const again = { ...PROFILE, id: 'profile.stub-again', route: { strategy: 'lowest-cost', only } };
+    await post('/v1/profiles', again);
+    const { health } = fixture.control.deps;
+    const place = { extensionId: 'ext.saas-stub#slow', hostId: null };
+    // Its pause is over by now.
+    for (let n = 0; n < 5; n += 1) health.probed(place, false, Date.now() - 16_000);
+    const made = await Promise.all(
+      Array.from({ length: 6 }, (_, n) => post('/v1/sandboxes', { profile: again.id, id: `again-${n}` })),
+    );
+    const where = made.map(({ json }) => json.extension);
+    expect(where.filter((extension) => extension === 'ext.saas-stub#slow')).toHaveLength(1);
+    expect(where.filter((extension) => extension === 'ext.saas-stub#dear')).toHaveLength(5);
+    expect(health.awaitsTrial(place, Date.now())).toBe(false);
+    const next = await post('/v1/routes/resolve', { profile: again.id });
+    expect(next.json.candidates[0]).toMatchObject({ extension: place.extensionId, rank: 0 });
   });
 });
 

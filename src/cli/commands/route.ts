@@ -86,16 +86,19 @@ function attemptColumns(attempts: readonly Attempt[], now: number): Column<Attem
   ];
 }
 
-function printExcluded(printer: Printer, excluded: readonly RouteCandidate[]): void {
-  if (excluded.length === 0) return;
+function printExcluded(printer: Printer, candidates: readonly RouteCandidate[]): void {
+  const excluded = candidates.filter(({ rank }) => rank === null);
+  const hosts = candidates.flatMap(({ extension, excluded_hosts = [] }) =>
+    excluded_hosts.map(({ host, detail }) => [`  ${extension} on ${host}`, detail] as const),
+  );
+  if (excluded.length + hosts.length === 0) return;
   printer.line('');
   printer.line(printer.out.dim('Not used, and why'));
-  printer.details(
-    excluded.map(({ extension, excluded_by }) => [
-      `  ${extension}`,
-      excluded_by.map(({ detail }) => detail).join('\n'),
-    ]),
+  const backends = excluded.map(
+    ({ extension, excluded_by }) =>
+      [`  ${extension}`, excluded_by.map(({ detail }) => detail).join('\n')] as const,
   );
+  printer.details([...backends, ...hosts]);
 }
 
 /** Why this host of several; of the machine of the server and of vendors there is nothing to tell. */
@@ -119,8 +122,7 @@ function printPlan(printer: Printer, plan: RoutePlan): void {
     printer.line('');
     printer.table(candidateColumns(printer), ranked);
   }
-  const excluded = plan.candidates.filter(({ rank }) => rank === null);
-  printExcluded(printer, excluded);
+  printExcluded(printer, plan.candidates);
 }
 
 export function define(command: Command, invocation: Invocation): void {

@@ -95,6 +95,36 @@ describe('what our attempts say of a backend', () => {
     expect(story.standing(20_000 + 120_000).breaker).toBe('half_open');
   });
 
+  it('lets one in to try again, and no other before that one is known', () => {
+    const story = new Story();
+    const place = { extensionId: header.id, hostId: null };
+    for (let n = 0; n < 5; n += 1) story.attempt('failed', 0, 0);
+    expect(story.book.awaitsTrial(place, 14_999)).toBe(false);
+    expect(story.book.awaitsTrial(place, 15_000)).toBe(true);
+    story.book.takeTrial(place, 15_000);
+    expect(story.standing(15_001).breaker).toBe('open');
+    expect(story.book.awaitsTrial(place, 15_001)).toBe(false);
+  });
+
+  it('believes a canary: one that works closes, one that fails keeps it open for longer', () => {
+    const story = new Story();
+    const place = { extensionId: header.id, hostId: 'h1' };
+    const there = { extensionId: header.id, hostId: 'h1', recipeClass: 'host/container' };
+    for (let n = 0; n < 5; n += 1) {
+      story.book.started({ ...there, attemptId: `c${n}` }, 0);
+      story.book.ended({ ...there, attemptId: `c${n}` }, 'failed', 10, 0);
+    }
+    const breaker = (now: number) => story.book.standingOn('h1', header, 'healthy', recipe, now)?.breaker;
+    story.book.takeTrial(place, 15_000);
+    story.book.probed(place, false, 15_100);
+    expect(breaker(30_500)).toBe('open');
+    expect(breaker(45_100)).toBe('half_open');
+    story.book.takeTrial(place, 45_100);
+    story.book.probed(place, true, 45_200);
+    expect(breaker(45_200)).toBe('closed');
+    expect(story.standing(45_200)).toMatchObject({ breaker: 'closed', samples: 5 });
+  });
+
   it('never takes capacity or a mistake of ours for a failure', () => {
     const story = new Story();
     for (let n = 0; n < 50; n += 1) {

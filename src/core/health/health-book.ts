@@ -117,6 +117,24 @@ export class HealthBook {
     for (const scope of scopesOf(key)) this.#learn(scope, ok, tookMs, load, at);
   }
 
+  /** One create will try again what was left alone: others wait for what comes of it. */
+  takeTrial(place: Pick<AttemptKey, 'extensionId' | 'hostId'>, at: number): void {
+    for (const name of placesOf(place)) this.#breakers.set(name, attempted(this.#breaker(name), at));
+  }
+
+  /** Whether its breaker, or the one of the backend there, waits for somebody to try it again. */
+  awaitsTrial(place: Pick<AttemptKey, 'extensionId' | 'hostId'>, now: number): boolean {
+    return placesOf(place).some((name) => breakerState(this.#breaker(name), now) === 'half_open');
+  }
+
+  /** A canary tried it: that says whether it works, and nothing of the waits that customers meet. */
+  probed(place: Pick<AttemptKey, 'extensionId' | 'hostId'>, ok: boolean, at: number): void {
+    for (const name of placesOf(place)) {
+      const breaker = this.#breaker(name);
+      this.#breakers.set(name, ok ? succeeded(breaker, at) : failed(breaker, at));
+    }
+  }
+
   /** It fails, or has no room: nobody should send it more than is needed. */
   isStrained(extensionId: string, now: number): boolean {
     const full = this.#full.get(extensionId);
@@ -230,7 +248,7 @@ export function placeOn(extensionId: string, hostId: string): string {
   return `${extensionId}@${hostId}`;
 }
 
-function placesOf({ extensionId, hostId }: AttemptKey): string[] {
+function placesOf({ extensionId, hostId }: Pick<AttemptKey, 'extensionId' | 'hostId'>): string[] {
   return hostId === null ? [extensionId] : [extensionId, placeOn(extensionId, hostId)];
 }
 

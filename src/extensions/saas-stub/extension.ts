@@ -138,9 +138,11 @@ export class SaasStubExtension implements Extension {
     do {
       const request: StubRequest = { op: 'list', owner, cursor, limit: this.#pageSize };
       const page: z.infer<typeof ListBody> = await this.#call(request, ListBody, ctx);
-      for (const { name, labels, created_at } of page.items) {
+      for (const { name, labels, created_at, state } of page.items) {
+        if (labels.owner !== owner) continue;
         const stamp = { sandboxUid: labels.sandbox_uid, attemptId: labels.attempt_id, owner: labels.owner };
-        if (labels.owner === owner) yield { stamp, handle: handleOf(name, owner), createdAt: created_at };
+        const told = state === 'running' || state === 'paused' ? { paused: state === 'paused' } : {};
+        yield { stamp, handle: handleOf(name, owner), createdAt: created_at, ...told };
       }
       cursor = page.next_cursor;
     } while (cursor !== null);

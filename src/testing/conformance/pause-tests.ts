@@ -18,8 +18,12 @@ export const pauseTests = [
       true,
       'It is no longer listed.',
     );
+    const told = async () =>
+      (await subject.owned()).find(({ stamp }) => stamp.attemptId === spec.stamp.attemptId)?.paused;
+    assert.notEqual(await told(), false, 'It is listed as running.');
     await extension.resume?.(handle, subject.context());
     await extension.resume?.(handle, subject.context());
+    assert.notEqual(await told(), true, 'It is listed as paused.');
     await session.close();
     const { session: again } = await subject.open(spec, handle);
     assert.equal((await runProgram(again, ['/bin/true'])).code, 0);
