@@ -135,6 +135,13 @@ export const ReconcileRequest = z
       .max(10_000)
       .default([])
       .describe('What the backend billed, by sandbox.'),
+    from: z.iso
+      .datetime({ offset: true })
+      .optional()
+      .describe(
+        'With `to`: the time that the invoice is of. What we used of its backends in it, and it does not name, is `not_billed`.',
+      ),
+    to: z.iso.datetime({ offset: true }).optional(),
     tolerance_percent: z.number().min(0).max(100).default(1),
     apply: z.boolean().default(false).describe('Write corrections, each linked to what it puts right.'),
   })

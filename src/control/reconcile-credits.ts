@@ -11,6 +11,7 @@ import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import { auditedTransaction } from './audit.ts';
 import { contextOf } from './backend-context.ts';
+import type { Span } from './credit-reports.ts';
 import type { ControlDeps } from './deps.ts';
 import { ownedEverywhere } from './look-everywhere.ts';
 import { within } from './within.ts';
@@ -145,20 +146,30 @@ async function compareIn(tx: Tx, deps: ControlDeps, request: ReconcileRequest): 
     const key = `${extension}\n${sandbox}`;
     billed.set(key, (billed.get(key) ?? 0) + amount);
   }
-  const owed = await costsOf(tx, new Set(billed.keys()));
+  const owed = await costsOf(tx, billed, spanOf(request));
   const items: Item[] = [];
-  for (const [key, theirs] of billed) {
+  const compared = new Map([...[...owed.keys()].map((key) => [key, 0] as const), ...billed]);
+  for (const [key, theirs] of compared) {
     const [extension = '', sandbox = ''] = key.split('\n');
     const costs = owed.get(key) ?? [];
     const ours = costs.reduce((sum, { amountMicroUsd }) => sum + amountMicroUsd, 0);
     const within = Math.abs(theirs - ours) * 100 <= request.tolerance_percent * Math.max(ours, theirs);
-    const kind =
-      costs.length === 0 ? 'foreign' : within ? 'match' : theirs > ours ? 'billed_more' : 'billed_less';
+    const kind = !billed.has(key)
+      ? 'not_billed'
+      : costs.length === 0
+        ? 'foreign'
+        : within
+          ? 'match'
+          : theirs > ours
+            ? 'billed_more'
+            : 'billed_less';
+    // Put right before: we owe nothing any more.
+    if (kind === 'not_billed' && ours === 0) continue;
     const last = costs.at(-1);
     const corrects = request.apply && last !== undefined && theirs !== ours;
     const correction = corrects ? await correctCost(tx, deps, last, extension, theirs - ours) : null;
-    if (request.apply && costs.length > 0) await settleEvidence(tx, extension, sandbox);
-    const detail = costs.length === 0 ? 'We know of no use of this.' : `${theirs - ours} µ$ apart.`;
+    if (request.apply && costs.length > 0 && billed.has(key)) await settleEvidence(tx, extension, sandbox);
+    const detail = detailOf(kind, theirs - ours);
     items.push({
       kind,
       extension,
@@ -172,6 +183,17 @@ async function compareIn(tx: Tx, deps: ControlDeps, request: ReconcileRequest): 
   return items;
 }
 
+function detailOf(kind: Item['kind'], apart: number): string {
+  if (kind === 'foreign') return 'We know of no use of this.';
+  return kind === 'not_billed'
+    ? `The invoice leaves out what we owe ${-apart} µ$ for.`
+    : `${apart} µ$ apart.`;
+}
+
+function spanOf({ from, to }: ReconcileRequest): Span | null {
+  return from === undefined || to === undefined ? null : { from: Date.parse(from), to: Date.parse(to) };
+}
+
 /** Nothing is known better than by the backend's own bill. */
 async function settleEvidence(tx: Tx, extensionId: string, sandboxUid: string): Promise<void> {
   for (const meter of await tx.meters.forSandbox(sandboxUid))
@@ -179,8 +201,18 @@ async function settleEvidence(tx: Tx, extensionId: string, sandboxUid: string): 
       await tx.meters.update({ ...meter, evidence: 'provider_exact' });
 }
 
-/** What we hold ourselves to owe, by backend and sandbox. */
-async function costsOf(tx: Tx, wanted: ReadonlySet<string>): Promise<Map<string, TransferRecord[]>> {
+/**
+ * What we hold ourselves to owe, by backend and sandbox: for what was billed, and for all that its backends were used for
+ * in the span.
+ */
+async function costsOf(
+  tx: Tx,
+  billed: ReadonlyMap<string, number>,
+  span: Span | null,
+): Promise<Map<string, TransferRecord[]>> {
+  const billers = new Set([...billed.keys()].map((key) => key.split('\n')[0]));
+  const isIn = ({ at }: TransferRecord) => span !== null && at >= span.from && at < span.to;
+  const wanted = new Set(billed.keys());
   const found = new Map<string, TransferRecord[]>();
   for (let after = 0; ; ) {
     const kinds = ['cost', 'insurance', 'hedge'] as const;
@@ -188,14 +220,16 @@ async function costsOf(tx: Tx, wanted: ReadonlySet<string>): Promise<Map<string,
     for (const transfer of page) {
       const extension = accountTail(transfer.credit) ?? accountTail(transfer.debit) ?? '';
       const key = `${extension}\n${transfer.sandboxUid}`;
-      if (!wanted.has(key)) continue;
+      if (isIn(transfer) && billers.has(extension)) wanted.add(key);
       const sign = transfer.credit.startsWith('liab:provider:') ? 1 : -1;
       const signed = { ...transfer, amountMicroUsd: sign * transfer.amountMicroUsd };
       found.set(key, [...(found.get(key) ?? []), signed]);
     }
-    if (page.length < PAGE) return found;
+    if (page.length < PAGE) break;
     after = page.at(-1)?.seq ?? after;
   }
+  for (const key of found.keys()) if (!wanted.has(key)) found.delete(key);
+  return found;
 }
 
 function accountTail(account: string): string | null {

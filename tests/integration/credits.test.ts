@@ -198,6 +198,21 @@ describe('credits', () => {
     const written = report.items.find(({ kind }: { kind: string }) => kind === 'billed_more').correction;
     const again = (await post('/v1/credits/reconcile', { invoice })).json;
     expect(again.counts).toEqual({ match: 2, foreign: 1 });
+    const span = { from: '2020-01-01T00:00:00Z', to: new Date(Date.now() + 1_000).toISOString() };
+    const [known] = invoice;
+    const short = (await post('/v1/credits/reconcile', { invoice: [known], ...span })).json;
+    expect(short.counts).toEqual({ match: 1, not_billed: owed.size - 1 });
+    const left = short.items.filter(({ kind }: { kind: string }) => kind === 'not_billed');
+    for (const { sandbox, ours_micro_usd: ours, theirs_micro_usd: theirs } of left) {
+      expect(ours).toBe((owed.get(sandbox) as number) * (sandbox === second?.[0] ? 2 : 1));
+      expect(theirs).toBe(0);
+    }
+    const before = (await post('/v1/credits/reconcile', { invoice: [known], from: span.from, to: span.from }))
+      .json;
+    expect(before.counts).toEqual({ match: 1 });
+    await post('/v1/credits/reconcile', { invoice: [known], ...span, apply: true });
+    const settled = (await post('/v1/credits/reconcile', { invoice: [known], ...span })).json;
+    expect(settled.counts).toEqual({ match: 1 });
     const { json } = await call('GET', '/v1/credits/transfers?limit=1000');
     const correction = json.items.find(({ transfer_id }: { transfer_id: string }) => transfer_id === written);
     expect(correction.linked_to).toMatch(/:cost$|:establishment$/);

@@ -169,12 +169,18 @@ function defineChecks(command: Command, invocation: Invocation): void {
     .command('reconcile')
     .description('Compare our meters with what lives, what backends say was used, and what they billed')
     .option('--invoice <file>', 'a JSON list of { extension, sandbox, amount_micro_usd }')
+    .option('--from <time>', 'the invoice is of the time from here …')
+    .option('--to <time>', '… to here: what it leaves out of that is told')
     .option('--apply', 'write corrections')
-    .action(async (flags: { readonly invoice?: string; readonly apply?: boolean }) => {
+    .action(async (flags: Span & { readonly invoice?: string; readonly apply?: boolean }) => {
       const invoice = flags.invoice === undefined ? [] : await readInvoice(flags.invoice);
       const client = await invocation.client();
       const { printer } = invocation;
-      const report = await client.credits.reconcile({ invoice, apply: flags.apply === true });
+      const report = await client.credits.reconcile({
+        ...spanOf(flags),
+        invoice,
+        apply: flags.apply === true,
+      });
       printer.result(report, () => {
         if (report.items.length === 0) printer.note('Everything agrees.');
         else printer.table(DRIFT_COLUMNS, report.items);
