@@ -29,25 +29,26 @@ function staysIn(region: string, vector: CapabilityVector): boolean {
   );
 }
 
-type Check = readonly [ExclusionCode, boolean, string];
+/** What must hold, and what to say where it does not: put into words only then. */
+type Check = readonly [ExclusionCode, boolean, string | (() => string)];
 
 function requirementChecks(requires: Requirements, vector: CapabilityVector): Check[] {
   return [
     [
       'isolation',
       requires.isolation === undefined || strongestIsolation(vector) >= ISOLATION.indexOf(requires.isolation),
-      `needs ${requires.isolation} isolation, offers ${vector.isolation.join(', ')}`,
+      () => `needs ${requires.isolation} isolation, offers ${vector.isolation.join(', ')}`,
     ],
     [
       'egress',
       requires.egress === undefined || EGRESS.indexOf(vector.egress) >= EGRESS.indexOf(requires.egress),
-      `needs ${requires.egress} egress enforcement, offers ${vector.egress}`,
+      () => `needs ${requires.egress} egress enforcement, offers ${vector.egress}`,
     ],
     [
       'snapshot',
       requires.snapshot === undefined ||
         SNAPSHOT.indexOf(vector.snapshot) >= SNAPSHOT.indexOf(requires.snapshot),
-      `needs ${requires.snapshot} snapshots, offers ${vector.snapshot}`,
+      () => `needs ${requires.snapshot} snapshots, offers ${vector.snapshot}`,
     ],
     ['fork', !requires.fork || vector.fork, 'cannot fork'],
     ['pause', !requires.pause || vector.pause !== 'none', 'cannot pause'],
@@ -59,28 +60,30 @@ function requirementChecks(requires: Requirements, vector: CapabilityVector): Ch
     [
       'persistence',
       requires.persistence === undefined || vector.persistence.includes(requires.persistence),
-      `needs ${requires.persistence}, offers ${vector.persistence.join(', ')}`,
+      () => `needs ${requires.persistence}, offers ${vector.persistence.join(', ')}`,
     ],
     [
       'hosting',
       requires.hosting === undefined || vector.hosting === requires.hosting,
-      `is ${vector.hosting}`,
+      () => `is ${vector.hosting}`,
     ],
     [
       'region',
       requires.region === undefined || vector.regions.includes(requires.region),
-      `needs region ${requires.region}, offers ${vector.regions.join(', ') || 'none by name'}`,
+      () => `needs region ${requires.region}, offers ${vector.regions.join(', ') || 'none by name'}`,
     ],
     [
       'data_residency',
       requires.data_residency === undefined || staysIn(requires.data_residency, vector),
-      `must stay in ${requires.data_residency}, may use ${vector.regions.join(', ') || 'regions it does not name'}`,
+      () =>
+        `must stay in ${requires.data_residency}, may use ${vector.regions.join(', ') || 'regions it does not name'}`,
     ],
-    ['gpu', requires.gpu === undefined || vector.gpu.includes(requires.gpu), `has no ${requires.gpu}`],
+    ['gpu', requires.gpu === undefined || vector.gpu.includes(requires.gpu), () => `has no ${requires.gpu}`],
     [
       'resources',
       (requires.resources ?? []).every((name) => vector.resources.includes(name)),
-      `does not enforce ${(requires.resources ?? []).filter((name) => !vector.resources.includes(name)).join(', ')}`,
+      () =>
+        `does not enforce ${(requires.resources ?? []).filter((name) => !vector.resources.includes(name)).join(', ')}`,
     ],
     [
       'resources',
@@ -96,13 +99,33 @@ function imageFits({ image, keptImage }: Recipe, vector: CapabilityVector): bool
   return vector.images.includes(keptImage === undefined ? 'reference' : 'imported');
 }
 
+/** What follows from the recipe alone. */
+interface Needs {
+  readonly egress: 'l3' | 'l7' | null;
+  /** The resources that it names. */
+  readonly asked: readonly string[];
+  readonly deliveries: readonly Recipe['secretRefs'][number]['delivery'][];
+}
+
+/** It is the same for every backend. */
+const needs = new WeakMap<Recipe, Needs>();
+
+function needsOf(recipe: Recipe): Needs {
+  const known = needs.get(recipe);
+  if (known) return known;
+  const named = Object.entries(recipe.resources).filter(([name, value]) => value !== null && name !== 'gpu');
+  const found = {
+    egress: neededEgress(recipe),
+    asked: named.map(([name]) => name),
+    deliveries: [...new Set(recipe.secretRefs.map((ref) => ref.delivery))],
+  };
+  needs.set(recipe, found);
+  return found;
+}
+
 function recipeChecks(recipe: Recipe, vector: CapabilityVector): Check[] {
-  const egress = neededEgress(recipe);
-  const asked = Object.entries(recipe.resources).filter(([name, value]) => value !== null && name !== 'gpu');
-  const unenforced = asked
-    .map(([name]) => name)
-    .filter((name) => !(vector.resources as string[]).includes(name));
-  const deliveries = [...new Set(recipe.secretRefs.map((ref) => ref.delivery))];
+  const { egress, asked, deliveries } = needsOf(recipe);
+  const unenforced = asked.filter((name) => !(vector.resources as string[]).includes(name));
   const undeliverable = deliveries.filter((delivery) => !vector.credentials.includes(delivery));
   return [
     [
@@ -113,7 +136,7 @@ function recipeChecks(recipe: Recipe, vector: CapabilityVector): Check[] {
     [
       'isolation',
       strongestIsolation(vector) >= ISOLATION.indexOf(recipe.isolation),
-      `needs ${recipe.isolation} isolation, offers ${vector.isolation.join(', ')}`,
+      () => `needs ${recipe.isolation} isolation, offers ${vector.isolation.join(', ')}`,
     ],
     ['isolation', !recipe.noNewPrivs || vector.no_new_privs === true, 'cannot forbid new privileges'],
     ['network', recipe.network.default !== 'deny' || vector.deny_all, 'cannot deny the network'],
@@ -121,28 +144,33 @@ function recipeChecks(recipe: Recipe, vector: CapabilityVector): Check[] {
     [
       'egress',
       egress === null || EGRESS.indexOf(vector.egress) >= EGRESS.indexOf(egress),
-      `the allowlist needs ${egress} enforcement, offers ${vector.egress}`,
+      () => `the allowlist needs ${egress} enforcement, offers ${vector.egress}`,
     ],
-    ['credentials', undeliverable.length === 0, `cannot deliver secrets by ${undeliverable.join(', ')}`],
-    ['persistence', vector.persistence.includes(recipe.persistence), `is not ${recipe.persistence}`],
-    ['resources', unenforced.length === 0, `does not enforce ${unenforced.join(', ')}`],
+    [
+      'credentials',
+      undeliverable.length === 0,
+      () => `cannot deliver secrets by ${undeliverable.join(', ')}`,
+    ],
+    ['persistence', vector.persistence.includes(recipe.persistence), () => `is not ${recipe.persistence}`],
+    ['resources', unenforced.length === 0, () => `does not enforce ${unenforced.join(', ')}`],
     [
       'gpu',
       recipe.resources.gpu === null || vector.gpu.includes(recipe.resources.gpu),
-      `has no ${recipe.resources.gpu}`,
+      () => `has no ${recipe.resources.gpu}`,
     ],
     [
       'image',
       imageFits(recipe, vector),
-      recipe.keptImage === undefined && vector.images.includes('imported')
-        ? `has no image ${recipe.image}: import it with "sandboxer images import"`
-        : `cannot use the image ${recipe.image}`,
+      () =>
+        recipe.keptImage === undefined && vector.images.includes('imported')
+          ? `has no image ${recipe.image}: import it with "sandboxer images import"`
+          : `cannot use the image ${recipe.image}`,
     ],
     ['volumes', !recipe.volumes?.length || vector.volumes === true, 'has no volumes'],
     [
       'max_ttl',
       vector.max_ttl_seconds === null || recipe.ttlSeconds <= vector.max_ttl_seconds,
-      `lives at most ${vector.max_ttl_seconds} s`,
+      () => `lives at most ${vector.max_ttl_seconds} s`,
     ],
     [
       'workspace',
@@ -157,9 +185,15 @@ function recipeChecks(recipe: Recipe, vector: CapabilityVector): Check[] {
 /** Every reason why this backend cannot truthfully give what the recipe asks. Empty: it fits. */
 export function misfits(recipe: Recipe, declared: CapabilityVector): Exclusion[] {
   const vector = capabilitiesAt(declared, recipe.isolation);
-  const failed = [...recipeChecks(recipe, vector), ...requirementChecks(recipe.requires, vector)]
-    .filter(([, ok]) => !ok)
-    .map(([code, , detail]) => ({ code, detail }));
+  const failed: Exclusion[] = [];
+  for (const [code, ok, says] of recipeChecks(recipe, vector)) if (!ok) failed.push(misfit(code, says));
+  for (const [code, ok, says] of requirementChecks(recipe.requires, vector))
+    if (!ok) failed.push(misfit(code, says));
+  if (failed.length < 2) return failed;
   const seen = new Set<string>();
   return failed.filter(({ code, detail }) => !seen.has(code + detail) && seen.add(code + detail));
+}
+
+function misfit(code: ExclusionCode, says: string | (() => string)): Exclusion {
+  return { code, detail: typeof says === 'string' ? says : says() };
 }

@@ -102,7 +102,9 @@ function priceExclusions(input: RouteInput, price: Price, quote: Quote): Exclusi
       detail: `may cost ${dollars(quote.max_charge_micro_usd)} in all, at most $${total} is allowed`,
     });
   }
-  return [...excluded, ...overMaxPrice(constraints?.max_price ?? {}, price, input.recipe.resources.gpu)];
+  const ceilings = constraints?.max_price;
+  if (ceilings) excluded.push(...overMaxPrice(ceilings, price, input.recipe.resources.gpu));
+  return excluded;
 }
 
 function overMaxPrice(ceilings: MaxPrice, price: Price, gpu: string | null): Exclusion[] {

@@ -5,6 +5,8 @@ export function matches(list: readonly string[], id: string): boolean {
 
 /** Where a list names it, by its own name first; -1 when it does not. */
 export function positionIn(list: readonly string[], id: string): number {
+  if (list.length === 0) return -1;
   const exact = list.indexOf(id);
-  return exact >= 0 ? exact : list.indexOf(id.split('#')[0] as string);
+  const hash = exact >= 0 ? -1 : id.indexOf('#');
+  return hash < 0 ? exact : list.indexOf(id.slice(0, hash));
 }

@@ -89,6 +89,7 @@ export function rankByScore(
   affinityKey: string | undefined,
   seed: string,
 ): Scored[] {
+  if (affinityKey === undefined) return [...candidates].sort(byTerms(seed));
   const best = new Map<string, number>();
   const groupOf = ({ score }: Scored) => BEFORE_OUTCOME.map((term) => score[term]).join();
   for (const candidate of candidates) {
@@ -96,22 +97,31 @@ export function rankByScore(
     best.set(group, Math.min(best.get(group) ?? Number.POSITIVE_INFINITY, candidate.score.outcome));
   }
   const isNearBest = (candidate: Scored) =>
-    affinityKey !== undefined &&
     candidate.score.outcome <= (best.get(groupOf(candidate)) as number) * (1 + AFFINITY_BAND);
-  const compare = (left: Scored, right: Scored): number => {
-    for (const term of BEFORE_OUTCOME) {
-      if (left.score[term] !== right.score[term]) return left.score[term] - right.score[term];
-    }
+  const otherwise = byTerms(seed);
+  return [...candidates].sort((left, right) => {
+    const before = byStanding(left, right);
+    if (before !== 0) return before;
     const nearLeft = isNearBest(left);
     if (nearLeft !== isNearBest(right)) return nearLeft ? -1 : 1;
-    if (nearLeft && affinityKey !== undefined) return byHash(affinityKey, left.extension, right.extension);
+    return nearLeft ? byHash(affinityKey, left.extension, right.extension) : otherwise(left, right);
+  });
+}
+
+function byStanding({ score: left }: Scored, { score: right }: Scored): number {
+  for (const term of BEFORE_OUTCOME) if (left[term] !== right[term]) return left[term] - right[term];
+  return 0;
+}
+
+function byTerms(seed: string): (left: Scored, right: Scored) => number {
+  return (left, right) => {
+    const before = byStanding(left, right);
+    if (before !== 0) return before;
     if (left.score.outcome !== right.score.outcome) return left.score.outcome - right.score.outcome;
-    for (const term of AFTER_OUTCOME) {
+    for (const term of AFTER_OUTCOME)
       if (left.score[term] !== right.score[term]) return left.score[term] - right.score[term];
-    }
     return byHash(seed, left.extension, right.extension);
   };
-  return [...candidates].sort(compare);
 }
 
 /** Rendezvous hashing: the same key prefers the same backends, whichever others come and go. */
