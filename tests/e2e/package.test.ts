@@ -65,6 +65,9 @@ describe.runIf(canRun)('the package, installed', () => {
       status: 0,
       stdout: 'hello from user\n',
     });
+    const canary = run('create');
+    expect(canary.stderr).toMatch(/^its host: Linux \S+, load [\d.]+ [\d.]+ [\d.]+, .* memory free, up /m);
+    expect(run('destroy', canary.stdout.trim())).toMatchObject({ status: 0 });
     expect(run('doctor', '--json')).toMatchObject({ status: 0 });
     expect(existsSync(join(installed, 'agent', 'build'))).toBe(false);
   }, 300_000);

@@ -3,6 +3,7 @@ import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import { durationSeconds } from '../args/numbers.ts';
 import { addStageOptions } from '../args/stage-options.ts';
+import { canaryReport, telemetryText } from '../canary-report.ts';
 import { createWatched } from '../create-watched.ts';
 import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
@@ -45,9 +46,11 @@ export function define(command: Command, invocation: Invocation): void {
       const took = Date.now() - startedAt;
       if (flags.mirror !== undefined) rememberMirror(invocation.env, sandbox, flags);
       if (flags.workdir !== undefined) await uploadWorkdir(invocation, client, sandbox.sandbox_id, flags);
-      printer.result(sandbox, () => {
+      const seen = await canaryReport(client, sandbox);
+      printer.result(seen ? { ...sandbox, host_telemetry: seen } : sandbox, () => {
         printer.line(sandbox.sandbox_id);
         printer.note(establishedText(sandbox, took, Date.now()));
+        if (seen) printer.note(`its host: ${telemetryText(seen)}`);
       });
     });
 }
