@@ -85,6 +85,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'version', group: 'Server', summary: 'Show the versions of command and server', load: () => import('./commands/version.ts') },
   { name: 'import', group: 'Server', summary: 'Report on the store of an older version', subcommands: ['legacy'], load: () => import('./commands/import.ts') },
   { name: 'completion', group: 'Server', summary: 'Print completion for bash, zsh or fish', subcommands: ['bash', 'zsh', 'fish'], load: () => import('./commands/completion.ts') },
+  { name: 'complete', group: null, summary: 'What could come next on a line, for completion', load: () => import('./commands/complete.ts') },
   { name: 'proxy', group: null, runsProgram: true, summary: 'The ProxyCommand of `sandboxer ssh`', load: () => import('./commands/proxy.ts') },
   { name: 'daemon-process', group: null, summary: 'The local server itself', load: () => import('./commands/daemon-process.ts') },
 ];

@@ -1,15 +1,13 @@
 import type { Command } from 'commander';
-import { SandboxerClient } from '../../client/sandboxer-client.ts';
-import { defaultSocketPath } from '../../client/server-address.ts';
 import type { ServerVersion } from '../../contract/version.ts';
 import type { Invocation } from '../invocation.ts';
 import { packageVersion } from '../package-version.ts';
+import { clientOfRunning } from '../running-server.ts';
 
 /** The server as it is: asking for its version starts none. */
 async function serverVersion(invocation: Invocation): Promise<ServerVersion | null> {
-  const { url, key } = invocation.options;
-  const address = url ?? `unix:${defaultSocketPath(invocation.env)}`;
-  const client = new SandboxerClient({ url: address, key, maxRetries: 0, timeoutMs: 5_000 });
+  const { url } = invocation.options;
+  const client = clientOfRunning(invocation.options, invocation.env, 5_000);
   try {
     return await client.version();
   } catch (error) {

@@ -269,6 +269,7 @@ export const CALLS: Readonly<Record<string, CommandCall>> = {
     local: true,
     fails: { args: ['missing.json'], code: 3, error: 'SBX_CLI_NO_FILE' },
   },
+  complete: { args: ['--', 'pro'], local: true },
   completion: { args: ['bash'], local: true, fails: { args: ['tcsh'], ...USAGE } },
   serve: {
     args: ['--state-dir', 'second'],

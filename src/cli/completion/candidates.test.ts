@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { candidatesFor } from './candidates.ts';
+
+function nobody(): never {
+  throw new Error('A server was asked.');
+}
+
+async function offered(line: string): Promise<string[]> {
+  return (await candidatesFor(line.split(' '), nobody)).map(({ value }) => value);
+}
+
+describe('candidatesFor', () => {
+  it.each([
+    ['prof', ['profiles']],
+    ['ho', ['hosts', 'host']],
+    ['complet', ['completion']],
+    ['--js', ['--json']],
+    ['profiles ', ['list', 'show', 'push', 'validate']],
+    ['profiles s', ['show']],
+    // Chosen is chosen.
+    ['profiles list ', []],
+    ['profiles list s', []],
+    ['host dr', ['drain']],
+    ['--json profiles --quiet s', ['show']],
+    ['--url http://x profiles s', ['show']],
+    ['keys create --ac', ['--actor']],
+    ['keys list --ac', []],
+    ['keys create --actor ', ['adm', 'agt', 'atm']],
+    ['keys create --actor=', []],
+    ['keys create --actor = a', ['adm', 'agt', 'atm']],
+    ['keys create --scope read --scope sa', ['sandboxes']],
+    ['list --state re', ['requested', 'ready']],
+    ['completion ', ['bash', 'zsh', 'fish']],
+    ['credits purse default s', ['shared', 'split']],
+    // New names are not offered, nor is what a program is given.
+    ['create --id ', []],
+    ['workspaces create ', []],
+    ['exec box ', []],
+    ['exec box ls --', []],
+    ['exec box -- --', []],
+    ['run --keep -- l', []],
+    ['run --kee', ['--keep']],
+    // Paths are the shell's.
+    ['profiles push ', []],
+    ['create --mirror ', []],
+    ['nonsense ', []],
+  ])('%s', async (line, values) => {
+    expect(await offered(line)).toEqual(values);
+  });
+
+  it('says what each is for', async () => {
+    const [found] = await candidatesFor(['hosts', 'dra'], nobody);
+    expect(found).toEqual({ value: 'drain', description: 'Place nothing new on it' });
+  });
+
+  it('asks a server only for what only a server knows', async () => {
+    const asked: string[] = [];
+    for (const line of [
+      'get ',
+      'create --profile ',
+      'hosts drain ',
+      'restore ',
+      'cp ',
+      'exec ',
+      'run --host ',
+    ]) {
+      const connect = () => {
+        asked.push(line);
+        throw new Error('There is none.');
+      };
+      await candidatesFor(line.split(' '), connect).catch(() => {});
+    }
+    expect(asked).toHaveLength(7);
+  });
+});

@@ -1,0 +1,78 @@
+import type { Argument, Option } from 'commander';
+import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import { COMMANDS } from '../command-table.ts';
+import type { LineSoFar } from './line-so-far.ts';
+import { lineSoFar } from './line-so-far.ts';
+import type { Candidate } from './names-on-server.ts';
+import { lookUpFor } from './names-on-server.ts';
+
+/** Opens the way to a server, for what was given on the line. */
+export type Connect = (given: LineSoFar['given']) => SandboxerClient;
+
+const GLOBAL_FLAGS = ['--json', '--url', '--key', '--workspace', '--quiet', '--no-color', '--help'];
+/** Options whose values have another name than what they stand for. */
+const VALUES_OF: Readonly<Record<string, string>> = { '--in-workspace': 'workspace', '--sandbox': 'sandbox' };
+
+function plain(value: string, description = ''): Candidate {
+  return { value, description };
+}
+
+function optionsOf({ command }: LineSoFar): Candidate[] {
+  if (command === null) return GLOBAL_FLAGS.map((flag) => plain(flag));
+  return [
+    ...command.options.flatMap(({ long, description }) => (long ? [plain(long, description)] : [])),
+    plain('--help', 'this help'),
+  ];
+}
+
+function nextArgument({ command, positionals }: LineSoFar): Argument | undefined {
+  const all = command?.registeredArguments ?? [];
+  const last = all.at(-1);
+  return all[positionals.length] ?? (last?.variadic ? last : undefined);
+}
+
+/** What the value of an option or an argument is called, which tells what it may be. */
+function nameOf(of: Option | Argument): string {
+  if (!('long' in of)) return of.name();
+  return VALUES_OF[of.long ?? ''] ?? of.long?.slice(2) ?? '';
+}
+
+async function valuesOf(of: Option | Argument, line: LineSoFar, connect: Connect): Promise<Candidate[]> {
+  if (of.argChoices) return of.argChoices.map((choice) => plain(choice));
+  // `--id` is a new name; so are the names of what is made.
+  const isNew = 'long' in of ? of.long === '--id' : /^(?:create|add)$/.test(line.command?.name() ?? '');
+  const lookUp = isNew ? undefined : lookUpFor(nameOf(of));
+  if (lookUp === undefined) return [];
+  const client = connect(line.given);
+  try {
+    return await lookUp(client, line);
+  } catch {
+    return [];
+  } finally {
+    client.close();
+  }
+}
+
+async function allFor(line: LineSoFar, word: string, connect: Connect): Promise<Candidate[]> {
+  const { entry, command, pending, over } = line;
+  if (over) return [];
+  if (pending) return valuesOf(pending, line, connect);
+  if (word.startsWith('-')) return optionsOf(line);
+  if (entry === null || command === null) {
+    return COMMANDS.flatMap(({ name, aliases = [], group, summary }) =>
+      group === null ? [] : [name, ...aliases].map((one) => plain(one, summary)),
+    );
+  }
+  if (command.commands.length > 0)
+    return command.commands.map((below) => plain(below.name(), below.description()));
+  const argument = nextArgument(line);
+  return argument ? valuesOf(argument, line, connect) : [];
+}
+
+/** What the last of these words could become. Nothing where it may be a path, which shells know better. */
+export async function candidatesFor(words: readonly string[], connect: Connect): Promise<Candidate[]> {
+  const typed = words.at(-1) ?? '';
+  const line = await lineSoFar(words.slice(0, -1));
+  const word = typed === '=' && line.pending ? '' : typed;
+  return (await allFor(line, word, connect)).filter(({ value }) => value.startsWith(word));
+}

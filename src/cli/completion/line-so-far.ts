@@ -1,0 +1,93 @@
+import type { Command, Option } from 'commander';
+import type { CommandEntry } from '../command-table.ts';
+import { findCommand } from '../command-table.ts';
+import { definedCommand } from '../defined-commands.ts';
+
+/** What the words before the last one say. */
+export interface LineSoFar {
+  readonly entry: CommandEntry | null;
+  /** The command or, once it was chosen, the subcommand. */
+  readonly command: Command | null;
+  readonly positionals: readonly string[];
+  /** The option whose value comes next. */
+  readonly pending: Option | null;
+  /** The values of options, by their long name. */
+  readonly given: ReadonlyMap<string, string>;
+  /** What follows is a program's own. */
+  readonly over: boolean;
+}
+
+const GLOBAL_WITH_VALUE = /^--(?:url|key|workspace)$/;
+
+function optionOf(command: Command | null, word: string): Option | null {
+  return command?.options.find(({ short, long }) => short === word || long === word) ?? null;
+}
+
+/** Words behind the arguments of the command itself are the program's: `exec <id> <program...>`. */
+function isProgram(command: Command, positionals: readonly string[]): boolean {
+  const { registeredArguments: all } = command;
+  const last = all.at(-1);
+  if (!last?.variadic || !['program', 'args'].includes(last.name())) return false;
+  return positionals.length >= all.length;
+}
+
+class Reader {
+  entry: CommandEntry | null = null;
+  command: Command | null = null;
+  positionals: string[] = [];
+  pending: Option | null = null;
+  given = new Map<string, string>();
+  over = false;
+  /** A global option before the command, which alone knows its options. */
+  #before: string | null = null;
+
+  async read(word: string): Promise<void> {
+    if (this.over) return;
+    // bash takes `--profile=x` apart.
+    if (word === '=' && this.pending) return;
+    if (this.#before !== null) {
+      this.given.set(this.#before, word);
+      this.#before = null;
+    } else if (this.pending) {
+      this.given.set(this.pending.long ?? '', word);
+      this.pending = null;
+    } else if (word === '--') this.over = true;
+    else if (word.startsWith('-')) this.#option(word);
+    else await this.#plain(word);
+  }
+
+  #option(word: string): void {
+    const [name = '', value] = word.split('=', 2);
+    if (value !== undefined) this.given.set(name, value);
+    else if (this.command === null && GLOBAL_WITH_VALUE.test(word)) this.#before = word;
+    else {
+      const option = optionOf(this.command, word);
+      if (option?.required) this.pending = option;
+    }
+  }
+
+  async #plain(word: string): Promise<void> {
+    if (this.entry === null) {
+      this.entry = findCommand(word) ?? null;
+      this.command = this.entry && (await definedCommand(this.entry));
+      this.over = this.entry === null;
+      return;
+    }
+    const below = this.command?.commands.find((one) => one.name() === word || one.aliases().includes(word));
+    if (below) this.command = below;
+    else this.positionals.push(word);
+    if (this.command && isProgram(this.command, this.positionals)) this.over = true;
+  }
+
+  /** For the word that comes now. */
+  get waits(): boolean {
+    return this.#before !== null;
+  }
+}
+
+export async function lineSoFar(words: readonly string[]): Promise<LineSoFar> {
+  const reader = new Reader();
+  for (const word of words) await reader.read(word);
+  const { entry, command, positionals, pending, given, over, waits } = reader;
+  return { entry, command, positionals, pending, given, over: over || waits };
+}
