@@ -4,6 +4,7 @@ import type { CreateOptions } from '../client/sandboxes.ts';
 import type { CloudEvent } from '../contract/event.ts';
 import type { CreateSandboxInput, Sandbox } from '../contract/sandbox.ts';
 import { byteText } from './output/amounts.ts';
+import { plainText } from './output/plain-text.ts';
 import type { Progress } from './output/progress.ts';
 
 /** What takes longer is worth a second question. */
@@ -15,7 +16,7 @@ interface Amount {
   readonly total: number;
 }
 
-/** One line for an event `sandbox.progress`. */
+/** One line for an event `sandbox.progress`: what changes comes first, as a terminal may be narrow. */
 export function progressText({ details }: CloudEvent['data']): string {
   const { stage, subject } = details as { readonly stage: string; readonly subject: string };
   const { bytes, parts } = details as { readonly bytes: Amount; readonly parts: Amount };
@@ -23,7 +24,8 @@ export function progressText({ details }: CloudEvent['data']): string {
     bytes.total > 0 ? `${byteText(bytes.done)} of ${byteText(bytes.total)}` : null,
     parts.total > 0 ? `${parts.done} of ${parts.total} layers` : null,
   ].filter((text) => text !== null);
-  return [`${STAGES[stage] ?? stage} ${subject}`, ...amounts].join(', ');
+  const known = amounts.length === 0 ? '' : ` ${amounts.join(', ')}:`;
+  return plainText(`${STAGES[stage] ?? stage}${known} ${subject}`);
 }
 
 async function follow(client: SandboxerClient, id: string, progress: Progress, signal: AbortSignal) {

@@ -46,8 +46,8 @@ export class Containers {
     }
   }
 
-  async start(name: string): Promise<void> {
-    await this.#client.send('POST', at(name, '/start'));
+  async start(name: string, signal?: AbortSignal): Promise<void> {
+    await this.#client.send('POST', at(name, '/start'), within(signal));
   }
 
   async find(name: string, signal?: AbortSignal): Promise<Container | null> {

@@ -122,7 +122,7 @@ async function tryIt(
       options,
     );
     await containers.create(name, config, signal);
-    await containers.start(name);
+    await containers.start(name, signal);
     const doors = new AgentDoors(options.directory);
     const session = await agentInside({ client, containers, doors }, name, reach, signal);
     try {

@@ -106,7 +106,7 @@ describe.skipIf(whyNot !== null)(
       const { stdout } = await run('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
         env: { PATH, HOME: world.dir, SANDBOXER_STATE_DIR: world.dir, TERM: 'xterm' },
       });
-      expect(stdout).toMatch(/Pulling \S+\/team\/tool@sha256:/);
+      expect(stdout).toMatch(/Pulling [\d.]+ \w+ of [\d.]+ \w+, \d of 2 layers: \S+\/team\/tool@sha256:/);
       expect(stdout).toContain('seen');
       const last = stdout.slice(stdout.lastIndexOf('\x1b[2K'));
       expect(last).not.toContain('Pulling');
