@@ -4,6 +4,7 @@ import { connectionErrorFrom, SandboxerConnectionError } from './connection-erro
 import { ExecOutput } from './exec-output.ts';
 import type { ExecChunk } from './frames.ts';
 import { FrameDecoder } from './frames.ts';
+import { piecesOf } from './pieces-of.ts';
 
 const DEFAULT_KEPT_BYTES = 64 * 1_048_576;
 
@@ -83,8 +84,8 @@ export class ExecHandle implements AsyncIterable<ExecChunk> {
     const response = await this.#channel.open(this.#abort.signal);
     let ended = false;
     try {
-      for await (const bytes of response) {
-        for (const chunk of decoder.decode(bytes as Buffer)) {
+      for await (const bytes of piecesOf(response)) {
+        for (const chunk of decoder.decode(bytes)) {
           if (chunk.type === 'exit') ended = true;
           yield chunk;
         }

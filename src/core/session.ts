@@ -26,6 +26,8 @@ export interface OutputChunk {
   /** Bytes of all output before this chunk. */
   readonly offset: number;
   readonly data: Uint8Array;
+  /** Whoever has no more use for `data` may say so, once: its memory can then be used again. */
+  done?(): void;
 }
 
 /** Output that was produced but is no longer kept. */

@@ -49,8 +49,12 @@ export async function collectProcess(
   const err = new Collected(execOutputBytes);
   try {
     for await (const chunk of process.output) {
-      if (chunk.stream === 'gap') out.truncated = true;
-      else (chunk.stream === 'stderr' ? err : out).add(chunk.data);
+      if (chunk.stream === 'gap') {
+        out.truncated = true;
+        continue;
+      }
+      (chunk.stream === 'stderr' ? err : out).add(chunk.data);
+      chunk.done?.();
     }
     const exit = await process.exit;
     const [stdout, stderr] = [out.bytes(), err.bytes()];

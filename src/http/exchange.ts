@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SandboxerError, toProblem } from '../contract/errors.ts';
 import { API_VERSION, API_VERSION_HEADER } from '../contract/version.ts';
@@ -108,14 +107,14 @@ export class Exchange {
     const { response } = this;
     if (response.destroyed) throw new ClientGone('The client hung up.');
     if (!response.writableNeedDrain) return;
-    const closed = new AbortController();
-    const onClose = () => closed.abort();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const onClose = () => reject(new ClientGone('The client hung up.'));
+    response.once('drain', resolve);
     response.once('close', onClose);
     try {
-      await once(response, 'drain', { signal: closed.signal });
-    } catch {
-      throw new ClientGone('The client hung up.');
+      await promise;
     } finally {
+      response.off('drain', resolve);
       response.off('close', onClose);
     }
   }

@@ -1,6 +1,7 @@
+import type { ServerResponse } from 'node:http';
 import { toProblem } from '../contract/errors.ts';
 import { FRAMES_MEDIA_TYPE } from '../contract/exec.ts';
-import type { ServiceLog } from '../core/session.ts';
+import type { OutputChunk, ServiceLog } from '../core/session.ts';
 import type { Exchange } from './exchange.ts';
 import { ClientGone } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';
@@ -22,6 +23,16 @@ export function detachWhenGone(exchange: Exchange, process: Pick<ServiceLog, 'de
   else exchange.signal.addEventListener('abort', detach, { once: true });
 }
 
+/** Answers whether there is room for more. The chunk is done with when its last part has left this process. */
+function writeOutput(response: ServerResponse, format: ItemFormat, chunk: OutputChunk): boolean {
+  const parts = format.output(chunk);
+  const last = parts.length - 1;
+  let room = true;
+  for (const [n, part] of parts.entries())
+    room = n === last ? response.write(part, () => chunk.done?.()) : response.write(part);
+  return room;
+}
+
 /** Writes a process, or a log, as a stream until it ends. What goes wrong on the way is the last item. */
 export async function streamProcess(
   services: HttpServices,
@@ -40,9 +51,10 @@ export async function streamProcess(
   try {
     await exchange.write(format.control({ type: 'started', process_id: process.id }));
     for await (const chunk of process.output) {
-      const parts = chunk.stream === 'gap' ? [format.control(gapItem(chunk))] : format.output(chunk);
-      let room = true;
-      for (const part of parts) room = response.write(part);
+      const room =
+        chunk.stream === 'gap'
+          ? response.write(format.control(gapItem(chunk)))
+          : writeOutput(response, format, chunk);
       if (!room) await exchange.drained();
     }
     const exit = await process.exit;

@@ -1,6 +1,7 @@
 import { SandboxerError } from '../../../contract/errors.ts';
 import { agentError } from './agent-error.ts';
 import { ProtocolViolation } from './protocol-violation.ts';
+import { lend } from './slab-pool.ts';
 import { costOf, isLast, isStream, MAX_WINDOW, T } from './wire.ts';
 
 export interface ChannelFrame {
@@ -211,9 +212,12 @@ export class AgentChannel {
     this.onOver();
   }
 
-  /** A control frame lies in memory that is used again; bytes lie in memory of their own, but of a large buffer. */
+  /** A control frame lies in memory that is used again at once; bytes lie in memory that stays until they are given back. */
   #kept(frame: ChannelFrame, readAtOnce: boolean): ChannelFrame {
-    if (isStream(frame.type) && (readAtOnce || frame.data.length >= COPY_BELOW)) return frame;
+    if (isStream(frame.type) && (readAtOnce || frame.data.length >= COPY_BELOW)) {
+      lend(frame.data);
+      return frame;
+    }
     return frame.data.length === 0 ? frame : { ...frame, data: Buffer.from(frame.data) };
   }
 

@@ -5,6 +5,7 @@ import type { AgentChannel, ChannelFrame } from './agent-channel.ts';
 import { exitOf } from './exit-status.ts';
 import { PayloadReader, PayloadWriter } from './payload.ts';
 import { signalNumber } from './signal-numbers.ts';
+import { giveBack } from './slab-pool.ts';
 import { T } from './wire.ts';
 
 const STREAMS: Readonly<Record<number, OutputChunk['stream']>> = {
@@ -88,8 +89,18 @@ export class AgentProcess implements SandboxProcess, AsyncIterableIterator<Outpu
     const offset = this.#offset;
     const stream = STREAMS[frame.type];
     if (stream !== undefined) {
-      this.#offset += frame.data.length;
-      return { stream, offset, data: frame.data };
+      const { data } = frame;
+      this.#offset += data.length;
+      let done = () => giveBack(data);
+      return {
+        stream,
+        offset,
+        data,
+        done: () => {
+          done();
+          done = () => {};
+        },
+      };
     }
     if (frame.type === T.gap) {
       const missing = this.#channel.reading(() => new PayloadReader(frame.data).u64());

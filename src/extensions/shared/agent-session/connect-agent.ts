@@ -4,6 +4,7 @@ import { SandboxerError } from '../../../contract/errors.ts';
 import type { ConnectionOptions } from './agent-connection.ts';
 import { AgentConnection } from './agent-connection.ts';
 import { AgentSession } from './agent-session.ts';
+import { SlabPool } from './slab-pool.ts';
 
 export interface ConnectAgentOptions extends ConnectionOptions {
   readonly signal?: AbortSignal;
@@ -12,38 +13,16 @@ export interface ConnectAgentOptions extends ConnectionOptions {
 }
 
 const GREET_MS = 10_000;
-const SLAB_BYTES = 262_144;
-const SLAB_LEAST = 65_536;
-
-/** Memory that the socket reads into, large pieces of which become chunks of output without a copy. */
-class Slab {
-  #bytes: Buffer = Buffer.alloc(0);
-  #used = 0;
-
-  room(): Buffer {
-    if (this.#bytes.length - this.#used < SLAB_LEAST) {
-      this.#bytes = Buffer.allocUnsafeSlow(SLAB_BYTES);
-      this.#used = 0;
-    }
-    return this.#bytes.subarray(this.#used);
-  }
-
-  filled(count: number): Buffer {
-    const bytes = this.#bytes.subarray(this.#used, this.#used + count);
-    this.#used += count;
-    return bytes;
-  }
-}
 
 function openSocket(path: string, options: ConnectionOptions): AgentConnection {
-  const slab = new Slab();
+  const slabs = new SlabPool();
   let connection: AgentConnection | null = null;
   const socket = connect({
     path,
     onread: {
-      buffer: () => slab.room(),
+      buffer: () => slabs.room(),
       callback: (count) => {
-        connection?.receive(slab.filled(count));
+        connection?.receive(slabs.filled(count));
         return true;
       },
     },

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { giveBack, lend, SlabPool } from './slab-pool.ts';
+
+/** Reads `count` bytes of `value` as a socket would. */
+function read(pool: SlabPool, count: number, value: number): Buffer {
+  pool.room().fill(value, 0, count);
+  return pool.filled(count);
+}
+
+/** As many reads as leave the slab that `piece` lies in. */
+function moveOn(pool: SlabPool, piece: Buffer): void {
+  while (pool.room().buffer === piece.buffer) read(pool, 65_536, 0);
+}
+
+describe('SlabPool', () => {
+  it('never reads over a piece that is lent', () => {
+    const pool = new SlabPool();
+    const piece = read(pool, 1000, 7);
+    lend(piece);
+    moveOn(pool, piece);
+    for (let n = 0; n < 100; n++) expect(read(pool, 65_536, 1).buffer).not.toBe(piece.buffer);
+    expect(piece.every((byte) => byte === 7)).toBe(true);
+  });
+
+  it('uses a slab again when all its pieces were given back, and not before', () => {
+    const pool = new SlabPool();
+    const pieces = [read(pool, 1000, 1), read(pool, 1000, 2)] as const;
+    for (const piece of pieces) lend(piece);
+    moveOn(pool, pieces[0]);
+    const second = pool.room();
+    giveBack(pieces[0]);
+    moveOn(pool, second);
+    expect(pool.room().buffer).not.toBe(pieces[0].buffer);
+    giveBack(pieces[1]);
+    const third = pool.room();
+    moveOn(pool, third);
+    expect(pool.room().buffer).toBe(pieces[0].buffer);
+  });
+
+  it('keeps the slab it reads into, whatever is given back of it', () => {
+    const pool = new SlabPool();
+    const piece = read(pool, 1000, 3);
+    lend(piece);
+    giveBack(piece);
+    expect(read(pool, 1000, 4).byteOffset).toBe(piece.byteOffset + 1000);
+  });
+
+  it('leaves other memory alone', () => {
+    const other = Buffer.alloc(10);
+    lend(other);
+    giveBack(other);
+  });
+});

@@ -1,0 +1,70 @@
+const SLAB_BYTES = 262_144;
+const SLAB_LEAST = 65_536;
+/** What one connection keeps to use again: as much as may be under way on a channel. */
+const MOST_FREE = 4;
+
+interface Slab {
+  readonly bytes: Buffer;
+  readonly pool: SlabPool;
+  used: number;
+  /** Pieces that somebody still reads. */
+  lent: number;
+}
+
+const slabs = new WeakMap<ArrayBufferLike, Slab>();
+
+/**
+ * Memory that a socket reads into; large pieces of it become chunks of output without a copy. A slab whose pieces were
+ * all given back is read into again: new memory for every read would make the garbage collector the most expensive part
+ * of a fast stream. A piece that nobody gives back keeps its slab out of use, which is then collected as a whole.
+ */
+export class SlabPool {
+  readonly #free: Slab[] = [];
+  #current: Slab | null = null;
+
+  /** Where the next bytes may be put. */
+  room(): Buffer {
+    const current = this.#current;
+    if (current !== null && current.bytes.length - current.used >= SLAB_LEAST)
+      return current.bytes.subarray(current.used);
+    this.#current = this.#free.pop() ?? this.#newSlab();
+    this.#current.used = 0;
+    if (current !== null) this.#retire(current);
+    return this.#current.bytes;
+  }
+
+  /** The bytes that were put there. */
+  filled(count: number): Buffer {
+    const { bytes, used } = this.#current as Slab;
+    (this.#current as Slab).used += count;
+    return bytes.subarray(used, used + count);
+  }
+
+  returned(slab: Slab): void {
+    if (slab !== this.#current) this.#retire(slab);
+  }
+
+  #retire(slab: Slab): void {
+    if (slab.lent === 0 && this.#free.length < MOST_FREE) this.#free.push(slab);
+  }
+
+  #newSlab(): Slab {
+    const slab = { bytes: Buffer.allocUnsafeSlow(SLAB_BYTES), pool: this, used: 0, lent: 0 };
+    slabs.set(slab.bytes.buffer, slab);
+    return slab;
+  }
+}
+
+/** The piece stays as it is until it is given back; does nothing for memory that is of no pool. */
+export function lend(piece: Buffer): void {
+  const slab = slabs.get(piece.buffer);
+  if (slab !== undefined) slab.lent += 1;
+}
+
+/** Once for each `lend`: nobody reads the piece any more. */
+export function giveBack(piece: Buffer): void {
+  const slab = slabs.get(piece.buffer);
+  if (slab === undefined) return;
+  slab.lent -= 1;
+  if (slab.lent === 0) slab.pool.returned(slab);
+}
