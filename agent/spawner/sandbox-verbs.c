@@ -182,6 +182,21 @@ static bool below_base(const char *name) {
   return name && name[0] && name[0] != '/' && strstr(name, "..") == NULL && strlen(name) <= 200;
 }
 
+/* What a layer takes on the disk, for one that became it without anybody looking. */
+void do_measure(const struct request *request, const struct fields *fields) {
+  char path[PATH_MAX + 300];
+  const char *layer = field(fields, "layer");
+  struct request *copy = malloc(sizeof *copy);
+  if (copy == NULL || !below_base(layer)) {
+    free(copy);
+    return answer_error(request, "invalid", "layer");
+  }
+  *copy = *request;
+  snprintf(path, sizeof path, "%s/%s", settings.base, layer);
+  struct job job = {.measure = path, .to = path};
+  work_start(&job, flattened, copy);
+}
+
 /* A layer from a tar archive that lies below the base. */
 void do_unpack(const struct request *request, const struct fields *fields) {
   char source[PATH_MAX + 300], target[PATH_MAX + 300];

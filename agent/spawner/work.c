@@ -206,6 +206,7 @@ static int perform(const struct job *job, struct tally *tally) {
     return subvolume_copy(job->subvolume, job->to) < 0 ? -1 : access(upper, F_OK);
   }
   if (job->pack) return pack_layer(job->pack, job->to, job->most, tally);
+  if (job->measure) return tree_exceeds(job->measure, INT64_MAX, INT64_MAX, tally) ? (errno = ENAMETOOLONG, -1) : 0;
   if (job->archive) return unpack_layer(job->archive, job->to, &job->bounds, tally);
   if (job->layers) return copy_merged(job->layers, job->to, tally);
   return job->image ? copy_from_image(job->image, job->to, tally) : tree_copy(job->from, job->to, tally);

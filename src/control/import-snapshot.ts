@@ -8,6 +8,7 @@ import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { Tx } from '../core/store.ts';
 import { contextFor } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
+import { measureSnapshots } from './measure-snapshots.ts';
 import { snapshotExpiry } from './new-snapshot.ts';
 import { snapshotEvent } from './snapshot-event.ts';
 import { readSnapshotFile } from './snapshot-file.ts';
@@ -44,6 +45,7 @@ export async function importSnapshot(
   requireScope(caller, 'sandboxes');
   const { header, rest } = await readSnapshotFile(file);
   const extension = importer(deps, header.extension);
+  await measureSnapshots(deps, () => caller.workspaceId);
   const begun = await begin(deps, caller, header, options);
   try {
     const spec = { snapshotId: begun.id, name: begun.name, owner: deps.owner };

@@ -9,6 +9,7 @@ import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
 import { findSandbox } from './find-sandbox.ts';
 import { rememberResult, replayedResult } from './idempotency.ts';
+import { measureSnapshots } from './measure-snapshots.ts';
 import { newSnapshot } from './new-snapshot.ts';
 import { awaitOperation, newOperation, requireNoOperation } from './operation.ts';
 import { SandboxEdit } from './sandbox-edit.ts';
@@ -24,6 +25,7 @@ export async function snapshotSandbox(
   idempotencyKey?: string,
 ): Promise<SnapshotRecord> {
   requireScope(caller, 'sandboxes');
+  await measureSnapshots(deps, async (tx) => (await findSandbox(tx, caller, id)).workspaceId);
   const begun = await deps.store.transaction('snapshot', async (tx) => {
     const row = await findSandbox(tx, caller, id);
     const digest = digestOf({ sandbox: row.uid, request });

@@ -259,6 +259,8 @@ export interface Extension {
   deleteSnapshot?(ref: Json | null, spec: SnapshotSpec, ctx: ExtensionContext): Promise<void>;
   /** Every snapshot that carries our owner stamp: `deleteSnapshot` without a reference removes it. */
   listSnapshots?(owner: string, ctx: ExtensionContext): AsyncIterable<OwnedSnapshot>;
+  /** The bytes of one that was taken without knowing them. */
+  measureSnapshot?(ref: Json, spec: SnapshotSpec, ctx: ExtensionContext): Promise<number>;
   /** All of it as one stream, which `importSnapshot` of the same extension takes, elsewhere too. */
   exportSnapshot?(ref: Json, spec: SnapshotSpec, ctx: ExtensionContext): Promise<ExportedSnapshot>;
   /** Trusts nothing in the stream. Exists wherever `exportSnapshot` does. */

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ExtensionHealth } from '../../contract/extension.ts';
 import type { IsolationFacts } from '../../contract/isolation.ts';
@@ -30,49 +29,31 @@ import { refuseMisfit } from '../../core/refuse-misfit.ts';
 import type { SandboxSession } from '../../core/session.ts';
 import { abortableFor } from '../shared/abortable.ts';
 import { KeptChannels } from '../shared/kept-channels.ts';
+import { Captures } from './captures.ts';
 import type { LocalOptions } from './config.ts';
 import { Engine } from './engine.ts';
 import { cancelled, failed } from './failure.ts';
-import { handleOf, readHandle, readSnapshotRef } from './handle.ts';
+import { handleOf, readHandle } from './handle.ts';
 import { healthOf } from './health.ts';
 import type { HostFacts } from './host-facts.ts';
 import { ImageStore } from './images/image-store.ts';
 import { isolationFacts } from './inspect-isolation.ts';
-import { LayerDigests } from './layer-digests.ts';
 import { Layers } from './layers.ts';
 import { Layout } from './layout.ts';
 import { LocalSession } from './local-session.ts';
 import type { SandboxRecord } from './record.ts';
 import type { RootFs } from './root-fs.ts';
-import { rootFsFields, rootFsOf } from './root-fs.ts';
 import { Sandboxes } from './sandboxes.ts';
-import type { ArchiveParts } from './snapshot-archive.ts';
-import { exportArchive, importArchive } from './snapshot-archive.ts';
+import { Snapshots } from './snapshots.ts';
 import { SpawnerError } from './spawner-client.ts';
-import { UseGate } from './use-gate.ts';
 import { usedSoFar } from './used-so-far.ts';
 import { VolumeStore } from './volume-store.ts';
-
-/** A longer chain would make every look-up in it slow: it is made into one layer. */
-const MOST_LAYERS = 20;
-
-function noSnapshot(): SandboxerError {
-  return new SandboxerError('SBX_NOT_FOUND', 'The snapshot is no longer on this machine.', {
-    backend: 'ext.local',
-    creation: 'not_created',
-  });
-}
 
 function stopped(): SandboxerError {
   return new SandboxerError('SBX_INVALID_STATE', 'It has stopped, with its disk.', {
     backend: 'ext.local',
     remedy: 'Resume it: sandboxer resume ID.',
   });
-}
-
-interface Captured {
-  readonly rootFs: RootFs;
-  readonly sizeBytes: number | null;
 }
 
 const abortable = abortableFor('ext.local');
@@ -84,11 +65,11 @@ export class LocalExtension implements Extension {
   readonly #engine: Engine;
   readonly #layers: Layers;
   readonly #sandboxes: Sandboxes;
-  readonly #archive: ArchiveParts;
+  readonly #captures: Captures;
+  readonly #snapshots: Snapshots;
   readonly #images: ImageStore;
   readonly #volumes: VolumeStore;
   readonly #channels = new KeptChannels();
-  readonly #gates = new Map<string, UseGate>();
 
   constructor(header: ExtensionHeader, options: LocalOptions, facts: HostFacts) {
     this.header = header;
@@ -108,12 +89,6 @@ export class LocalExtension implements Extension {
           })
           .catch(() => {}),
     });
-    this.#archive = {
-      engine: this.#engine,
-      layout: this.#layout,
-      layers: this.#layers,
-      digests: new LayerDigests(this.#engine, this.#layout),
-    };
     this.#volumes = new VolumeStore(this.#layout, this.#engine, facts);
     this.#images = new ImageStore(this.#layout, this.#engine, this.#layers);
     this.#sandboxes = new Sandboxes({
@@ -123,6 +98,9 @@ export class LocalExtension implements Extension {
       engine: this.#engine,
       layers: this.#layers,
     });
+    const parts = { layout: this.#layout, engine: this.#engine, layers: this.#layers };
+    this.#captures = new Captures({ ...parts, sandboxes: this.#sandboxes, channels: this.#channels });
+    this.#snapshots = new Snapshots(parts, this.#captures);
   }
 
   async probe(ctx: ExtensionContext): Promise<ExtensionHealth> {
@@ -134,28 +112,19 @@ export class LocalExtension implements Extension {
   }
 
   async restore(spec: ProvisionSpec, ref: Json, ctx: ExtensionContext): Promise<Handle> {
-    const { snapshot_id, owner } = readSnapshotRef(ref);
-    return await this.#make(spec, ctx, async () => {
-      const snapshot = this.#layers.readSnapshot(snapshot_id);
-      if (snapshot === null || snapshot.owner !== owner) throw noSnapshot();
-      for (const layer of snapshot.layers)
-        if (layer.startsWith('layers/')) await this.#archive.digests.verify(layer);
-      return rootFsOf(snapshot);
-    });
+    return await this.#make(spec, ctx, () => this.#snapshots.verified(ref));
   }
 
   async exportSnapshot(ref: Json): Promise<ExportedSnapshot> {
-    const { snapshot_id, owner } = readSnapshotRef(ref);
-    const snapshot = this.#layers.readSnapshot(snapshot_id);
-    if (snapshot === null || snapshot.owner !== owner) throw noSnapshot();
-    return await exportArchive(this.#archive, rootFsOf(snapshot));
+    return await this.#snapshots.export(ref);
   }
 
   async importSnapshot(spec: SnapshotSpec, body: AsyncIterable<Uint8Array>): Promise<TakenSnapshot> {
-    const { hostImage } = await this.#engine.machinery();
-    const { rootFs, digest, sizeBytes } = await importArchive(this.#archive, body, hostImage);
-    this.#keepSnapshot(spec, rootFs, sizeBytes);
-    return { ref: { snapshot_id: spec.snapshotId, owner: spec.owner }, sizeBytes, digest };
+    return await this.#snapshots.import(spec, body);
+  }
+
+  async measureSnapshot(ref: Json): Promise<number> {
+    return await this.#snapshots.measure(ref);
   }
 
   async fork(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
@@ -163,7 +132,7 @@ export class LocalExtension implements Extension {
     return await this.#make(spec, ctx, async () => {
       // What is made of it for a while need not outlast the machine.
       const lasting = spec.recipe.persistence !== 'ephemeral';
-      return (await this.#capture(attempt_id, lasting)).rootFs;
+      return (await this.#captures.capture(attempt_id, lasting)).rootFs;
     });
   }
 
@@ -187,7 +156,7 @@ export class LocalExtension implements Extension {
       await this.#sandboxes.channel(await this.#sandboxes.ready(attemptId), signal);
     const kept = await abortable(this.#channels.takeSoon(attemptId), ctx.signal);
     const first = kept ?? (await open(ctx.signal));
-    return new LocalSession(first, open, this.#gateOf(attemptId));
+    return new LocalSession(first, open, this.#captures.gateOf(attemptId));
   }
 
   async teardown({ stamp }: TeardownTarget, ctx: ExtensionContext): Promise<CleanupReport> {
@@ -196,7 +165,7 @@ export class LocalExtension implements Extension {
       const record = this.#sandboxes.record(stamp.attemptId);
       if (record !== null && record.owner !== stamp.owner) return { gone: true, removed: [], remaining: [] };
       this.#channels.drop(stamp.attemptId);
-      this.#gates.delete(stamp.attemptId);
+      this.#captures.forget(stamp.attemptId);
       const ended = await this.#sandboxes.end(stamp.attemptId).catch((error: unknown) => {
         throw failed(error);
       });
@@ -278,27 +247,11 @@ export class LocalExtension implements Extension {
   }
 
   async snapshot(handle: Handle, spec: SnapshotSpec): Promise<TakenSnapshot> {
-    const { attempt_id } = readHandle(handle);
-    const ref = { snapshot_id: spec.snapshotId, owner: spec.owner };
-    const existing = this.#layers.readSnapshot(spec.snapshotId);
-    if (existing !== null) return { ref, sizeBytes: existing.sizeBytes };
-    const { rootFs, sizeBytes } = await this.#capture(attempt_id, true);
-    this.#keepSnapshot(spec, rootFs, sizeBytes);
-    for (const layer of rootFs.layers)
-      if (layer.startsWith('layers/')) void this.#archive.digests.seal(layer).catch(() => {});
-    return { ref, sizeBytes };
-  }
-
-  #keepSnapshot({ snapshotId, owner, name }: SnapshotSpec, rootFs: RootFs, sizeBytes: number | null): void {
-    const record = { snapshotId, owner, name, createdAt: Date.now(), ...rootFs, sizeBytes };
-    this.#layers.writeSnapshot({ version: 1, ...record });
-    for (const layer of rootFs.layers) this.#layers.settled(layer);
+    return await this.#snapshots.take(readHandle(handle).attempt_id, spec);
   }
 
   async deleteSnapshot(_ref: Json | null, spec: SnapshotSpec): Promise<void> {
-    if (this.#layers.readSnapshot(spec.snapshotId)?.owner !== spec.owner) return;
-    this.#layers.removeSnapshot(spec.snapshotId);
-    this.#collect();
+    if (this.#snapshots.remove(spec)) this.#collect();
   }
 
   async extendLife(handle: Handle, endsAt: number): Promise<void> {
@@ -417,78 +370,6 @@ export class LocalExtension implements Extension {
         await this.#sandboxes.inTurn(attempt_id, () => this.#sandboxes.revive(record, []));
     }
     return record;
-  }
-
-  /**
-   * What it has written so far as a layer on top of those it was made from. Answers as soon as there is one: the source may
-   * still be on its way up again, and whoever wants it waits for that.
-   */
-  async #capture(attemptId: string, lasting: boolean): Promise<Captured> {
-    const { promise, resolve, reject } = Promise.withResolvers<Captured>();
-    const whole = this.#sandboxes.inTurn(attemptId, async () => {
-      const record = await this.#sandboxes.ready(attemptId);
-      const reopen = await this.#shutOut(record);
-      try {
-        const place = this.#layers.next();
-        const {
-          how,
-          bytes,
-          layer = place,
-        } = await this.#call('capture', attemptId, {
-          to: dirname(place),
-          seal: reopen === null ? 0 : 1,
-          flush: lasting ? 1 : 0,
-        });
-        const rootFs = await this.#shortened({ ...rootFsOf(record), layers: [layer, ...record.layers] });
-        const above = { ...record, ...rootFs };
-        if (how === 'sealed') this.#sandboxes.update(above);
-        resolve({ rootFs, sizeBytes: bytes === undefined ? null : Number(bytes) });
-        if (how === 'sealed') await this.#sandboxes.startAgain(above);
-      } finally {
-        reopen?.();
-      }
-    });
-    whole.catch(reject);
-    return await promise;
-  }
-
-  /**
-   * Lets nobody in while its agent may be ended and started again. `null` when that would be noticed: something is under
-   * way, an ended program's output is still kept for whoever comes back, or secrets are in its memory.
-   */
-  async #shutOut(record: SandboxRecord): Promise<(() => void) | null> {
-    if (record.secretFiles) return null;
-    const { state, frozen } = await this.#call('status', record.attemptId);
-    const reopen = state === 'live' && frozen !== '1' ? this.#gateOf(record.attemptId).shut() : null;
-    if (reopen === null) return null;
-    try {
-      const { session } =
-        (await this.#channels.takeSoon(record.attemptId)) ?? (await this.#sandboxes.channel(record));
-      const known = await session.processes?.().finally(() => session.close());
-      if (known?.length === 0) return reopen;
-    } catch {
-      // It does not answer: then it is copied as it is.
-    }
-    reopen();
-    return null;
-  }
-
-  #gateOf(attemptId: string): UseGate {
-    const known = this.#gates.get(attemptId);
-    if (known !== undefined) return known;
-    const gate = new UseGate();
-    this.#gates.set(attemptId, gate);
-    return gate;
-  }
-
-  async #shortened(rootFs: RootFs): Promise<RootFs> {
-    if (rootFs.layers.length <= MOST_LAYERS) return rootFs;
-    const to = this.#layers.next();
-    await this.#engine.call('flatten', { ...rootFsFields(rootFs), to }).catch((error: unknown) => {
-      throw failed(error);
-    });
-    this.#layers.settled(rootFs.layers[0] ?? '');
-    return { ...rootFs, layers: [to] };
   }
 
   async #call(verb: string, attemptId: string, fields: Record<string, string | number> = {}) {

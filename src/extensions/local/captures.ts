@@ -1,0 +1,124 @@
+import { dirname } from 'node:path';
+import type { KeptChannels } from '../shared/kept-channels.ts';
+import type { Engine } from './engine.ts';
+import { failed } from './failure.ts';
+import type { Layers } from './layers.ts';
+import type { Layout } from './layout.ts';
+import type { SandboxRecord } from './record.ts';
+import type { RootFs } from './root-fs.ts';
+import { rootFsFields, rootFsOf } from './root-fs.ts';
+import type { Sandboxes } from './sandboxes.ts';
+import { UseGate } from './use-gate.ts';
+
+/** A longer chain would make every look-up in it slow: it is made into one layer. */
+const MOST_LAYERS = 20;
+
+export interface Captured {
+  readonly rootFs: RootFs;
+  /** Of what was written; `null` where nobody looked. */
+  readonly sizeBytes: number | null;
+}
+
+interface CaptureParts {
+  readonly layout: Layout;
+  readonly engine: Engine;
+  readonly layers: Layers;
+  readonly sandboxes: Sandboxes;
+  readonly channels: KeptChannels;
+}
+
+/** Makes layers of what sandboxes have written: what snapshots and forks are made of. */
+export class Captures {
+  readonly #parts: CaptureParts;
+  readonly #gates = new Map<string, UseGate>();
+
+  constructor(parts: CaptureParts) {
+    this.#parts = parts;
+  }
+
+  /** Whoever uses a sandbox passes through it: it is shut while its agent is ended and started again. */
+  gateOf(attemptId: string): UseGate {
+    const known = this.#gates.get(attemptId);
+    if (known !== undefined) return known;
+    const gate = new UseGate();
+    this.#gates.set(attemptId, gate);
+    return gate;
+  }
+
+  forget(attemptId: string): void {
+    this.#gates.delete(attemptId);
+  }
+
+  /**
+   * What it has written so far as a layer on top of those it was made from. Answers as soon as there is one: the source may
+   * still be on its way up again, and whoever wants it waits for that.
+   */
+  async capture(attemptId: string, lasting: boolean): Promise<Captured> {
+    const { sandboxes, layers } = this.#parts;
+    const { promise, resolve, reject } = Promise.withResolvers<Captured>();
+    const whole = sandboxes.inTurn(attemptId, async () => {
+      const record = await sandboxes.ready(attemptId);
+      const reopen = await this.#shutOut(record);
+      try {
+        const place = layers.next();
+        const {
+          how,
+          bytes,
+          layer = place,
+        } = await this.#call('capture', attemptId, {
+          to: dirname(place),
+          seal: reopen === null ? 0 : 1,
+          flush: lasting ? 1 : 0,
+        });
+        const rootFs = await this.#shortened({ ...rootFsOf(record), layers: [layer, ...record.layers] });
+        const above = { ...record, ...rootFs };
+        if (how === 'sealed') sandboxes.update(above);
+        resolve({ rootFs, sizeBytes: bytes === undefined ? null : Number(bytes) });
+        if (how === 'sealed') await sandboxes.startAgain(above);
+      } finally {
+        reopen?.();
+      }
+    });
+    whole.catch(reject);
+    return await promise;
+  }
+
+  /**
+   * Lets nobody in while its agent may be ended and started again. `null` when that would be noticed: something is under
+   * way, an ended program's output is still kept for whoever comes back, or secrets are in its memory.
+   */
+  async #shutOut(record: SandboxRecord): Promise<(() => void) | null> {
+    const { channels, sandboxes } = this.#parts;
+    if (record.secretFiles) return null;
+    const { state, frozen } = await this.#call('status', record.attemptId);
+    const reopen = state === 'live' && frozen !== '1' ? this.gateOf(record.attemptId).shut() : null;
+    if (reopen === null) return null;
+    try {
+      const { session } = (await channels.takeSoon(record.attemptId)) ?? (await sandboxes.channel(record));
+      const known = await session.processes?.().finally(() => session.close());
+      if (known?.length === 0) return reopen;
+    } catch {
+      // It does not answer: then it is copied as it is.
+    }
+    reopen();
+    return null;
+  }
+
+  async #shortened(rootFs: RootFs): Promise<RootFs> {
+    const { layers, engine } = this.#parts;
+    if (rootFs.layers.length <= MOST_LAYERS) return rootFs;
+    const to = layers.next();
+    await engine.call('flatten', { ...rootFsFields(rootFs), to }).catch((error: unknown) => {
+      throw failed(error);
+    });
+    layers.settled(rootFs.layers[0] ?? '');
+    return { ...rootFs, layers: [to] };
+  }
+
+  async #call(verb: string, attemptId: string, fields: Record<string, string | number> = {}) {
+    const { engine, layout } = this.#parts;
+    return await engine.call(verb, { id: layout.name(attemptId), ...fields }).catch((error: unknown) => {
+      throw failed(error);
+    });
+  }
+}
