@@ -1,4 +1,5 @@
-import { closeSync, fdatasync, openSync } from 'node:fs';
+import { closeSync, fdatasync, fsyncSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
 
 interface Waiting {
   resolve(): void;
@@ -57,8 +58,7 @@ export class WalSync {
     this.#waiting = [];
     this.#busy = true;
     try {
-      // SQLite has no lock on this file that closing a descriptor of ours could end.
-      this.#file ??= openSync(this.#path, 'r');
+      this.#file ??= openLog(this.#path);
     } catch (error) {
       this.#fail(served, error as Error);
       return;
@@ -76,4 +76,16 @@ export class WalSync {
     for (const { reject } of [...served, ...this.#waiting]) reject(error);
     this.#waiting = [];
   }
+}
+
+/** Its name, too, must survive. SQLite has no lock on this file that closing a descriptor of ours could end. */
+function openLog(path: string): number {
+  const file = openSync(path, 'r');
+  const directory = openSync(dirname(path), 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+  return file;
 }
