@@ -37,7 +37,12 @@ export function ledgerStatements(db: Kysely<Schema>) {
       db.selectFrom('transfers').selectAll().where('id', '=', id),
     ),
     head: prepare<object, Pick<TransferRow, 'seq' | 'hash'>>(() =>
-      db.selectFrom('transfers').select(['seq', 'hash']).where('seq', '>', 0).orderBy('seq', 'desc').limit(1),
+      db
+        .selectFrom('transfers')
+        .select(['seq', 'hash'])
+        .where('seq', '>', sql.lit(0))
+        .orderBy('seq', 'desc')
+        .limit(sql.lit(1)),
     ),
     hold: prepare<{ id: string }, HoldRow>(({ id }) =>
       db.selectFrom('holds').selectAll().where('id', '=', id),

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { sql } from 'kysely';
 import type { MeterRecord } from '../../core/meter.ts';
 import type { MeterStore } from '../../core/store.ts';
 import { conflict } from '../rejections.ts';
@@ -47,7 +48,7 @@ export function meterStatements(db: Kysely<Schema>) {
         .select('watched_fund_at as at')
         .where('watched_fund_at', 'is not', null)
         .orderBy('watched_fund_at')
-        .limit(1),
+        .limit(sql.lit(1)),
     ),
     open: prepare<{ after: string; limit: number }, MeterRow>(({ after, limit }) =>
       db
