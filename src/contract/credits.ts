@@ -79,6 +79,23 @@ export type OrgCredits = z.infer<typeof OrgCredits>;
 export const UsageBy = z.enum(['day', 'profile', 'extension', 'actor', 'key', 'run', 'sandbox']);
 export type UsageBy = z.infer<typeof UsageBy>;
 
+const OwnMachines = z
+  .strictObject({
+    sandboxes: z.number().int(),
+    total_micro_usd: MicroUsd.describe('What they cost, used or idle.'),
+    elsewhere_micro_usd: MicroUsd.describe(
+      'What the same use would have cost at the cheapest vendor enabled here.',
+    ),
+    saved_micro_usd: MicroUsd.describe('Below zero: buying it would have been cheaper.'),
+    utilisation: z.number().describe('The share of them that was in use, 0 to 1.'),
+    break_even_utilisation: z
+      .number()
+      .nullable()
+      .describe('From this share of use on they are cheaper than buying; above 1: never.'),
+  })
+  .meta({ id: 'OwnMachines' });
+export type OwnMachines = z.infer<typeof OwnMachines>;
+
 export const UsageReport = z
   .strictObject({
     by: UsageBy,
@@ -88,6 +105,9 @@ export const UsageReport = z
       z.strictObject({ name: z.string(), charges: z.number().int(), amount_micro_usd: MicroUsd }),
     ),
     total_micro_usd: MicroUsd,
+    own_machines: OwnMachines.nullable().describe(
+      'What machines of our own did for all workspaces in that time; null without the scope `server`, or where none ran anything.',
+    ),
   })
   .meta({ id: 'UsageReport' });
 export type UsageReport = z.infer<typeof UsageReport>;

@@ -8,6 +8,7 @@ import { CHARGE_KINDS } from '../core/credits/transfer.ts';
 import type { MeterRecord } from '../core/meter.ts';
 import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
+import { ownMachines } from './report-host-costs.ts';
 
 export interface Span {
   readonly from: number;
@@ -108,7 +109,8 @@ export async function usageReport(
       : b.amount_micro_usd - a.amount_micro_usd || a.name.localeCompare(b.name),
   );
   const total = items.reduce((sum, { amount_micro_usd: amount }) => sum + amount, 0);
-  return { by, from: isoTime(from), to: isoTime(to), items, total_micro_usd: total };
+  const own_machines = await ownMachines(deps, caller, { from, to });
+  return { by, from: isoTime(from), to: isoTime(to), items, total_micro_usd: total, own_machines };
 }
 
 /** Charges as a bill wants them. The pages of a span add up to the ledger, and are the same whenever they are asked for. */

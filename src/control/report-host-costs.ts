@@ -1,4 +1,4 @@
-import type { HostCostReport } from '../contract/credits.ts';
+import type { HostCostReport, OwnMachines } from '../contract/credits.ts';
 import type { Price } from '../contract/money.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
 import type { Caller } from '../core/caller.ts';
@@ -75,8 +75,38 @@ function costOf(
     cheapest_elsewhere: cheapest?.extension ?? null,
     elsewhere_micro_usd: cheapest?.amountMicroUsd ?? null,
     saved_micro_usd: cheapest === null ? null : cheapest.amountMicroUsd - cost.totalMicroUsd,
-    break_even_utilisation: share === null ? null : Math.round(share * 10_000) / 10_000,
+    break_even_utilisation: share === null ? null : rounded(share),
   };
+}
+
+/** All of them together, for whoever may see them; `null` where nothing ran, or nobody sells the same. */
+export async function ownMachines(
+  deps: ControlDeps,
+  caller: Caller,
+  span: Span,
+): Promise<OwnMachines | null> {
+  if (!caller.scopes.has('server')) return null;
+  const { items } = await reportHostCosts(deps, caller, span);
+  const sum = (of: (item: HostCostReport['items'][number]) => number) =>
+    items.reduce((total, item) => total + of(item), 0);
+  const total = sum((item) => item.total_micro_usd);
+  const elsewhere = sum((item) => item.elsewhere_micro_usd ?? 0);
+  if (elsewhere === 0) return null;
+  const utilisation = total === 0 ? 0 : sum((item) => item.used_micro_usd) / total;
+  const share = breakEven({ totalMicroUsd: total, utilisation }, elsewhere);
+  return {
+    sandboxes: sum((item) => item.sandboxes),
+    total_micro_usd: total,
+    elsewhere_micro_usd: elsewhere,
+    saved_micro_usd: elsewhere - total,
+    utilisation: rounded(utilisation),
+    break_even_utilisation: share === null ? null : rounded(share),
+  };
+}
+
+/** To a hundredth of a percent. */
+function rounded(share: number): number {
+  return Math.round(share * 10_000) / 10_000;
 }
 
 /** What our own machines cost, who used it, and what the same would have cost at the cheapest vendor. */

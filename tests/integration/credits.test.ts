@@ -259,6 +259,13 @@ describe('the cost of own hosts', () => {
     });
     expect(own.saved_micro_usd).toBe(own.elsewhere_micro_usd - own.total_micro_usd);
     expect(own.break_even_utilisation).toBeGreaterThan(1);
+    const { own_machines: machines } = (await f.call('GET', '/v1/credits/usage')).json;
+    expect(machines).toMatchObject({
+      sandboxes: 2,
+      elsewhere_micro_usd: own.elsewhere_micro_usd,
+      break_even_utilisation: own.break_even_utilisation,
+    });
+    expect(machines.saved_micro_usd).toBe(machines.elsewhere_micro_usd - machines.total_micro_usd);
   });
 });
 

@@ -15,6 +15,7 @@ import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
 import { printList } from '../listing.ts';
 import { moneyText } from '../output/amounts.ts';
+import type { Printer } from '../output/printer.ts';
 import { relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 import { UsageError } from '../usage-error.ts';
@@ -97,7 +98,22 @@ async function printUsage(invocation: Invocation, by: UsageBy, span: Span, most?
   printer.result({ ...report, items }, () => {
     if (items.length === 0) printer.note('Nothing was charged.');
     else printer.table(USAGE_COLUMNS, [...items, totalRow(report)]);
+    if (report.own_machines) printOwnMachines(printer, report.own_machines);
   });
+}
+
+function printOwnMachines(printer: Printer, own: NonNullable<UsageReport['own_machines']>): void {
+  const percent = (share: number) => `${Math.round(share * 100)}%`;
+  const pays = own.break_even_utilisation;
+  printer.line('');
+  printer.line(printer.out.dim('Machines of your own, for all workspaces'));
+  printer.details([
+    ['  sandboxes', String(own.sandboxes)],
+    ['  cost', `${moneyText(own.total_micro_usd)}, ${percent(own.utilisation)} in use`],
+    ['  elsewhere', moneyText(own.elsewhere_micro_usd)],
+    ['  saved', moneyText(own.saved_micro_usd)],
+    ['  pays from', pays === null ? null : pays > 1 ? 'never' : `${percent(pays)} of use`],
+  ]);
 }
 
 function totalRow(report: UsageReport): UsageReport['items'][number] {

@@ -85,7 +85,7 @@ export function allocateHostCost(
  * sells it. Above 1 it never is.
  */
 export function breakEven(
-  { totalMicroUsd, utilisation }: HostCost,
+  { totalMicroUsd, utilisation }: Pick<HostCost, 'totalMicroUsd' | 'utilisation'>,
   elsewhereMicroUsd: number | null,
 ): number | null {
   if (elsewhereMicroUsd === null || elsewhereMicroUsd === 0) return null;
