@@ -117,6 +117,17 @@ describe('credits', () => {
     const column = header.split(',').indexOf('BilledCost');
     const sum = rows.reduce((total: number, row: string) => total + Number(row.split(',')[column]), 0);
     expect(Math.round(sum * 1_000_000)).toBe(spent);
+    const lines = (await call('GET', `/v1/credits/export?format=cloudevents&to=${to}`)).json.content;
+    const events = lines
+      .trimEnd()
+      .split('\n')
+      .map((line: string) => JSON.parse(line));
+    const told = events.reduce(
+      (total: number, { data }: { data: { amount_micro_usd: number } }) => total + data.amount_micro_usd,
+      0,
+    );
+    expect(told).toBe(spent);
+    expect(new Set(events.map(({ id }: { id: string }) => id)).size).toBe(events.length);
   });
 
   it('have budgets that are hard, and say when they begin anew', async () => {
