@@ -1,21 +1,41 @@
 /** What happens to sandboxes when the engine, the control plane or somebody else on the engine does something. */
 import { existsSync, readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { SandboxerError } from '../../../src/contract/errors.ts';
 import { DockerWorld, output } from '../../support/docker-world.ts';
-import { whyNoDockerd } from '../../support/dockerd.ts';
+import type { Dockerd } from '../../support/dockerd.ts';
+import { startDockerd, whyNoDockerd } from '../../support/dockerd.ts';
 
 const whyNot = whyNoDockerd();
 const worlds: DockerWorld[] = [];
+/** On an engine of its own, which the test may restart. */
 async function open(...args: Parameters<typeof DockerWorld.start>): Promise<DockerWorld> {
   const world = await DockerWorld.start(...args);
   worlds.push(world);
   return world;
 }
+
+let shared: Promise<Dockerd> | null = null;
+const guests: DockerWorld[] = [];
+/** On the engine of all tests that leave it running; it has no container at first. */
+async function share(options: Parameters<typeof DockerWorld.start>[0] = {}): Promise<DockerWorld> {
+  shared ??= startDockerd();
+  const world = new DockerWorld(await shared, options);
+  await world.open();
+  guests.push(world);
+  return world;
+}
+
 afterEach(async () => {
   for (const world of worlds.splice(0)) await world.close();
+  for (const { extension, engine } of guests.splice(0)) {
+    await extension.close();
+    const left = await engine.docker('ps', '-aq');
+    if (left !== '') await engine.docker('rm', '-f', ...left.split('\n'));
+  }
 }, 60_000);
+afterAll(async () => (await shared)?.close(), 60_000);
 
 async function errorOf(work: Promise<unknown>): Promise<SandboxerError> {
   const error = await work.then(
@@ -97,7 +117,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
   });
 
   it('the control plane is restarted: what runs is adopted', { timeout: 120_000 }, async () => {
-    const world = await open();
+    const world = await share();
     const living = await world.establish();
     const background = await living.session.spawn({
       argv: ['/bin/sh', '-c', 'sleep 2; echo done > done; exec sleep 600'],
@@ -119,7 +139,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
   });
 
   it('an image that is missing is refused, and nothing is made', { timeout: 120_000 }, async () => {
-    const world = await open();
+    const world = await share();
     const error = await errorOf(
       world.extension.provision(world.spec({ image: 'no/such:image' }), world.context),
     );
@@ -130,7 +150,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
   });
 
   it('an image that vanished from the engine is looked for again', { timeout: 120_000 }, async () => {
-    const world = await open();
+    const world = await share();
     await world.end(await world.establish());
     const prepared = await world.engine.docker('images', '-q', 'sandboxer-prepared');
     await world.engine.docker('rmi', '-f', prepared);
@@ -140,7 +160,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
   });
 
   it('a container that is killed from outside is lost, and torn down', { timeout: 120_000 }, async () => {
-    const world = await open();
+    const world = await share();
     const living = await world.establish();
     const { container } = living.handle.data as { container: string };
     await world.engine.docker('kill', container);
@@ -156,7 +176,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
   it('two control planes share an engine and leave each other’s and everybody’s alone', {
     timeout: 120_000,
   }, async () => {
-    const one = await open({ warm: 1 });
+    const one = await share({ warm: 1 });
     const two = new DockerWorld(one.engine, { warm: 1 }, 'another-installation');
     await two.open();
     const foreign = await one.engine.docker(
@@ -192,7 +212,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
   });
 
   it('a container of somebody else under our name is never taken over', { timeout: 120_000 }, async () => {
-    const world = await open();
+    const world = await share();
     const spec = world.spec();
     const name = `sbx.docker-tests.${spec.stamp.sandboxUid}.${spec.stamp.attemptId}`;
     const foreign = await world.engine.docker(
@@ -212,7 +232,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
   });
 
   it('snapshots leave no image behind', { timeout: 120_000 }, async () => {
-    const world = await open();
+    const world = await share();
     const source = await world.establish();
     await output(source.session, 'echo one > file');
     const spec = { snapshotId: 'snap_leaves_nothing', name: null, owner: world.owner };
@@ -239,7 +259,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
   });
 
   it('a pool hands each container out once, and leaves none behind', { timeout: 120_000 }, async () => {
-    const world = await open({ warm: 2 });
+    const world = await share({ warm: 2 });
     await world.owned();
     const warm = () => world.engine.docker('ps', '-q', '--filter', 'name=sbx-warm');
     await expect.poll(warm, { timeout: 60_000 }).not.toBe('');
