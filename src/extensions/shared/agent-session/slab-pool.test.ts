@@ -9,21 +9,30 @@ function read(pool: SlabPool, count: number, value: number): Buffer {
 
 /** As many reads as leave the slab that `piece` lies in. */
 function moveOn(pool: SlabPool, piece: Buffer): void {
-  while (pool.room().buffer === piece.buffer) read(pool, 65_536, 0);
+  while (pool.room().buffer === piece.buffer) read(pool, Math.min(4096, pool.room().length), 0);
+}
+
+/** One through which so much goes that its slabs are large. */
+function busyPool(): SlabPool {
+  const pool = new SlabPool();
+  read(pool, pool.room().length, 0);
+  expect(pool.room().length).toBe(262_144);
+  return pool;
 }
 
 describe('SlabPool', () => {
   it('never reads over a piece that is lent', () => {
-    const pool = new SlabPool();
+    const pool = busyPool();
     const piece = read(pool, 1000, 7);
     lend(piece);
     moveOn(pool, piece);
-    for (let n = 0; n < 100; n++) expect(read(pool, 65_536, 1).buffer).not.toBe(piece.buffer);
+    for (let n = 0; n < 200; n++)
+      expect(read(pool, Math.min(65_536, pool.room().length), 1).buffer).not.toBe(piece.buffer);
     expect(piece.every((byte) => byte === 7)).toBe(true);
   });
 
   it('uses a slab again when all its pieces were given back, and not before', () => {
-    const pool = new SlabPool();
+    const pool = busyPool();
     const pieces = [read(pool, 1000, 1), read(pool, 1000, 2)] as const;
     for (const piece of pieces) lend(piece);
     moveOn(pool, pieces[0]);
@@ -43,6 +52,13 @@ describe('SlabPool', () => {
     lend(piece);
     giveBack(piece);
     expect(read(pool, 1000, 4).byteOffset).toBe(piece.byteOffset + 1000);
+  });
+
+  it('is small until it is read full', () => {
+    const pool = new SlabPool();
+    for (let n = 0; n < 50; n++) read(pool, 100, 1);
+    expect(pool.room().length).toBeLessThanOrEqual(16_384);
+    busyPool();
   });
 
   it('leaves other memory alone', () => {

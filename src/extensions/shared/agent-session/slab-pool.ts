@@ -1,5 +1,8 @@
+/** Enough for answers; most connections never carry more. */
+const FIRST_BYTES = 16_384;
 const SLAB_BYTES = 262_144;
-const SLAB_LEAST = 65_536;
+/** A read into less than this part of a slab is not worth its call. */
+const LEAST_PART = 4;
 /** What one connection keeps to use again: as much as may be under way on a channel. */
 const MOST_FREE = 4;
 
@@ -21,11 +24,12 @@ const slabs = new WeakMap<ArrayBufferLike, Slab>();
 export class SlabPool {
   readonly #free: Slab[] = [];
   #current: Slab | null = null;
+  #size = FIRST_BYTES;
 
   /** Where the next bytes may be put. */
   room(): Buffer {
     const current = this.#current;
-    if (current !== null && current.bytes.length - current.used >= SLAB_LEAST)
+    if (current !== null && current.bytes.length - current.used >= current.bytes.length / LEAST_PART)
       return current.bytes.subarray(current.used);
     this.#current = this.#free.pop() ?? this.#newSlab();
     this.#current.used = 0;
@@ -35,8 +39,10 @@ export class SlabPool {
 
   /** The bytes that were put there. */
   filled(count: number): Buffer {
-    const { bytes, used } = this.#current as Slab;
-    (this.#current as Slab).used += count;
+    const current = this.#current as Slab;
+    const { bytes, used } = current;
+    current.used += count;
+    if (current.used === bytes.length) this.#size = SLAB_BYTES;
     return bytes.subarray(used, used + count);
   }
 
@@ -45,11 +51,12 @@ export class SlabPool {
   }
 
   #retire(slab: Slab): void {
-    if (slab.lent === 0 && this.#free.length < MOST_FREE) this.#free.push(slab);
+    const fits = slab.bytes.length === this.#size;
+    if (fits && slab.lent === 0 && this.#free.length < MOST_FREE) this.#free.push(slab);
   }
 
   #newSlab(): Slab {
-    const slab = { bytes: Buffer.allocUnsafeSlow(SLAB_BYTES), pool: this, used: 0, lent: 0 };
+    const slab = { bytes: Buffer.allocUnsafeSlow(this.#size), pool: this, used: 0, lent: 0 };
     slabs.set(slab.bytes.buffer, slab);
     return slab;
   }
