@@ -33,6 +33,7 @@ describe('the daemon', () => {
     expect(log.split('\n').filter((line) => line.startsWith('{"ready":true'))).toHaveLength(1);
     expect(statSync(join(world.stateDir, 'daemon.json')).mode & 0o777).toBe(0o600);
     expect(statSync(world.stateDir).mode & 0o777).toBe(0o700);
+    expect(statSync(join(world.stateDir, 'sandboxer.sock')).mode & 0o777).toBe(0o600);
     expect(existsSync(join(world.stateDir, 'daemon.lock'))).toBe(false);
   });
 

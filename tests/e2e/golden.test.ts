@@ -57,6 +57,22 @@ describe.skipIf(!hasTerminal).each([80, 140])('in a terminal of %i columns', (co
     ]);
   }
 
+  it('has colours where they are seen and wanted, and nowhere else', async () => {
+    const { NO_COLOR: _, ...colourful } = env;
+    const shown = async (command: string, more: Record<string, string> = {}) =>
+      (await inTerminal(command, { columns, cwd, env: { ...colourful, ...more } })).text;
+    expect(await shown('sandboxer doctor')).toContain('\x1b[32m');
+    expect(await shown('sandboxer get nowhere')).toContain('\x1b[31m');
+    for (const [command, more] of [
+      ['sandboxer doctor', { NO_COLOR: '1' }],
+      ['sandboxer doctor --no-color', {}],
+      ['TERM=dumb sandboxer doctor', {}],
+      ['sandboxer doctor | cat', {}],
+      ['sandboxer get nowhere 2>&1 | cat', {}],
+    ] as const)
+      expect((await shown(command, more)).replaceAll('\r\x1b[2K', ''), command).not.toMatch(/\x1b\[\d+m/);
+  });
+
   it.each(TRANSCRIPTS.map((transcript) => [transcript.name, transcript] as const))(
     '%s',
     async (name, transcript) => {
@@ -68,6 +84,15 @@ describe.skipIf(!hasTerminal).each([80, 140])('in a terminal of %i columns', (co
     },
   );
 });
+
+/** The commonest: each is looked at when it succeeds, when there is nothing, and when it fails. */
+it.each(['run', 'list', 'get', 'exec', 'cp', 'destroy', 'credits', 'events', 'logs', 'snapshots'])(
+  '%s is kept in all three moods',
+  (name) => {
+    const names = TRANSCRIPTS.map((transcript) => transcript.name);
+    expect(names).toEqual(expect.arrayContaining([name, `${name}-empty`, `${name}-error`]));
+  },
+);
 
 it('keeps no file for a transcript that is gone', () => {
   const wanted = TRANSCRIPTS.flatMap(({ name }) => [`${name}.140.txt`, `${name}.80.txt`]);

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestServer, until } from '../support/test-server.ts';
@@ -109,6 +111,19 @@ describe('keys', () => {
     await server.expect(200, 'GET', '/v1/whoami', { key });
     await sleep(100);
     expect((await shown()).last_used_at).toBe(first);
+  });
+
+  it('are kept as hashes alone: no secret is in any file of the server', async () => {
+    const { secret, key_id } = await server.expect(201, 'POST', '/v1/keys', { json: { name: 'kept' } });
+    await server.expect(200, 'GET', '/v1/whoami', { key: secret });
+    const files = readdirSync(server.dir, { recursive: true, withFileTypes: true }).filter((entry) =>
+      entry.isFile(),
+    );
+    const holding = (text: string) =>
+      files.filter((entry) => readFileSync(join(entry.parentPath, entry.name)).includes(text));
+    expect(holding(key_id)).not.toEqual([]);
+    expect(holding(secret)).toEqual([]);
+    expect(holding(secret.replace(/^sk-sbx_/, ''))).toEqual([]);
   });
 
   it('end when their time is over', async () => {

@@ -18,8 +18,9 @@ export function define(command: Command, invocation: Invocation): void {
       const mark = { ok: green('✓'), warning: yellow('!'), failed: red('✗') };
       const width = Math.max(...checks.map(({ name }) => name.length));
       for (const { name, status, detail, fix } of checks) {
-        printer.line(`${mark[status]} ${name.padEnd(width)}  ${dim(detail)}`);
-        if (fix !== null) printer.line(`  ╰▶ ${fix}`);
+        const lines = printer.wrapped(detail, width + 4).map(dim);
+        printer.line(`${mark[status]} ${name.padEnd(width)}  ${lines.join(`\n${' '.repeat(width + 4)}`)}`);
+        if (fix !== null) printer.line(`  ╰▶ ${printer.wrapped(fix, 5).join('\n     ')}`);
       }
     });
     if (!ok) invocation.exitCode = 1;

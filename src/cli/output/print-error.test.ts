@@ -32,6 +32,15 @@ afterEach(() => {
 });
 
 describe('printError', () => {
+  it('speaks of what was typed, not of requests', () => {
+    const refused = (detail: string) =>
+      printed(new SandboxerApiError(toProblem(new SandboxerError('SBX_INVALID_REQUEST', detail), 'req_1')));
+    expect(refused('"key_id" in the path: A key id looks like "key_…".')).toBe(
+      'error: A key id looks like "key_…".\n├▶ SBX_INVALID_REQUEST (request req_1)\n╰▶ Correct it and run the command again.\n',
+    );
+    expect(refused('"ttl" in the body: It is too long.')).toContain('error: "ttl": It is too long.\n');
+  });
+
   it('prints the message, the code and the remedy', () => {
     expect(printed(apiError('SBX_NOT_FOUND'))).toBe(
       'error: It went wrong.\n├▶ SBX_NOT_FOUND (request req_1)\n╰▶ List the resources to see what exists.\n',

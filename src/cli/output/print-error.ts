@@ -46,9 +46,14 @@ function messageOf(problem: Problem): string {
 
 /** Where in a request a field stands says nothing to whoever typed a command. */
 function spokenOf({ code, detail }: Problem): string {
-  return code === 'SBX_INVALID_REQUEST'
-    ? detail.replace(/^("[^"]*") in the (?:path|query|body):/, '$1:')
-    : detail;
+  if (code !== 'SBX_INVALID_REQUEST') return detail;
+  return detail.replace(/^"[^"]*" in the path: /, '').replace(/^("[^"]*") in the (?:query|body):/, '$1:');
+}
+
+const REMEDY_OF_A_REQUEST = 'Correct the named field and send the request again.';
+
+function remedyOf({ remedy }: SandboxerApiError): string | null {
+  return remedy === REMEDY_OF_A_REQUEST ? 'Correct it and run the command again.' : remedy || null;
 }
 
 function affordable({ affordable_seconds: seconds }: Problem): string[] {
@@ -106,7 +111,7 @@ export function reportOf(error: unknown): ErrorReport {
     return {
       message: messageOf(error.problem),
       code: error.code + request,
-      remedy: error.remedy || null,
+      remedy: remedyOf(error),
       notes: notesOf(error.problem),
       problem: error.problem,
     };

@@ -62,6 +62,11 @@ export class Printer {
     process.stdout.write(`${text}\n`);
   }
 
+  /** As many lines as a text needs on the terminal; one where there is none. */
+  wrapped(text: string, taken: number): string[] {
+    return wrapped(text, terminalWidth(), taken);
+  }
+
   table<T>(columns: readonly Column<T>[], rows: readonly T[]): void {
     for (const line of tableLines(columns, rows, terminalWidth(), this.out.dim)) this.line(line);
   }
@@ -74,7 +79,7 @@ export class Printer {
     for (const [name, value, paint = (text: string) => text] of shown) {
       const lines = plainLines(value ?? '')
         .split('\n')
-        .flatMap((line) => wrapped(line, terminalWidth(), width + 2))
+        .flatMap((line) => this.wrapped(line, width + 2))
         .map(paint);
       this.line(`${this.out.dim(name.padEnd(width))}  ${lines.join(`\n${indent}`)}`);
     }
