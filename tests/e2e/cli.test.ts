@@ -110,7 +110,12 @@ describe('sandboxes', () => {
     expect(await world.json(['snapshots', 'rename', snapshot_id, 'second'])).toMatchObject({
       name: 'second',
     });
-    await world.json(['restore', snapshot_id, '--id', 'again']);
+    expect(await world.json(['snapshots', 'show', 'second'])).toMatchObject({ snapshot_id });
+    expect(await world.run(['restore', 'first'])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('There is no snapshot named "first"'),
+    });
+    await world.json(['restore', 'second', '--id', 'again']);
     expect((await world.run(['exec', 'again', 'cat', 'note.txt'])).stdout).toBe('remember');
     await world.json(['fork', 'life', '--id', 'twin']);
     expect((await world.run(['exec', 'twin', 'cat', 'note.txt'])).stdout).toBe('remember');

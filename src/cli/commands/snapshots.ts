@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import type { Snapshot } from '../../contract/snapshot.ts';
 import { openInputFile } from '../args/input-file.ts';
 import { wholeNumber } from '../args/numbers.ts';
+import { snapshotIdOf } from '../args/snapshot-id.ts';
 import type { Invocation } from '../invocation.ts';
 import { defineList } from '../listing.ts';
 import { byteText } from '../output/amounts.ts';
@@ -67,24 +68,31 @@ export function define(command: Command, invocation: Invocation): void {
   command
     .command('show')
     .description('Show one snapshot')
-    .argument('<snapshot>', 'its id')
-    .action(async (id: string) => show(invocation, await (await invocation.client()).snapshots.get(id)));
+    .argument('<snapshot>', 'its id or its name')
+    .action(async (snapshot: string) => {
+      const client = await invocation.client();
+      show(invocation, await client.snapshots.get(await snapshotIdOf(client, snapshot)));
+    });
   command
     .command('rename')
     .description('Name a snapshot; without a name, take it away')
-    .argument('<snapshot>', 'its id')
+    .argument('<snapshot>', 'its id or its name')
     .argument('[name]', 'the new name')
-    .action(async (id: string, name: string | undefined) =>
-      show(invocation, await (await invocation.client()).snapshots.rename(id, name ?? null)),
-    );
+    .action(async (snapshot: string, name: string | undefined) => {
+      const client = await invocation.client();
+      const id = await snapshotIdOf(client, snapshot);
+      show(invocation, await client.snapshots.rename(id, name ?? null));
+    });
   command
     .command('export')
     .description('Write a snapshot to one file')
-    .argument('<snapshot>', 'its id')
+    .argument('<snapshot>', 'its id or its name')
     .argument('<file>', 'a path of this machine; - is the output')
-    .action(async (id: string, file: string) => {
+    .action(async (snapshot: string, file: string) => {
       const { printer } = invocation;
-      const body = await (await invocation.client()).snapshots.export(id);
+      const client = await invocation.client();
+      const id = await snapshotIdOf(client, snapshot);
+      const body = await client.snapshots.export(id);
       if (file === '-') return await pipeline(body, process.stdout, { end: false });
       const written = pipeline(body, createWriteStream(file, { flags: 'wx', mode: 0o600 }));
       await invocation.progress(`Exporting ${id}`).during(written);
@@ -107,10 +115,11 @@ export function define(command: Command, invocation: Invocation): void {
   command
     .command('delete')
     .description('Delete a snapshot')
-    .argument('<snapshot>', 'its id')
-    .action(async (id: string) => {
+    .argument('<snapshot>', 'its id or its name')
+    .action(async (name: string) => {
       const { printer } = invocation;
-      const snapshot = await (await invocation.client()).snapshots.delete(id);
+      const client = await invocation.client();
+      const snapshot = await client.snapshots.delete(await snapshotIdOf(client, name));
       printer.result(snapshot, () => {
         printer.line(snapshot.snapshot_id);
         printer.note(snapshot.state);

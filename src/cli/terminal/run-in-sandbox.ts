@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { SandboxerConnectionError } from '../../client/connection-error.ts';
 import type { ExecChunk } from '../../client/frames.ts';
 import type { InteractiveExec } from '../../client/interactive-exec.ts';
@@ -40,7 +41,11 @@ function takeTerminal(exec: InteractiveExec): () => void {
   const restore = () => {
     if (raw) stdin.setRawMode(false);
   };
-  if (raw) stdin.setRawMode(true);
+  if (raw) {
+    stdin.setRawMode(true);
+    // Node leaves line ends to the terminal: a program that moves down one line would land in the first column.
+    spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
+  }
   stdout.on('resize', resize);
   process.on('exit', restore);
   return () => {
