@@ -2,28 +2,16 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
 import { isEstablished, isLiving } from '../core/lifecycle.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
-import type { SetupStep } from '../core/setup-log.ts';
 import type { Tx } from '../core/store.ts';
 import type { BackendStep } from './advance-sandbox.ts';
 import { advanceSandbox } from './advance-sandbox.ts';
-import { backendFailure } from './backend-error.ts';
 import type { ControlDeps } from './deps.ts';
-import { attemptFailed, attemptReady, attemptStarted } from './observe-attempt.ts';
-import { performOperation, performProbe, performProvision, performTeardown } from './perform-step.ts';
 import { Interrupted, LeaseLost, Outrun, runStep } from './run-step.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
 import type { Settlement } from './settle-step.ts';
-import {
-  inTurn,
-  settleAttemptFailed,
-  settleOperated,
-  settleOperationFailed,
-  settleProvisioned,
-  settleProvisionFailed,
-  settleReady,
-  settleTeardown,
-  withSetup,
-} from './settle-step.ts';
+import { inTurn } from './settle-step.ts';
+import type { StepCall } from './step-calls.ts';
+import { operationCall, probeCall, provisionCall, teardownCall } from './step-calls.ts';
 import { firstWithin } from './wait-for-sandbox.ts';
 import type { Claim, Lane, Work } from './work.ts';
 import { goalOf, hasOnlyLeftovers, laneOf, workOn } from './work.ts';
@@ -234,36 +222,16 @@ export class Driver {
 
   async #perform(work: Work, lane: Lane): Promise<Claim | null> {
     const { step } = lane;
-    const { sandbox, documents } = work.latest;
-    const { settings } = this.#deps;
     switch (step.kind) {
       case 'provision':
         return this.#provision(work, lane, step.attempt, step.isFirstCall);
       case 'probe':
         return this.#probe(work, lane, step.attempt, null);
-      case 'teardown': {
-        const { attempt } = step;
-        return this.#call(
-          work,
-          lane,
-          'teardown',
-          settings.teardownTimeoutMs,
-          (signal) => performTeardown(this.#deps, attempt, signal),
-          (report) => settleTeardown(attempt, report, null),
-          (error) => settleTeardown(attempt, null, backendFailure(error, attempt.extensionId)),
-        );
-      }
+      case 'teardown':
+        return this.#call(work, lane, 'teardown', teardownCall(this.#deps, step.attempt));
       case 'operate': {
         const { operation } = step;
-        return this.#call(
-          work,
-          lane,
-          operation.kind,
-          settings.operationTimeoutMs,
-          (signal) => performOperation(this.#deps, sandbox, operation, documents, signal),
-          (outcome) => settleOperated(operation, outcome),
-          (error) => settleOperationFailed(operation, backendFailure(error, sandbox.extensionId as string)),
-        );
+        return this.#call(work, lane, operation.kind, operationCall(this.#deps, work.latest, operation));
       }
       case 'hedge':
         return this.#awaitHedge(work, lane, step.at);
@@ -276,24 +244,9 @@ export class Driver {
     attempt: AttemptRecord,
     isFirstCall: boolean,
   ): Promise<Claim | null> {
-    const deps = this.#deps;
-    const { sandbox, documents } = work.latest;
-    attemptStarted(deps, attempt, documents);
-    let made: AttemptRecord | null = null;
-    const settlement = await this.#outcome(
-      work,
-      lane,
-      this.#provisionTimeoutMs(attempt),
-      (signal) => performProvision(deps, sandbox, attempt, documents, signal),
-      (handle) => {
-        made = { ...attempt, handle };
-        return settleProvisioned(attempt, handle, deps.clock.now());
-      },
-      (error) => {
-        attemptFailed(deps, attempt, documents, error);
-        return settleProvisionFailed(attempt, backendFailure(error, attempt.extensionId), isFirstCall);
-      },
-    );
+    const call = provisionCall(this.#deps, work.latest, attempt, isFirstCall);
+    const settlement = await this.#outcome(work, lane, call);
+    const made = call.made();
     if (settlement && made) return this.#probe(work, lane, made, settlement);
     return settlement && this.#settle(work, lane, 'provision', settlement);
   }
@@ -308,26 +261,10 @@ export class Driver {
     attempt: AttemptRecord,
     provisioned: Settlement | null,
   ): Promise<Claim | null> {
-    const deps = this.#deps;
-    const { sandbox, documents } = work.latest;
-    const setup: SetupStep[] = [];
-    const probing = this.#outcome(
-      work,
-      lane,
-      this.#provisionTimeoutMs(attempt),
-      (signal) => performProbe(deps, sandbox, attempt, documents, signal, setup),
-      (ready) => {
-        attemptReady(deps, attempt, documents);
-        return withSetup(attempt, setup, settleReady(attempt, ready, documents));
-      },
-      (error) => {
-        attemptFailed(deps, attempt, documents, error);
-        const failure = { ...backendFailure(error, attempt.extensionId), creation: 'created' } as const;
-        return withSetup(attempt, setup, settleAttemptFailed(attempt, failure));
-      },
-    );
+    const { settings } = this.#deps;
+    const probing = this.#outcome(work, lane, probeCall(this.#deps, work.latest, attempt));
     let before = provisioned;
-    if (before && !(await firstWithin(deps, probing.then(ANSWERED), deps.settings.handleWithinMs))) {
+    if (before && !(await firstWithin(this.#deps, probing.then(ANSWERED), settings.handleWithinMs))) {
       const claim = await this.#settle(work, lane, 'provision', before);
       if (claim) this.#goOn(this.#renewed(work, claim));
       else lane.controller.abort(new LeaseLost());
@@ -337,39 +274,20 @@ export class Driver {
     return settlement && this.#settle(work, lane, 'probe', before ? inTurn(before, settlement) : settlement);
   }
 
-  #provisionTimeoutMs(attempt: AttemptRecord): number {
-    const seconds = this.#deps.extensions.get(attempt.extensionId)?.header.provisionTimeoutSeconds ?? 60;
-    return seconds * 1000;
-  }
-
-  async #call<T>(
-    work: Work,
-    lane: Lane,
-    label: string,
-    timeoutMs: number,
-    call: (signal: AbortSignal) => Promise<T>,
-    onSuccess: (result: T) => Settlement,
-    onFailure: (error: unknown) => Settlement,
-  ): Promise<Claim | null> {
-    const settlement = await this.#outcome(work, lane, timeoutMs, call, onSuccess, onFailure);
+  async #call(work: Work, lane: Lane, label: string, call: StepCall): Promise<Claim | null> {
+    const settlement = await this.#outcome(work, lane, call);
     return settlement && this.#settle(work, lane, label, settlement);
   }
 
   /** What is to be written of a backend call; `null` when nothing may be, as the sandbox is somebody else's. Never rejects. */
-  async #outcome<T>(
-    work: Work,
-    lane: Lane,
-    timeoutMs: number,
-    call: (signal: AbortSignal) => Promise<T>,
-    onSuccess: (result: T) => Settlement,
-    onFailure: (error: unknown) => Settlement,
-  ): Promise<Settlement | null> {
+  async #outcome(work: Work, lane: Lane, { timeoutMs, run, failed }: StepCall): Promise<Settlement | null> {
     if (this.#stopping) return null;
     const guard = { timeoutMs, renewLease: () => this.#renewLease(work) };
     try {
-      return onSuccess(await runStep(this.#deps, lane.controller, guard, call));
+      const done = await runStep(this.#deps, lane.controller, guard, run);
+      return done();
     } catch (error) {
-      return error instanceof LeaseLost ? null : onFailure(error);
+      return error instanceof LeaseLost ? null : failed(error);
     }
   }
 
