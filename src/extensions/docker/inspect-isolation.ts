@@ -3,7 +3,7 @@ import { readlinkSync } from 'node:fs';
 import type { IsolationFacts } from '../../contract/isolation.ts';
 import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
 import { capabilityNames } from '../shared/capability-names.ts';
-import { textFrom } from '../shared/text-from.ts';
+import { kernelInside, textFrom } from '../shared/text-from.ts';
 import type { EngineFacts } from './engine-facts.ts';
 import type { Container } from './engine-replies.ts';
 
@@ -139,7 +139,7 @@ export async function isolationFacts(inside: Inside): Promise<IsolationFacts> {
     read('/proc/self/uid_map'),
     read('/proc/self/gid_map'),
     read('/proc/self/attr/current'),
-    read('/proc/sys/kernel/osrelease'),
+    kernelInside(files),
     read('/proc/self/mountinfo'),
     read('/proc/self/net/dev'),
     read('/sys/kernel/security/lsm'),
@@ -153,7 +153,7 @@ export async function isolationFacts(inside: Inside): Promise<IsolationFacts> {
       name: container.HostConfig?.Runtime || 'runc',
       version: `${facts.podman ? 'Podman' : 'Docker'} ${facts.version}`,
     },
-    kernel: kernel.trim(),
+    kernel,
     namespaces: await namespacesOf(inside),
     uid_map: mapping(uids),
     gid_map: mapping(gids),

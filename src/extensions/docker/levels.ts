@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IsolationLevel } from '../../contract/capability.ts';
-import { textFrom } from '../shared/text-from.ts';
+import { kernelInside } from '../shared/text-from.ts';
 import { AgentDoors } from './agent-doors.ts';
 import { agentInside } from './agent-inside.ts';
 import type { DockerOptions } from './config.ts';
@@ -128,7 +128,7 @@ async function tryIt(
     try {
       const { entries } = await session.files.list('/');
       if (!entries.some(({ path }) => path === '/workspace')) return 'it does not see its files';
-      const kernel = (await textFrom(session.files, '/proc/sys/kernel/osrelease')).trim();
+      const kernel = await kernelInside(session.files);
       if (kernel === '' || facts.kernel === '') return 'nobody says whose kernel it runs on';
       return kernel === facts.kernel ? 'it shares the kernel with the engine’s machine' : null;
     } finally {

@@ -17,3 +17,8 @@ export async function textFrom(files: SandboxFiles, path: string): Promise<strin
     return '';
   }
 }
+
+/** The release of the kernel that runs it; every kernel has this file, others than Linux too. */
+export async function kernelInside(files: SandboxFiles): Promise<string> {
+  return /^Linux version (\S+)/.exec(await textFrom(files, '/proc/version'))?.[1] ?? '';
+}
