@@ -1,4 +1,5 @@
 /** Ways out that need more than one call: each is tried from inside, and what it would have reached is looked at outside. */
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import type { AddressInfo, Server } from 'node:net';
@@ -104,6 +105,39 @@ print(tried(socket.AF_INET, ("127.0.0.1", ${port})), tried(socket.AF_UNIX, "\\0$
     expect(mode & 0o4000).toBe(0o4000);
     expect(uid).not.toBe(0);
     expect(uid).not.toBe(process.getuid?.());
+  });
+
+  it('capabilities of a file give what root inside has, and nothing outside', async () => {
+    // Version 2 of the attribute, as setcap writes it: effective, with one capability.
+    const attribute = (bit: number) => `struct.pack("<5I", 0x02000001, ${bit < 32 ? 1 << bit : 0}, 0, 0, 0)`;
+    const [SETUID, SYS_ADMIN] = [7, 21];
+    const put = (name: string, bit: number) =>
+      python(
+        `import os, shutil, struct; shutil.copy("/bin/cat", "/var/tmp/${name}"); os.chmod("/var/tmp/${name}", 0o755); os.setxattr("/var/tmp/${name}", "security.capability", ${attribute(bit)})`,
+        'root',
+      );
+    expect((await put('able', SETUID)).exit.code).toBe(0);
+    expect((await shell(living.session, '/var/tmp/able /proc/self/status')).stdout).toMatch(
+      /^CapEff:\s+0+80$/m,
+    );
+    await put('mighty', SYS_ADMIN);
+    const { stdout } = await shell(
+      living.session,
+      '/var/tmp/mighty /proc/self/status 2>/dev/null || echo refused',
+    );
+    expect(stdout).not.toMatch(/^CapEff:\s+0*200000$/m);
+    // On the disk of the host it names the root of the sandbox: there it is worth nothing.
+    const path = join(world.base, 'sandboxes', living.spec.stamp.attemptId, 'disk/upper/var/tmp/able');
+    const found = execFileSync(
+      'python3',
+      [
+        '-c',
+        `import os, struct; print(*struct.unpack("<6I", os.getxattr(${JSON.stringify(path)}, "security.capability")))`,
+      ],
+      { encoding: 'utf8' },
+    ).split(' ');
+    expect(Number(found[0]) >>> 24).toBe(3);
+    expect(Number(found[5])).toBeGreaterThan(0);
   });
 
   it('a program that is on no disk is held by the same walls', async () => {
