@@ -1,25 +1,15 @@
 import type { Command } from 'commander';
 import type { DeriveFlags } from '../args/derive-options.ts';
-import { addDeriveOptions, deriveRequestOf } from '../args/derive-options.ts';
+import { addDeriveOptions } from '../args/derive-options.ts';
+import { deriveSandbox } from '../derive-sandbox.ts';
 import type { Invocation } from '../invocation.ts';
-import { establishedText } from '../output/sandbox-view.ts';
-import { establish } from '../terminal/establish.ts';
 
 export function define(command: Command, invocation: Invocation): void {
   addDeriveOptions(command)
     .argument('<id>', 'the sandbox to fork')
-    .action(async (source: string, flags: DeriveFlags) => {
-      const { printer } = invocation;
-      const client = await invocation.client();
-      const startedAt = Date.now();
-      const options = { wait: flags.wait ? 'ready' : 'none' } as const;
-      const work = establish(client, options, (keyed) =>
-        client.sandboxes.fork(source, deriveRequestOf(flags), keyed),
-      );
-      const sandbox = await invocation.progress(`Forking ${source}`).during(work);
-      printer.result(sandbox, () => {
-        printer.line(sandbox.sandbox_id);
-        printer.note(establishedText(sandbox, Date.now() - startedAt, Date.now()));
-      });
-    });
+    .action((id: string, flags: DeriveFlags) =>
+      deriveSandbox(invocation, `Forking ${id}`, flags, (client, request, options) =>
+        client.sandboxes.fork(id, request, options),
+      ),
+    );
 }
