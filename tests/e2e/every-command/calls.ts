@@ -124,22 +124,22 @@ export const CALLS: Readonly<Record<string, CommandCall>> = {
   snapshot: { args: ['box', '--name', 'tried'], fails: nowhere },
   restore: {
     args: (answers) => [...SNAPSHOT(answers), '--id', 'restored'],
-    fails: misshapen,
+    fails: nowhere,
   },
   'snapshots list': { args: [] },
-  'snapshots show': { args: SNAPSHOT, fails: misshapen },
-  'snapshots rename': { args: (answers) => [...SNAPSHOT(answers), 'other'], fails: misshapen },
+  'snapshots show': { args: SNAPSHOT, fails: nowhere },
+  'snapshots rename': { args: (answers) => [...SNAPSHOT(answers), 'other'], fails: nowhere },
   'snapshots export': {
     args: [],
     skip: () => 'the stub keeps its snapshots to itself',
-    fails: { args: ['nowhere', 'snapshot.bin'], ...INVALID },
+    fails: { args: ['nowhere', 'snapshot.bin'], ...NOT_FOUND },
   },
   'snapshots import': {
     args: [],
     skip: () => 'there is no file of an export',
     fails: { args: ['missing'], ...USAGE },
   },
-  'snapshots delete': { args: SNAPSHOT, fails: misshapen },
+  'snapshots delete': { args: SNAPSHOT, fails: nowhere },
   'profiles list': { args: [] },
   'profiles show': {
     args: ['stub-basic'],
