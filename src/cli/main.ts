@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { enableCompileCache } from 'node:module';
+import { setFlagsFromString } from 'node:v8';
 import { compileCacheDir } from './compile-cache.ts';
 
 const argv = process.argv.slice(2);
@@ -12,6 +13,9 @@ if (instant) {
     process.stdout.write(instantAnswer(argv[0])),
   );
 } else {
+  // A process that ends while V8 compiles beside it can wait for that for ever (nodejs/node#54918). A server does not end.
+  if (argv[0] !== 'serve' && argv[0] !== 'daemon-process')
+    setFlagsFromString('--no-concurrent-recompilation');
   enableCompileCache(compileCacheDir(process.env));
   void import('./program.ts').then(({ runProgram }) => runProgram(argv));
 }

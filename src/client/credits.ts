@@ -121,7 +121,10 @@ export class Credits {
     });
   }
 
-  transfers(query: { readonly limit?: number } = {}, options: CallOptions = {}): PagedList<CreditTransfer> {
+  transfers(
+    query: { readonly limit?: number; readonly order?: 'oldest' | 'newest' } = {},
+    options: CallOptions = {},
+  ): PagedList<CreditTransfer> {
     return new PagedList(this.#transport, '/v1/credits/transfers', { ...query }, options);
   }
 }

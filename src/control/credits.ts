@@ -5,7 +5,7 @@ import { requireScope } from '../core/caller.ts';
 import { accounts } from '../core/credits/accounts.ts';
 import { burnDown } from '../core/credits/grant.ts';
 import type { TransferRecord } from '../core/credits/transfer.ts';
-import type { Tx } from '../core/store.ts';
+import type { TransferQuery, Tx } from '../core/store.ts';
 import { auditedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import { settleGrants } from './expire-grants.ts';
@@ -135,11 +135,10 @@ export async function grantCredits(
 export async function listTransfers(
   deps: ControlDeps,
   caller: Caller,
-  after: number,
-  limit: number,
+  span: Pick<TransferQuery, 'after' | 'before' | 'limit'>,
 ): Promise<readonly TransferRecord[]> {
   requireScope(caller, 'read');
   return deps.store.read('transfers', (tx) =>
-    tx.ledger.transfers({ workspaceId: caller.workspaceId, after, limit }),
+    tx.ledger.transfers({ workspaceId: caller.workspaceId, ...span }),
   );
 }

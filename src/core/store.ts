@@ -303,6 +303,8 @@ export interface TransferQuery {
   readonly from?: number;
   readonly to?: number;
   readonly after: number;
+  /** Those before it, the newest first; when left out, the oldest first. */
+  readonly before?: number;
   readonly limit: number;
 }
 

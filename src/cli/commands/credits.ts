@@ -234,10 +234,10 @@ export function define(command: Command, invocation: Invocation): void {
     );
   command
     .command('history')
-    .description('Every movement of money')
+    .description('Every movement of money, the newest first')
     .option('-n, --limit <number>', 'at most so many', wholeNumber, 100)
     .action(async ({ limit }: { readonly limit: number }) => {
-      const page = await (await invocation.client()).credits.transfers({ limit }).page();
+      const page = await (await invocation.client()).credits.transfers({ limit, order: 'newest' }).page();
       printList(invocation.printer, page, {
         empty: 'There were no transfers.',
         name: (row) => String(row.seq),

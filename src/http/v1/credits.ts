@@ -50,12 +50,18 @@ export const creditRoutes = [
       cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER)
         .optional()
         .describe('`next_cursor` of the page before.'),
+      order: z.enum(['oldest', 'newest']).default('oldest').describe('What comes first.'),
       limit: wholeNumber(1, 1000).default(100),
     }),
     responses: { 200: json(TransferPage, 'A page of transfers.') },
     async handler({ services, caller, query }) {
-      const transfers = await listTransfers(services.deps, caller, query.cursor ?? query.after, query.limit);
-      const last = transfers.length === query.limit ? transfers.at(-1) : undefined;
+      const { after, cursor, limit, order } = query;
+      const span =
+        order === 'newest'
+          ? { after, before: cursor ?? Number.MAX_SAFE_INTEGER, limit }
+          : { after: cursor ?? after, limit };
+      const transfers = await listTransfers(services.deps, caller, span);
+      const last = transfers.length === limit ? transfers.at(-1) : undefined;
       const items = transfers.map((record) => services.present.transfer(record));
       return { status: 200, body: { items, next_cursor: last ? String(last.seq) : null } };
     },

@@ -101,15 +101,18 @@ export class MemoryLedger implements LedgerStore {
     from,
     to,
     after,
+    before,
     limit,
   }: TransferQuery): Promise<readonly TransferRecord[]> {
     const rows = workspaceId === null ? this.#rows : (this.#byWorkspace.get(workspaceId) ?? []);
     const wanted = (row: TransferRecord) =>
       row.seq > after &&
+      (before === undefined || row.seq < before) &&
       (kinds === undefined || kinds.includes(row.kind)) &&
       (from === undefined || row.at >= from) &&
       (to === undefined || row.at < to);
-    return rows.filter(wanted).slice(0, limit);
+    const found = rows.filter(wanted);
+    return (before === undefined ? found : found.reverse()).slice(0, limit);
   }
 
   async insertGrant(grant: GrantRecord): Promise<void> {

@@ -188,7 +188,9 @@ export class SqlLedger implements LedgerStore {
     if (query.kinds) select = select.where(sql<boolean>`kind in (${literals(query.kinds)})`);
     if (query.from !== undefined) select = select.where('at', '>=', query.from);
     if (query.to !== undefined) select = select.where('at', '<', query.to);
-    const rows = await this.#session.query(select.orderBy('seq').limit(atMost(query.limit)).compile());
+    if (query.before !== undefined) select = select.where('seq', '<', query.before);
+    const ordered = select.orderBy('seq', query.before === undefined ? 'asc' : 'desc');
+    const rows = await this.#session.query(ordered.limit(atMost(query.limit)).compile());
     return rows.map(transferRecord);
   }
 

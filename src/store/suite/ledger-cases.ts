@@ -118,6 +118,14 @@ export const ledgerCases: StoreCase[] = [
       assert.deepEqual(await ids('default', 1, 9), ['b', 'f']);
       assert.deepEqual(await ids('default', 0, 2), ['a', 'b']);
       assert.deepEqual(await ids('w2', 0, 9), ['g']);
+      const newest = (before: number, limit: number) =>
+        read(store, async (tx) =>
+          (await tx.ledger.transfers({ workspaceId: 'default', after: 0, before, limit })).map(
+            ({ id }) => id,
+          ),
+        );
+      assert.deepEqual(await newest(9, 2), ['f', 'b']);
+      assert.deepEqual(await newest(2, 2), ['a']);
     },
   },
   {
