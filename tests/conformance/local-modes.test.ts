@@ -123,10 +123,12 @@ describe.skipIf(reason !== null)(
           const doctor = await sandboxer('doctor');
           expect(doctor.stdout).toMatch(
             subordinate
-              ? `mode  ordinary user: users inside are nobody outside, with your subordinate ids from ${user.firstSubordinate}`
-              : /mode {2}ordinary user without subordinate ids: one user inside.*usermod --add-subuids/s,
+              ? new RegExp(
+                  `mode +ordinary user: users inside are nobody outside, with your subordinate ids from ${user.firstSubordinate}`,
+                )
+              : /mode +ordinary user without subordinate ids: one user inside.*usermod --add-subuids/s,
           );
-          expect(doctor.stdout).toMatch(/memory controller {2}memory limits cannot be enforced/);
+          expect(doctor.stdout).toMatch(/memory controller +memory limits cannot be enforced/);
         } finally {
           await sandboxer('daemon', 'stop');
           const socket = join(user.home, '.local', 'share', 'sandboxer', 'local', 'spawner.sock');
