@@ -464,7 +464,7 @@ describe('catalogue and account', () => {
     expect(await world.json(['doctor'])).toMatchObject({ ok: true });
     expect(await world.json(['version'])).toMatchObject({ server: { api_version: 1 } });
     for (const shell of ['bash', 'zsh', 'fish']) {
-      expect((await world.run(['completion', shell])).stdout).toContain('port-forward');
+      expect((await world.run(['completion', shell])).stdout).toContain(' complete -- ');
     }
   });
 
