@@ -34,7 +34,7 @@ interface Follower {
 const BATCH = 1_000;
 const RETRY_MS = 1_000;
 /** With many followers, a few milliseconds of patience save most of the writing. */
-const FOLLOWERS_PER_MS = 20;
+const FOLLOWERS_PER_MS = 32;
 const MOST_PATIENCE_MS = 100;
 
 function keyOf({ workspaceId, sandboxUid, types }: EventFilter): string {

@@ -43,7 +43,9 @@ export async function streamEvents(
   const last = await lastEventSeq(services.deps);
   // A number that was never given out comes from another log.
   const from = Math.min(after ?? last, last);
-  exchange.begin(200, { 'content-type': EVENT_STREAM, 'x-accel-buffering': 'no' });
+  // It ends with its connection: framing the same bytes anew for each of a thousand readers would cost more than all else.
+  response.removeHeader('transfer-encoding');
+  exchange.begin(200, { 'content-type': EVENT_STREAM, 'x-accel-buffering': 'no', connection: 'close' });
   response.write('retry: 1000\n\n');
 
   let quiet = true;
