@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { ExtensionHeader } from '../../core/extension.ts';
 import { ownAgents, programFolder } from '../shared/own-programs.ts';
+import { remediesOf } from '../shared/tried-levels.ts';
 import { ChannelChoice } from './channel-choice.ts';
 import type { DockerOptions } from './config.ts';
 import { capabilitiesOf, DEFAULTS } from './config.ts';
@@ -32,9 +33,7 @@ export async function createDockerExtension(options: DockerOptions): Promise<Doc
     title: 'Docker',
     handleVersion: HANDLE_VERSION,
     capabilities: capabilitiesOf(facts, options, levels, bare),
-    remedies: Object.fromEntries(
-      [...levels.lacking].map(([level, { reason, remedy }]) => [level, `${reason}. ${remedy}`]),
-    ),
+    remedies: remediesOf(levels),
     price: null,
     provisionTimeoutSeconds: 600,
   };

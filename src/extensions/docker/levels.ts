@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IsolationLevel } from '../../contract/capability.ts';
 import { kernelInside } from '../shared/text-from.ts';
+import type { Lack, TriedLevels } from '../shared/tried-levels.ts';
 import { AgentDoors } from './agent-doors.ts';
 import { agentInside } from './agent-inside.ts';
 import type { DockerOptions } from './config.ts';
@@ -43,16 +44,8 @@ const TRIAL_MS = 20_000;
 const FORGOTTEN_MS = 600_000;
 const USER = '1000:1000';
 
-export interface Lack {
-  readonly reason: string;
-  readonly remedy: string;
-}
-
-export interface Levels {
-  /** The engine's runtime by the level that it was seen to give. */
-  readonly offered: ReadonlyMap<IsolationLevel, string>;
-  readonly lacking: ReadonlyMap<IsolationLevel, Lack>;
-}
+/** By the name that the engine has for the runtime. */
+export type Levels = TriedLevels<string>;
 
 export const NO_LEVELS: Levels = { offered: new Map(), lacking: new Map() };
 

@@ -1,4 +1,5 @@
 import type { ExtensionHeader } from '../../core/extension.ts';
+import { remediesOf } from '../shared/tried-levels.ts';
 import type { LocalOptions } from './config.ts';
 import { capabilitiesOn } from './config.ts';
 import { LocalExtension } from './extension.ts';
@@ -13,9 +14,7 @@ export function createLocalExtension(options: LocalOptions): LocalExtension {
     title: 'This machine',
     handleVersion: HANDLE_VERSION,
     capabilities: capabilitiesOn(facts),
-    remedies: Object.fromEntries(
-      [...facts.levels.lacking].map(([level, { reason, remedy }]) => [level, `${reason}. ${remedy}`]),
-    ),
+    remedies: remediesOf(facts.levels),
     price: null,
     provisionTimeoutSeconds: 60,
     shipsInputs: 'read-only',

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { IsolationLevel } from '../../contract/capability.ts';
 import { levelServed } from '../../core/isolation-level.ts';
+import type { Lack, TriedLevels } from '../shared/tried-levels.ts';
 import { findProgram } from './find-program.ts';
 
 type Higher = Extract<IsolationLevel, 'gvisor' | 'microvm'>;
@@ -48,15 +49,7 @@ export interface LevelRuntime {
   readonly flags: readonly string[];
 }
 
-export interface Lack {
-  readonly reason: string;
-  readonly remedy: string;
-}
-
-export interface Levels {
-  readonly offered: ReadonlyMap<IsolationLevel, LevelRuntime>;
-  readonly lacking: ReadonlyMap<IsolationLevel, Lack>;
-}
+export type Levels = TriedLevels<LevelRuntime>;
 
 /** By the program's path, size and time of change: what was said of another file says nothing of this one. */
 const Verdicts = z.record(
