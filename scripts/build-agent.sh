@@ -4,7 +4,8 @@
 #   scripts/build-agent.sh              agent/build/sandboxer-agent
 #   scripts/build-agent.sh --sanitize   agent/build/sandboxer-agent-sanitized, with address and undefined-behaviour checks
 #
-# AGENT_BUILD_DIR is another place for it. CC chooses the compiler. Without it musl-gcc is taken where it is (a smaller binary), otherwise cc.
+# AGENT_BUILD_DIR is another place for it. CC chooses the compiler; without it musl-gcc is taken where it is (a smaller
+# binary), otherwise cc.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
