@@ -10,6 +10,7 @@ import { recipeFingerprint, resolveRecipe, scopeKey } from '../core/resolve-reci
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import { admitSandbox } from './admit-sandbox.ts';
+import { earlyWhenWaiting } from './answers-early.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
 import type { Establishment, WaitOptions } from './establish.ts';
@@ -98,29 +99,33 @@ export async function createSandbox(
   const reuseKey = shareable ? `${key}|${recipeFingerprint(recipe)}` : null;
   const uid = deps.ids.next('sbx');
 
-  const admitted = await deps.store.transaction('create', async (tx): Promise<Claim | SandboxRecord> => {
-    const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
-    if (replayed !== null) return (await tx.sandboxes.get(replayed)) as SandboxRecord;
-    const existing = await existingFor(tx, caller, request, digest, reuseKey);
-    const claim = existing
-      ? null
-      : await admitSandbox(tx, deps, driver, {
-          uid,
-          caller,
-          request,
-          requestDigest: digest,
-          recipe,
-          plan: await planRoute(tx, deps, caller.workspaceId, recipe, {
-            seed: uid,
-            quote: await quoteOf(tx, deps, caller, request),
-          }),
-          origin: { kind: 'recipe' },
-          labels: { ...profile.labels, ...request.labels },
-          reuseKey,
-        });
-    const result = existing ?? (claim as Claim).sandbox;
-    await rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${result.uid}`);
-    return claim ?? result;
-  });
+  const admitted = await deps.store.transaction(
+    'create',
+    async (tx): Promise<Claim | SandboxRecord> => {
+      const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
+      if (replayed !== null) return (await tx.sandboxes.get(replayed)) as SandboxRecord;
+      const existing = await existingFor(tx, caller, request, digest, reuseKey);
+      const claim = existing
+        ? null
+        : await admitSandbox(tx, deps, driver, {
+            uid,
+            caller,
+            request,
+            requestDigest: digest,
+            recipe,
+            plan: await planRoute(tx, deps, caller.workspaceId, recipe, {
+              seed: uid,
+              quote: await quoteOf(tx, deps, caller, request),
+            }),
+            origin: { kind: 'recipe' },
+            labels: { ...profile.labels, ...request.labels },
+            reuseKey,
+          });
+      const result = existing ?? (claim as Claim).sandbox;
+      await rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${result.uid}`);
+      return claim ?? result;
+    },
+    earlyWhenWaiting(deps, options),
+  );
   return establish(deps, driver, admitted, options);
 }

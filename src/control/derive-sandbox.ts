@@ -10,6 +10,7 @@ import type { Recipe } from '../core/recipe.ts';
 import type { SandboxDocuments, SandboxOrigin, SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import { admitSandbox } from './admit-sandbox.ts';
+import { earlyWhenWaiting } from './answers-early.ts';
 import type { CreateOptions } from './create-sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
@@ -72,40 +73,44 @@ async function derive(
 ): Promise<Establishment> {
   requireScope(caller, 'sandboxes');
   const uid = deps.ids.next('sbx');
-  const admitted = await deps.store.transaction(label, async (tx): Promise<Claim | SandboxRecord> => {
-    const source = await sourceOf(tx);
-    const digest = digestOf({ [label]: source.origin, request });
-    const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
-    if (replayed !== null) return (await tx.sandboxes.get(replayed)) as SandboxRecord;
-    const recipe = withTtl(source.recipe, request.ttl);
-    requireOwnMounts(recipe, caller);
-    const claim = await admitSandbox(tx, deps, driver, {
-      uid,
-      caller,
-      request: {
-        ...(request.id === undefined ? {} : { id: request.id }),
-        profile: recipe.profileId,
-        profile_version: recipe.profileVersion,
-        inputs: {},
-        consumer: source.consumer,
-        labels: request.labels ?? {},
-        elevated: recipe.elevated,
-      },
-      requestDigest: digest,
-      recipe,
-      plan: await planRoute(tx, deps, caller.workspaceId, recipe, {
-        seed: uid,
-        boundTo: source.origin.extensionId,
-        boundHost: source.hostId,
-        boundKey: source.providerKeyId,
-      }),
-      origin: source.origin,
-      labels: request.labels ?? source.labels,
-      reuseKey: null,
-    });
-    await rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${uid}`);
-    return claim;
-  });
+  const admitted = await deps.store.transaction(
+    label,
+    async (tx): Promise<Claim | SandboxRecord> => {
+      const source = await sourceOf(tx);
+      const digest = digestOf({ [label]: source.origin, request });
+      const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
+      if (replayed !== null) return (await tx.sandboxes.get(replayed)) as SandboxRecord;
+      const recipe = withTtl(source.recipe, request.ttl);
+      requireOwnMounts(recipe, caller);
+      const claim = await admitSandbox(tx, deps, driver, {
+        uid,
+        caller,
+        request: {
+          ...(request.id === undefined ? {} : { id: request.id }),
+          profile: recipe.profileId,
+          profile_version: recipe.profileVersion,
+          inputs: {},
+          consumer: source.consumer,
+          labels: request.labels ?? {},
+          elevated: recipe.elevated,
+        },
+        requestDigest: digest,
+        recipe,
+        plan: await planRoute(tx, deps, caller.workspaceId, recipe, {
+          seed: uid,
+          boundTo: source.origin.extensionId,
+          boundHost: source.hostId,
+          boundKey: source.providerKeyId,
+        }),
+        origin: source.origin,
+        labels: request.labels ?? source.labels,
+        reuseKey: null,
+      });
+      await rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${uid}`);
+      return claim;
+    },
+    earlyWhenWaiting(deps, options),
+  );
   return establish(deps, driver, admitted, options);
 }
 

@@ -3,6 +3,7 @@ import { requireScope } from '../core/caller.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
+import { earlyWhenTaken } from './answers-early.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
 import type { WaitOptions } from './establish.ts';
@@ -37,21 +38,25 @@ export async function destroySandbox(
 ): Promise<Destruction> {
   requireScope(caller, 'sandboxes');
   let interrupts = false;
-  const outcome = await deps.store.transaction('destroy', async (tx): Promise<Destruction & TakenUp> => {
-    interrupts = false;
-    const row = await findSandbox(tx, caller, id);
-    if (row.state === 'destroyed') return { sandbox: row, claim: null, released: false };
-    if (!mayDestroy(caller, row)) return { sandbox: row, claim: null, released: true };
-    const edit = new SandboxEdit(row, deps, deps.clock.now());
-    if (row.state === 'destroying') {
-      await cancelRecreate(tx, deps, edit);
-      edit.patch({ workDueAt: edit.now });
-    } else {
-      interrupts = row.state === 'provisioning' || pendingOperation(row) !== null;
-      edit.move('destroying', { actor: caller.actor }, { reason: 'destroy' });
-    }
-    return { ...(await driver.takeUp(tx, edit)), released: false };
-  });
+  const outcome = await deps.store.transaction(
+    'destroy',
+    async (tx): Promise<Destruction & TakenUp> => {
+      interrupts = false;
+      const row = await findSandbox(tx, caller, id);
+      if (row.state === 'destroyed') return { sandbox: row, claim: null, released: false };
+      if (!mayDestroy(caller, row)) return { sandbox: row, claim: null, released: true };
+      const edit = new SandboxEdit(row, deps, deps.clock.now());
+      if (row.state === 'destroying') {
+        await cancelRecreate(tx, deps, edit);
+        edit.patch({ workDueAt: edit.now });
+      } else {
+        interrupts = row.state === 'provisioning' || pendingOperation(row) !== null;
+        edit.move('destroying', { actor: caller.actor }, { reason: 'destroy' });
+      }
+      return { ...(await driver.takeUp(tx, edit)), released: false };
+    },
+    earlyWhenTaken(deps, options),
+  );
   const { sandbox, released } = outcome;
   if (released || sandbox.state === 'destroyed') return outcome;
   if (interrupts) driver.interrupt(sandbox.uid);

@@ -6,6 +6,7 @@ import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
 import { firstWithin, waitForSandbox } from './wait-for-sandbox.ts';
 import type { Claim } from './work.ts';
+import { isClaim } from './work.ts';
 
 export interface WaitOptions {
   /** `false` answers as soon as the request is durable. */
@@ -18,10 +19,6 @@ export interface Establishment {
   readonly sandbox: SandboxRecord;
   /** A living sandbox was found, or the request was a repetition. */
   readonly reused: boolean;
-}
-
-function isClaim(admitted: Claim | SandboxRecord): admitted is Claim {
-  return 'token' in admitted;
 }
 
 function isSettled(sandbox: SandboxRecord): boolean {

@@ -2,6 +2,7 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
+import { earlyWhenTaken } from './answers-early.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
 import { findSandbox } from './find-sandbox.ts';
@@ -24,21 +25,25 @@ async function request(
   kind: 'pause' | 'resume',
 ): Promise<SandboxRecord> {
   requireScope(caller, 'sandboxes');
-  const taken = await deps.store.transaction(kind, async (tx): Promise<TakenUp> => {
-    const row = await findSandbox(tx, caller, id);
-    const running = row.state === 'ready' || row.state === 'active';
-    if (!running && row.state !== 'paused') {
-      throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${row.state} cannot ${kind}.`);
-    }
-    requireNoOperation(row);
-    const there = kind === 'pause' ? row.state === 'paused' : running;
-    if (there) return { sandbox: row, claim: null };
-    requireCapability(deps, row);
-    const now = deps.clock.now();
-    const edit = new SandboxEdit(row, deps, now);
-    edit.patch({ operation: newOperation(deps, kind, caller.actor, now), workDueAt: now });
-    return driver.takeUp(tx, edit);
-  });
+  const taken = await deps.store.transaction(
+    kind,
+    async (tx): Promise<TakenUp> => {
+      const row = await findSandbox(tx, caller, id);
+      const running = row.state === 'ready' || row.state === 'active';
+      if (!running && row.state !== 'paused') {
+        throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${row.state} cannot ${kind}.`);
+      }
+      requireNoOperation(row);
+      const there = kind === 'pause' ? row.state === 'paused' : running;
+      if (there) return { sandbox: row, claim: null };
+      requireCapability(deps, row);
+      const now = deps.clock.now();
+      const edit = new SandboxEdit(row, deps, now);
+      edit.patch({ operation: newOperation(deps, kind, caller.actor, now), workDueAt: now });
+      return driver.takeUp(tx, edit);
+    },
+    earlyWhenTaken(deps),
+  );
   const { sandbox } = taken;
   if (sandbox.operation?.kind !== kind || sandbox.operation.finishedAt !== null) return sandbox;
   return awaitOperation(deps, sandbox, sandbox.operation.id, driver.follow(taken));

@@ -10,6 +10,10 @@ export interface Claim {
   readonly documents: SandboxDocuments;
 }
 
+export function isClaim(admitted: Claim | SandboxRecord): admitted is Claim {
+  return 'token' in admitted;
+}
+
 /** A step being taken. No two of a sandbox are about the same attempt, and only one is an operation. */
 export interface Lane {
   readonly step: BackendStep;

@@ -224,6 +224,11 @@ export interface ExtensionHeader {
   readonly provisionTimeoutSeconds: number;
   /** It makes a sandbox only of one of these inputs: a request without any is not for it. */
   readonly needsInput?: readonly string[];
+  /**
+   * What it makes ends when the machine does that the server runs on, disks that are to last apart: a step that a power
+   * cut makes undone has left nothing that runs.
+   */
+  readonly endsWithMachine?: boolean;
   /** Whether `provision` itself puts `spec.inputs` where they belong: always, or where the workspace is read-only. */
   readonly shipsInputs?: boolean | 'read-only';
 }

@@ -468,15 +468,24 @@ export interface CommitNotice {
   readonly lastSeq: number;
 }
 
+export interface TransactionOptions<T> {
+  /**
+   * Whether it may resolve once it outlasts this process, before it outlasts the machine. Only where nothing is told to
+   * anybody, and nothing done that goes on without this machine, before a later transaction has resolved: that one makes
+   * both last. Listeners hear of it when it does.
+   */
+  readonly answersEarly?: (result: T) => boolean;
+}
+
 export interface Store {
   /** One process at a time: leases of other owners are dead. */
   readonly exclusive: boolean;
   /**
-   * Serialisable and durable when it resolves; nothing of it is seen before, and nothing remains when `work` rejects.
+   * Serialisable and, unless it answers early, durable when it resolves; nothing of it is seen before, and nothing remains when `work` rejects.
    * `work` awaits nothing but `tx` and may be run again from the start when the database asks for it.
    * `label` names it in traces and to the simulation.
    */
-  transaction<T>(label: string, work: (tx: Tx) => Promise<T>): Promise<T>;
+  transaction<T>(label: string, work: (tx: Tx) => Promise<T>, options?: TransactionOptions<T>): Promise<T>;
   /** A consistent view; writes reject. */
   read<T>(label: string, work: (tx: Tx) => Promise<T>): Promise<T>;
   onCommit(listener: (notice: CommitNotice) => void): () => void;

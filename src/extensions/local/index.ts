@@ -17,6 +17,7 @@ export function createLocalExtension(options: LocalOptions): LocalExtension {
     remedies: remediesOf(facts.levels),
     price: null,
     provisionTimeoutSeconds: 60,
+    endsWithMachine: true,
     shipsInputs: 'read-only',
   };
   return new LocalExtension(header, options, facts);

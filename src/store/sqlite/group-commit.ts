@@ -9,15 +9,25 @@ type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
 interface Job {
   readonly work: () => Promise<unknown>;
-  readonly settle: (outcome: Outcome) => void;
+  /** The first answer counts. */
+  readonly answer: (outcome: Outcome) => void;
+  readonly tellDurable: () => void;
+  readonly answersEarly: (value: unknown) => boolean;
   outcome: Outcome | null;
+}
+
+export interface SubmitOptions<T> {
+  /** Called when the commit is on the disk; before the promise resolves, unless that answered early. */
+  readonly whenDurable: () => void;
+  /** Whether the answer may be given as soon as it is committed: what comes of it is told to nobody before a later commit. */
+  readonly answersEarly?: ((value: T) => boolean) | undefined;
 }
 
 /**
  * Runs what is asked for at the same time in one durable commit, each in its own savepoint: waiting for the disk is
  * what a transaction costs, and it costs the same for one as for many. While the disk is at it, the next group runs.
  * Nobody learns an outcome, not even a failure, before all that was committed so far is on the disk: it may rest on what
- * another one wrote.
+ * another one wrote. Who said that it answers early goes on before, and tells nobody.
  */
 export class GroupCommit {
   readonly #database: DatabaseSync;
@@ -41,16 +51,20 @@ export class GroupCommit {
     this.#changes = database.prepare('SELECT total_changes() AS n');
   }
 
-  /** `whenDurable` is called when the commit is on the disk, before the promise resolves. */
-  submit<T>(work: () => Promise<T>, whenDurable: () => void): Promise<T> {
+  submit<T>(work: () => Promise<T>, { whenDurable, answersEarly }: SubmitOptions<T>): Promise<T> {
     if (this.#wal.failure !== null) return Promise.reject(databaseFailed(this.#wal.failure));
     return new Promise<T>((resolve, reject) => {
-      const settle = (outcome: Outcome) => {
-        if ('error' in outcome) return reject(outcome.error);
-        whenDurable();
-        resolve(outcome.value as T);
+      const answer = (outcome: Outcome) => {
+        if ('error' in outcome) reject(outcome.error);
+        else resolve(outcome.value as T);
       };
-      this.#queue.push({ work, settle, outcome: null });
+      this.#queue.push({
+        work,
+        answer,
+        tellDurable: whenDurable,
+        answersEarly: (value) => answersEarly?.(value as T) ?? false,
+        outcome: null,
+      });
       this.#idle ??= this.#drain();
     });
   }
@@ -58,7 +72,7 @@ export class GroupCommit {
   /** Resolves when nothing is queued, running or on its way to the disk. */
   async settled(): Promise<void> {
     while (this.#idle) await this.#idle;
-    await this.#wal.pending?.catch(() => {});
+    await this.#wal.pending()?.catch(() => {});
   }
 
   async #drain(): Promise<void> {
@@ -81,7 +95,7 @@ export class GroupCommit {
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       const failed = { error: databaseFailed(error) };
       const jobs = group.length > 0 ? group : this.#queue.splice(0, MAX_GROUP);
-      for (const job of jobs) job.settle(failed);
+      for (const job of jobs) job.answer(failed);
       return;
     }
     this.#settleWhenDurable(group);
@@ -89,17 +103,30 @@ export class GroupCommit {
 
   #settleWhenDurable(group: readonly Job[]): void {
     const settle = () => {
-      for (const job of group) job.settle(job.outcome as Outcome);
+      for (const { outcome, tellDurable, answer } of group) {
+        if ('value' in (outcome as Outcome)) tellDurable();
+        answer(outcome as Outcome);
+      }
     };
-    const durable = this.#hasWritten() ? this.#wal.sync() : this.#wal.pending;
+    const early = group.filter(({ outcome, answersEarly }) => {
+      const done = outcome as Outcome;
+      return 'value' in done && answersEarly(done.value);
+    });
+    const durable = this.#durable(early.length === group.length);
     if (durable === null) {
       settle();
       return;
     }
+    for (const { outcome, answer } of early) answer(outcome as Outcome);
     durable.then(settle, (error: unknown) => {
       const failed = { error: databaseFailed(error) };
-      for (const job of group) job.settle(failed);
+      for (const job of group) job.answer(failed);
     });
+  }
+
+  #durable(nobodyWaits: boolean): Promise<void> | null {
+    if (!this.#hasWritten()) return this.#wal.pending();
+    return nobodyWaits ? this.#wal.soon() : this.#wal.sync();
   }
 
   /** Since the last group. What was rolled back counts, too. */

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import type { CommitNotice, Store, Tx } from '../../core/store.ts';
+import type { CommitNotice, Store, TransactionOptions, Tx } from '../../core/store.ts';
 import { CommitListeners } from '../commit-listeners.ts';
 import { storeClosed } from '../rejections.ts';
 import { SqlSession } from '../sql/sql-session.ts';
@@ -74,7 +74,11 @@ export class SqliteStore implements Store {
     }
   }
 
-  async transaction<T>(_label: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+  async transaction<T>(
+    _label: string,
+    work: (tx: Tx) => Promise<T>,
+    { answersEarly }: TransactionOptions<T> = {},
+  ): Promise<T> {
     if (this.#closed) throw storeClosed();
     let session: SqlSession | undefined;
     return await this.#group.submit(
@@ -86,7 +90,7 @@ export class SqliteStore implements Store {
           session.end();
         }
       },
-      () => session && this.#listeners.tell(session),
+      { whenDurable: () => session && this.#listeners.tell(session), answersEarly },
     );
   }
 
@@ -99,7 +103,7 @@ export class SqliteStore implements Store {
       return await this.#readNow(work);
     } finally {
       this.#reads.leave();
-      const unsynced = this.#wal.pending;
+      const unsynced = this.#wal.pending();
       if (unsynced) await unsynced.catch(() => {});
     }
   }

@@ -16,12 +16,12 @@ describe('WalSync', () => {
   it('serves in order, and has nothing pending afterwards', async () => {
     const path = join(root, 'wal');
     const wal = new WalSync(path);
-    expect(wal.pending).toBeNull();
+    expect(wal.pending()).toBeNull();
     writeFileSync(path, 'x');
     const order: number[] = [];
     await Promise.all([1, 2, 3, 4].map((n) => wal.sync().then(() => order.push(n))));
     expect(order).toEqual([1, 2, 3, 4]);
-    expect(wal.pending).toBeNull();
+    expect(wal.pending()).toBeNull();
     wal.close();
   });
 
@@ -35,6 +35,69 @@ describe('WalSync', () => {
   });
 });
 
+describe('what nobody waits for', () => {
+  it('is put off until somebody does', async () => {
+    const wal = new WalSync(UNSYNCED);
+    const put = wal.soon();
+    put.catch(() => {});
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(wal.failure).toBeNull();
+    await expect(wal.pending()).rejects.toThrow();
+    await expect(put).rejects.toThrow();
+    expect(wal.failure).not.toBeNull();
+    wal.close();
+  });
+
+  it('is synced with what somebody waits for, and by itself after a while', async () => {
+    const path = join(root, 'soon');
+    writeFileSync(path, 'x');
+    const wal = new WalSync(path);
+    const order: string[] = [];
+    const both = [wal.soon().then(() => order.push('soon')), wal.sync().then(() => order.push('sync'))];
+    await Promise.all(both);
+    expect(order).toEqual(['soon', 'sync']);
+    await wal.soon();
+    expect(wal.pending()).toBeNull();
+    wal.close();
+  });
+});
+
+describe('a transaction that answers early', () => {
+  it('goes on before the disk, and is told of when the disk has it', async () => {
+    const database = new DatabaseSync(join(root, 'early.db'));
+    database.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (n INTEGER)');
+    const insert = database.prepare('INSERT INTO t VALUES (1)');
+    const wal = new WalSync(join(root, 'early.db-wal'));
+    const group = new GroupCommit(database, wal);
+    const told: string[] = [];
+    const write = (name: string, early: boolean) =>
+      group.submit(async () => insert.run(), {
+        whenDurable: () => told.push(name),
+        answersEarly: () => early,
+      });
+    await write('first', true);
+    expect(told).toEqual([]);
+    await write('second', false);
+    expect(told).toEqual(['first', 'second']);
+    await write('third', true);
+    await group.settled();
+    expect(told).toEqual(['first', 'second', 'third']);
+    wal.close();
+    database.close();
+  });
+
+  it('does not when it failed', async () => {
+    const database = new DatabaseSync(join(root, 'refused.db'));
+    const group = new GroupCommit(database, new WalSync(UNSYNCED));
+    const refused = group.submit(() => Promise.reject(new Error('no')), {
+      whenDurable: () => {},
+      answersEarly: () => true,
+    });
+    await expect(refused).rejects.toThrow('no');
+    database.close();
+  });
+});
+
 describe('a group whose commit does not reach the disk', () => {
   it('fails, and so does everything after it', async () => {
     const database = new DatabaseSync(join(root, 'state.db'));
@@ -43,12 +106,11 @@ describe('a group whose commit does not reach the disk', () => {
     const group = new GroupCommit(database, new WalSync(UNSYNCED));
     let told = 0;
     const write = () =>
-      group.submit(
-        async () => insert.run(),
-        () => {
+      group.submit(async () => insert.run(), {
+        whenDurable: () => {
           told += 1;
         },
-      );
+      });
     const first = await Promise.allSettled([write(), write()]);
     for (const result of first)
       expect(result).toMatchObject({ status: 'rejected', reason: { code: 'SBX_INTERNAL' } });

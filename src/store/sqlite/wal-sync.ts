@@ -6,6 +6,9 @@ interface Waiting {
   reject(error: Error): void;
 }
 
+/** Longer than a local create takes: its commits then share one wait. */
+const AT_THE_LATEST_MS = 25;
+
 /**
  * Brings the write-ahead log to the disk without the process standing still meanwhile, as it would if SQLite did it
  * inside COMMIT. One sync serves everybody who committed before it began. A disk that failed once is not trusted again:
@@ -16,6 +19,9 @@ export class WalSync {
   #file: number | null = null;
   #waiting: Waiting[] = [];
   #busy = false;
+  /** Somebody waits: otherwise what was committed may stay in memory for a moment, for others to join. */
+  #wanted = false;
+  #timer: NodeJS.Timeout | null = null;
   #latest: Promise<void> | null = null;
   #failure: Error | null = null;
 
@@ -30,12 +36,20 @@ export class WalSync {
   }
 
   /** Settles when the disk has, or has not, all that is committed by now; `null` when it has. */
-  get pending(): Promise<void> | null {
+  pending(): Promise<void> | null {
+    if (this.#latest !== null) this.#want();
     return this.#latest;
   }
 
   /** Something was committed: resolves when it is on the disk. */
   sync(): Promise<void> {
+    const synced = this.soon();
+    this.#want();
+    return synced;
+  }
+
+  /** As `sync`, for a commit that nobody waits for: the disk is not bothered before somebody does, or some time is over. */
+  soon(): Promise<void> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const over = () => {
@@ -44,18 +58,32 @@ export class WalSync {
     promise.then(over, over);
     this.#latest = promise;
     this.#waiting.push({ resolve, reject });
-    if (!this.#busy) this.#begin();
+    if (!this.#busy) this.#timer ??= setTimeout(() => this.#begin(), AT_THE_LATEST_MS);
     return promise;
   }
 
   close(): void {
+    this.#disarm();
     if (this.#file !== null) closeSync(this.#file);
     this.#file = null;
   }
 
+  #want(): void {
+    if (this.#failure !== null || this.#waiting.length === 0) return;
+    this.#wanted = true;
+    if (!this.#busy) this.#begin();
+  }
+
+  #disarm(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
   #begin(): void {
+    this.#disarm();
     const served = this.#waiting;
     this.#waiting = [];
+    this.#wanted = false;
     this.#busy = true;
     try {
       this.#file ??= openLog(this.#path);
@@ -66,12 +94,14 @@ export class WalSync {
     fdatasync(this.#file, (error) => {
       this.#busy = false;
       if (error !== null) return this.#fail(served, error);
-      if (this.#waiting.length > 0) this.#begin();
+      if (this.#wanted) this.#begin();
+      else if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#begin(), AT_THE_LATEST_MS);
       for (const { resolve } of served) resolve();
     });
   }
 
   #fail(served: readonly Waiting[], error: Error): void {
+    this.#disarm();
     this.#failure = error;
     for (const { reject } of [...served, ...this.#waiting]) reject(error);
     this.#waiting = [];
