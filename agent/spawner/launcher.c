@@ -16,12 +16,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,9 +31,10 @@
 #define POOL_MAX 64
 /* So many that ended while they waited, one after another, and crun is no longer loaded ahead. */
 #define EARLY_ENDS_MAX 16
+#define REFILL_AFTER_MS 12
 
 static struct launcher pool[POOL_MAX];
-static int pooled, early_ends, doors = -1;
+static int pooled, early_ends, doors = -1, refill_timer = -1;
 
 /* What the runtime finds open, by number; then what is for us alone. */
 enum { IN_INPUT, IN_OUTPUT, IN_ERROR, IN_LISTEN, IN_BOOT, IN_CONFIG, IN_COUNT };
@@ -244,8 +247,30 @@ static bool start_launcher(struct launcher *launcher, bool ahead, bool early) {
   return false;
 }
 
+static void fill(int wanted) {
+  while (!leaving && pooled < wanted && pooled < POOL_MAX && start_launcher(&pool[pooled], true, settings.early)) pooled++;
+}
+
+static void refill_due(void *context, uint32_t events) {
+  uint64_t times;
+  (void)context;
+  (void)events;
+  if (read(refill_timer, &times, sizeof times) == sizeof times) fill(settings.pool);
+}
+
+void launchers_start(void) {
+  refill_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  if (refill_timer >= 0) watch_fd(refill_timer, EPOLLIN, refill_due, NULL);
+  fill(settings.pool);
+}
+
+/* Replaces those that were taken: loading a runtime takes a processor as long as a start does, so that it waits until
+ * whoever is being started, and the first program in it, have had theirs; unless there are few left. */
 void launchers_fill(void) {
-  while (!leaving && pooled < settings.pool && pooled < POOL_MAX && start_launcher(&pool[pooled], true, settings.early)) pooled++;
+  struct itimerspec quiet = {.it_value = {.tv_nsec = REFILL_AFTER_MS * 1000000L}};
+  fill((settings.pool + 1) / 2);
+  if (pooled == settings.pool) return;
+  if (refill_timer < 0 || timerfd_settime(refill_timer, 0, &quiet, NULL) < 0) fill(settings.pool);
 }
 
 /* `other`: for another runtime than the one that may be loaded already. */

@@ -272,7 +272,7 @@ int main(int count, char **arguments) {
   janitor_start();
   sandboxes_adopt();
   schedule_deadlines();
-  launchers_fill();
+  launchers_start();
   open_control();
   consider_leaving();
   say("ready: build %s, cgroups %s, idmap %d", settings.build, cgroups_describe(), settings.idmap);

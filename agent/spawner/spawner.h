@@ -138,6 +138,7 @@ struct launch {
   char flags[256];
 };
 enum { FD_USERNS, FD_HOST_USERNS, FD_COUNT };
+void launchers_start(void);
 void launchers_fill(void);
 bool launcher_take(struct launcher *launcher, bool other);
 int launcher_send(struct launcher *launcher, const struct launch *launch, const int fds[FD_COUNT]);
