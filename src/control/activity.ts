@@ -1,4 +1,5 @@
 import type { SandboxRecord } from '../core/sandbox.ts';
+import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
 
@@ -48,9 +49,10 @@ export class Activity {
     this.#last.delete(uid);
   }
 
+  /** Nobody was promised that a use is remembered beyond the end of the machine: what it used does not wait for the disk. */
   async write(uid: string, at: number): Promise<void> {
     const deps = this.#deps;
-    await deps.store.transaction('touch', async (tx) => {
+    const touch = async (tx: Tx) => {
       const row = await tx.sandboxes.get(uid);
       if (!row || (row.state !== 'ready' && row.state !== 'active')) return;
       // Use of an earlier generation is no use of this one.
@@ -60,6 +62,7 @@ export class Activity {
       edit.patch({ lastActivityAt: at });
       if (row.state === 'ready') edit.move('active', { actor: row.actor }, { reason: 'first use' });
       await saveEdit(tx, deps, edit);
-    });
+    };
+    await deps.store.transaction('touch', touch, { answersEarly: () => true });
   }
 }

@@ -143,7 +143,7 @@ function accessSources(config: ResolvedConfig): AccessSources {
 /** The only place that knows every part. */
 export async function wire(options: WireOptions): Promise<ControlPlane> {
   const { config, log, env } = options;
-  const ids = randomIdentifiers();
+  const ids = randomIdentifiers(() => systemClock.now());
   const store = options.store ?? (await SqliteStore.open({ path: join(config.stateDir, 'sandboxer.db') }));
   const secretBox = await openSecretBox(config, env, store).catch(async (error: unknown) => {
     await store.close();
