@@ -156,6 +156,7 @@ static void perform(const struct request *request, const char *verb, const struc
   else if (strcmp(verb, "flatten") == 0) do_flatten(request, fields);
   else if (strcmp(verb, "unpack") == 0) do_unpack(request, fields);
   else if (strcmp(verb, "measure") == 0) do_measure(request, fields);
+  else if (strcmp(verb, "flush") == 0) do_flush(request);
   else if (strcmp(verb, "list") == 0) do_list(request);
   else if (strcmp(verb, "claim") == 0) do_claim(request, fields);
   else if (strcmp(verb, "volume") == 0) do_volume(request, fields);

@@ -83,11 +83,6 @@ static void captured(void *context, bool ok, bool whole, const struct tally *tal
   if (sandbox == NULL) return;
   sandbox->capturing = false;
   thaw_after(sandbox);
-  if (ok && sandbox->flush) {
-    char layer[PATH_MAX + 300];
-    snprintf(layer, sizeof layer, "%s/%s", settings.base, sandbox->capture_to);
-    work_flush(layer);
-  }
   if (ok) answer_captured(sandbox, "copied", whole, whole ? NULL : tally);
   else answer_error(&sandbox->capture, "copy", "%s", error);
   sandbox->capture.seq[0] = 0;
@@ -113,7 +108,6 @@ void finish_capture(struct sandbox *sandbox) {
   if (rename(whole ? disk : upper, target) < 0) answer_error(&sandbox->capture, "seal", "%s", strerror(errno));
   else {
     if (!whole) janitor_discard(disk);
-    if (sandbox->flush) work_flush(target);
     answer_captured(sandbox, "sealed", whole, NULL);
   }
   sandbox->capture.seq[0] = 0;
@@ -140,7 +134,6 @@ void do_capture(const struct request *request, const struct fields *fields) {
     return answer_error(request, "freeze", "the kernel did not freeze it");
   sandbox->capturing = true;
   sandbox->capture = *request;
-  sandbox->flush = number(fields, "flush", 1) != 0;
   char image[PATH_MAX + ID_MAX + 32];
   bool is_image = disk_is_image(sandbox->id, image, sizeof image);
   bool seal = !is_image && number(fields, "seal", 1) != 0 && sandbox->state == LIVE && !sandbox->frozen &&
@@ -154,7 +147,7 @@ void do_capture(const struct request *request, const struct fields *fields) {
   sandbox_end(sandbox);
 }
 
-static void flattened(void *context, bool ok, const struct tally *tally, const char *error) {
+static void worked(void *context, bool ok, const struct tally *tally, const char *error) {
   struct request *request = context;
   if (ok) answer_ok(request, "\tfiles=%lld\tbytes=%lld", tally->files, tally->bytes);
   else answer_error(request, "copy", "%s", error);
@@ -175,7 +168,7 @@ void do_flatten(const struct request *request, const struct fields *fields) {
   *copy = *request;
   snprintf(target, sizeof target, "%s/%s", settings.base, to);
   struct job job = {.to = target, .layers = &layers};
-  work_start(&job, flattened, copy);
+  work_start(&job, worked, copy);
 }
 
 static bool below_base(const char *name) {
@@ -194,7 +187,16 @@ void do_measure(const struct request *request, const struct fields *fields) {
   *copy = *request;
   snprintf(path, sizeof path, "%s/%s", settings.base, layer);
   struct job job = {.measure = path, .to = path};
-  work_start(&job, flattened, copy);
+  work_start(&job, worked, copy);
+}
+
+/* Answers when all that was written so far to the file system of the base is on the disk. */
+void do_flush(const struct request *request) {
+  struct request *copy = malloc(sizeof *copy);
+  if (copy == NULL) return answer_error(request, "flush", "%s", strerror(errno));
+  *copy = *request;
+  struct job job = {.flush = settings.base, .to = settings.base};
+  work_start(&job, worked, copy);
 }
 
 /* A layer from a tar archive that lies below the base. */
@@ -211,5 +213,5 @@ void do_unpack(const struct request *request, const struct fields *fields) {
   snprintf(target, sizeof target, "%s/%s", settings.base, to);
   struct job job = {.to = target, .archive = source,
                     .bounds = {number(fields, "entries", 0), number(fields, "bytes", 0), number(fields, "marks", 0) != 0}};
-  work_start(&job, flattened, copy);
+  work_start(&job, worked, copy);
 }

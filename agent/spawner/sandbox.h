@@ -27,7 +27,6 @@ struct sandbox {
   bool keep;    /* its disk outlives its end */
   bool discard; /* its directory goes with it */
   bool frozen, capturing;
-  bool flush; /* what is captured is to outlast the machine */
   bool called; /* its agent calls; it lives when its runtime has started it */
   char capture_to[256];
   char learn[64]; /* the file that is to have the filter which the runtime compiles */

@@ -217,6 +217,7 @@ struct unpack_bounds {
 int unpack_layer(const char *from, const char *to, const struct unpack_bounds *bounds, struct tally *tally);
 void do_unpack(const struct request *request, const struct fields *fields);
 void do_measure(const struct request *request, const struct fields *fields);
+void do_flush(const struct request *request);
 
 /* ---- work.c: what takes long, in processes of their own ---- */
 void janitor_start(void);
@@ -231,6 +232,7 @@ struct job {
   const char *pack;            /* … a layer for whoever listens at `to`, at most so many bytes … */
   long long most;
   const char *measure;         /* … a layer whose bytes are counted … */
+  const char *flush;           /* … a file system that is written out … */
   const char *from;            /* a directory of ours … */
   const char *image;           /* … or what lies on this disk … */
   const struct launch *layers; /* … or all of these as one … */

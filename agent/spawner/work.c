@@ -198,6 +198,12 @@ static int copy_merged(const struct launch *layers, const char *to, struct tally
   return 0;
 }
 
+/* The whole file system at once: to wait for each of thousands of files would take longer. */
+static int flush(const char *path) {
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  return fd < 0 ? -1 : syncfs(fd);
+}
+
 static int perform(const struct job *job, struct tally *tally) {
   if (job->subvolume) {
     char upper[PATH_MAX * 2];
@@ -207,6 +213,7 @@ static int perform(const struct job *job, struct tally *tally) {
   }
   if (job->pack) return pack_layer(job->pack, job->to, job->most, tally);
   if (job->measure) return tree_exceeds(job->measure, INT64_MAX, INT64_MAX, tally) ? (errno = ENAMETOOLONG, -1) : 0;
+  if (job->flush) return flush(job->flush);
   if (job->archive) return unpack_layer(job->archive, job->to, &job->bounds, tally);
   if (job->layers) return copy_merged(job->layers, job->to, tally);
   return job->image ? copy_from_image(job->image, job->to, tally) : tree_copy(job->from, job->to, tally);
@@ -217,8 +224,7 @@ void work_flush(const char *path) {
   pid_t pid = fork();
   if (pid != 0) return;
   child_begins("sbx-flush");
-  int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  _exit(fd < 0 || syncfs(fd) < 0);
+  _exit(flush(path) < 0);
 }
 
 void work_start(const struct job *job, work_done done, void *context) {

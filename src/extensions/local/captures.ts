@@ -50,36 +50,44 @@ export class Captures {
   }
 
   /**
-   * What it has written so far as a layer on top of those it was made from. Answers as soon as there is one: the source may
-   * still be on its way up again, and whoever wants it waits for that.
+   * What it has written so far as a layer on top of those it was made from, on the disk already where it is to be `lasting`.
+   * Answers as soon as there is one: the source may still be on its way up again, and whoever wants it waits for that.
    */
   async capture(attemptId: string, lasting: boolean): Promise<Captured> {
-    const { sandboxes, layers } = this.#parts;
+    const { sandboxes, layers, engine } = this.#parts;
     const { promise, resolve, reject } = Promise.withResolvers<Captured>();
+    const made: string[] = [];
     const whole = sandboxes.inTurn(attemptId, async () => {
       const record = await sandboxes.ready(attemptId);
       const reopen = await this.#shutOut(record);
       try {
         const place = layers.next();
+        made.push(place);
         const {
           how,
           bytes,
           layer = place,
-        } = await this.#call('capture', attemptId, {
-          to: dirname(place),
-          seal: reopen === null ? 0 : 1,
-          flush: lasting ? 1 : 0,
-        });
-        const rootFs = await this.#shortened({ ...rootFsOf(record), layers: [layer, ...record.layers] });
+        } = await this.#call('capture', attemptId, { to: dirname(place), seal: reopen === null ? 0 : 1 });
+        const rootFs = await this.#shortened(
+          { ...rootFsOf(record), layers: [layer, ...record.layers] },
+          made,
+        );
         const above = { ...record, ...rootFs };
-        if (how === 'sealed') sandboxes.update(above);
+        if (how === 'sealed') await sandboxes.update(above);
+        const again = how === 'sealed' ? sandboxes.startAgain(above) : Promise.resolve();
+        again.catch(() => {});
+        if (lasting) await engine.flushed();
+        made.length = 0;
         resolve({ rootFs, sizeBytes: bytes === undefined ? null : Number(bytes) });
-        if (how === 'sealed') await sandboxes.startAgain(above);
+        await again;
       } finally {
         reopen?.();
       }
     });
-    whole.catch(reject);
+    whole.catch((error: unknown) => {
+      for (const layer of made) layers.settled(layer);
+      reject(failed(error));
+    });
     return await promise;
   }
 
@@ -104,10 +112,11 @@ export class Captures {
     return null;
   }
 
-  async #shortened(rootFs: RootFs): Promise<RootFs> {
+  async #shortened(rootFs: RootFs, made: string[]): Promise<RootFs> {
     const { layers, engine } = this.#parts;
     if (rootFs.layers.length <= MOST_LAYERS) return rootFs;
     const to = layers.next();
+    made.push(to);
     await engine.call('flatten', { ...rootFsFields(rootFs), to }).catch((error: unknown) => {
       throw failed(error);
     });

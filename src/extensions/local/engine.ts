@@ -5,15 +5,14 @@
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
-  chmodSync,
   closeSync,
-  copyFileSync,
   existsSync,
   ftruncateSync,
   mkdirSync,
   openSync,
   readFileSync,
   renameSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,6 +25,7 @@ import type { Layout } from './layout.ts';
 import type { RootFs } from './root-fs.ts';
 import { OUR_PROCESS } from './root-fs.ts';
 import { seccompProfile } from './seccomp.ts';
+import { SharedFlush } from './shared-flush.ts';
 import { hostPaths, skeletonDigest, writeSkeleton } from './skeleton.ts';
 import type { Fields } from './spawner-client.ts';
 import { SpawnerClient } from './spawner-client.ts';
@@ -61,6 +61,7 @@ export class Engine {
   #running: Promise<Machinery> | null = null;
   #client: SpawnerClient | null = null;
   readonly #blanks = new Map<number, Promise<void>>();
+  readonly #flush = new SharedFlush(() => this.call('flush'));
   #bpf: string | null = null;
   #closed = false;
 
@@ -98,6 +99,11 @@ export class Engine {
 
   async call(verb: string, fields: Readonly<Record<string, string | number>> = {}): Promise<Fields> {
     return await (await this.machinery()).client.call(verb, fields);
+  }
+
+  /** Resolves when everything that was written below the base before this call is on the disk. */
+  async flushed(): Promise<void> {
+    await this.#flush.wait();
   }
 
   close(): void {
@@ -284,6 +290,8 @@ export class Engine {
     const temporary = `${name}.${process.pid}`;
     writeSkeleton(join(this.#layout.base, temporary), sudo);
     await client.call('own', { path: temporary });
+    // Found by its name from now on: a power cut must leave it whole or not there.
+    await client.call('flush');
     try {
       renameSync(join(this.#layout.base, temporary), path);
     } catch (error) {
@@ -295,11 +303,11 @@ export class Engine {
 
   /** Named for what is in it: a new build is another file, and what runs keeps its own. */
   #agentCopy(binary: string): string {
-    const digest = createHash('sha256').update(readFileSync(binary)).digest('hex').slice(0, 24);
+    const bytes = readFileSync(binary);
+    const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 24);
     const path = join(this.#layout.base, `agent-${digest}`);
     if (existsSync(path)) return path;
-    copyFileSync(binary, `${path}.${process.pid}`);
-    chmodSync(`${path}.${process.pid}`, 0o700);
+    writeFileSync(`${path}.${process.pid}`, bytes, { mode: 0o700, flush: true });
     renameSync(`${path}.${process.pid}`, path);
     return path;
   }

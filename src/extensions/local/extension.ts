@@ -258,7 +258,7 @@ export class LocalExtension implements Extension {
     const { attempt_id } = readHandle(handle);
     await this.#sandboxes.inTurn(attempt_id, async () => {
       const record = await this.#sandboxes.ready(attempt_id);
-      this.#sandboxes.update({ ...record, endsAt: Math.floor(endsAt) });
+      await this.#sandboxes.update({ ...record, endsAt: Math.floor(endsAt) });
       await this.#call('extend', attempt_id, { ends_at: Math.floor(endsAt) });
     });
   }

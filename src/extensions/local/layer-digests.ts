@@ -11,7 +11,7 @@ import { Turns } from '../shared/turns.ts';
 import type { Engine } from './engine.ts';
 import type { Layout } from './layout.ts';
 import { packedLayer } from './packed-layer.ts';
-import { writeWhole } from './record.ts';
+import { writeLasting } from './whole-file.ts';
 
 /** More is neither hashed nor exported: a file of holes can claim any size. */
 export const MOST_BYTES = 64 * 2 ** 30;
@@ -46,14 +46,14 @@ export class LayerDigests {
       if (known !== null) return known;
       const found = await this.#find(layer).catch(() => null);
       if (found === null) return null;
-      this.keep(layer, found);
+      await this.keep(layer, found);
       return found;
     });
   }
 
   /** It came as an archive of this content. */
-  keep(layer: string, content: LayerContent): void {
-    writeWhole(this.#path(layer), JSON.stringify(content), false);
+  async keep(layer: string, content: LayerContent): Promise<void> {
+    await writeLasting(this.#path(layer), JSON.stringify(content));
     this.#verified.add(layer);
   }
 

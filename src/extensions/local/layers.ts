@@ -4,8 +4,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:f
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Layout } from './layout.ts';
-import { readRecord, writeWhole } from './record.ts';
+import { readRecord } from './record.ts';
 import { RootFsShape } from './root-fs.ts';
+import { writeLasting, writeWhole } from './whole-file.ts';
 
 const SnapshotRecord = z.strictObject({
   version: z.literal(1),
@@ -84,9 +85,15 @@ export class Layers {
     }
   }
 
-  writeSnapshot(record: SnapshotRecord): void {
-    mkdirSync(this.#layout.snapshots, { recursive: true, mode: 0o700 });
-    writeWhole(this.#layout.snapshot(record.snapshotId), JSON.stringify(record), true);
+  async writeSnapshot(record: SnapshotRecord): Promise<void> {
+    await writeLasting(this.#layout.snapshot(record.snapshotId), JSON.stringify(record));
+  }
+
+  /** Of one that is still there. It can be found out again: nobody waits for the disk. */
+  noteSize(snapshotId: string, sizeBytes: number): void {
+    const record = this.readSnapshot(snapshotId);
+    if (record !== null)
+      writeWhole(this.#layout.snapshot(snapshotId), JSON.stringify({ ...record, sizeBytes }));
   }
 
   removeSnapshot(snapshotId: string): void {

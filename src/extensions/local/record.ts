@@ -1,8 +1,9 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { IsolationLevel } from '../../contract/capability.ts';
 import { Mount } from '../../contract/inputs.ts';
 import { RootFsShape } from './root-fs.ts';
+import { writeLasting, writeWhole } from './whole-file.ts';
 
 /**
  * Everything about a sandbox that must outlive this process, in `<sandbox>/record.json`. What the spawner must know of
@@ -41,21 +42,10 @@ const SandboxRecord = z.strictObject({
 });
 export type SandboxRecord = z.infer<typeof SandboxRecord>;
 
-/** Whole or not at all; `durable` also across a power cut. */
-export function writeWhole(path: string, text: string, durable: boolean): void {
-  const temporary = `${path}.new`;
-  const fd = openSync(temporary, 'w', 0o600);
-  try {
-    writeSync(fd, text);
-    if (durable) fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-  renameSync(temporary, path);
-}
-
-export function writeRecord(path: string, record: SandboxRecord): void {
-  writeWhole(path, JSON.stringify(record), record.keep);
+/** One whose disk is kept outlasts the machine, as soon as this resolves. */
+export async function writeRecord(path: string, record: SandboxRecord): Promise<void> {
+  if (record.keep) await writeLasting(path, JSON.stringify(record));
+  else writeWhole(path, JSON.stringify(record));
 }
 
 /** `null` when there is none, or it was cut off by a crash. */

@@ -121,7 +121,7 @@ export class Sandboxes {
     mkdirSync(layout.sandbox(attemptId), { recursive: true, mode: 0o711 });
     const workspace = await this.#readOnlyWorkspace(spec, bare.range, signal);
     const record = { ...bare, mounts: workspace === null ? mounts : [workspace, ...mounts] };
-    this.update(record);
+    await this.update(record);
     this.#start(record, machinery, spec.secrets);
   }
 
@@ -168,7 +168,7 @@ export class Sandboxes {
 
   /** Ends what runs of it and keeps its disk. */
   async stop(record: SandboxRecord): Promise<void> {
-    this.update({ ...record, stopped: true });
+    await this.update({ ...record, stopped: true });
     await this.#parts.engine.call('destroy', { id: this.#parts.layout.name(record.attemptId), discard: 0 });
   }
 
@@ -177,13 +177,13 @@ export class Sandboxes {
     if (!record.keep && !record.stopped) throw lost('It has ended.');
     await this.#restart(record, secrets);
     await this.#starting.get(record.attemptId);
-    if (record.stopped) this.update({ ...record, stopped: false });
+    if (record.stopped) await this.update({ ...record, stopped: false });
   }
 
   /** Writes what is known of it now. */
-  update(record: SandboxRecord): void {
+  async update(record: SandboxRecord): Promise<void> {
     const { layout } = this.#parts;
-    writeRecord(layout.sandbox(record.attemptId, 'record.json'), record);
+    await writeRecord(layout.sandbox(record.attemptId, 'record.json'), record);
     this.#records.set(layout.name(record.attemptId), record);
   }
 
@@ -251,7 +251,7 @@ export class Sandboxes {
     const record = this.#newRecord(spec, machinery.hostImage, one.range, machinery);
     const name = layout.name(record.attemptId);
     try {
-      writeRecord(join(layout.sandboxes, one.name, 'record.json'), record);
+      await writeRecord(join(layout.sandboxes, one.name, 'record.json'), record);
       await machinery.client.call('claim', {
         id: one.name,
         to: name,

@@ -196,11 +196,13 @@ async function layerFrom(parts: ArchiveParts, archive: string, content: LayerCon
     await engine.call('unpack', { from: archive, to, ...bounds }).catch((error: unknown) => {
       throw refused(`A layer cannot be unpacked: ${failed(error).detail}`);
     });
+    // What is in it is told only of one that a power cut leaves as it is.
+    await engine.flushed();
   } catch (error) {
     layers.settled(to);
     throw error;
   }
-  digests.keep(to, content);
+  await digests.keep(to, content);
   return to;
 }
 

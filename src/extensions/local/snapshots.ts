@@ -37,7 +37,7 @@ export class Snapshots {
     const existing = layers.readSnapshot(spec.snapshotId);
     if (existing !== null) return { ref, sizeBytes: existing.sizeBytes };
     const { rootFs, sizeBytes } = await this.#captures.capture(attemptId, true);
-    this.#keep(spec, { rootFs, sizeBytes });
+    await this.#keep(spec, { rootFs, sizeBytes });
     for (const layer of rootFs.layers) if (isKept(layer)) void digests.seal(layer).catch(() => {});
     return { ref, sizeBytes };
   }
@@ -56,7 +56,7 @@ export class Snapshots {
   async import(spec: SnapshotSpec, body: AsyncIterable<Uint8Array>): Promise<TakenSnapshot> {
     const { hostImage } = await this.#archive.engine.machinery();
     const { rootFs, digest, sizeBytes } = await importArchive(this.#archive, body, hostImage);
-    this.#keep(spec, { rootFs, sizeBytes });
+    await this.#keep(spec, { rootFs, sizeBytes });
     return { ref: { snapshot_id: spec.snapshotId, owner: spec.owner }, sizeBytes, digest };
   }
 
@@ -70,7 +70,7 @@ export class Snapshots {
       .catch((error: unknown) => {
         throw failed(error);
       });
-    layers.writeSnapshot({ ...snapshot, sizeBytes: Number(bytes) });
+    layers.noteSize(snapshot.snapshotId, Number(bytes));
     return Number(bytes);
   }
 
@@ -82,11 +82,15 @@ export class Snapshots {
     return true;
   }
 
-  #keep({ snapshotId, owner, name }: SnapshotSpec, { rootFs, sizeBytes }: Captured): void {
+  /** Its layers are on the disk by now, so that whoever finds the record finds them whole. */
+  async #keep({ snapshotId, owner, name }: SnapshotSpec, { rootFs, sizeBytes }: Captured): Promise<void> {
     const { layers } = this.#archive;
     const record = { snapshotId, owner, name, createdAt: Date.now(), ...rootFs, sizeBytes };
-    layers.writeSnapshot({ version: 1, ...record });
-    for (const layer of rootFs.layers) layers.settled(layer);
+    try {
+      await layers.writeSnapshot({ version: 1, ...record });
+    } finally {
+      for (const layer of rootFs.layers) layers.settled(layer);
+    }
   }
 
   #find(ref: Json): SnapshotRecord {

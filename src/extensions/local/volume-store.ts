@@ -7,7 +7,7 @@ import type { Engine } from './engine.ts';
 import { failed } from './failure.ts';
 import type { HostFacts } from './host-facts.ts';
 import type { Layout } from './layout.ts';
-import { writeWhole } from './record.ts';
+import { writeLasting } from './whole-file.ts';
 
 export class VolumeStore {
   readonly #layout: Layout;
@@ -29,12 +29,13 @@ export class VolumeStore {
       });
     }
     const disk = sizeMb === null ? {} : { disk: await this.#engine.blankDisk(Math.max(16, sizeMb)) };
-    await this.#engine
-      .call('volume', { id: this.#layout.name(volumeId), ...disk })
-      .catch((error: unknown) => {
-        throw failed(error);
-      });
-    writeWhole(join(this.#layout.volume(volumeId), 'owner'), owner, true);
+    try {
+      await this.#engine.call('volume', { id: this.#layout.name(volumeId), ...disk });
+      await this.#engine.flushed();
+    } catch (error) {
+      throw failed(error);
+    }
+    await writeLasting(join(this.#layout.volume(volumeId), 'owner'), owner);
   }
 
   /** Throws when a sandbox is to have one that is not here. */

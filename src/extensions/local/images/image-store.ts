@@ -8,11 +8,11 @@ import type { Engine } from '../engine.ts';
 import { failed } from '../failure.ts';
 import type { Layers } from '../layers.ts';
 import type { Layout } from '../layout.ts';
-import { writeWhole } from '../record.ts';
 import type { RootFs } from '../root-fs.ts';
 import { RootFsShape, rootFsOf } from '../root-fs.ts';
 import { writeImageTop } from '../skeleton.ts';
 import { SpawnerError } from '../spawner-client.ts';
+import { writeLasting } from '../whole-file.ts';
 import { notAnImage, partOf, tooLarge, writePlain } from './bounded-file.ts';
 import { buildDebian } from './build-debian.ts';
 import type { ImageArchive } from './image-archive.ts';
@@ -139,7 +139,8 @@ export class ImageStore {
         process: { env: config.env, user: config.user ?? '0', cwd: config.workdir },
       };
       mkdirSync(this.#layout.images, { recursive: true, mode: 0o700 });
-      writeWhole(this.#layout.image(spec.imageId), JSON.stringify(ImageRecord.parse(record)), true);
+      await this.#engine.flushed();
+      await writeLasting(this.#layout.image(spec.imageId), JSON.stringify(ImageRecord.parse(record)));
       return {
         digest,
         sizeBytes: found.bytes,
@@ -196,6 +197,8 @@ export class ImageStore {
         bytes: mostBytes,
         marks: marks ? 1 : 0,
       });
+      // Found by its name from now on: a power cut must not leave one behind that is not what the name says.
+      await this.#engine.flushed();
       renameSync(absolute, dirname(join(this.#layout.base, known.layer)));
     } catch (error) {
       await this.#engine.call('discard', { path: temporary }).catch(() => {});

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { SharedFlush } from './shared-flush.ts';
+
+/** A disk that takes as long as it is told to. */
+class SlowDisk {
+  readonly flushes: { done(): void; fail(error: Error): void }[] = [];
+
+  flush(): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.flushes.push({ done: resolve, fail: reject });
+    return promise;
+  }
+}
+
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+describe('a shared flush', () => {
+  it('is one for all who wait at the same time, and another for whoever comes while it runs', async () => {
+    const disk = new SlowDisk();
+    const shared = new SharedFlush(() => disk.flush());
+    const order: string[] = [];
+    const wait = (name: string) => shared.wait().then(() => order.push(name));
+    const first = [wait('a'), wait('b')];
+    await settled();
+    expect(disk.flushes).toHaveLength(1);
+    const late = [wait('late'), wait('later')];
+    await settled();
+    expect(disk.flushes).toHaveLength(1);
+    disk.flushes[0]?.done();
+    await Promise.all(first);
+    await settled();
+    expect(order).toEqual(['a', 'b']);
+    expect(disk.flushes).toHaveLength(2);
+    disk.flushes[1]?.done();
+    await Promise.all(late);
+    expect(order).toEqual(['a', 'b', 'late', 'later']);
+  });
+
+  it('that fails is told to those who waited for it, and to nobody after them', async () => {
+    const disk = new SlowDisk();
+    const shared = new SharedFlush(() => disk.flush());
+    const failing = shared.wait();
+    const refused = expect(failing).rejects.toThrow('no space');
+    await settled();
+    const next = shared.wait();
+    disk.flushes[0]?.fail(new Error('no space'));
+    await refused;
+    await settled();
+    disk.flushes[1]?.done();
+    await next;
+  });
+});
