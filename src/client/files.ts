@@ -31,6 +31,13 @@ function rangeOf({ offset, length }: ReadOptions): Record<string, string> {
   return { range: `bytes=${start}-${length === undefined ? '' : start + length - 1}` };
 }
 
+async function* changesIn(response: IncomingMessage): AsyncGenerator<FileChange> {
+  const decoder = new ServerSentEventDecoder();
+  for await (const bytes of response) {
+    for (const { data } of decoder.decode(bytes as Buffer)) yield JSON.parse(data) as FileChange;
+  }
+}
+
 /** Files of a sandbox. A relative path starts at the working directory of its default user. */
 export class Files {
   readonly #transport: Transport;
@@ -116,21 +123,18 @@ export class Files {
     await this.#transport.json(this.#spec(id, 'DELETE', [], { path, recursive: options.recursive }, options));
   }
 
-  /** What changes at or below a path, until the caller stops. */
-  async *watch(
+  /** What changes at or below a path, until the caller stops. Resolves once it is followed: nothing later is missed. */
+  async watch(
     id: string,
     path: string,
     options: CallOptions & { readonly recursive?: boolean } = {},
-  ): AsyncGenerator<FileChange> {
+  ): Promise<AsyncGenerator<FileChange>> {
     const { recursive } = options;
     const response = await this.#transport.open({
       ...this.#spec(id, 'GET', ['watch'], { path, recursive }, options),
       accept: 'text/event-stream',
     });
-    const decoder = new ServerSentEventDecoder();
-    for await (const bytes of response) {
-      for (const { data } of decoder.decode(bytes as Buffer)) yield JSON.parse(data) as FileChange;
-    }
+    return changesIn(response);
   }
 
   /** Unpacks a tar stream below a path. */

@@ -87,10 +87,14 @@ export interface SandboxFiles {
   move(from: string, to: string, options: AbortableOptions & { readonly overwrite: boolean }): Promise<void>;
   /** Removing what is not there succeeds. */
   remove(path: string, options: AbortableOptions & { readonly recursive: boolean }): Promise<void>;
+  /**
+   * Resolves once changes are followed: what changes after that is told. Ends without an error when its signal does or the
+   * path itself is gone.
+   */
   watch?(
     path: string,
     options: AbortableOptions & { readonly recursive: boolean },
-  ): AsyncIterable<FileChange>;
+  ): Promise<AsyncIterable<FileChange>>;
   /** Unpacks a tar stream below `path`; entries that would leave it are refused and nothing outside is touched. */
   upload(
     path: string,

@@ -1,4 +1,5 @@
 import { SandboxerError } from '../../contract/errors.ts';
+import type { FileChange } from '../../contract/files.ts';
 import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
 import type { Channel } from '../shared/channel.ts';
 import type { UseGate } from './use-gate.ts';
@@ -96,7 +97,7 @@ export class LocalSession implements SandboxSession {
   }
 
   #files(): SandboxFiles {
-    const held: typeof this.files = {
+    return {
       stat: (...args) => this.#held(({ files }) => must(files).stat(...args)),
       list: (...args) => this.#held(({ files }) => must(files).list(...args)),
       read: (...args) =>
@@ -110,16 +111,9 @@ export class LocalSession implements SandboxSession {
       remove: (...args) => this.#held(({ files }) => must(files).remove(...args)),
       upload: (...args) => this.#held(({ files }) => must(files).upload(...args)),
       download: (...args) => this.#held(({ files }) => must(files).download(...args), thenLeave<Uint8Array>),
+      watch: (...args) =>
+        this.#held(({ files }) => must(must(files).watch?.(...args)), thenLeave<FileChange>),
     };
-    const changes = (...args: Parameters<NonNullable<SandboxFiles['watch']>>) =>
-      this.#held(
-        async ({ files }) => must(must(files).watch?.(...args)),
-        (found, leave) => thenLeave(found, leave),
-      );
-    const watch: NonNullable<SandboxFiles['watch']> = async function* (...args) {
-      yield* await changes(...args);
-    };
-    return { ...held, watch };
   }
 }
 

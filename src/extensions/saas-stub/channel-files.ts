@@ -30,6 +30,19 @@ async function* dataOf(channel: ChannelClient): AsyncGenerator<Uint8Array> {
   }
 }
 
+async function* changesOf(
+  channel: ChannelClient,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<FileChange> {
+  try {
+    for (;;) yield FileChange.parse(await channel.expectJson(CHANNEL_FRAME.change));
+  } catch (error) {
+    if (signal?.aborted !== true) throw error;
+  } finally {
+    channel.close();
+  }
+}
+
 export class ChannelFiles implements SandboxFiles {
   readonly #open: OpenChannel;
 
@@ -75,22 +88,11 @@ export class ChannelFiles implements SandboxFiles {
     await this.#ask({ channel: 'remove', path, recursive: options.recursive }, z.null(), options);
   }
 
-  async *watch(
-    path: string,
-    options: AbortableOptions & { readonly recursive: boolean },
-  ): AsyncGenerator<FileChange> {
-    const channel = await this.#open(
-      { channel: 'watch', path, recursive: options.recursive },
-      options.signal,
-    );
-    try {
-      await channel.expect(CHANNEL_FRAME.result);
-      for (;;) yield FileChange.parse(await channel.expectJson(CHANNEL_FRAME.change));
-    } catch (error) {
-      if (options.signal?.aborted !== true) throw error;
-    } finally {
-      channel.close();
-    }
+  async watch(path: string, options: AbortableOptions & { readonly recursive: boolean }) {
+    const { recursive, signal } = options;
+    const channel = await this.#open({ channel: 'watch', path, recursive }, signal);
+    await this.#result(channel, z.null());
+    return changesOf(channel, signal);
   }
 
   async upload(path: string, tar: AsyncIterable<Uint8Array>, options?: AbortableOptions) {

@@ -4,11 +4,6 @@ import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
 /** Files over whichever session stands at the moment. */
 export function filesOver(session: () => Promise<SandboxSession>): SandboxFiles {
   const files = async () => must((await session()).files);
-  const watch = async function* (
-    ...args: Parameters<NonNullable<SandboxFiles['watch']>>
-  ): AsyncGenerator<Awaited<ReturnType<AsyncIterator<never>['next']>>['value']> {
-    yield* must((await files()).watch?.(...args));
-  };
   return {
     stat: async (...args) => await (await files()).stat(...args),
     list: async (...args) => await (await files()).list(...args),
@@ -19,7 +14,7 @@ export function filesOver(session: () => Promise<SandboxSession>): SandboxFiles 
     remove: async (...args) => await (await files()).remove(...args),
     upload: async (...args) => await (await files()).upload(...args),
     download: async (...args) => await (await files()).download(...args),
-    watch,
+    watch: async (...args) => await must((await files()).watch?.(...args)),
   };
 }
 

@@ -39,7 +39,7 @@ function uploadOf({ limits }: HttpServices, { request }: Exchange): Upload {
   return new Upload(request, limits.uploadBytes, limits.idleUploadMs);
 }
 
-/** Changes as they happen, until the client hangs up. */
+/** Changes as they happen, until the client hangs up. The head is sent when they are followed, not before. */
 async function streamChanges(
   services: HttpServices,
   exchange: Exchange,
@@ -50,8 +50,7 @@ async function streamChanges(
   if (!files.watch) throw new SandboxerError('SBX_UNSUPPORTED', 'The backend cannot watch files.');
   const type = preferredType(exchange.header('accept'), [NDJSON, EVENT_STREAM]);
   const sse = type === EVENT_STREAM;
-  await files.stat(path, { signal });
-  const changes = files.watch(path, { recursive, signal });
+  const changes = await files.watch(path, { recursive, signal });
   exchange.begin(200, { 'content-type': type, 'x-accel-buffering': 'no' });
   const beat = () => response.write(sse ? ': \n\n' : '\n');
   const beating = setInterval(beat, services.limits.heartbeatMs);
@@ -197,7 +196,7 @@ export const fileRoutes = [
     method: 'GET',
     url: '/v1/sandboxes/{id}/files/watch',
     operationId: 'watchFiles',
-    summary: 'Follow the changes below a directory.',
+    summary: 'Follow the changes below a directory. What changes after the answer has begun is told.',
     tag,
     scope: 'read',
     params: SandboxPathParams,

@@ -266,11 +266,10 @@ describe('watching', () => {
   async function watching(path: string, work: () => Promise<unknown>, done: (seen: FileChange[]) => boolean) {
     const stop = new AbortController();
     const seen: FileChange[] = [];
+    const changes = await session.files.watch(path, { recursive: true, signal: stop.signal });
     const reading = (async () => {
-      for await (const change of session.files.watch?.(path, { recursive: true, signal: stop.signal }) ?? [])
-        seen.push(change);
+      for await (const change of changes) seen.push(change);
     })();
-    await session.ping();
     await work();
     const enough = await eventually(() => done(seen));
     stop.abort();
@@ -302,11 +301,9 @@ describe('watching', () => {
   it('says when there was too much, and stays bounded', async () => {
     mkdirSync(at('flood'));
     const stop = new AbortController();
-    const changes = session.files
-      .watch?.('flood', { recursive: true, signal: stop.signal })
-      [Symbol.asyncIterator]();
-    const first = changes?.next();
-    await session.ping();
+    const watched = await session.files.watch('flood', { recursive: true, signal: stop.signal });
+    const changes = watched[Symbol.asyncIterator]();
+    const first = changes.next();
     // Two files in turns: the kernel joins changes of one.
     const files = ['a', 'b'].map((letter) => openSync(at(`flood/${letter.repeat(200)}`), 'w'));
     for (let n = 0; n < 60_000; n += 1) writeSync(files[n % 2] ?? 0, 'x');
@@ -315,25 +312,21 @@ describe('watching', () => {
     await first;
     let overflow = false;
     for (let n = 0; n < 200_000 && !overflow; n += 1)
-      overflow = (await changes?.next())?.value?.kind === 'overflow';
+      overflow = (await changes.next()).value?.kind === 'overflow';
     expect(overflow).toBe(true);
     expect(agent.residentKb - before).toBeLessThan(4096);
     stop.abort();
   });
 
   it('of what is not there is refused, and ends when the directory goes', async () => {
-    const next = (path: string) =>
-      session.files.watch?.(path, { recursive: false })[Symbol.asyncIterator]().next();
-    await expect(next('nothing-here')).rejects.toMatchObject({ code: 'SBX_PATH_NOT_FOUND' });
+    await expect(session.files.watch('nothing-here', { recursive: false })).rejects.toMatchObject({
+      code: 'SBX_PATH_NOT_FOUND',
+    });
     mkdirSync(at('going'));
     const all: string[] = [];
-    const reading = (async () => {
-      for await (const { kind } of session.files.watch?.('going', { recursive: true }) ?? []) all.push(kind);
-    })();
-    await session.ping();
-    await session.ping();
+    const changes = await session.files.watch('going', { recursive: true });
     await session.files.remove('going', { recursive: false });
-    await reading;
+    for await (const { kind } of changes) all.push(kind);
     expect(all).toEqual(['removed']);
   });
 });

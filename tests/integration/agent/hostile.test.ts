@@ -230,10 +230,9 @@ describe('an agent and a hostile host', () => {
       await session.files.list('/etc');
       await bytesOf(await session.files.download('.'));
       await session.files.upload('up', bytesFrom(await bytesOf(await session.files.download('leak'))));
-      await session.files
-        .watch?.('.', { recursive: true, signal: AbortSignal.timeout(10) })
-        [Symbol.asyncIterator]()
-        .next();
+      const changes = await session.files.watch('.', { recursive: true, signal: AbortSignal.timeout(1000) });
+      await session.files.write('leak', bytesFrom('y'));
+      for await (const _ of changes) break;
       await session.dial(1).catch(() => {});
       (await session.listen('tcp:127.0.0.1:0')).close();
       await session.spawn(spawnSpec(['sleep', '100']));

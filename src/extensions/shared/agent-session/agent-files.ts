@@ -120,36 +120,15 @@ export class AgentFiles implements SandboxFiles {
     await this.#result(this.#open(T.remove, request, path, options.signal), options.signal);
   }
 
-  /** Ends, without an error, when its signal does or the path itself is gone. */
-  async *watch(
-    path: string,
-    options: AbortableOptions & { readonly recursive: boolean },
-  ): AsyncGenerator<FileChange> {
+  async watch(path: string, options: AbortableOptions & { readonly recursive: boolean }) {
     const { signal } = options;
-    if (signal?.aborted) return;
     const request = this.#request()
       .u8(options.recursive ? 1 : 0)
       .u32(this.#connection.windowBytes)
       .string(checked(path));
     const channel = this.#open(T.watch, request, path, signal);
-    const stop = () => channel.close();
-    signal?.addEventListener('abort', stop, { once: true });
-    const shown = shownPath(path);
-    try {
-      await channel.expect(T.opened);
-      for (;;) {
-        const frame = await channel.next();
-        if (frame === null || frame.type === T.result) return;
-        if (frame.type === T.error) throw channel.errorOf(frame);
-        if (frame.type !== T.changes) throw channel.violation('something other than changes came');
-        yield* channel.reading(() => readChanges(frame.data, shown));
-      }
-    } catch (error) {
-      if (signal?.aborted !== true) throw error;
-    } finally {
-      signal?.removeEventListener('abort', stop);
-      channel.close();
-    }
+    await whileOpen(channel, signal, () => channel.expect(T.opened), true);
+    return changesOf(channel, shownPath(path), signal);
   }
 
   async upload(path: string, tar: AsyncIterable<Uint8Array>, options?: AbortableOptions) {
@@ -241,6 +220,31 @@ function readChanges(payload: Buffer, path: string): FileChange[] {
     changes.push({ kind, path: inner === '' ? path : below(path, inner) });
   }
   return changes;
+}
+
+/** What changes, until the path is gone or the signal aborts. */
+async function* changesOf(
+  channel: AgentChannel,
+  path: string,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<FileChange> {
+  const stop = () => channel.close();
+  if (signal?.aborted) stop();
+  signal?.addEventListener('abort', stop, { once: true });
+  try {
+    for (;;) {
+      const frame = await channel.next();
+      if (frame === null || frame.type === T.result) return;
+      if (frame.type === T.error) throw channel.errorOf(frame);
+      if (frame.type !== T.changes) throw channel.violation('something other than changes came');
+      yield* channel.reading(() => readChanges(frame.data, path));
+    }
+  } catch (error) {
+    if (signal?.aborted !== true) throw error;
+  } finally {
+    signal?.removeEventListener('abort', stop);
+    channel.close();
+  }
 }
 
 /** The bytes up to the result. Whoever stops reading closes the channel. */

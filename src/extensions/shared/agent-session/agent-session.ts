@@ -29,9 +29,9 @@ const MAX_ID = 64;
 /** A sandbox through its agent. When the channel is lost every call rejects with `SBX_EXTENSION_FAILED`. */
 export class AgentSession implements SandboxSession {
   readonly info: AgentInfo;
-  readonly files: SandboxFiles;
+  readonly files: Required<SandboxFiles>;
   /** The same as root; refused where the agent is not. */
-  readonly rootFiles: SandboxFiles;
+  readonly rootFiles: Required<SandboxFiles>;
   readonly #connection: AgentConnection;
 
   constructor(connection: AgentConnection, info: AgentInfo) {
