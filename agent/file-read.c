@@ -5,13 +5,27 @@
 
 #include "agent.h"
 
+/* As much is read of a file that does not say how long it is: some of /proc have no end. */
+#define MAX_UNKNOWN (64ull * 1024 * 1024)
+
 typedef struct {
   Channel ch;
   int fd;
   uint64_t offset, left;
+  bool cut; /* `left` is our bound, not the reader's */
 } Reading;
 
 static void reading_gone(Channel *ch) { close(((Reading *)ch)->fd); }
+
+static bool reading_end(Reading *r, int error) {
+  Channel *ch = &r->ch;
+  if (error == EFBIG) send_error(ch->conn, ch->id, E_REFUSED, error, "it has no size, and no end after 64 MiB");
+  else if (error != 0) send_errno(ch->conn, ch->id, error);
+  else conn_send(ch->conn, T_RESULT, ch->id, NULL, 0);
+  reading_gone(ch);
+  channel_end(ch);
+  return false;
+}
 
 static bool reading_pull(Channel *ch) {
   Reading *r = (Reading *)ch;
@@ -19,6 +33,10 @@ static bool reading_pull(Channel *ch) {
   uint8_t *to = bulk_begin(ch, &room);
   if (to == NULL) return false;
   if (r->left < room) room = (size_t)r->left;
+  uint8_t more;
+  if (room == 0 && r->cut) {
+    if (pread(r->fd, &more, 1, (off_t)r->offset) > 0) return reading_end(r, EFBIG);
+  }
   ssize_t n = room == 0 ? 0 : pread(r->fd, to, room, (off_t)r->offset);
   /* Some files of /proc and /sys can be read on but not at a place. */
   if (n < 0 && errno == ESPIPE) n = read(r->fd, to, room);
@@ -29,11 +47,7 @@ static bool reading_pull(Channel *ch) {
     r->left -= (uint64_t)n;
     return true;
   }
-  if (n < 0) send_errno(ch->conn, ch->id, errno);
-  else conn_send(ch->conn, T_RESULT, ch->id, NULL, 0);
-  reading_gone(ch);
-  channel_end(ch);
-  return false;
+  return reading_end(r, n < 0 ? errno : 0);
 }
 
 static const ChannelOps ops = {.pull = reading_pull, .gone = reading_gone};
@@ -71,6 +85,8 @@ void request_read(Conn *c, uint32_t id, Cursor *request) {
   r->offset = offset;
   /* A file that says it is empty may be one of /proc: then its end counts. */
   r->left = size > 0 && rest < length ? rest : length;
+  r->cut = size == 0 && length > MAX_UNKNOWN;
+  if (r->cut) r->left = MAX_UNKNOWN;
   uint8_t payload[8];
   Builder b = {.data = payload, .cap = sizeof payload};
   put_u64(&b, size);

@@ -108,6 +108,9 @@ static void follow_link(int base, const char *path, char *real) {
   close(fd);
 }
 
+/* A pipe, a socket or a device is neither replaced nor opened. */
+static bool is_special(mode_t mode) { return !S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode); }
+
 /* Opens the directory and says what the name in it is. 0 or errno. */
 static int open_dir_of(int base, const char *path, Writing *w) {
   const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
@@ -130,6 +133,7 @@ static int open_beside(Writing *w, uint32_t mode) {
   bool exists = fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
   if (exists && S_ISDIR(st.st_mode)) return EISDIR;
   if (exists && (w->flags & WRITE_EXCLUSIVE) != 0) return EEXIST;
+  if (exists && is_special(st.st_mode)) return EINVAL;
   w->mode = mode != NO_MODE ? mode & 07777 : exists && S_ISREG(st.st_mode) ? st.st_mode & 0777 : 0644;
   for (int tries = 0; tries < 16; tries++) {
     snprintf(w->beside, sizeof w->beside, "%s%s-%x", TEMPORARY_PREFIX, agent.run_id, counter++);
@@ -165,7 +169,8 @@ void request_write(Conn *c, uint32_t id, Cursor *request) {
   if (error == 0) error = open_beside(w, mode);
   place_close(&place);
   if (error == 0) return;
-  send_errno(c, id, error);
+  if (error == EINVAL) send_error(c, id, E_REFUSED, error, "it is not a regular file");
+  else send_errno(c, id, error);
   if (w->dir >= 0) close(w->dir);
   channel_end(&w->ch);
 }

@@ -1,11 +1,15 @@
 /*
- * A program is started on the memory of the agent, which stands still meanwhile (as vfork does, on a stack of its own):
- * nothing is copied. Between clone and exec only raw system calls are made and nothing is written but `failure`.
+ * A program is started on the memory of the agent, which does nothing meanwhile but wait (as vfork does, on a stack of its
+ * own): nothing is copied. Between clone and exec only raw system calls are made and nothing is written but `failure`.
  * The agent is not dumpable, so that nobody can look into that memory once the child has become another user.
+ *
+ * It waits by itself and not in the kernel: once the child has become another user, that user may stop it before it has
+ * become another program, and the kernel would leave the agent in its call for ever.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +24,10 @@
 #include "agent.h"
 
 #define STACK_BYTES (64 * 1024)
+/* Counted in short waits and not by the clock, which also runs while everything here is frozen. */
+#define WAIT_MS 20
+#define MAX_WAITS 500
+#define STARTING_FD 3
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
@@ -28,6 +36,7 @@ typedef struct {
   const SpawnPlan *plan;
   SpawnFailure *failure;
   sigset_t mask;
+  int starting; /* closed by the kernel when the child is another program, or is no more */
 } Start;
 
 static uint8_t *stack;
@@ -123,7 +132,9 @@ static int child_main(void *argument) {
   }
   if (in < 0 || out < 0 || err < 0 || !put_fd(in, 0) || !put_fd(out, 1) || !put_fd(err, 2))
     fail(start, SPAWN_FORK, errno);
-  (void)syscall(SYS_close_range, 3u, ~0u, 0u); /* all of ours close on exec anyway */
+  if (start->starting != STARTING_FD && dup3(start->starting, STARTING_FD, O_CLOEXEC) < 0)
+    fail(start, SPAWN_FORK, errno);
+  (void)syscall(SYS_close_range, STARTING_FD + 1u, ~0u, 0u); /* all of ours close on exec anyway */
   set_limits();
   (void)umask(022);
   int error = become(&plan->user->cred);
@@ -146,23 +157,41 @@ static void raise_oom_score(pid_t pid) {
   close(fd);
 }
 
+/* Until the child is another program or is no more. False when it was killed, because it was held up all the time. */
+static bool wait_for_start(int starting, pid_t pid) {
+  struct pollfd end = {.fd = starting};
+  unsigned waits = 0;
+  for (; poll(&end, 1, WAIT_MS) == 0; waits++) (void)kill(pid, waits < MAX_WAITS ? SIGCONT : SIGKILL);
+  return waits <= MAX_WAITS;
+}
+
 pid_t spawn_program(const SpawnPlan *plan, SpawnFailure *failure) {
   Start start = {.plan = plan, .failure = shared};
   sigset_t all, before;
+  int pair[2];
+  if (pipe2(pair, O_CLOEXEC) != 0) {
+    *failure = (SpawnFailure){.stage = SPAWN_FORK, .error = errno};
+    return -1;
+  }
+  start.starting = pair[1];
   *shared = (SpawnFailure){.stage = SPAWN_OK};
   sigemptyset(&start.mask);
   sigfillset(&all);
   sigprocmask(SIG_BLOCK, &all, &before);
 #ifdef AGENT_PLAIN_FORK /* sanitizers do not stand a child on their memory */
-  pid_t pid = (pid_t)syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
+  pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
   if (pid == 0) child_main(&start);
 #else
-  pid_t pid = clone(child_main, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
+  pid_t pid = clone(child_main, stack + STACK_BYTES, CLONE_VM | SIGCHLD, &start);
 #endif
   int error = errno;
+  close(pair[1]);
+  bool started = pid > 0 && wait_for_start(pair[0], pid);
+  close(pair[0]);
   sigprocmask(SIG_SETMASK, &before, NULL);
   *failure = *shared;
   if (pid < 0) *failure = (SpawnFailure){.stage = SPAWN_FORK, .error = error};
+  else if (!started) *failure = (SpawnFailure){.stage = SPAWN_FORK, .error = ETIMEDOUT};
   else if (failure->stage == SPAWN_OK && agent.oom_score != 0) raise_oom_score(pid);
   return pid < 0 || failure->stage != SPAWN_OK ? -1 : pid; /* a child that failed is reaped like any other */
 }

@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import {
   chmodSync,
   closeSync,
@@ -16,6 +17,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -38,6 +40,7 @@ afterAll(async () => {
 });
 
 const at = (path: string) => join(agent.work, path);
+const python = spawnSync('python3', ['-c', '']).status === 0;
 const refused = { code: 'SBX_PATH_REFUSED' };
 
 describe('single files', () => {
@@ -51,6 +54,39 @@ describe('single files', () => {
     execFileSync('mkfifo', [at('pipe')]);
     await expect(session.files.read('pipe')).rejects.toMatchObject(refused);
     await expect(session.files.read('/dev/zero')).rejects.toMatchObject(refused);
+  });
+
+  it('do not take the place of a pipe, a socket or a device, whatever is written', async () => {
+    execFileSync('mkfifo', [at('kept-pipe')]);
+    symlinkSync('kept-pipe', at('to-pipe'));
+    const listening = createServer().listen(at('kept-socket'));
+    await once(listening, 'listening');
+    const message = expect.stringContaining('it is not a regular file');
+    for (const name of ['kept-pipe', 'to-pipe', 'kept-socket'])
+      await expect(session.files.write(name, bytesFrom('x'))).rejects.toMatchObject({
+        ...refused,
+        message: expect.stringContaining(name),
+        detail: message,
+      });
+    expect(lstatSync(at('kept-pipe')).isFIFO()).toBe(true);
+    expect(lstatSync(at('kept-socket')).isSocket()).toBe(true);
+    listening.close();
+  });
+
+  it.runIf(isRoot && python)('are read to a bound when they tell no size and have no end', async () => {
+    const script =
+      'import ctypes, mmap, time; m = mmap.mmap(-1, 80 << 20); print(ctypes.addressof(ctypes.c_char.from_buffer(m)), flush=True); time.sleep(100)';
+    const memory = spawn('python3', ['-c', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [address] = await once(memory.stdout, 'data');
+    const { size, body } = await session.files.read(`/proc/${memory.pid}/mem`, { offset: Number(address) });
+    expect(size).toBe(0);
+    let read = 0;
+    const reading = (async () => {
+      for await (const { length } of body) read += length;
+    })();
+    await expect(reading).rejects.toMatchObject({ ...refused, detail: expect.stringContaining('64 MiB') });
+    expect(read).toBe(64 * 1_048_576);
+    memory.kill('SIGKILL');
   });
 
   it('are written through a link, and keep their mode when none is given', async () => {

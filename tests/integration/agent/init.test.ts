@@ -84,6 +84,16 @@ describe.runIf(canUnshare())('as PID 1', () => {
     expect(agent.alive).toBe(true);
   });
 
+  it('starts programs although somebody inside stops everything he may', async () => {
+    const stopper = await session.spawn(spawnSpec(shellArgv('while :; do kill -s STOP -- -1; done')));
+    // Each has become that somebody before it is another program: whoever waited for that in the kernel would wait on.
+    const started = [stopper];
+    for (let n = 0; n < 100; n += 1) started.push(await session.spawn(spawnSpec(['true'])));
+    await session.ping();
+    for (const program of started) await program.detach();
+    expect((await runProgram(session, ['echo', 'on'])).stdout.toString()).toBe('on\n');
+  });
+
   it('cannot be looked into', async () => {
     const script =
       'for f in environ maps mem root cwd exe fd; do cat /proc/1/$f 2>/dev/null | head -c 1; ls /proc/1/$f/ 2>/dev/null; done; true';
