@@ -20,8 +20,8 @@ export class Invocation {
   #transport: Transport | null = null;
   /** What the command ends with when nothing failed; a program's exit code, for instance. */
   exitCode = 0;
-  /** Nobody reads the output any more: `sandboxer list | head -1`. */
-  onOutputClosed: () => void = () => process.exit(0);
+  /** Nobody reads the output any more (`sandboxer list | head -1`), or it cannot be written. */
+  onOutputLost: (error: NodeJS.ErrnoException) => void = ({ code }) => process.exit(code === 'EPIPE' ? 0 : 1);
 
   constructor(env: NodeJS.ProcessEnv) {
     this.env = env;

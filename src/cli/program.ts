@@ -115,10 +115,7 @@ function withoutHelpWord(argv: readonly string[]): readonly string[] {
 
 export async function runProgram(argv: readonly string[]): Promise<void> {
   const invocation = new Invocation(process.env);
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') process.exit(1);
-    invocation.onOutputClosed();
-  });
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => invocation.onOutputLost(error));
   process.stderr.on('error', () => {});
   const code = await dispatch(withoutHelpWord(argv), invocation);
   await Promise.all([flushed(process.stdout), flushed(process.stderr)]);

@@ -1,8 +1,10 @@
-/** `sandboxer shell` in a real terminal: its size and its changes, keys as they are, lines as the program ends them, the exit code. */
+/** `sandboxer shell` and `run` in a real terminal: its size and its changes, keys as they are, lines as the program ends them, the exit code. */
 import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const launcher = join(import.meta.dirname, '..', '..', 'sandboxer');
@@ -31,8 +33,10 @@ for step in steps:
     until(step['after'].encode())
     shown, seen = shown + seen, b''
     if 'size' in step: size(*step['size'])
+    if 'signal' in step: os.kill(pid, step['signal'])
+    if 'hangup' in step: os.close(fd); break
     os.write(fd, step['type'].encode())
-until(b'nothing that is ever shown')
+else: until(b'nothing that is ever shown')
 print(json.dumps({'shown': (shown + seen).decode(errors='replace'), 'code': os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}))
 `;
 
@@ -99,5 +103,55 @@ describe.runIf(canRun)('a shell in a terminal', () => {
     const script = ['-c', `cd ${dir}; ${before}`, launcher, 'exec', '-t', 'box', '--', 'sh', '-c', 'exit 4'];
     const python = `import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(["sh", *sys.argv[1:]])))`;
     expect(run('python3', '-c', python, ...script).status).toBe(4);
+  }, 120_000);
+
+  const left = () => JSON.parse(run(launcher, 'list', '--label', 'by=run', '--json').stdout).items.length;
+  const nothingLeft = async () => {
+    for (const until = Date.now() + 30_000; left() > 0 && Date.now() < until; ) await sleep(200);
+    expect(left()).toBe(0);
+  };
+  const runs = ['run', '--profile', 'agent-dev', '--label', 'by=run'];
+
+  it('is what a program gets that is run in one: its size, its keys, its exit code', async () => {
+    const script = 'test -t 0 && test -t 1 && test -t 2 && echo size $(stty size) $TERM; read line; exit 7';
+    const { shown, code } = typed(
+      [
+        { after: 'size 40 100', type: '\u001a' }, // Ctrl-Z is the program's: there is no shell to go back to.
+        { after: '^Z', type: 'x\n' },
+      ],
+      ...runs,
+      ...['--', 'sh', '-c', script],
+    );
+    expect(shown).toContain(`size 40 100 ${process.env.TERM ?? 'xterm-256color'}`);
+    expect(code).toBe(7);
+    const interrupted = typed(
+      [{ after: 'ready', type: '\u0003' }],
+      ...runs,
+      ...['--', 'sh', '-c', 'trap "exit 9" INT; echo ready; while :; do sleep 0.05; done'],
+    );
+    expect(interrupted.code).toBe(9);
+    expect(typed([], ...runs, '-T', '--', 'sh', '-c', 'test -t 1 || exit 8').code).toBe(8);
+    await nothingLeft();
+  }, 120_000);
+
+  it('is left, and the sandbox destroyed, by a signal and by the end of the terminal', async () => {
+    const program = ['--', 'sh', '-c', 'echo ready; exec sleep 1000'];
+    const ended = typed([{ after: 'ready', type: '', signal: 15 }], ...runs, ...program);
+    expect(ended.code).toBe(143);
+    await nothingLeft();
+    expect(typed([{ after: 'ready', type: '', hangup: true }], ...runs, ...program).code).toBe(129);
+    await nothingLeft();
+  }, 120_000);
+
+  it('is none where input or output is none: bytes go through as they are', async () => {
+    const bytes = randomBytes(3_000_000);
+    const piped = spawnSync(launcher, [...runs, '--', 'cat'], { env, input: bytes, maxBuffer: 1e8 });
+    expect(piped.status).toBe(0);
+    expect(piped.stdout.equals(bytes)).toBe(true);
+    const closed = run('sh', '-c', `"$0" "$@" | head -1; true`, launcher, ...runs, '--', 'yes');
+    expect(closed.stdout).toBe('y\n');
+    const full = run('sh', '-c', '"$0" "$@" > /dev/full', launcher, ...runs, '--', 'yes');
+    expect([full.status, full.stderr]).toEqual([125, expect.stringContaining('ENOSPC')]);
+    await nothingLeft();
   }, 120_000);
 });

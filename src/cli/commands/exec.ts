@@ -5,6 +5,7 @@ import type { Invocation } from '../invocation.ts';
 import type { ExecFlags } from '../terminal/exec-options.ts';
 import { addExecOptions, argvOf, execRequestOf } from '../terminal/exec-options.ts';
 import { exitCodeAfter, onInterrupts } from '../terminal/interrupts.ts';
+import { exitCodeWithout } from '../terminal/lost-output.ts';
 import { exitCodeFrom, runInSandbox } from '../terminal/run-in-sandbox.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -13,8 +14,6 @@ interface Flags extends ExecFlags {
   readonly interactive?: boolean;
   readonly detach?: boolean;
 }
-
-const BROKEN_PIPE = 141;
 
 async function startInBackground(
   invocation: Invocation,
@@ -46,7 +45,7 @@ export async function execInForeground(
     ended ??= code;
     abort.abort(new Error('The program is no longer listened to.'));
   };
-  invocation.onOutputClosed = () => end(BROKEN_PIPE);
+  invocation.onOutputLost = (error) => end(exitCodeWithout(error, invocation.printer));
   const release = onInterrupts({
     first: (signal) => {
       if (kill) kill(signal).catch(() => end(exitCodeAfter(signal)));

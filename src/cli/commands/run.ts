@@ -13,7 +13,9 @@ import type { ExecFlags } from '../terminal/exec-options.ts';
 import { addExecOptions, argvOf, execRequestOf } from '../terminal/exec-options.ts';
 import type { Interrupt } from '../terminal/interrupts.ts';
 import { exitCodeAfter, onInterrupts } from '../terminal/interrupts.ts';
+import { exitCodeWithout } from '../terminal/lost-output.ts';
 import { exitCodeFrom, runInSandbox } from '../terminal/run-in-sandbox.ts';
+import { isTerminal } from '../terminal/take-terminal.ts';
 import { rememberMirror } from '../transfer/mirror-state.ts';
 import type { StageFlags } from '../transfer/stage-inputs.ts';
 import { stageInputs } from '../transfer/stage-inputs.ts';
@@ -27,7 +29,6 @@ interface Flags extends CreateFlags, ExecFlags, WorkdirFlags, StageFlags {
 }
 
 const ID_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
-const BROKEN_PIPE = 141;
 
 /** Ours, so that it can be destroyed even when the answer to the create never came. */
 function freshId(): string {
@@ -75,6 +76,11 @@ async function destroy(client: SandboxerClient, id: string, invocation: Invocati
   }
 }
 
+/** It was refused before anything ran: nobody insisted on a terminal, so that it can do without. */
+function hasNoTerminals(error: unknown): boolean {
+  return error instanceof SandboxerApiError && error.code === 'SBX_UNSUPPORTED' && error.field === 'tty';
+}
+
 async function execute(
   invocation: Invocation,
   client: SandboxerClient,
@@ -94,13 +100,19 @@ async function execute(
   if (printer.json) printer.item({ type: 'sandbox', sandbox });
   else if (flags.keep) printer.note(`${id}: ${establishedText(sandbox, Date.now() - startedAt, Date.now())}`);
   if (flags.workdir !== undefined) await uploadWorkdir(invocation, client, id, flags, signal);
-  const exit = await runInSandbox(invocation, client, {
-    sandboxId: id,
-    request: execRequestOf(command, flags),
-    stdin: flags.tty === true || flags.interactive === true || process.stdin.isTTY !== true,
-    tty: flags.tty === true,
-    signal,
-    onStarted: (kill) => control.started(kill),
+  const runIt = (tty: boolean) =>
+    runInSandbox(invocation, client, {
+      sandboxId: id,
+      request: execRequestOf(command, flags),
+      stdin: tty || flags.interactive === true || process.stdin.isTTY !== true,
+      tty,
+      signal,
+      onStarted: (kill) => control.started(kill),
+    });
+  const tty = flags.tty ?? (isTerminal() && !printer.json);
+  const exit = await runIt(tty).catch((error: unknown) => {
+    if (flags.tty === undefined && hasNoTerminals(error)) return runIt(false);
+    throw error;
   });
   return exitCodeFrom(exit, invocation);
 }
@@ -110,7 +122,7 @@ async function run(invocation: Invocation, words: readonly string[], flags: Flag
   const client = await invocation.client();
   const id = flags.id ?? freshId();
   const control = new RunControl();
-  invocation.onOutputClosed = () => control.end(BROKEN_PIPE);
+  invocation.onOutputLost = (error) => control.end(exitCodeWithout(error, invocation.printer));
   const release = onInterrupts({
     first: (signal) => control.first(signal),
     again: (signal) => control.end(exitCodeAfter(signal)),
@@ -130,15 +142,16 @@ export function define(command: Command, invocation: Invocation): void {
   addNotes(
     command,
     'Ends with the exit code of the program; 125 when sandboxer failed, 126 and 127 as a shell has them.',
-    'Ctrl-C interrupts the program; a second one destroys the sandbox.',
+    'In a terminal, keys are the program’s, Ctrl-C and Ctrl-Z included. Otherwise Ctrl-C interrupts it, and a second one destroys the sandbox.',
   );
   addExecOptions(addStageOptions(addCreateOptions(command)))
     .argument('<program...>', 'the program and its arguments')
     .passThroughOptions()
     .option('--workdir <directory>', 'upload this directory first, without what its ignore files name')
     .option('--keep', 'do not destroy the sandbox')
-    .option('-t, --tty', 'in a terminal')
-    .option('-i, --interactive', 'pass input on even when it is a terminal; what is piped in always is')
+    .option('-t, --tty', 'in a terminal, as it is where input and output are one')
+    .option('-T, --no-tty', 'not in a terminal')
+    .option('-i, --interactive', 'pass input on also without a terminal inside; what is piped in always is')
     .action(async (words: string[], flags: Flags) => {
       invocation.exitCode = await run(invocation, words, flags);
     });

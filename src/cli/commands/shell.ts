@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Invocation } from '../invocation.ts';
 import type { ExecFlags } from '../terminal/exec-options.ts';
 import { addExecOptions } from '../terminal/exec-options.ts';
+import { isTerminal } from '../terminal/take-terminal.ts';
 import { execInForeground } from './exec.ts';
 
 /** The best shell there is. */
@@ -11,10 +12,7 @@ export function define(command: Command, invocation: Invocation): void {
   addExecOptions(command)
     .argument('<id>', 'the sandbox')
     .action(async (id: string, flags: ExecFlags) => {
-      const tty = process.stdin.isTTY === true && process.stdout.isTTY === true;
-      const term = process.env.TERM;
-      const env = tty && term ? { TERM: term, ...flags.env } : flags.env;
-      const all = { ...flags, ...(env ? { env } : {}), tty, stdin: true };
+      const all = { ...flags, tty: isTerminal(), stdin: true };
       invocation.exitCode = await execInForeground(invocation, id, ['/bin/sh', '-c', SHELL], all);
     });
 }

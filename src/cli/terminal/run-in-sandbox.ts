@@ -1,10 +1,10 @@
-import { spawnSync } from 'node:child_process';
 import { SandboxerConnectionError } from '../../client/connection-error.ts';
 import type { ExecChunk } from '../../client/frames.ts';
 import type { InteractiveExec } from '../../client/interactive-exec.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
-import type { ExecInput, ExitStatus, Signal, TerminalSize } from '../../contract/exec.ts';
+import type { ExecInput, ExitStatus, Signal } from '../../contract/exec.ts';
 import type { Invocation } from '../invocation.ts';
+import { takeTerminal, terminalSize } from './take-terminal.ts';
 import { writeChunk } from './write-output.ts';
 
 export interface ProgramOptions {
@@ -19,11 +19,6 @@ export interface ProgramOptions {
   onStarted?(kill: (signal: Signal) => Promise<void>): void;
 }
 
-function terminalSize(): TerminalSize {
-  const { columns, rows } = process.stdout.isTTY ? process.stdout : process.stderr;
-  return { cols: columns || 80, rows: rows || 24 };
-}
-
 async function pumpInput(exec: InteractiveExec): Promise<void> {
   try {
     for await (const chunk of process.stdin) await exec.write(chunk as Buffer);
@@ -31,28 +26,6 @@ async function pumpInput(exec: InteractiveExec): Promise<void> {
     // An input that cannot be read has ended.
   }
   await exec.endInput();
-}
-
-/** Keys go to the program as they are, Ctrl-C included. Returns what gives the terminal back. */
-function takeTerminal(exec: InteractiveExec): () => void {
-  const { stdin, stdout } = process;
-  const raw = stdin.isTTY === true;
-  const resize = () => void exec.resize(terminalSize());
-  const restore = () => {
-    if (raw) stdin.setRawMode(false);
-  };
-  if (raw) {
-    stdin.setRawMode(true);
-    // Node leaves line ends to the terminal: a program that moves down one line would land in the first column.
-    spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
-  }
-  stdout.on('resize', resize);
-  process.on('exit', restore);
-  return () => {
-    stdout.off('resize', resize);
-    process.off('exit', restore);
-    restore();
-  };
 }
 
 async function passOutput(chunks: AsyncIterable<ExecChunk>, invocation: Invocation): Promise<ExitStatus> {
@@ -66,13 +39,19 @@ async function passOutput(chunks: AsyncIterable<ExecChunk>, invocation: Invocati
   return exit;
 }
 
+/** Of the size and the kind of ours. */
+function inTerminal(request: ExecInput): ExecInput {
+  const { TERM } = process.env;
+  return { ...request, tty: terminalSize(), env: { ...(TERM ? { TERM } : {}), ...request.env } };
+}
+
 async function runInteractively(
   invocation: Invocation,
   client: SandboxerClient,
   options: ProgramOptions,
 ): Promise<ExitStatus> {
   const { sandboxId, tty, signal } = options;
-  const request = tty ? { ...options.request, tty: terminalSize() } : options.request;
+  const request = tty ? inTerminal(options.request) : options.request;
   const exec = await client.interactive(sandboxId, request, { signal });
   options.onStarted?.((name) => exec.kill(name));
   const giveBack = tty ? takeTerminal(exec) : () => {};

@@ -1,0 +1,14 @@
+import type { Printer } from '../output/printer.ts';
+import { exitCodeAfter } from './interrupts.ts';
+
+const BROKEN_PIPE = 141;
+const FAILED = 125;
+
+/** What a program that is run elsewhere ends with when its output can go nowhere: as if it had been run here. */
+export function exitCodeWithout(error: NodeJS.ErrnoException, printer: Printer): number {
+  if (error.code === 'EPIPE') return BROKEN_PIPE;
+  // The terminal has gone.
+  if (error.code === 'EIO') return exitCodeAfter('SIGHUP');
+  printer.warn(`the output cannot be written: ${error.message}`);
+  return FAILED;
+}
