@@ -1,4 +1,4 @@
-/** The levels of `npm test`, in the order they run. */
+/** The levels of `npm test`, in the order they are told; `test-run/schedule.ts` says what runs when. */
 import { existsSync, globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
@@ -6,6 +6,15 @@ export interface TestLevel {
   name: string;
   what: string;
   command: readonly string[];
+  /**
+   * What may run at the same time: `checks` beside each other; one level `in turn` after the other, with those in the
+   * `background` behind it at the least priority; `alone` what looks at the whole machine, or measures it.
+   */
+  company: 'checks' | 'in turn' | 'background' | 'alone';
+  /** What is run a second time, alone, after a failure. What depends on nothing but the sources is never. */
+  again: 'files' | 'whole' | 'never';
+  /** Several times what it takes on a slow machine: for what hangs. */
+  limitMinutes: number;
   /** Why the level cannot run here, or undefined when it can. A level that is skipped always says why. */
   skipReason(): string | undefined;
 }
@@ -16,6 +25,7 @@ interface VitestLevel {
   include: readonly string[];
   exclude: readonly string[];
   testTimeoutMs: number;
+  limitMinutes: number;
   /** Its files look at what the whole machine has, so that they run one after the other. */
   alone?: boolean;
 }
@@ -35,28 +45,32 @@ export const vitestLevels: readonly VitestLevel[] = [
     what: 'rules and parts, in memory',
     include: ['src/**/*.test.ts', 'bench/**/*.test.ts', 'scripts/**/*.test.ts'],
     exclude: [SUITE_OF_AN_EXTENSION, ...WITH_PROCESSES],
-    testTimeoutMs: 5_000,
+    testTimeoutMs: 20_000,
+    limitMinutes: 10,
   },
   {
     name: 'conformance',
     what: 'one suite against every extension and store',
     include: ['tests/conformance/**/*.test.ts', SUITE_OF_AN_EXTENSION],
     exclude: [],
-    testTimeoutMs: 60_000,
+    testTimeoutMs: 180_000,
+    limitMinutes: 40,
   },
   {
     name: 'integration',
     what: 'several parts over real sockets, files and databases',
     include: ['tests/integration/**/*.test.ts', ...WITH_PROCESSES],
     exclude: [],
-    testTimeoutMs: 60_000,
+    testTimeoutMs: 180_000,
+    limitMinutes: 40,
   },
   {
     name: 'security',
     what: 'what must be refused is refused',
     include: ['tests/security/**/*.test.ts'],
     exclude: [],
-    testTimeoutMs: 60_000,
+    testTimeoutMs: 180_000,
+    limitMinutes: 40,
     alone: true,
   },
   {
@@ -64,14 +78,16 @@ export const vitestLevels: readonly VitestLevel[] = [
     what: 'the shipped commands, as a user runs them',
     include: ['tests/e2e/**/*.test.ts'],
     exclude: [],
-    testTimeoutMs: 120_000,
+    testTimeoutMs: 180_000,
+    limitMinutes: 40,
   },
   {
     name: 'docs',
     what: 'documents say what the code does',
     include: ['tests/docs/**/*.test.ts'],
     exclude: [],
-    testTimeoutMs: 60_000,
+    testTimeoutMs: 180_000,
+    limitMinutes: 40,
   },
 ];
 
@@ -81,7 +97,7 @@ const AT_ONCE = Math.max(2, availableParallelism());
 const always = () => undefined;
 
 function check(name: string, what: string, ...command: string[]): TestLevel {
-  return { name, what, command, skipReason: always };
+  return { name, what, command, company: 'checks', again: 'never', limitMinutes: 15, skipReason: always };
 }
 
 function vitest(name: string): TestLevel {
@@ -91,6 +107,9 @@ function vitest(name: string): TestLevel {
     name,
     what: level.what,
     command: ['vitest', 'run', '--project', name, `--maxWorkers=${level.alone ? 1 : AT_ONCE}`],
+    company: level.alone ? 'alone' : 'in turn',
+    again: 'files',
+    limitMinutes: level.limitMinutes,
     skipReason() {
       const files = globSync([...level.include], { exclude: [...level.exclude] });
       return files.length > 0 ? undefined : `no tests yet: ${level.include.join(', ')}`;
@@ -103,9 +122,7 @@ export const testLevels: readonly TestLevel[] = [
   check('build', 'the package builds', 'npm', 'run', '--silent', 'build'),
   check('lint', 'biome: format and lint', 'biome', 'check', '--error-on-warnings'),
   {
-    name: 'imports',
-    what: 'import directions of the tree',
-    command: ['node', 'scripts/check-imports.ts'],
+    ...check('imports', 'import directions of the tree', 'node', 'scripts/check-imports.ts'),
     skipReason: () => (globSync('src/**/*.ts').length > 0 ? undefined : 'no source yet: src/**/*.ts'),
   },
   check('knip', 'no unused file, export or dependency', 'knip'),
@@ -116,6 +133,9 @@ export const testLevels: readonly TestLevel[] = [
     name: 'simulation',
     what: 'the control plane under seeded faults and crashes',
     command: ['node', 'tests/simulation/run.ts'],
+    company: 'background',
+    again: 'never',
+    limitMinutes: 45,
     skipReason: () =>
       existsSync('tests/simulation/run.ts') ? undefined : 'no tests yet: tests/simulation/run.ts',
   },
@@ -126,6 +146,9 @@ export const testLevels: readonly TestLevel[] = [
     name: 'bench',
     what: 'every benchmark runs (few iterations, numbers mean nothing)',
     command: ['node', 'bench/run.ts', 'all', '--smoke', '--json'],
+    company: 'alone',
+    again: 'whole',
+    limitMinutes: 20,
     skipReason: () =>
       globSync('bench/*/**/*.bench.ts').length > 0
         ? undefined

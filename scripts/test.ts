@@ -1,20 +1,18 @@
-/** Runs the test levels in turn and reports on all of them, also after a failure: test.ts [LEVEL…] [-- ARGUMENTS] */
-import { spawnSync } from 'node:child_process';
+/**
+ * Runs the test levels and reports on all of them, also after a failure: test.ts [LEVEL…] [-- ARGUMENTS]
+ * Levels that are named run as they are, in this terminal. A run of everything gives what failed a second chance, alone.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { styleText } from 'node:util';
 import type { TestLevel } from './test-levels.ts';
 import { testLevels } from './test-levels.ts';
-
-type Verdict = 'passed' | 'failed' | 'skipped';
-
-interface Outcome {
-  name: string;
-  verdict: Verdict;
-  seconds: number;
-  note: string;
-}
-
-const COLOUR = { passed: 'green', failed: 'red', skipped: 'yellow' } as const;
+import { endedBadly } from './test-run/judge.ts';
+import { endAllCommands, runCommand } from './test-run/run-command.ts';
+import { runEverything } from './test-run/run-everything.ts';
+import type { Outcome } from './test-run/summary.ts';
+import { summaryOf, verdictLine } from './test-run/summary.ts';
 
 process.chdir(join(import.meta.dirname, '..'));
 const [wanted, passedOn] = splitArguments(process.argv.slice(2));
@@ -26,9 +24,8 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-const chosen = wanted.length > 0 ? testLevels.filter(({ name }) => wanted.includes(name)) : testLevels;
-const outcomes = chosen.map(runLevel);
-report(outcomes);
+const outcomes = wanted.length > 0 ? await runNamed() : await runAll();
+console.log(`\n${summaryOf(outcomes)}`);
 
 // A run in which nothing ran has shown nothing.
 const failed = outcomes.some(({ verdict }) => verdict === 'failed');
@@ -40,32 +37,33 @@ function splitArguments(given: string[]): [levels: string[], passedOn: string[]]
   return at < 0 ? [given, []] : [given.slice(0, at), given.slice(at + 1)];
 }
 
-function runLevel({ name, what, command, skipReason }: TestLevel): Outcome {
-  console.log(styleText('bold', `\n▶ ${name}: ${what}`));
-  const reason = skipReason();
-  if (reason !== undefined) {
-    console.log(`skipped: ${reason}`);
-    return { name, verdict: 'skipped', seconds: 0, note: reason };
-  }
-  const [program = '', ...rest] = command;
-  const startedAt = performance.now();
-  const { status, signal, error } = spawnSync(program, [...rest, ...passedOn], { stdio: 'inherit' });
-  const seconds = (performance.now() - startedAt) / 1000;
-  const verdict: Verdict = status === 0 ? 'passed' : 'failed';
-  const note =
-    verdict === 'passed' ? '' : (error?.message ?? (signal ? `killed by ${signal}` : `exit ${status}`));
-  console.log(styleText(COLOUR[verdict], `${verdict} in ${seconds.toFixed(1)} s ${note}`.trimEnd()));
-  return { name, verdict, seconds, note };
+async function runNamed(): Promise<Outcome[]> {
+  const chosen = testLevels.filter(({ name }) => wanted.includes(name));
+  const done: Outcome[] = [];
+  for (const level of chosen) done.push(await runHere(level));
+  return done;
 }
 
-function report(all: Outcome[]): void {
-  const width = Math.max(...all.map(({ name }) => name.length));
-  console.log('');
-  for (const { name, verdict, seconds, note } of all) {
-    const time = verdict === 'skipped' ? '' : `${seconds.toFixed(1)} s`;
-    const line = `${name.padEnd(width)}  ${styleText(COLOUR[verdict], verdict.padEnd(7))}  ${time.padStart(8)}  ${note}`;
-    console.log(line.trimEnd());
-  }
-  const count = (wantedVerdict: Verdict) => all.filter(({ verdict }) => verdict === wantedVerdict).length;
-  console.log(`\n${count('passed')} passed, ${count('failed')} failed, ${count('skipped')} skipped`);
+async function runHere({ name, what, command, skipReason }: TestLevel): Promise<Outcome> {
+  console.log(styleText('bold', `\n▶ ${name}: ${what}`));
+  const none = { name, troubles: [], files: [] };
+  const reason = skipReason();
+  if (reason !== undefined) return { ...none, verdict: 'skipped', seconds: 0, note: reason };
+  const ended = await runCommand([...command, ...passedOn]);
+  const note = endedBadly(ended);
+  const verdict = note === undefined ? 'passed' : 'failed';
+  const outcome: Outcome = { ...none, verdict, seconds: ended.seconds, note: note ?? '' };
+  console.log(verdictLine(outcome));
+  return outcome;
+}
+
+async function runAll(): Promise<Outcome[]> {
+  const directory = mkdtempSync(join(tmpdir(), 'sandboxer-test-run-'));
+  process.once('exit', () => {
+    endAllCommands();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.once(signal, () => process.exit(130));
+  return runEverything(testLevels, directory, (text) => console.log(text));
 }
