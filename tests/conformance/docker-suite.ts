@@ -43,7 +43,6 @@ export function describeDocker({ name, whyNot, claims, start }: Way): void {
       });
       return { extension, cleanup: close };
     },
-    graceMs: 20_000,
     skip: Object.fromEntries(left.map((test) => [test.name, 'It is run over another way.'])),
   });
 }

@@ -12,7 +12,7 @@ import { outcomeOf, suiteHere } from '../support/local-suite-report.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const WHOLE = process.env.SANDBOXER_GVISOR === 'whole';
-const LIMIT_MS = 400_000;
+const LIMIT_MS = 900_000;
 
 const missing = [
   ...['/usr/bin/runsc', '/bin/busybox'].filter((path) => !existsSync(path)),

@@ -13,7 +13,7 @@ import { noOrdinaryUser, OrdinaryUser } from '../support/ordinary-user.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const CONTROLLERS = ['memory', 'pids', 'cpu', 'freezer'];
 const reason = noOrdinaryUser();
-const LIMIT_MS = 240_000;
+const LIMIT_MS = 600_000;
 
 if (reason === null) {
   for (const script of ['build-agent.sh', 'build-spawner.sh'])
@@ -30,7 +30,7 @@ function newUser(subordinate: boolean): OrdinaryUser {
 afterAll(async () => {
   // A spawner without sandboxes leaves by itself; an agent that nobody knows of would stay.
   const left = () => users.flatMap((user) => user.processes());
-  for (let tries = 0; tries < 100 && left().length > 0; tries++) await setTimeout(200);
+  for (let tries = 0; tries < 300 && left().length > 0; tries++) await setTimeout(200);
   expect(left()).toEqual([]);
   for (const user of users) user.remove();
 });

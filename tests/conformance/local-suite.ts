@@ -64,7 +64,7 @@ const report = await runConformance({
     return {
       extension: await created(),
       async cleanup() {
-        for (let tries = 0; tries < 400 && existsSync(join(directory, 'spawner.sock')); tries++)
+        for (let tries = 0; tries < 2_400 && existsSync(join(directory, 'spawner.sock')); tries++)
           await sleep(25);
       },
     };

@@ -10,7 +10,7 @@ import { fencedBlocks } from './fenced-blocks.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 const RUNNABLE = new Set(['sh', 'ts']);
-const TIME_LIMIT_MS = 110_000;
+const TIME_LIMIT_MS = 170_000;
 
 export interface Surroundings {
   /** Where the scripts are kept and what they print. */

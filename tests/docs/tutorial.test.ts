@@ -36,4 +36,4 @@ it('the tutorial works from a clone, as it stands', async () => {
     endDaemons(root);
     rmSync(root, { recursive: true, force: true });
   }
-}, 120_000);
+});

@@ -49,7 +49,7 @@ describe.runIf(canRun)('a shell in a terminal', () => {
     SANDBOXER_DOCKER: '0',
   };
   const run = (program: string, ...args: string[]) =>
-    spawnSync(program, args, { env, encoding: 'utf8', timeout: 90_000 });
+    spawnSync(program, args, { env, encoding: 'utf8', timeout: 150_000 });
   const typed = (steps: object[], ...words: string[]) => {
     const { status, stdout, stderr } = run(
       'python3',
@@ -66,12 +66,12 @@ describe.runIf(canRun)('a shell in a terminal', () => {
   beforeAll(() => {
     const made = run(launcher, 'create', '--profile', 'agent-dev', '--id', 'box');
     if (made.status !== 0) throw new Error(made.stderr);
-  }, 120_000);
+  });
   afterAll(() => {
     run(launcher, 'destroy', 'box');
     run(launcher, 'daemon', 'stop');
     rmSync(dir, { recursive: true, force: true });
-  }, 120_000);
+  });
 
   it('has the size of ours, follows it, takes Ctrl-C, and ends with the exit code of the shell', () => {
     const { shown, code } = typed(
@@ -89,7 +89,7 @@ describe.runIf(canRun)('a shell in a terminal', () => {
     expect(shown).not.toContain('after:0');
     // A line ends as the program inside ended it: ours adds nothing.
     expect(shown).not.toContain('\r\r\n');
-  }, 120_000);
+  });
 
   it('gives the terminal back as it was', () => {
     const { shown, code } = typed(
@@ -103,7 +103,7 @@ describe.runIf(canRun)('a shell in a terminal', () => {
     const script = ['-c', `cd ${dir}; ${before}`, launcher, 'exec', '-t', 'box', '--', 'sh', '-c', 'exit 4'];
     const python = `import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(["sh", *sys.argv[1:]])))`;
     expect(run('python3', '-c', python, ...script).status).toBe(4);
-  }, 120_000);
+  });
 
   const left = () => JSON.parse(run(launcher, 'list', '--label', 'by=run', '--json').stdout).items.length;
   const nothingLeft = async () => {
@@ -132,7 +132,7 @@ describe.runIf(canRun)('a shell in a terminal', () => {
     expect(interrupted.code).toBe(9);
     expect(typed([], ...runs, '-T', '--', 'sh', '-c', 'test -t 1 || exit 8').code).toBe(8);
     await nothingLeft();
-  }, 120_000);
+  });
 
   it('is left, and the sandbox destroyed, by a signal and by the end of the terminal', async () => {
     const program = ['--', 'sh', '-c', 'echo ready; exec sleep 1000'];
@@ -141,7 +141,7 @@ describe.runIf(canRun)('a shell in a terminal', () => {
     await nothingLeft();
     expect(typed([{ after: 'ready', type: '', hangup: true }], ...runs, ...program).code).toBe(129);
     await nothingLeft();
-  }, 120_000);
+  });
 
   it('is none where input or output is none: bytes go through as they are', async () => {
     const bytes = randomBytes(3_000_000);
@@ -153,5 +153,5 @@ describe.runIf(canRun)('a shell in a terminal', () => {
     const full = run('sh', '-c', '"$0" "$@" > /dev/full', launcher, ...runs, '--', 'yes');
     expect([full.status, full.stderr]).toEqual([125, expect.stringContaining('ENOSPC')]);
     await nothingLeft();
-  }, 120_000);
+  });
 });

@@ -21,7 +21,7 @@ async function stateOf(id: string): Promise<string> {
 }
 
 async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
-  for (let n = 0; n < 200; n += 1) {
+  for (let n = 0; n < 1_200; n += 1) {
     if (await condition()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
@@ -173,10 +173,10 @@ describe('exec', () => {
     ).toBe('300000');
     expect((await world.run(['exec', 'box', 'cat'], { input: 'not passed on' })).stdout).toBe('');
     const startedAt = Date.now();
-    const late = await world.run(['exec', '--timeout', '1s', 'box', 'sleep', '60']);
+    const late = await world.run(['exec', '--timeout', '1s', 'box', 'sleep', '600']);
     expect(late.code).toBe(137);
     expect(late.stderr).toContain('time was up');
-    expect(Date.now() - startedAt).toBeLessThan(20_000);
+    expect(Date.now() - startedAt).toBeLessThan(120_000);
   });
 
   it('passes bytes through unchanged', async () => {

@@ -41,7 +41,7 @@ describe.runIf(canRun)('a fresh clone', () => {
   afterAll(() => {
     if (existsSync(join(clone, '.build'))) run('daemon', 'stop');
     rmSync(dir, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   it('runs its first command, and the second at once', () => {
     mkdirSync(bin);

@@ -40,13 +40,13 @@ describe.runIf(canRun)('the package, installed', () => {
       cwd: dir,
       env,
       encoding: 'utf8',
-      timeout: 120_000,
+      timeout: 240_000,
     });
 
   afterAll(() => {
     if (existsSync(installed)) run('daemon', 'stop');
     rmSync(dir, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   it('brings all that a sandbox needs', () => {
     builtCommand();

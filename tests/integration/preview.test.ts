@@ -106,7 +106,7 @@ beforeAll(async () => {
     if (output.status !== 200) throw new Error(output.body);
     servicePort = await outputPort(process_id);
   }
-}, 60_000);
+});
 
 /** Reads the first line that the service printed. */
 function outputPort(processId: string): Promise<number> {

@@ -49,7 +49,7 @@ let fixture: Fixture;
 const cheap = backend('cheap', 1);
 const dear = backend('dear', 20);
 /** Slow enough that all of a burst are decided before it answers. */
-const slow = backend('slow', 2, {}, 1_500);
+const slow = backend('slow', 2, {}, 5_000);
 /** Bills what its programs do, and tells it: all the time, at the end of each life. */
 const worked = backend('worked', 60, { vcpu_basis: 'active' });
 const { teardown } = worked.extension;

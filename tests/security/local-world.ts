@@ -115,7 +115,7 @@ export class LocalWorld {
     const client = await SpawnerClient.open(socket, () => {}).catch(() => null);
     await client?.call('retire').catch(() => {});
     client?.close();
-    for (let tries = 0; tries < 400 && existsSync(socket); tries++) await sleep(25);
+    for (let tries = 0; tries < 2_400 && existsSync(socket); tries++) await sleep(25);
     await sleep(50);
     rmSync(this.directory, { recursive: true, force: true });
   }

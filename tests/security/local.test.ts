@@ -59,13 +59,13 @@ describe.skipIf(reason !== null)(`ext.local holds${reason === null ? '' : ` (${r
   beforeAll(async () => {
     living = await world.establish();
     await putProbe(living);
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await world.close();
     rmSync(folder, { recursive: true });
     expect(hostCanary(world.base)).toBe(before);
-  }, 60_000);
+  });
 
   for (const user of ['user', 'root']) {
     it(`no door is open to ${user}`, async () => {

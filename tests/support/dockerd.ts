@@ -138,7 +138,7 @@ class Dockerd {
       stdio: 'ignore',
     });
     this.#daemon = daemon;
-    const deadline = Date.now() + 60_000;
+    const deadline = Date.now() + 120_000;
     while (!(await this.#answers())) {
       if (daemon.exitCode !== null || daemon.signalCode !== null || Date.now() > deadline) {
         throw new Error(`dockerd did not start:\n${this.log.slice(-4_000)}`);
@@ -174,7 +174,7 @@ class Dockerd {
     // The first process of the pid namespace takes every other one with it, and those their mounts and links.
     if (this.#namespacePid > 0) process.kill(this.#namespacePid, 'SIGKILL');
     for (const child of [this.#daemon, this.#holder]) if (child !== null) await ended(child);
-    for (let tries = 0; tries < 100 && !this.#removeCgroups(); tries++) await sleep(50);
+    for (let tries = 0; tries < 600 && !this.#removeCgroups(); tries++) await sleep(50);
     rmSync(this.directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 
@@ -185,7 +185,7 @@ class Dockerd {
     const holder = spawn('setpriv', command, { env: ENV, stdio: 'ignore' });
     this.#holder = holder;
     const children = `/proc/${holder.pid}/task/${holder.pid}/children`;
-    for (let tries = 0; tries < 400; tries++) {
+    for (const deadline = Date.now() + 60_000; Date.now() < deadline; ) {
       const pid = existsSync(children) ? Number(readFileSync(children, 'utf8').trim()) : 0;
       const command = pid > 0 ? readFileSync(`/proc/${pid}/cmdline`, 'utf8') : '';
       if (command.startsWith('docker-init')) {

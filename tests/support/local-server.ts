@@ -66,7 +66,7 @@ export class LocalServer {
     const spawner = await SpawnerClient.open(socket, () => {}).catch(() => null);
     await spawner?.call('retire').catch(() => {});
     spawner?.close();
-    for (let tries = 0; tries < 400 && existsSync(socket); tries++) await sleep(25);
+    for (let tries = 0; tries < 2_400 && existsSync(socket); tries++) await sleep(25);
     removeDir(this.dir);
   }
 }

@@ -49,7 +49,7 @@ export class Podman {
     const env = { ...ENV, CONTAINERS_CONF: config, TMPDIR: this.directory };
     const child = spawn('setpriv', command, { env, cwd: this.directory, stdio: 'ignore' });
     this.#service = child;
-    for (const deadline = Date.now() + 60_000; !(await this.#answers()); await sleep(50)) {
+    for (const deadline = Date.now() + 120_000; !(await this.#answers()); await sleep(50)) {
       if (child.exitCode !== null || Date.now() > deadline) {
         throw new Error(`podman did not start:\n${readFileSync(at('log'), 'utf8').slice(-4_000)}`);
       }

@@ -139,7 +139,7 @@ export class TestServer {
 export async function until(
   what: string,
   done: () => Promise<boolean> | boolean,
-  ms = 15_000,
+  ms = 60_000,
 ): Promise<void> {
   const endsAt = Date.now() + ms;
   while (!(await done())) {

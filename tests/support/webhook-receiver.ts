@@ -23,6 +23,9 @@ export class WebhookReceiver {
   readonly forged: string[] = [];
   readonly secrets: string[] = [];
   connections = 0;
+  /** Of the deliveries that waited for an answer at the same time, the most. */
+  mostAtOnce = 0;
+  #waiting = 0;
   behave: (received: Received) => Behaviour = () => 'take';
   redirectTo = '';
   #server: Server | null = null;
@@ -66,6 +69,10 @@ export class WebhookReceiver {
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
+    this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#waiting);
+    response.once('close', () => {
+      this.#waiting -= 1;
+    });
     let body = '';
     request.setEncoding('utf8');
     request.on('data', (chunk: string) => {

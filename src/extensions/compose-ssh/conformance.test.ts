@@ -24,8 +24,6 @@ if (missing === null) {
     },
     host: host.host,
     recipe: { inputs: { compose } },
-    abortWithinMs: 10_000,
-    graceMs: 30_000,
     timeoutMs: 240_000,
   });
 } else {

@@ -28,7 +28,7 @@ if (status === 'healthy') {
         extension,
         async cleanup() {
           const socket = join(directory, 'local', 'spawner.sock');
-          for (let tries = 0; tries < 400 && existsSync(socket); tries++) await sleep(25);
+          for (let tries = 0; tries < 2_400 && existsSync(socket); tries++) await sleep(25);
           rmSync(directory, { recursive: true });
         },
       };

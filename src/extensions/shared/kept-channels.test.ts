@@ -35,7 +35,7 @@ it('one that nobody takes is closed after a while, when another comes, and at th
   kept.keep('a', first);
   kept.keep('a', second);
   expect(first.closed).toBe(1);
-  for (let tries = 0; tries < 200 && second.closed === 0; tries++) await sleep(10);
+  for (let tries = 0; tries < 20_000 && second.closed === 0; tries++) await sleep(10);
   expect(second.closed).toBe(1);
   kept.keep('b', third);
   kept.close();
@@ -57,7 +57,7 @@ it('one that is being opened is waited for, kept for the next, and closed when i
   kept.keepOpening('a', late.promise);
   kept.drop('a');
   late.resolve(second);
-  for (let tries = 0; tries < 200 && second.closed === 0; tries++) await sleep(1);
+  for (let tries = 0; tries < 20_000 && second.closed === 0; tries++) await sleep(1);
   expect(second.closed).toBe(1);
 
   kept.keepOpening('a', Promise.reject(new Error('it has ended')));

@@ -19,7 +19,6 @@ function conforms(name: string, server: SshServer, recipe: ConformanceOptions['r
     },
     host: { id: 'h1', labels: {}, ssh: server.access() },
     recipe,
-    abortWithinMs: 10_000,
   });
 }
 

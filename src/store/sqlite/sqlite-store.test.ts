@@ -91,7 +91,7 @@ describe('sqlite: a failing database', () => {
     expect(await store.read('r', (tx) => tx.setting('a'))).toBe('2');
     expect(await store.read('r', (tx) => tx.setting('b'))).toBeNull();
     await store.close();
-  }, 20_000);
+  });
 });
 
 describe('sqlite: group commit', () => {

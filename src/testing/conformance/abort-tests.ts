@@ -5,7 +5,7 @@ import type { Subject } from './subject.ts';
 const test = claimTests('abort');
 
 async function within(subject: Subject, work: Promise<unknown>): Promise<'resolved' | 'rejected'> {
-  const limitMs = subject.options.abortWithinMs ?? 5_000;
+  const limitMs = subject.options.abortWithinMs ?? 20_000;
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), limitMs);
   const outcome = await Promise.race([

@@ -17,10 +17,10 @@ export interface ConformanceOptions {
   readonly shell?: boolean;
   /** Names of tests, each with the reason why it is left out. */
   readonly skip?: Readonly<Record<string, string>>;
-  /** How soon an aborted call must have ended. */
+  /** How soon an aborted call must have ended: 20 s where it is not said. */
   readonly abortWithinMs?: number;
-  /** The shortest life that the backend can be asked for. */
+  /** The shortest life that the backend can be asked for, beyond the time it takes to be ready. */
   readonly deadManMs?: number;
-  /** How much later than asked it may end a sandbox, or show that something has gone. */
+  /** How much later than asked it may end a sandbox, or show that something has gone: 30 s. */
   readonly graceMs?: number;
 }

@@ -5,23 +5,20 @@ import type { Subject } from './subject.ts';
 
 const test = claimTests('dead_man', ({ dead_man }) => dead_man !== 'none');
 
-function lifeMs(subject: Subject): number {
-  return subject.options.deadManMs ?? 3_000;
-}
-
 async function exists(subject: Subject, attemptId: string, owner: string): Promise<boolean> {
   return (await subject.ownedAttempts(owner)).includes(attemptId);
 }
 
 export const deadManTests = [
   test('it ends by itself when its time has come, and not before', async (subject) => {
-    const endsAt = subject.clock.now() + lifeMs(subject);
+    const lifeMs = subject.shortLifeMs;
+    const endsAt = subject.clock.now() + lifeMs;
     const { spec, session } = await subject.establish({ endsAt, owner: `${subject.owner}-dead-man` });
     const { attemptId, owner } = spec.stamp;
     if (subject.clock.now() < endsAt - 500) {
       assert.equal((await runProgram(session, ['/bin/true'])).code, 0, 'It ended too soon.');
     }
-    const within = lifeMs(subject) + subject.graceMs;
+    const within = lifeMs + subject.graceMs;
     const ended = await subject.eventually(async () => !(await exists(subject, attemptId, owner)), within);
     assert.ok(ended, 'It is still there.');
     assert.ok(subject.clock.now() >= endsAt - 100, 'It ended too soon.');
@@ -31,7 +28,7 @@ export const deadManTests = [
   test(
     'its end can be moved',
     async (subject) => {
-      const endsAt = subject.clock.now() + lifeMs(subject);
+      const endsAt = subject.clock.now() + subject.shortLifeMs;
       const { spec, handle, session } = await subject.establish({
         endsAt,
         owner: `${subject.owner}-extended`,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { claimTests } from './conformance-test.ts';
-import { heartbeat, stillBeats } from './heartbeat.ts';
+import { beatsOn, heartbeat } from './heartbeat.ts';
 import { runProgram, runShell, shellArgv, spawnSpec } from './run-program.ts';
 
 const test = claimTests('pause', ({ pause }) => pause !== 'none');
@@ -38,11 +38,12 @@ export const pauseTests = [
       const beat = heartbeat('pause');
       const stamped = `while :; do date +%s >> stamps; sleep 0.2 || sleep 1; done`;
       await session.spawn(spawnSpec(shellArgv(`${beat.daemon}; ${stamped}`), { background: true }));
-      await sleep(1500);
+      const runs = async () => (await runShell(session, 'test -s stamps')).code === 0;
+      assert.ok(await subject.eventually(runs), 'It did not start.');
       await extension.pause?.(handle, subject.context());
       await sleep(PAUSED_MS);
       await extension.resume?.(handle, subject.context());
-      assert.equal(await stillBeats(session, beat), true, 'It does not go on.');
+      assert.ok(await beatsOn(session, beat), 'It does not go on.');
       const stamps = (await runShell(session, 'cat stamps')).stdout.toString().trim().split('\n').map(Number);
       const longest = Math.max(...stamps.slice(1).map((at, n) => at - (stamps[n] ?? at)));
       assert.ok(

@@ -53,6 +53,7 @@ export class Subject {
   readonly owner = `conformance-${randomBytes(5).toString('hex')}`;
   readonly #made: ProvisionSpec[] = [];
   readonly #sessions: SandboxSession[] = [];
+  #slowestMs = 0;
   #shared: Promise<Established> | null = null;
 
   constructor(extension: Extension, options: ConformanceOptions) {
@@ -71,7 +72,7 @@ export class Subject {
   }
 
   get graceMs(): number {
-    return this.options.graceMs ?? 10_000;
+    return this.options.graceMs ?? 30_000;
   }
 
   context(signal: AbortSignal = new AbortController().signal): ExtensionContext {
@@ -98,8 +99,16 @@ export class Subject {
   }
 
   async establish(parts: SpecParts = {}): Promise<Established> {
+    const begun = this.clock.now();
     const spec = this.spec(parts);
-    return await this.open(spec, await this.extension.provision(spec, this.context()));
+    const established = await this.open(spec, await this.extension.provision(spec, this.context()));
+    this.#slowestMs = Math.max(this.#slowestMs, this.clock.now() - begun);
+    return established;
+  }
+
+  /** A life that is short, and still there when its sandbox is ready, as slow as they are today. */
+  get shortLifeMs(): number {
+    return (this.options.deadManMs ?? 3_000) + 2 * this.#slowestMs;
   }
 
   /** Waits until it is ready and opens a session. */

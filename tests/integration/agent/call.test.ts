@@ -22,7 +22,7 @@ async function listen(): Promise<void> {
 }
 
 async function caller(): Promise<Socket> {
-  await expect.poll(() => callers.length, { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(() => callers.length, { timeout: 60_000 }).toBeGreaterThan(0);
   return callers.shift() as Socket;
 }
 
@@ -43,7 +43,7 @@ it('has one connection waiting after each that is taken', async () => {
   expect((await runProgram(second, ['/bin/echo', 'two'])).stdout.toString()).toBe('two\n');
   await first.close();
   expect((await runProgram(second, ['/bin/echo', 'still'])).stdout.toString()).toBe('still\n');
-  await expect.poll(() => callers.length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => callers.length, { timeout: 60_000 }).toBe(1);
   await second.close();
 });
 

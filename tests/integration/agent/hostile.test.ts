@@ -187,7 +187,7 @@ describe('an agent and a hostile host', () => {
       socket.resume();
       const closed = new Promise((resolve) => socket.once('close', resolve));
       socket.write(bytes);
-      expect(await Promise.race([closed.then(() => 'closed'), sleep(3000, 'open')])).toBe('closed');
+      expect(await Promise.race([closed.then(() => 'closed'), sleep(30_000, 'open')])).toBe('closed');
     }
     await stillWell();
   });
@@ -255,7 +255,11 @@ describe('a host and a hostile agent', () => {
     new PayloadWriter().raw('SBXAGENT').u16(1).u32(0).u32(1).u32(0).u32(262_144).u32(524_288).bytes(),
   );
 
-  async function against(play: (socket: Socket) => void, work: (session: AgentSession) => Promise<unknown>) {
+  async function against(
+    play: (socket: Socket) => void,
+    work: (session: AgentSession) => Promise<unknown>,
+    greetMs = 30_000,
+  ) {
     const dir = mkdtempSync(join(tmpdir(), 'sandboxer-hostile-'));
     const sockets: Socket[] = [];
     const server = createServer((socket) => {
@@ -264,8 +268,8 @@ describe('a host and a hostile agent', () => {
     }).listen(join(dir, 's'));
     await once(server, 'listening');
     try {
-      const session = await connectAgent(join(dir, 's'), { greetMs: 500 });
-      return await Promise.race([work(session), sleep(3000, 'hangs')]);
+      const session = await connectAgent(join(dir, 's'), { greetMs });
+      return await Promise.race([work(session), sleep(30_000, 'hangs')]);
     } finally {
       for (const socket of sockets) socket.destroy();
       server.close();
@@ -301,6 +305,7 @@ describe('a host and a hostile agent', () => {
         against(
           (socket) => socket.write(bytes),
           async () => 'connected',
+          500,
         ),
       );
       expect(error).toBeInstanceOf(SandboxerError);

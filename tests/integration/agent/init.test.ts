@@ -140,7 +140,7 @@ describe.runIf(canUnshare())('as PID 1', () => {
     writeFileSync(join(dir, 'boot.py'), BOOT);
     const { stdout, stderr } = spawnSync('python3', [join(dir, 'boot.py'), agentBinary(), join(dir, 's')], {
       encoding: 'utf8',
-      timeout: 20_000,
+      timeout: 120_000,
     });
     rmSync(dir, { recursive: true });
     expect({ stdout: stdout.split('\n'), stderr }).toEqual({

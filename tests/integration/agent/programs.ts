@@ -9,7 +9,10 @@ export {
   spawnSpec,
 } from '../../../src/testing/conformance/run-program.ts';
 
-export async function eventually(check: () => boolean | Promise<boolean>, withinMs = 5000): Promise<boolean> {
+export async function eventually(
+  check: () => boolean | Promise<boolean>,
+  withinMs = 30_000,
+): Promise<boolean> {
   for (const until = Date.now() + withinMs; ; ) {
     if (await check()) return true;
     if (Date.now() >= until) return false;

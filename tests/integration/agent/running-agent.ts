@@ -106,7 +106,7 @@ export class RunningAgent {
     if (this.alive) {
       const ended = once(this.process, 'exit');
       process.kill(this.pid, 'SIGTERM');
-      const late = setTimeout(() => process.kill(this.pid, 'SIGKILL'), 5000);
+      const late = setTimeout(() => process.kill(this.pid, 'SIGKILL'), 30_000);
       await ended;
       clearTimeout(late);
     }
@@ -122,7 +122,7 @@ function makeDir(): string {
 }
 
 async function listening(agent: RunningAgent): Promise<void> {
-  for (let tries = 0; tries < 500 && agent.alive; tries += 1) {
+  for (const endsAt = Date.now() + 60_000; agent.alive && Date.now() < endsAt; ) {
     if (existsSync(agent.socketPath)) return;
     await sleep(5);
   }

@@ -75,7 +75,7 @@ describe('a daemon', () => {
   it.runIf(isRoot)('answers only its own user and root', async () => {
     const agent = await startAgent();
     chmodSync(agent.socketPath, 0o666);
-    const script = `require('net').connect(${JSON.stringify(agent.socketPath)}).on('close', () => process.exit(0)).on('error', () => process.exit(3)); setTimeout(() => process.exit(9), 3000)`;
+    const script = `require('net').connect(${JSON.stringify(agent.socketPath)}).on('close', () => process.exit(0)).on('error', () => process.exit(3)); setTimeout(() => process.exit(9), 30_000)`;
     const status = spawnSync('setpriv', [
       '--reuid',
       '65534',
@@ -165,7 +165,7 @@ describe('ports', () => {
       spawnSpec([
         'bash',
         '-c',
-        `for i in $(seq 100); do (exec 3<>/dev/tcp/127.0.0.1/${port}; sleep 5) & done; wait`,
+        `for i in $(seq 100); do (exec 3<>/dev/tcp/127.0.0.1/${port}; sleep 30) & done; wait`,
       ]),
     );
     await eventually(() => agent.openFiles > 60);

@@ -28,12 +28,12 @@ describe.skipIf(missing !== null)('what can go wrong on a host of stacks', { tim
     extension = createComposeExtension({ directory: host.directory });
     compose = `services: {web: {image: ${host.engine.image}, init: true, command: [sleep, "9999"], restart: always}}`;
     simple = { recipe: { inputs: { compose } } };
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await extension?.close();
     await host?.close();
-  }, 120_000);
+  });
 
   it('sshd killed in the middle of an upload: a typed error, and the next teardown finds what was left', async () => {
     const inputs = slowRepo(compose, async () => {

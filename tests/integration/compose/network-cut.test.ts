@@ -34,12 +34,12 @@ describe.skipIf(missing !== null)('a host whose network is cut', { timeout: 300_
       ssh: { aliveSeconds: 1, connectSeconds: 3 },
     });
     neighbour = await establish(extension, other.host, { recipe: { inputs: { compose: compose() } } });
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await extension?.close();
     await Promise.all([cut?.close(), other?.close()]);
-  }, 120_000);
+  });
 
   it('during provision: a typed error that admits what may be there, and the sweep finds it', async () => {
     const spec = specFor(extension, { inputs: slowRepo(compose(), () => cut.engine.cutLink()) });

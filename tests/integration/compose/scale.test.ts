@@ -28,12 +28,12 @@ describe.skipIf(missing !== null)(`${EACH} stacks on each of ${HOSTS.length} hos
   beforeAll(async () => {
     hosts = await Promise.all(HOSTS.map((id) => startComposeHost(id)));
     extension = createComposeExtension({ directory: '.sandboxer/compose' });
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await extension?.close();
     await Promise.all((hosts ?? []).map((host) => host.close()));
-  }, 120_000);
+  });
 
   /** Two networks and a volume each: at the full size more networks than an engine has by itself. */
   const stack = ({ engine }: ComposeHost) => {

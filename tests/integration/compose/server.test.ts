@@ -95,14 +95,14 @@ describe.skipIf(missing !== null)('profile.compose-e2e on a registered host', { 
         identity_file: identityFile as string,
       },
     });
-  }, 180_000);
+  });
 
   afterAll(async () => {
     client?.close();
     await server?.stop();
     await host?.close();
     rmSync(directory, { recursive: true, force: true });
-  }, 120_000);
+  });
 
   it('establishes the stack, hands over where it is, and leaves nothing behind', async () => {
     const upload = await client.uploads.path(repository);

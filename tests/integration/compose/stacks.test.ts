@@ -37,12 +37,12 @@ describe.skipIf(missing !== null)('compose stacks on a host', { timeout: 300_000
     host = await startComposeHost();
     image = host.engine.image;
     extension = createComposeExtension({ directory: host.directory });
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await extension?.close();
     await host?.close();
-  }, 120_000);
+  });
 
   const three = () => `
 services:

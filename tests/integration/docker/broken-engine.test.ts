@@ -26,7 +26,7 @@ describe.skipIf(whyNot !== null)(
       world = new DockerWorld(engine, { url: `unix://${proxy.socket}`, timeoutMs: TIMEOUT_MS });
       await world.open();
       await world.end(await world.establish());
-    }, 120_000);
+    });
     afterEach(() => {
       proxy.rule = () => null;
     });

@@ -18,7 +18,7 @@ async function pageAt(url: string): Promise<string> {
 }
 
 describe.skipIf(whyNot !== null)(`a docker engine of our own${whyNot ? ` (${whyNot})` : ''}`, () => {
-  it('runs beside another one and leaves nothing behind', { timeout: 120_000 }, async () => {
+  it('runs beside another one and leaves nothing behind', async () => {
     const [one, two] = await Promise.all([startDockerd(), startDockerd({ link: true })]);
     engines.push(one, two);
     expect(await one.docker('run', '--rm', one.image, 'id', '-u')).toBe('0');
@@ -27,7 +27,7 @@ describe.skipIf(whyNot !== null)(`a docker engine of our own${whyNot ? ` (${whyN
     expect(await one.docker('ps', '-q')).toBe('');
     expect(await two.docker('ps', '-q', '--no-trunc')).toBe(id);
     await expect
-      .poll(() => pageAt(`http://${two.address}:8080/`), { timeout: 20_000 })
+      .poll(() => pageAt(`http://${two.address}:8080/`), { timeout: 60_000 })
       .toContain('from inside');
     const directories = [one.directory, two.directory];
     for (const engine of engines.splice(0)) await engine.close();
@@ -41,7 +41,7 @@ describe.skipIf(whyNot !== null)(`a docker engine of our own${whyNot ? ` (${whyN
     }
   });
 
-  it('keeps containers over a restart with live-restore', { timeout: 120_000 }, async () => {
+  it('keeps containers over a restart with live-restore', async () => {
     const engine = await startDockerd({ config: { 'live-restore': true } });
     engines.push(engine);
     const id = await engine.docker('run', '-d', engine.image, 'sleep', '1000');

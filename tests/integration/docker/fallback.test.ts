@@ -16,7 +16,7 @@ describe.skipIf(whyNot !== null)(
     let engine: Dockerd;
     beforeAll(async () => {
       engine = await startDockerd();
-    }, 120_000);
+    });
     afterAll(async () => engine?.close());
 
     async function channelOf(world: DockerWorld, living: Parameters<DockerWorld['inspect']>[0]) {

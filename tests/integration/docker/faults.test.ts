@@ -34,8 +34,8 @@ afterEach(async () => {
     const left = await engine.docker('ps', '-aq');
     if (left !== '') await engine.docker('rm', '-f', ...left.split('\n'));
   }
-}, 60_000);
-afterAll(async () => (await shared)?.close(), 60_000);
+});
+afterAll(async () => (await shared)?.close());
 
 async function errorOf(work: Promise<unknown>): Promise<SandboxerError> {
   const error = await work.then(
@@ -47,7 +47,7 @@ async function errorOf(work: Promise<unknown>): Promise<SandboxerError> {
 }
 
 describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot})` : ''}`, () => {
-  it('the engine is restarted, with live restore: sandboxes live on', { timeout: 120_000 }, async () => {
+  it('the engine is restarted, with live restore: sandboxes live on', async () => {
     const world = await open({}, { config: { 'live-restore': true } });
     const living = await world.establish();
     await output(living.session, 'echo before > kept');
@@ -100,7 +100,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
     expect(readdirSync(world.options.directory)).toEqual([]);
   });
 
-  it('the engine is away: a typed error, and everything is found again', { timeout: 120_000 }, async () => {
+  it('the engine is away: a typed error, and everything is found again', async () => {
     const world = await open({}, { config: { 'live-restore': true } });
     const living = await world.establish();
     await world.engine.stopDaemon();
@@ -116,7 +116,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
     await world.end(living);
   });
 
-  it('the control plane is restarted: what runs is adopted', { timeout: 120_000 }, async () => {
+  it('the control plane is restarted: what runs is adopted', async () => {
     const world = await share();
     const living = await world.establish();
     const background = await living.session.spawn({
@@ -133,12 +133,12 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
     const session = await world.extension.connect(living.handle, world.context);
     const running = (await session.processes?.())?.find(({ process_id }) => process_id === background.id);
     expect(running?.running).toBe(true);
-    await expect.poll(() => output(session, 'cat done'), { timeout: 20_000 }).toBe('done');
+    await expect.poll(() => output(session, 'cat done'), { timeout: 60_000 }).toBe('done');
     expect(await world.owned()).toEqual([living.spec.stamp.attemptId]);
     await world.end(living);
   });
 
-  it('an image that is missing is refused, and nothing is made', { timeout: 120_000 }, async () => {
+  it('an image that is missing is refused, and nothing is made', async () => {
     const world = await share();
     const error = await errorOf(
       world.extension.provision(world.spec({ image: 'no/such:image' }), world.context),
@@ -149,7 +149,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
     expect(await world.engine.docker('ps', '-aq')).toBe('');
   });
 
-  it('an image that vanished from the engine is looked for again', { timeout: 120_000 }, async () => {
+  it('an image that vanished from the engine is looked for again', async () => {
     const world = await share();
     await world.end(await world.establish());
     const prepared = await world.engine.docker('images', '-q', 'sandboxer-prepared');
@@ -159,7 +159,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
     await world.end(living);
   });
 
-  it('a container that is killed from outside is lost, and torn down', { timeout: 120_000 }, async () => {
+  it('a container that is killed from outside is lost, and torn down', async () => {
     const world = await share();
     const living = await world.establish();
     const { container } = living.handle.data as { container: string };
@@ -211,7 +211,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
     await two.extension.close();
   });
 
-  it('a container of somebody else under our name is never taken over', { timeout: 120_000 }, async () => {
+  it('a container of somebody else under our name is never taken over', async () => {
     const world = await share();
     const spec = world.spec();
     const name = `sbx.docker-tests.${spec.stamp.sandboxUid}.${spec.stamp.attemptId}`;
@@ -231,7 +231,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
     expect(await world.engine.docker('ps', '-q', '--no-trunc')).toBe(foreign);
   });
 
-  it('snapshots leave no image behind', { timeout: 120_000 }, async () => {
+  it('snapshots leave no image behind', async () => {
     const world = await share();
     const source = await world.establish();
     await output(source.session, 'echo one > file');
@@ -258,7 +258,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
     expect(existsSync(world.options.directory)).toBe(true);
   });
 
-  it('a pool hands each container out once, and leaves none behind', { timeout: 120_000 }, async () => {
+  it('a pool hands each container out once, and leaves none behind', async () => {
     const world = await share({ warm: 2 });
     await world.owned();
     const warm = () => world.engine.docker('ps', '-q', '--filter', 'name=sbx-warm');

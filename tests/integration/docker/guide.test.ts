@@ -30,7 +30,7 @@ it('every configuration in the guide is one', () => {
 });
 
 describe.skipIf(whyNot !== null)(`the guide to Docker${whyNot ? ` (${whyNot})` : ''}`, () => {
-  it('does what it says', { timeout: 180_000 }, async () => {
+  it('does what it says', async () => {
     const engine = await startDockerd();
     const dir = temporaryDir();
     const path = join(dir, 'config.yaml');

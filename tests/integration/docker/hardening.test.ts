@@ -17,7 +17,7 @@ describe.skipIf(whyNot !== null)(
     let world: DockerWorld;
     beforeAll(async () => {
       world = await DockerWorld.start();
-    }, 120_000);
+    });
     afterAll(async () => world?.close());
 
     it('has no network, no capability, no way to more, and runs as nobody special', async () => {

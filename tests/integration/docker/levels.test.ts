@@ -32,7 +32,7 @@ describe.skipIf(whyNot !== null)(
 
     beforeAll(async () => {
       world = await DockerWorld.start({}, { config: { runtimes } });
-    }, 120_000);
+    });
     afterAll(() => world.close());
 
     async function tried(...names: string[]): Promise<Levels> {

@@ -31,7 +31,7 @@ describe.skipIf(whyNot !== null)(
         await engine.enter('sh', '-c', made);
       };
       world = await DockerWorld.start({}, { config, prepare });
-    }, 120_000);
+    });
     afterAll(() => world.close());
 
     it('is given disk_mb, and keeps to it', async () => {

@@ -46,7 +46,7 @@ describe.skipIf(whyNot !== null)(
       client = world.client;
       await client.profiles.push({ ...PROFILE, overridable: ['image'] });
       registry.paceMs = 400;
-    }, 120_000);
+    });
 
     afterAll(async () => {
       await world.close();

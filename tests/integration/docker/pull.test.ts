@@ -22,7 +22,7 @@ describe.skipIf(whyNot !== null)(
     beforeAll(async () => {
       engine = await startDockerd({ link: true, config: { 'insecure-registries': ['10.0.0.0/8'] } });
       host = `${engine.address.replace(/\.2$/, '.1')}:${await registry.open()}`;
-    }, 120_000);
+    });
     afterAll(async () => {
       registry.close();
       await engine.close();

@@ -27,7 +27,7 @@ describe.skipIf(whyNot !== null)(
     let tls: TlsEngine;
     beforeAll(async () => {
       tls = await startTlsEngine();
-    }, 120_000);
+    });
     afterAll(async () => tls?.engine.close());
 
     it('is used with a certificate that it knows, and with no other', async () => {
@@ -51,7 +51,7 @@ describe.skipIf(whyNot !== null)(
     let sshd: SshServer;
     beforeAll(async () => {
       [engine, sshd] = await Promise.all([startDockerd(), startSshServer()]);
-    }, 120_000);
+    });
     afterAll(async () => {
       await sshd?.stop();
       await engine?.close();
@@ -93,7 +93,7 @@ describe.skipIf(whyNot !== null)(
       await world.end(living);
       expect(await engine.docker('ps', '-aq')).toBe('');
       await world.extension.close();
-      await expect.poll(() => sshd.connections, { timeout: 10_000 }).toBe(0);
+      await expect.poll(() => sshd.connections, { timeout: 60_000 }).toBe(0);
     });
   },
 );

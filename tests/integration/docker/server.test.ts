@@ -36,7 +36,7 @@ describe.skipIf(whyNot !== null)(
         persistence: 'persistent',
         setup,
       });
-    }, 120_000);
+    });
 
     afterAll(async () => {
       await world.close();

@@ -32,7 +32,7 @@ const left = (at: SshServer): string[] => {
   return existsSync(directory) ? readdirSync(directory) : [];
 };
 
-describe.skipIf(missing !== null)('canaries', { timeout: 180_000 }, () => {
+describe.skipIf(missing !== null)('canaries', () => {
   const directory = mkdtempSync(join(tmpdir(), 'sandboxer-canary-'));
   let sshd: SshServer;
   let server: RunningServer;
@@ -54,14 +54,14 @@ describe.skipIf(missing !== null)('canaries', { timeout: 180_000 }, () => {
     server = await serve({ config, env, extensions: [createMemoryExtension({ demo: false })] });
     client = new SandboxerClient({ url: `unix:${server.socketPath}` });
     await client.hosts.add(hostSpec('h1', sshd));
-  }, 120_000);
+  });
 
   afterAll(async () => {
     client?.close();
     await server?.stop();
     await sshd?.stop();
     rmSync(directory, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   it('try the backends of a host and of this machine, and keep the figures', async () => {
     const { items } = await client.hosts.canary('h1');

@@ -12,7 +12,7 @@ import { sshServerMissing, startSshServer } from '../../../src/testing/ssh-serve
 
 const missing = sshServerMissing();
 
-describe.skipIf(missing !== null)('ops adapters', { timeout: 120_000 }, () => {
+describe.skipIf(missing !== null)('ops adapters', () => {
   const directory = mkdtempSync(join(tmpdir(), 'sandboxer-ops-'));
   const tunnels = join(directory, 'tunnels');
   const asked = join(directory, 'asked');
@@ -42,14 +42,14 @@ describe.skipIf(missing !== null)('ops adapters', { timeout: 120_000 }, () => {
     });
     server = await serve({ config, env });
     client = new SandboxerClient({ url: `unix:${server.socketPath}` });
-  }, 60_000);
+  });
 
   afterAll(async () => {
     client?.close();
     await server?.stop();
     await sshd?.stop();
     rmSync(directory, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   it('ops-bridge: a tunnel is an OpenSSH configuration, and says where the host is', async () => {
     const { hostKeys, identityFile, destination, port, user } = sshd.access();

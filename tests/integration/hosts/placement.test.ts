@@ -18,7 +18,7 @@ const PROFILE = {
 };
 const ssh = { destination: '192.0.2.1', host_keys: ['ssh-ed25519 AAAA'] };
 
-describe('placement', { timeout: 120_000 }, () => {
+describe('placement', () => {
   const directory = mkdtempSync(join(tmpdir(), 'sandboxer-placement-'));
   let server: RunningServer;
   let client: SandboxerClient;

@@ -111,14 +111,14 @@ describe.skipIf(missing !== null)('what is stale on a host', { timeout: 300_000 
         identity_file: identityFile as string,
       },
     });
-  }, 180_000);
+  });
 
   afterAll(async () => {
     client?.close();
     await server?.stop();
     await host?.close();
     rmSync(directory, { recursive: true, force: true });
-  }, 120_000);
+  });
 
   it('is told apart with evidence and age, and only what is ours is removed', async () => {
     const { docker, compose, ssh } = extensions;

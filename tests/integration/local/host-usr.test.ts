@@ -20,7 +20,7 @@ rm -rf /usr/share/doc`;
 const LOOK = `${MARK}; cat /usr/lib/${MARK}/file; test -e /usr/share/doc || echo gone; stat -c %U /usr/bin/env`;
 const SEEN = 'from inside\ndata\ngone\nroot\n';
 
-afterAll(() => server.close(), 60_000);
+afterAll(() => server.close());
 
 describe.skipIf(reason !== null)(`the host’s /usr inside${reason === null ? '' : ` (${reason})`}`, () => {
   let id: string;
@@ -29,7 +29,7 @@ describe.skipIf(reason !== null)(`the host’s /usr inside${reason === null ? ''
 
   beforeAll(async () => {
     ({ sandbox_id: id } = await client.sandboxes.create({}));
-  }, 60_000);
+  });
 
   it('is written by root inside, and by nobody else', async () => {
     expect((await server.shell(id, `touch /usr/local/bin/${MARK}`)).exit.code).not.toBe(0);
@@ -60,7 +60,7 @@ describe.skipIf(reason !== null)(`the host’s /usr inside${reason === null ? ''
     const { snapshot_id } = await client.sandboxes.snapshot(last);
     const restored = await client.snapshots.restore(snapshot_id);
     expect(await server.inside(restored.sandbox_id, LOOK)).toBe(SEEN);
-  }, 120_000);
+  });
 
   it('takes a package', async () => {
     const script = `set -e; cd /tmp; mkdir -p p/DEBIAN p/usr/bin

@@ -22,7 +22,7 @@ beforeAll(() => writeFileSync(precious, 'untouched', { mode: 0o600 }));
 afterAll(async () => {
   await server.close();
   rmSync(outside, { recursive: true });
-}, 60_000);
+});
 
 const base = (): TarItem[] => [
   { name: 'bin/', type: '5' },

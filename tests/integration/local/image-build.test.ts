@@ -34,7 +34,7 @@ const server = await LocalServer.start((config) => ({ limits: { ...config.limits
 const { client } = server;
 const reason = (await server.whyNot()) ?? whyNoPackages();
 
-afterAll(() => server.close(), 60_000);
+afterAll(() => server.close());
 
 describe.skipIf(reason !== null)(`images build${reason === null ? '' : ` (${reason})`}`, () => {
   it('makes a Debian with the packages that were named, and programs run in it', async () => {

@@ -57,7 +57,7 @@ async function importing(name: string, archive: Buffer) {
 
 const layerNames = () => readdirSync(join(server.dir, 'local', 'layers'));
 
-afterAll(() => server.close(), 60_000);
+afterAll(() => server.close());
 
 describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}`, () => {
   for (const [how, pack] of Object.entries({
@@ -212,7 +212,7 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     for (const one of [id, restored.sandbox_id, fork.sandbox_id]) await client.sandboxes.destroy(one);
     await client.snapshots.delete(snapshot_id);
     const name = `tree-${(image.digest as string).slice(7)}`;
-    await expect.poll(() => layerNames().includes(name), { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => layerNames().includes(name), { timeout: 60_000 }).toBe(false);
   });
 
   it('count against the workspace', async () => {

@@ -12,7 +12,7 @@ function maskOf(status: string, name: string): number {
   return Number.parseInt(new RegExp(`^${name}:\\s+([0-9a-f]+)`, 'm').exec(status)?.[1] ?? '', 16);
 }
 
-afterAll(() => server.close(), 60_000);
+afterAll(() => server.close());
 
 describe.skipIf(reason !== null)(`the isolation report${reason === null ? '' : ` (${reason})`}`, () => {
   it('tells what the kernel says, not what was asked for', async () => {

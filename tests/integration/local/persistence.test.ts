@@ -1,5 +1,5 @@
 /** `persistence` as its user sees it, through the whole server: what is left when a machine or a time comes to its end. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,7 +18,7 @@ let server = await LocalServer.start(quick);
 const reason = await server.whyNot();
 
 async function until<T>(look: () => Promise<T | null>): Promise<T> {
-  for (let tries = 0; tries < 400; tries++) {
+  for (let tries = 0; tries < 1_200; tries++) {
     const found = await look();
     if (found !== null) return found;
     await sleep(50);
@@ -52,7 +52,8 @@ async function reboot(): Promise<void> {
   const runs = readdirSync(join(base, 'sandboxes')).map((name) => join(base, 'sandboxes', name, 'run'));
   pids.push(...runs.map((run) => Number(readFileSync(run, 'utf8').split(' ')[3])));
   for (const pid of pids) process.kill(pid, 'SIGKILL');
-  await sleep(300);
+  const runsOn = (pid: number) => existsSync(`/proc/${pid}/exe`);
+  await until(async () => (pids.some(runsOn) ? null : pids));
   rmSync(join(base, 'run'), { recursive: true });
   for (const run of runs) writeFileSync(run, readFileSync(run, 'utf8').replace(/^1 \S+/, '1 another-boot'));
   server = await LocalServer.start(quick, server.dir);
@@ -66,7 +67,7 @@ function keepSecret(name: string, value: string): void {
 afterAll(async () => {
   await server.close();
   rmSync(vault, { recursive: true });
-}, 60_000);
+});
 
 describe.skipIf(reason !== null)(`persistence${reason === null ? '' : ` (${reason})`}`, () => {
   it('persistent: a reboot leaves it stopped with its disk; ephemeral: it is lost, and told so', async () => {
@@ -104,7 +105,7 @@ describe.skipIf(reason !== null)(`persistence${reason === null ? '' : ` (${reaso
     expect(await server.inside(armed, told)).toBe('second TOKEN, second KEY\n');
     const events = await server.client.sandboxes.events(kept).page();
     expect(events.items.map(({ type }) => type).join(' ')).toMatch(/paused.*active/);
-  }, 120_000);
+  });
 
   it('checkpoint: what is idle for too long leaves its files behind, and they can be restored', async () => {
     const profileId = await profile('checked-idle', {
@@ -121,7 +122,7 @@ describe.skipIf(reason !== null)(`persistence${reason === null ? '' : ` (${reaso
     const again = await server.client.snapshots.restore(checkpoint?.snapshot_id ?? '');
     expect(await server.inside(again.sandbox_id, 'cat file')).toBe('work\n');
     await server.client.sandboxes.destroy(again.sandbox_id);
-  }, 60_000);
+  });
 
   it('checkpoint: at the end of its time, also while something runs; told in its events', async () => {
     const profileId = await profile('checked-ttl', {
@@ -143,5 +144,5 @@ describe.skipIf(reason !== null)(`persistence${reason === null ? '' : ` (${reaso
     await server.client.sandboxes.destroy(again.sandbox_id);
     const deleted = await server.client.snapshots.delete(snapshotId);
     expect(deleted.deleted_at).not.toBeNull();
-  }, 60_000);
+  });
 });

@@ -92,7 +92,7 @@ function hostileLayer(name: string, type: string, link = '', content = ''): Buff
 afterAll(async () => {
   await server.close();
   await other.close();
-}, 60_000);
+});
 
 describe.skipIf(reason !== null)(`snapshot files${reason === null ? '' : ` (${reason})`}`, () => {
   let file: Buffer = Buffer.alloc(0);
@@ -129,7 +129,7 @@ describe.skipIf(reason !== null)(`snapshot files${reason === null ? '' : ` (${re
     expect(twice.digest).toBe(imported.digest);
     expect(layers()).toBe(before);
     expect(readdirSync(join(other.dir, 'local', 'import'))).toEqual([]);
-  }, 120_000);
+  });
 
   it('refuses what was cut off, changed, or is something else', async () => {
     const attempts: Record<string, Buffer> = {
@@ -166,7 +166,7 @@ describe.skipIf(reason !== null)(`snapshot files${reason === null ? '' : ` (${re
     const named = await other.client.snapshots.import(once(unknown), { profile: 'profile.agent-dev' });
     expect(named.profile).toBe('profile.agent-dev');
     expect(readdirSync(join(other.dir, 'local', 'import'))).toEqual([]);
-  }, 120_000);
+  });
 
   it('nothing in a layer leads out of it: links, devices, ways up, absolute names', async () => {
     const trap = join(other.dir, 'trap');
@@ -203,5 +203,5 @@ describe.skipIf(reason !== null)(`snapshot files${reason === null ? '' : ` (${re
       expect(readdirSync(other.dir), what).toContain('trap');
       expect(readFileSync(trap, 'utf8'), what).toBe('untouched');
     }
-  }, 120_000);
+  });
 });

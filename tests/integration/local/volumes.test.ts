@@ -12,7 +12,7 @@ async function having(...volumes: { name: string; path: string; access?: 'ro' | 
   return (await client.sandboxes.create({ volumes })).sandbox_id;
 }
 
-afterAll(() => server.close(), 60_000);
+afterAll(() => server.close());
 
 describe.skipIf(reason !== null)(`volumes${reason === null ? '' : ` (${reason})`}`, () => {
   it('outlive the sandbox that wrote them, with owners that mean the same in every other', async () => {

@@ -28,14 +28,14 @@ let runRoot: string;
 const opened: SshHost[] = [];
 
 function hostWith(access: Partial<SshAccess> = {}, options: SshHostOptions = {}): SshHost {
-  const host = new SshHost('h1', server.access(access), { runRoot, connectSeconds: 5, ...options });
+  const host = new SshHost('h1', server.access(access), { runRoot, connectSeconds: 30, ...options });
   opened.push(host);
   return host;
 }
 
 const text = async (host: SshHost, argv: readonly string[]) => (await host.run(argv)).stdout.toString();
 
-async function eventually(check: () => boolean, ms = 10_000): Promise<boolean> {
+async function eventually(check: () => boolean, ms = 30_000): Promise<boolean> {
   for (const end = Date.now() + ms; Date.now() < end; await sleep(25)) if (check()) return true;
   return check();
 }
@@ -122,12 +122,13 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
 
   it('end when their time is up or they are aborted', async () => {
     const host = hostWith();
-    await expect(host.run(['sleep', '30'], { timeoutMs: 300 })).rejects.toMatchObject({
+    await host.run(['true']);
+    await expect(host.run(['sleep', '300'], { timeoutMs: 1_000 })).rejects.toMatchObject({
       code: 'SBX_TIMEOUT',
       extras: { creation: 'maybe_created' },
     });
     const controller = new AbortController();
-    const running = host.run(['sleep', '30'], { signal: controller.signal });
+    const running = host.run(['sleep', '300'], { signal: controller.signal });
     setTimeout(() => controller.abort(new Error('enough')), 200);
     await expect(running).rejects.toThrow('enough');
     expect((await host.run(['echo', 'on'])).stdout.toString()).toBe('on\n');
@@ -199,9 +200,10 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
   it('fail when sshd is killed under them, and work again when it is back', async () => {
     const host = hostWith();
     await host.run(['true']);
-    const running = host.run(['sleep', '30']);
+    const mark = join(server.directory, 'it-runs');
+    const running = host.run(['sh', '-c', `touch ${mark}; exec sleep 300`]);
     running.catch(() => {});
-    await sleep(300);
+    expect(await eventually(() => existsSync(mark))).toBe(true);
     await server.kill();
     await expect(running).rejects.toMatchObject({
       code: 'SBX_HOST_UNREACHABLE',

@@ -18,7 +18,7 @@ function impatient(over: Partial<ResolvedConfig['webhooks']> = {}) {
     webhooks: {
       ...config.webhooks,
       allow_private: true,
-      timeout: 300,
+      timeout: 10_000,
       longest_retry: 50,
       max_tries: 100,
       disable_after: 1000,
@@ -48,7 +48,7 @@ async function hook(server: TestServer, receiver: WebhookReceiver, more: object 
 
 describe('delivery', () => {
   it(`reaches a receiver that fails, hangs, loses answers and restarts, in order per sandbox (SEED=${SEED})`, async () => {
-    const { receiver, server } = await begin();
+    const { receiver, server } = await begin({ timeout: 300 });
     await hook(server, receiver);
     const random = seededRandom(SEED);
     const moods: Behaviour[] = [
@@ -78,6 +78,7 @@ describe('delivery', () => {
     await server.start();
     await receiver.listen();
     await Promise.all(Array.from({ length: 8 }, (_, n) => life(100 + n)));
+    await until('it was refused often', () => receiver.refused.length > 5);
     receiver.behave = () => 'take';
     const events = (await server.events()).filter(({ type }) => type.startsWith('sandbox.'));
     await until('everything arrived', () => {
@@ -86,7 +87,6 @@ describe('delivery', () => {
     });
     expect(events.length).toBeGreaterThan(16 * 8);
     expect(receiver.forged).toEqual([]);
-    expect(receiver.refused.length).toBeGreaterThan(5);
     for (const subject of new Set(events.map((event) => event.subject as string))) {
       const order = receiver.firstOrder(subject);
       expect(order).toEqual(order.toSorted((a, b) => a - b));
@@ -104,13 +104,10 @@ describe('delivery', () => {
     receiver.behave = () => 'slow';
     await Promise.all(Array.from({ length: 16 }, (_, n) => server.sandbox({ id: `s-${n}` })));
     const { webhook_id } = await hook(server, receiver);
-    const startedAt = performance.now();
     await server.expect(202, 'POST', `/v1/webhooks/${webhook_id}/replay?from=1`);
     const count = (await server.events()).length;
     await until('all told', () => receiver.ids().size === count);
-    const tookMs = performance.now() - startedAt;
-    // One after the other, each takes 120 ms.
-    expect(tookMs).toBeLessThan((count * 120) / 2);
+    expect(receiver.mostAtOnce).toBeGreaterThan(3);
     expect(receiver.connections).toBeLessThanOrEqual(12);
   });
 
@@ -131,7 +128,7 @@ describe('delivery', () => {
   });
 
   it('sends a ping, and says why it was not taken', async () => {
-    const { receiver, server } = await begin();
+    const { receiver, server } = await begin({ timeout: 3_000 });
     const { webhook_id } = await hook(server, receiver);
     const ping = () => server.expect(200, 'POST', `/v1/webhooks/${webhook_id}/ping`);
     expect(await ping()).toMatchObject({ taken: true, error: null });
@@ -140,7 +137,7 @@ describe('delivery', () => {
     receiver.behave = () => 'fail';
     expect(await ping()).toMatchObject({ taken: false, error: 'The receiver answered 500.' });
     receiver.behave = () => 'hang';
-    expect(await ping()).toMatchObject({ taken: false, error: 'There was no answer within 300 ms.' });
+    expect(await ping()).toMatchObject({ taken: false, error: 'There was no answer within 3000 ms.' });
   });
 
   it('does not follow redirects', async () => {

@@ -68,7 +68,7 @@ describe('quoting for a shell', () => {
       }),
       { numRuns: 60 },
     );
-  }, 60_000);
+  });
 
   it('never makes an assignment or an option of the shell out of the program', () => {
     expect(quoteWord('A=b')).toBe("'A=b'");
