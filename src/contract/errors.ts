@@ -150,6 +150,12 @@ export const ERRORS = {
     title: 'The sandbox is no longer there',
     remedy: 'Create a new sandbox.',
   },
+  SBX_PREVIEW_EXPIRED: {
+    status: 410,
+    retryable: false,
+    title: 'The preview has expired',
+    remedy: 'Ask for a new address: "sandboxer url", or POST /v1/sandboxes/{id}/ports.',
+  },
   SBX_PAYLOAD_TOO_LARGE: {
     status: 413,
     retryable: false,
@@ -258,6 +264,12 @@ export const ERRORS = {
     retryable: true,
     title: 'The backend failed',
     remedy: 'See the detail; try again or route to another backend.',
+  },
+  SBX_PREVIEW_FAILED: {
+    status: 502,
+    retryable: true,
+    title: 'The service inside gave no answer that can be passed on',
+    remedy: 'See that it runs, listens on the port of the preview and speaks HTTP/1.1.',
   },
   SBX_PROVISION_FAILED: {
     status: 502,

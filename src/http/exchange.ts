@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SandboxerError, toProblem } from '../contract/errors.ts';
 import { API_VERSION, API_VERSION_HEADER } from '../contract/version.ts';
+import { discardRest } from './discard-rest.ts';
 
 /** The client hung up. Nobody is left to tell, and it is nobody's error. */
 export class ClientGone extends Error {
@@ -127,23 +128,4 @@ export class Exchange {
     });
     this.response.end(this.request.method === 'HEAD' ? undefined : text);
   }
-}
-
-const DISCARD_BYTES = 8 * 1_048_576;
-const DISCARD_MS = 5_000;
-
-/**
- * What is left of a refused body is read and thrown away, so that the client gets to see the answer: a connection that
- * is closed with unread bytes is reset. Whoever goes on sending is cut off.
- */
-function discardRest(request: IncomingMessage): void {
-  const cut = () => request.destroy();
-  const timer = setTimeout(cut, DISCARD_MS);
-  let left = DISCARD_BYTES;
-  request.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) cut();
-  });
-  request.once('close', () => clearTimeout(timer));
-  request.once('end', () => clearTimeout(timer));
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { dialPort } from '../control/use-sandbox.ts';
 import type { Caller } from '../core/caller.ts';
+import type { Log } from '../core/log.ts';
 import type { Store } from '../core/store.ts';
 import { portDuplex } from '../http/preview/port-duplex.ts';
 import { PreviewAccess } from '../http/preview/preview-access.ts';
@@ -27,16 +28,19 @@ export class Previews implements PreviewOrigin {
   readonly access: PreviewAccess;
   readonly #server: PreviewServer;
   readonly #config: ResolvedConfig['preview'];
+  readonly #log: Log;
   #listening: Promise<number> | null = null;
 
   private constructor(control: ControlPlane, caller: Caller, config: ResolvedConfig['preview'], key: Buffer) {
     const { deps, sessions, activity } = control;
     this.access = new PreviewAccess(key);
     this.#config = config;
+    this.#log = deps.log;
     this.#server = new PreviewServer({
       access: this.access,
       log: deps.log,
       domain: config.domain,
+      secure: config.url?.startsWith('https://') ?? false,
       now: () => deps.clock.now(),
       // The signature is what admits a visitor; the sandbox is then reached in our own name.
       dial: async (uid, port, signal) =>
@@ -66,15 +70,26 @@ export class Previews implements PreviewOrigin {
   }
 
   #listen(): Promise<number> {
-    this.#listening ??= new Promise((resolve, reject) => {
+    this.#listening ??= this.#startListening().catch((error: unknown) => {
+      // The address may be free next time.
+      this.#listening = null;
+      throw error;
+    });
+    return this.#listening;
+  }
+
+  #startListening(): Promise<number> {
+    return new Promise((resolve, reject) => {
       const address = this.#config.listen ?? '127.0.0.1:0';
       const at = address.lastIndexOf(':');
       const { server } = this.#server;
       server.once('error', reject);
-      server.listen(Number(address.slice(at + 1)), address.slice(0, at).replace(/^\[|\]$/g, ''), () =>
-        resolve((server.address() as AddressInfo).port),
-      );
+      server.listen(Number(address.slice(at + 1)), address.slice(0, at).replace(/^\[|\]$/g, ''), () => {
+        server.off('error', reject);
+        // A connection that could not be taken is not the end of the server.
+        server.on('error', (error) => this.#log.warn({ err: error }, 'a preview could not be connected to'));
+        resolve((server.address() as AddressInfo).port);
+      });
     });
-    return this.#listening;
   }
 }

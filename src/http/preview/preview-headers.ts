@@ -1,66 +1,99 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { cookiesOfService, withoutOurs } from './preview-cookie.ts';
+import { sameHost, takeToken } from './preview-target.ts';
 
-const HOP_BY_HOP = new Set([
+export const TOKEN_HEADER = 'sandboxer-preview-token';
+
+const HOP_BY_HOP = [
   'connection',
   'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
   'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
   'te',
   'trailer',
-  'proxy-authorization',
-]);
+  'transfer-encoding',
+  'upgrade',
+];
 
-function withoutCookie(header: string, cookie: string): string {
-  return header
-    .split(';')
-    .map((part) => part.trim())
-    .filter((part) => part !== '' && !part.startsWith(`${cookie}=`))
-    .join('; ');
+/** Ours to say or to answer: what a visitor says there is not passed on. */
+const NOT_FORWARDED = [
+  ...HOP_BY_HOP,
+  TOKEN_HEADER,
+  'cookie',
+  'expect',
+  'forwarded',
+  'host',
+  'http2-settings',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-proto',
+];
+
+/** Speaks for more than the one preview: all cookies of the domain, other ports of the host. */
+const NOT_RETURNED = [...HOP_BY_HOP, 'alt-svc', 'clear-site-data', 'set-cookie2'];
+
+/** The headers of a message without those that are for its connection alone, and without the given ones. */
+function passed({ headers }: IncomingMessage, left: readonly string[]): Map<string, string | string[]> {
+  const dropped = new Set(left);
+  for (const option of (headers.connection ?? '').split(',')) dropped.add(option.trim().toLowerCase());
+  const kept = new Map<string, string | string[]>();
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined && !dropped.has(name)) kept.set(name, value);
+  return kept;
 }
 
-/** What the service inside gets: the visitor's headers without our own key to it. */
-export function forwardedHeaders(
-  request: IncomingMessage,
-  port: number,
-  cookie: string,
-  tokenHeader: string,
-): Record<string, string | string[]> {
-  const headers: Record<string, string | string[]> = {};
-  for (const [name, value] of Object.entries(request.headers)) {
-    if (
-      value === undefined ||
-      HOP_BY_HOP.has(name) ||
-      name === tokenHeader ||
-      name === 'cookie' ||
-      name === 'host'
-    )
-      continue;
-    headers[name] = value;
-  }
-  const cookies = withoutCookie(request.headers.cookie ?? '', cookie);
-  if (cookies !== '') headers.cookie = cookies;
-  headers.host = `localhost:${port}`;
-  headers['x-forwarded-host'] = request.headers.host ?? '';
-  if (request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked';
-  return headers;
+export interface Inside {
+  readonly port: number;
+  /** The host name of the preview. */
+  readonly host: string;
+  /** Previews are reached over https. */
+  readonly secure: boolean;
 }
 
-/** What the visitor gets: cookies stay on this origin, and the browser keeps it apart from every other. */
-export function returnedHeaders(response: IncomingMessage): OutgoingHttpHeaders {
-  const headers: OutgoingHttpHeaders = {};
-  for (const [name, value] of Object.entries(response.headers)) {
-    if (value === undefined || HOP_BY_HOP.has(name)) continue;
-    headers[name] = name === 'set-cookie' ? (value as string[]).map(withoutDomain) : value;
-  }
-  headers['x-robots-tag'] ??= 'noindex';
-  return headers;
+function hostNameOf(origin: string): string | null {
+  return URL.canParse(origin) ? new URL(origin).hostname : null;
 }
 
-/** A cookie for a whole domain would reach the previews of other sandboxes. */
-function withoutDomain(cookie: string): string {
-  return cookie
-    .split(';')
-    .filter((part) => !/^\s*domain\s*=/i.test(part))
-    .join(';');
+/** What the service inside gets: the visitor's headers without our own key to it, as if it were asked on its own host. */
+export function forwardedHeaders(request: IncomingMessage, inside: Inside): OutgoingHttpHeaders {
+  const { headers } = request;
+  const forwarded: OutgoingHttpHeaders = Object.fromEntries(passed(request, NOT_FORWARDED));
+  const self = `localhost:${inside.port}`;
+  const cookies = withoutOurs(headers.cookie);
+  if (cookies !== '') forwarded.cookie = cookies;
+  if (typeof headers.referer === 'string') forwarded.referer = takeToken(headers.referer).path;
+  // A service that compares the two must find its own page at home.
+  if (hostNameOf(headers.origin ?? '') === inside.host) forwarded.origin = `http://${self}`;
+  forwarded.host = self;
+  forwarded['x-forwarded-host'] = headers.host ?? '';
+  forwarded['x-forwarded-proto'] = inside.secure ? 'https' : 'http';
+  const before = headers['x-forwarded-for'];
+  const { remoteAddress } = request.socket;
+  if (remoteAddress !== undefined)
+    forwarded['x-forwarded-for'] = before === undefined ? remoteAddress : `${before}, ${remoteAddress}`;
+  if (headers['transfer-encoding'] !== undefined) forwarded['transfer-encoding'] = 'chunked';
+  return forwarded;
+}
+
+/** The service knows itself as `localhost`; a visitor who is sent there would end up on his own machine. */
+function locationOutside(location: string, port: number): string {
+  const inside = /^(?:https?:)?\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?([/?#].*)?$/i.exec(
+    location,
+  );
+  if (!inside) return location;
+  const named = inside[1] === undefined ? (/^https:/i.test(location) ? 443 : 80) : Number(inside[1]);
+  if (named !== port) return location;
+  const rest = inside[2] ?? '/';
+  return sameHost(rest.startsWith('/') ? rest : `/${rest}`);
+}
+
+/** What the visitor gets: cookies stay on this origin, and nothing in it touches another. */
+export function returnedHeaders(response: IncomingMessage, port: number): OutgoingHttpHeaders {
+  const returned: OutgoingHttpHeaders = Object.fromEntries(passed(response, NOT_RETURNED));
+  const { 'set-cookie': cookies, location } = response.headers;
+  if (cookies) returned['set-cookie'] = cookiesOfService(cookies);
+  if (location !== undefined) returned.location = locationOutside(location, port);
+  returned['x-robots-tag'] ??= 'noindex';
+  return returned;
 }

@@ -1,162 +1,185 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { createServer, request as httpRequest } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
+import { createServer, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { SandboxerError } from '../../contract/errors.ts';
 import type { Log } from '../../core/log.ts';
+import { problemOf } from '../problem-of.ts';
+import { atTime } from './at-time.ts';
 import type { PreviewAccess, PreviewGrant } from './preview-access.ts';
-import { forwardedHeaders, returnedHeaders } from './preview-headers.ts';
+import { PreviewCookie } from './preview-cookie.ts';
+import type { Admitted } from './preview-gate.ts';
+import { PreviewGate } from './preview-gate.ts';
+import { refuse } from './preview-refusal.ts';
+import { PreviewSlots } from './preview-slots.ts';
+import { sameHost } from './preview-target.ts';
+import { relayRequest, relayUpgrade, unanswered } from './relay.ts';
 
 export interface PreviewOptions {
   readonly access: PreviewAccess;
   readonly log: Log;
   /** The domain whose first label names sandbox and port. */
   readonly domain: string;
+  /** Visitors come over https. */
+  readonly secure: boolean;
   now(): number;
   /** A byte stream to the port; rejects when the sandbox or the port is not there. */
   dial(sandboxUid: string, port: number, signal: AbortSignal): Promise<Duplex>;
 }
 
-const TOKEN_PARAMETER = 'sandboxer_token';
-const TOKEN_HEADER = 'sandboxer-preview-token';
-const COOKIE = 'sandboxer_preview';
+/** Of one preview, at the same time. */
+const MOST_VISITS = 512;
+const MOST_CONNECTIONS = 4096;
+/** Requests that wait on one connection for those before them. */
+const MOST_PIPELINED = 32;
+/** How soon it is noticed that a visitor's machine is gone. */
+const KEEP_ALIVE_MS = 60_000;
 
-interface Admitted {
-  readonly grant: PreviewGrant;
-  /** Came in the address: it moves to a cookie, so that it is in no history and no referrer. */
-  readonly fromAddress: boolean;
+/** An upgrade that brings a body, or leads to another HTTP, is a request like any other. */
+function wantsUpgrade({ method, headers }: IncomingMessage): boolean {
+  const body = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+  return method === 'GET' && !body && !/^\s*(?:h2c|tls\/)/i.test(headers.upgrade ?? '');
 }
 
-function labelOf(request: IncomingMessage, domain: string): string | null {
-  const host = (request.headers.host ?? '').toLowerCase().replace(/:\d+$/, '');
-  return host.endsWith(`.${domain}`) ? host.slice(0, -domain.length - 1) : null;
-}
-
-function cookieOf(request: IncomingMessage): string | null {
-  for (const part of (request.headers.cookie ?? '').split(';')) {
-    const [name, value] = part.trim().split('=');
-    if (name === COOKIE && value) return value;
-  }
-  return null;
+interface Turns {
+  last: Promise<void>;
+  waiting: number;
 }
 
 /** Serves what listens inside sandboxes, each on an origin of its own and never on that of the API. */
 export class PreviewServer {
   readonly #options: PreviewOptions;
+  readonly #cookie: PreviewCookie;
+  readonly #gate: PreviewGate;
+  readonly #slots = new PreviewSlots(MOST_VISITS);
+  readonly #turns = new WeakMap<Socket, Turns>();
+  readonly #upgraded = new Set<Socket>();
   readonly server: Server;
 
   constructor(options: PreviewOptions) {
     this.#options = options;
-    this.server = createServer((request, response) => void this.#serve(request, response));
-    this.server.on('upgrade', (request, socket, head) => void this.#upgrade(request, socket, head));
-    this.server.requestTimeout = 0;
+    this.#cookie = new PreviewCookie(options.secure);
+    this.#gate = new PreviewGate({ ...options, cookie: this.#cookie });
+    this.server = createServer({
+      shouldUpgradeCallback: wantsUpgrade,
+      keepAlive: true,
+      keepAliveInitialDelay: KEEP_ALIVE_MS,
+      insecureHTTPParser: false,
+      // Uploads take as long as they take.
+      requestTimeout: 0,
+    });
+    this.server.maxConnections = MOST_CONNECTIONS;
+    this.server.on('request', (request, response) => this.#inTurn(request, response));
+    this.server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket as Socket, head));
   }
 
   close(): Promise<void> {
     this.server.closeAllConnections();
+    for (const socket of this.#upgraded) socket.destroy();
     return new Promise((resolve) => this.server.close(() => resolve()));
   }
 
-  #admit(request: IncomingMessage): Admitted | { readonly refusal: [number, string] } {
-    const { access, domain } = this.#options;
-    const label = labelOf(request, domain);
-    const named = label === null ? null : access.readLabel(label);
-    if (!named) return { refusal: [404, 'There is no preview at this address.'] };
-    if (named.public) {
-      return this.#expired(named.grant)
-        ? { refusal: [410, 'This preview has expired.'] }
-        : { grant: named.grant, fromAddress: false };
-    }
-    const address = new URL(request.url ?? '/', 'http://preview').searchParams.get(TOKEN_PARAMETER);
-    const header = request.headers[TOKEN_HEADER];
-    const token = address ?? (typeof header === 'string' ? header : cookieOf(request));
-    const grant = token === null ? null : access.readToken(token, named.grant);
-    if (!grant)
-      return { refusal: [401, 'This preview needs its token: open the address that "ports" gave you.'] };
-    if (this.#expired(grant)) return { refusal: [410, 'This preview has expired.'] };
-    return { grant, fromAddress: address !== null };
+  /** Requests of one connection are answered in order: each is passed on when the one before is over. */
+  #inTurn(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    const turns = this.#turns.get(socket) ?? { last: Promise.resolve(), waiting: 0 };
+    this.#turns.set(socket, turns);
+    if (turns.waiting > MOST_PIPELINED) return void socket.destroy();
+    turns.waiting += 1;
+    const over = new Promise<void>((resolve) => void response.once('close', resolve));
+    turns.last = turns.last.then(async () => {
+      if (socket.destroyed) return;
+      await this.#visit(request, response, null);
+      await over;
+      turns.waiting -= 1;
+    });
   }
 
-  #expired(grant: PreviewGrant): boolean {
-    return grant.expiresAt * 1000 <= this.#options.now();
+  #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    socket.on('error', () => socket.destroy());
+    // The answer to a request before it is still on its way: an upgrade needs a connection of its own.
+    if ((this.#turns.get(socket)?.waiting ?? 0) > 0) return void socket.destroy();
+    this.#upgraded.add(socket);
+    socket.once('close', () => this.#upgraded.delete(socket));
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket);
+    response.once('finish', () => socket.destroySoon());
+    void this.#visit(request, response, { socket, head });
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const admitted = this.#admit(request);
-    if ('refusal' in admitted) return refuse(response, ...admitted.refusal);
-    if (admitted.fromAddress && (request.method === 'GET' || request.method === 'HEAD'))
-      return this.#keepToken(request, response, admitted.grant);
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
-    let stream: Duplex;
+  /** Rejects never: what goes wrong is the answer. */
+  async #visit(
+    request: IncomingMessage,
+    response: ServerResponse,
+    upgrade: { readonly socket: Socket; readonly head: Buffer } | null,
+  ): Promise<void> {
     try {
-      stream = await this.#options.dial(`sbx_${admitted.grant.sandbox}`, admitted.grant.port, gone.signal);
-    } catch {
-      return refuse(response, 502, `Nothing answers on port ${admitted.grant.port} of this sandbox.`);
+      const admitted = this.#gate.admit(request);
+      const reads = request.method === 'GET' || request.method === 'HEAD';
+      if (admitted.fromAddress && reads && !upgrade) return this.#keepToken(response, admitted);
+      const visitor = upgrade?.socket ?? response;
+      const stream = await this.#reach(admitted.grant, visitor);
+      const inside = {
+        port: admitted.grant.port,
+        host: admitted.target.host,
+        secure: this.#options.secure,
+      };
+      const visit = { request, response, path: admitted.target.path, inside, stream };
+      if (upgrade) relayUpgrade(visit, upgrade.socket, upgrade.head);
+      else relayRequest(visit);
+    } catch (error) {
+      const problem = problemOf(error);
+      if (problem.code === 'SBX_INTERNAL') this.#options.log.error({ err: error }, 'a preview failed');
+      refuse(request, response, problem);
     }
-    const outgoing = httpRequest({
-      createConnection: () => stream,
-      method: request.method ?? 'GET',
-      path: request.url ?? '/',
-      headers: forwardedHeaders(request, admitted.grant.port, COOKIE, TOKEN_HEADER),
-      setHost: false,
+  }
+
+  /** A connection inside. It ends with the visitor's own, which ends with the grant. */
+  async #reach(grant: PreviewGrant, visitor: Socket | ServerResponse): Promise<Duplex> {
+    const { dial, now } = this.#options;
+    const gone = new AbortController();
+    const release = this.#slots.take(`${grant.sandbox}:${grant.port}`);
+    const forget = atTime(now, grant.expiresAt * 1000, () => visitor.destroy());
+    visitor.once('close', () => {
+      release();
+      forget();
+      gone.abort();
     });
-    outgoing.on('response', (incoming) => {
-      response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage, returnedHeaders(incoming));
-      incoming.pipe(response);
-      incoming.on('error', () => response.destroy());
+    const stream = await dial(`sbx_${grant.sandbox}`, grant.port, gone.signal).catch((error: unknown) => {
+      throw unreachable(grant.port, error);
     });
-    outgoing.on('error', () => refuse(response, 502, 'The service inside closed the connection.'));
-    response.once('close', () => stream.destroy());
-    request.pipe(outgoing);
+    // Whoever uses it hears of its end in other ways, too.
+    stream.on('error', () => {});
+    if (visitor.destroyed) stream.destroy();
+    else visitor.once('close', () => stream.destroy());
+    return stream;
   }
 
   /** Into a cookie of this origin alone, and out of the address. */
-  #keepToken(request: IncomingMessage, response: ServerResponse, grant: PreviewGrant): void {
-    const url = new URL(request.url ?? '/', 'http://preview');
-    url.searchParams.delete(TOKEN_PARAMETER);
+  #keepToken(response: ServerResponse, { grant, target }: Admitted): void {
     const seconds = Math.max(1, grant.expiresAt - Math.floor(this.#options.now() / 1000));
-    const token = this.#options.access.token(grant);
     response.writeHead(302, {
-      location: `${url.pathname}${url.search}`,
-      'set-cookie': `${COOKIE}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}`,
+      location: sameHost(target.path),
+      'set-cookie': this.#cookie.keep(this.#options.access.token(grant), seconds),
       'cache-control': 'no-store',
       'referrer-policy': 'no-referrer',
     });
     response.end();
   }
-
-  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    socket.on('error', () => socket.destroy());
-    const admitted = this.#admit(request);
-    if ('refusal' in admitted)
-      return void socket.end(`HTTP/1.1 ${admitted.refusal[0]} Refused\r\nConnection: close\r\n\r\n`);
-    const gone = new AbortController();
-    socket.once('close', () => gone.abort());
-    try {
-      const { grant } = admitted;
-      const stream = await this.#options.dial(`sbx_${grant.sandbox}`, grant.port, gone.signal);
-      const headers = forwardedHeaders(request, grant.port, COOKIE, TOKEN_HEADER);
-      const lines = Object.entries({
-        ...headers,
-        connection: 'Upgrade',
-        upgrade: request.headers.upgrade ?? 'websocket',
-      });
-      const start = [
-        `${request.method} ${request.url} HTTP/1.1`,
-        ...lines.map(([name, value]) => `${name}: ${value}`),
-      ];
-      stream.write(`${start.join('\r\n')}\r\n\r\n`);
-      if (head.length > 0) stream.write(head);
-      stream.on('error', () => socket.destroy());
-      socket.pipe(stream).pipe(socket);
-      socket.once('close', () => stream.destroy());
-    } catch {
-      socket.end('HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\n\r\n');
-    }
-  }
 }
 
-function refuse(response: ServerResponse, status: number, text: string): void {
-  if (response.headersSent || response.destroyed) return void response.destroy();
-  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' });
-  response.end(`${text}\n`);
+/** What a visitor is told: nothing that names the sandbox, which may be shown to anybody. */
+function unreachable(port: number, error: unknown): SandboxerError {
+  const code = error instanceof SandboxerError ? error.code : null;
+  if (code === 'SBX_GONE')
+    return new SandboxerError('SBX_GONE', 'The sandbox of this preview is no longer there.', {
+      cause: error,
+    });
+  if (code === 'SBX_INVALID_STATE')
+    return new SandboxerError('SBX_UNAVAILABLE', 'The sandbox of this preview does not run now.', {
+      cause: error,
+      remedy: 'Resume the sandbox, or wait until it is ready.',
+    });
+  return unanswered(`Nothing answers on port ${port} of this sandbox.`, error);
 }

@@ -1,0 +1,14 @@
+/** What one timer can wait. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** Calls back at `time`, however far ahead it lies. Call the answer to forget about it. */
+export function atTime(now: () => number, time: number, callback: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const look = () => {
+    const left = time - now();
+    if (left <= 0) return callback();
+    timer = setTimeout(look, Math.min(left, LONGEST_MS)).unref();
+  };
+  timer = setTimeout(look, 0).unref();
+  return () => clearTimeout(timer);
+}

@@ -1,0 +1,27 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { SandboxerError } from '../../contract/errors.ts';
+import { ERRORS, toProblem } from '../../contract/errors.ts';
+import { PROBLEM_MEDIA_TYPE } from '../exchange.ts';
+
+/** Tells our own answers from those of the service inside. */
+const ERROR_HEADER = 'sandboxer-error';
+
+/** Our own answer where the service inside gives none: sentences for people, a problem document for programs. */
+export function refuse(request: IncomingMessage, response: ServerResponse, error: SandboxerError): void {
+  if (response.writableEnded) return;
+  if (response.headersSent || response.destroyed) return void response.destroy();
+  const people = /\btext\/html\b/.test(request.headers.accept ?? '');
+  const { status, code, detail, remedy, extras } = error;
+  const body = people
+    ? `${ERRORS[code].title}\n\n${detail}\n${remedy}\n\n${code}\n`
+    : JSON.stringify(toProblem(error));
+  response.writeHead(status, {
+    'content-type': people ? 'text/plain; charset=utf-8' : PROBLEM_MEDIA_TYPE,
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    [ERROR_HEADER]: code,
+    ...(extras.retryAfterSeconds === undefined ? {} : { 'retry-after': String(extras.retryAfterSeconds) }),
+  });
+  response.end(request.method === 'HEAD' ? undefined : body);
+}

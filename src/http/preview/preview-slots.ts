@@ -1,0 +1,31 @@
+import { SandboxerError } from '../../contract/errors.ts';
+
+/** How many visits each preview has open, and the most it may have: none of them takes the server's connections for itself. */
+export class PreviewSlots {
+  readonly #most: number;
+  readonly #open = new Map<string, number>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Call the answer, once, when the visit is over. */
+  take(preview: string): () => void {
+    const count = this.#open.get(preview) ?? 0;
+    if (count >= this.#most) {
+      throw new SandboxerError(
+        'SBX_RATE_LIMITED',
+        `This preview has its ${this.#most} connections open already.`,
+        {
+          retryAfterSeconds: 1,
+        },
+      );
+    }
+    this.#open.set(preview, count + 1);
+    return () => {
+      const left = (this.#open.get(preview) ?? 1) - 1;
+      if (left > 0) this.#open.set(preview, left);
+      else this.#open.delete(preview);
+    };
+  }
+}
