@@ -1,9 +1,14 @@
 /** Volumes of `ext.local`: what outlives sandboxes, and who sees it how. */
 import { existsSync } from 'node:fs';
-import { afterAll, describe, expect, it } from 'vitest';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
 import { LocalServer } from '../../support/local-server.ts';
 
-const server = await LocalServer.start((config) => ({ limits: { ...config.limits, volumes: 4 } }));
+const server = await LocalServer.start((config) => ({
+  limits: { ...config.limits, volumes: 4 },
+  timing: { ...config.timing, reconcile: 500 },
+}));
 const reason = await server.whyNot();
 const { client } = server;
 const root = process.getuid?.() === 0;
@@ -74,6 +79,24 @@ describe.skipIf(reason !== null)(`volumes${reason === null ? '' : ` (${reason})`
     await client.volumes.delete('short');
     expect(existsSync(`${server.dir}/local/volumes/${volume_id}`)).toBe(false);
     await expect(client.volumes.get('short')).rejects.toMatchObject({ code: 'SBX_NOT_FOUND' });
+  });
+
+  it('are not held by a sandbox that failed and of which nothing is left', async () => {
+    const { volume_id } = await client.volumes.create({ name: 'held' });
+    const id = await having({ name: 'held', path: '/v' });
+    const spawner = await SpawnerClient.open(join(server.dir, 'local', 'spawner.sock'), () => {});
+    const mounts = async () => (await client.volumes.get('held')).mounted_by;
+    expect(await mounts()).toEqual([id]);
+    // Its backend loses it: nothing answers for it any more.
+    for (const [name, state] of Object.entries(await spawner.call('list')))
+      if (state === 'live') await spawner.call('destroy', { id: name });
+    spawner.close();
+    await vi.waitUntil(async () => (await client.sandboxes.get(id)).state === 'failed', { timeout: 30_000 });
+    await vi.waitUntil(async () => (await mounts()).length === 0, { timeout: 30_000 });
+    await client.volumes.delete('held');
+    expect(existsSync(`${server.dir}/local/volumes/${volume_id}`)).toBe(false);
+    expect((await client.sandboxes.get(id)).state).toBe('failed');
+    await client.sandboxes.destroy(id);
   });
 
   it('have a name once, a number at most, and places of their own', async () => {
