@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@
 
 #define WRITE_EXCLUSIVE 2
 #define WRITE_SYNC 4
+#define WRITE_TO_MEMORY 8
+#define TMPFS 0x01021994
 #define NO_MODE UINT32_MAX
 
 typedef struct {
@@ -127,6 +130,14 @@ static int open_dir_of(int base, const char *path, Writing *w) {
   return w->dir < 0 ? errno : 0;
 }
 
+/* What must never be on a disk is written nowhere else, wherever its directory leads by now. */
+static int require_memory(const Writing *w) {
+  struct statfs info;
+  if ((w->flags & WRITE_TO_MEMORY) == 0) return 0;
+  if (fstatfs(w->dir, &info) != 0) return errno;
+  return (unsigned long)info.f_type == TMPFS ? 0 : EPERM;
+}
+
 static int open_beside(Writing *w, uint32_t mode) {
   static unsigned counter;
   struct stat st;
@@ -166,6 +177,7 @@ void request_write(Conn *c, uint32_t id, Cursor *request) {
   w->cred = place.user.cred;
   if ((flags & WRITE_EXCLUSIVE) == 0) follow_link(place.base, path, real);
   int error = open_dir_of(place.base, real[0] != 0 ? real : path, w);
+  if (error == 0) error = require_memory(w);
   if (error == 0) error = open_beside(w, mode);
   place_close(&place);
   if (error == 0) return;

@@ -81,9 +81,10 @@ int userns_for_range(uint32_t first) { return userns_between(settings.storage, f
 /* Shows what belongs to the host's root as the sandbox's root's. */
 int userns_for_host(uint32_t first) { return userns_between(0, first); }
 
-/* Attaches a clone of `source` at `target` with these attributes, id-mapped unless `userns` is -1. */
-int attach_with(const char *source, const char *target, int userns, uint64_t wanted) {
-  int tree = (int)syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+/* Attaches a clone of `source`, seen from the directory `at` or that itself when it is empty, at `target` with these
+ * attributes, id-mapped unless `userns` is -1. */
+int attach_from(int at, const char *source, const char *target, int userns, uint64_t wanted) {
+  int tree = (int)syscall(SYS_open_tree, at, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
   if (tree < 0) return -1;
   struct mount_attr attributes = {.attr_set = wanted | (userns >= 0 ? MOUNT_ATTR_IDMAP : 0),
                                   .userns_fd = userns >= 0 ? (uint64_t)userns : 0};
@@ -95,6 +96,10 @@ int attach_with(const char *source, const char *target, int userns, uint64_t wan
   close(tree);
   errno = error;
   return failed;
+}
+
+int attach_with(const char *source, const char *target, int userns, uint64_t wanted) {
+  return attach_from(AT_FDCWD, source, target, userns, wanted);
 }
 
 int attach_idmapped(const char *source, const char *target, int userns) { return attach_with(source, target, userns, 0); }

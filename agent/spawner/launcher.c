@@ -50,6 +50,26 @@ static void __attribute__((noreturn, format(printf, 2, 3))) give_up(pid_t runtim
   _exit(1);
 }
 
+/* As give_up; whoever asked for the sandbox is told which field of his was refused: `why` begins with its name. */
+static void __attribute__((noreturn)) refuse(pid_t runtime, const char *why) {
+  dprintf(2, LAUNCH_REFUSED "%s\n", why);
+  if (runtime > 0) kill(runtime, SIGKILL);
+  _exit(1);
+}
+
+static void mount_inputs(const struct launch *launch, const char *root, pid_t runtime, int userns) {
+  char why[1024], field[128];
+  int refused = check_targets(launch->id, root, why, sizeof why);
+  if (refused > 0) refuse(runtime, why);
+  if (refused < 0) give_up(runtime, "targets of %s", launch->id);
+  const char *failed = mount_volumes(launch, userns);
+  if (failed) give_up(runtime, "volume %s", failed);
+  if (mount_binds(launch->id, field, sizeof field) == 0) return;
+  if (errno != ESTALE && errno != ELOOP && errno != ENOENT && errno != ENOTDIR) give_up(runtime, "%s", field);
+  snprintf(why, sizeof why, "%s It is not what it was when it was looked at, or was mounted here since we began.", field);
+  refuse(runtime, why);
+}
+
 /* At `target`, seen from the directory of our mounts. `runtime` ends when it fails. */
 static void mount_root(const struct launch *launch, const char *target, pid_t runtime, int userns, int host_userns) {
   char source[PATH_MAX], image[PATH_MAX], options[4096], name[16];
@@ -82,9 +102,7 @@ static void mount_root(const struct launch *launch, const char *target, pid_t ru
   if (access(target, W_OK) < 0) give_up(runtime, "the root file system is read-only");
   const char *failed = mount_host_parts(launch, source, target, host_userns);
   if (failed) give_up(runtime, "/%s of the host", failed);
-  failed = mount_volumes(launch, userns);
-  if (failed) give_up(runtime, "volume %s", failed);
-  if (mount_binds(launch->id, source, sizeof source) < 0) give_up(runtime, "mount of %s", source);
+  mount_inputs(launch, target, runtime, userns);
 }
 
 static void send_config(const char *id, pid_t runtime, int pipe) {

@@ -192,7 +192,10 @@ void sandbox_settle(struct sandbox *sandbox) {
   if (sandbox->capturing) finish_capture(sandbox);
   path_of(sandbox->id, "a.sock", path, sizeof path);
   unlink(path);
-  if (launching) answer_all(sandbox->creates, "launch", sandbox->error[0] ? sandbox->error : "the agent did not start");
+  size_t refused = strlen(LAUNCH_REFUSED);
+  if (launching && strncmp(sandbox->error, LAUNCH_REFUSED, refused) == 0)
+    answer_all(sandbox->creates, "refused", sandbox->error + refused);
+  else if (launching) answer_all(sandbox->creates, "launch", sandbox->error[0] ? sandbox->error : "the agent did not start");
   else answer_all(sandbox->creates, "ended", "it was ended");
   tell_all("gone\tid=%s", sandbox->id);
   if (sandbox->discard) {

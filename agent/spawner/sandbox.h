@@ -6,6 +6,8 @@
 
 #define WAITERS 4
 #define LAUNCH_MS 30000
+/* What a launcher says first of a start that what was asked for does not allow. */
+#define LAUNCH_REFUSED "refused: "
 #define BUCKETS 1024
 
 enum state { LAUNCHING, LIVE, ENDING, DEAD };

@@ -158,10 +158,14 @@ void runtime_exec(const char *path, char *more, const char *container, const cha
 /* ---- binds.c ---- */
 int mount_binds(const char *id, char *failed, size_t size);
 
+/* ---- targets.c ---- */
+int check_targets(const char *id, const char *root_path, char *why, size_t size);
+
 /* ---- idmap.c ---- */
 int userns_for_range(uint32_t first);
 int userns_for_host(uint32_t first);
 int attach_idmapped(const char *source, const char *target, int userns);
+int attach_from(int at, const char *source, const char *target, int userns, uint64_t attributes);
 int attach_with(const char *source, const char *target, int userns, uint64_t attributes);
 int attach_sealed(const char *file);
 bool idmap_works(const char *directory);

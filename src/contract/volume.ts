@@ -9,8 +9,9 @@ export const VolumeName = z
   .regex(/^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$/, 'Use 1–63 lower-case letters, digits, ".", "_" or "-".')
   .refine((name) => !name.startsWith('vol_'), 'This name has a meaning of its own.');
 
-/** Nothing may be hidden that the sandbox itself stands on. */
-const OURS = /^\/(?:proc|sys|dev|run\/secrets|\.init)(?:\/|$)/;
+/** Nothing may be hidden that the sandbox itself stands on, or its programs; and what is in memory stays there. */
+const OURS = /^\/(?:(?:proc|sys|dev|run|var\/run|\.init|\.door|opt\/sandboxer)(?:\/|$)|opt$)/;
+const SYSTEM = /^\/(?:bin|etc|lib|lib32|lib64|libx32|sbin|usr)$/;
 const MountPath = z
   .string()
   .max(1024)
@@ -22,7 +23,14 @@ const MountPath = z
     (path) => !path.split('/').some((part, at) => at > 0 && (part === '' || part === '.' || part === '..')),
     'Write the path without "//", "." and "..".',
   )
-  .refine((path) => !OURS.test(path), 'This place belongs to the sandbox itself.');
+  .refine(
+    (path) => !OURS.test(path),
+    'This place belongs to the sandbox itself: choose another, such as /mnt/data.',
+  )
+  .refine(
+    (path) => !SYSTEM.test(path),
+    'The programs inside stand on this place: choose another, such as /mnt/data.',
+  );
 
 /** A volume of the workspace in a sandbox. */
 export const VolumeMount = z

@@ -65,6 +65,8 @@ export interface FileWriteOptions extends AbortableOptions {
   readonly mode?: number;
   /** Refuse instead of replacing. */
   readonly exclusive?: boolean;
+  /** Refuse, with nothing written, where the place is not on a file system in memory. Agents know it. */
+  readonly toMemory?: boolean;
 }
 
 /**

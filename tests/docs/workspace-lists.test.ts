@@ -3,18 +3,21 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { HOST_EXECUTED } from '../../src/client/mirror/host-executed.ts';
 import { SECRET_NAMES } from '../../src/client/secret-names.ts';
-import {
-  BLOCKED_IN_HOME,
-  BLOCKED_SOURCES,
-  RESERVED_TARGETS,
-} from '../../src/extensions/local/mount-policy.ts';
+import { BLOCKED_IN_HOME, BLOCKED_SOURCES } from '../../src/extensions/local/blocked-sources.ts';
+import { RESERVED_FOR_MOUNTS, RESERVED_PLACES } from '../../src/extensions/local/mount-targets.ts';
 import { ROOT } from './run-document.ts';
 
 const guide = readFileSync(join(ROOT, 'docs/guides/workspaces.md'), 'utf8');
 
-it.each(Object.entries({ HOST_EXECUTED, SECRET_NAMES, BLOCKED_SOURCES, BLOCKED_IN_HOME, RESERVED_TARGETS }))(
-  'the guide on workspaces has all of %s',
-  (_, list) => {
-    expect(list.filter((name) => !guide.includes(`\`${name}\``))).toEqual([]);
-  },
-);
+const LISTS = {
+  HOST_EXECUTED,
+  SECRET_NAMES,
+  BLOCKED_SOURCES,
+  BLOCKED_IN_HOME,
+  RESERVED_PLACES,
+  RESERVED_FOR_MOUNTS,
+};
+
+it.each(Object.entries(LISTS))('the guide on workspaces has all of %s', (_, list) => {
+  expect(list.filter((name) => !guide.includes(`\`${name}\``))).toEqual([]);
+});

@@ -75,16 +75,6 @@ function mounts(parts: BundleParts): object[] {
       options: ['nosuid', 'noexec', 'nodev', 'mode=1777', 'size=64m'],
     },
     { destination: '/sys', type: 'sysfs', source: 'sysfs', options: ['nosuid', 'noexec', 'nodev', 'ro'] },
-    ...(secretFiles
-      ? [
-          {
-            destination: '/run/secrets',
-            type: 'tmpfs',
-            source: 'secrets',
-            options: ['nosuid', 'noexec', 'nodev', 'mode=755', 'size=4m', ...owner],
-          },
-        ]
-      : []),
     // Not with what is mounted below it, and with its own ids: root inside is nobody there, too.
     ...parts.mounts.map(({ source, target, access }) => ({
       destination: target,
@@ -98,6 +88,17 @@ function mounts(parts: BundleParts): object[] {
       type: 'bind',
       options: ['bind', readOnly ? 'ro' : 'rw', 'nosuid', 'nodev'],
     })),
+    // After whatever was brought along, so that nothing of it can lie above.
+    ...(secretFiles
+      ? [
+          {
+            destination: '/run/secrets',
+            type: 'tmpfs',
+            source: 'secrets',
+            options: ['nosuid', 'noexec', 'nodev', 'mode=755', 'size=4m', ...owner],
+          },
+        ]
+      : []),
     ...(parts.door === null
       ? []
       : [

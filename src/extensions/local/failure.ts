@@ -1,4 +1,5 @@
 import { SandboxerError } from '../../contract/errors.ts';
+import { refusedPlace, SOURCE_REMEDY, TARGET_REMEDY } from './mount-targets.ts';
 import { SpawnerError } from './spawner-client.ts';
 
 export function lost(detail: string): SandboxerError {
@@ -11,7 +12,16 @@ export function failed(error: unknown, creation?: 'not_created' | 'maybe_created
   const extras = { backend: 'ext.local', cause: error, ...(creation === undefined ? {} : { creation }) };
   if (error instanceof SpawnerError && error.code === 'gone')
     return new SandboxerError('SBX_BACKEND_LOST', detail, extras);
+  if (error instanceof SpawnerError && error.code === 'refused') return refused(detail);
   return new SandboxerError('SBX_EXTENSION_FAILED', detail, extras);
+}
+
+/** The spawner says the field first. */
+function refused(text: string): SandboxerError {
+  const [, field = '', detail = text] = /^(\S+) ([\s\S]*)$/.exec(text.trim()) ?? [];
+  const remedy = field.endsWith('.source') ? SOURCE_REMEDY : TARGET_REMEDY;
+  // Nothing of it ever ran; its directory is there.
+  return refusedPlace(field, detail, remedy, 'maybe_created');
 }
 
 export function cancelled(): SandboxerError {

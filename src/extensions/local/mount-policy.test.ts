@@ -1,9 +1,20 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SandboxerError } from '../../contract/errors.ts';
-import { BLOCKED_IN_HOME, BLOCKED_SOURCES, checkedMounts, RESERVED_TARGETS } from './mount-policy.ts';
+import { BLOCKED_IN_HOME, BLOCKED_SOURCES } from './blocked-sources.ts';
+import { checkedMounts, holdSource } from './mount-policy.ts';
 
 let dir: string;
 let own: string;
@@ -86,30 +97,43 @@ describe('sources', () => {
   });
 });
 
-describe('targets', () => {
-  it.each(RESERVED_TARGETS)('are not %s, what is in it, or what it is in', (path) => {
-    const covering = dirname(path) === '/' ? [] : [dirname(path)];
-    for (const target of [path, `${path}/`, `${path}/x`, `/mnt/..${path}`, ...covering]) {
-      const field = refusal(() => mount(join(dir, 'data'), target));
-      expect([target, field]).toEqual([target, 'inputs.mounts[0].target']);
-    }
+describe('a source that was allowed once', () => {
+  const held = (source: string) => {
+    const one = holdSource(source, 2, { own: [own] });
+    one.close();
+    return one;
+  };
+  const place = () => {
+    const path = join(dir, `swapped-${Math.random().toString(36).slice(2)}`);
+    mkdirSync(join(path, 'data'), { recursive: true });
+    return path;
+  };
+
+  it('is the one that lies there, by its device and inode', () => {
+    const path = join(place(), 'data');
+    const { dev, ino } = statSync(path, { bigint: true });
+    expect(held(path)).toMatchObject({ path, device: dev, inode: ino });
   });
 
-  it('are places of their own', () => {
-    for (const target of ['/', '/home', '/home/user', 'mnt', '../mnt', '/mnt\0']) {
-      expect([target, refusal(() => mount(join(dir, 'data'), target))]).toEqual([
-        target,
-        'inputs.mounts[0].target',
-      ]);
-    }
-    const source = join(dir, 'data');
-    const two = (first: string, second: string) =>
-      checkedMounts(
-        [first, second].map((target) => ({ source, target, access: 'ro' as const })),
-        { own: [own] },
-      );
-    expect(two('/mnt/a', '/mnt/b')).toHaveLength(2);
-    expect(refusal(() => two('/mnt/a', '/mnt/a/b'))).toBe('inputs.mounts[1].target');
-    expect(refusal(() => two('/mnt/a', '/mnt/a'))).toBe('inputs.mounts[1].target');
+  it.each(['/etc', '/tmp', '..'])(
+    'is refused when a link to %s has taken its place, or that of a parent',
+    (target) => {
+      const path = place();
+      renameSync(join(path, 'data'), join(path, 'was'));
+      symlinkSync(target, join(path, 'data'));
+      expect(refusal(() => held(join(path, 'data')))).toBe('inputs.mounts[2].source');
+
+      const above = place();
+      renameSync(above, `${above}-was`);
+      symlinkSync(`${above}-was`, above);
+      expect(refusal(() => held(join(above, 'data')))).toBe('inputs.mounts[2].source');
+    },
+  );
+
+  it('is refused when it is gone, or is neither a directory nor a file now', () => {
+    const path = place();
+    expect(refusal(() => held(join(path, 'none')))).toBe('inputs.mounts[2].source');
+    execFileSync('mkfifo', [join(path, 'pipe')]);
+    expect(refusal(() => held(join(path, 'pipe')))).toBe('inputs.mounts[2].source');
   });
 });

@@ -1,213 +1,137 @@
 /**
- * Which directories of this machine may be mounted into a sandbox, and where. Each is judged twice: as it is written, and
- * as it is found through every symbolic link, down to the deepest part that exists. The lists cannot be lifted.
+ * Which directories of this machine may be mounted into a sandbox. Each is judged as it is written, and as it is found
+ * through every symbolic link, down to the deepest part that exists; before every start of the sandbox it is opened and
+ * judged as what was opened.
  */
-import type { Stats } from 'node:fs';
-import { lstatSync, readFileSync, realpathSync } from 'node:fs';
-import { homedir, userInfo } from 'node:os';
-import { basename, dirname, isAbsolute, join, normalize } from 'node:path';
-import { SandboxerError } from '../../contract/errors.ts';
+import type { BigIntStats } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readlinkSync, statfsSync, statSync } from 'node:fs';
+import { dirname, isAbsolute } from 'node:path';
+import type { SandboxerError } from '../../contract/errors.ts';
 import type { Mount } from '../../contract/inputs.ts';
+import type { MountPolicy } from './blocked-sources.ts';
+import { blockedPaths, canonicalPath, statsAt } from './blocked-sources.ts';
+import { isWithin, plain, refusedPlace, SOURCE_REMEDY } from './mount-targets.ts';
 
-/** The machine's own secrets, devices, engines and schedules. */
-export const BLOCKED_SOURCES = [
-  '/etc',
-  '/private/etc',
-  '/proc',
-  '/sys',
-  '/dev',
-  '/root',
-  '/boot',
-  '/run',
-  '/var/run',
-  '/private/var/run',
-  '/var/lib/docker',
-  '/var/lib/containerd',
-  '/var/lib/containers',
-  '/var/lib/crio',
-  '/var/lib/kubelet',
-  '/var/lib/libvirt',
-  '/var/lib/lxd',
-  '/var/lib/incus',
-  '/var/lib/rancher',
-  '/var/snap/docker',
-  '/var/spool/cron',
-  '/var/spool/at',
-  '/var/spool/anacron',
-] as const;
-
-/** Of every home: credentials, and what a shell or a tool of the host runs. */
-export const BLOCKED_IN_HOME = [
-  '.aws',
-  '.azure',
-  '.bash_aliases',
-  '.bash_login',
-  '.bash_logout',
-  '.bash_profile',
-  '.bashrc',
-  '.cargo',
-  '.claude',
-  '.config',
-  '.docker',
-  '.git-credentials',
-  '.gitconfig',
-  '.gnupg',
-  '.kube',
-  '.local/bin',
-  '.local/share/keyrings',
-  '.mozilla',
-  '.netrc',
-  '.npm',
-  '.npmrc',
-  '.password-store',
-  '.pki',
-  '.profile',
-  '.pypirc',
-  '.ssh',
-  '.terraform.d',
-  '.vault-token',
-  '.zlogin',
-  '.zprofile',
-  '.zshenv',
-  '.zshrc',
-] as const;
-
-/** Inside: what the sandbox itself stands on. */
-export const RESERVED_TARGETS = [
-  '/.init',
-  '/bin',
-  '/dev',
-  '/etc',
-  '/home/user/workspace',
-  '/lib',
-  '/lib32',
-  '/lib64',
-  '/libx32',
-  '/opt/sandboxer',
-  '/proc',
-  '/run',
-  '/sbin',
-  '/sys',
-  '/usr',
-  '/var/run',
-] as const;
-
-function isWithin(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`);
+function refuse(index: number, detail: string): SandboxerError {
+  return refusedPlace(`inputs.mounts[${index}].source`, detail, SOURCE_REMEDY);
 }
 
-function plain(path: string): string {
-  const normal = normalize(path);
-  return normal.length > 1 ? normal.replace(/\/+$/, '') : normal;
-}
-
-function found(path: string): Stats | null {
-  try {
-    return lstatSync(path);
-  } catch {
-    return null;
-  }
-}
-
-/** Through every link, down to the deepest part that exists; the rest as it is written. */
-function canonicalPath(path: string): string {
-  const rest: string[] = [];
-  for (let at = plain(path); ; at = dirname(at)) {
-    try {
-      return join(realpathSync(at), ...rest);
-    } catch {
-      if (at === '/') return join('/', ...rest);
-      // A link that leads nowhere yet may lead somewhere tomorrow.
-      if (found(at)?.isSymbolicLink()) return '/';
-      rest.unshift(basename(at));
-    }
-  }
-}
-
-function homes(): string[] {
-  const found = [process.env.HOME, homedir(), userInfo().homedir];
-  try {
-    for (const line of readFileSync('/etc/passwd', 'utf8').split('\n')) {
-      const [, , uid, , , home] = line.split(':');
-      if (uid === '0' || Number(uid) >= 1000) found.push(home);
-    }
-  } catch {}
-  return [
-    ...new Set(found.filter((home) => home !== undefined && isAbsolute(home) && home !== '/')),
-  ] as string[];
-}
-
-export interface MountPolicy {
-  /** Directories of our own: databases, keys, sockets. */
-  readonly own: readonly string[];
-}
-
-function blockedPaths({ own }: MountPolicy): string[] {
-  const inHomes = homes().flatMap((home) => BLOCKED_IN_HOME.map((name) => join(home, name)));
-  const written = [...BLOCKED_SOURCES, ...own, ...inHomes].map(plain);
-  return [...new Set([...written, ...written.map(canonicalPath)])].filter((path) => path !== '/');
-}
-
-function refuse(index: number, part: 'source' | 'target', detail: string): SandboxerError {
-  return new SandboxerError('SBX_PATH_REFUSED', detail, {
-    field: `inputs.mounts[${index}].${part}`,
-    backend: 'ext.local',
-    creation: 'not_created',
-    retryable: false,
-    remedy:
-      'Mount a directory that holds only what the sandbox needs; the guide on workspaces lists what is refused.',
-  });
-}
-
-function requireApart(
-  path: string,
-  others: readonly string[],
-  what: (other: string) => SandboxerError,
-): void {
-  const other = others.find((one) => isWithin(path, one) || isWithin(one, path));
-  if (other !== undefined) throw what(other);
+function requireUnblocked(path: string, source: string, index: number, blocked: readonly string[]): void {
+  if (path === '/') throw refuse(index, `${source} would mount the whole machine.`);
+  const other = blocked.find((one) => isWithin(path, one) || isWithin(one, path));
+  if (other !== undefined) throw refuse(index, `${source} reaches ${other}.`);
 }
 
 function checkedSource(source: string, index: number, blocked: readonly string[]): string {
   if (!isAbsolute(source) || source.includes('\0')) {
-    throw refuse(index, 'source', 'The source of a mount is not an absolute path.');
-  }
-  for (const path of [plain(source), canonicalPath(source)]) {
-    if (path === '/') throw refuse(index, 'source', `${source} would mount the whole machine.`);
-    requireApart(path, blocked, (other) => refuse(index, 'source', `${source} reaches ${other}.`));
+    throw refuse(index, 'The source of a mount is not an absolute path.');
   }
   const place = canonicalPath(source);
-  const stats = found(place);
+  for (const path of [plain(source), place]) requireUnblocked(path, source, index, blocked);
+  const stats = statsAt(place);
   if (!stats?.isDirectory() && !stats?.isFile()) {
-    throw refuse(index, 'source', `${source} is neither a directory nor a file of this machine.`);
+    throw refuse(index, `${source} is neither a directory nor a file of this machine.`);
   }
   return place;
 }
 
-function checkedTarget(target: string, index: number): string {
-  const path = plain(target);
-  if (
-    !isAbsolute(target) ||
-    target.includes('\0') ||
-    path === '/' ||
-    path === '/home' ||
-    path === '/home/user'
-  ) {
-    throw refuse(index, 'target', 'The target of a mount is not a place of its own.');
-  }
-  requireApart(path, RESERVED_TARGETS, (other) => refuse(index, 'target', `${target} would cover ${other}.`));
-  return path;
-}
-
-/** The mounts as they are made: sources through all links. Rejects with `SBX_PATH_REFUSED`. */
+/** The mounts as they are made: sources through all links; where they go is judged apart. Rejects with `SBX_PATH_REFUSED`. */
 export function checkedMounts(mounts: readonly Mount[], policy: MountPolicy): Mount[] {
   if (mounts.length === 0) return [];
   const blocked = blockedPaths(policy);
-  const targets: string[] = [];
   return mounts.map(({ source, target, access }, index) => {
-    const place = checkedTarget(target, index);
-    requireApart(place, targets, (other) => refuse(index, 'target', `${target} and ${other} overlap.`));
-    targets.push(place);
-    return { source: checkedSource(source, index, blocked), target: place, access };
+    const held = holdSource(checkedSource(source, index, blocked), index, policy);
+    held.close();
+    return { source: held.path, target: plain(target), access };
   });
+}
+
+/** What stays the same directory or file, whatever happens to its name. */
+export interface HeldSource {
+  readonly path: string;
+  readonly device: bigint;
+  readonly inode: bigint;
+  close(): void;
+}
+
+/** Linux has it for all processors alike; Node does not name it. */
+const O_PATH = 0o10000000;
+
+/** File systems that are the machine itself, wherever somebody has mounted them. */
+const OF_THE_KERNEL = new Set([
+  0x9fa0, // proc
+  0x62656572, // sysfs
+  0x27e0eb, // cgroup
+  0x63677270, // cgroup2
+  0x1cd1, // devpts
+  0x64626720, // debugfs
+  0x74726163, // tracefs
+  0x73636673, // securityfs
+  0x62656570, // configfs
+  0xcafe4a11, // bpf
+  0x6165676c, // pstore
+  0xde5e81e4, // efivarfs
+  0x42494e4d, // binfmt_misc
+  0x6e736673, // nsfs
+]);
+
+/** Holds what lies at a path that has no link in it, without any judgement. */
+export function holdPlace(path: string): HeldSource {
+  const fd = openSync(path, O_PATH | constants.O_NOFOLLOW);
+  const { dev: device, ino: inode } = fstatSync(fd, { bigint: true });
+  return { path, device, inode, close: () => closeSync(fd) };
+}
+
+function sameThing(one: BigIntStats, other: BigIntStats): boolean {
+  return one.dev === other.dev && one.ino === other.ino;
+}
+
+function statsOf(path: string): BigIntStats | undefined {
+  try {
+    return statSync(path, { bigint: true });
+  } catch {
+    return undefined;
+  }
+}
+
+/** A blocked directory that is mounted a second time, and found under another name there. */
+function blockedAlias(path: string, blocked: readonly string[]): string | undefined {
+  const known = blocked.map((one) => [one, statsOf(one)] as const);
+  for (let at = path; at !== '/'; at = dirname(at)) {
+    const stats = statsOf(at);
+    const alias = stats && known.find(([, other]) => other && sameThing(stats, other));
+    if (alias) return alias[0];
+  }
+  return undefined;
+}
+
+/**
+ * Opens a source that was allowed once, and judges what was opened: links may have been put in its place since. Rejects with
+ * `SBX_PATH_REFUSED`.
+ */
+export function holdSource(source: string, index: number, policy: MountPolicy): HeldSource {
+  let fd: number;
+  try {
+    fd = openSync(source, O_PATH | constants.O_NOFOLLOW);
+  } catch {
+    throw refuse(index, `${source} is not there any more.`);
+  }
+  try {
+    const opened = `/proc/self/fd/${fd}`;
+    const path = readlinkSync(opened);
+    if (path !== source) throw refuse(index, `${source} is not what it was: it leads to ${path} now.`);
+    const blocked = blockedPaths(policy);
+    requireUnblocked(path, source, index, blocked);
+    const stats = fstatSync(fd, { bigint: true });
+    if (!stats.isDirectory() && !stats.isFile())
+      throw refuse(index, `${source} is neither a directory nor a file of this machine.`);
+    if (OF_THE_KERNEL.has(statfsSync(opened).type))
+      throw refuse(index, `${source} is a file system of the kernel.`);
+    const alias = blockedAlias(path, blocked);
+    if (alias !== undefined) throw refuse(index, `${source} is ${alias} under another name.`);
+    return { path, device: stats.dev, inode: stats.ino, close: () => closeSync(fd) };
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
 }

@@ -8,6 +8,7 @@ import type { Channel } from '../shared/channel.ts';
 import { deliverSecrets } from '../shared/secret-files.ts';
 import { Turns } from '../shared/turns.ts';
 import { WarmPool } from '../shared/warm-pool.ts';
+import type { MountPolicy } from './blocked-sources.ts';
 import { bundleConfig } from './bundle.ts';
 import type { OwnParts } from './bundle-parts.ts';
 import { bundleParts, OPEN_PLACE } from './bundle-parts.ts';
@@ -24,6 +25,7 @@ import type { Levels } from './levels.ts';
 import { levelFor } from './levels.ts';
 import { limitFields } from './limits.ts';
 import { checkedMounts } from './mount-policy.ts';
+import { checkedTargets } from './mount-targets.ts';
 import { newRecord } from './new-record.ts';
 import { readOnlyWorkspace } from './read-only-workspace.ts';
 import type { SandboxRecord } from './record.ts';
@@ -31,6 +33,7 @@ import { readRecord, writeRecord } from './record.ts';
 import type { RootFs } from './root-fs.ts';
 import { OUR_PROCESS, rootFsFields } from './root-fs.ts';
 import type { Fields } from './spawner-client.ts';
+import { mountTargets, prepareMounts, volumeTargets } from './start-mounts.ts';
 import { STORAGE_RANGE, UidRanges } from './uid-ranges.ts';
 
 interface WarmOne {
@@ -115,7 +118,8 @@ export class Sandboxes {
     if (signal.aborted) throw cancelled();
     if (source === null && canBeWarm(spec, this.#parts.facts.levels) && (await this.#claim(spec, machinery)))
       return;
-    const mounts = checkedMounts(spec.recipe.mounts ?? [], { own: [dirname(layout.base)] });
+    const mounts = checkedMounts(spec.recipe.mounts ?? [], this.#mountPolicy());
+    checkedTargets([...mountTargets(mounts), ...volumeTargets(spec.recipe.volumes ?? [])]);
     const bare = this.#newRecord(spec, source ?? machinery.hostImage, this.#takeRange(machinery), machinery);
     // Root inside enters it by its name, while nobody else gets past the base.
     mkdirSync(layout.sandbox(attemptId), { recursive: true, mode: 0o711 });
@@ -177,7 +181,8 @@ export class Sandboxes {
     if (!record.keep && !record.stopped) throw lost('It has ended.');
     await this.#restart(record, secrets);
     await this.#starting.get(record.attemptId);
-    if (record.stopped) await this.update({ ...record, stopped: false });
+    const now = this.record(record.attemptId);
+    if (now?.stopped) await this.update({ ...now, stopped: false });
   }
 
   /** Writes what is known of it now. */
@@ -344,7 +349,10 @@ export class Sandboxes {
     const state = await this.state(record.attemptId);
     if (state === 'live') return;
     if (state === 'ending') throw lost('It is being ended.');
-    this.#start(record, await this.#parts.engine.machinery(), secrets);
+    // It may have got its first secret since it was made: that needs its place in memory, too.
+    const now = record.secretFiles || secrets.length === 0 ? record : { ...record, secretFiles: true };
+    if (now !== record) await this.update(now);
+    this.#start(now, await this.#parts.engine.machinery(), secrets);
   }
 
   #start(record: SandboxRecord, machinery: Machinery, secrets: readonly ResolvedSecret[]): void {
@@ -360,9 +368,11 @@ export class Sandboxes {
   async #run(record: SandboxRecord, machinery: Machinery, secrets: readonly ResolvedSecret[]): Promise<void> {
     const { engine, layout } = this.#parts;
     const id = layout.name(record.attemptId);
+    let mounts: { release(): void } | null = null;
     try {
       const own = { ...record, openFiles: record.limits.openFiles };
       const higher = await this.#higher(record);
+      mounts = prepareMounts(record, layout.sandbox(record.attemptId), this.#mountPolicy());
       this.#writeBundle(id, { ...own, calls: higher !== null });
       const disk =
         record.limits.diskMb === null ? {} : { disk: await engine.blankDisk(record.limits.diskMb) };
@@ -383,6 +393,8 @@ export class Sandboxes {
       if (secrets.length > 0) await deliverSecrets(await this.#agent(record), secrets);
     } catch (error) {
       throw failed(error, 'maybe_created');
+    } finally {
+      mounts?.release();
     }
   }
 
@@ -400,9 +412,10 @@ export class Sandboxes {
     const place = own.calls ? OPEN_PLACE : layout.base;
     const config = bundleConfig(bundleParts({ ...own, place }, facts, own.calls ? null : engine.seccomp()));
     writeFileSync(join(layout.sandboxes, name, 'config.json'), JSON.stringify(config));
-    if (own.mounts.length === 0) return;
-    const list = own.mounts.map(({ source, access }) => `${access} ${source}\0`).join('');
-    writeFileSync(join(layout.sandboxes, name, 'mounts'), list, { mode: 0o600 });
+  }
+
+  #mountPolicy(): MountPolicy {
+    return { own: [dirname(this.#parts.layout.base)] };
   }
 }
 

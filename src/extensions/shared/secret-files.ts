@@ -29,10 +29,10 @@ export async function deliverSecrets(
   const byEnv = secrets.filter(({ delivery }) => delivery === 'env');
   try {
     for (const { name, value } of byFile) {
-      await files.write(`${DIRECTORY}/${name}`, once(value), { mode: 0o400 });
+      await files.write(`${DIRECTORY}/${name}`, once(value), { mode: 0o400, toMemory: true });
     }
     const environment = Object.fromEntries(byEnv.map(({ name, value }) => [name, value]));
-    await files.write(ENVIRONMENT, once(JSON.stringify(environment)), { mode: 0o400 });
+    await files.write(ENVIRONMENT, once(JSON.stringify(environment)), { mode: 0o400, toMemory: true });
   } finally {
     await session.close();
   }

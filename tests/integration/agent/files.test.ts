@@ -44,6 +44,27 @@ const python = spawnSync('python3', ['-c', '']).status === 0;
 const refused = { code: 'SBX_PATH_REFUSED' };
 
 describe('single files', () => {
+  it('that must be in memory are written nowhere else, whatever leads there', async () => {
+    const type = (path: string) =>
+      execFileSync('stat', ['-f', '-c', '%T', path], { encoding: 'utf8' }).trim();
+    const memory = mkdtempSync('/dev/shm/sbx-agent-');
+    chmodSync(memory, 0o777);
+    const toMemory = true;
+    await session.files.write(join(memory, 'kept'), bytesFrom('secret'), { toMemory });
+    expect([type(memory), readFileSync(join(memory, 'kept'), 'utf8')]).toEqual(['tmpfs', 'secret']);
+    rmSync(memory, { recursive: true });
+    if (type(agent.work) === 'tmpfs') return;
+    mkdirSync(at('disk'));
+    chmodSync(at('disk'), 0o777);
+    symlinkSync(at('disk'), at('link'));
+    for (const path of ['disk/secret', 'link/secret', 'disk/new/secret']) {
+      await expect(session.files.write(at(path), bytesFrom('secret'), { toMemory })).rejects.toMatchObject(
+        refused,
+      );
+    }
+    expect(readdirSync(at('disk'), { recursive: true })).toEqual(['new']);
+  });
+
   it('are read from /proc, where none has a size', async () => {
     const { size, body } = await session.files.read('/proc/self/status');
     expect(size).toBe(0);

@@ -1,13 +1,13 @@
 /** `persistence` as its user sees it, through the whole server: what is left when a machine or a time comes to its end. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../../src/contract/sandbox.ts';
-import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
 import type { ResolvedConfig } from '../../../src/main/config.ts';
 import { LocalServer } from '../../support/local-server.ts';
+import { powerCut } from '../../support/reboot.ts';
 
 const vault = mkdtempSync(join(tmpdir(), 'sbx-vault-'));
 const quick = (config: ResolvedConfig) => ({
@@ -42,20 +42,8 @@ const inState = (id: string, state: Sandbox['state']) =>
     return sandbox.state === state ? sandbox : null;
   });
 
-/** Everything of ours that runs is killed by its pid; what a boot would not have left is taken away. */
 async function reboot(): Promise<void> {
-  const base = join(server.dir, 'local');
-  const spawner = await SpawnerClient.open(join(base, 'spawner.sock'), () => {});
-  const pids = [Number((await spawner.call('hello')).pid)];
-  spawner.close();
-  await server.stop();
-  const runs = readdirSync(join(base, 'sandboxes')).map((name) => join(base, 'sandboxes', name, 'run'));
-  pids.push(...runs.map((run) => Number(readFileSync(run, 'utf8').split(' ')[3])));
-  for (const pid of pids) process.kill(pid, 'SIGKILL');
-  const runsOn = (pid: number) => existsSync(`/proc/${pid}/exe`);
-  await until(async () => (pids.some(runsOn) ? null : pids));
-  rmSync(join(base, 'run'), { recursive: true });
-  for (const run of runs) writeFileSync(run, readFileSync(run, 'utf8').replace(/^1 \S+/, '1 another-boot'));
+  await powerCut(server);
   server = await LocalServer.start(quick, server.dir);
 }
 

@@ -16,6 +16,7 @@ import { T } from './wire.ts';
 
 const AS_ROOT = 1;
 const EXCLUSIVE = 2;
+const TO_MEMORY = 8;
 const NO_MODE = 0xffff_ffff;
 const NO_LENGTH = Number.MAX_SAFE_INTEGER;
 const DEFAULT_LIMIT = 10_000;
@@ -84,7 +85,8 @@ export class AgentFiles implements SandboxFiles {
     body: AsyncIterable<Uint8Array>,
     options: FileWriteOptions = {},
   ): Promise<FileEntry> {
-    const flags = this.#flags | (options.exclusive === true ? EXCLUSIVE : 0);
+    const exclusive = options.exclusive === true ? EXCLUSIVE : 0;
+    const flags = this.#flags | exclusive | (options.toMemory === true ? TO_MEMORY : 0);
     const request = new PayloadWriter()
       .u8(flags)
       .u32(options.mode ?? NO_MODE)
