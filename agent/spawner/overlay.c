@@ -20,13 +20,16 @@ static void remove_mark(const char *work) {
  * whole file system below it, with what everybody else has written there: not for one whose disk is thrown away.
  */
 int mount_overlay(const char *target, const char *options, const char *work, bool fleeting) {
-  char all[4200];
+  char all[4250];
+  /* A kernel may index by default; it then refuses what an earlier mount, on its way out, still has. */
+  int length = snprintf(all, sizeof all, "%s,index=off", options);
   if (fleeting) {
     remove_mark(work);
-    snprintf(all, sizeof all, "%s,volatile", options);
+    snprintf(all + length, sizeof all - (size_t)length, ",volatile");
     if (mount("overlay", target, "overlay", MS_NODEV, all) == 0) return 0;
     /* Kernels before 5.10 do not know the word. */
     if (errno != EINVAL) return -1;
+    all[length] = 0;
   }
-  return mount("overlay", target, "overlay", MS_NODEV, options);
+  return mount("overlay", target, "overlay", MS_NODEV, all);
 }

@@ -224,10 +224,10 @@ void agent_ended(void *context, uint32_t events) {
 }
 
 /* The kernel takes a mount namespace apart before it says that the last one in it has ended, and waits for every processor
- * as it does. That is left to the janitor, unless somebody may want the disk again. */
+ * as it does. That is left to the janitor, unless somebody may want the disk again as it is. One that becomes a layer is written by nobody. */
 static void hold_mounts(struct sandbox *sandbox) {
   char path[64];
-  if (!sandbox->discard || sandbox->pidfd < 0 || sandbox->mounts >= 0) return;
+  if (!(sandbox->discard || sandbox->capturing) || sandbox->pidfd < 0 || sandbox->mounts >= 0) return;
   snprintf(path, sizeof path, "/proc/%d/ns/mnt", sandbox->pid);
   sandbox->mounts = open(path, O_RDONLY | O_CLOEXEC);
 }

@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { KeptChannels } from '../shared/kept-channels.ts';
 import type { Engine } from './engine.ts';
 import { failed } from './failure.ts';
@@ -12,6 +13,8 @@ import { UseGate } from './use-gate.ts';
 
 /** A longer chain would make every look-up in it slow: it is made into one layer. */
 const MOST_LAYERS = 20;
+/** A source that nobody uses waits so long for the start of what was made of it. */
+const PATIENCE_MS = 100;
 
 export interface Captured {
   readonly rootFs: RootFs;
@@ -51,14 +54,18 @@ export class Captures {
 
   /**
    * What it has written so far as a layer on top of those it was made from, on the disk already where it is to be `lasting`.
-   * Answers as soon as there is one: the source may still be on its way up again, and whoever wants it waits for that.
+   * Answers as soon as there is one: the source may still be on its way up again, and whoever wants it waits for that. It
+   * lets go `before` it what somebody waits for, if that does not take long.
    */
-  async capture(attemptId: string, lasting: boolean): Promise<Captured> {
+  async capture(
+    attemptId: string,
+    { lasting, before }: { lasting: boolean; before?: Promise<void> },
+  ): Promise<Captured> {
     const { sandboxes, layers, engine } = this.#parts;
     const { promise, resolve, reject } = Promise.withResolvers<Captured>();
     const made: string[] = [];
     const whole = sandboxes.inTurn(attemptId, async () => {
-      const record = await sandboxes.ready(attemptId);
+      const record = await this.#whole(attemptId);
       const reopen = await this.#shutOut(record);
       try {
         const place = layers.next();
@@ -72,9 +79,9 @@ export class Captures {
           { ...rootFsOf(record), layers: [layer, ...record.layers] },
           made,
         );
-        const above = { ...record, ...rootFs };
+        const above = { ...record, ...rootFs, sealed: true };
         if (how === 'sealed') await sandboxes.update(above);
-        const again = how === 'sealed' ? sandboxes.startAgain(above) : Promise.resolve();
+        const again = how === 'sealed' ? this.#startAgain(above, before) : Promise.resolve();
         again.catch(() => {});
         if (lasting) await engine.flushed();
         made.length = 0;
@@ -89,6 +96,24 @@ export class Captures {
       reject(failed(error));
     });
     return await promise;
+  }
+
+  /** Waits for a capture under way; starts one again whose capture was cut off after its disk became a layer. */
+  async finish(attemptId: string): Promise<void> {
+    await this.#parts.sandboxes.inTurn(attemptId, () => this.#whole(attemptId));
+  }
+
+  async #whole(attemptId: string): Promise<SandboxRecord> {
+    const { sandboxes } = this.#parts;
+    const record = await sandboxes.ready(attemptId);
+    if (!record.sealed) return record;
+    await sandboxes.startAgain(record);
+    return await sandboxes.ready(attemptId);
+  }
+
+  async #startAgain(record: SandboxRecord, before?: Promise<void>): Promise<void> {
+    if (before !== undefined) await Promise.race([before, sleep(PATIENCE_MS, undefined, { ref: false })]);
+    await this.#parts.sandboxes.startAgain(record);
   }
 
   /**

@@ -129,11 +129,19 @@ export class LocalExtension implements Extension {
 
   async fork(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
     const { attempt_id } = readHandle(source);
-    return await this.#make(spec, ctx, async () => {
-      // What is made of it for a while need not outlast the machine.
-      const lasting = spec.recipe.persistence !== 'ephemeral';
-      return (await this.#captures.capture(attempt_id, lasting)).rootFs;
-    });
+    const { promise: up, resolve } = Promise.withResolvers<void>();
+    // What is made of it for a while need not outlast the machine.
+    const lasting = spec.recipe.persistence !== 'ephemeral';
+    try {
+      return await this.#make(spec, ctx, async () => {
+        return (await this.#captures.capture(attempt_id, { lasting, before: up })).rootFs;
+      });
+    } finally {
+      void this.#sandboxes
+        .ready(spec.stamp.attemptId)
+        .catch(() => {})
+        .then(() => resolve());
+    }
   }
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
@@ -207,7 +215,8 @@ export class LocalExtension implements Extension {
       });
       return 'stopped';
     }
-    await this.#sandboxes.ready(attempt_id);
+    const { sealed } = await this.#sandboxes.ready(attempt_id);
+    if (sealed) await this.#captures.finish(attempt_id);
     await this.#call('freeze', attempt_id);
     return 'frozen';
   }
@@ -362,6 +371,7 @@ export class LocalExtension implements Extension {
   async #running(handle: Handle): Promise<SandboxRecord> {
     const { attempt_id } = readHandle(handle);
     const record = await this.#sandboxes.ready(attempt_id);
+    if (record.sealed) await this.#captures.finish(attempt_id);
     const waits = record.stopped || (record.keep && record.secretFiles);
     if (record.keep || waits) {
       const condition = await this.#sandboxes.condition(record);

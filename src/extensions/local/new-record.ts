@@ -47,6 +47,7 @@ export function newRecord(spec: ProvisionSpec, ground: Ground): SandboxRecord {
     endsAt: Math.floor(spec.endsAt),
     keep: spec.recipe.persistence !== 'ephemeral',
     stopped: false,
+    sealed: false,
     range: ground.range,
     ...rootFsOf(ground.rootFs),
     limits: limitsOf(spec, ground.facts, ground.options),

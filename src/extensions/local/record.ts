@@ -19,6 +19,8 @@ const SandboxRecord = z.strictObject({
   keep: z.boolean(),
   /** Paused where nothing can freeze it: nothing of it runs until it is resumed. */
   stopped: z.boolean().default(false),
+  /** Its disk became a layer, and it is on its way up again on top of that: whoever finds it so sees to it. */
+  sealed: z.boolean().default(false),
   /** First host id of its range; all of them share one where ids cannot be mapped. */
   range: z.number().int(),
   ...RootFsShape,

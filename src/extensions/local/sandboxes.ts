@@ -166,7 +166,7 @@ export class Sandboxes {
   async condition(record: SandboxRecord): Promise<'running' | 'stopped' | 'ended'> {
     if (this.#starting.has(record.attemptId)) return 'running';
     const state = await this.state(record.attemptId);
-    if (state !== 'dead' && state !== 'none') return 'running';
+    if ((state !== 'dead' && state !== 'none') || record.sealed) return 'running';
     return record.keep || record.stopped ? 'stopped' : 'ended';
   }
 
@@ -178,11 +178,11 @@ export class Sandboxes {
 
   /** Starts one again that stopped with its disk; anything else that does not run is lost. */
   async revive(record: SandboxRecord, secrets: readonly ResolvedSecret[]): Promise<void> {
-    if (!record.keep && !record.stopped) throw lost('It has ended.');
+    if (!record.keep && !record.stopped && !record.sealed) throw lost('It has ended.');
     await this.#restart(record, secrets);
     await this.#starting.get(record.attemptId);
     const now = this.record(record.attemptId);
-    if (now?.stopped) await this.update({ ...now, stopped: false });
+    if (now?.stopped || now?.sealed) await this.update({ ...now, stopped: false, sealed: false });
   }
 
   /** Writes what is known of it now. */
@@ -192,10 +192,11 @@ export class Sandboxes {
     this.#records.set(layout.name(record.attemptId), record);
   }
 
-  /** Starts it again on other layers, after its disk became one of them. */
+  /** Starts it again on top of the layer that its disk became. */
   async startAgain(record: SandboxRecord): Promise<void> {
-    this.#start(record, await this.#parts.engine.machinery(), []);
+    await this.#restart(record, []);
     await this.#starting.get(record.attemptId);
+    await this.update({ ...record, sealed: false });
   }
 
   /** Ends it and removes its directory. Nothing there is success. */

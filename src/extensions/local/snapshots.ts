@@ -36,7 +36,7 @@ export class Snapshots {
     const ref = { snapshot_id: spec.snapshotId, owner: spec.owner };
     const existing = layers.readSnapshot(spec.snapshotId);
     if (existing !== null) return { ref, sizeBytes: existing.sizeBytes };
-    const { rootFs, sizeBytes } = await this.#captures.capture(attemptId, true);
+    const { rootFs, sizeBytes } = await this.#captures.capture(attemptId, { lasting: true });
     await this.#keep(spec, { rootFs, sizeBytes });
     for (const layer of rootFs.layers) if (isKept(layer)) void digests.seal(layer).catch(() => {});
     return { ref, sizeBytes };
