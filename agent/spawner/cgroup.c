@@ -1,5 +1,7 @@
-/* Cgroup slots, version 1 (also hybrid) and version 2. A slot is used again and again: a new memory cgroup for every
- * sandbox would leave dying ones behind, and joining one on the request path waits for RCU. */
+/* Cgroup slots, version 1 (also hybrid) and version 2. On version 1 a slot is used again and again: a new memory cgroup for
+ * every sandbox would leave dying ones behind, and joining one on the request path waits for RCU. On version 2 what was
+ * counted cannot be set back (the peak of memory: not at all before Linux 6.12, and since then for one open file alone), so
+ * there each sandbox has one that was nobody's before; the janitor empties the last one, so that none dies slowly. */
 #define _GNU_SOURCE
 #include "spawner.h"
 
@@ -16,7 +18,9 @@
 #include <unistd.h>
 
 #define SLOTS_MAX 8192
+/* All sandboxes together would otherwise weigh as much as one single process of the host, or as one of its services. */
 #define GROUP_SHARES (8 * 1024)
+#define GROUP_WEIGHT (8 * 100)
 
 enum controller { MEMORY, PIDS, CPU, FREEZER, UNIFIED, CONTROLLERS };
 static const char *const NAMES[] = {"memory", "pids", "cpu", "freezer", "unified"};
@@ -89,60 +93,61 @@ static void own_cgroup(const char *controller, char *path, size_t size) {
   fclose(file);
 }
 
-/* Makes our group at the top of the hierarchy, or below our own cgroup where only that is delegated to us. */
-static bool make_group(enum controller controller, const char *mount_point) {
-  char own[PATH_MAX / 2], *path = group_dir[controller];
-  snprintf(path, PATH_MAX, "%s/%s", mount_point, settings.group);
-  if (mkdir(path, 0755) == 0 || (errno == EEXIST && access(path, W_OK) == 0)) return true;
-  own_cgroup(controller == UNIFIED ? "" : NAMES[controller], own, sizeof own);
-  snprintf(path, PATH_MAX, "%s%s/%s", mount_point, own, settings.group);
+static bool make_group_at(enum controller controller, const char *place, const char *below) {
+  char *path = group_dir[controller];
+  snprintf(path, PATH_MAX, "%s%s/%s", place, below, settings.group);
   if (mkdir(path, 0755) == 0 || (errno == EEXIST && access(path, W_OK) == 0)) return true;
   path[0] = 0;
   return false;
 }
 
-static void enable_v2(void) {
-  char parent[PATH_MAX], text[1024];
-  snprintf(parent, sizeof parent, "%s", group_dir[UNIFIED]);
-  *strrchr(parent, '/') = 0;
+/* Makes our group at the top of the hierarchy, or below our own cgroup where only that is delegated to us. */
+static bool make_group(enum controller controller, const char *mount_point) {
+  char own[PATH_MAX / 2];
+  if (make_group_at(controller, mount_point, "")) return true;
+  own_cgroup(NAMES[controller], own, sizeof own);
+  return make_group_at(controller, mount_point, own);
+}
+
+/* Below the cgroup that the caller found to be ours. What it does not hand on is not in force, and is not told to be. */
+static void open_v2(void) {
+  char text[1024];
   static const char *const WANTED[] = {"memory", "pids", "cpu"};
   bool *const got[] = {&v2_memory, &v2_pids, &v2_cpu};
+  have[UNIFIED] = make_group_at(UNIFIED, settings.unified, "");
+  if (!have[UNIFIED]) return say("no control group below %s: %s", settings.unified, strerror(errno));
   for (int i = 0; i < 3; i++) {
     snprintf(text, sizeof text, "+%s", WANTED[i]);
-    put(parent, "cgroup.subtree_control", text);
+    if (put(settings.unified, "cgroup.subtree_control", text) < 0)
+      say("%s does not hand on the %s controller: %s", settings.unified, WANTED[i], strerror(errno));
     put(group_dir[UNIFIED], "cgroup.subtree_control", text);
     if (get(group_dir[UNIFIED], "cgroup.subtree_control", text, sizeof text) >= 0)
       *got[i] = has_word(text, WANTED[i], ' ');
   }
+  if (v2_cpu) put_number(group_dir[UNIFIED], "cpu.weight", GROUP_WEIGHT);
 }
 
 /* Field 5 is the mount point; after " - " come type, source and options. */
-void cgroups_open(void) {
-  if (settings.no_cgroups) return;
+static void open_v1(void) {
   char line[PATH_MAX * 2];
   FILE *file = fopen("/proc/self/mountinfo", "re");
   if (file == NULL) return;
   while (fgets(line, sizeof line, file)) {
-    char point[PATH_MAX], *tail = strstr(line, " - ");
-    if (tail == NULL || sscanf(line, "%*s %*s %*s %*s %4095s", point) != 1) continue;
-    if (strncmp(tail + 3, "cgroup2 ", 8) == 0) {
-      if (!have[UNIFIED]) have[UNIFIED] = make_group(UNIFIED, point);
-    } else if (strncmp(tail + 3, "cgroup ", 7) == 0) {
-      char *options = strrchr(tail, ' ');
-      for (int c = MEMORY; c <= FREEZER; c++)
-        if (!have[c] && options && has_word(options + 1, NAMES[c], ',')) have[c] = make_group((enum controller)c, point);
-    }
+    char point[PATH_MAX], *tail = strstr(line, " - "), *options = strrchr(line, ' ');
+    if (tail == NULL || strncmp(tail + 3, "cgroup ", 7) != 0) continue;
+    if (sscanf(line, "%*s %*s %*s %*s %4095s", point) != 1) continue;
+    for (int c = MEMORY; c <= FREEZER; c++)
+      if (!have[c] && has_word(options + 1, NAMES[c], ',')) have[c] = make_group((enum controller)c, point);
   }
   fclose(file);
-  bool v1 = have[MEMORY] || have[PIDS] || have[CPU] || have[FREEZER];
-  if (have[UNIFIED] && v1) {
-    rmdir(group_dir[UNIFIED]);
-    have[UNIFIED] = false;
-  }
-  if (have[UNIFIED]) enable_v2();
-  /* All sandboxes together would otherwise weigh as much as one single process of the host. */
   if (have[CPU]) put_number(group_dir[CPU], "cpu.shares", GROUP_SHARES);
+}
+
+void cgroups_open(void) {
   for (int i = 0; i < SLOTS_MAX; i++) slots[i].index = i;
+  if (settings.no_cgroups) return;
+  if (settings.unified[0]) open_v2();
+  else open_v1();
 }
 
 bool cgroups_usable(void) {
@@ -164,13 +169,14 @@ const char *cgroups_describe(void) {
   return text;
 }
 
+/* False where there is one that is not gone yet: it has counted for another. */
 static bool make_slot(struct slot *slot) {
   char path[PATH_MAX + 32];
   if (slot->made) return true;
   for (int c = 0; c < CONTROLLERS; c++) {
     if (!have[c]) continue;
     slot_dir(slot, (enum controller)c, path, sizeof path);
-    if (mkdir(path, 0755) < 0 && errno != EEXIST) return false;
+    if (mkdir(path, 0755) < 0 && (errno != EEXIST || c == UNIFIED)) return false;
   }
   slot->made = true;
   slot->limits = (struct limits){-2, -2, -2};
@@ -178,40 +184,46 @@ static bool make_slot(struct slot *slot) {
 }
 
 static struct use counters(const struct slot *slot);
+static long long oom_kills(const struct slot *slot);
+
+static struct slot *slot_begins(struct slot *slot) {
+  static const struct use NOTHING = {0, 0};
+  slot->used = true;
+  slot->before = have[UNIFIED] ? NOTHING : counters(slot);
+  slot->oom_before = have[UNIFIED] ? 0 : oom_kills(slot);
+  if (slot->index >= slot_high) slot_high = slot->index + 1;
+  return slot;
+}
 
 struct slot *slot_take(void) {
   if (!cgroups_usable()) return NULL;
   for (int i = 0; i < SLOTS_MAX; i++) {
     if (slots[i].used) continue;
-    if (!make_slot(&slots[i])) return NULL;
-    slots[i].used = true;
-    slots[i].before = counters(&slots[i]);
-    if (i >= slot_high) slot_high = i + 1;
-    return &slots[i];
+    if (make_slot(&slots[i])) return slot_begins(&slots[i]);
+    if (errno != EEXIST) return NULL;
   }
   return NULL;
 }
 
-struct slot *slot_claim(int index) {
+/* Of a sandbox that lives in it already, and came when it had counted `cpu_before`. Its peak is that of nobody else: it was
+ * set back before. */
+struct slot *slot_claim(int index, long long cpu_before) {
   if (index < 0 || index >= SLOTS_MAX || !cgroups_usable() || slots[index].used) return NULL;
-  if (!make_slot(&slots[index])) return NULL;
-  slots[index].used = true;
-  slots[index].before = counters(&slots[index]);
-  if (index >= slot_high) slot_high = index + 1;
+  if (!make_slot(&slots[index]) && errno != EEXIST) return NULL;
+  slots[index].made = true;
+  slots[index].limits = (struct limits){-2, -2, -2};
+  slot_begins(&slots[index]);
+  if (cpu_before >= 0) slots[index].before.cpu_us = cpu_before;
+  slots[index].before.peak = 0;
   return &slots[index];
 }
 
 /* Page cache and dentries that the last sandbox left charged. Takes milliseconds: only where nobody waits. */
 void slot_clean(const struct slot *slot) {
   char path[PATH_MAX + 32];
-  if (slot == NULL || !slot->dirty) return;
-  if (have[UNIFIED] && v2_memory) {
-    slot_dir(slot, UNIFIED, path, sizeof path);
-    put(path, "memory.reclaim", "1G");
-  } else if (have[MEMORY]) {
-    slot_dir(slot, MEMORY, path, sizeof path);
-    put(path, "memory.force_empty", "0");
-  }
+  if (slot == NULL || !slot->dirty || !have[MEMORY]) return;
+  slot_dir(slot, MEMORY, path, sizeof path);
+  put(path, "memory.force_empty", "0");
 }
 
 static void remove_slot(struct slot *slot) {
@@ -224,9 +236,27 @@ static void remove_slot(struct slot *slot) {
   slot->made = slot->dirty = false;
 }
 
+static void nap_us(long us) {
+  struct timespec wait = {0, us * 1000};
+  nanosleep(&wait, NULL);
+}
+
+/* On version 2: nobody will use it again. The last process in it may not have left altogether. */
+void slot_remove(int index) {
+  const struct slot slot = {.index = index};
+  char path[PATH_MAX + 32];
+  slot_dir(&slot, UNIFIED, path, sizeof path);
+  put(path, "memory.reclaim", "1G");
+  for (int tries = 0; rmdir(path) < 0 && errno == EBUSY && tries < 100; tries++) nap_us(1000);
+}
+
 void slot_give_back(struct slot *slot) {
   static const struct limits NONE = {-1, -1, -1};
   if (slot == NULL) return;
+  if (have[UNIFIED]) {
+    slot->used = slot->made = false;
+    return janitor_remove_slot(slot->index);
+  }
   slot_limit(slot, &NONE);
   if (have[MEMORY]) {
     char path[PATH_MAX + 32];
@@ -309,11 +339,6 @@ int slot_limit(struct slot *slot, const struct limits *limits) {
   return failed;
 }
 
-static void nap_us(long us) {
-  struct timespec wait = {0, us * 1000};
-  nanosleep(&wait, NULL);
-}
-
 /* Returns once everything in the slot has stopped, or runs again. */
 int slot_freeze(const struct slot *slot, bool frozen) {
   char path[PATH_MAX + 32], text[256];
@@ -360,7 +385,11 @@ int slot_count(const struct slot *slot) {
 }
 
 void slot_kill(const struct slot *slot) {
+  char path[PATH_MAX + 32];
   if (slot == NULL) return;
+  slot_dir(slot, UNIFIED, path, sizeof path);
+  /* All at once, also what is being forked (Linux 5.14); what is left to do is to wait. */
+  if (have[UNIFIED]) put(path, "cgroup.kill", "1");
   for (int round = 0; round < 50; round++) {
     FILE *file = slot_procs(slot);
     if (file == NULL) return;
@@ -385,16 +414,19 @@ static long long get_number(const struct slot *slot, enum controller controller,
   return get(path, file, text, sizeof text) < 0 ? -1 : atoll(text);
 }
 
-/* Processes that were killed for want of memory, ever in this slot; 0 where nobody counts. */
-long long slot_oom_kills(const struct slot *slot) {
+/* Ever in this slot; 0 where nobody counts. */
+static long long oom_kills(const struct slot *slot) {
   char path[PATH_MAX + 32], events[512] = "";
   bool unified = have[UNIFIED];
-  if (slot == NULL || (!unified && !have[MEMORY])) return 0;
+  if (!unified && !have[MEMORY]) return 0;
   slot_dir(slot, unified ? UNIFIED : MEMORY, path, sizeof path);
   if (get(path, unified ? "memory.events" : "memory.oom_control", events, sizeof events) < 0) return 0;
   char *oom = strstr(events, "oom_kill ");
   return oom ? atoll(oom + 9) : 0;
 }
+
+/* Processes that were killed for want of memory since it was taken. */
+long long slot_oom_kills(const struct slot *slot) { return slot ? oom_kills(slot) - slot->oom_before : 0; }
 
 static struct use counters(const struct slot *slot) {
   struct use use = {-1, -1};
@@ -465,13 +497,8 @@ void slots_sweep(void) {
   }
 }
 
-int slots_made(void) {
-  int count = 0;
-  for (int i = 0; i < slot_high; i++) count += slots[i].made;
-  return count;
-}
-
 void cgroups_close(void) {
+  if (have[UNIFIED]) slots_sweep();
   for (int i = 0; i < slot_high; i++) {
     if (!slots[i].made || slots[i].used) continue;
     /* A memory cgroup that still has pages charged stays behind, unseen, until they are reclaimed. */

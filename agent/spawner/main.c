@@ -127,6 +127,7 @@ static void read_option(const char *option) {
   if ((value = value_of(option, "--base"))) snprintf(settings.base, sizeof settings.base, "%s", value);
   else if ((value = value_of(option, "--runtime"))) snprintf(settings.runtime, sizeof settings.runtime, "%s", value);
   else if ((value = value_of(option, "--agent"))) snprintf(settings.agent, sizeof settings.agent, "%s", value);
+  else if ((value = value_of(option, "--unified"))) snprintf(settings.unified, sizeof settings.unified, "%s", value);
   else if ((value = value_of(option, "--group"))) snprintf(settings.group, sizeof settings.group, "%s", value);
   else if ((value = value_of(option, "--usermap"))) snprintf(settings.usermap, sizeof settings.usermap, "%s", value);
   else if ((value = value_of(option, "--storage"))) settings.storage = (uint32_t)strtoul(value, NULL, 10);
@@ -233,7 +234,7 @@ int main(int count, char **arguments) {
   for (int i = checking ? 2 : 1; i < count; i++) read_option(arguments[i]);
   if (checking) return check();
   if (settings.base[0] != '/' || settings.runtime[0] != '/' || settings.group[0] == 0) {
-    fprintf(stderr, "usage: sandboxer-spawner --base=/DIR --runtime=/PATH --group=NAME [--agent=/PATH] [--storage=ID] [--idmap] …\n");
+    fprintf(stderr, "usage: sandboxer-spawner --base=/DIR --runtime=/PATH --group=NAME [--unified=/DIR] [--agent=/PATH] [--storage=ID] [--idmap] …\n");
     return 2;
   }
   setsid();

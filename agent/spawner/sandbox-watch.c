@@ -77,14 +77,14 @@ static void adopt(const char *id) {
   char path[PATH_MAX + ID_MAX + 32], text[512] = "", boot[40], state[16], container[ID_MAX];
   int pid, slot, keep, frozen;
   unsigned long long started;
-  long long ends_at;
+  long long ends_at, cpu_before = -1;
   path_of(id, "run", path, sizeof path);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
   ssize_t length = read(fd, text, sizeof text - 1);
   close(fd);
-  if (length <= 0 || sscanf(text, "1 %39s %15s %d %llu %d %lld %d %d %159s", boot, state, &pid, &started, &slot,
-                            &ends_at, &keep, &frozen, container) != 9)
+  if (length <= 0 || sscanf(text, "1 %39s %15s %d %llu %d %lld %d %d %159s %lld", boot, state, &pid, &started, &slot,
+                            &ends_at, &keep, &frozen, container, &cpu_before) < 9)
     return;
   struct sandbox *sandbox = *place_of(id) ? NULL : sandbox_add(id);
   if (sandbox == NULL) return;
@@ -100,8 +100,7 @@ static void adopt(const char *id) {
   sandbox->pid = pid;
   sandbox->started = started;
   sandbox->frozen = frozen != 0;
-  sandbox->slot = slot_claim(slot);
-  sandbox->oom_before = slot_oom_kills(sandbox->slot);
+  sandbox->slot = slot_claim(slot, cpu_before);
   watch_fd(sandbox->pidfd, EPOLLIN, agent_ended, sandbox);
 }
 

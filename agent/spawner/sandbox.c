@@ -73,9 +73,10 @@ void sandbox_save(const struct sandbox *sandbox) {
   path_of(sandbox->id, "run", final, sizeof final);
   int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return;
-  int length = snprintf(text, sizeof text, "1 %s %s %d %llu %d %lld %d %d %s\n", boot_id, STATES[sandbox->state],
+  int length = snprintf(text, sizeof text, "1 %s %s %d %llu %d %lld %d %d %s %lld\n", boot_id, STATES[sandbox->state],
                         sandbox->pid, sandbox->started, sandbox->slot ? sandbox->slot->index : -1,
-                        (long long)sandbox->ends_at, sandbox->keep, sandbox->frozen, sandbox->container);
+                        (long long)sandbox->ends_at, sandbox->keep, sandbox->frozen, sandbox->container,
+                        sandbox->slot ? sandbox->slot->before.cpu_us : -1);
   bool whole = write(fd, text, (size_t)length) == length;
   close(fd);
   if (!whole || rename(path, final) < 0) say("cannot write %s: %s", final, strerror(errno));
@@ -358,7 +359,6 @@ static const char *start(struct sandbox *sandbox, const struct launch *launch, c
   if (!launcher_take(&launcher, launch->runtime[0] != 0)) return "no process can be started";
   snprintf(sandbox->container, sizeof sandbox->container, "%s", launcher.name);
   sandbox->slot = launcher.slot;
-  sandbox->oom_before = slot_oom_kills(launcher.slot);
   sandbox->runtime = launcher.pid;
   sandbox->error_fd = launcher.error;
   sandbox->boot = launcher.boot;

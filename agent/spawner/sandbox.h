@@ -23,7 +23,6 @@ struct sandbox {
   int pidfd, boot, error_fd;
   int mounts; /* of one that is ending: they outlive it, and go when nobody waits for them */
   struct slot *slot;
-  long long oom_before; /* the slot's count when it came */
   struct use used;      /* of what ran of it before */
   int64_t launch_by, ends_at;
   bool keep;    /* its disk outlives its end */

@@ -24,6 +24,7 @@ struct settings {
   char base[PATH_MAX];    /* <state_dir>/local */
   char runtime[PATH_MAX]; /* crun */
   char group[64];         /* name of our cgroup below each controller */
+  char unified[PATH_MAX]; /* the cgroup of version 2 that it is made below; empty: those of version 1 */
   char agent[PATH_MAX];   /* the agent's binary, copied to where its path tells nothing */
   char usermap[256];      /* rootless: "uid:first:count" of subordinate ids, empty as root */
   char build[80];
@@ -66,7 +67,7 @@ void open_control(void);
 void close_control(void);
 int count_clients(void);
 
-/* ---- cgroup.c: slots are cgroups that are used again and again ---- */
+/* ---- cgroup.c: slots are cgroups, each for one sandbox at a time ---- */
 struct limits {
   long long memory; /* bytes; -1: none */
   long long pids;
@@ -83,7 +84,8 @@ struct slot {
   bool made;
   bool dirty; /* had a sandbox: what it left in memory goes before the next one comes */
   struct limits limits;
-  struct use before; /* the counters when it was taken: they run on from sandbox to sandbox */
+  struct use before; /* the counters when it was taken: they may run on from sandbox to sandbox */
+  long long oom_before;
 };
 void cgroups_open(void);
 void cgroups_close(void);
@@ -91,9 +93,10 @@ const char *cgroups_describe(void);
 bool cgroups_usable(void);
 bool cgroups_can_freeze(void);
 struct slot *slot_take(void);
-struct slot *slot_claim(int index);
+struct slot *slot_claim(int index, long long cpu_before);
 void slot_give_back(struct slot *slot);
 int slot_join(const struct slot *slot);
+void slot_remove(int index);
 void slot_clean(const struct slot *slot);
 int slot_limit(struct slot *slot, const struct limits *limits);
 int slot_freeze(const struct slot *slot, bool frozen);
@@ -104,7 +107,6 @@ void slot_places(const struct slot *slot, char *text, size_t size);
 long long slot_oom_kills(const struct slot *slot);
 struct use slot_use(const struct slot *slot);
 void slots_sweep(void);
-int slots_made(void);
 
 /* ---- disk.c: disks of limited size ---- */
 int disk_mount(const char *image, const char *target);
@@ -227,6 +229,7 @@ void do_flush(const struct request *request);
 void janitor_start(void);
 void janitor_discard(const char *path);
 void janitor_release(int fd);
+void janitor_remove_slot(int index);
 bool janitor_reaped(pid_t pid);
 void janitor_end(void);
 typedef void (*work_done)(void *context, bool ok, const struct tally *tally, const char *error);

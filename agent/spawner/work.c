@@ -45,16 +45,18 @@ static void empty_trash(void) {
   closedir(directory);
 }
 
-/* What came with a call: closing it may take long. False when there is none, or nobody calls any more. */
+/* What came with a call: closing it may take long, and so may emptying a slot. False when there is none, or nobody calls
+ * any more. */
 static bool take_call(int flags) {
-  char byte;
-  struct iovec part = {&byte, 1};
+  int slot;
+  struct iovec part = {&slot, sizeof slot};
   union {
     char bytes[CMSG_SPACE(sizeof(int))];
     struct cmsghdr align;
   } control;
   struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
   if (recvmsg(3, &message, flags | MSG_CMSG_CLOEXEC) <= 0) return false;
+  if (slot >= 0) slot_remove(slot);
   struct cmsghdr *header = CMSG_FIRSTHDR(&message);
   int fd;
   if (header == NULL || header->cmsg_type != SCM_RIGHTS) return true;
@@ -86,10 +88,9 @@ void janitor_start(void) {
   janitor_wake = ends[1];
 }
 
-/* A call that does not get through is not missed: there are others before it. What it brings is then closed here. */
-static void call_janitor(int fd) {
-  char byte = 'x';
-  struct iovec part = {&byte, 1};
+/* A call that does not get through is not missed: there are others before it. What it brings is then seen to here. */
+static void call_janitor(int fd, int slot) {
+  struct iovec part = {&slot, sizeof slot};
   union {
     char bytes[CMSG_SPACE(sizeof fd)];
     struct cmsghdr align;
@@ -104,14 +105,18 @@ static void call_janitor(int fd) {
     header->cmsg_len = CMSG_LEN(sizeof fd);
     memcpy(CMSG_DATA(header), &fd, sizeof fd);
   }
-  if (sendmsg(janitor_wake, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN) say("the janitor does not listen");
+  bool sent = sendmsg(janitor_wake, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+  if (!sent && errno != EAGAIN) say("the janitor does not listen");
+  if (!sent && slot >= 0) slot_remove(slot);
   if (fd >= 0) close(fd);
 }
 
 /* Lets go of something where nobody waits for it. */
 void janitor_release(int fd) {
-  if (fd >= 0) call_janitor(fd);
+  if (fd >= 0) call_janitor(fd, -1);
 }
+
+void janitor_remove_slot(int index) { call_janitor(-1, index); }
 
 /* Out of sight at once, gone a little later. */
 void janitor_discard(const char *path) {
@@ -122,7 +127,7 @@ void janitor_discard(const char *path) {
     if (errno != ENOENT) say("cannot throw away %s: %s", path, strerror(errno));
     return;
   }
-  call_janitor(-1);
+  call_janitor(-1, -1);
 }
 
 bool janitor_reaped(pid_t pid) {

@@ -52,6 +52,12 @@ function unavailable(detail: string, remedy: string): SandboxerError {
   });
 }
 
+/** What we counted on and this spawner, as it describes its groups ("v2,memory,freezer"), does not have. */
+export function lackingControllers({ controllers }: HostFacts, described: string): string[] {
+  const has = described.split(',');
+  return controllers.filter((name) => !has.includes(name));
+}
+
 export class Engine {
   readonly #options: LocalOptions;
   readonly #facts: HostFacts;
@@ -197,7 +203,9 @@ export class Engine {
     const found = await SpawnerClient.open(this.#layout.control, this.#onEvent).catch(() => null);
     if (found !== null) {
       const hello = await found.call('hello').catch(() => null);
-      if (hello?.agent === agent && hello.build === (await this.#buildOf(binary))) return found;
+      const current = hello?.agent === agent && hello.build === (await this.#buildOf(binary));
+      // One that was started where nothing was delegated holds no limits, although we could.
+      if (current && lackingControllers(this.#facts, hello.cgroups ?? '').length === 0) return found;
       await found.call('retire').catch(() => {});
       found.close();
     }
@@ -260,7 +268,7 @@ export class Engine {
 
   /** A process of its own: it outlives us, and so does every sandbox. */
   #start(binary: string, agent: string): void {
-    const { runtime } = this.#facts;
+    const { runtime, unified } = this.#facts;
     const options = [
       `--base=${this.#layout.base}`,
       `--runtime=${runtime?.path}`,
@@ -270,6 +278,7 @@ export class Engine {
       `--linger-ms=${this.#options.lingerMs ?? DEFAULTS.lingerMs}`,
       ...this.#identity(),
       ...(this.#options.cgroups === false ? ['--no-cgroups'] : []),
+      ...(unified === null ? [] : [`--unified=${unified}`]),
     ];
     const log = openSync(join(this.#layout.base, 'spawner.log'), 'a', 0o600);
     spawn(binary, options, {

@@ -1,7 +1,8 @@
 import type { ExtensionHealth } from '../../contract/extension.ts';
 import { isoTime } from '../../core/clock.ts';
 import type { ExtensionContext } from '../../core/extension.ts';
-import type { Engine } from './engine.ts';
+import type { Engine, Machinery } from './engine.ts';
+import { lackingControllers } from './engine.ts';
 import type { HostFacts } from './host-facts.ts';
 
 type Check = ExtensionHealth['checks'][number];
@@ -15,12 +16,18 @@ interface Want {
   readonly fix: string;
 }
 
-function controllerWants({ controllers, cgroups, root, group }: HostFacts): Want[] {
-  const fix = root
-    ? 'Mount the controllers below /sys/fs/cgroup, or boot with cgroup_no_v1=all.'
-    : cgroups === 'v2'
-      ? 'Run the server by `systemd-run --user -p Delegate=yes …`, or as root.'
-      : `Run as root, or have root do this for you: for c in memory pids cpu freezer; do mkdir -p /sys/fs/cgroup/$c/${group}; chown -R YOU /sys/fs/cgroup/$c/${group}; done`;
+function controllerFix({ cgroups, root, group }: HostFacts): string {
+  if (root && cgroups === 'v2')
+    return 'Only a group without processes of its own hands controllers on. In a container, before the server starts: mkdir /sys/fs/cgroup/server; for p in $(cat /sys/fs/cgroup/cgroup.procs); do echo $p >/sys/fs/cgroup/server/cgroup.procs; done';
+  if (root) return 'Mount the controllers below /sys/fs/cgroup, or boot with cgroup_no_v1=all.';
+  if (cgroups === 'v2')
+    return 'Run the server below your own service manager (systemd-run --user -p Delegate=yes … serve; loginctl enable-linger keeps it there), or as a service with Delegate=yes and DelegateSubgroup=server (systemd 254 or newer), or as root.';
+  return `Run as root, or have root do this for you: for c in memory pids cpu freezer; do mkdir -p /sys/fs/cgroup/$c/${group}; chown -R YOU /sys/fs/cgroup/$c/${group}; done`;
+}
+
+function controllerWants(facts: HostFacts): Want[] {
+  const { controllers, cgroups } = facts;
+  const fix = controllerFix(facts);
   return (['memory', 'pids', 'cpu', 'freezer'] as const).map((name) => ({
     name: `${name} controller`,
     ok: controllers.includes(name),
@@ -129,6 +136,14 @@ function wantsOf(facts: HostFacts): Want[] {
   ];
 }
 
+/** What the kernel did not give, although it looked as if it would: another process may have come in between. */
+function refusedGroups(facts: HostFacts, machinery: Machinery): Check[] {
+  const lacking = lackingControllers(facts, machinery.cgroups);
+  if (lacking.length === 0) return [];
+  const detail = `the kernel did not hand on ${lacking.join(', ')} below ${facts.unified ?? 'the groups of version 1'}: it cannot be enforced here`;
+  return [{ name: 'control groups', ok: false, detail, fix: controllerFix(facts) }];
+}
+
 /** Starts nothing that is not wanted yet: a spawner is brought up only for sandboxes that are already there. */
 export async function healthOf(
   facts: HostFacts,
@@ -176,12 +191,13 @@ export async function healthOf(
   const detail = `${runtime?.kind} ${runtime?.version}; cgroups: ${usable}`;
   if (!wanted) return { status: 'healthy', detail, checked_at, checks };
   try {
-    await engine.machinery();
+    const machinery = await engine.machinery();
+    const spawner = { name: 'spawner', ok: true, detail: 'it answers', fix: null };
     return {
       status: 'healthy',
       detail,
       checked_at,
-      checks: [...checks, { name: 'spawner', ok: true, detail: 'it answers', fix: null }],
+      checks: [...checks, spawner, ...refusedGroups(facts, machinery)],
     };
   } catch (error) {
     ctx.signal.throwIfAborted();

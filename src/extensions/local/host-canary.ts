@@ -4,6 +4,7 @@
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
+import { placesOfGroup } from './control-groups.ts';
 import { Layout } from './layout.ts';
 
 function read(path: string): string {
@@ -26,12 +27,6 @@ function mounts(base: string): string[] {
     .map((line) => line.split(' ').slice(3))
     .filter(([root = '', point = '', ...rest]) => known(point) || ours(`${root} ${point} ${rest.join(' ')}`))
     .map((words) => words.join(' '));
-}
-
-function groups(name: string): string[] {
-  const root = '/sys/fs/cgroup';
-  const places = ['', 'memory', 'pids', 'cpu', 'freezer', 'unified'].map((part) => `${root}/${part}/${name}`);
-  return places.filter((path) => existsSync(path));
 }
 
 function loops(base: string): string[] {
@@ -59,7 +54,7 @@ export function hostCanary(base: string): string {
         .filter((name) => !/^sbx[0-9a-f]{8}$/.test(name))
         .sort(),
       corePattern: read('/proc/sys/kernel/core_pattern'),
-      groups: groups(new Layout(base).group),
+      groups: placesOfGroup(new Layout(base).group).filter((path) => existsSync(path)),
       loops: loops(base),
     },
     null,

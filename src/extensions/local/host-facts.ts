@@ -5,13 +5,13 @@ import { arch, platform, release, totalmem, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { PACKAGE_DIR, programFolder } from '../shared/own-programs.ts';
 import type { LocalOptions } from './config.ts';
+import type { ControlGroups } from './control-groups.ts';
+import { findControlGroups } from './control-groups.ts';
 import { findProgram } from './find-program.ts';
 import { Layout } from './layout.ts';
 import type { Levels } from './levels.ts';
 import { findLevels } from './levels.ts';
 import { seccompProfile } from './seccomp.ts';
-
-type Controller = 'memory' | 'pids' | 'cpu' | 'freezer';
 
 interface Subordinate {
   readonly firstUid: number;
@@ -32,7 +32,7 @@ interface Binaries {
   readonly sudo: string | null;
 }
 
-export interface HostFacts {
+export interface HostFacts extends ControlGroups {
   readonly linux: boolean;
   readonly architecture: string;
   readonly kernel: readonly [major: number, minor: number];
@@ -45,11 +45,8 @@ export interface HostFacts {
   readonly userNamespaces: boolean;
   /** Without root: its range of ids, or `null` when it has none it can use. */
   readonly subordinate: Subordinate | null;
-  readonly cgroups: 'v1' | 'v2' | 'hybrid' | 'none';
-  /** The name of our own below each controller. */
+  /** The name of our own control group below each controller. */
   readonly group: string;
-  /** Those that we may use. */
-  readonly controllers: readonly Controller[];
   /** mkfs.ext4, where disks of limited size can be had. */
   readonly diskMaker: string | null;
   readonly hostSudo: boolean;
@@ -78,8 +75,6 @@ function may(path: string, mode: number): boolean {
     return false;
   }
 }
-
-const writable = (path: string) => may(path, constants.W_OK);
 
 function findRuntime(wanted: string | undefined): Runtime | null {
   const path = wanted === undefined ? (findProgram('crun') ?? findProgram('runc')) : pathOf(wanted);
@@ -126,65 +121,6 @@ function findSubordinate(): Subordinate | null {
   return { firstUid: users.first, uids: RANGE, firstGid: groups.first, gids: RANGE };
 }
 
-interface CgroupMount {
-  readonly point: string;
-  readonly unified: boolean;
-  readonly options: readonly string[];
-}
-
-function cgroupMounts(): CgroupMount[] {
-  return text('/proc/self/mountinfo')
-    .split('\n')
-    .flatMap((line) => {
-      const [before = '', after = ''] = line.split(' - ');
-      const [type, , options = ''] = after.split(' ');
-      const point = before.split(' ')[4];
-      if (point === undefined || (type !== 'cgroup' && type !== 'cgroup2')) return [];
-      return [{ point, unified: type === 'cgroup2', options: options.split(',') }];
-    });
-}
-
-function ownCgroup(controller: string): string {
-  for (const line of text('/proc/self/cgroup').split('\n')) {
-    const [, names = '', ...path] = line.split(':');
-    if (controller === '' ? names === '' : names.split(',').includes(controller)) return path.join(':');
-  }
-  return '/';
-}
-
-function usableV1(mounts: readonly CgroupMount[], group: string): Controller[] {
-  return (['memory', 'pids', 'cpu', 'freezer'] as const).filter((controller) => {
-    const mount = mounts.find(({ options, unified }) => !unified && options.includes(controller));
-    if (mount === undefined) return false;
-    return [mount.point, join(mount.point, group), join(mount.point, ownCgroup(controller))].some(writable);
-  });
-}
-
-function usableV2(mount: CgroupMount): Controller[] {
-  const places = [mount.point, join(mount.point, ownCgroup(''))];
-  const place = places.find((path) => writable(path) && writable(join(path, 'cgroup.subtree_control')));
-  if (place === undefined) return [];
-  const offered = text(join(place, 'cgroup.controllers')).trim().split(' ');
-  const enabled = text(join(place, 'cgroup.subtree_control')).trim().split(' ');
-  // Below the root, controllers can be handed on only by a cgroup that has no processes of its own.
-  const free = place === mount.point || text(join(place, 'cgroup.procs')).trim() === '';
-  const limits = (['memory', 'pids', 'cpu'] as const).filter(
-    (name) => offered.includes(name) && (free || enabled.includes(name)),
-  );
-  return [...limits, 'freezer'];
-}
-
-function findCgroups(group: string): Pick<HostFacts, 'cgroups' | 'controllers'> {
-  const mounts = cgroupMounts();
-  const unified = mounts.find((mount) => mount.unified);
-  const v1 = usableV1(mounts, group);
-  const legacy = mounts.some((mount) => !mount.unified);
-  if (unified === undefined || legacy) {
-    return { cgroups: legacy ? (unified ? 'hybrid' : 'v1') : 'none', controllers: v1 };
-  }
-  return { cgroups: 'v2', controllers: usableV2(unified) };
-}
-
 function userNamespacesOffered(root: boolean): boolean {
   if (Number(text('/proc/sys/user/max_user_namespaces') || '0') === 0) return false;
   if (root) return true;
@@ -215,6 +151,8 @@ function findBinaries(folder: string | undefined): Binaries {
   return { spawner: find(NAMES.spawner), agent: find(NAMES.agent), sudo: find(NAMES.sudo) };
 }
 
+const NO_GROUPS: ControlGroups = { cgroups: 'none', controllers: [], unified: null };
+
 export function findHostFacts(options: LocalOptions): HostFacts {
   const [major = 0, minor = 0] = release().split('.').map(Number);
   const root = process.getuid?.() === 0;
@@ -232,7 +170,7 @@ export function findHostFacts(options: LocalOptions): HostFacts {
     userNamespaces: linux && userNamespacesOffered(root),
     subordinate: linux && !root ? findSubordinate() : null,
     group,
-    ...(options.cgroups === false ? ({ cgroups: 'none', controllers: [] } as const) : findCgroups(group)),
+    ...(options.cgroups === false ? NO_GROUPS : findControlGroups(group)),
     diskMaker: root && existsSync('/dev/loop-control') ? findProgram('mkfs.ext4') : null,
     hostSudo: existsSync('/usr/bin/sudo'),
     hardOpenFiles: linux ? hardOpenFiles() : 0,
