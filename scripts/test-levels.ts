@@ -54,7 +54,7 @@ export const vitestLevels: readonly VitestLevel[] = [
     what: 'one suite against every extension and store',
     include: ['tests/conformance/**/*.test.ts', SUITE_OF_AN_EXTENSION],
     exclude: [],
-    testTimeoutMs: 180_000,
+    testTimeoutMs: 300_000,
     limitMinutes: 40,
   },
   {
@@ -62,7 +62,7 @@ export const vitestLevels: readonly VitestLevel[] = [
     what: 'several parts over real sockets, files and databases',
     include: ['tests/integration/**/*.test.ts', ...WITH_PROCESSES],
     exclude: [],
-    testTimeoutMs: 180_000,
+    testTimeoutMs: 300_000,
     limitMinutes: 40,
   },
   {
@@ -70,7 +70,7 @@ export const vitestLevels: readonly VitestLevel[] = [
     what: 'what must be refused is refused',
     include: ['tests/security/**/*.test.ts'],
     exclude: [],
-    testTimeoutMs: 180_000,
+    testTimeoutMs: 300_000,
     limitMinutes: 40,
     alone: true,
   },
@@ -79,7 +79,7 @@ export const vitestLevels: readonly VitestLevel[] = [
     what: 'the shipped commands, as a user runs them',
     include: ['tests/e2e/**/*.test.ts'],
     exclude: [],
-    testTimeoutMs: 180_000,
+    testTimeoutMs: 300_000,
     limitMinutes: 40,
   },
   {
@@ -87,7 +87,7 @@ export const vitestLevels: readonly VitestLevel[] = [
     what: 'documents say what the code does',
     include: ['tests/docs/**/*.test.ts'],
     exclude: [],
-    testTimeoutMs: 180_000,
+    testTimeoutMs: 300_000,
     limitMinutes: 40,
   },
 ];

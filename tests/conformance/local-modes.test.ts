@@ -137,7 +137,6 @@ describe.skipIf(reason !== null)(
           spawner?.close();
         }
       },
-      120_000,
     );
 
     it('sandboxer-spawner --check tells whether the kernel gives what a sandbox needs', async () => {

@@ -16,18 +16,14 @@ const text = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
 const withExamples = documents.filter((file) => file !== TUTORIAL && runnableBlocks(text(file)).length > 0);
 
 describe('the examples of', () => {
-  it.concurrent.each(withExamples)(
-    '%s do what it says',
-    async (file) => {
-      const world = await DocWorld.open();
-      try {
-        await runDocument(file, world);
-      } finally {
-        await world.close();
-      }
-    },
-    120_000,
-  );
+  it.concurrent.each(withExamples)('%s do what it says', async (file) => {
+    const world = await DocWorld.open();
+    try {
+      await runDocument(file, world);
+    } finally {
+      await world.close();
+    }
+  });
 });
 
 describe('documents', () => {

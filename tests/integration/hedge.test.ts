@@ -109,7 +109,7 @@ describe('a slow first attempt', () => {
   it('does not keep the sandbox waiting while it is being removed', async () => {
     for (let n = 0; n < 2; n += 1) await create();
     first.world.faults.add({ op: 'create', kind: 'slow', times: 1, params: { ms: 60_000 } });
-    first.world.faults.add({ op: 'delete', kind: 'slow', times: 1, params: { ms: 15_000 } });
+    first.world.faults.add({ op: 'delete', kind: 'slow', times: 1, params: { ms: 6_000 } });
     const made = await create(SOON);
     const { sandbox_id: id } = made.json;
     const paused = await fixture.call('POST', `/v1/sandboxes/${id}/pause`);

@@ -282,7 +282,7 @@ function shotAt(definition: RouteDefinition, resources: Resources): Shot {
   };
 }
 
-test(`routes under fire (seed ${SEED})`, { timeout: 300_000 }, async () => {
+test(`routes under fire (seed ${SEED})`, { timeout: 900_000 }, async () => {
   console.log(`fuzz seed ${SEED}`);
   let requests = 0;
   const statuses = new Map<number, number>();

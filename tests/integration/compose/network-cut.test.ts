@@ -31,7 +31,7 @@ describe.skipIf(missing !== null)('a host whose network is cut', { timeout: 300_
     // So that a silence is noticed within seconds; the directories of both are below their own engine's.
     extension = createComposeExtension({
       directory: '.sandboxer/compose',
-      ssh: { aliveSeconds: 1, connectSeconds: 3 },
+      ssh: { aliveSeconds: 3, connectSeconds: 10 },
     });
     neighbour = await establish(extension, other.host, { recipe: { inputs: { compose: compose() } } });
   });

@@ -9,7 +9,7 @@ import { startDockerd, whyNoDockerd } from '../../support/dockerd.ts';
 import { answer, EngineProxy, flood, stall } from '../../support/engine-proxy.ts';
 
 const whyNot = whyNoDockerd();
-const TIMEOUT_MS = 1_500;
+const TIMEOUT_MS = 5_000;
 
 describe.skipIf(whyNot !== null)(
   `a broken engine${whyNot ? ` (${whyNot})` : ''}`,

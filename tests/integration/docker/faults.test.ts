@@ -62,7 +62,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
   });
 
   it('the engine is restarted without: what was to be kept starts again, the rest is lost', {
-    timeout: 120_000,
+    timeout: 180_000,
   }, async () => {
     const world = await open();
     const kept = await world.establish({ persistence: 'persistent' });
@@ -166,7 +166,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
     await world.engine.docker('kill', container);
     await expect
       .poll(async () => (await errorOf(world.extension.connect(living.handle, world.context))).code, {
-        timeout: 20_000,
+        timeout: 60_000,
       })
       .toBe('SBX_BACKEND_LOST');
     await world.end(living);
@@ -174,7 +174,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
   });
 
   it('two control planes share an engine and leave each other’s and everybody’s alone', {
-    timeout: 120_000,
+    timeout: 180_000,
   }, async () => {
     const one = await share({ warm: 1 });
     const two = new DockerWorld(one.engine, { warm: 1 }, 'another-installation');
