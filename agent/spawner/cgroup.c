@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -280,6 +281,35 @@ int slot_join(const struct slot *slot) {
     if (put(path, "cgroup.procs", "0") < 0) return -1;
   }
   return 0;
+}
+
+/* Nothing of the host's flags is taken away: a user namespace that is not the first may add some, and no more. */
+static bool bind_read_only(const char *source, const char *target) {
+  static const unsigned long CLOSED = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  if (mount(source, target, NULL, MS_BIND, NULL) < 0) return false;
+  if (mount(NULL, target, NULL, MS_REMOUNT | MS_BIND | CLOSED, NULL) == 0) return true;
+  umount2(target, MNT_DETACH);
+  return false;
+}
+
+/* At `target`, in the mount namespace of who calls: a sandbox is shown the groups that it is in, and nothing above them, so
+ * that programs inside know their limits. What cannot be shown read-only is an empty directory. */
+void slot_show(const struct slot *slot, const char *target) {
+  static const enum controller SHOWN[] = {MEMORY, PIDS, CPU};
+  char source[PATH_MAX + 32], below[PATH_MAX + 32];
+  if (mkdir(target, 0755) < 0 && errno != EEXIST) return;
+  if (have[UNIFIED]) {
+    if (slot) slot_dir(slot, UNIFIED, source, sizeof source);
+    if (slot) bind_read_only(source, target);
+    return;
+  }
+  if (mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=16k,mode=0755") < 0) return;
+  for (int i = 0; i < 3; i++) {
+    snprintf(below, sizeof below, "%s/%s", target, NAMES[SHOWN[i]]);
+    if (mkdir(below, 0755) < 0 || slot == NULL || !have[SHOWN[i]]) continue;
+    slot_dir(slot, SHOWN[i], source, sizeof source);
+    bind_read_only(source, below);
+  }
 }
 
 static int limit_memory_v1(const struct slot *slot, long long bytes) {
