@@ -292,21 +292,31 @@ static bool bind_read_only(const char *source, const char *target) {
   return false;
 }
 
+static const enum controller SHOWN[] = {MEMORY, PIDS, CPU};
+
+/* Makes the place where slots are shown: one file system for all of them, as each would cost every memory group something. */
+void slots_place(const char *target) {
+  char below[PATH_MAX + 32];
+  if (mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=16k,mode=0755") < 0) return;
+  for (int i = 0; i < 3 && !have[UNIFIED]; i++) {
+    snprintf(below, sizeof below, "%s/%s", target, NAMES[SHOWN[i]]);
+    mkdir(below, 0755);
+  }
+}
+
 /* At `target`, in the mount namespace of who calls: a sandbox is shown the groups that it is in, and nothing above them, so
  * that programs inside know their limits. What cannot be shown read-only is an empty directory. */
 void slot_show(const struct slot *slot, const char *target) {
-  static const enum controller SHOWN[] = {MEMORY, PIDS, CPU};
   char source[PATH_MAX + 32], below[PATH_MAX + 32];
-  if (mkdir(target, 0755) < 0 && errno != EEXIST) return;
+  if (slot == NULL) return;
   if (have[UNIFIED]) {
-    if (slot) slot_dir(slot, UNIFIED, source, sizeof source);
-    if (slot) bind_read_only(source, target);
+    slot_dir(slot, UNIFIED, source, sizeof source);
+    bind_read_only(source, target);
     return;
   }
-  if (mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=16k,mode=0755") < 0) return;
   for (int i = 0; i < 3; i++) {
+    if (!have[SHOWN[i]]) continue;
     snprintf(below, sizeof below, "%s/%s", target, NAMES[SHOWN[i]]);
-    if (mkdir(below, 0755) < 0 || slot == NULL || !have[SHOWN[i]]) continue;
     slot_dir(slot, SHOWN[i], source, sizeof source);
     bind_read_only(source, below);
   }

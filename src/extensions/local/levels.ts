@@ -81,10 +81,11 @@ function tryIt(path: string, flags: readonly string[]): string | null {
     writeFileSync(join(place, 'config.json'), JSON.stringify(config));
     const root = `--root=${join(place, 'run')}`;
     const name = `try-${process.pid}`;
+    // Never the machine's /dev/null: runsc gives what it gets to nobody.
     const { status, stdout, stderr, error } = spawnSync(
       path,
       [root, ...flags, 'run', `--bundle=${place}`, name],
-      { encoding: 'utf8', timeout: TRY_MS, stdio: ['ignore', 'pipe', 'pipe'] },
+      { encoding: 'utf8', timeout: TRY_MS, stdio: 'pipe' },
     );
     if (status === 0 && stdout === '/\n') return null;
     return (stderr || error?.message || `it ended with ${status}`).trim().split('\n')[0]?.slice(0, 300) ?? '';

@@ -56,6 +56,12 @@ describe('whether a level is offered', () => {
     expect(runsOf(path)).toBe(2);
   });
 
+  it('without a trial that is given a device of this machine: a runtime may make it its own', () => {
+    pretend('runsc', 'test ! -c /proc/self/fd/0 -a ! -c /proc/self/fd/1 -a ! -c /proc/self/fd/2 && echo /');
+    const { offered } = levels(mkdtempSync(join(place, 'state-')));
+    expect(offered.has('gvisor')).toBe(true);
+  });
+
   it('where it does not, the reason and the version that is needed are told', () => {
     pretend('runsc', 'echo "ls: cannot access /: Invalid argument" >&2; exit 2');
     const { offered, lacking } = levels(mkdtempSync(join(place, 'state-')));
