@@ -202,9 +202,6 @@ void do_list(const struct request *request);
 /* ---- inspect.c ---- */
 void do_inspect(const struct request *request, const struct fields *fields);
 
-/* ---- crew.c ---- */
-void crew_share(void (*work)(void *context, size_t index), void *context, size_t count);
-
 /* ---- tree.c: whole trees ---- */
 struct tally {
   long long files;

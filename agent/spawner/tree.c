@@ -44,7 +44,7 @@ static int copy_xattrs(int from, int to) {
 }
 
 static int copy_range(int from, int to, off_t at, off_t end) {
-  static _Thread_local char buffer[1 << 18];
+  static char buffer[1 << 20];
   if (lseek(to, at, SEEK_SET) < 0) return -1;
   while (at < end) {
     off_t begin = at;
@@ -81,27 +81,6 @@ static int settle(int fd, const struct stat *info) {
   if (fchown(fd, info->st_uid, info->st_gid) < 0) return -1;
   if (fchmod(fd, info->st_mode & 07777) < 0) return -1;
   return futimens(fd, times);
-}
-
-/* Of one that was made with its mode: only what a change of the owner takes away is given back. */
-static int settle_file(int fd, const struct stat *info) {
-  if ((info->st_mode & 07000) != 0) return settle(fd, info);
-  struct timespec times[2] = {info->st_atim, info->st_mtim};
-  return fchown(fd, info->st_uid, info->st_gid) < 0 ? -1 : futimens(fd, times);
-}
-
-static int copy_file(int from, int to, const char *name, const struct stat *info) {
-  int source = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOATIME);
-  if (source < 0 && errno == EPERM) source = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-  if (source < 0) return -1;
-  int target = openat(to, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, info->st_mode & 0777);
-  int failed = target < 0 || copy_data(source, target, info->st_size) < 0 || settle_file(target, info) < 0 ||
-               copy_xattrs(source, target) < 0;
-  int error = errno;
-  close(source);
-  if (target >= 0) close(target);
-  errno = error;
-  return failed ? -1 : 0;
 }
 
 static struct link_seen **bucket_of(const struct stat *info) {
@@ -150,16 +129,21 @@ static int copy_entry(int root, int from, int to, const char *name, const char *
     int linked = copy_link(&info, path, root, to, name);
     if (linked != 0) return linked < 0 ? -1 : 0;
   }
-  if (S_ISREG(info.st_mode)) {
-    tally->bytes += (long long)info.st_blocks * 512;
-    return copy_file(from, to, name, &info);
-  }
-  if (!S_ISDIR(info.st_mode)) return copy_special(from, to, name, &info);
-  int source = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return copy_special(from, to, name, &info);
+  int source = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (source < 0) return -1;
-  int target = mkdirat(to, name, 0700) < 0 ? -1 : openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  bool failed = target < 0 || copy_directory(root, source, target, path, depth + 1, tally) < 0 ||
-                settle(target, &info) < 0 || copy_xattrs(source, target) < 0;
+  int target = -1, failed = 0;
+  if (S_ISREG(info.st_mode)) {
+    target = openat(to, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    failed = target < 0 || copy_data(source, target, info.st_size) < 0;
+    tally->bytes += (long long)info.st_blocks * 512;
+  } else {
+    failed = mkdirat(to, name, 0700) < 0;
+    if (!failed) target = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    failed = target < 0 || copy_directory(root, source, target, path, depth + 1, tally) < 0;
+  }
+  failed = failed || settle(target, &info) < 0 || copy_xattrs(source, target) < 0;
+  if (!failed && S_ISDIR(info.st_mode)) futimens(target, (struct timespec[2]){info.st_atim, info.st_mtim});
   int error = errno;
   close(source);
   if (target >= 0) close(target);
@@ -167,85 +151,19 @@ static int copy_entry(int root, int from, int to, const char *name, const char *
   return failed ? -1 : 0;
 }
 
-static int copy_named(int root, int from, int to, const char *path, const char *name, int depth, struct tally *tally) {
-  char *inner = NULL;
-  if (asprintf(&inner, "%s%s%s", path, path[0] ? "/" : "", name) < 0) return -1;
-  int failed = copy_entry(root, from, to, name, inner, depth, tally);
-  int error = errno;
-  free(inner);
-  errno = error;
-  return failed;
-}
-
-/* Plain files of one directory, copied by two. */
-#define BATCH 512
-struct batch {
-  int from, to;
-  size_t count;
-  struct piece {
-    char name[256];
-    enum { COPIED, LINKED, FAILED } outcome; /* LINKED: has further names, for whoever knows them all */
-    int error;
-    long long bytes;
-  } pieces[BATCH];
-};
-
-static struct batch *batch_between(int from, int to) {
-  struct batch *batch = malloc(sizeof *batch);
-  if (batch == NULL) return NULL;
-  batch->from = from;
-  batch->to = to;
-  batch->count = 0;
-  return batch;
-}
-
-static void copy_piece(void *context, size_t index) {
-  const struct batch *batch = context;
-  struct piece *piece = &((struct batch *)context)->pieces[index];
-  struct stat info;
-  piece->outcome = COPIED;
-  bool failed = fstatat(batch->from, piece->name, &info, AT_SYMLINK_NOFOLLOW) < 0;
-  if (!failed && (info.st_nlink > 1 || !S_ISREG(info.st_mode))) {
-    piece->outcome = LINKED;
-    return;
-  }
-  if (failed || copy_file(batch->from, batch->to, piece->name, &info) < 0) {
-    piece->outcome = FAILED;
-    piece->error = errno;
-  } else piece->bytes = (long long)info.st_blocks * 512;
-}
-
-static int copy_batch(int root, struct batch *batch, const char *path, int depth, struct tally *tally) {
-  crew_share(copy_piece, batch, batch->count);
-  int failed = 0;
-  for (size_t i = 0; !failed && i < batch->count; i++) {
-    const struct piece *piece = &batch->pieces[i];
-    if (piece->outcome == FAILED) failed = (errno = piece->error, -1);
-    else if (piece->outcome == LINKED) failed = copy_named(root, batch->from, batch->to, path, piece->name, depth, tally);
-    else tally->files++, tally->bytes += piece->bytes;
-  }
-  batch->count = 0;
-  return failed;
-}
-
 static int copy_directory(int root, int from, int to, const char *path, int depth, struct tally *tally) {
   if (depth > DEPTH_MAX) return errno = ELOOP, -1;
   DIR *directory = fdopendir(dup(from));
-  struct batch *batch = NULL;
   if (directory == NULL) return -1;
   int failed = 0;
   for (struct dirent *entry; !failed && (errno = 0, entry = readdir(directory)) != NULL;) {
     if (is_dot(entry->d_name)) continue;
-    if (entry->d_type != DT_REG || (batch == NULL && (batch = batch_between(from, to)) == NULL)) {
-      failed = copy_named(root, from, to, path, entry->d_name, depth, tally);
-      continue;
-    }
-    if (batch->count == BATCH) failed = copy_batch(root, batch, path, depth, tally);
-    snprintf(batch->pieces[batch->count++].name, sizeof batch->pieces[0].name, "%s", entry->d_name);
+    char *inner = NULL;
+    if (asprintf(&inner, "%s%s%s", path, path[0] ? "/" : "", entry->d_name) < 0) failed = -1;
+    else failed = copy_entry(root, from, to, entry->d_name, inner, depth, tally);
+    free(inner);
   }
-  if (!failed && batch) failed = copy_batch(root, batch, path, depth, tally);
   int error = errno;
-  free(batch);
   closedir(directory);
   errno = error;
   return failed;
@@ -268,7 +186,6 @@ int file_copy(const char *from, const char *to) {
 /* `to` must not exist. Owners, modes, times, extended attributes, hard links and holes are kept. */
 int tree_copy(const char *from, const char *to, struct tally *tally) {
   struct stat info;
-  umask(0);
   int source = open(from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (source < 0 || fstat(source, &info) < 0 || mkdir(to, 0700) < 0) return -1;
   int target = open(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
