@@ -22,6 +22,8 @@ export function answerOnSocket(socket: Socket, error: SandboxerError, requestId?
       body,
     ].join('\r\n'),
   );
+  // A peer that neither reads nor closes is not waited for.
+  setTimeout(() => socket.destroy(), 1000).unref();
 }
 
 /** Bytes that are no HTTP request: there is no route and no exchange for them. */
@@ -37,6 +39,4 @@ export function answerClientError(error: Error & { code?: string }, socket: Sock
         ? 'The header did not arrive in time.'
         : 'The bytes are not an HTTP request.';
   answerOnSocket(socket, new SandboxerError('SBX_INVALID_REQUEST', detail));
-  // A peer that neither reads nor closes is not waited for.
-  setTimeout(() => socket.destroy(), 1000).unref();
 }

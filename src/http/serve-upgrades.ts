@@ -4,6 +4,7 @@ import type { WebSocket } from 'ws';
 import { WebSocketServer } from 'ws';
 import { SandboxerError } from '../contract/errors.ts';
 import { answerOnSocket } from './client-error.ts';
+import { ClientGone } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';
 import { problemOf } from './problem-of.ts';
 import { RequestAudit } from './request-audit.ts';
@@ -134,7 +135,10 @@ export function serveUpgrades(server: Server, services: HttpServices): { stop():
     const accept = () => {
       void audit.done();
       return new Promise<WebSocket>((resolve, reject) => {
-        if (socket.destroyed) return reject(new Error('The client hung up.'));
+        const hungUp = () => reject(new ClientGone('The client hung up.'));
+        if (socket.destroyed) return hungUp();
+        // Also after a handshake that was refused: whoever waits here has something open inside.
+        socket.once('close', hungUp);
         socket.off('error', ignore);
         handshakes.handleUpgrade(request, socket, head, (webSocket) => {
           sockets.add(webSocket);
@@ -155,6 +159,7 @@ export function serveUpgrades(server: Server, services: HttpServices): { stop():
     const requestId = requestIdOf(request);
     socket.on('error', ignore);
     serve(request, socket, head, requestId).catch((error: unknown) => {
+      if (error instanceof ClientGone) return void socket.destroy();
       const problem = problemOf(error);
       if (problem.code === 'SBX_INTERNAL') {
         services.log.error({ err: error, request_id: requestId }, 'a WebSocket failed');
