@@ -8,6 +8,9 @@ export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
 
+/** What was asked for is the head alone, and that is sent: whatever makes the body ends. */
+class HeadAnswered extends ClientGone {}
+
 export const API_VERSION_TEXT = String(API_VERSION);
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
 
@@ -45,6 +48,7 @@ export class Exchange {
       if (!response.writableFinished) abort.abort(new ClientGone('The client hung up.'));
     });
     if (response.destroyed) abort.abort(new ClientGone('The client hung up.'));
+    if (this.headIsAll) abort.abort(new HeadAnswered());
     return abort.signal;
   }
 
@@ -67,7 +71,7 @@ export class Exchange {
   }
 
   sendEmpty(status: number, headers?: Readonly<Record<string, string | number>>): void {
-    this.begin(status, headers);
+    this.#writeHead(status, headers);
     this.response.end();
   }
 
@@ -86,8 +90,24 @@ export class Exchange {
     if (!this.request.complete) discardRest(this.request);
   }
 
-  /** Writes the head. The body follows by `write` and `end`. */
-  begin(status: number, headers: Readonly<Record<string, string | number>> = {}): void {
+  /** Writes the head. The body follows by `write` and `end`, unless the head is all that was asked for. */
+  begin(status: number, headers?: Readonly<Record<string, string | number>>): void {
+    this.#writeHead(status, headers);
+    if (this.headIsAll) this.#abort?.abort(new HeadAnswered());
+  }
+
+  /** Nobody reads on: cut, but for a head that is whole. */
+  leave(): void {
+    if (this.headIsAll) this.response.end();
+    else this.response.destroy();
+  }
+
+  /** The head was all that was asked for, and it is sent. */
+  get headIsAll(): boolean {
+    return this.request.method === 'HEAD' && this.response.headersSent;
+  }
+
+  #writeHead(status: number, headers: Readonly<Record<string, string | number>> = {}): void {
     this.#status = status;
     this.response.writeHead(status, {
       'x-request-id': this.id,
@@ -101,6 +121,7 @@ export class Exchange {
   /** Resolves when there is room for more; rejects once nobody reads any more. */
   async write(chunk: Uint8Array | string): Promise<void> {
     if (this.response.destroyed) throw new ClientGone('The client hung up.');
+    if (this.headIsAll) throw new HeadAnswered();
     if (!this.response.write(chunk)) await this.drained();
   }
 
@@ -121,7 +142,7 @@ export class Exchange {
   }
 
   #send(status: number, mediaType: string, text: string, headers?: Readonly<Record<string, string>>): void {
-    this.begin(status, {
+    this.#writeHead(status, {
       'content-type': mediaType,
       'content-length': Buffer.byteLength(text),
       ...headers,

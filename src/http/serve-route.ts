@@ -155,7 +155,11 @@ export async function serveRoute(
       | typeof STREAMED
       | { status: number; body: unknown; headers?: Record<string, string> };
     await audit.done(answer);
-    if (answer === STREAMED) return;
+    if (answer === STREAMED) {
+      // A stream that ended early because nobody wanted its body has said all there is to say.
+      if (exchange.headIsAll) exchange.response.end();
+      return;
+    }
     if (answer.body === undefined) exchange.sendEmpty(answer.status, answer.headers);
     else exchange.sendJson(answer.status, answer.body, answer.headers);
   } catch (error) {
@@ -171,8 +175,8 @@ export function failExchange(
   error: unknown,
   headers?: Record<string, string>,
 ): void {
-  if (error instanceof ClientGone || exchange.response.destroyed) {
-    exchange.response.destroy();
+  if (error instanceof ClientGone || exchange.response.destroyed || exchange.headIsAll) {
+    exchange.leave();
     return;
   }
   const problem = problemOf(error);

@@ -6,8 +6,9 @@ import { Exchange } from './exchange.ts';
 import type { HttpOptions } from './http-options.ts';
 import { HttpServices } from './http-services.ts';
 import { createMetrics } from './metrics.ts';
-import { unknownRoute } from './not-found.ts';
+import { optionsOf, unknownRoute } from './not-found.ts';
 import { requestIdOf } from './request-id.ts';
+import type { RouteDefinition } from './route.ts';
 import { ROUTE_TABLE } from './route-table.ts';
 import { failExchange, serveRoute } from './serve-route.ts';
 import { isWebSocketRequest, serveUpgrades } from './serve-upgrades.ts';
@@ -18,6 +19,13 @@ const LONGEST_SEGMENT = 256;
 /** `/v1/sandboxes/{id}` as Fastify spells it. */
 function fastifyUrl(url: string): string {
   return url.replaceAll(/\{(\w+)\}/g, ':$1');
+}
+
+/** HEAD is GET without the body, unless the table has a way of its own for it. */
+function methodsFor({ method, url }: RouteDefinition): string[] {
+  if (method !== 'GET') return [method];
+  const own = ROUTE_TABLE.some((other) => other.method === 'HEAD' && other.url === url);
+  return own ? [method] : [method, 'HEAD'];
 }
 
 /** The API over the use-cases. It serves on whatever `listen` is then told: a unix socket or TCP. */
@@ -63,7 +71,7 @@ export async function createHttpServer(options: HttpOptions): Promise<FastifyIns
 
   for (const definition of ROUTE_TABLE) {
     app.route({
-      method: definition.method,
+      method: methodsFor(definition),
       url: fastifyUrl(definition.url),
       handler(request, reply) {
         reply.hijack();
@@ -75,6 +83,8 @@ export async function createHttpServer(options: HttpOptions): Promise<FastifyIns
   app.setNotFoundHandler((request, reply) => {
     reply.hijack();
     const exchange = exchangeOf(request.raw, reply.raw, 'unmatched');
+    const options = optionsOf(request.raw);
+    if (options) return exchange.sendEmpty(204, options);
     const { error, headers } = unknownRoute(request.raw);
     failExchange(services, exchange, error, headers);
   });

@@ -62,10 +62,7 @@ export async function streamProcess(
     response.end(format.control({ type: 'exit', exit, duration_ms }));
   } catch (error) {
     const why = exchange.signal.aborted ? exchange.signal.reason : error;
-    if (why instanceof ClientGone || response.destroyed) {
-      response.destroy();
-      return;
-    }
+    if (why instanceof ClientGone || response.destroyed) return exchange.leave();
     const problem = problemOf(why);
     if (problem.code === 'SBX_INTERNAL') {
       services.log.error({ err: why, request_id: exchange.id }, 'a stream failed');

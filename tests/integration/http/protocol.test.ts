@@ -34,7 +34,7 @@ describe('errors', () => {
     expect(await refused('GET', `/v1/sandboxes/${'a'.repeat(300)}`)).toMatchObject({ status: 400 });
     const wrong = await f.call('PATCH', '/v1/sandboxes/x');
     expect(wrong.json).toMatchObject({ status: 405, code: 'SBX_METHOD_NOT_ALLOWED' });
-    expect(wrong.headers.allow).toBe('GET, DELETE');
+    expect(wrong.headers.allow).toBe('GET, HEAD, DELETE');
   });
 
   test('queries', async () => {
