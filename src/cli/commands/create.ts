@@ -12,7 +12,7 @@ import { rememberMirror } from '../transfer/mirror-state.ts';
 import type { StageFlags } from '../transfer/stage-inputs.ts';
 import { stageInputs } from '../transfer/stage-inputs.ts';
 import type { WorkdirFlags } from '../upload-workdir.ts';
-import { uploadWorkdir } from '../upload-workdir.ts';
+import { requestWithWorkdir, uploadWorkdir } from '../upload-workdir.ts';
 
 interface Flags extends CreateFlags, WorkdirFlags, StageFlags {
   readonly wait: boolean;
@@ -37,7 +37,9 @@ export function define(command: Command, invocation: Invocation): void {
         ...createRequestOf(flags),
         ...(flags.quote === undefined ? {} : { quote_id: flags.quote }),
       };
-      const request = await stageInputs(invocation, async () => client, asked, flags);
+      const staged = await stageInputs(invocation, async () => client, asked, flags);
+      const withWorkdir = await requestWithWorkdir(invocation, client, staged, flags);
+      const request = withWorkdir ?? staged;
       const progress = invocation.progress(`Creating a sandbox from ${request.profile ?? 'the canary'}`);
       const options = { wait: flags.wait ? 'ready' : 'none', waitSeconds: flags.waitTimeout } as const;
       const sandbox = await establish(client, options, (keyed) =>
@@ -45,7 +47,8 @@ export function define(command: Command, invocation: Invocation): void {
       );
       const took = Date.now() - startedAt;
       if (flags.mirror !== undefined) rememberMirror(invocation.env, sandbox, flags);
-      if (flags.workdir !== undefined) await uploadWorkdir(invocation, client, sandbox.sandbox_id, flags);
+      if (flags.workdir !== undefined && withWorkdir === null)
+        await uploadWorkdir(invocation, client, sandbox.sandbox_id, flags);
       const seen = await canaryReport(client, sandbox);
       printer.result(seen ? { ...sandbox, host_telemetry: seen } : sandbox, () => {
         printer.line(sandbox.sandbox_id);

@@ -20,7 +20,7 @@ import { rememberMirror } from '../transfer/mirror-state.ts';
 import type { StageFlags } from '../transfer/stage-inputs.ts';
 import { stageInputs } from '../transfer/stage-inputs.ts';
 import type { WorkdirFlags } from '../upload-workdir.ts';
-import { requireDirectory, uploadWorkdir } from '../upload-workdir.ts';
+import { requestWithWorkdir, requireDirectory, uploadWorkdir } from '../upload-workdir.ts';
 
 interface Flags extends CreateFlags, ExecFlags, WorkdirFlags, StageFlags {
   readonly keep?: boolean;
@@ -93,13 +93,16 @@ async function execute(
   const { signal } = control;
   const startedAt = Date.now();
   const plain = createRequestOf({ ...flags, id });
-  const request = await stageInputs(invocation, async () => client, plain, flags, signal);
+  const staged = await stageInputs(invocation, async () => client, plain, flags, signal);
+  const withWorkdir = await requestWithWorkdir(invocation, client, staged, flags, signal);
+  const request = withWorkdir ?? staged;
   const progress = invocation.progress(`Creating a sandbox from ${request.profile ?? 'the canary'}`);
   const sandbox = await createWatched(client, request, { signal }, progress);
   if (flags.mirror !== undefined && flags.keep) rememberMirror(invocation.env, sandbox, flags);
   if (printer.json) printer.item({ type: 'sandbox', sandbox });
   else if (flags.keep) printer.note(`${id}: ${establishedText(sandbox, Date.now() - startedAt, Date.now())}`);
-  if (flags.workdir !== undefined) await uploadWorkdir(invocation, client, id, flags, signal);
+  if (flags.workdir !== undefined && withWorkdir === null)
+    await uploadWorkdir(invocation, client, id, flags, signal);
   const runIt = (tty: boolean) =>
     runInSandbox(invocation, client, {
       sandboxId: id,
