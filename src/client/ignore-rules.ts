@@ -90,21 +90,15 @@ export class IgnoreRules {
 
   /** `path` is relative to the top, with `/`. */
   ignores(path: string, isDirectory: boolean): boolean {
-    return this.verdict(path, isDirectory) === 'ignored';
-  }
-
-  /** What the last rule that matches says; `taken back` when that is one with `!`. */
-  verdict(path: string, isDirectory: boolean): 'ignored' | 'taken back' | 'not named' {
-    let verdict: 'ignored' | 'taken back' | 'not named' = 'not named';
+    let ignored = false;
     for (const { base, rules } of this.#sets) {
       if (!path.startsWith(base)) continue;
       const below = path.slice(base.length);
       for (const rule of rules) {
         if (rule.directoriesOnly && !isDirectory) continue;
-        const says = rule.negated ? 'taken back' : 'ignored';
-        if (verdict !== says && rule.pattern.test(below)) verdict = says;
+        if (ignored === rule.negated && rule.pattern.test(below)) ignored = !rule.negated;
       }
     }
-    return verdict;
+    return ignored;
   }
 }

@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { dockerRules } from './docker-ignore.ts';
@@ -7,40 +8,54 @@ import { looksSecret } from './secret-names.ts';
 export interface PackChoice {
   /**
    * Leaves out what `.gitignore`, `.dockerignore` (of the top) and `.sandboxerignore` say; each later one may take back
-   * what an earlier one left out. Also `.git` and files that look like secrets, unless they are asked for. `false` packs
-   * everything.
+   * what an earlier one left out. Also `.git` and files that look like secrets, unless they are asked for here: what is in
+   * the directory may have come out of a sandbox, and takes neither back. `false` packs everything.
    */
   readonly ignore?: boolean | undefined;
   /** With `.git`. */
   readonly git?: boolean | undefined;
-  /** With `.env` and what else looks like a secret. */
-  readonly secrets?: boolean | undefined;
+  /** With `.env` and what else looks like a secret: all of it, or what these patterns name, as in `.gitignore`. */
+  readonly secrets?: boolean | readonly string[] | undefined;
 }
 
 export type LeftOut = 'ignored' | 'git' | 'secret';
+
+/** As git does, not through a link: what it leads to is a file like any other, which a sandbox may have written. */
+async function rulesAt(path: string): Promise<string> {
+  try {
+    return await readFile(path, { encoding: 'utf8', flag: constants.O_RDONLY | constants.O_NOFOLLOW });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return '';
+    throw new Error(`The rules of ${path} cannot be read (${code}): put a file in its place, or remove it.`);
+  }
+}
 
 /** What of a directory of this machine stays here, by the ignore files that are in it now. */
 export class PackRules {
   readonly #top: string;
   readonly #choice: PackChoice;
+  /** Likely secrets that are packed all the same. */
+  readonly #asked: IgnoreRules;
   readonly #below = new Map<string, Promise<IgnoreRules>>();
 
   constructor(top: string, choice: PackChoice) {
     this.#top = top;
     this.#choice = choice;
+    const { secrets } = choice;
+    const patterns = secrets === true ? ['*'] : secrets || [];
+    this.#asked = IgnoreRules.none.with('', patterns.join('\n'));
   }
 
   /** Of one whose parents are not left out. */
   async leavesOut(path: string, isDirectory: boolean): Promise<LeftOut | null> {
-    const { ignore, git, secrets } = this.#choice;
+    const { ignore, git } = this.#choice;
     if (ignore === false) return null;
     const slash = path.lastIndexOf('/');
     if (path.slice(slash + 1) === '.git' && git !== true) return 'git';
     const rules = await this.#rulesIn(slash < 0 ? '' : path.slice(0, slash));
-    const verdict = rules.verdict(path, isDirectory);
-    if (verdict === 'ignored') return 'ignored';
-    // A rule that takes a likely secret back, such as `!.env` in `.sandboxerignore`, says that it is none.
-    return secrets !== true && verdict !== 'taken back' && looksSecret(path) ? 'secret' : null;
+    if (rules.ignores(path, isDirectory)) return 'ignored';
+    return looksSecret(path) && !this.#asked.ignores(path, isDirectory) ? 'secret' : null;
   }
 
   /** Of any path, whether there is such a thing here or not. */
@@ -66,7 +81,7 @@ export class PackRules {
     const slash = directory.lastIndexOf('/');
     const above =
       directory === '' ? IgnoreRules.none : await this.#rulesIn(slash < 0 ? '' : directory.slice(0, slash));
-    const textOf = (name: string) => readFile(join(this.#top, directory, name), 'utf8').catch(() => '');
+    const textOf = (name: string) => rulesAt(join(this.#top, directory, name));
     const docker = directory === '' ? dockerRules(await textOf('.dockerignore')) : '';
     return above
       .with(directory, await textOf('.gitignore'))

@@ -60,8 +60,29 @@ it('holds back .git and likely secrets, unless they are asked for', async () => 
     skipped: ['.env', 'a/.npmrc', 'a/id_rsa'],
   });
   expect((await packed({ git: true, secrets: true })).names).toHaveLength(6);
-  put({ '.sandboxerignore': '!.env\n' });
-  expect((await packed()).names).toContain('.env');
+  expect((await packed({ secrets: ['.env'] })).names).toContain('.env');
+});
+
+it('no ignore file takes a likely secret back, and none is read through a link', async () => {
+  put({
+    '.env': 'x',
+    '.Env.Local': 'x',
+    'rules.txt': '!.env\n',
+    'sub/.gitignore': '!id_rsa\n',
+    'sub/id_rsa': 'x',
+  });
+  for (const name of ['.gitignore', '.dockerignore', '.sandboxerignore'])
+    put({ [name]: '!.env\n!.env\n!.Env.Local\n' });
+  expect((await packed()).names).toEqual([
+    '.dockerignore',
+    '.gitignore',
+    '.sandboxerignore',
+    'rules.txt',
+    'sub/.gitignore',
+  ]);
+  rmSync(join(dir, '.gitignore'));
+  symlinkSync('rules.txt', join(dir, '.gitignore'));
+  await expect(packed()).rejects.toThrow('.gitignore cannot be read');
 });
 
 it('leaves out links that lead out of the tree', async () => {

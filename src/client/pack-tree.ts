@@ -1,5 +1,6 @@
+import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { lstat, open, readdir, readlink, stat } from 'node:fs/promises';
+import { lstat, open, readdir, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { PackChoice } from './pack-rules.ts';
 import { PackRules } from './pack-rules.ts';
@@ -75,7 +76,8 @@ async function* contentOf(path: string, size: number): AsyncGenerator<Buffer> {
   let left = size;
   let file: FileHandle | null = null;
   try {
-    file = await open(path, 'r');
+    // It was no link when it was looked at, and is read only if it is none now.
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     while (left > 0) {
       const buffer = Buffer.allocUnsafe(Math.min(left, READ_BYTES));
       const { bytesRead } = await file.read(buffer, 0, buffer.length);
@@ -123,7 +125,8 @@ async function* oneFile(path: string): AsyncGenerator<Found> {
   const { mode, mtimeMs, size } = await stat(path);
   const name = basename(path);
   yield {
-    path,
+    // Named by its user, also through a link.
+    path: await realpath(path),
     header: { name, kind: 'file', mode: mode & 0o777, size, modifiedAtMs: mtimeMs, linkTarget: null },
   };
 }

@@ -36,6 +36,7 @@ export const SECRET_NAMES = [
 
 const RULES = IgnoreRules.none.with('', SECRET_NAMES.join('\n'));
 
+/** Whatever its case: some file systems do not mind it. */
 export function looksSecret(path: string): boolean {
-  return RULES.ignores(path, true);
+  return RULES.ignores(path.toLowerCase(), true);
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { list } from './pairs.ts';
 
 /** What of this machine a new sandbox gets. */
 export function addStageOptions(command: Command): Command {
@@ -8,5 +9,6 @@ export function addStageOptions(command: Command): Command {
       'start with a copy of this directory; `sandboxer sync` brings changes back',
     )
     .option('--with-git', 'upload .git, too')
-    .option('--with-secrets', 'upload .env and other files that may hold secrets, too');
+    .option('--with-secrets', 'upload .env and other files that may hold secrets, too')
+    .option('--with-secret <pattern>', 'upload those of them that match, as in .gitignore', list);
 }

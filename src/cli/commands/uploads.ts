@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Upload } from '../../contract/upload.ts';
 import { wholeNumber } from '../args/numbers.ts';
+import { list } from '../args/pairs.ts';
 import type { Invocation } from '../invocation.ts';
 import { defineList } from '../listing.ts';
 import { byteText } from '../output/amounts.ts';
@@ -35,6 +36,7 @@ export function define(command: Command, invocation: Invocation): void {
     .argument('<path>', 'a directory or file of this machine')
     .option('--with-git', 'upload .git, too')
     .option('--with-secrets', 'upload .env and other files that may hold secrets, too')
+    .option('--with-secret <pattern>', 'upload those of them that match, as in .gitignore', list)
     .action(async (path: string, flags: PackFlags) => {
       const upload = await stagePath(invocation, await invocation.client(), path, flags);
       invocation.printer.result(upload, () => {

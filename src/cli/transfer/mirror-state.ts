@@ -4,13 +4,14 @@ import { join, resolve } from 'node:path';
 import type { Tree, TreeEntry } from '../../client/mirror/tree-entry.ts';
 import type { Sandbox } from '../../contract/sandbox.ts';
 import type { StageFlags } from './stage-inputs.ts';
+import { askedSecrets } from './stage-path.ts';
 
 /** What this machine remembers of a directory that a sandbox has a copy of. */
 export interface MirrorState {
   readonly directory: string;
   readonly generation: number;
   readonly withGit: boolean;
-  readonly withSecrets: boolean;
+  readonly withSecrets: boolean | readonly string[];
   /** What both sides had in common after the last sync; `null` before the first: what was uploaded. */
   readonly base: readonly (readonly [string, TreeEntry])[] | null;
 }
@@ -32,7 +33,7 @@ export function rememberMirror(env: NodeJS.ProcessEnv, sandbox: Sandbox, flags: 
     directory: resolve(flags.mirror === undefined || flags.mirror === true ? '.' : flags.mirror),
     generation: sandbox.generation,
     withGit: flags.withGit === true,
-    withSecrets: flags.withSecrets === true,
+    withSecrets: askedSecrets(flags),
     base: null,
   });
 }

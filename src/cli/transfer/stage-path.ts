@@ -10,6 +10,12 @@ import { UsageError } from '../usage-error.ts';
 export interface PackFlags {
   readonly withGit?: boolean;
   readonly withSecrets?: boolean;
+  readonly withSecret?: readonly string[];
+}
+
+/** Which likely secrets were asked for. */
+export function askedSecrets({ withSecrets, withSecret }: PackFlags): boolean | readonly string[] {
+  return withSecrets === true || (withSecret ?? false);
 }
 
 const SHOWN = 5;
@@ -28,7 +34,7 @@ export async function uploading<T>(
   const done = await progress.during(
     upload({
       git: flags.withGit,
-      secrets: flags.withSecrets,
+      secrets: askedSecrets(flags),
       onEntry: ({ kind, size }) => {
         if (kind === 'file') files += 1;
         bytes += size;
@@ -48,7 +54,7 @@ function tellSkipped(invocation: Invocation, skipped: readonly (readonly [string
   const more = skipped.length - SHOWN;
   if (more > 0) printer.warn(`left out ${more} more`);
   if (skipped.some(([, reason]) => reason.includes('secrets'))) {
-    printer.note('Use --with-secrets, or a line such as !.env in .sandboxerignore, to upload them.');
+    printer.note('Use --with-secret PATTERN, or --with-secrets for all, to upload them.');
   }
 }
 

@@ -1,43 +1,83 @@
 import { IgnoreRules } from '../ignore-rules.ts';
 
 /**
- * What programs of this machine run or trust by itself, without anybody asking for that very file: a change of it that
+ * What programs of this machine, or of where its files are sent, run or trust by themselves, without anybody asking for that very file: a change of it that
  * comes out of a sandbox would run outside of it. It is written only where `--allow` names it.
  */
 export const HOST_EXECUTED = [
   '.git',
+  'git~*',
   '.gitmodules',
   '.gitconfig',
+  '.lfsconfig',
   '.githooks/',
   '.husky/',
+  '.simple-git-hooks.*',
+  'simple-git-hooks.*',
+  '.overcommit.yml',
   '.pre-commit-config.yaml',
   'lefthook.yml',
   'lefthook.yaml',
-  'lefthook-local.yml',
+  'lefthook.toml',
+  'lefthook.json',
+  'lefthook-local.*',
+  '.lefthook.*',
+  '.lefthook-local.*',
   '.lefthook/',
   '.envrc',
   '.direnv/',
-  '.mise.toml',
+  '.devenv/',
+  '.mise.*',
   'mise.toml',
+  'mise.*.toml',
   '.mise/',
+  'mise/config.toml',
+  '.rtx.toml',
+  '.tool-versions',
+  '.python-version',
+  '.ruby-version',
+  '.node-version',
+  '.nvmrc',
+  '.sdkmanrc',
+  '.autoenv',
   '.autoenv.zsh',
+  '.autoenv_leave.zsh',
   '.vscode/',
   '*.code-workspace',
   '.idea/',
   '.fleet/',
   '.zed/',
+  '.nova/',
   '.devcontainer/',
   '.devcontainer.json',
   '.vim/',
+  '.nvim/',
   '.vimrc',
+  '_vimrc',
+  '.gvimrc',
+  '.lvimrc',
+  '.local.vimrc',
   '.nvimrc',
   '.nvim.lua',
   '.exrc',
+  '_exrc',
   '.dir-locals.el',
+  '.dir-locals-2.el',
   '.claude/',
   '.cursor/',
   '.codex/',
+  '.gemini/',
+  '.windsurf/',
+  '.kiro/',
+  '.roo/',
+  '.continue/',
+  '.opencode/',
+  'opencode.json',
+  'opencode.jsonc',
+  '.amazonq/',
+  '.aider.conf.yml',
   '.mcp.json',
+  'mcp.json',
   '.bashrc',
   '.bash_profile',
   '.bash_login',
@@ -58,20 +98,72 @@ export const HOST_EXECUTED = [
   '.tmux.conf',
   '.screenrc',
   '.gdbinit',
-  '.lldbinit',
+  '.gdbearlyinit',
+  '.lldbinit*',
+  '.radare2rc',
   '.pdbrc',
+  '.pdbrc.py',
   '.pythonrc',
+  '.pythonrc.py',
   '.irbrc',
+  '.pryrc',
+  '.Rprofile',
+  '.Renviron',
+  '.octaverc',
+  '.ghci',
+  '.ocamlinit',
+  '.ackrc',
+  '.perldb',
   '.npmrc',
-  '.yarnrc',
-  '.yarnrc.yml',
+  '.yarnrc*',
   '.yarn/releases/',
   '.yarn/plugins/',
-  '.pnpmfile.cjs',
+  '.pnp.*',
+  '.pnpmfile.*',
+  'pnpmfile.*',
+  'bunfig.toml',
   '.pypirc',
   '.netrc',
-  '.cargo/config',
-  '.cargo/config.toml',
+  'pyvenv.cfg',
+  '*.pth',
+  'sitecustomize.py',
+  'usercustomize.py',
+  '.cargo/',
+  'rust-toolchain',
+  'rust-toolchain.toml',
+  '.bazelrc',
+  '.bazeliskrc',
+  '.bazelversion',
+  'tools/bazel',
+  'gradlew',
+  'gradlew.bat',
+  'gradle/wrapper/',
+  'gradle.properties',
+  'mvnw',
+  'mvnw.cmd',
+  '.mvn/',
+  '.bundle/',
+  'nuget.config',
+  'Directory.Build.props',
+  'Directory.Build.targets',
+  '.github/workflows/',
+  '.github/actions/',
+  '.gitea/',
+  '.forgejo/',
+  '.gitlab-ci.yml',
+  '.gitlab/',
+  '.circleci/',
+  '.travis.yml',
+  '.drone.yml',
+  '.woodpecker.yml',
+  '.woodpecker/',
+  '.buildkite/',
+  '.semaphore/',
+  'azure-pipelines.yml',
+  'bitbucket-pipelines.yml',
+  'appveyor.yml',
+  '.appveyor.yml',
+  'Jenkinsfile',
   '.ssh/',
   '.gnupg/',
   '.aws/',
@@ -81,9 +173,10 @@ export const HOST_EXECUTED = [
   '.config/autostart/',
   '.config/systemd/',
   '*.desktop',
-  'sitecustomize.py',
-  'usercustomize.py',
-  'conftest.pth',
+  '*.lnk',
+  '*.scf',
+  '*.library-ms',
+  '*.url',
   'desktop.ini',
   'autorun.inf',
 ] as const;
@@ -94,20 +187,37 @@ const RULES = IgnoreRules.none.with(
   HOST_EXECUTED.map((pattern) => `**/${pattern.toLowerCase()}`).join('\n'),
 );
 
-/** As a file system would take it that minds neither case nor characters without a shape. */
-function folded(path: string): string {
+/**
+ * As a file system would take it that minds neither case nor characters without a shape, has other separators, and streams
+ * behind a colon.
+ */
+function foldedPath(path: string): string {
   return path
     .normalize('NFKC')
     .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
     .toLowerCase()
-    .split('/')
-    .map((part) => part.replace(/[. ]+$/, '') || part)
+    .split(/[/\\]/)
+    .map((part) => part.replace(/:.*$/s, '').replace(/[. ]+$/, '') || part)
     .join('/');
+}
+
+/** What decides what of this directory is uploaded the next time, in `PackRules`. */
+const IGNORE_FILES: readonly string[] = ['.gitignore', '.dockerignore', '.sandboxerignore'];
+
+export function decidesUploads(path: string): boolean {
+  return IGNORE_FILES.includes(foldedPath(path).split('/').at(-1) ?? '');
+}
+
+/** A file of this name and content makes a repository of the directory it is in, whose settings git runs. */
+export function makesRepository(path: string, start: string): boolean {
+  return (
+    foldedPath(path).split('/').at(-1) === 'head' && /^(?:ref:|refs\/|[0-9a-f]{40})/.test(start.trimStart())
+  );
 }
 
 /** Whether a path, or a directory that it is in, is one of those. */
 export function isHostExecuted(path: string): boolean {
-  const parts = folded(path).split('/');
+  const parts = foldedPath(path).split('/');
   return parts.some((_, index) => RULES.ignores(parts.slice(0, index + 1).join('/'), true));
 }
 

@@ -15,6 +15,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ArchiveEntry } from '../../testing/conformance/tar-archive.ts';
 import { archiveOf } from '../../testing/conformance/tar-archive.ts';
+import { findTree } from '../pack-tree.ts';
 import { HOST_EXECUTED, isHostExecuted } from './host-executed.ts';
 import type { SyncOptions } from './sync-mirror.ts';
 import { syncMirror } from './sync-mirror.ts';
@@ -111,7 +112,9 @@ describe('three ways', () => {
 });
 
 describe('what never comes out unasked', () => {
-  const samples = HOST_EXECUTED.map((pattern) => pattern.replace(/\/$/, '/x').replace(/^\*/, 'any'));
+  const samples = HOST_EXECUTED.map((pattern) =>
+    pattern.replace(/\/$/, '/x').replace(/^\*/, 'any').replace('*', '1'),
+  );
   it.each(samples)('%s', async (path) => {
     for (const name of [path, `packages/${path}`, path.toUpperCase()]) {
       if (Buffer.byteLength(name) > 100) continue;
@@ -130,12 +133,72 @@ describe('what never comes out unasked', () => {
       '.git /config',
       'a/.EnvRC',
       '.ｇit/x',
+      'GIT~1/config',
+      '.git::$INDEX_ALLOCATION/config',
+      'a\\.git\\config',
+      '.envrc:stream',
+      'e\u0301/.VSCODE/tasks.json',
     ]) {
       expect([path, isHostExecuted(path)]).toEqual([path, true]);
     }
-    for (const path of ['.gitignore', 'git/hooks', '.github/workflows/x.yml', 'src/profile', 'Makefile']) {
+    for (const path of [
+      '.gitattributes',
+      'git/hooks',
+      '.github/CODEOWNERS',
+      'src/profile',
+      'Makefile',
+      '.editorconfig',
+    ]) {
       expect([path, isHostExecuted(path)]).toEqual([path, false]);
     }
+  });
+
+  it('is what decides over uploads: a rule from inside takes no effect', async () => {
+    put('.gitignore', '.env\nprivate/\n');
+    put('.env', 'TOKEN=x');
+    put('private/key', 'x');
+    base = await treeOfDirectory(dir, (path) => path !== '.env' && !path.startsWith('private'));
+    const changes = [
+      { name: '.gitignore', content: '!.env\n!private/\n' },
+      { name: 'sub/.SandboxerIgnore', content: '!*\n' },
+      { name: '.dockerignore', content: '!.env\n' },
+    ];
+    const report = await sync(changes);
+    expect(report.written).toEqual([]);
+    expect(report.withheld).toEqual(
+      ['.dockerignore', '.gitignore', 'sub/.SandboxerIgnore'].map((path) => ({
+        path,
+        reason: 'it decides what is uploaded from here',
+      })),
+    );
+    expect(text('.gitignore')).toBe('.env\nprivate/\n');
+    expect((await sync(changes, [], { allow: ['.gitignore'] })).written).toEqual(['.gitignore']);
+    // Asked for, it has its effect; what may hold secrets stays all the same.
+    const packed: string[] = [];
+    for await (const { header } of findTree(dir)) packed.push(header.name);
+    expect(packed).toContain('private/key');
+    expect(packed).not.toContain('.env');
+  });
+
+  it('is a repository in disguise, or a link to what is run', async () => {
+    const head = 'it makes a repository, whose settings git would run';
+    const report = await sync([
+      { name: 'docs/HEAD', content: 'ref: refs/heads/main\n' },
+      { name: 'docs/config', content: '[core]\nfsmonitor = evil\n' },
+      { name: 'lib/head', content: '0123456789012345678901234567890123456789\n' },
+      { name: 'lib/b/HEAD', type: 'symlink', linkTarget: 'refs/heads/main' },
+      { name: 'page/head', content: '<title>' },
+      { name: 'shortcut', type: 'symlink', linkTarget: '.git/hooks' },
+      { name: 'sub/up', type: 'symlink', linkTarget: '../.VSCODE' },
+    ]);
+    expect(report.written).toEqual(['docs/config', 'page/head']);
+    expect(report.withheld).toEqual([
+      { path: 'docs/HEAD', reason: head },
+      { path: 'lib/b/HEAD', reason: head },
+      { path: 'lib/head', reason: head },
+      { path: 'shortcut', reason: 'it links to .git/hooks, which programs of this machine may run' },
+      { path: 'sub/up', reason: 'it links to ../.VSCODE, which programs of this machine may run' },
+    ]);
   });
 
   it('comes where a pattern allows it, and is not deleted either', async () => {

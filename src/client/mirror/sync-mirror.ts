@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { PackChoice } from '../pack-rules.ts';
 import { PackRules } from '../pack-rules.ts';
 import { staysInside } from '../pack-tree.ts';
 import type { TarEntry } from '../tar.ts';
 import { readTar } from '../tar.ts';
 import { HostDirectory, InTheWay } from './host-directory.ts';
-import { allowedBy, isHostExecuted } from './host-executed.ts';
+import { allowedBy, decidesUploads, isHostExecuted, makesRepository } from './host-executed.ts';
 import { planSync } from './plan-sync.ts';
 import type { Tree } from './tree-entry.ts';
 import { entryOf, sameEntry, treeOfDirectory } from './tree-entry.ts';
@@ -44,7 +44,16 @@ interface Inside {
   readonly content: ReadonlyMap<string, string>;
 }
 
-type Judge = (path: string, isDirectory: boolean) => Promise<string | null>;
+/** `link` is where a link leads, `start` how a file begins. */
+type Judge = (
+  path: string,
+  isDirectory: boolean,
+  link?: string | null,
+  start?: string,
+) => Promise<string | null>;
+
+/** As many bytes as tell what a file is. */
+const START_BYTES = 64;
 
 class Gathering {
   readonly tree: Tree = new Map();
@@ -72,7 +81,7 @@ class Gathering {
     const was = this.#base.get(path);
     const unchanged = sameEntry(was, found);
     if (staged && unchanged) await rm(staged.path);
-    const reason = unchanged ? null : await this.#reason(path, entry);
+    const reason = unchanged ? null : await this.#reason(path, entry, staged?.start);
     if (reason === null) {
       this.tree.set(path, found);
       if (staged && !unchanged) this.content.set(path, staged.path);
@@ -83,28 +92,30 @@ class Gathering {
     if (reason !== '') this.withheld.push({ path, reason });
   }
 
-  async #reason(path: string, entry: TarEntry): Promise<string | null> {
+  async #reason(path: string, entry: TarEntry, start?: string): Promise<string | null> {
     if (path.split('/').includes('..')) return 'its name leads out of the directory';
     if (entry.kind === 'symlink' && !staysInside(path, entry.linkTarget ?? '')) {
       return `it links to ${entry.linkTarget}, outside of the directory`;
     }
-    return this.#judge(path, entry.kind === 'directory');
+    return this.#judge(path, entry.kind === 'directory', entry.linkTarget, start);
   }
 
-  async #stage(entry: TarEntry): Promise<{ path: string; digest: string }> {
+  async #stage(entry: TarEntry): Promise<{ path: string; digest: string; start: string }> {
     this.#staged += 1;
     const path = join(this.#directory, String(this.#staged));
     const file = await open(path, 'w', 0o600);
     const hash = createHash('sha256');
+    let start = '';
     try {
       for await (const part of entry.body) {
         hash.update(part);
+        if (start.length < START_BYTES) start += Buffer.from(part).toString('latin1', 0, START_BYTES);
         await file.write(part);
       }
     } finally {
       await file.close();
     }
-    return { path, digest: `sha256:${hash.digest('hex')}` };
+    return { path, digest: `sha256:${hash.digest('hex')}`, start };
   }
 }
 
@@ -112,9 +123,13 @@ class Gathering {
 function judgeFor(directory: string, options: SyncOptions): Judge {
   const rules = new PackRules(directory, options);
   const allowed = allowedBy(options.allow ?? []);
-  return async (path: string, isDirectory: boolean): Promise<string | null> => {
+  return async (path, isDirectory, link = null, start = ''): Promise<string | null> => {
     if (allowed(path)) return null;
     if (isHostExecuted(path)) return 'programs of this machine may run it';
+    if (decidesUploads(path)) return 'it decides what is uploaded from here';
+    if (link !== null && isHostExecuted(join(dirname(path), link)))
+      return `it links to ${link}, which programs of this machine may run`;
+    if (makesRepository(path, link ?? start)) return 'it makes a repository, whose settings git would run';
     const leftOut = await rules.leavesOutPath(path, isDirectory);
     if (leftOut === 'secret') return 'it may hold secrets';
     return leftOut === null ? null : '';
