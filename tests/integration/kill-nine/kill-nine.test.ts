@@ -120,7 +120,7 @@ it(`loses and leaks nothing over ${KILLS} kills (SEED=${SEED})`, async () => {
   );
   await until(
     'the backend has nothing left',
-    30,
+    180,
     async () => Object.keys((await stub.objects()).objects).length === 0,
   );
 

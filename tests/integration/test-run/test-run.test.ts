@@ -134,7 +134,8 @@ test('a command that is no vitest: repeated as a whole, or never', async () => {
 });
 
 test('what is in the background gives way to everything', async () => {
-  const command = ['sh', '-c', 'ps -o ni= -p $$; cat /proc/$$/autogroup 2>/dev/null || echo nice 19'];
+  const command = ['sh', '-c', 'sleep 1; ps -o ni= -p $$; cat /proc/$$/autogroup 2>/dev/null || echo nice 19'];
   const { said } = await everything({ command, company: 'background', again: 'never' });
   expect(said).toMatch(/^ *19$/m);
+  expect(said).toMatch(/nice 19$/m);
 });
