@@ -1,13 +1,22 @@
 /** A machine that went down and came up again, as a state directory of `ext.local` sees it. */
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SpawnerClient } from '../../src/extensions/local/spawner-client.ts';
 import type { LocalServer } from './local-server.ts';
 
-/** One that nobody has waited for yet has no program any more. */
+function statusOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/status`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** One that nobody has waited for yet runs no more; what is frozen dies when it is thawed, as the kernel has it. */
 async function gone(pid: number): Promise<void> {
-  for (let tries = 0; tries < 800 && existsSync(`/proc/${pid}/exe`); tries++) await sleep(25);
+  const runs = () => /^State:\s+[RSTt]/m.test(statusOf(pid));
+  for (let tries = 0; tries < 2400 && runs(); tries++) await sleep(25);
 }
 
 function kill(pid: number): void {
