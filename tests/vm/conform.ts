@@ -7,7 +7,7 @@ import { formatReport, isConforming } from '../../src/testing/conformance-report
 
 const directory = join(mkdtempSync(join(tmpdir(), 'sbx-vm-')), 'local');
 const suite = join(import.meta.dirname, '..', 'conformance', 'local-suite.ts');
-const options = JSON.stringify({ directory, lingerMs: 15_000 });
+const options = JSON.stringify({ directory, lingerMs: 4_000 });
 const told = execFileSync(process.execPath, [suite, options], {
   encoding: 'utf8',
   maxBuffer: 1 << 26,
