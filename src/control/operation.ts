@@ -54,8 +54,10 @@ export async function awaitOperation(
   if (!row || !over(row)) throw new SandboxerError('SBX_TIMEOUT', 'The backend is still at it.');
   const error = row.operation?.id === operationId ? row.operation.error : null;
   if (error) {
-    const backend = row.extensionId ?? undefined;
-    throw new SandboxerError(error.code as ErrorCode, error.detail, backend === undefined ? {} : { backend });
+    throw new SandboxerError(error.code as ErrorCode, error.detail, {
+      ...(row.extensionId !== null && { backend: row.extensionId }),
+      ...(error.remedy !== undefined && { remedy: error.remedy }),
+    });
   }
   return row;
 }

@@ -297,7 +297,7 @@ export function settleOperationFailed(operation: SandboxOperation, failure: Back
       edit.patch({ operation: { ...operation, tries } });
       return { retryAt: edit.now + backoffMs(deps.settings, tries - 1, deps.ids.random()) };
     }
-    const error = { code: failure.code, detail: failure.detail };
+    const error = { code: failure.code, detail: failure.detail, remedy: failure.error.remedy };
     edit.patch({ operation: { ...operation, tries, finishedAt: edit.now, error } });
     if (operation.snapshotId) {
       const snapshot = await tx.snapshots.get(operation.snapshotId);

@@ -30,7 +30,7 @@ export interface SandboxOperation {
   readonly tries: number;
   readonly finishedAt: number | null;
   /** Why it did not work; `null` when it did or is not finished. */
-  readonly error: { readonly code: string; readonly detail: string } | null;
+  readonly error: { readonly code: string; readonly detail: string; readonly remedy?: string } | null;
 }
 
 export interface SandboxFailureRecord {

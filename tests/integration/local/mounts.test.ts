@@ -20,6 +20,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../../src/contract/sandbox.ts';
+import { SOURCE_REMEDY } from '../../../src/extensions/local/mount-targets.ts';
 import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
 import type { ResolvedConfig } from '../../../src/main/config.ts';
 import { tarOf } from '../../support/image-archives.ts';
@@ -172,9 +173,10 @@ describe.skipIf(reason !== null)('a directory of this machine', () => {
     renameSync(swapped, `${swapped}.was`);
     symlinkSync('/etc', swapped);
     for (const id of [first, second]) await inState(id, 'paused');
-    await expect(server.client.sandboxes.resume(first)).rejects.toMatchObject(
-      refused('inputs.mounts[0].source'),
-    );
+    await expect(server.client.sandboxes.resume(first)).rejects.toMatchObject({
+      ...refused('inputs.mounts[0].source'),
+      remedy: SOURCE_REMEDY,
+    });
     await server.client.sandboxes.resume(second);
     expect(await server.inside(second, 'cat /mnt/shown/note')).toBe('same');
     for (const id of [first, second]) await server.client.sandboxes.destroy(id);
