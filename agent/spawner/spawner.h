@@ -67,7 +67,7 @@ void open_control(void);
 void close_control(void);
 int count_clients(void);
 
-/* ---- cgroup.c: slots are cgroups, each for one sandbox at a time ---- */
+/* ---- cgroup.c, slot*.c: slots are cgroups, each for one sandbox at a time ---- */
 struct limits {
   long long memory; /* bytes; -1: none */
   long long pids;

@@ -1,0 +1,278 @@
+/* Slots: the control groups of one sandbox. On version 1 a slot is used again and again: a new memory cgroup for
+ * every sandbox would leave dying ones behind, and joining one on the request path waits for RCU. On version 2 what was
+ * counted cannot be set back (the peak of memory: not at all before Linux 6.12, and since then for one open file alone), so
+ * there each sandbox has one that was nobody's before; the janitor empties the last one, so that none dies slowly. */
+#define _GNU_SOURCE
+#include "cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct slot slots[SLOTS_MAX];
+static int slot_high;
+
+void slots_begin(void) {
+  for (int i = 0; i < SLOTS_MAX; i++) slots[i].index = i;
+}
+
+void slot_dir(const struct slot *slot, enum controller controller, char *path, size_t size) {
+  snprintf(path, size, "%s/s%d", groups.dir[controller], slot->index);
+}
+
+/* False where there is one that is not gone yet: it has counted for another. */
+static bool make_slot(struct slot *slot) {
+  char path[PATH_MAX + 32];
+  if (slot->made) return true;
+  for (int c = 0; c < CONTROLLERS; c++) {
+    if (!groups.have[c]) continue;
+    slot_dir(slot, (enum controller)c, path, sizeof path);
+    if (mkdir(path, 0755) < 0 && (errno != EEXIST || c == UNIFIED)) return false;
+  }
+  slot->made = true;
+  slot->limits = (struct limits){-2, -2, -2};
+  return true;
+}
+
+static struct slot *slot_begins(struct slot *slot) {
+  static const struct use NOTHING = {0, 0};
+  slot->used = true;
+  slot->before = groups.have[UNIFIED] ? NOTHING : slot_counters(slot);
+  slot->oom_before = groups.have[UNIFIED] ? 0 : slot_oom_counter(slot);
+  if (slot->index >= slot_high) slot_high = slot->index + 1;
+  return slot;
+}
+
+struct slot *slot_take(void) {
+  if (!cgroups_usable()) return NULL;
+  for (int i = 0; i < SLOTS_MAX; i++) {
+    if (slots[i].used) continue;
+    if (make_slot(&slots[i])) return slot_begins(&slots[i]);
+    if (errno != EEXIST) return NULL;
+  }
+  return NULL;
+}
+
+/* Of a sandbox that lives in it already, and came when it had counted `cpu_before`. Its peak is that of nobody else: it was
+ * set back before. */
+struct slot *slot_claim(int index, long long cpu_before) {
+  if (index < 0 || index >= SLOTS_MAX || !cgroups_usable() || slots[index].used) return NULL;
+  if (!make_slot(&slots[index]) && errno != EEXIST) return NULL;
+  slots[index].made = true;
+  slots[index].limits = (struct limits){-2, -2, -2};
+  slot_begins(&slots[index]);
+  if (cpu_before >= 0) slots[index].before.cpu_us = cpu_before;
+  slots[index].before.peak = 0;
+  return &slots[index];
+}
+
+/* Page cache and dentries that the last sandbox left charged. Takes milliseconds: only where nobody waits. */
+void slot_clean(const struct slot *slot) {
+  char path[PATH_MAX + 32];
+  if (slot == NULL || !slot->dirty || !groups.have[MEMORY]) return;
+  slot_dir(slot, MEMORY, path, sizeof path);
+  group_put(path, "memory.force_empty", "0");
+}
+
+static void remove_slot(struct slot *slot) {
+  char path[PATH_MAX + 32];
+  for (int c = 0; c < CONTROLLERS; c++) {
+    if (!groups.have[c]) continue;
+    slot_dir(slot, (enum controller)c, path, sizeof path);
+    rmdir(path);
+  }
+  slot->made = slot->dirty = false;
+}
+
+static void nap_us(long us) {
+  struct timespec wait = {0, us * 1000};
+  nanosleep(&wait, NULL);
+}
+
+/* On version 2: nobody will use it again. The last process in it may not have left altogether. */
+void slot_remove(int index) {
+  const struct slot slot = {.index = index};
+  char path[PATH_MAX + 32];
+  slot_dir(&slot, UNIFIED, path, sizeof path);
+  group_put(path, "memory.reclaim", "1G");
+  for (int tries = 0; rmdir(path) < 0 && errno == EBUSY && tries < 100; tries++) nap_us(1000);
+}
+
+void slot_give_back(struct slot *slot) {
+  static const struct limits NONE = {-1, -1, -1};
+  if (slot == NULL) return;
+  if (groups.have[UNIFIED]) {
+    slot->used = slot->made = false;
+    return janitor_remove_slot(slot->index);
+  }
+  slot_limit(slot, &NONE);
+  if (groups.have[MEMORY]) {
+    char path[PATH_MAX + 32];
+    slot_dir(slot, MEMORY, path, sizeof path);
+    group_put(path, "memory.max_usage_in_bytes", "0");
+  }
+  slot->used = false;
+  slot->dirty = true;
+  int spare = 0;
+  for (int i = 0; i < slot_high; i++) spare += slots[i].made && !slots[i].used;
+  if (spare > settings.pool * 4 + 16) remove_slot(slot);
+}
+
+/* Called in the process that is to live in the slot. */
+int slot_join(const struct slot *slot) {
+  char path[PATH_MAX + 32];
+  if (slot == NULL) return 0;
+  for (int c = 0; c < CONTROLLERS; c++) {
+    if (!groups.have[c]) continue;
+    slot_dir(slot, (enum controller)c, path, sizeof path);
+    if (group_put(path, "cgroup.procs", "0") < 0) return -1;
+  }
+  return 0;
+}
+
+/* Nothing of the host's flags is taken away: a user namespace that is not the first may add some, and no more. */
+static bool bind_read_only(const char *source, const char *target) {
+  static const unsigned long CLOSED = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  if (mount(source, target, NULL, MS_BIND, NULL) < 0) return false;
+  if (mount(NULL, target, NULL, MS_REMOUNT | MS_BIND | CLOSED, NULL) == 0) return true;
+  umount2(target, MNT_DETACH);
+  return false;
+}
+
+static const enum controller SHOWN[] = {MEMORY, PIDS, CPU};
+
+/* Makes the place where slots are shown: one file system for all of them, as each would cost every memory group something. */
+void slots_place(const char *target) {
+  char below[PATH_MAX + 32];
+  if (mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=16k,mode=0755") < 0) return;
+  for (int i = 0; i < 3 && !groups.have[UNIFIED]; i++) {
+    snprintf(below, sizeof below, "%s/%s", target, CONTROLLER_NAMES[SHOWN[i]]);
+    mkdir(below, 0755);
+  }
+}
+
+/* At `target`, in the mount namespace of who calls: a sandbox is shown the groups that it is in, and nothing above them, so
+ * that programs inside know their limits. What cannot be shown read-only is an empty directory. */
+void slot_show(const struct slot *slot, const char *target) {
+  char source[PATH_MAX + 32], below[PATH_MAX + 32];
+  if (slot == NULL) return;
+  if (groups.have[UNIFIED]) {
+    slot_dir(slot, UNIFIED, source, sizeof source);
+    bind_read_only(source, target);
+    return;
+  }
+  for (int i = 0; i < 3; i++) {
+    if (!groups.have[SHOWN[i]]) continue;
+    snprintf(below, sizeof below, "%s/%s", target, CONTROLLER_NAMES[SHOWN[i]]);
+    slot_dir(slot, SHOWN[i], source, sizeof source);
+    bind_read_only(source, below);
+  }
+}
+
+/* Returns once everything in the slot has stopped, or runs again. */
+int slot_freeze(const struct slot *slot, bool frozen) {
+  char path[PATH_MAX + 32], text[256];
+  if (slot == NULL || !cgroups_can_freeze()) return -1;
+  slot_dir(slot, groups.have[UNIFIED] ? UNIFIED : FREEZER, path, sizeof path);
+  if (groups.have[UNIFIED]) {
+    if (group_put(path, "cgroup.freeze", frozen ? "1" : "0") < 0) return -1;
+  } else if (group_put(path, "freezer.state", frozen ? "FROZEN" : "THAWED") < 0) return -1;
+  for (int tries = 0; tries < 20000; tries++) {
+    if (groups.have[UNIFIED]) {
+      if (group_get(path, "cgroup.events", text, sizeof text) < 0) return -1;
+      if ((strstr(text, "frozen 1") != NULL) == frozen) return 0;
+    } else {
+      if (group_get(path, "freezer.state", text, sizeof text) < 0) return -1;
+      if (strncmp(text, frozen ? "FROZEN" : "THAWED", 6) == 0) return 0;
+      if (frozen && tries % 50 == 49) group_put(path, "freezer.state", "FROZEN");
+    }
+    nap_us(tries < 20 ? 20 : 100);
+  }
+  if (frozen) slot_freeze(slot, false);
+  return -1;
+}
+
+static FILE *slot_procs(const struct slot *slot) {
+  char path[PATH_MAX + 64];
+  for (int c = 0; c < CONTROLLERS; c++) {
+    if (!groups.have[c]) continue;
+    slot_dir(slot, (enum controller)c, path, sizeof path);
+    strcat(path, "/cgroup.procs");
+    return fopen(path, "re");
+  }
+  return NULL;
+}
+
+/* Processes inside, or -1. */
+int slot_count(const struct slot *slot) {
+  FILE *file = slot == NULL ? NULL : slot_procs(slot);
+  if (file == NULL) return -1;
+  int count = 0;
+  long pid;
+  while (fscanf(file, "%ld", &pid) == 1) count++;
+  fclose(file);
+  return count;
+}
+
+void slot_kill(const struct slot *slot) {
+  char path[PATH_MAX + 32];
+  if (slot == NULL) return;
+  slot_dir(slot, UNIFIED, path, sizeof path);
+  /* All at once, also what is being forked (Linux 5.14); what is left to do is to wait. */
+  if (groups.have[UNIFIED]) group_put(path, "cgroup.kill", "1");
+  for (int round = 0; round < 50; round++) {
+    FILE *file = slot_procs(slot);
+    if (file == NULL) return;
+    long pid;
+    int count = 0;
+    while (fscanf(file, "%ld", &pid) == 1)
+      if (pid > 1) {
+        kill((pid_t)pid, SIGKILL);
+        count++;
+      }
+    fclose(file);
+    if (count == 0) return;
+    if (cgroups_can_freeze()) slot_freeze(slot, false);
+    nap_us(2000);
+  }
+}
+
+/* Ends what is left in slots that belong to nobody, from a spawner that was killed. */
+void slots_sweep(void) {
+  for (int c = 0; c < CONTROLLERS; c++) {
+    if (!groups.have[c]) continue;
+    DIR *directory = opendir(groups.dir[c]);
+    if (directory == NULL) continue;
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+      int index;
+      char rest;
+      if (sscanf(entry->d_name, "s%d%c", &index, &rest) != 1 || index < 0 || index >= SLOTS_MAX) continue;
+      if (slots[index].used) continue;
+      slots[index].made = true;
+      slot_freeze(&slots[index], false);
+      slot_kill(&slots[index]);
+      remove_slot(&slots[index]);
+    }
+    closedir(directory);
+  }
+}
+
+/* Removes those that nobody has. */
+void slots_end(void) {
+  if (groups.have[UNIFIED]) slots_sweep();
+  for (int i = 0; i < slot_high; i++) {
+    if (!slots[i].made || slots[i].used) continue;
+    /* A memory cgroup that still has pages charged stays behind, unseen, until they are reclaimed. */
+    slot_clean(&slots[i]);
+    remove_slot(&slots[i]);
+  }
+}
