@@ -114,9 +114,9 @@ describe('single files', () => {
     mkdirSync(at('real'));
     writeFileSync(at('real/file'), 'old', { mode: 0o600 });
     chmodSync(at('real/file'), 0o751);
-    symlinkSync('real/file', at('link'));
-    await session.files.write('link', bytesFrom('new'));
-    expect(readlinkSync(at('link'))).toBe('real/file');
+    symlinkSync('real/file', at('to-real'));
+    await session.files.write('to-real', bytesFrom('new'));
+    expect(readlinkSync(at('to-real'))).toBe('real/file');
     expect(readFileSync(at('real/file'), 'utf8')).toBe('new');
     expect(lstatSync(at('real/file')).mode & 0o777).toBe(0o751);
     expect(readdirSync(at('real'))).toEqual(['file']);
