@@ -184,7 +184,6 @@ static void __attribute__((noreturn)) load_late(const struct launcher *launcher,
 static void __attribute__((noreturn)) launcher_main(const struct launcher *launcher, const int ends[IN_CONFIG], int socket,
                                                     pid_t spawner, bool ahead) {
   int high[IN_CONFIG];
-  char groups[PATH_MAX + 32];
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != spawner) _exit(0);
   prctl(PR_SET_NAME, "sbx-launcher");
@@ -198,8 +197,6 @@ static void __attribute__((noreturn)) launcher_main(const struct launcher *launc
   for (int i = 0; i < IN_CONFIG; i++) dup2(high[i], i);
   if (ahead) slot_clean(launcher->slot);
   if (unshare(CLONE_NEWNS) < 0) _exit(2);
-  snprintf(groups, sizeof groups, "%s/mnt/g", settings.base);
-  slot_show(launcher->slot, groups);
   if (launcher->early) load_early(launcher, socket, spawner);
   load_late(launcher, socket);
 }

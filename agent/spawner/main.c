@@ -142,7 +142,7 @@ static void read_option(const char *option) {
 }
 
 static void make_directories(void) {
-  static const char *const NAMES[] = {"", "/sandboxes", "/layers", "/trash", "/mnt", "/mnt/b", "/mnt/u", "/mnt/d", "/mnt/g", "/mnt/rootfs",
+  static const char *const NAMES[] = {"", "/sandboxes", "/layers", "/trash", "/mnt", "/mnt/b", "/mnt/u", "/mnt/d", "/mnt/rootfs",
                                       "/disks", "/run", "/run/runtime", "/run/doors", "/bin"};
   char path[PATH_MAX + 32];
   for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
@@ -212,12 +212,6 @@ static void place_agent(void) {
   copy_agent("open", 0755);
 }
 
-static void place_groups(void) {
-  char path[PATH_MAX + 32];
-  snprintf(path, sizeof path, "%s/mnt/g", settings.base);
-  slots_place(path);
-}
-
 /* Whether this kernel lets us do what every sandbox needs, tried where it harms nobody: "ok", or what failed. */
 static int check(void) {
   static const char *const NAMES[] = {"/tmp/lower", "/tmp/upper", "/tmp/work", "/tmp/merged"};
@@ -261,7 +255,6 @@ int main(int count, char **arguments) {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGHUP, SIG_IGN);
   leave_host_mounts();
-  place_groups();
   place_agent();
   prepare_crun();
   prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -137,45 +136,6 @@ int slot_join(const struct slot *slot) {
     if (group_put(path, "cgroup.procs", "0") < 0) return -1;
   }
   return 0;
-}
-
-/* Nothing of the host's flags is taken away: a user namespace that is not the first may add some, and no more. */
-static bool bind_read_only(const char *source, const char *target) {
-  static const unsigned long CLOSED = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
-  if (mount(source, target, NULL, MS_BIND, NULL) < 0) return false;
-  if (mount(NULL, target, NULL, MS_REMOUNT | MS_BIND | CLOSED, NULL) == 0) return true;
-  umount2(target, MNT_DETACH);
-  return false;
-}
-
-static const enum controller SHOWN[] = {MEMORY, PIDS, CPU};
-
-/* Makes the place where slots are shown: one file system for all of them, as each would cost every memory group something. */
-void slots_place(const char *target) {
-  char below[PATH_MAX + 32];
-  if (mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=16k,mode=0755") < 0) return;
-  for (int i = 0; i < 3 && !groups.have[UNIFIED]; i++) {
-    snprintf(below, sizeof below, "%s/%s", target, CONTROLLER_NAMES[SHOWN[i]]);
-    mkdir(below, 0755);
-  }
-}
-
-/* At `target`, in the mount namespace of who calls: a sandbox is shown the groups that it is in, and nothing above them, so
- * that programs inside know their limits. What cannot be shown read-only is an empty directory. */
-void slot_show(const struct slot *slot, const char *target) {
-  char source[PATH_MAX + 32], below[PATH_MAX + 32];
-  if (slot == NULL) return;
-  if (groups.have[UNIFIED]) {
-    slot_dir(slot, UNIFIED, source, sizeof source);
-    bind_read_only(source, target);
-    return;
-  }
-  for (int i = 0; i < 3; i++) {
-    if (!groups.have[SHOWN[i]]) continue;
-    snprintf(below, sizeof below, "%s/%s", target, CONTROLLER_NAMES[SHOWN[i]]);
-    slot_dir(slot, SHOWN[i], source, sizeof source);
-    bind_read_only(source, below);
-  }
 }
 
 /* Returns once everything in the slot has stopped, or runs again. */

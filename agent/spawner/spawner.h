@@ -97,8 +97,6 @@ struct slot *slot_claim(int index, long long cpu_before);
 void slot_give_back(struct slot *slot);
 int slot_join(const struct slot *slot);
 void slot_remove(int index);
-void slots_place(const char *target);
-void slot_show(const struct slot *slot, const char *target);
 void slot_clean(const struct slot *slot);
 int slot_limit(struct slot *slot, const struct limits *limits);
 int slot_freeze(const struct slot *slot, bool frozen);

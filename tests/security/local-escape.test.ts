@@ -4,11 +4,9 @@ import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import type { AddressInfo, Server } from 'node:net';
 import { createServer } from 'node:net';
-import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { hostCanary } from '../../src/extensions/local/host-canary.ts';
-import { findHostFacts } from '../../src/extensions/local/host-facts.ts';
 import type { TarEntry } from '../../src/extensions/shared/tar.ts';
 import { writeTar } from '../../src/extensions/shared/tar.ts';
 import { runProgram } from '../../src/testing/conformance/run-program.ts';
@@ -20,7 +18,6 @@ const world = new LocalWorld();
 const before = hostCanary(world.base);
 const reason =
   (await world.whyNot()) ?? (existsSync('/usr/bin/python3') ? null : 'there is no python3 to try with');
-const { controllers } = findHostFacts({ directory: world.base });
 const BINARIES = ['/usr/bin/crun', join(import.meta.dirname, '../../agent/build/sandboxer-agent')];
 
 function digests(): string[] {
@@ -95,34 +92,6 @@ print(tried(socket.AF_INET, ("127.0.0.1", ${port})), tried(socket.AF_UNIX, "\\0$
       'root',
     );
     expect(stdout).toBe('0\n');
-  });
-
-  it('its own control groups are shown, and neither those above them nor a way to change them', async () => {
-    const script = `
-cd /sys/fs/cgroup
-cat memory.max memory/memory.limit_in_bytes 2>/dev/null
-for group in . */; do
-  [ -e $group/cgroup.procs ] || continue
-  (echo 1 > $group/cgroup.procs) 2>/dev/null && echo open procs
-  (echo 1 > $group/notify_on_release) 2>/dev/null && echo open notify
-  mkdir $group/below 2>/dev/null && echo open mkdir
-  mount -o remount,bind,rw /sys/fs/cgroup/$group 2>/dev/null && echo open remount
-  [ -e $group/release_agent ] && echo open release_agent
-done
-true`;
-    const { stdout } = await shell(living.session, script, 'root');
-    if (controllers.includes('memory')) {
-      expect(Number(stdout)).toBeGreaterThan(0);
-      expect(Number(stdout)).toBeLessThan(totalmem());
-    } else expect(stdout).toBe('');
-    const table = (await shell(living.session, 'cat /proc/self/mountinfo')).stdout.split('\n');
-    const groups = table.filter((line) => line.includes(' /sys/fs/cgroup'));
-    for (const line of groups) {
-      const [, , , root, , flags = ''] = line.split(' ');
-      expect(root).toBe('/');
-      for (const flag of ['ro', 'nosuid', 'nodev', 'noexec']) expect(flags.split(',')).toContain(flag);
-    }
-    expect(groups.length > 0).toBe(controllers.length > 0);
   });
 
   it('a set-uid file of its root belongs to nobody who matters outside, and gives no more than root inside', async () => {

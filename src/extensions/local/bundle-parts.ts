@@ -45,14 +45,6 @@ function environmentOf({ env }: RootFs['process']): Record<string, string> {
   return env.PATH === undefined ? env : { ...env, PATH: `${env.PATH}:${HELPERS}` };
 }
 
-/** `null` where there are none, for runc, which does not take them, and below a kernel of its own, which has its own. */
-function groupsOf({ calls, place }: OwnParts, facts: HostFacts): BundleParts['groups'] {
-  const { cgroups, controllers, runtime } = facts;
-  if (calls || controllers.length === 0 || runtime?.kind !== 'crun') return null;
-  const each = cgroups === 'v2' ? [] : controllers.filter((name) => name !== 'freezer');
-  return { source: join(place, 'mnt', 'g'), controllers: each };
-}
-
 export function bundleParts(own: OwnParts, facts: HostFacts, seccomp: SeccompSetting | null): BundleParts {
   const single = hasOneUser(facts);
   return {
@@ -73,7 +65,6 @@ export function bundleParts(own: OwnParts, facts: HostFacts, seccomp: SeccompSet
       path,
       readOnly,
     })),
-    groups: groupsOf(own, facts),
     noNewPrivs: own.noNewPrivs,
     mounts: own.mounts.map((mount, at) => ({ ...mount, source: join(own.place, 'mnt', 'b', `m${at}`) })),
     seccomp,

@@ -17,8 +17,6 @@ export interface BundleParts {
   readonly secretFiles: boolean;
   /** Where the spawner has put them, and where they go. */
   readonly volumes: readonly { readonly source: string; readonly path: string; readonly readOnly: boolean }[];
-  /** Where the spawner shows the control groups of the sandbox: all in one, or a directory for each controller. */
-  readonly groups: { readonly source: string; readonly controllers: readonly string[] } | null;
   readonly noNewPrivs: boolean;
   readonly mounts: readonly Mount[];
   /** `null` below a kernel of its own, which has its own. */
@@ -52,17 +50,6 @@ const READ_ONLY = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/p
 const AGENT_INSIDE = '/.init';
 const DOOR_INSIDE = '/.door';
 
-/** Programs inside size themselves by what they read there. One after the other: not every crun takes along what is below. */
-function groupMounts({ groups }: BundleParts): object[] {
-  if (groups === null) return [];
-  return ['', ...groups.controllers.map((name) => `/${name}`)].map((below) => ({
-    destination: `/sys/fs/cgroup${below}`,
-    type: 'bind',
-    source: `${groups.source}${below}`,
-    options: ['bind', 'ro', 'nosuid', 'noexec', 'nodev'],
-  }));
-}
-
 function mounts(parts: BundleParts): object[] {
   const { agentPath, secretFiles, range } = parts;
   const terminals = range === null ? [] : ['gid=5'];
@@ -88,7 +75,6 @@ function mounts(parts: BundleParts): object[] {
       options: ['nosuid', 'noexec', 'nodev', 'mode=1777', 'size=64m'],
     },
     { destination: '/sys', type: 'sysfs', source: 'sysfs', options: ['nosuid', 'noexec', 'nodev', 'ro'] },
-    ...groupMounts(parts),
     // Not with what is mounted below it, and with its own ids: root inside is nobody there, too.
     ...parts.mounts.map(({ source, target, access }) => ({
       destination: target,
