@@ -224,15 +224,21 @@ function readChanges(payload: Buffer, path: string): FileChange[] {
   return changes;
 }
 
+/** An abort closes the channel, until what this answers is called. */
+function closedBy(signal: AbortSignal | undefined, channel: AgentChannel): () => void {
+  const stop = () => channel.close();
+  if (signal?.aborted) stop();
+  signal?.addEventListener('abort', stop, { once: true });
+  return () => signal?.removeEventListener('abort', stop);
+}
+
 /** What changes, until the path is gone or the signal aborts. */
 async function* changesOf(
   channel: AgentChannel,
   path: string,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<FileChange> {
-  const stop = () => channel.close();
-  if (signal?.aborted) stop();
-  signal?.addEventListener('abort', stop, { once: true });
+  const letGo = closedBy(signal, channel);
   try {
     for (;;) {
       const frame = await channel.next();
@@ -244,16 +250,14 @@ async function* changesOf(
   } catch (error) {
     if (signal?.aborted !== true) throw error;
   } finally {
-    signal?.removeEventListener('abort', stop);
+    letGo();
     channel.close();
   }
 }
 
 /** The bytes up to the result. Whoever stops reading closes the channel. */
 async function* bytesOf(channel: AgentChannel, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
-  const stop = () => channel.close();
-  if (signal?.aborted) stop();
-  signal?.addEventListener('abort', stop, { once: true });
+  const letGo = closedBy(signal, channel);
   try {
     for (;;) {
       const frame = await channel.next();
@@ -265,7 +269,7 @@ async function* bytesOf(channel: AgentChannel, signal: AbortSignal | undefined):
       else throw channel.violation(`frame ${frame.type} came instead of bytes`);
     }
   } finally {
-    signal?.removeEventListener('abort', stop);
+    letGo();
     channel.close();
   }
 }
