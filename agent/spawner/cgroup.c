@@ -151,6 +151,7 @@ const char *cgroups_describe(void) {
 }
 
 void cgroups_close(void) {
+  keepers_end();
   slots_end();
   for (int c = 0; c < CONTROLLERS; c++)
     if (groups.have[c]) rmdir(groups.dir[c]);

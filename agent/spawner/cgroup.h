@@ -28,6 +28,14 @@ void slots_begin(void);
 void slots_end(void);
 void slot_dir(const struct slot *slot, enum controller controller, char *path, size_t size);
 
+/* ---- slot-limits.c ---- */
+void slot_limit_again(struct slot *slot);
+
+/* ---- keeper.c ---- */
+pid_t keeper_pid(struct slot *slot);
+void keeper_end(struct slot *slot, bool wait);
+void keepers_end(void);
+
 /* ---- slot-use.c ---- */
 struct use slot_counters(const struct slot *slot);
 long long slot_oom_counter(const struct slot *slot);

@@ -107,7 +107,7 @@ static void signalled(void *context, uint32_t events) {
   while (read(fd, &info, sizeof info) == sizeof info)
     if (info.ssi_signo != SIGCHLD) leaving = true;
   for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
-    if (!launcher_reaped(pid) && !janitor_reaped(pid)) sandbox_reaped(pid, status);
+    if (!launcher_reaped(pid) && !janitor_reaped(pid) && !mounter_reaped(pid) && !keeper_reaped(pid)) sandbox_reaped(pid, status);
   if (!leaving) launchers_fill();
 }
 
@@ -149,6 +149,8 @@ static void make_directories(void) {
     snprintf(path, sizeof path, "%s%s", settings.base, NAMES[i]);
     if (mkdir(path, 0700) < 0 && errno != EEXIST) refuse(path);
   }
+  snprintf(path, sizeof path, "%s/sandboxes", settings.base);
+  scatter_below(path);
   /* Root inside starts from there, and knows the name of what it needs; nobody else gets past the base. */
   snprintf(path, sizeof path, "%s/mnt", settings.base);
   if (chmod(path, 0711) < 0) refuse(path);
@@ -273,6 +275,7 @@ int main(int count, char **arguments) {
   janitor_start();
   sandboxes_adopt();
   schedule_deadlines();
+  mounters_start();
   launchers_start();
   open_control();
   consider_leaving();
@@ -287,6 +290,7 @@ int main(int count, char **arguments) {
   }
   close_control();
   launchers_end();
+  mounters_end();
   janitor_end();
   cgroups_close();
   /* Last: that it is gone says that all is. */

@@ -320,13 +320,13 @@ static void came_up(struct sandbox *sandbox, pid_t pid) {
 
 /* The writable part: owned, at rest, by the one who is root inside. */
 static int make_disk(const char *id, const char *blank) {
-  static const char *const PARTS[] = {"disk", "disk/upper", "disk/work", "rootfs"};
+  static const char *const PARTS[] = {"disk", "disk/upper", "disk/work"};
   char path[PATH_MAX + ID_MAX + 32];
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 3; i++) {
     path_of(id, PARTS[i], path, sizeof path);
     if ((i == 0 ? disk_directory(path) : mkdir(path, 0755)) < 0) {
       if (errno != EEXIST) return -1;
-    } else if (i > 0 && i < 3 && chown(path, settings.storage, settings.storage) < 0) return -1;
+    } else if (i > 0 && chown(path, settings.storage, settings.storage) < 0) return -1;
   }
   if (blank == NULL || disk_is_image(id, path, sizeof path)) return 0;
   char from[PATH_MAX + 300];
@@ -364,7 +364,7 @@ static const char *start(struct sandbox *sandbox, const struct launch *launch, c
   sandbox->boot = launcher.boot;
   if (slot_limit(launcher.slot, limits) < 0) failure = "its limits cannot be set";
   else if (launcher_send(&launcher, launch, fds) < 0) failure = "its launcher is gone";
-  close(launcher.socket);
+  launcher_hand_over(&launcher);
   if (failure) kill(launcher.pid, SIGKILL);
   if (sandbox->called) close_fd(&sandbox->boot, false);
   else watch_fd(sandbox->boot, EPOLLIN, booted, sandbox);

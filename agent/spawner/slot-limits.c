@@ -36,6 +36,18 @@ static int limit_v2(const struct slot *slot, const struct limits *limits) {
   return failed;
 }
 
+static int limit_pids_v1(struct slot *slot, long long pids) {
+  char path[PATH_MAX + 32];
+  slot_dir(slot, PIDS, path, sizeof path);
+  /* The keeper is in there, too. */
+  return pids < 0 ? group_put(path, "pids.max", "max") : group_put_number(path, "pids.max", pids + (slot->keeper.socket > 0));
+}
+
+/* Its keeper has gone. */
+void slot_limit_again(struct slot *slot) {
+  if (groups.have[PIDS] && slot->limits.pids >= 0) limit_pids_v1(slot, slot->limits.pids);
+}
+
 /* 0 when every limit that was asked for is in force. */
 int slot_limit(struct slot *slot, const struct limits *limits) {
   if (slot == NULL) return limits->memory < 0 && limits->pids < 0 && limits->cpu < 0 ? 0 : -1;
@@ -47,11 +59,8 @@ int slot_limit(struct slot *slot, const struct limits *limits) {
   else {
     if (limits->memory != now->memory)
       failed |= groups.have[MEMORY] ? limit_memory_v1(slot, limits->memory) : (limits->memory >= 0 ? -1 : 0);
-    if (limits->pids != now->pids) {
-      slot_dir(slot, PIDS, path, sizeof path);
-      if (!groups.have[PIDS]) failed |= limits->pids >= 0 ? -1 : 0;
-      else failed |= limits->pids < 0 ? group_put(path, "pids.max", "max") : group_put_number(path, "pids.max", limits->pids);
-    }
+    if (limits->pids != now->pids)
+      failed |= groups.have[PIDS] ? limit_pids_v1(slot, limits->pids) : (limits->pids >= 0 ? -1 : 0);
     if (limits->cpu != now->cpu) {
       slot_dir(slot, CPU, path, sizeof path);
       if (!groups.have[CPU]) failed |= limits->cpu >= 0 ? -1 : 0;

@@ -57,9 +57,10 @@ void slot_stats(const struct slot *slot, char *text, size_t size) {
   text[0] = 0;
   if (slot == NULL) return;
   bool unified = groups.have[UNIFIED];
+  long long pids = get_number(slot, unified ? UNIFIED : PIDS, "pids.current");
   snprintf(text, size, "\tmemory=%lld\tpids=%lld",
            get_number(slot, unified ? UNIFIED : MEMORY, unified ? "memory.current" : "memory.usage_in_bytes"),
-           get_number(slot, unified ? UNIFIED : PIDS, "pids.current"));
+           pids > 0 ? pids - (slot->keeper.socket > 0) : pids);
 }
 
 /* Where its limits can be read back: "group_memory=/sys/fs/cgroup/memory/…". */

@@ -17,6 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* What may stay charged to a slot that is free. */
+#define LEFT_MAX (1ll << 20)
+
 static struct slot slots[SLOTS_MAX];
 static int slot_high;
 
@@ -74,22 +77,15 @@ struct slot *slot_claim(int index, long long cpu_before) {
   return &slots[index];
 }
 
-/* Page cache and dentries that the last sandbox left charged. Takes milliseconds: only where nobody waits. */
-void slot_clean(const struct slot *slot) {
-  char path[PATH_MAX + 32];
-  if (slot == NULL || !slot->dirty || !groups.have[MEMORY]) return;
-  slot_dir(slot, MEMORY, path, sizeof path);
-  group_put(path, "memory.force_empty", "0");
-}
-
 static void remove_slot(struct slot *slot) {
   char path[PATH_MAX + 32];
+  keeper_end(slot, true);
   for (int c = 0; c < CONTROLLERS; c++) {
     if (!groups.have[c]) continue;
     slot_dir(slot, (enum controller)c, path, sizeof path);
     rmdir(path);
   }
-  slot->made = slot->dirty = false;
+  slot->made = false;
 }
 
 static void nap_us(long us) {
@@ -97,13 +93,28 @@ static void nap_us(long us) {
   nanosleep(&wait, NULL);
 }
 
-/* On version 2: nobody will use it again. The last process in it may not have left altogether. */
-void slot_remove(int index) {
-  const struct slot slot = {.index = index};
+/* On version 2 nobody will use it again. The last process in it may not have left altogether. */
+static void remove_for_good(const struct slot *slot) {
   char path[PATH_MAX + 32];
-  slot_dir(&slot, UNIFIED, path, sizeof path);
+  slot_dir(slot, UNIFIED, path, sizeof path);
   group_put(path, "memory.reclaim", "1G");
   for (int tries = 0; rmdir(path) < 0 && errno == EBUSY && tries < 100; tries++) nap_us(1000);
+}
+
+/* Page cache and dentries that the last sandbox left charged are no matter as long as they are few. */
+static void empty(const struct slot *slot) {
+  char path[PATH_MAX + 32], text[64];
+  if (!groups.have[MEMORY]) return;
+  slot_dir(slot, MEMORY, path, sizeof path);
+  if (group_get(path, "memory.usage_in_bytes", text, sizeof text) >= 0 && atoll(text) > LEFT_MAX)
+    group_put(path, "memory.force_empty", "0");
+}
+
+/* After the sandbox that was in it, where nobody waits: it takes milliseconds. */
+void slot_tidy(int index) {
+  const struct slot slot = {.index = index};
+  if (groups.have[UNIFIED]) remove_for_good(&slot);
+  else empty(&slot);
 }
 
 void slot_give_back(struct slot *slot) {
@@ -111,7 +122,7 @@ void slot_give_back(struct slot *slot) {
   if (slot == NULL) return;
   if (groups.have[UNIFIED]) {
     slot->used = slot->made = false;
-    return janitor_remove_slot(slot->index);
+    return janitor_tidy_slot(slot->index);
   }
   slot_limit(slot, &NONE);
   if (groups.have[MEMORY]) {
@@ -120,7 +131,7 @@ void slot_give_back(struct slot *slot) {
     group_put(path, "memory.max_usage_in_bytes", "0");
   }
   slot->used = false;
-  slot->dirty = true;
+  janitor_tidy_slot(slot->index);
   int spare = 0;
   for (int i = 0; i < slot_high; i++) spare += slots[i].made && !slots[i].used;
   if (spare > settings.pool * 4 + 16) remove_slot(slot);
@@ -172,18 +183,18 @@ static FILE *slot_procs(const struct slot *slot) {
   return NULL;
 }
 
-/* Processes inside, or -1. */
-int slot_count(const struct slot *slot) {
+/* Processes inside, or -1. Its keeper is ours. */
+int slot_count(struct slot *slot) {
   FILE *file = slot == NULL ? NULL : slot_procs(slot);
   if (file == NULL) return -1;
   int count = 0;
-  long pid;
-  while (fscanf(file, "%ld", &pid) == 1) count++;
+  long pid, keeper = keeper_pid(slot);
+  while (fscanf(file, "%ld", &pid) == 1) count += pid != keeper;
   fclose(file);
   return count;
 }
 
-void slot_kill(const struct slot *slot) {
+void slot_kill(struct slot *slot) {
   char path[PATH_MAX + 32];
   if (slot == NULL) return;
   slot_dir(slot, UNIFIED, path, sizeof path);
@@ -192,10 +203,10 @@ void slot_kill(const struct slot *slot) {
   for (int round = 0; round < 50; round++) {
     FILE *file = slot_procs(slot);
     if (file == NULL) return;
-    long pid;
+    long pid, keeper = keeper_pid(slot);
     int count = 0;
     while (fscanf(file, "%ld", &pid) == 1)
-      if (pid > 1) {
+      if (pid > 1 && pid != keeper) {
         kill((pid_t)pid, SIGKILL);
         count++;
       }
@@ -232,7 +243,7 @@ void slots_end(void) {
   for (int i = 0; i < slot_high; i++) {
     if (!slots[i].made || slots[i].used) continue;
     /* A memory cgroup that still has pages charged stays behind, unseen, until they are reclaimed. */
-    slot_clean(&slots[i]);
+    if (!groups.have[UNIFIED]) empty(&slots[i]);
     remove_slot(&slots[i]);
   }
 }

@@ -78,11 +78,16 @@ struct use {
   long long cpu_us;
   long long peak; /* bytes of memory at the most */
 };
+struct keeper {
+  int socket; /* 0: there is none */
+  pid_t pid;  /* 0: it has not said yet */
+  unsigned born;
+};
 struct slot {
   int index;
   bool used;
   bool made;
-  bool dirty; /* had a sandbox: what it left in memory goes before the next one comes */
+  struct keeper keeper;
   struct limits limits;
   struct use before; /* the counters when it was taken: they may run on from sandbox to sandbox */
   long long oom_before;
@@ -96,17 +101,30 @@ struct slot *slot_take(void);
 struct slot *slot_claim(int index, long long cpu_before);
 void slot_give_back(struct slot *slot);
 int slot_join(const struct slot *slot);
-void slot_remove(int index);
-void slot_clean(const struct slot *slot);
+void slot_tidy(int index);
 int slot_limit(struct slot *slot, const struct limits *limits);
 int slot_freeze(const struct slot *slot, bool frozen);
-int slot_count(const struct slot *slot);
-void slot_kill(const struct slot *slot);
+int slot_count(struct slot *slot);
+void slot_kill(struct slot *slot);
 void slot_stats(const struct slot *slot, char *text, size_t size);
 void slot_places(const struct slot *slot, char *text, size_t size);
 long long slot_oom_kills(const struct slot *slot);
 struct use slot_use(const struct slot *slot);
 void slots_sweep(void);
+
+/* ---- keeper.c ---- */
+struct birth {
+  char name[40];
+  pid_t spawner;
+  bool early;
+};
+pid_t slot_fork(struct slot *slot, const struct birth *birth, const int *fds, int count);
+bool keeper_reaped(pid_t pid);
+
+/* ---- pass-fds.c ---- */
+#define PASSED_MAX 8
+int send_with(int socket, const void *bytes, size_t size, const int *fds, int count, int flags);
+ssize_t receive_with(int socket, void *bytes, size_t size, int *fds, int most, int flags);
 
 /* ---- disk.c: disks of limited size ---- */
 int disk_mount(const char *image, const char *target);
@@ -118,18 +136,20 @@ bool is_subvolume(const char *path);
 int subvolume_copy(const char *from, const char *to);
 int subvolume_remove(const char *path);
 
+/* ---- scatter.c ---- */
+void scatter_below(const char *directory);
+
 /* ---- launcher.c: a process that waits in its slot and mount namespace to become the runtime ---- */
 struct launcher {
   pid_t pid;     /* that of the runtime which it becomes */
   char name[40]; /* of the container, and of its door until there is a sandbox */
   int socket, boot, error; /* our ends of what it has */
+  int config, say;         /* its configuration goes in here; what is wrong with it, there */
   bool early;
   struct slot *slot;
 };
 struct launch {
   char id[ID_MAX];
-  char layers[LAYERS_MAX][256]; /* below base, topmost first */
-  int layer_count;
   char host[HOST_MAX][16]; /* directories of the host's root that lie below the layers: "usr" … */
   int host_count;
   char volumes[VOLUMES_MAX][VOLUME_NAME_MAX];
@@ -138,6 +158,8 @@ struct launch {
   bool fleeting; /* its disk goes with it: nothing inside waits for it to be written, nor does its end */
   char runtime[512]; /* empty: the usual one */
   char flags[256];
+  int layer_count;
+  char layers[LAYERS_MAX][256]; /* below base, topmost first; last, so that only those that there are need be sent */
 };
 enum { FD_USERNS, FD_HOST_USERNS, FD_COUNT };
 void launchers_start(void);
@@ -147,6 +169,16 @@ int launcher_send(struct launcher *launcher, const struct launch *launch, const 
 bool launcher_reaped(pid_t pid);
 void launcher_worked(void);
 void launchers_end(void);
+void launcher_begin(const struct birth *birth, const int *fds) __attribute__((noreturn));
+void launcher_hand_over(struct launcher *launcher);
+
+/* ---- mounter.c ---- */
+void mounters_start(void);
+void mounters_end(void);
+bool mounter_reaped(pid_t pid);
+int mounter_ask(const struct launcher *launcher, const struct launch *launch, const int users[FD_COUNT]);
+void mount_root(const struct launch *launch, const char *target, pid_t runtime, int userns, int host_userns);
+void give_up(pid_t runtime, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 
 /* ---- overlay.c ---- */
 int mount_overlay(const char *target, const char *options, const char *work, bool fleeting);
@@ -229,7 +261,7 @@ void do_flush(const struct request *request);
 void janitor_start(void);
 void janitor_discard(const char *path);
 void janitor_release(int fd);
-void janitor_remove_slot(int index);
+void janitor_tidy_slot(int index);
 bool janitor_reaped(pid_t pid);
 void janitor_end(void);
 typedef void (*work_done)(void *context, bool ok, const struct tally *tally, const char *error);

@@ -45,23 +45,17 @@ static void empty_trash(void) {
   closedir(directory);
 }
 
-/* What came with a call: closing it may take long, and so may emptying a slot. False when there is none, or nobody calls
- * any more. */
+/* What is left to do when the trash is empty: only then is nothing of it charged any more that can be had back. */
+static int untidy[256], untidy_count;
+
+/* What came with a call: closing it may take long. False when there is none, or nobody calls any more. */
 static bool take_call(int flags) {
-  int slot;
-  struct iovec part = {&slot, sizeof slot};
-  union {
-    char bytes[CMSG_SPACE(sizeof(int))];
-    struct cmsghdr align;
-  } control;
-  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-  if (recvmsg(3, &message, flags | MSG_CMSG_CLOEXEC) <= 0) return false;
-  if (slot >= 0) slot_remove(slot);
-  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-  int fd;
-  if (header == NULL || header->cmsg_type != SCM_RIGHTS) return true;
-  memcpy(&fd, CMSG_DATA(header), sizeof fd);
-  close(fd);
+  int slot, fd;
+  if (receive_with(3, &slot, sizeof slot, &fd, 1, flags) <= 0) return false;
+  if (fd >= 0) close(fd);
+  if (slot < 0) return true;
+  if (untidy_count < (int)(sizeof untidy / sizeof *untidy)) untidy[untidy_count++] = slot;
+  else slot_tidy(slot);
   return true;
 }
 
@@ -73,6 +67,7 @@ static void __attribute__((noreturn)) janitor_main(int wake) {
   do {
     while (take_call(MSG_DONTWAIT)) continue;
     empty_trash();
+    while (untidy_count > 0) slot_tidy(untidy[--untidy_count]);
   } while (take_call(0));
   empty_trash();
   _exit(0);
@@ -90,24 +85,9 @@ void janitor_start(void) {
 
 /* A call that does not get through is not missed: there are others before it. What it brings is then seen to here. */
 static void call_janitor(int fd, int slot) {
-  struct iovec part = {&slot, sizeof slot};
-  union {
-    char bytes[CMSG_SPACE(sizeof fd)];
-    struct cmsghdr align;
-  } control = {0};
-  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-  if (fd >= 0) {
-    message.msg_control = &control;
-    message.msg_controllen = sizeof control;
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  }
-  bool sent = sendmsg(janitor_wake, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+  bool sent = send_with(janitor_wake, &slot, sizeof slot, &fd, fd >= 0, MSG_DONTWAIT) == 0;
   if (!sent && errno != EAGAIN) say("the janitor does not listen");
-  if (!sent && slot >= 0) slot_remove(slot);
+  if (!sent && slot >= 0) slot_tidy(slot);
   if (fd >= 0) close(fd);
 }
 
@@ -116,7 +96,8 @@ void janitor_release(int fd) {
   if (fd >= 0) call_janitor(fd, -1);
 }
 
-void janitor_remove_slot(int index) { call_janitor(-1, index); }
+/* Sees to a slot that its sandbox has left. */
+void janitor_tidy_slot(int index) { call_janitor(-1, index); }
 
 /* Out of sight at once, gone a little later. */
 void janitor_discard(const char *path) {
