@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define RUN_LINE 512
 
 const char *const STATES[] = {"launching", "live", "ending", "dead"};
 struct sandbox *table[BUCKETS];
@@ -67,19 +68,23 @@ static void keep_waiting(struct request waiters[WAITERS], const struct request *
   answer_error(request, "busy", "too many callers wait for it");
 }
 
+/* One line of always the same length. What goes with the machine is written over in one piece; a name that outlasts a power
+ * cut is given to what is whole. */
 void sandbox_save(const struct sandbox *sandbox) {
-  char path[PATH_MAX + ID_MAX + 32], final[PATH_MAX + ID_MAX + 32], text[512];
-  path_of(sandbox->id, "run.new", path, sizeof path);
-  path_of(sandbox->id, "run", final, sizeof final);
-  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  char path[PATH_MAX + ID_MAX + 32], final[PATH_MAX + ID_MAX + 32], text[RUN_LINE + 1];
+  path_of(sandbox->id, sandbox->keep ? "run.new" : "run", path, sizeof path);
+  int fd = open(path, O_WRONLY | O_CREAT | (sandbox->keep ? O_TRUNC : 0) | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return;
-  int length = snprintf(text, sizeof text, "1 %s %s %d %llu %d %lld %d %d %s %lld\n", boot_id, STATES[sandbox->state],
+  int length = snprintf(text, sizeof text, "1 %s %s %d %llu %d %lld %d %d %s %lld", boot_id, STATES[sandbox->state],
                         sandbox->pid, sandbox->started, sandbox->slot ? sandbox->slot->index : -1,
                         (long long)sandbox->ends_at, sandbox->keep, sandbox->frozen, sandbox->container,
                         sandbox->slot ? sandbox->slot->before.cpu_us : -1);
-  bool whole = write(fd, text, (size_t)length) == length;
+  if (length < RUN_LINE - 1) memset(text + length, ' ', (size_t)(RUN_LINE - 1 - length));
+  text[RUN_LINE - 1] = '\n';
+  bool whole = write(fd, text, RUN_LINE) == RUN_LINE;
   close(fd);
-  if (!whole || rename(path, final) < 0) say("cannot write %s: %s", final, strerror(errno));
+  path_of(sandbox->id, "run", final, sizeof final);
+  if (!whole || (sandbox->keep && rename(path, final) < 0)) say("cannot write %s: %s", final, strerror(errno));
 }
 
 /* The 22nd field of /proc/PID/stat; the second may hold anything, also brackets. */
@@ -416,6 +421,8 @@ void do_create(const struct request *request, const struct fields *fields) {
   }
   sandbox_save(sandbox);
   schedule_deadlines();
+  /* Its door is where it belongs, and opens when somebody is behind it. */
+  if (!sandbox->called) tell_all("started\tid=%s", id);
 }
 
 /* Gives a sandbox that was started ahead its name, limits and end. Once only: the name is free or it is not. */

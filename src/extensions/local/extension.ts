@@ -78,7 +78,9 @@ export class LocalExtension implements Extension {
     this.#layers = new Layers(this.#layout);
     this.#engine = new Engine(options, facts, this.#layout, {
       event: (word, fields) => {
-        if (word === 'gone' && fields.id !== undefined) this.#sandboxes.released(fields.id);
+        if (fields.id === undefined) return;
+        if (word === 'started') this.#sandboxes.started(fields.id);
+        if (word === 'gone') this.#sandboxes.released(fields.id);
       },
       up: () =>
         void this.#sandboxes

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { IsolationLevel } from '../../contract/capability.ts';
 import { Mount } from '../../contract/inputs.ts';
@@ -48,6 +48,12 @@ export type SandboxRecord = z.infer<typeof SandboxRecord>;
 export async function writeRecord(path: string, record: SandboxRecord): Promise<void> {
   if (record.keep) await writeLasting(path, JSON.stringify(record));
   else writeWhole(path, JSON.stringify(record));
+}
+
+/** The first one: nobody has read it before, and nobody believes what is not whole. */
+export async function writeFirstRecord(path: string, record: SandboxRecord): Promise<void> {
+  if (record.keep) await writeLasting(path, JSON.stringify(record));
+  else writeFileSync(path, JSON.stringify(record), { mode: 0o600 });
 }
 
 /** `null` when there is none, or it was cut off by a crash. */

@@ -16,6 +16,7 @@ import { channelOf, openAgent } from './channel.ts';
 import type { LocalOptions } from './config.ts';
 import { DEFAULTS } from './config.ts';
 import { Doors, levelGone } from './doors.ts';
+import { EarlyAgents } from './early-agents.ts';
 import type { Engine, Machinery } from './engine.ts';
 import { cancelled, failed, lost } from './failure.ts';
 import type { HostFacts } from './host-facts.ts';
@@ -29,7 +30,7 @@ import { checkedTargets } from './mount-targets.ts';
 import { newRecord } from './new-record.ts';
 import { readOnlyWorkspace } from './read-only-workspace.ts';
 import type { SandboxRecord } from './record.ts';
-import { readRecord, writeRecord } from './record.ts';
+import { readRecord, writeFirstRecord, writeRecord } from './record.ts';
 import type { RootFs } from './root-fs.ts';
 import { OUR_PROCESS, rootFsFields } from './root-fs.ts';
 import type { Fields } from './spawner-client.ts';
@@ -39,11 +40,23 @@ import { STORAGE_RANGE, UidRanges } from './uid-ranges.ts';
 interface WarmOne {
   readonly name: string;
   readonly range: number;
+  readonly agent: AgentSession | null;
 }
 
 /** Uid of the account that programs run as. */
 const DEFAULT_USER = 1000;
 const WARM_LIFE_MS = 3_600_000;
+/** Run in what is started ahead: what every program needs has then been looked up once in its file system. */
+const FIRST_PROGRAM = {
+  argv: ['/bin/sh', '-c', '/bin/true'],
+  env: {},
+  cwd: null,
+  user: null,
+  timeoutSeconds: 10,
+  stdin: false,
+  background: false,
+  terminal: null,
+} as const;
 
 export interface Parts {
   readonly options: LocalOptions;
@@ -63,6 +76,7 @@ export class Sandboxes {
   readonly #records = new Map<string, SandboxRecord>();
   readonly #warm: WarmPool<WarmOne>;
   readonly #doors: Doors;
+  readonly #early = new EarlyAgents();
   #ranges: UidRanges | null = null;
 
   constructor(parts: Parts) {
@@ -125,7 +139,8 @@ export class Sandboxes {
     mkdirSync(layout.sandbox(attemptId), { recursive: true, mode: 0o711 });
     const workspace = await this.#readOnlyWorkspace(spec, bare.range, signal);
     const record = { ...bare, mounts: workspace === null ? mounts : [workspace, ...mounts] };
-    await this.update(record);
+    await writeFirstRecord(layout.sandbox(attemptId, 'record.json'), record);
+    this.#records.set(layout.name(attemptId), record);
     this.#start(record, machinery, spec.secrets);
   }
 
@@ -212,9 +227,15 @@ export class Sandboxes {
     return there ? ended : null;
   }
 
+  /** Its socket is in its directory, and its agent on its way up. */
+  started(name: string): void {
+    if (this.#rangeOf.has(name)) this.#early.open(name, join(this.#parts.layout.sandboxes, name, 'a.sock'));
+  }
+
   /** Its directory is gone: its ids are free. */
   released(name: string): void {
     this.#warm.lose(name);
+    this.#early.drop(name);
     this.#records.delete(name);
     const first = this.#rangeOf.get(name);
     if (first === undefined || existsSync(join(this.#parts.layout.sandboxes, name))) return;
@@ -232,7 +253,9 @@ export class Sandboxes {
   /** The bare channel to its agent. */
   async #agent(record: SandboxRecord, signal?: AbortSignal): Promise<AgentSession> {
     if (record.isolation !== 'container') return await this.#doors.agent(record, signal);
-    return await openAgent(this.#parts.layout.sandbox(record.attemptId, 'a.sock'), signal);
+    const { layout } = this.#parts;
+    const early = await this.#early.take(layout.name(record.attemptId));
+    return early ?? (await openAgent(layout.sandbox(record.attemptId, 'a.sock'), signal));
   }
 
   #directories(): string[] {
@@ -257,7 +280,7 @@ export class Sandboxes {
     const record = this.#newRecord(spec, machinery.hostImage, one.range, machinery);
     const name = layout.name(record.attemptId);
     try {
-      await writeRecord(join(layout.sandboxes, one.name, 'record.json'), record);
+      await writeFirstRecord(join(layout.sandboxes, one.name, 'record.json'), record);
       await machinery.client.call('claim', {
         id: one.name,
         to: name,
@@ -267,9 +290,11 @@ export class Sandboxes {
       });
       this.#rangeOf.delete(one.name);
       this.#records.set(name, record);
+      if (one.agent !== null) this.#early.give(name, one.agent);
       return true;
     } catch {
       this.#rangeOf.delete(name);
+      void one.agent?.close();
       await machinery.client.call('destroy', { id: one.name }).catch(() => {});
       this.released(one.name);
       return false;
@@ -307,7 +332,12 @@ export class Sandboxes {
       this.released(name);
       throw error;
     }
-    return { name, range };
+    const agent = await this.#early.take(name);
+    await agent?.spawn(FIRST_PROGRAM).then(
+      ({ exit }) => exit.catch(() => {}),
+      () => {},
+    );
+    return { name, range, agent };
   }
 
   /** What an earlier process left: started ahead, or not yet stamped when it died. Nobody can ask for it any more. */
@@ -322,7 +352,9 @@ export class Sandboxes {
 
   async close(): Promise<void> {
     this.#doors.close();
-    for (const { name } of this.#warm.close()) {
+    this.#early.close();
+    for (const { name, agent } of this.#warm.close()) {
+      void agent?.close();
       await this.#parts.engine.call('destroy', { id: name }).catch(() => {});
     }
   }

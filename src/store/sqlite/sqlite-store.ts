@@ -22,7 +22,7 @@ export interface SqliteStoreOptions {
 
 /** Nobody but a person with a tool can be in the way, and the whole process waits. */
 const BUSY_TIMEOUT_MS = 1000;
-const CACHE_KIB = 32_768;
+const CACHE_KIB = 8_192;
 /** 16 MB: the pages that every commit writes are then copied to the database once for hundreds of commits. */
 const CHECKPOINT_PAGES = 4000;
 
