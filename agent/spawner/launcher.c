@@ -27,7 +27,7 @@
 #define POOL_MAX 64
 /* So many that ended while they waited, one after another, and crun is no longer loaded ahead. */
 #define EARLY_ENDS_MAX 16
-#define REFILL_AFTER_MS 12
+#define REFILL_AFTER_MS 20
 
 static struct launcher pool[POOL_MAX];
 static int pooled, early_ends, doors = -1, refill_timer = -1;
@@ -182,11 +182,12 @@ void launchers_start(void) {
 }
 
 /* Replaces those that were taken: loading a runtime takes a processor as long as a start does, so that it waits until
- * whoever is being started, and the first program in it, have had theirs; unless there are few left. */
+ * whoever is being started, and the first program in it, have had theirs. When few are left all are replaced at once: of
+ * those who come one after the other, most then find everything to themselves. */
 void launchers_fill(void) {
   struct itimerspec quiet = {.it_value = {.tv_nsec = REFILL_AFTER_MS * 1000000L}};
-  fill((settings.pool + 1) / 2);
   if (pooled == settings.pool) return;
+  if (pooled <= settings.pool / 4) return fill(settings.pool);
   if (refill_timer < 0 || timerfd_settime(refill_timer, 0, &quiet, NULL) < 0) fill(settings.pool);
 }
 

@@ -18,7 +18,12 @@
 #include <unistd.h>
 
 /* What may stay charged to a slot that is free. */
-#define LEFT_MAX (1ll << 20)
+#define LEFT_MAX (4ll << 20)
+
+/* Limits below which crun is loaded without noticing them. */
+#define WIDE_MEMORY (64ll << 20)
+#define WIDE_PIDS 16
+#define WIDE_CPU 500
 
 static struct slot slots[SLOTS_MAX];
 static int slot_high;
@@ -117,6 +122,12 @@ void slot_tidy(int index) {
   else empty(&slot);
 }
 
+/* Whether a runtime can be loaded below these: then they stay, for the next sandbox has the same ones more often than not. */
+static bool are_wide(const struct limits *limits) {
+  return (limits->memory < 0 || limits->memory >= WIDE_MEMORY) && (limits->pids < 0 || limits->pids >= WIDE_PIDS) &&
+         (limits->cpu < 0 || limits->cpu >= WIDE_CPU);
+}
+
 void slot_give_back(struct slot *slot) {
   static const struct limits NONE = {-1, -1, -1};
   if (slot == NULL) return;
@@ -124,7 +135,7 @@ void slot_give_back(struct slot *slot) {
     slot->used = slot->made = false;
     return janitor_tidy_slot(slot->index);
   }
-  slot_limit(slot, &NONE);
+  if (!are_wide(&slot->limits)) slot_limit(slot, &NONE);
   if (groups.have[MEMORY]) {
     char path[PATH_MAX + 32];
     slot_dir(slot, MEMORY, path, sizeof path);

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SERVER_FLAGS } from '../../src/cli/daemon/server-flags.ts';
 
 export interface ChildServer {
   readonly dir: string;
@@ -33,7 +34,7 @@ export async function startChild(
   env: Record<string, string> = {},
 ): Promise<ChildServer> {
   const socketPath = join(dir, 'server.sock');
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
+  const child = spawn(process.execPath, [...SERVER_FLAGS, file], {
     env: {
       ...process.env,
       NODE_COMPILE_CACHE: COMPILE_CACHE,

@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream';
 import { CommandFailure } from '../command-failure.ts';
 import { compileCacheDir } from '../compile-cache.ts';
 import type { DaemonFiles } from './daemon-files.ts';
+import { SERVER_FLAGS } from './server-flags.ts';
 
 const START_WITHIN_MS = 45_000;
 const LARGEST_LOG = 8 * 1_048_576;
@@ -92,7 +93,7 @@ export async function spawnDaemon(
   try {
     const { size } = fstatSync(log);
     const program = [process.argv[1] as string, 'daemon-process'];
-    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...program], {
+    const child = spawn(process.execPath, [...SERVER_FLAGS, ...program], {
       detached: true,
       cwd: files.stateDir,
       stdio: ['ignore', log, log, 'pipe'],
