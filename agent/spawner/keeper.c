@@ -134,6 +134,7 @@ static pid_t move_in(struct slot *slot, const struct birth *birth, const int *fd
   if (place && pid > 0) {
     slot->keeper = (struct keeper){.socket = pair[0], .born = ++births};
     *place = slot;
+    slot_limit_again(slot);
   } else if (place) close(pair[0]);
   return pid;
 }

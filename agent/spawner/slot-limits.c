@@ -43,7 +43,7 @@ static int limit_pids_v1(struct slot *slot, long long pids) {
   return pids < 0 ? group_put(path, "pids.max", "max") : group_put_number(path, "pids.max", pids + (slot->keeper.socket > 0));
 }
 
-/* Its keeper has gone. */
+/* Its keeper has come or gone. */
 void slot_limit_again(struct slot *slot) {
   if (groups.have[PIDS] && slot->limits.pids >= 0) limit_pids_v1(slot, slot->limits.pids);
 }

@@ -89,13 +89,22 @@ export class Sandboxes {
     const { layout } = this.#parts;
     const name = layout.name(attemptId);
     const path = layout.sandbox(attemptId, 'record.json');
+    if (!existsSync(path)) {
+      this.#records.delete(name);
+      return null;
+    }
     const known = this.#records.get(name);
-    if (known !== undefined && existsSync(path)) return known;
-    this.#records.delete(name);
+    if (known !== undefined) return known;
     const record = readRecord(path);
     if (record?.attemptId !== attemptId) return null;
     this.#records.set(name, record);
     return record;
+  }
+
+  /** As it is on the disk, where the spawner may have said more of it. */
+  reread(attemptId: string): SandboxRecord | null {
+    this.#records.delete(this.#parts.layout.name(attemptId));
+    return this.record(attemptId);
   }
 
   any(): boolean {

@@ -1,0 +1,114 @@
+/** Those who help the spawner: keepers, of whom sandboxes are born in their group, and mounters. Any of them may be killed. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, describe, expect, it } from 'vitest';
+import { findHostFacts } from '../../../src/extensions/local/host-facts.ts';
+import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
+import type { Living } from '../../security/local-world.ts';
+import { LocalWorld, shell } from '../../security/local-world.ts';
+
+/** Few, so that the same groups come round again. */
+const world = new LocalWorld({ launchers: 2, warm: 0 });
+const { controllers, unified } = findHostFacts({ directory: world.base });
+const reason =
+  (await world.whyNot()) ?? (controllers.includes('pids') ? null : 'no controller counts processes here');
+const LIMIT_MS = 120_000;
+const PIDS = 24;
+
+async function until(check: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 6_000; tries++) {
+    if (await check()) return;
+    await sleep(10);
+  }
+  throw new Error('it did not come to that');
+}
+
+const nameOf = (pid: number) => {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  } catch {
+    return '';
+  }
+};
+
+async function helpers(name: string): Promise<number[]> {
+  const spawner = await world.spawnerPid();
+  return readFileSync(`/proc/${spawner}/task/${spawner}/children`, 'utf8')
+    .split(' ')
+    .map(Number)
+    .filter((pid) => pid > 0 && nameOf(pid) === name);
+}
+
+const limited = () => world.establish({ resources: { ...world.spec().recipe.resources, pids: PIDS } });
+
+async function processes({ spec }: Living): Promise<number> {
+  const spawner = await SpawnerClient.open(join(world.base, 'spawner.sock'), () => {});
+  const { pids } = await spawner.call('status', { id: spec.stamp.attemptId });
+  spawner.close();
+  return Number(pids);
+}
+
+/** Has as many processes as it may, and tells how many the kernel counts. */
+async function crowd(living: Living): Promise<number> {
+  // The runtime leaves when the agent has answered, not before.
+  await until(async () => (await processes(living)) === 1);
+  await shell(living.session, `for i in $(seq ${PIDS * 2}); do sleep 600 >/dev/null 2>&1 & done`);
+  return await processes(living);
+}
+
+async function lives(): Promise<void> {
+  const living = await limited();
+  expect((await shell(living.session, 'echo well')).stdout).toBe('well\n');
+  // The shell that could not start another one has ended.
+  expect(await crowd(living)).toBe(PIDS - 1);
+  await world.end(living);
+}
+
+describe.skipIf(reason !== null)(`helpers of the spawner${reason === null ? '' : ` (${reason})`}`, () => {
+  afterAll(() => world.close(), LIMIT_MS);
+
+  it(
+    'count for no sandbox: each has as many processes as it was given, whoever was in its group before',
+    async () => {
+      for (let round = 0; round < 6; round++) await lives();
+      expect((await helpers('sbx-keeper')).length > 0).toBe(unified === null);
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'are killed: the next sandbox starts all the same, within its limits, and others take their place',
+    async () => {
+      const running = await limited();
+      const mounters = await helpers('sbx-mounter');
+      expect(mounters.length).toBeGreaterThan(0);
+      const killed = [...mounters, ...(await helpers('sbx-keeper'))];
+      for (const pid of killed) process.kill(pid, 'SIGKILL');
+      // By then the spawner knows.
+      await until(() => killed.every((pid) => !existsSync(`/proc/${pid}`)));
+      expect(await crowd(running)).toBe(PIDS - 1);
+      for (let round = 0; round < 6; round++) await lives();
+      await world.end(running);
+      await until(async () => (await helpers('sbx-mounter')).length === mounters.length);
+      if (unified === null) await until(async () => (await helpers('sbx-keeper')).length > 0);
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'go with the spawner, also when that is killed, and what runs goes on',
+    async () => {
+      const living = await limited();
+      const all = [...(await helpers('sbx-mounter')), ...(await helpers('sbx-keeper'))];
+      process.kill(await world.spawnerPid(), 'SIGKILL');
+      await until(() => all.every((pid) => !existsSync(`/proc/${pid}`) || !nameOf(pid).startsWith('sbx-')));
+      await world.restart();
+      const session = await world.extension.connect(living.handle, world.context);
+      expect((await shell(session, 'echo here')).stdout).toBe('here\n');
+      await world.end({ ...living, session });
+      await lives();
+    },
+    LIMIT_MS,
+  );
+});
