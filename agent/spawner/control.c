@@ -28,6 +28,7 @@ static int listener = -1;
 static void drop(struct client *client) {
   unwatch_fd(client->fd);
   close(client->fd);
+  captures_forsaken((int)(client - clients));
   client->fd = 0;
   client->generation++;
   consider_leaving();

@@ -19,6 +19,7 @@
 
 #define BLOCK 512
 #define DEPTH_MAX 250 /* unpacking refuses more */
+#define TOO_DEEP "a directory in it lies deeper than 250 levels"
 #define ATTRIBUTES_MAX (1 << 19)
 #define LINKS 8192
 
@@ -49,7 +50,7 @@ static int flush(void) {
 
 static int put(const void *data, size_t size) {
   const char *from = data;
-  if ((left -= (long long)size) < 0) return errno = EFBIG, -1;
+  if ((left -= (long long)size) < 0) return work_refused(EFBIG, "it is larger than what may be packed");
   while (size > 0) {
     size_t part = sizeof buffer - filled < size ? sizeof buffer - filled : size;
     memcpy(buffer + filled, from, part);
@@ -98,7 +99,7 @@ static int extend(struct extended *extended, const char *key, const void *value,
   size_t body = strlen(key) + size + 3, length = body + 1;
   char digits[24];
   while ((size_t)snprintf(digits, sizeof digits, "%zu", length) + body > length) length++;
-  if (extended->length + length > ATTRIBUTES_MAX) return errno = E2BIG, -1;
+  if (extended->length + length > ATTRIBUTES_MAX) return work_refused(E2BIG, "a file in it has too many attributes");
   char *more = realloc(extended->text, extended->length + length + 1);
   if (more == NULL) return -1;
   extended->text = more;
@@ -194,8 +195,8 @@ static int pack_entry(int parent, size_t length, const char *name, int depth, st
   tally->files++;
   if (S_ISCHR(info.st_mode) && info.st_rdev == makedev(0, 0)) return put_mark(length, name);
   /* It would be taken for a mark. */
-  if (strncmp(name, ".wh.", 4) == 0) return errno = EBADMSG, -1;
-  if (inner >= sizeof path) return errno = ENAMETOOLONG, -1;
+  if (strncmp(name, ".wh.", 4) == 0) return work_refused(EBADMSG, "a name in it begins with \".wh.\"");
+  if (inner >= sizeof path) return work_refused(ENAMETOOLONG, "a path in it is longer than 4095 bytes");
   sprintf(path + length, "%s%s", length ? "/" : "", name);
   const char *earlier = !S_ISDIR(info.st_mode) && info.st_nlink > 1 ? earlier_name(&info) : NULL;
   int failed = 0;
@@ -227,7 +228,7 @@ static int pack_entry(int parent, size_t length, const char *name, int depth, st
 }
 
 static int pack_directory(int fd, size_t length, int depth, struct tally *tally) {
-  if (depth > DEPTH_MAX) return errno = ELOOP, -1;
+  if (depth > DEPTH_MAX) return work_refused(ELOOP, TOO_DEEP);
   DIR *directory = fdopendir(dup(fd));
   if (directory == NULL) return -1;
   char **names = NULL;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Less than this is copied sooner than an agent is started again. */
 #define SMALL_FILES 400
@@ -76,11 +77,20 @@ static void answer_captured(struct sandbox *sandbox, const char *how, bool whole
   answer_ok(&sandbox->capture, "\thow=%s\tlayer=%s%s%s", how, sandbox->capture_to, layer_below(whole), sizes);
 }
 
-static void captured(void *context, bool ok, bool whole, const struct tally *tally, const char *error) {
-  char *id = context;
-  struct sandbox *sandbox = *place_of(id);
-  free(id);
-  if (sandbox == NULL) return;
+/* What a copy that is under way is for: the sandbox may be gone when it is done, or be copied anew. */
+struct copying {
+  char id[ID_MAX];
+  bool whole;
+  struct work *work;
+};
+
+static void copied(void *context, bool ok, const struct tally *tally, const char *error) {
+  struct copying *copying = context;
+  struct sandbox *sandbox = *place_of(copying->id);
+  bool whole = copying->whole, ours = sandbox && sandbox->copying == copying;
+  free(copying);
+  if (!ours) return;
+  sandbox->copying = NULL;
   sandbox->capturing = false;
   thaw_after(sandbox);
   if (ok) answer_captured(sandbox, "copied", whole, whole ? NULL : tally);
@@ -88,23 +98,54 @@ static void captured(void *context, bool ok, bool whole, const struct tally *tal
   sandbox->capture.seq[0] = 0;
 }
 
-static void copied(void *context, bool ok, const struct tally *tally, const char *error) {
-  captured(context, ok, false, tally, error);
+static void copy(struct sandbox *sandbox, const struct job *job) {
+  struct copying *copying = calloc(1, sizeof *copying);
+  if (copying == NULL) {
+    sandbox->capturing = false;
+    thaw_after(sandbox);
+    return answer_error(&sandbox->capture, "copy", "out of memory");
+  }
+  strcpy(copying->id, sandbox->id);
+  copying->whole = job->subvolume != NULL;
+  sandbox->copying = copying;
+  struct work *work = work_start(job, copied, copying);
+  if (work) copying->work = work;
 }
 
-static void copied_whole(void *context, bool ok, const struct tally *tally, const char *error) {
-  captured(context, ok, true, tally, error);
+/* Nobody waits for the copy any more: what stands still for it goes on. */
+void captures_forsaken(int client) {
+  for (int i = 0; i < BUCKETS; i++)
+    for (struct sandbox *one = table[i]; one; one = one->next)
+      if (one->copying && one->capture.client == client) work_give_up(one->copying->work);
+}
+
+/* Says beside the disk which layer it became, before it does: whoever asked may be dead before it has written that down. */
+static void note_sealed(const struct sandbox *sandbox, bool whole) {
+  char note[PATH_MAX + ID_MAX + 32], layer[300];
+  path_of(sandbox->id, "sealed", note, sizeof note);
+  snprintf(layer, sizeof layer, "%s%s", sandbox->capture_to, layer_below(whole));
+  unlink(note);
+  if (symlink(layer, note) < 0) say("cannot write %s: %s", note, strerror(errno));
 }
 
 /* The agent is gone: its disk becomes the layer as it is. */
 void finish_capture(struct sandbox *sandbox) {
   char disk[PATH_MAX + ID_MAX + 32], upper[PATH_MAX + ID_MAX + 32], target[PATH_MAX + 300];
   sandbox->capturing = false;
+  if (sandbox->copying) {
+    /* Its time came, or it died: what is left of it is not what was asked for. */
+    work_give_up(sandbox->copying->work);
+    sandbox->copying = NULL;
+    answer_error(&sandbox->capture, "copy", "it ended while it was copied");
+    sandbox->capture.seq[0] = 0;
+    return;
+  }
   path_of(sandbox->id, "disk", disk, sizeof disk);
   path_of(sandbox->id, "disk/upper", upper, sizeof upper);
   /* A subvolume cannot be left by a rename, but moved as one. */
   bool whole = is_subvolume(disk);
   snprintf(target, sizeof target, "%s/%s%s", settings.base, sandbox->capture_to, whole ? "/disk" : "/fs");
+  note_sealed(sandbox, whole);
   if (rename(whole ? disk : upper, target) < 0) answer_error(&sandbox->capture, "seal", "%s", strerror(errno));
   else {
     if (!whole) janitor_discard(disk);
@@ -142,7 +183,7 @@ void do_capture(const struct request *request, const struct fields *fields) {
   snprintf(sandbox->capture_to, sizeof sandbox->capture_to, "%s", to);
   snprintf(target, sizeof target, "%s/%s%s", settings.base, to, whole ? "/disk" : "/fs");
   struct job job = {.to = target, .from = upper, .image = is_image ? image : NULL, .subvolume = whole ? disk : NULL};
-  if (!seal) return work_start(&job, whole ? copied_whole : copied, strdup(sandbox->id));
+  if (!seal) return copy(sandbox, &job);
   sandbox->discard = false;
   sandbox_end(sandbox);
 }

@@ -101,6 +101,8 @@ static void adopt(const char *id) {
   sandbox->started = started;
   sandbox->frozen = frozen != 0;
   sandbox->slot = slot_claim(slot, cpu_before);
+  /* Whoever was copied when the last spawner was killed still stands still. */
+  if (!sandbox->frozen) slot_freeze(sandbox->slot, false);
   watch_fd(sandbox->pidfd, EPOLLIN, agent_ended, sandbox);
 }
 

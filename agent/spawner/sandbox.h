@@ -28,6 +28,7 @@ struct sandbox {
   bool keep;    /* its disk outlives its end */
   bool discard; /* its directory goes with it */
   bool frozen, capturing;
+  struct copying *copying; /* of one that is captured by a copy */
   bool called; /* its agent calls; it lives when its runtime has started it */
   char capture_to[256];
   char learn[64]; /* the file that is to have the filter which the runtime compiles */

@@ -228,21 +228,34 @@ void do_claim(const struct request *request, const struct fields *fields);
 void do_capture(const struct request *request, const struct fields *fields);
 void do_flatten(const struct request *request, const struct fields *fields);
 void do_list(const struct request *request);
+void captures_forsaken(int client);
 
 /* ---- inspect.c ---- */
 void do_inspect(const struct request *request, const struct fields *fields);
 
 /* ---- tree.c: whole trees ---- */
+int tree_remove(const char *path);
+int tree_remove_at(int parent, const char *name);
+int tree_own(const char *path, uint32_t owner);
+
+/* ---- tree-walk.c: of any depth ---- */
 struct tally {
   long long files;
   long long bytes;
 };
 int tree_copy(const char *from, const char *to, struct tally *tally);
-int file_copy(const char *from, const char *to);
-int tree_remove(const char *path);
-int tree_own(const char *path, uint32_t owner);
 int tree_apply(const char *from, const char *to, struct tally *tally);
 bool tree_exceeds(const char *path, long long files, long long bytes, struct tally *tally);
+
+/* ---- file-copy.c ---- */
+struct stat;
+void close_kept(int fd);
+int file_copy(const char *from, const char *to);
+int copy_regular(int from, int to, const char *name, const struct stat *info);
+int copy_xattrs(int from, int to);
+int settle(int fd, const struct stat *info);
+void copier_begin(void);
+int copier_end(void);
 
 /* ---- pack.c ---- */
 int pack_layer(const char *from, const char *to, long long most, struct tally *tally);
@@ -279,7 +292,11 @@ struct job {
   struct unpack_bounds bounds;
 };
 void work_flush(const char *path);
-void work_start(const struct job *job, work_done done, void *context);
+/* Until it is done; NULL when it could not begin, and is done already. */
+struct work *work_start(const struct job *job, work_done done, void *context);
+void work_give_up(const struct work *work);
+/* In the process that works: what is wrong, where errno alone would not tell. Answers -1. */
+int work_refused(int error, const char *why);
 
 /* ---- rootless.c ---- */
 int enter_user_namespace(const char *usermap);

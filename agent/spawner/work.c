@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,14 +128,22 @@ void janitor_end(void) {
 
 struct work {
   int result;
-  pid_t pid;
+  int pidfd;
   work_done done;
   void *context;
 };
 struct outcome {
   struct tally tally;
   int error;
+  char why[120]; /* empty: as errno says */
 };
+static const char *refused_why;
+
+int work_refused(int error, const char *why) {
+  refused_why = why;
+  errno = error;
+  return -1;
+}
 
 static void work_finished(void *context, uint32_t events) {
   struct work *work = context;
@@ -143,8 +152,10 @@ static void work_finished(void *context, uint32_t events) {
   bool whole = read(work->result, &outcome, sizeof outcome) == sizeof outcome;
   unwatch_fd(work->result);
   close(work->result);
+  if (work->pidfd >= 0) close(work->pidfd);
   bool ok = whole && outcome.error == 0;
-  work->done(work->context, ok, &outcome.tally, ok ? "" : strerror(outcome.error));
+  const char *why = whole && outcome.why[0] ? outcome.why : strerror(outcome.error);
+  work->done(work->context, ok, &outcome.tally, ok ? "" : why);
   free(work);
 }
 
@@ -155,6 +166,12 @@ static int copy_from_image(const char *image, const char *to, struct tally *tall
   if (unshare(CLONE_NEWNS) < 0 || disk_mount(image, point) < 0) return -1;
   strcat(point, "/upper");
   return tree_copy(point, to, tally);
+}
+
+/* A link in a layer must not lead out of it. */
+static bool is_layered(const char *path) {
+  struct stat info;
+  return lstat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 /* All layers as one: a plain tree, in which what was removed is simply not there. */
@@ -178,7 +195,7 @@ static int copy_merged(const struct launch *layers, const char *to, struct tally
     if (tree_remove(source) < 0 || mkdir(source, 0755) < 0) return -1;
     for (int i = layers->layer_count - 1; i >= 0; i--) {
       snprintf(point, sizeof point, "l%d/%s", i, layers->host[part]);
-      if (tree_apply(point, source, tally) < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP) return -1;
+      if (is_layered(point) && tree_apply(point, source, tally) < 0) return -1;
     }
   }
   return 0;
@@ -198,7 +215,7 @@ static int perform(const struct job *job, struct tally *tally) {
     return subvolume_copy(job->subvolume, job->to) < 0 ? -1 : access(upper, F_OK);
   }
   if (job->pack) return pack_layer(job->pack, job->to, job->most, tally);
-  if (job->measure) return tree_exceeds(job->measure, INT64_MAX, INT64_MAX, tally) ? (errno = ENAMETOOLONG, -1) : 0;
+  if (job->measure) return tree_exceeds(job->measure, INT64_MAX, INT64_MAX, tally) ? -1 : 0;
   if (job->flush) return flush(job->flush);
   if (job->archive) return unpack_layer(job->archive, job->to, &job->bounds, tally);
   if (job->layers) return copy_merged(job->layers, job->to, tally);
@@ -213,7 +230,7 @@ void work_flush(const char *path) {
   _exit(flush(path) < 0);
 }
 
-void work_start(const struct job *job, work_done done, void *context) {
+struct work *work_start(const struct job *job, work_done done, void *context) {
   int ends[2] = {-1, -1};
   struct work *work = calloc(1, sizeof *work);
   struct tally none = {0, 0};
@@ -222,18 +239,25 @@ void work_start(const struct job *job, work_done done, void *context) {
     if (ends[0] >= 0) close(ends[0]), close(ends[1]);
     free(work);
     done(context, false, &none, strerror(errno));
-    return;
+    return NULL;
   }
   if (pid == 0) {
-    struct outcome outcome = {{0, 0}, 0};
+    struct outcome outcome = {{0, 0}, 0, ""};
     child_begins("sbx-copy");
     dup2(ends[1], 3);
     close_range(4, ~0u, 0);
     if (perform(job, &outcome.tally) < 0) outcome.error = errno ? errno : EIO;
+    if (refused_why) snprintf(outcome.why, sizeof outcome.why, "%s", refused_why);
     if (write(3, &outcome, sizeof outcome) < 0) _exit(1);
     _exit(0);
   }
   close(ends[1]);
-  *work = (struct work){ends[0], pid, done, context};
+  *work = (struct work){ends[0], (int)syscall(SYS_pidfd_open, pid, 0), done, context};
   watch_fd(ends[0], EPOLLIN, work_finished, work);
+  return work;
+}
+
+/* It ends without a result, and soon. */
+void work_give_up(const struct work *work) {
+  if (work->pidfd >= 0) syscall(SYS_pidfd_send_signal, work->pidfd, SIGKILL, NULL, 0);
 }

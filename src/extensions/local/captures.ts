@@ -9,6 +9,8 @@ import type { SandboxRecord } from './record.ts';
 import type { RootFs } from './root-fs.ts';
 import { rootFsFields, rootFsOf } from './root-fs.ts';
 import type { Sandboxes } from './sandboxes.ts';
+import type { Fields } from './spawner-client.ts';
+import { SpawnerError } from './spawner-client.ts';
 import { UseGate } from './use-gate.ts';
 
 /** A longer chain would make every look-up in it slow: it is made into one layer. */
@@ -74,13 +76,13 @@ export class Captures {
           how,
           bytes,
           layer = place,
-        } = await this.#call('capture', attemptId, { to: dirname(place), seal: reopen === null ? 0 : 1 });
-        const rootFs = await this.#shortened(
-          { ...rootFsOf(record), layers: [layer, ...record.layers] },
-          made,
-        );
+        } = await this.#taken(record, { to: dirname(place), seal: reopen === null ? 0 : 1 });
+        const grown = { ...rootFsOf(record), layers: [layer, ...record.layers] };
+        // Its files are in there and nowhere else: that comes before anything that can fail.
+        if (how === 'sealed') await sandboxes.update({ ...record, ...grown, sealed: true });
+        const rootFs = await this.#shortened(grown, made);
         const above = { ...record, ...rootFs, sealed: true };
-        if (how === 'sealed') await sandboxes.update(above);
+        if (how === 'sealed' && rootFs !== grown) await sandboxes.update(above);
         const again = how === 'sealed' ? this.#startAgain(above, before) : Promise.resolve();
         again.catch(() => {});
         if (lasting) await engine.flushed();
@@ -98,6 +100,19 @@ export class Captures {
     return await promise;
   }
 
+  /** Where nobody says what has become of it, its agent may have been ended: it is for whoever comes next to start again. */
+  async #taken(record: SandboxRecord, fields: { to: string; seal: 0 | 1 }): Promise<Fields> {
+    const { engine, layout, sandboxes } = this.#parts;
+    try {
+      return await engine.call('capture', { id: layout.name(record.attemptId), ...fields });
+    } catch (error) {
+      const refused = error instanceof SpawnerError && error.code !== 'seal';
+      const now = refused || fields.seal === 0 ? null : sandboxes.reread(record.attemptId);
+      if (now !== null) await sandboxes.update({ ...now, sealed: true });
+      throw failed(error);
+    }
+  }
+
   /** Waits for a capture under way; starts one again whose capture was cut off after its disk became a layer. */
   async finish(attemptId: string): Promise<void> {
     await this.#parts.sandboxes.inTurn(attemptId, () => this.#whole(attemptId));
@@ -107,7 +122,8 @@ export class Captures {
     const { sandboxes } = this.#parts;
     const record = await sandboxes.ready(attemptId);
     if (!record.sealed) return record;
-    await sandboxes.startAgain(record);
+    // The spawner may have said since which layer its disk became.
+    await sandboxes.startAgain(sandboxes.reread(attemptId) ?? record);
     return await sandboxes.ready(attemptId);
   }
 

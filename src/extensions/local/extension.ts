@@ -122,7 +122,12 @@ export class LocalExtension implements Extension {
   }
 
   async importSnapshot(spec: SnapshotSpec, body: AsyncIterable<Uint8Array>): Promise<TakenSnapshot> {
-    return await this.#snapshots.import(spec, body);
+    try {
+      return await this.#snapshots.import(spec, body);
+    } catch (error) {
+      this.#collect();
+      throw error;
+    }
   }
 
   async measureSnapshot(ref: Json): Promise<number> {
@@ -138,6 +143,9 @@ export class LocalExtension implements Extension {
       return await this.#make(spec, ctx, async () => {
         return (await this.#captures.capture(attempt_id, { lasting, before: up })).rootFs;
       });
+    } catch (error) {
+      this.#collect();
+      throw error;
     } finally {
       void this.#sandboxes
         .ready(spec.stamp.attemptId)
@@ -162,8 +170,9 @@ export class LocalExtension implements Extension {
 
   async connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession> {
     const { attemptId } = await abortable(this.#running(handle), ctx.signal);
+    // What it is opened for anew may have to be started again first.
     const open = async (signal?: AbortSignal) =>
-      await this.#sandboxes.channel(await this.#sandboxes.ready(attemptId), signal);
+      await this.#sandboxes.channel(await this.#running(handle), signal);
     const kept = await abortable(this.#channels.takeSoon(attemptId), ctx.signal);
     const first = kept ?? (await open(ctx.signal));
     return new LocalSession(first, open, this.#captures.gateOf(attemptId));
@@ -258,7 +267,12 @@ export class LocalExtension implements Extension {
   }
 
   async snapshot(handle: Handle, spec: SnapshotSpec): Promise<TakenSnapshot> {
-    return await this.#snapshots.take(readHandle(handle).attempt_id, spec);
+    try {
+      return await this.#snapshots.take(readHandle(handle).attempt_id, spec);
+    } catch (error) {
+      this.#collect();
+      throw error;
+    }
   }
 
   async deleteSnapshot(_ref: Json | null, spec: SnapshotSpec): Promise<void> {

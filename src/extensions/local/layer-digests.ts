@@ -39,13 +39,12 @@ export class LayerDigests {
     }
   }
 
-  /** Finds out and keeps it. `null` when it cannot be told: names that no archive has, or more than anybody reads. */
-  async seal(layer: string): Promise<LayerContent | null> {
+  /** Finds out and keeps it. Throws when it cannot be told: names that no archive has, or more than anybody reads. */
+  async seal(layer: string): Promise<LayerContent> {
     return await this.#turns.take('one', async () => {
       const known = this.known(layer);
       if (known !== null) return known;
-      const found = await this.#find(layer).catch(() => null);
-      if (found === null) return null;
+      const found = await this.#find(layer);
       await this.keep(layer, found);
       return found;
     });

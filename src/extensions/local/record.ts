@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { IsolationLevel } from '../../contract/capability.ts';
 import { Mount } from '../../contract/inputs.ts';
@@ -44,10 +45,18 @@ const SandboxRecord = z.strictObject({
 });
 export type SandboxRecord = z.infer<typeof SandboxRecord>;
 
+/** Beside the record: what the spawner made of its disk, which nobody may have lived to write down. */
+const SEALED = 'sealed';
+const LAYER = /^layers\/[^/]+\/(?:fs|disk\/upper)$/;
+
 /** One whose disk is kept outlasts the machine, as soon as this resolves. */
 export async function writeRecord(path: string, record: SandboxRecord): Promise<void> {
   if (record.keep) await writeLasting(path, JSON.stringify(record));
   else writeWhole(path, JSON.stringify(record));
+  if (!record.sealed) return;
+  // From here on the record says it.
+  const layer = namedBeside(path);
+  if (layer !== null && record.layers.includes(layer)) rmSync(join(dirname(path), SEALED), { force: true });
 }
 
 /** The first one: nobody has read it before, and nobody believes what is not whole. */
@@ -59,7 +68,21 @@ export async function writeFirstRecord(path: string, record: SandboxRecord): Pro
 /** `null` when there is none, or it was cut off by a crash. */
 export function readRecord(path: string): SandboxRecord | null {
   try {
-    return SandboxRecord.parse(JSON.parse(readFileSync(path, 'utf8')));
+    const record = SandboxRecord.parse(JSON.parse(readFileSync(path, 'utf8')));
+    const layer = namedBeside(path);
+    const base = dirname(dirname(dirname(path)));
+    // It is named before it is made.
+    if (layer === null || record.layers.includes(layer) || !existsSync(join(base, layer))) return record;
+    return { ...record, layers: [layer, ...record.layers], sealed: true };
+  } catch {
+    return null;
+  }
+}
+
+function namedBeside(path: string): string | null {
+  try {
+    const layer = readlinkSync(join(dirname(path), SEALED));
+    return LAYER.test(layer) ? layer : null;
   } catch {
     return null;
   }

@@ -20,6 +20,7 @@ import type { Layout } from './layout.ts';
 import { packedLayer } from './packed-layer.ts';
 import type { RootFs } from './root-fs.ts';
 import { RootFsShape } from './root-fs.ts';
+import { SpawnerError } from './spawner-client.ts';
 
 const MANIFEST = 'snapshot.json';
 const MOST_MANIFEST_BYTES = 65_536;
@@ -41,6 +42,13 @@ const Manifest = z.strictObject({
     )
     .max(MOST_LAYERS),
 });
+
+/** What the kernel says of what we do not take. */
+const UNPACK_WORDS = new Map([
+  ['Bad message', 'it is not a tar archive that can be unpacked'],
+  ['File name too long', 'a path in it is deeper than 256 levels, or longer than 4095 bytes'],
+  ['File too large', 'there are too many files in it, or too many bytes'],
+]);
 
 export interface ArchiveParts {
   readonly engine: Engine;
@@ -69,14 +77,7 @@ export async function exportArchive(
   const contents: LayerContent[] = [];
   for (const layer of own) {
     await parts.digests.verify(layer);
-    const content = await parts.digests.seal(layer);
-    if (content === null) {
-      throw new SandboxerError('SBX_UNSUPPORTED', 'It holds files that no archive can carry.', {
-        backend: 'ext.local',
-        remedy: 'Remove names that begin with ".wh.", paths that are too deep, or files that are too large.',
-      });
-    }
-    contents.push(content);
+    contents.push(await parts.digests.seal(layer).catch(notCarried));
   }
   const manifest = {
     version: 1 as const,
@@ -100,6 +101,17 @@ export async function exportArchive(
     host,
   );
   return { digest, body: writeTar(entries()) };
+}
+
+/** What the spawner says of a layer that cannot be packed; anything else is no fault of the layer. */
+function notCarried(error: unknown): never {
+  const cause = error instanceof SandboxerError ? error.cause : undefined;
+  if (!(cause instanceof SpawnerError && cause.code === 'pack')) throw failed(error);
+  throw new SandboxerError('SBX_UNSUPPORTED', `It holds files that no archive can carry: ${cause.message}.`, {
+    backend: 'ext.local',
+    remedy: 'Restore it, remove or rename what is named, take a snapshot of that, and export it.',
+    cause,
+  });
 }
 
 export interface ImportedArchive {
@@ -194,7 +206,7 @@ async function layerFrom(parts: ArchiveParts, archive: string, content: LayerCon
   try {
     const bounds = { entries: MOST_ENTRIES, bytes: MOST_BYTES, marks: 1 };
     await engine.call('unpack', { from: archive, to, ...bounds }).catch((error: unknown) => {
-      throw refused(`A layer cannot be unpacked: ${failed(error).detail}`);
+      throw refused(`A layer cannot be unpacked: ${UNPACK_WORDS.get(messageOf(error)) ?? messageOf(error)}.`);
     });
     // What is in it is told only of one that a power cut leaves as it is.
     await engine.flushed();
@@ -205,6 +217,8 @@ async function layerFrom(parts: ArchiveParts, archive: string, content: LayerCon
   await digests.keep(to, content);
   return to;
 }
+
+const messageOf = (error: unknown): string => failed(error).detail;
 
 async function* once(data: Uint8Array): AsyncGenerator<Uint8Array> {
   yield data;
