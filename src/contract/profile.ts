@@ -121,6 +121,12 @@ export const Profile = z
       })
       .default({ mode: 'remote-canonical', access: 'rw' }),
     scope_default: Scope.default('session'),
+    warm: z
+      .boolean()
+      .optional()
+      .describe(
+        '`false`: always a sandbox that was started for its user, never one that was running before.',
+      ),
     ttl: z
       .strictObject({
         default: DurationSeconds,

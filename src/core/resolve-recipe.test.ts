@@ -408,3 +408,11 @@ describe('scopeKey', () => {
     expect(key('shared')).not.toBe(key('shared', {}, { ...agent, workspaceId: 'w2' }));
   });
 });
+
+describe('warm', () => {
+  it('is turned off by the profile, whatever the request says, or by the request alone', () => {
+    expect(resolve({ warm: false }, { inputs: { warm: true } }).inputs.warm).toBe(false);
+    expect(resolve({}, { inputs: { warm: false } }).inputs.warm).toBe(false);
+    expect(resolve({}).inputs.warm).toBeUndefined();
+  });
+});

@@ -59,7 +59,7 @@ export function resolveRecipe(
     instructions: [profile.setup.instructions, setup.instructions].filter(Boolean).join('\n\n'),
     instructionsRef: setup.instructions_ref ?? null,
     secretRefs: secrets.refs,
-    inputs: given.plain,
+    inputs: profile.warm === false ? { ...given.plain, warm: false } : given.plain,
     trees: [],
     mounts: given.mounts,
     elevated: resolveElevated(request, caller),

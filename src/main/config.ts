@@ -78,7 +78,13 @@ const LocalConfig = z.strictObject({
     .optional()
     .describe('crun, runc, or the path of one. Default: crun where it is, otherwise runc.'),
   cgroups: z.boolean().default(true).describe('Whether limits and pause are to be had by control groups.'),
-  warm: z.number().int().min(0).max(256).optional().describe('Most sandboxes kept running ahead of need.'),
+  warm: z
+    .number()
+    .int()
+    .min(0)
+    .max(256)
+    .optional()
+    .describe('Most sandboxes kept running ahead of need, for all recipes together.'),
   launchers: z.number().int().min(1).max(64).optional().describe('Processes that wait to become a sandbox.'),
 });
 

@@ -110,7 +110,7 @@ export class LocalExtension implements Extension {
   }
 
   async provision(spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
-    return await this.#make(spec, ctx, async () => this.#imageOf(spec));
+    return await this.#make(spec, ctx, async () => this.#imageOf(spec), true);
   }
 
   async restore(spec: ProvisionSpec, ref: Json, ctx: ExtensionContext): Promise<Handle> {
@@ -301,6 +301,7 @@ export class LocalExtension implements Extension {
   }
 
   async deleteImage(imageId: string, owner: string): Promise<void> {
+    this.#sandboxes.forgetAhead(this.#images.rootFs(imageId, owner)?.layers ?? []);
     this.#images.remove(imageId, owner);
     this.#collect();
   }
@@ -351,6 +352,7 @@ export class LocalExtension implements Extension {
     spec: ProvisionSpec,
     ctx: ExtensionContext,
     sourceOf: () => Promise<RootFs | null>,
+    ahead = false,
   ): Promise<Handle> {
     refuseMisfit(this.header, spec);
     for (const { volumeId, name } of spec.recipe.volumes ?? [])
@@ -361,7 +363,7 @@ export class LocalExtension implements Extension {
       const source = this.#sandboxes.record(attemptId) === null ? await sourceOf() : null;
       try {
         if (ctx.signal.aborted) throw cancelled();
-        await this.#sandboxes.make(spec, source, ctx.signal);
+        await this.#sandboxes.make(spec, source, { signal: ctx.signal, ahead });
       } catch (error) {
         throw failed(error, 'maybe_created');
       } finally {

@@ -7,7 +7,6 @@ import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import type { Channel } from '../shared/channel.ts';
 import { deliverSecrets } from '../shared/secret-files.ts';
 import { Turns } from '../shared/turns.ts';
-import { WarmPool } from '../shared/warm-pool.ts';
 import type { MountPolicy } from './blocked-sources.ts';
 import { bundleConfig } from './bundle.ts';
 import type { OwnParts } from './bundle-parts.ts';
@@ -32,31 +31,14 @@ import { readOnlyWorkspace } from './read-only-workspace.ts';
 import type { SandboxRecord } from './record.ts';
 import { readRecord, writeFirstRecord, writeRecord } from './record.ts';
 import type { RootFs } from './root-fs.ts';
-import { OUR_PROCESS, rootFsFields } from './root-fs.ts';
+import { rootFsFields } from './root-fs.ts';
 import type { Fields } from './spawner-client.ts';
 import { mountTargets, prepareMounts, volumeTargets } from './start-mounts.ts';
+import { StartedAhead } from './started-ahead.ts';
 import { STORAGE_RANGE, UidRanges } from './uid-ranges.ts';
-
-interface WarmOne {
-  readonly name: string;
-  readonly range: number;
-  readonly agent: AgentSession | null;
-}
 
 /** Uid of the account that programs run as. */
 const DEFAULT_USER = 1000;
-const WARM_LIFE_MS = 3_600_000;
-/** Run in what is started ahead: what every program needs has then been looked up once in its file system. */
-const FIRST_PROGRAM = {
-  argv: ['/bin/sh', '-c', '/bin/true'],
-  env: {},
-  cwd: null,
-  user: null,
-  timeoutSeconds: 10,
-  stdin: false,
-  background: false,
-  terminal: null,
-} as const;
 
 export interface Parts {
   readonly options: LocalOptions;
@@ -74,7 +56,7 @@ export class Sandboxes {
   readonly #rangeOf = new Map<string, number>();
   /** By the name of the directory. Nobody else writes them, but the directory can go away by itself. */
   readonly #records = new Map<string, SandboxRecord>();
-  readonly #warm: WarmPool<WarmOne>;
+  readonly #ahead: StartedAhead;
   readonly #doors: Doors;
   readonly #early = new EarlyAgents();
   #ranges: UidRanges | null = null;
@@ -82,7 +64,18 @@ export class Sandboxes {
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#doors = new Doors(parts.layout);
-    this.#warm = new WarmPool(parts.options.warm ?? DEFAULTS.warm, (name) => this.#startAhead(name));
+    this.#ahead = new StartedAhead(parts.options.warm ?? DEFAULTS.warm, {
+      engine: parts.engine,
+      layout: parts.layout,
+      early: this.#early,
+      takeRange: (name, machinery) => {
+        const range = this.#takeRange(machinery);
+        this.#rangeOf.set(name, range);
+        return range;
+      },
+      writeBundle: (name, own) => this.#writeBundle(name, own),
+      released: (name) => this.released(name),
+    });
   }
 
   record(attemptId: string): SandboxRecord | null {
@@ -122,8 +115,15 @@ export class Sandboxes {
     return await this.#turns.take(attemptId, work);
   }
 
-  /** Makes the directory with its stamp, then lets the start go on by itself: `ready` waits for it. */
-  async make(spec: ProvisionSpec, source: RootFs | null, signal: AbortSignal): Promise<void> {
+  /**
+   * Makes the directory with its stamp, then lets the start go on by itself: `ready` waits for it. `ahead`: one that runs
+   * already will do, if there is one.
+   */
+  async make(
+    spec: ProvisionSpec,
+    source: RootFs | null,
+    { signal, ahead }: { signal: AbortSignal; ahead: boolean },
+  ): Promise<void> {
     const { attemptId } = spec.stamp;
     const { layout } = this.#parts;
     const existing = this.record(attemptId);
@@ -139,11 +139,12 @@ export class Sandboxes {
     }
     const machinery = await this.#parts.engine.machinery();
     if (signal.aborted) throw cancelled();
-    if (source === null && canBeWarm(spec, this.#parts.facts.levels) && (await this.#claim(spec, machinery)))
+    const rootFs = source ?? machinery.hostImage;
+    if (ahead && canBeWarm(spec, this.#parts.facts.levels) && (await this.#claim(spec, rootFs, machinery)))
       return;
     const mounts = checkedMounts(spec.recipe.mounts ?? [], this.#mountPolicy());
     checkedTargets([...mountTargets(mounts), ...volumeTargets(spec.recipe.volumes ?? [])]);
-    const bare = this.#newRecord(spec, source ?? machinery.hostImage, this.#takeRange(machinery), machinery);
+    const bare = this.#newRecord(spec, rootFs, this.#takeRange(machinery), machinery);
     // Root inside enters it by its name, while nobody else gets past the base.
     mkdirSync(layout.sandbox(attemptId), { recursive: true, mode: 0o711 });
     const workspace = await this.#readOnlyWorkspace(spec, bare.range, signal);
@@ -243,7 +244,7 @@ export class Sandboxes {
 
   /** Its directory is gone: its ids are free. */
   released(name: string): void {
-    this.#warm.lose(name);
+    this.#ahead.lose(name);
     this.#early.drop(name);
     this.#records.delete(name);
     const first = this.#rangeOf.get(name);
@@ -282,11 +283,12 @@ export class Sandboxes {
   }
 
   /** One that runs already becomes this one. `false` when there is none. */
-  async #claim(spec: ProvisionSpec, machinery: Machinery): Promise<boolean> {
-    const one = this.#warm.take();
+  async #claim(spec: ProvisionSpec, rootFs: RootFs, machinery: Machinery): Promise<boolean> {
+    const { open_files: openFiles } = spec.recipe.resources;
+    const one = this.#ahead.take({ rootFs, openFiles, noNewPrivs: spec.recipe.noNewPrivs ?? false });
     if (one === null) return false;
     const { layout } = this.#parts;
-    const record = this.#newRecord(spec, machinery.hostImage, one.range, machinery);
+    const record = this.#newRecord(spec, rootFs, one.range, machinery);
     const name = layout.name(record.attemptId);
     try {
       await writeFirstRecord(join(layout.sandboxes, one.name, 'record.json'), record);
@@ -300,53 +302,18 @@ export class Sandboxes {
       this.#rangeOf.delete(one.name);
       this.#records.set(name, record);
       if (one.agent !== null) this.#early.give(name, one.agent);
-      return true;
     } catch {
       this.#rangeOf.delete(name);
-      void one.agent?.close();
-      await machinery.client.call('destroy', { id: one.name }).catch(() => {});
-      this.released(one.name);
+      await this.#ahead.discard(one);
       return false;
     }
+    if (spec.secrets.length > 0) await deliverSecrets(await this.#agent(record), spec.secrets);
+    return true;
   }
 
-  async #startAhead(name: string): Promise<WarmOne> {
-    const { layout } = this.#parts;
-    const machinery = await this.#parts.engine.machinery();
-    const range = this.#takeRange(machinery);
-    this.#rangeOf.set(name, range);
-    mkdirSync(join(layout.sandboxes, name), { recursive: true, mode: 0o711 });
-    this.#writeBundle(name, {
-      range,
-      secretFiles: false,
-      openFiles: null,
-      noNewPrivs: false,
-      process: OUR_PROCESS,
-      volumes: [],
-      mounts: [],
-      calls: false,
-    });
-    // It ends by itself when nobody comes, also when we do not.
-    const fields = {
-      id: name,
-      ...rootFsFields(machinery.hostImage),
-      range,
-      ends_at: Date.now() + WARM_LIFE_MS,
-      keep: 0,
-    };
-    try {
-      await machinery.client.call('create', fields);
-    } catch (error) {
-      await machinery.client.call('destroy', { id: name }).catch(() => {});
-      this.released(name);
-      throw error;
-    }
-    const agent = await this.#early.take(name);
-    await agent?.spawn(FIRST_PROGRAM).then(
-      ({ exit }) => exit.catch(() => {}),
-      () => {},
-    );
-    return { name, range, agent };
+  /** What is made from these layers alone is not kept running any longer. */
+  forgetAhead(layers: readonly string[]): void {
+    this.#ahead.forget(layers);
   }
 
   /** What an earlier process left: started ahead, or not yet stamped when it died. Nobody can ask for it any more. */
@@ -356,16 +323,13 @@ export class Sandboxes {
       const stamped = readRecord(join(this.#parts.layout.sandboxes, name, 'record.json')) !== null;
       if (name.startsWith('warm-') || !stamped) await this.#parts.engine.call('destroy', { id: name });
     }
-    this.#warm.fill();
+    await this.#ahead.expect();
   }
 
   async close(): Promise<void> {
     this.#doors.close();
     this.#early.close();
-    for (const { name, agent } of this.#warm.close()) {
-      void agent?.close();
-      await this.#parts.engine.call('destroy', { id: name }).catch(() => {});
-    }
+    await this.#ahead.close();
   }
 
   #takeRange(machinery: Machinery): number {
@@ -461,18 +425,15 @@ export class Sandboxes {
   }
 }
 
-/** Limits, variables and ends can be given later; what the runtime is told at the start cannot. */
+/** Limits, variables, files, secrets and ends can be given later; what is mounted at the start cannot. */
 function canBeWarm(spec: ProvisionSpec, levels: Levels): boolean {
   const { resources, inputs } = spec.recipe;
   return (
-    spec.secrets.length === 0 &&
     // What was started ahead may forget its disk.
     spec.recipe.persistence === 'ephemeral' &&
     spec.recipe.workspace.access !== 'ro' &&
     (spec.recipe.mounts ?? []).length === 0 &&
-    resources.open_files === null &&
     resources.disk_mb === null &&
-    !spec.recipe.noNewPrivs &&
     levelFor(spec.recipe.isolation, levels) === 'container' &&
     !spec.recipe.volumes?.length &&
     inputs.warm !== false

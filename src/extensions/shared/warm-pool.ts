@@ -15,21 +15,32 @@ const SETTLE_MS = 15;
 const RETRY_MS = 5_000;
 
 export class WarmPool<WarmOne extends Warm> {
-  readonly #most: number;
+  readonly #most: () => number;
   readonly #make: (name: string) => Promise<WarmOne>;
+  readonly #drop: (one: WarmOne) => void;
   readonly #ready: WarmOne[] = [];
   readonly #arrivals: number[] = [];
   #filling = false;
   #closed = false;
 
-  constructor(most: number, make: (name: string) => Promise<WarmOne>) {
-    this.#most = most;
+  /** `drop` gets one that was made when nobody wanted it any more. */
+  constructor(
+    most: number | (() => number),
+    make: (name: string) => Promise<WarmOne>,
+    drop: (one: WarmOne) => void = () => {},
+  ) {
+    this.#most = typeof most === 'number' ? () => most : most;
     this.#make = make;
+    this.#drop = drop;
+  }
+
+  /** How many wait. */
+  get size(): number {
+    return this.#ready.length;
   }
 
   /** The name of one that is ready, or `null`. Every call is an arrival: the pool is sized by their rate. */
   take(): WarmOne | null {
-    if (this.#most === 0) return null;
     const now = performance.now();
     this.#arrivals.push(now);
     while ((this.#arrivals[0] ?? now) < now - WINDOW_MS) this.#arrivals.shift();
@@ -47,11 +58,16 @@ export class WarmPool<WarmOne extends Warm> {
   }
 
   fill(): void {
-    if (this.#filling || this.#closed || this.#most === 0) return;
+    if (this.#filling || this.#closed || this.#most() <= 0) return;
     this.#filling = true;
     void this.#run().finally(() => {
       this.#filling = false;
     });
+  }
+
+  /** One that others have more need of. */
+  shed(): WarmOne | null {
+    return this.#ready.shift() ?? null;
   }
 
   close(): readonly WarmOne[] {
@@ -62,14 +78,16 @@ export class WarmPool<WarmOne extends Warm> {
   /** Half a second of arrivals, and one more. */
   get #wanted(): number {
     const perSecond = this.#arrivals.length / (WINDOW_MS / 1000);
-    return Math.min(this.#most, 1 + Math.ceil(perSecond / 2));
+    return Math.min(this.#most(), 1 + Math.ceil(perSecond / 2));
   }
 
   async #run(): Promise<void> {
     await sleep(SETTLE_MS, undefined, { ref: false });
     while (!this.#closed && this.#ready.length < this.#wanted) {
       try {
-        this.#ready.push(await this.#make(`warm-${randomBytes(8).toString('hex')}`));
+        const one = await this.#make(`warm-${randomBytes(8).toString('hex')}`);
+        if (this.#closed) this.#drop(one);
+        else this.#ready.push(one);
       } catch {
         await sleep(RETRY_MS, undefined, { ref: false });
         return;

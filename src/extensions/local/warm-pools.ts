@@ -1,0 +1,127 @@
+import { WarmPool } from '../shared/warm-pool.ts';
+import type { RootFs } from './root-fs.ts';
+
+/** All that the runtime is told at the start; whatever else a recipe says is given to a sandbox that runs already. */
+export interface WarmRecipe {
+  readonly rootFs: RootFs;
+  readonly openFiles: number | null;
+  readonly noNewPrivs: boolean;
+}
+
+interface Named {
+  readonly name: string;
+}
+
+interface Entry<One extends Named> {
+  readonly recipe: WarmRecipe;
+  readonly pool: WarmPool<One>;
+  timer: NodeJS.Timeout | null;
+  /** Kept also when nobody asks. */
+  expected: boolean;
+}
+
+interface Makers<One extends Named> {
+  make(name: string, recipe: WarmRecipe): Promise<One>;
+  /** Nobody will come for it. */
+  drop(one: One): void;
+}
+
+/** Nobody has asked for that recipe for so long: nothing of it is kept running. */
+const FORGOTTEN_MS = 600_000;
+
+/** A pool for each recipe that is asked for; all of them together have so many at the most. */
+export class WarmPools<One extends Named> {
+  readonly #most: number;
+  readonly #makers: Makers<One>;
+  readonly #forgottenMs: number;
+  /** Last asked for last. */
+  readonly #pools = new Map<string, Entry<One>>();
+
+  constructor(most: number, makers: Makers<One>, forgottenMs = FORGOTTEN_MS) {
+    this.#most = most;
+    this.#makers = makers;
+    this.#forgottenMs = forgottenMs;
+  }
+
+  /** One that is ready, or `null`; either way there will be one for whoever comes next. */
+  take(recipe: WarmRecipe): One | null {
+    if (this.#most === 0) return null;
+    const entry = this.#askedFor(recipe);
+    if (entry.pool.size === 0) this.#makeRoom(entry);
+    return entry.pool.take();
+  }
+
+  /** Has one ready before anybody asks, and from then on. */
+  expect(recipe: WarmRecipe): void {
+    if (this.#most === 0) return;
+    const entry = this.#askedFor(recipe);
+    entry.expected = true;
+    if (entry.timer !== null) clearTimeout(entry.timer);
+    entry.pool.fill();
+  }
+
+  /** It has gone by itself. */
+  lose(name: string): void {
+    for (const { pool } of this.#pools.values()) pool.lose(name);
+  }
+
+  /** What those that wait are made from is about to go. */
+  dissolve(uses: (recipe: WarmRecipe) => boolean): void {
+    for (const [key, entry] of [...this.#pools]) if (uses(entry.recipe)) this.#forget(key, entry);
+  }
+
+  close(): readonly One[] {
+    const left = [...this.#pools.values()].flatMap(({ pool, timer }) => {
+      if (timer !== null) clearTimeout(timer);
+      return pool.close();
+    });
+    this.#pools.clear();
+    return left;
+  }
+
+  #askedFor(recipe: WarmRecipe): Entry<One> {
+    const { rootFs, openFiles, noNewPrivs } = recipe;
+    const key = JSON.stringify([rootFs.layers, rootFs.host, rootFs.process, openFiles, noNewPrivs]);
+    const entry = this.#pools.get(key) ?? this.#begin(recipe);
+    this.#pools.delete(key);
+    this.#pools.set(key, entry);
+    if (entry.expected) return entry;
+    if (entry.timer !== null) clearTimeout(entry.timer);
+    entry.timer = setTimeout(() => this.#forget(key, entry), this.#forgottenMs);
+    entry.timer.unref();
+    return entry;
+  }
+
+  #begin(recipe: WarmRecipe): Entry<One> {
+    const { make, drop } = this.#makers;
+    const pool: WarmPool<One> = new WarmPool(
+      () => this.#most - this.#readyBesides(pool),
+      (name) => make(name, recipe),
+      drop,
+    );
+    return { recipe, pool, timer: null, expected: false };
+  }
+
+  #readyBesides(own: WarmPool<One>): number {
+    let ready = 0;
+    for (const { pool } of this.#pools.values()) if (pool !== own) ready += pool.size;
+    return ready;
+  }
+
+  /** Of the recipe that was asked for longest ago, if there is no room for one of this. */
+  #makeRoom(entry: Entry<One>): void {
+    if (this.#readyBesides(entry.pool) < this.#most) return;
+    for (const { pool } of this.#pools.values()) {
+      const one = pool === entry.pool ? null : pool.shed();
+      if (one === null) continue;
+      this.#makers.drop(one);
+      return;
+    }
+  }
+
+  #forget(key: string, { pool, timer }: Entry<One>): void {
+    if (timer !== null) clearTimeout(timer);
+    this.#pools.delete(key);
+    for (const one of pool.close()) this.#makers.drop(one);
+  }
+}
