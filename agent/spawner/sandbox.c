@@ -369,8 +369,9 @@ static const char *start(struct sandbox *sandbox, const struct launch *launch, c
   sandbox->boot = launcher.boot;
   if (slot_limit(launcher.slot, limits) < 0) failure = "its limits cannot be set";
   else if (launcher_send(&launcher, launch, fds) < 0) failure = "its launcher is gone";
-  launcher_hand_over(&launcher);
+  /* Before it reads that there is no more: what it would say of that is nobody's concern. */
   if (failure) kill(launcher.pid, SIGKILL);
+  launcher_hand_over(&launcher);
   if (sandbox->called) close_fd(&sandbox->boot, false);
   else watch_fd(sandbox->boot, EPOLLIN, booted, sandbox);
   return failure;

@@ -10,7 +10,8 @@ static int limit_memory_v1(const struct slot *slot, long long bytes) {
   char path[PATH_MAX + 32], probe[32];
   slot_dir(slot, MEMORY, path, sizeof path);
   bool swap = group_get(path, "memory.memsw.limit_in_bytes", probe, sizeof probe) >= 0;
-  if (bytes < 0 && swap) group_put_number(path, "memory.memsw.limit_in_bytes", -1);
+  /* The one may never be above the other, on the way there either. */
+  if (swap) group_put_number(path, "memory.memsw.limit_in_bytes", -1);
   if (group_put_number(path, "memory.limit_in_bytes", bytes) < 0) return -1;
   if (bytes >= 0 && swap) group_put_number(path, "memory.memsw.limit_in_bytes", bytes);
   return 0;

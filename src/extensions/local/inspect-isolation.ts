@@ -62,6 +62,12 @@ function processLimit(pid: string, name: string): number | null {
   return value === undefined || value === 'unlimited' ? null : Number(value);
 }
 
+/** One of ours may be in the group, too. */
+function processesOf(fields: Fields): number | null {
+  const most = limitIn(fields.group_unified ?? fields.group_pids, 'pids.max');
+  return most === null ? null : most - Number(fields.kept ?? 0);
+}
+
 function limitsOf(pid: string, fields: Fields): IsolationFacts['limits'] {
   const unified = fields.group_unified;
   const v1 = fields.group_memory ?? fields.group_pids ?? fields.group_cpu ?? fields.group_freezer;
@@ -73,7 +79,7 @@ function limitsOf(pid: string, fields: Fields): IsolationFacts['limits'] {
     swap_bytes: unified
       ? limitIn(unified, 'memory.swap.max')
       : limitIn(fields.group_memory, 'memory.memsw.limit_in_bytes'),
-    pids: limitIn(unified ?? fields.group_pids, 'pids.max'),
+    pids: processesOf(fields),
     cpu_millis: cpuOf(fields),
     open_files: processLimit(pid, 'Max open files'),
     core_bytes: processLimit(pid, 'Max core file size'),

@@ -40,7 +40,8 @@ async function helpers(name: string): Promise<number[]> {
     .filter((pid) => pid > 0 && nameOf(pid) === name);
 }
 
-const limited = () => world.establish({ resources: { ...world.spec().recipe.resources, pids: PIDS } });
+const limited = (memory_mb: number | null = null) =>
+  world.establish({ resources: { ...world.spec().recipe.resources, pids: PIDS, memory_mb } });
 
 async function processes({ spec }: Living): Promise<number> {
   const spawner = await SpawnerClient.open(join(world.base, 'spawner.sock'), () => {});
@@ -57,8 +58,8 @@ async function crowd(living: Living): Promise<number> {
   return await processes(living);
 }
 
-async function lives(): Promise<void> {
-  const living = await limited();
+async function lives(memoryMb: number | null = null): Promise<void> {
+  const living = await limited(memoryMb);
   expect((await shell(living.session, 'echo well')).stdout).toBe('well\n');
   // The shell that could not start another one has ended.
   expect(await crowd(living)).toBe(PIDS - 1);
@@ -73,6 +74,18 @@ describe.skipIf(reason !== null)(`helpers of the spawner${reason === null ? '' :
     async () => {
       for (let round = 0; round < 6; round++) await lives();
       expect((await helpers('sbx-keeper')).length > 0).toBe(unified === null);
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'leave the limits of a group in force: the next sandbox in it may have more, or less, or none of its own',
+    async () => {
+      for (const memoryMb of [80, 400, 80, null, 100, 64, 800, 64, null, 20, 400]) {
+        await lives(memoryMb);
+        await lives(memoryMb);
+        await lives(memoryMb);
+      }
     },
     LIMIT_MS,
   );
