@@ -149,8 +149,11 @@ static void make_directories(void) {
     snprintf(path, sizeof path, "%s%s", settings.base, NAMES[i]);
     if (mkdir(path, 0700) < 0 && errno != EEXIST) refuse(path);
   }
-  snprintf(path, sizeof path, "%s/sandboxes", settings.base);
-  scatter_below(path);
+  static const char *const TOPS[] = {"/sandboxes", "/layers"};
+  for (size_t i = 0; i < sizeof TOPS / sizeof *TOPS; i++) {
+    snprintf(path, sizeof path, "%s%s", settings.base, TOPS[i]);
+    scatter_below(path);
+  }
   /* Root inside starts from there, and knows the name of what it needs; nobody else gets past the base. */
   snprintf(path, sizeof path, "%s/mnt", settings.base);
   if (chmod(path, 0711) < 0) refuse(path);
