@@ -29,7 +29,7 @@ void do_inspect(const struct request *request, const struct fields *fields) {
   struct sandbox *sandbox = id ? *place_of(id) : NULL;
   if (sandbox == NULL || sandbox->state != LIVE) return answer_error(request, "gone", "it does not run");
   size_t length = (size_t)snprintf(text, sizeof text, "\tpid=%d\tfrozen=%d\tkept=%d", sandbox->pid, sandbox->frozen,
-                                   sandbox->slot != NULL && sandbox->slot->keeper.socket > 0);
+                                   slot_is_kept(sandbox->slot));
   length += add_namespaces(sandbox->pid, text + length, sizeof text - length);
   slot_places(sandbox->slot, text + length, sizeof text - length);
   answer_ok(request, "%s", text);

@@ -55,6 +55,9 @@ static pid_t pid_of(struct slot *slot, bool patient) {
   return slot->keeper.pid;
 }
 
+/* Whether one of ours is in there, too. */
+bool slot_is_kept(const struct slot *slot) { return slot != NULL && slot->keeper.socket > 0; }
+
 pid_t keeper_pid(struct slot *slot) { return pid_of(slot, false); }
 
 static void forget(struct slot *slot) {
@@ -146,7 +149,7 @@ pid_t slot_fork(struct slot *slot, const struct birth *birth, const int *fds, in
     if (pid == 0) launcher_begin(birth, fds);
     if (pid > 0) return pid;
   }
-  if (slot && slot->keeper.socket > 0) {
+  if (slot_is_kept(slot)) {
     pid_t pid = born_of_keeper(slot, birth, fds, count);
     slot->keeper.born = ++births;
     if (pid > 0) return pid;

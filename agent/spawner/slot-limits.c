@@ -41,7 +41,7 @@ static int limit_pids_v1(struct slot *slot, long long pids) {
   char path[PATH_MAX + 32];
   slot_dir(slot, PIDS, path, sizeof path);
   /* The keeper is in there, too. */
-  return pids < 0 ? group_put(path, "pids.max", "max") : group_put_number(path, "pids.max", pids + (slot->keeper.socket > 0));
+  return pids < 0 ? group_put(path, "pids.max", "max") : group_put_number(path, "pids.max", pids + slot_is_kept(slot));
 }
 
 /* Its keeper has come or gone. */

@@ -60,7 +60,7 @@ void slot_stats(const struct slot *slot, char *text, size_t size) {
   long long pids = get_number(slot, unified ? UNIFIED : PIDS, "pids.current");
   snprintf(text, size, "\tmemory=%lld\tpids=%lld",
            get_number(slot, unified ? UNIFIED : MEMORY, unified ? "memory.current" : "memory.usage_in_bytes"),
-           pids > 0 ? pids - (slot->keeper.socket > 0) : pids);
+           pids > 0 ? pids - slot_is_kept(slot) : pids);
 }
 
 /* Where its limits can be read back: "group_memory=/sys/fs/cgroup/memory/…". */

@@ -106,12 +106,12 @@ static void remove_for_good(const struct slot *slot) {
   for (int tries = 0; rmdir(path) < 0 && errno == EBUSY && tries < 100; tries++) nap_us(1000);
 }
 
-/* Page cache and dentries that the last sandbox left charged are no matter as long as they are few. */
-static void empty(const struct slot *slot) {
+/* Page cache and dentries that the last sandbox left charged, unless they are no more than this. */
+static void empty(const struct slot *slot, long long most) {
   char path[PATH_MAX + 32], text[64];
   if (!groups.have[MEMORY]) return;
   slot_dir(slot, MEMORY, path, sizeof path);
-  if (group_get(path, "memory.usage_in_bytes", text, sizeof text) >= 0 && atoll(text) > LEFT_MAX)
+  if (group_get(path, "memory.usage_in_bytes", text, sizeof text) >= 0 && atoll(text) > most)
     group_put(path, "memory.force_empty", "0");
 }
 
@@ -119,7 +119,7 @@ static void empty(const struct slot *slot) {
 void slot_tidy(int index) {
   const struct slot slot = {.index = index};
   if (groups.have[UNIFIED]) remove_for_good(&slot);
-  else empty(&slot);
+  else empty(&slot, LEFT_MAX);
 }
 
 /* Whether a runtime can be loaded below these: then they stay, for the next sandbox has the same ones more often than not. */
@@ -254,7 +254,7 @@ void slots_end(void) {
   for (int i = 0; i < slot_high; i++) {
     if (!slots[i].made || slots[i].used) continue;
     /* A memory cgroup that still has pages charged stays behind, unseen, until they are reclaimed. */
-    if (!groups.have[UNIFIED]) empty(&slots[i]);
+    if (!groups.have[UNIFIED]) empty(&slots[i], 0);
     remove_slot(&slots[i]);
   }
 }

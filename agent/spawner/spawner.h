@@ -120,6 +120,7 @@ struct birth {
 };
 pid_t slot_fork(struct slot *slot, const struct birth *birth, const int *fds, int count);
 bool keeper_reaped(pid_t pid);
+bool slot_is_kept(const struct slot *slot);
 
 /* ---- pass-fds.c ---- */
 #define PASSED_MAX 8

@@ -5,20 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hostCanary } from '../../src/extensions/local/host-canary.ts';
 import { spawnSpec } from '../../src/testing/conformance/run-program.ts';
+import { until } from '../support/until.ts';
 import type { Living } from './local-world.ts';
 import { LocalWorld, shell } from './local-world.ts';
 
 const world = new LocalWorld();
 const before = hostCanary(world.base);
 const reason = await world.whyNot();
-
-async function until(check: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 2_400; tries++) {
-    if (await check()) return;
-    await sleep(25);
-  }
-  throw new Error('it did not come to that');
-}
 
 function alive(pid: number): boolean {
   try {

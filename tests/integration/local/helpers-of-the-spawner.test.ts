@@ -1,12 +1,12 @@
 /** Those who help the spawner: keepers, of whom sandboxes are born in their group, and mounters. Any of them may be killed. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { findHostFacts } from '../../../src/extensions/local/host-facts.ts';
 import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
 import type { Living } from '../../security/local-world.ts';
 import { LocalWorld, shell } from '../../security/local-world.ts';
+import { until } from '../../support/until.ts';
 
 /** Few, so that the same groups come round again. */
 const world = new LocalWorld({ launchers: 2, warm: 0 });
@@ -15,14 +15,6 @@ const reason =
   (await world.whyNot()) ?? (controllers.includes('pids') ? null : 'no controller counts processes here');
 const LIMIT_MS = 120_000;
 const PIDS = 24;
-
-async function until(check: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 6_000; tries++) {
-    if (await check()) return;
-    await sleep(10);
-  }
-  throw new Error('it did not come to that');
-}
 
 const nameOf = (pid: number) => {
   try {

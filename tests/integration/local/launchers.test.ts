@@ -1,22 +1,14 @@
 /** Launchers, who have the runtime loaded before there is a sandbox: what happens when they or it do not play along. */
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
 import { LocalWorld, shell } from '../../security/local-world.ts';
+import { until } from '../../support/until.ts';
 
 const POOL = 3;
 const world = new LocalWorld({ launchers: POOL, warm: 0 });
 const reason = await world.whyNot();
-
-async function until(check: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 6_000; tries++) {
-    if (await check()) return;
-    await sleep(10);
-  }
-  throw new Error('it did not come to that');
-}
 
 const doors = ({ base }: LocalWorld) => readdirSync(join(base, 'run', 'doors'));
 /** What the runtime notes of containers, where only the spawner sees it. */

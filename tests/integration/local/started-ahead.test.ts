@@ -9,19 +9,12 @@ import type { Living } from '../../security/local-world.ts';
 import { LocalWorld, shell } from '../../security/local-world.ts';
 import { tarOf } from '../../support/image-archives.ts';
 import { LocalServer } from '../../support/local-server.ts';
+import { until } from '../../support/until.ts';
 
 const MOST = 3;
 const world = new LocalWorld({ warm: MOST });
 const reason = await world.whyNot();
 const LIMIT_MS = 120_000;
-
-async function until(check: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 6_000; tries++) {
-    if (check()) return;
-    await sleep(10);
-  }
-  throw new Error('it did not come to that');
-}
 
 /** The agent of a sandbox, as this machine knows it: the fourth word of what the spawner notes. */
 const agentIn = (base: string, name: string) =>

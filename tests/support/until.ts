@@ -1,0 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Looks again and again; a minute is met by a hang alone. */
+export async function until(check: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 6_000; tries++) {
+    if (await check()) return;
+    await sleep(10);
+  }
+  throw new Error('it did not come to that');
+}
