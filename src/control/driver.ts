@@ -24,6 +24,13 @@ export interface TakenUp {
   readonly claim: Claim | null;
 }
 
+export interface DriverListener {
+  /** This process has brought it to where it can be used. */
+  usable?(claim: Claim): void;
+  /** This process has brought it to its end. */
+  over?(uid: string): void;
+}
+
 /**
  * Brings sandboxes to where their rows say they should be: claim, call the backend, write the outcome together with the
  * next steps, go on. Steps about different attempts are taken at the same time, each in its lane. It is the only part
@@ -32,13 +39,12 @@ export interface TakenUp {
 export class Driver {
   readonly #deps: ControlDeps;
   readonly #running = new Map<string, Work>();
-  readonly #onOver: (uid: string) => void;
+  readonly #listener: DriverListener;
   #stopping = false;
 
-  /** `onOver` hears of every sandbox that this process has brought to its end. */
-  constructor(deps: ControlDeps, onOver: (uid: string) => void = () => {}) {
+  constructor(deps: ControlDeps, listener: DriverListener = {}) {
     this.#deps = deps;
-    this.#onOver = onOver;
+    this.#listener = listener;
   }
 
   get inFlight(): number {
@@ -176,6 +182,7 @@ export class Driver {
       const wanted = latest.steps.some((next) => laneOf(next) === name && goalOf(next) === goalOf(step));
       if (!wanted) controller.abort(isEstablished(latest.sandbox.state) ? new Outrun() : new Interrupted());
     }
+    if (isEstablished(latest.sandbox.state)) this.#listener.usable?.(latest);
     for (const step of latest.steps) if (!lanes.has(laneOf(step))) void this.#takeStep(work, step);
     if (lanes.size > 0) {
       if (hasOnlyLeftovers(latest)) work.answer.resolve(latest.sandbox);
@@ -183,7 +190,7 @@ export class Driver {
     }
     // Somebody may have taken it up anew between our last commit and now.
     if (this.#running.get(uid) === work) this.#running.delete(uid);
-    if (!isLiving(latest.sandbox.state)) this.#onOver(uid);
+    if (!isLiving(latest.sandbox.state)) this.#listener.over?.(uid);
     work.answer.resolve(latest.sandbox);
   }
 

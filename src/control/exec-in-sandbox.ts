@@ -19,11 +19,11 @@ function argvOf(command: ExecRequest['command']): readonly string[] {
 
 /** The recipe's variables are part of the environment; what the request says wins. */
 async function environment(use: Use, uid: string, generation: number, env: Record<string, string>) {
-  const known = use.sessions.variables.get(`${uid}:${generation}`);
+  const known = use.sessions.variables(uid, generation);
   if (known) return { ...known, ...env };
   const documents = await use.deps.store.read('variables', (tx) => tx.sandboxes.documents(uid, generation));
-  const variables = (documents as SandboxDocuments).recipe.variables;
-  use.sessions.variables.set(`${uid}:${generation}`, variables);
+  const { variables } = (documents as SandboxDocuments).recipe;
+  use.sessions.learn(uid, generation, variables);
   return { ...variables, ...env };
 }
 

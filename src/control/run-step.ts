@@ -1,6 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
+import { after } from '../core/clock.ts';
 import type { ControlDeps } from './deps.ts';
-import { DONE } from './done.ts';
 
 export interface StepGuard {
   /** How long the step may take. */
@@ -20,50 +20,57 @@ export async function runStep<T>(
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { signal } = controller;
-  const finished = new AbortController();
-  const aborted = new Promise<never>((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
-  aborted.catch(() => {});
-  const watch = watchOver(deps, controller, guard, finished.signal);
+  const aborted = Promise.withResolvers<never>();
+  aborted.promise.catch(() => {});
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  const stopWatching = watchOver(deps, controller, guard);
   try {
     signal.throwIfAborted();
     const result = call(signal);
     result.catch(() => {});
-    return await Promise.race([result, aborted]);
+    return await Promise.race([result, aborted.promise]);
   } finally {
-    finished.abort(DONE);
-    await watch;
+    signal.removeEventListener('abort', onAbort);
+    await stopWatching();
   }
 }
 
-async function watchOver(
-  deps: ControlDeps,
-  controller: AbortController,
-  guard: StepGuard,
-  finished: AbortSignal,
-): Promise<void> {
+/** Keeps the lease and the deadline until the function that it answers is called; that waits for a renewal under way. */
+function watchOver(deps: ControlDeps, controller: AbortController, guard: StepGuard): () => Promise<void> {
   const { clock, settings } = deps;
   const endsAt = clock.now() + guard.timeoutMs;
-  while (!finished.aborted && !controller.signal.aborted) {
-    const untilEnd = endsAt - clock.now();
-    if (untilEnd <= 0) {
-      controller.abort(
-        new SandboxerError('SBX_TIMEOUT', `The backend did not answer within ${guard.timeoutMs / 1000} s.`),
-      );
-      return;
-    }
-    try {
-      await clock.sleep(Math.min(untilEnd, settings.leaseMs / 3), finished);
-    } catch {
-      return;
-    }
+  let over = false;
+  let renewing: Promise<void> | null = null;
+  let cancel = () => {};
+  const renew = async () => {
     try {
       if (!(await guard.renewLease())) controller.abort(new LeaseLost());
     } catch (error) {
       deps.log.warn({ err: error }, 'a lease could not be renewed');
     }
-  }
+    renewing = null;
+    watch();
+  };
+  const watch = () => {
+    if (over || controller.signal.aborted) return;
+    const untilEnd = endsAt - clock.now();
+    if (untilEnd > 0) {
+      cancel = after(clock, Math.min(untilEnd, settings.leaseMs / 3), () => {
+        renewing = renew();
+      });
+      return;
+    }
+    controller.abort(
+      new SandboxerError('SBX_TIMEOUT', `The backend did not answer within ${guard.timeoutMs / 1000} s.`),
+    );
+  };
+  watch();
+  return async () => {
+    over = true;
+    cancel();
+    await renewing;
+  };
 }
 
 /** Another worker took over: whatever this one still does must not be written. */

@@ -7,6 +7,8 @@ import type { ControlDeps } from './deps.ts';
 import { extensionOf } from './perform-step.ts';
 import { within } from './within.ts';
 
+type Variables = Readonly<Record<string, string>>;
+
 interface OpenSession {
   readonly generation: number;
   readonly session: Promise<SandboxSession>;
@@ -18,13 +20,22 @@ export class Sessions {
   readonly #deps: ControlDeps;
   readonly #open = new Map<string, OpenSession>();
   readonly #closing = new AbortController();
-  /** The recipe's variables by `uid:generation`, so that an exec need not read the recipe again. */
-  readonly variables = new Map<string, Readonly<Record<string, string>>>();
+  readonly #variables = new Map<string, { readonly generation: number; readonly values: Variables }>();
   /** Foreground processes by `uid:process id`: attaching to one and letting go again would kill it. */
   readonly running = new Map<string, SandboxProcess>();
 
   constructor(deps: ControlDeps) {
     this.#deps = deps;
+  }
+
+  /** The recipe's, where they are known: an exec need not read the recipe then. */
+  variables(uid: string, generation: number): Variables | null {
+    const known = this.#variables.get(uid);
+    return known?.generation === generation ? known.values : null;
+  }
+
+  learn(uid: string, generation: number, values: Variables): void {
+    this.#variables.set(uid, { generation, values });
   }
 
   async of(sandbox: SandboxRecord): Promise<SandboxSession> {
@@ -56,7 +67,7 @@ export class Sessions {
 
   /** After the channel failed or the sandbox ended: the next use opens a new one. */
   drop(uid: string): void {
-    for (const key of this.variables.keys()) if (key.startsWith(`${uid}:`)) this.variables.delete(key);
+    this.#variables.delete(uid);
     const known = this.#open.get(uid);
     if (!known) return;
     this.#open.delete(uid);

@@ -1,9 +1,9 @@
+import { after } from '../core/clock.ts';
 import { pendingOperation } from '../core/sandbox.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { Tx } from '../core/store.ts';
 import { contextFor } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
-import { DONE } from './done.ts';
 import { snapshotEvent } from './snapshot-event.ts';
 
 const BATCH = 50;
@@ -13,10 +13,8 @@ async function removeAtBackend(deps: ControlDeps, snapshot: SnapshotRecord): Pro
   const extension = deps.extensions.get(snapshot.extensionId);
   if (!extension?.deleteSnapshot) return;
   const controller = new AbortController();
-  const finished = new AbortController();
-  deps.clock.sleep(TIMEOUT_MS, finished.signal).then(
-    () => controller.abort(new Error('The backend took too long to delete a snapshot.')),
-    () => {},
+  const cancel = after(deps.clock, TIMEOUT_MS, () =>
+    controller.abort(new Error('The backend took too long to delete a snapshot.')),
   );
   const spec = { snapshotId: snapshot.id, name: snapshot.name, owner: deps.owner };
   try {
@@ -26,7 +24,7 @@ async function removeAtBackend(deps: ControlDeps, snapshot: SnapshotRecord): Pro
       await contextFor(deps, snapshot.hostId, controller.signal, snapshot.providerKeyId),
     );
   } finally {
-    finished.abort(DONE);
+    cancel();
   }
 }
 

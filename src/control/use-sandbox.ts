@@ -4,6 +4,7 @@ import { requireScope } from '../core/caller.ts';
 import { isSettledState } from '../core/lifecycle.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { SandboxFiles, SandboxServices, SandboxSession } from '../core/session.ts';
+import type { Tx } from '../core/store.ts';
 import type { Activity } from './activity.ts';
 import type { ControlDeps } from './deps.ts';
 import { findSandbox } from './find-sandbox.ts';
@@ -67,9 +68,20 @@ export async function beginUse(use: Use, caller: Caller, id: string, service?: s
   return { ...opened, noted };
 }
 
+const isUsable = ({ state }: SandboxRecord) => state === 'ready' || state === 'active';
+
+/** That it can be used is told to nobody and need not be on the disk; that it cannot is, and must. */
+async function usableSandbox({ deps: { store } }: Use, caller: Caller, id: string): Promise<SandboxRecord> {
+  const find = (tx: Tx) => findSandbox(tx, caller, id);
+  const now = await store.read('use', find, { answersEarly: true }).catch(() => null);
+  if (now && isUsable(now)) return now;
+  const sandbox = await store.read('refuse', find);
+  if (isUsable(sandbox)) return sandbox;
+  throw refusal(sandbox);
+}
+
 async function channelInto(use: Use, caller: Caller, id: string, service?: string): Promise<OpenSandbox> {
-  const sandbox = await use.deps.store.read('use', (tx) => findSandbox(tx, caller, id));
-  if (sandbox.state !== 'ready' && sandbox.state !== 'active') throw refusal(sandbox);
+  const sandbox = await usableSandbox(use, caller, id);
   const whole = await use.sessions.of(sandbox);
   const session = service === undefined ? whole : servicesOf(sandbox, whole, service).session(service);
   return { sandbox, session };

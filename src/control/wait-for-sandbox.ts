@@ -1,3 +1,4 @@
+import { after } from '../core/clock.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 import { DONE } from './done.ts';
@@ -49,17 +50,17 @@ export async function firstWithin<T>(
   timeoutMs: number,
   signal?: AbortSignal,
 ): Promise<T | null> {
-  const finished = new AbortController();
-  const until = signal ? AbortSignal.any([signal, finished.signal]) : finished.signal;
-  const late = deps.clock.sleep(timeoutMs, until).then(
-    () => null,
-    () => null,
-  );
+  signal?.throwIfAborted();
+  const late = Promise.withResolvers<null>();
+  const giveUp = () => late.resolve(null);
+  const cancel = after(deps.clock, timeoutMs, giveUp);
+  signal?.addEventListener('abort', giveUp, { once: true });
   try {
-    const first = await Promise.race([promise, late]);
+    const first = await Promise.race([promise, late.promise]);
     signal?.throwIfAborted();
     return first;
   } finally {
-    finished.abort(DONE);
+    cancel();
+    signal?.removeEventListener('abort', giveUp);
   }
 }

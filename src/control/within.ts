@@ -1,6 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
+import { after } from '../core/clock.ts';
 import type { ControlDeps } from './deps.ts';
-import { DONE } from './done.ts';
 
 /**
  * Runs a backend call that must not hold up its worker: its signal aborts when `signal` does or the time is up, and the
@@ -14,15 +14,12 @@ export async function within<T>(
 ): Promise<T> {
   signal.throwIfAborted();
   const given = new AbortController();
-  const finished = new AbortController();
   const onAbort = () => given.abort(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
-  deps.clock.sleep(timeoutMs, finished.signal).then(
-    () =>
-      given.abort(
-        new SandboxerError('SBX_TIMEOUT', `The backend did not answer within ${timeoutMs / 1000} s.`),
-      ),
-    () => {},
+  const cancel = after(deps.clock, timeoutMs, () =>
+    given.abort(
+      new SandboxerError('SBX_TIMEOUT', `The backend did not answer within ${timeoutMs / 1000} s.`),
+    ),
   );
   const abandoned = new Promise<never>((_resolve, reject) => {
     given.signal.addEventListener('abort', () => reject(given.signal.reason), { once: true });
@@ -33,7 +30,7 @@ export async function within<T>(
     result.catch(() => {});
     return await Promise.race([result, abandoned]);
   } finally {
-    finished.abort(DONE);
+    cancel();
     signal.removeEventListener('abort', onAbort);
   }
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** JSON with sorted keys and no `undefined`: equal values give equal text. */
 export function canonicalJson(value: unknown): string {
@@ -12,5 +12,5 @@ export function canonicalJson(value: unknown): string {
 
 /** A short name for a value: the first 128 bits of the SHA-256 of its canonical JSON. */
 export function digestOf(value: unknown): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, 32);
+  return hash('sha256', canonicalJson(value)).slice(0, 32);
 }

@@ -61,32 +61,47 @@ export class UseBook {
   learned(workspaceId: string, profileId: string): LearnedUse | null {
     const lives = this.#lives.get(`${workspaceId} ${profileId}`);
     if (!lives) return null;
-    if (lives.learned === undefined) lives.learned = learnedFrom([...lives.all.values()]);
+    if (lives.learned === undefined) lives.learned = learnedFrom(lives.all.values(), lives.all.size);
     return lives.learned;
   }
 }
 
-function learnedFrom(lives: readonly FinishedUse[]): LearnedUse | null {
-  if (lives.length < LEAST_LIVES) return null;
-  const total = lives.reduce((sum, life) => sum + life.seconds, 0);
+function learnedFrom(lives: Iterable<FinishedUse>, count: number): LearnedUse | null {
+  if (count < LEAST_LIVES) return null;
+  let total = 0;
+  const cpu = new ShareOfTime();
+  const memory = new ShareOfTime();
+  for (const { seconds, cpuShare, memoryShare } of lives) {
+    total += seconds;
+    cpu.add(seconds, cpuShare);
+    memory.add(seconds, memoryShare);
+  }
   return {
-    seconds: Math.max(1, Math.round(total / lives.length)),
-    samples: lives.length,
-    cpu: shareOf(lives, ({ cpuShare }) => cpuShare),
-    memory: shareOf(lives, ({ memoryShare }) => memoryShare),
+    seconds: Math.max(1, Math.round(total / count)),
+    samples: count,
+    cpu: cpu.learned(),
+    memory: memory.learned(),
   };
 }
 
 /** Weighed by how long each lived: the product with the mean time is then the mean of the products. To a thousandth. */
-function shareOf(
-  lives: readonly FinishedUse[],
-  of: (life: FinishedUse) => number | null,
-): LearnedShare | null {
-  const known = lives.filter((life) => of(life) !== null);
-  if (known.length < LEAST_LIVES) return null;
-  const seconds = known.reduce((sum, life) => sum + life.seconds, 0);
-  const used = known.reduce((sum, life) => sum + life.seconds * (of(life) as number), 0);
-  return { share: seconds > 0 ? Math.round((used / seconds) * 1000) / 1000 : 0, samples: known.length };
+class ShareOfTime {
+  #samples = 0;
+  #seconds = 0;
+  #used = 0;
+
+  add(seconds: number, share: number | null): void {
+    if (share === null) return;
+    this.#samples += 1;
+    this.#seconds += seconds;
+    this.#used += seconds * share;
+  }
+
+  learned(): LearnedShare | null {
+    if (this.#samples < LEAST_LIVES) return null;
+    const share = this.#seconds > 0 ? Math.round((this.#used / this.#seconds) * 1000) / 1000 : 0;
+    return { share, samples: this.#samples };
+  }
 }
 
 /** What a meter that is closed says of its life. */

@@ -477,6 +477,11 @@ export interface TransactionOptions<T> {
   readonly answersEarly?: (result: T) => boolean;
 }
 
+export interface ReadOptions {
+  /** Whether it may resolve before what it saw outlasts the machine. Only where nothing of that is told to anybody. */
+  readonly answersEarly?: boolean;
+}
+
 export interface Store {
   /** One process at a time: leases of other owners are dead. */
   readonly exclusive: boolean;
@@ -487,7 +492,7 @@ export interface Store {
    */
   transaction<T>(label: string, work: (tx: Tx) => Promise<T>, options?: TransactionOptions<T>): Promise<T>;
   /** A consistent view; writes reject. */
-  read<T>(label: string, work: (tx: Tx) => Promise<T>): Promise<T>;
+  read<T>(label: string, work: (tx: Tx) => Promise<T>, options?: ReadOptions): Promise<T>;
   onCommit(listener: (notice: CommitNotice) => void): () => void;
   close(): Promise<void>;
 }

@@ -111,8 +111,19 @@ function gauges(servers: ReadonlySet<HttpServices>): readonly GaugeSpec[] {
   ];
 }
 
+const LAG_EVERY_MS = 100;
+const observing = new WeakSet<Registry>();
+
+/** What the registry has to say. The process is watched from when somebody asks: that alone wakes an idle one all the time. */
+export async function metricsText(registry: Registry): Promise<string> {
+  if (!observing.has(registry)) {
+    observing.add(registry);
+    collectDefaultMetrics({ register: registry, prefix: PREFIX, eventLoopMonitoringPrecision: LAG_EVERY_MS });
+  }
+  return await registry.metrics();
+}
+
 function register(registry: Registry, servers: ReadonlySet<HttpServices>): void {
-  collectDefaultMetrics({ register: registry, prefix: PREFIX });
   for (const { name, help, labelNames = [], collect } of gauges(servers)) {
     new Gauge({
       name: `${PREFIX}${name}`,

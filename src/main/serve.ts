@@ -17,6 +17,7 @@ import { ownDirectory } from './own-directory.ts';
 import { Previews } from './preview.ts';
 import { apiPage, packageVersion } from './shipped-files.ts';
 import { systemClock } from './system-clock.ts';
+import { tierUpEarly } from './tier-up.ts';
 import { prepareSocketPath, restrictSocket } from './unix-socket.ts';
 import type { ControlPlane } from './wire.ts';
 import { wire } from './wire.ts';
@@ -65,6 +66,7 @@ const BACKLOG = 4_096;
 /** The whole server: control plane, unix socket for this machine, and TCP for callers with keys when configured. */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { config } = options;
+  tierUpEarly();
   ownDirectory('SANDBOXER_STATE_DIR', config.stateDir);
   await prepareSocketPath(config.socketPath);
   const log = createLog(config.log.level);

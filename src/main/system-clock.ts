@@ -3,6 +3,10 @@ import { billableTime } from '../core/credits/billable-time.ts';
 
 const LONGEST_TIMER_MS = 2_147_483_647;
 
+function timer(ms: number, action: () => void): NodeJS.Timeout {
+  return setTimeout(action, Math.min(Math.max(0, ms), LONGEST_TIMER_MS)).unref();
+}
+
 /** The machine's own time. A sleeping worker does not keep the process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -14,17 +18,17 @@ export const systemClock: Clock = {
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
       const onAbort = () => {
-        clearTimeout(timer);
+        clearTimeout(sleeping);
         reject(signal?.reason);
       };
-      const timer = setTimeout(
-        () => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve();
-        },
-        Math.min(Math.max(0, ms), LONGEST_TIMER_MS),
-      );
-      timer.unref();
+      const sleeping = timer(ms, () => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      });
       signal?.addEventListener('abort', onAbort, { once: true });
     }),
+  after: (ms, action) => {
+    const waiting = timer(ms, action);
+    return () => clearTimeout(waiting);
+  },
 };

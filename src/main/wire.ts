@@ -191,9 +191,14 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   };
   const activity = new Activity(deps);
   const sessions = new Sessions(deps);
-  const driver = new Driver(deps, (uid) => {
-    sessions.drop(uid);
-    activity.forget(uid);
+  const driver = new Driver(deps, {
+    // What had nothing to do has read no documents.
+    usable: ({ sandbox: { uid }, documents }) =>
+      documents && sessions.learn(uid, documents.generation, documents.recipe.variables),
+    over: (uid) => {
+      sessions.drop(uid);
+      activity.forget(uid);
+    },
   });
   await learnPriors(deps.health, extensions);
   await learnFromAttempts(deps);

@@ -56,7 +56,7 @@ export function bundleParts(own: OwnParts, facts: HostFacts, seccomp: SeccompSet
       ...(own.process.cwd === null ? [] : ['--cwd', own.process.cwd]),
       ...(own.openFiles === null ? [] : ['--nofile', String(own.openFiles)]),
     ],
-    environment: { PATH: pathOn(facts), LANG: 'C.UTF-8', ...environmentOf(own.process) },
+    environment: { PATH: pathOn(facts), LC_CTYPE: 'C.UTF-8', ...environmentOf(own.process) },
     openFiles: Math.min(facts.hardOpenFiles, MOST_OPEN_FILES),
     secretFiles: own.secretFiles,
     door: own.calls ? join(own.place, 'bundle', 'door') : null,

@@ -92,6 +92,11 @@ export class Engine {
     return this.#running !== null;
   }
 
+  /** Whether the spawner's events reach us. */
+  get hears(): boolean {
+    return this.#client?.closed === false;
+  }
+
   /** Everything is in place; brings it up when it is not. */
   async machinery(): Promise<Machinery> {
     if (this.#closed) throw unavailable('The extension was closed.', 'Start the server again.');

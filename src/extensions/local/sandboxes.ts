@@ -23,7 +23,7 @@ import type { Layers } from './layers.ts';
 import type { Layout } from './layout.ts';
 import type { Levels } from './levels.ts';
 import { levelFor } from './levels.ts';
-import { limitFields } from './limits.ts';
+import { limitFields, limitsOf } from './limits.ts';
 import { checkedMounts } from './mount-policy.ts';
 import { checkedTargets } from './mount-targets.ts';
 import { newRecord } from './new-record.ts';
@@ -79,14 +79,16 @@ export class Sandboxes {
   }
 
   record(attemptId: string): SandboxRecord | null {
-    const { layout } = this.#parts;
+    const { layout, engine } = this.#parts;
     const name = layout.name(attemptId);
+    const known = this.#records.get(name);
+    // The spawner says when one goes; while there is none, somebody has to look.
+    if (known !== undefined && engine.hears) return known;
     const path = layout.sandbox(attemptId, 'record.json');
     if (!existsSync(path)) {
       this.#records.delete(name);
       return null;
     }
-    const known = this.#records.get(name);
     if (known !== undefined) return known;
     const record = readRecord(path);
     if (record?.attemptId !== attemptId) return null;
@@ -284,10 +286,11 @@ export class Sandboxes {
 
   /** One that runs already becomes this one. `false` when there is none. */
   async #claim(spec: ProvisionSpec, rootFs: RootFs, machinery: Machinery): Promise<boolean> {
-    const { open_files: openFiles } = spec.recipe.resources;
-    const one = this.#ahead.take({ rootFs, openFiles, noNewPrivs: spec.recipe.noNewPrivs ?? false });
+    const { layout, facts, options } = this.#parts;
+    const limits = limitsOf(spec, facts, options);
+    const { openFiles } = limits;
+    const one = this.#ahead.take({ rootFs, openFiles, noNewPrivs: spec.recipe.noNewPrivs ?? false, limits });
     if (one === null) return false;
-    const { layout } = this.#parts;
     const record = this.#newRecord(spec, rootFs, one.range, machinery);
     const name = layout.name(record.attemptId);
     try {
@@ -318,6 +321,8 @@ export class Sandboxes {
 
   /** What an earlier process left: started ahead, or not yet stamped when it died. Nobody can ask for it any more. */
   async sweep(): Promise<void> {
+    // Nobody has told us what went meanwhile.
+    this.#records.clear();
     for (const name of this.#directories()) {
       if (this.#rangeOf.has(name)) continue;
       const stamped = readRecord(join(this.#parts.layout.sandboxes, name, 'record.json')) !== null;

@@ -5,6 +5,8 @@ import type { OwnParts } from './bundle-parts.ts';
 import type { EarlyAgents } from './early-agents.ts';
 import type { Engine, Machinery } from './engine.ts';
 import type { Layout } from './layout.ts';
+import { limitFields } from './limits.ts';
+import type { SandboxRecord } from './record.ts';
 import { rootFsFields } from './root-fs.ts';
 import type { WarmRecipe } from './warm-pools.ts';
 import { WarmPools } from './warm-pools.ts';
@@ -27,6 +29,8 @@ interface AheadParts {
 }
 
 const LIFE_MS = 3_600_000;
+const WIDE_BYTES = 64 * 1_048_576;
+const WIDE_PIDS = 32;
 /** What every program needs has then been looked up once in its file system. */
 const FIRST_PROGRAM = {
   argv: ['/bin/sh', '-c', '/bin/true'],
@@ -38,6 +42,11 @@ const FIRST_PROGRAM = {
   background: false,
   terminal: null,
 } as const;
+
+/** Whether a start, and a program in it, has room in them for certain. */
+function isWide({ memoryBytes, pids }: SandboxRecord['limits']): boolean {
+  return (memoryBytes ?? WIDE_BYTES) >= WIDE_BYTES && (pids ?? WIDE_PIDS) >= WIDE_PIDS;
+}
 
 /** Sandboxes that are started before anybody asks; whoever does gets one once, by a name of their own. */
 export class StartedAhead {
@@ -59,7 +68,7 @@ export class StartedAhead {
   /** Has one of what most ask for. */
   async expect(): Promise<void> {
     const { hostImage: rootFs } = await this.#parts.engine.machinery();
-    this.#pools.expect({ rootFs, openFiles: null, noNewPrivs: false });
+    this.#pools.expect({ rootFs, openFiles: null, noNewPrivs: false, limits: null });
   }
 
   /** It has gone by itself. */
@@ -84,7 +93,7 @@ export class StartedAhead {
     for (const one of this.#pools.close()) await this.discard(one);
   }
 
-  async #start(name: string, { rootFs, openFiles, noNewPrivs }: WarmRecipe): Promise<Ahead> {
+  async #start(name: string, { rootFs, openFiles, noNewPrivs, limits }: WarmRecipe): Promise<Ahead> {
     const { engine, layout, early, takeRange, writeBundle } = this.#parts;
     const machinery = await engine.machinery();
     const range = takeRange(name, machinery);
@@ -103,7 +112,14 @@ export class StartedAhead {
     // It ends by itself when nobody comes, also when we do not.
     const ends_at = Date.now() + LIFE_MS;
     try {
-      await machinery.client.call('create', { id: name, ...rootFsFields(rootFs), range, ends_at, keep: 0 });
+      await machinery.client.call('create', {
+        id: name,
+        ...rootFsFields(rootFs),
+        range,
+        ends_at,
+        keep: 0,
+        ...(limits !== null && isWide(limits) ? limitFields(limits) : {}),
+      });
     } catch (error) {
       await this.discard({ name, range, agent: null });
       throw error;

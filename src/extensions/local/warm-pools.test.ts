@@ -10,7 +10,7 @@ interface One {
 
 function recipe(layer: string): WarmRecipe {
   const process = { env: {}, user: null, cwd: null };
-  return { rootFs: { layers: [layer], host: [], process }, openFiles: null, noNewPrivs: false };
+  return { rootFs: { layers: [layer], host: [], process }, openFiles: null, noNewPrivs: false, limits: null };
 }
 
 function pools(most: number, forgottenMs?: number) {

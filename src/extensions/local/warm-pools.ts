@@ -1,4 +1,5 @@
 import { WarmPool } from '../shared/warm-pool.ts';
+import type { SandboxRecord } from './record.ts';
 import type { RootFs } from './root-fs.ts';
 
 /** All that the runtime is told at the start; whatever else a recipe says is given to a sandbox that runs already. */
@@ -6,6 +7,8 @@ export interface WarmRecipe {
   readonly rootFs: RootFs;
   readonly openFiles: number | null;
   readonly noNewPrivs: boolean;
+  /** Those of whoever asked last, in force from the start: the next one will want the same, or have them changed. */
+  readonly limits: SandboxRecord['limits'] | null;
 }
 
 interface Named {
@@ -13,7 +16,8 @@ interface Named {
 }
 
 interface Entry<One extends Named> {
-  readonly recipe: WarmRecipe;
+  /** As it was asked for last. */
+  recipe: WarmRecipe;
   readonly pool: WarmPool<One>;
   timer: NodeJS.Timeout | null;
   /** Kept also when nobody asks. */
@@ -83,6 +87,7 @@ export class WarmPools<One extends Named> {
     const { rootFs, openFiles, noNewPrivs } = recipe;
     const key = JSON.stringify([rootFs.layers, rootFs.host, rootFs.process, openFiles, noNewPrivs]);
     const entry = this.#pools.get(key) ?? this.#begin(recipe);
+    entry.recipe = recipe;
     this.#pools.delete(key);
     this.#pools.set(key, entry);
     if (entry.expected) return entry;
@@ -96,10 +101,11 @@ export class WarmPools<One extends Named> {
     const { make, drop } = this.#makers;
     const pool: WarmPool<One> = new WarmPool(
       () => this.#most - this.#readyBesides(pool),
-      (name) => make(name, recipe),
+      (name) => make(name, entry.recipe),
       drop,
     );
-    return { recipe, pool, timer: null, expected: false };
+    const entry: Entry<One> = { recipe, pool, timer: null, expected: false };
+    return entry;
   }
 
   #readyBesides(own: WarmPool<One>): number {

@@ -3,6 +3,7 @@ import { SandboxerError } from '../../contract/errors.ts';
 import { API_VERSION, ServerVersion } from '../../contract/version.ts';
 import { requireScope } from '../../core/caller.ts';
 import { apiPagePolicy } from '../api-page.ts';
+import { metricsText } from '../metrics.ts';
 import { openApiDocument } from '../openapi.ts';
 import type { RouteDefinition } from '../route.ts';
 import { json, route, STREAMED } from '../route.ts';
@@ -73,7 +74,7 @@ const metricsRoute = route({
   async handler({ services, exchange }) {
     const { metrics, publicMetrics, callerFor } = services.options;
     if (publicMetrics !== true) requireScope(await callerFor(exchange.request), 'server');
-    exchange.sendText(200, metrics.contentType, await metrics.metrics());
+    exchange.sendText(200, metrics.contentType, await metricsText(metrics));
     return STREAMED;
   },
 });

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import type { CommitNotice, Store, TransactionOptions, Tx } from '../../core/store.ts';
+import type { CommitNotice, ReadOptions, Store, TransactionOptions, Tx } from '../../core/store.ts';
 import { CommitListeners } from '../commit-listeners.ts';
 import { storeClosed } from '../rejections.ts';
 import { SqlSession } from '../sql/sql-session.ts';
@@ -34,6 +34,8 @@ export class SqliteStore implements Store {
   readonly #writer: NodeSqliteConnection;
   readonly #readerDatabase: DatabaseSync;
   readonly #reader: NodeSqliteConnection;
+  readonly #beginRead;
+  readonly #endRead;
   readonly #statements: SqlStatements;
   readonly #wal: WalSync;
   readonly #group: GroupCommit;
@@ -47,6 +49,8 @@ export class SqliteStore implements Store {
     this.#writer = new NodeSqliteConnection(writer);
     this.#readerDatabase = reader;
     this.#reader = new NodeSqliteConnection(reader);
+    this.#beginRead = reader.prepare('BEGIN');
+    this.#endRead = reader.prepare('COMMIT');
     this.#statements = sqlStatements(sqliteQueryBuilder());
     this.#wal = new WalSync(`${path}-wal`);
     this.#group = new GroupCommit(writer, this.#wal);
@@ -94,8 +98,12 @@ export class SqliteStore implements Store {
     );
   }
 
-  /** It answers when what it saw is on the disk. */
-  async read<T>(_label: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+  /** Unless it answers early, it does when what it saw is on the disk. */
+  async read<T>(
+    _label: string,
+    work: (tx: Tx) => Promise<T>,
+    { answersEarly = false }: ReadOptions = {},
+  ): Promise<T> {
     if (this.#closed) throw storeClosed();
     const turn = this.#reads.enter();
     try {
@@ -103,7 +111,7 @@ export class SqliteStore implements Store {
       return await this.#readNow(work);
     } finally {
       this.#reads.leave();
-      const unsynced = this.#wal.pending();
+      const unsynced = answersEarly ? null : this.#wal.pending();
       if (unsynced) await unsynced.catch(() => {});
     }
   }
@@ -126,12 +134,12 @@ export class SqliteStore implements Store {
 
   async #readNow<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const session = new SqlSession(this.#reader, false);
-    this.#readerDatabase.exec('BEGIN');
+    this.#beginRead.run();
     try {
       return await work(sqlTransaction(session, this.#statements));
     } finally {
       session.end();
-      this.#readerDatabase.exec('COMMIT');
+      this.#endRead.run();
     }
   }
 }
