@@ -78,9 +78,10 @@ void keeper_end(struct slot *slot, bool wait) {
   forget(slot);
 }
 
+/* Whoever lives in a slot lives on, and may stand still: its keeper cannot be waited for then, and ends when it goes on. */
 void keepers_end(void) {
   for (int i = 0; i < KEEPERS_MAX; i++)
-    if (kept[i]) keeper_end(kept[i], true);
+    if (kept[i]) keeper_end(kept[i], !kept[i]->used);
 }
 
 /* Ended unasked, or for want of memory in its slot. */

@@ -292,6 +292,7 @@ int main(int count, char **arguments) {
     }
   }
   close_control();
+  captures_end();
   launchers_end();
   mounters_end();
   janitor_end();

@@ -119,6 +119,16 @@ void captures_forsaken(int client) {
       if (one->copying && one->capture.client == client) work_give_up(one->copying->work);
 }
 
+/* We leave: what is not copied by now will not be, and what stands still for it goes on. */
+void captures_end(void) {
+  for (int i = 0; i < BUCKETS; i++)
+    for (struct sandbox *one = table[i]; one; one = one->next) {
+      if (one->copying == NULL) continue;
+      work_give_up(one->copying->work);
+      thaw_after(one);
+    }
+}
+
 /* Says beside the disk which layer it became, before it does: whoever asked may be dead before it has written that down. */
 static void note_sealed(const struct sandbox *sandbox, bool whole) {
   char note[PATH_MAX + ID_MAX + 32], layer[300];

@@ -230,6 +230,7 @@ void do_capture(const struct request *request, const struct fields *fields);
 void do_flatten(const struct request *request, const struct fields *fields);
 void do_list(const struct request *request);
 void captures_forsaken(int client);
+void captures_end(void);
 
 /* ---- inspect.c ---- */
 void do_inspect(const struct request *request, const struct fields *fields);

@@ -1,0 +1,67 @@
+/** A spawner that leaves, for another build or because it is told to: at once, whatever it was at, and the next one goes on. */
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
+import { LocalWorld, shell } from '../../security/local-world.ts';
+import { childrenOf, hold, stateOf, until } from './killable-server.ts';
+
+const world = new LocalWorld({ launchers: 2, warm: 0 });
+const reason = await world.whyNot();
+const LIMIT_MS = 120_000;
+/** Nobody waits longer than this for the next one. */
+const SOON = { ms: 5_000 };
+
+const connected = () => SpawnerClient.open(join(world.base, 'spawner.sock'), () => {});
+const gone = (pid: number) => until('it has left', () => stateOf(pid) === '' || null, SOON);
+
+async function retire(): Promise<number> {
+  const pid = await world.spawnerPid();
+  const client = await connected();
+  await client.call('retire').catch(() => {});
+  client.close();
+  return pid;
+}
+
+describe.skipIf(reason !== null)(`a spawner that leaves${reason === null ? '' : ` (${reason})`}`, () => {
+  afterAll(() => world.close(), LIMIT_MS);
+
+  it(
+    'does not wait for what is paused: the next one lets it go on',
+    async () => {
+      const living = await world.establish();
+      await world.extension.pause(living.handle);
+      await gone(await retire());
+      await world.extension.resume(living.handle);
+      expect((await shell(living.session, 'echo here')).stdout).toBe('here\n');
+      await world.end(living);
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'lets go on what stands still to be copied, before there is a next one',
+    async () => {
+      const living = await world.establish();
+      await shell(living.session, 'sleep 600 >/dev/null 2>&1 & seq 3000 | split -l 1 -a 3');
+      const pid = await world.spawnerPid();
+      const client = await connected();
+      mkdirSync(join(world.base, 'layers', 'cut'));
+      const asked = client.call('capture', { id: living.spec.stamp.attemptId, to: 'layers/cut', seal: 0 });
+      const copied = asked.then(
+        () => 'whole',
+        () => 'cut off',
+      );
+      const copy = () => childrenOf(pid, 'sbx-copy')[0] ?? null;
+      await hold(await until('it is copied', copy, { every: 0 }));
+      process.kill(pid, 'SIGTERM');
+      await gone(pid);
+      expect(await copied).toBe('cut off');
+      client.close();
+      expect(existsSync(join(world.base, 'spawner.sock'))).toBe(false);
+      expect((await shell(living.session, 'echo here')).stdout).toBe('here\n');
+      await world.end(living);
+    },
+    LIMIT_MS,
+  );
+});
