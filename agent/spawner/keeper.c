@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -122,17 +123,21 @@ static pid_t born_into(const struct slot *slot) {
   return pid;
 }
 
-static pid_t move_in(struct slot *slot, const struct birth *birth, const int *fds) {
-  int pair[2] = {-1, -1};
+static pid_t move_in(struct slot *slot, const struct birth *birth, const int *fds, int count) {
+  int pair[2] = {-1, -1}, own[PASSED_MAX + 1];
   struct timeval patience = {.tv_sec = ANSWER_SECONDS};
   struct slot **place = slot == NULL || groups.have[UNIFIED] ? NULL : free_place();
   if (place && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) place = NULL;
   if (place) setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   pid_t spawner = getpid(), pid = fork();
   if (pid == 0) {
+    /* Before it moves, which takes long. */
+    memcpy(own, fds, sizeof *own * (size_t)count);
+    own[count] = pair[1];
+    keep_only(own, count + 1);
     if (slot_join(slot) < 0) _exit(2);
-    if (place && syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0) == 0) keeper_main(pair[1], spawner);
-    launcher_begin(birth, fds);
+    if (place && syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0) == 0) keeper_main(own[count], spawner);
+    launcher_begin(birth, own);
   }
   if (pair[1] >= 0) close(pair[1]);
   if (place && pid > 0) {
@@ -156,5 +161,5 @@ pid_t slot_fork(struct slot *slot, const struct birth *birth, const int *fds, in
     if (pid > 0) return pid;
     keeper_end(slot, false);
   }
-  return move_in(slot, birth, fds);
+  return move_in(slot, birth, fds, count);
 }

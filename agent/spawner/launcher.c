@@ -39,25 +39,23 @@ enum { IN_INPUT, IN_OUTPUT, IN_ERROR, IN_LISTEN, IN_BOOT, IN_CONFIG, IN_COUNT };
  * the pipe that the configuration comes out of, where it is loaded ahead. */
 enum { GIVEN_SOCKET = IN_CONFIG, GIVEN_CONFIG, GIVEN_COUNT };
 
-static void __attribute__((noreturn)) load_early(const struct birth *birth, const int given[GIVEN_COUNT]) {
+static void __attribute__((noreturn)) load_early(const struct birth *birth) {
   char bundle[PATH_MAX + 32];
   int mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-  if (mounts < 0 || send_with(given[GIVEN_SOCKET], "m", 1, &mounts, 1, 0) < 0) _exit(2);
-  dup2(given[GIVEN_CONFIG], IN_CONFIG);
+  if (mounts < 0 || send_with(GIVEN_SOCKET, "m", 1, &mounts, 1, 0) < 0) _exit(2);
+  dup2(GIVEN_CONFIG, IN_CONFIG);
   close_range(IN_COUNT, ~0u, 0);
   snprintf(bundle, sizeof bundle, "%s/mnt", settings.base);
   runtime_exec(settings.runtime, NULL, birth->name, bundle, true);
   give_up(0, "%s", settings.runtime);
 }
 
-static void __attribute__((noreturn)) load_late(const struct birth *birth, int socket) {
+static void __attribute__((noreturn)) load_late(const struct birth *birth) {
   char bundle[PATH_MAX + ID_MAX + 32], target[PATH_MAX + ID_MAX + 48];
   struct launch launch;
   int fds[FD_COUNT];
-  dup2(socket, IN_CONFIG);
-  close_range(IN_COUNT, ~0u, 0);
   /* Nobody asks any more when whoever asked is gone. */
-  if (receive_with(IN_CONFIG, &launch, sizeof launch, fds, FD_COUNT, 0) != sizeof launch) _exit(0);
+  if (receive_with(GIVEN_SOCKET, &launch, sizeof launch, fds, FD_COUNT, 0) != sizeof launch) _exit(0);
   bool called = launch.runtime[0] != 0;
   const char *runtime = called ? launch.runtime : settings.runtime;
   if (runtime_open_place(runtime, launch.id, bundle, sizeof bundle) < 0) give_up(0, "a place for %s", runtime);
@@ -73,7 +71,7 @@ static void __attribute__((noreturn)) load_late(const struct birth *birth, int s
 
 /* In the new process, which is in its slot already. */
 void launcher_begin(const struct birth *birth, const int *fds) {
-  int given[GIVEN_COUNT];
+  int given[GIVEN_COUNT], count = GIVEN_COUNT - !birth->early;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != birth->spawner) _exit(0);
   prctl(PR_SET_NAME, "sbx-launcher");
@@ -81,12 +79,13 @@ void launcher_begin(const struct birth *birth, const int *fds) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
-  /* Up and out of the way first, then into place: one may have a number that another is to have. */
-  for (int i = 0; i < GIVEN_COUNT - !birth->early; i++) given[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 16);
-  for (int i = 0; i < IN_CONFIG; i++) dup2(given[i], i);
+  /* Up and out of the way first, then into place: one may have a number that another is to have. Nothing else stays open. */
+  for (int i = 0; i < count; i++) given[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 16);
+  for (int i = 0; i < count; i++) dup2(given[i], i);
+  close_range((unsigned)count, ~0u, 0);
   if (unshare(CLONE_NEWNS) < 0) _exit(2);
-  if (birth->early) load_early(birth, given);
-  load_late(birth, given[GIVEN_SOCKET]);
+  if (birth->early) load_early(birth);
+  load_late(birth);
 }
 
 /* The socket that the agent inherits. It moves to where it is looked for when there is a sandbox for it. */

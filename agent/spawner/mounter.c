@@ -188,11 +188,8 @@ static int mount_alone(const struct job_line *job, const int given[JOB_FDS]) {
   pid_t spawner = getpid(), pid = fork();
   if (pid != 0) return pid < 0 ? -1 : 0;
   begin(spawner);
-  /* What else we have open must not be held open by it. */
-  for (int i = 0; i < JOB_FDS; i++) fds[i] = given[i] < 0 ? -1 : fcntl(given[i], F_DUPFD_CLOEXEC, 16);
-  for (int i = 0; i < JOB_FDS; i++)
-    if (fds[i] >= 0) fds[i] = dup2(fds[i], 3 + i);
-  close_range(3 + JOB_FDS, ~0u, 0);
+  memcpy(fds, given, sizeof fds);
+  keep_only(fds, JOB_FDS);
   perform(job, fds);
   _exit(0);
 }

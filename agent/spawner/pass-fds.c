@@ -2,8 +2,10 @@
 #define _GNU_SOURCE
 #include "spawner.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 union room {
   char bytes[CMSG_SPACE(sizeof(int) * PASSED_MAX)];
@@ -39,4 +41,16 @@ ssize_t receive_with(int socket, void *bytes, size_t size, int *fds, int most, i
   int count = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
   memcpy(fds, CMSG_DATA(header), sizeof(int) * (size_t)(count < most ? count : most));
   return got;
+}
+
+/* In a process that was forked from us: of all that is open only these, from 3 on in this order; -1 stays -1. Whoever holds on
+ * to the rest keeps others waiting for its end. */
+void keep_only(int *fds, int count) {
+  for (int i = 0; i < count; i++)
+    if (fds[i] >= 0) fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3 + count);
+  for (int i = 0; i < count; i++) {
+    if (fds[i] < 0) close(3 + i);
+    else fds[i] = dup2(fds[i], 3 + i);
+  }
+  close_range(3 + (unsigned)count, ~0u, 0);
 }

@@ -126,6 +126,7 @@ bool slot_is_kept(const struct slot *slot);
 #define PASSED_MAX 8
 int send_with(int socket, const void *bytes, size_t size, const int *fds, int count, int flags);
 ssize_t receive_with(int socket, void *bytes, size_t size, int *fds, int most, int flags);
+void keep_only(int *fds, int count);
 
 /* ---- disk.c: disks of limited size ---- */
 int disk_mount(const char *image, const char *target);

@@ -227,6 +227,7 @@ void work_flush(const char *path) {
   pid_t pid = fork();
   if (pid != 0) return;
   child_begins("sbx-flush");
+  keep_only(NULL, 0);
   _exit(flush(path) < 0);
 }
 

@@ -1,5 +1,5 @@
 /** Those who help the spawner: keepers, of whom sandboxes are born in their group, and mounters. Any of them may be killed. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { findHostFacts } from '../../../src/extensions/local/host-facts.ts';
@@ -7,6 +7,7 @@ import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
 import type { Living } from '../../security/local-world.ts';
 import { LocalWorld, shell } from '../../security/local-world.ts';
 import { until } from '../../support/until.ts';
+import { childrenOf, names, signal, stateOf } from './killable-server.ts';
 
 /** Few, so that the same groups come round again. */
 const world = new LocalWorld({ launchers: 2, warm: 0 });
@@ -23,6 +24,26 @@ const nameOf = (pid: number) => {
     return '';
   }
 };
+
+/** What the one who writes a disk out has open, besides what is said to everybody; it is there for a moment. */
+function seeFlush(spawner: number, begin: () => Promise<unknown>): string[] | null {
+  begin().catch(() => {});
+  for (const end = Date.now() + 1_000; Date.now() < end; ) {
+    const [pid] = childrenOf(spawner, 'sbx-flush');
+    if (pid === undefined) continue;
+    signal(pid, 'SIGSTOP');
+    try {
+      const numbers = names(`/proc/${pid}/fd`).filter((fd) => Number(fd) > 2);
+      const open = numbers.map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
+      if (stateOf(pid) !== '') return open;
+    } catch {
+      // It ended before it could be stopped.
+    } finally {
+      signal(pid, 'SIGCONT');
+    }
+  }
+  return null;
+}
 
 async function helpers(name: string): Promise<number[]> {
   const spawner = await world.spawnerPid();
@@ -97,6 +118,27 @@ describe.skipIf(reason !== null)(`helpers of the spawner${reason === null ? '' :
       await world.end(running);
       await until(async () => (await helpers('sbx-mounter')).length === mounters.length);
       if (unified === null) await until(async () => (await helpers('sbx-keeper')).length > 0);
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'hold nothing open that is not theirs: who writes a disk out keeps nobody waiting meanwhile',
+    async () => {
+      const seen: string[][] = [];
+      for (let round = 0; round < 20 && !seen.some((open) => open.length < 4); round++) {
+        const living = await world.establish();
+        const spawner = await SpawnerClient.open(join(world.base, 'spawner.sock'), () => {});
+        const open = seeFlush(await world.spawnerPid(), () =>
+          spawner.call('destroy', { id: living.spec.stamp.attemptId, discard: 0 }),
+        );
+        if (open !== null) seen.push(open);
+        spawner.close();
+        await world.end(living);
+      }
+      expect(seen.length).toBeGreaterThan(0);
+      // Once, since it may be seen before it has begun.
+      expect(seen.at(-1)?.filter((name) => !name.startsWith('/'))).toEqual([]);
     },
     LIMIT_MS,
   );
