@@ -23,7 +23,8 @@
 
 /* Each takes some memory, and there may be thousands of slots: those whose sandboxes live long do without. */
 #define KEEPERS_MAX 32
-#define ANSWER_SECONDS 5
+/* It answers within a millisecond, unless its group has used up its processor or its memory. Everybody waits meanwhile. */
+#define ANSWER_MS 500
 
 static struct slot *kept[KEEPERS_MAX];
 static unsigned births;
@@ -125,7 +126,7 @@ static pid_t born_into(const struct slot *slot) {
 
 static pid_t move_in(struct slot *slot, const struct birth *birth, const int *fds, int count) {
   int pair[2] = {-1, -1}, own[PASSED_MAX + 1];
-  struct timeval patience = {.tv_sec = ANSWER_SECONDS};
+  struct timeval patience = {.tv_usec = ANSWER_MS * 1000};
   struct slot **place = slot == NULL || groups.have[UNIFIED] ? NULL : free_place();
   if (place && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) place = NULL;
   if (place) setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -148,7 +149,8 @@ static pid_t move_in(struct slot *slot, const struct birth *birth, const int *fd
   return pid;
 }
 
-/* A child of ours that begins in the slot, or in none. */
+/* A child of ours that begins in the slot, or in none. -1 also when a keeper did not say in time that it has one: that one is
+ * gone, with its keeper, but may have used what it was given. */
 pid_t slot_fork(struct slot *slot, const struct birth *birth, const int *fds, int count) {
   if (slot && groups.have[UNIFIED]) {
     pid_t pid = born_into(slot);
@@ -160,6 +162,8 @@ pid_t slot_fork(struct slot *slot, const struct birth *birth, const int *fds, in
     slot->keeper.born = ++births;
     if (pid > 0) return pid;
     keeper_end(slot, false);
+    slot_kill(slot);
+    return -1;
   }
   return move_in(slot, birth, fds, count);
 }

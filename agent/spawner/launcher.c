@@ -141,7 +141,7 @@ static void launcher_close(struct launcher *launcher) {
   unlinkat(doors, launcher->name, 0);
 }
 
-static bool start_launcher(struct launcher *launcher, bool early) {
+static bool begin_launcher(struct launcher *launcher, bool early) {
   static unsigned serial;
   static int64_t born;
   int given[GIVEN_COUNT];
@@ -161,6 +161,11 @@ static bool start_launcher(struct launcher *launcher, bool early) {
   launcher_close(launcher);
   slot_give_back(launcher->slot);
   return false;
+}
+
+/* Once more where its keeper is given up: with all that is new, and without one. */
+static bool start_launcher(struct launcher *launcher, bool early) {
+  return begin_launcher(launcher, early) || begin_launcher(launcher, early);
 }
 
 static void fill(int wanted) {

@@ -122,6 +122,24 @@ describe.skipIf(reason !== null)(`helpers of the spawner${reason === null ? '' :
     LIMIT_MS,
   );
 
+  it.skipIf(unified !== null)(
+    'stand still: nobody waits long for a keeper, and what it was to have is started without it',
+    async () => {
+      for (let round = 0; round < 3; round++) await lives();
+      const keepers = await helpers('sbx-keeper');
+      expect(keepers.length).toBeGreaterThan(0);
+      for (const pid of keepers) signal(pid, 'SIGSTOP');
+      const begun = Date.now();
+      for (let round = 0; round < 6; round++) await lives();
+      expect(Date.now() - begun).toBeLessThan(keepers.length * 1_500 + 3_000);
+      const left = await helpers('sbx-keeper');
+      for (const pid of keepers) signal(pid, 'SIGCONT');
+      expect(left.some((pid) => !keepers.includes(pid))).toBe(true);
+      for (let round = 0; round < 3; round++) await lives();
+    },
+    LIMIT_MS,
+  );
+
   it(
     'hold nothing open that is not theirs: who writes a disk out keeps nobody waiting meanwhile',
     async () => {
