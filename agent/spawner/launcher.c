@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -47,7 +48,7 @@ static void __attribute__((noreturn)) load_early(const struct birth *birth) {
   close_range(IN_COUNT, ~0u, 0);
   snprintf(bundle, sizeof bundle, "%s/mnt", settings.base);
   runtime_exec(settings.runtime, NULL, birth->name, bundle, true);
-  give_up(0, "%s", settings.runtime);
+  give_up(-1, "%s", settings.runtime);
 }
 
 static void __attribute__((noreturn)) load_late(const struct birth *birth) {
@@ -58,15 +59,15 @@ static void __attribute__((noreturn)) load_late(const struct birth *birth) {
   if (receive_with(GIVEN_SOCKET, &launch, sizeof launch, fds, FD_COUNT, 0) != sizeof launch) _exit(0);
   bool called = launch.runtime[0] != 0;
   const char *runtime = called ? launch.runtime : settings.runtime;
-  if (runtime_open_place(runtime, launch.id, bundle, sizeof bundle) < 0) give_up(0, "a place for %s", runtime);
+  if (runtime_open_place(runtime, launch.id, bundle, sizeof bundle) < 0) give_up(-1, "a place for %s", runtime);
   snprintf(target, sizeof target, "%s/rootfs", bundle);
-  if (mkdir(target, 0755) < 0 && errno != EEXIST) give_up(0, "mkdir %s", target);
-  mount_root(&launch, target, 0, fds[FD_USERNS], fds[FD_HOST_USERNS]);
-  if (runtime_show_mounts(runtime) < 0) give_up(0, "a place for %s", runtime);
+  if (mkdir(target, 0755) < 0 && errno != EEXIST) give_up(-1, "mkdir %s", target);
+  mount_root(&launch, target, -1, fds[FD_USERNS], fds[FD_HOST_USERNS]);
+  if (runtime_show_mounts(runtime) < 0) give_up(-1, "a place for %s", runtime);
   close_range(called ? IN_LISTEN : IN_CONFIG, ~0u, 0);
-  if (chdir("/") < 0) give_up(0, "chdir /");
+  if (chdir("/") < 0) give_up(-1, "chdir /");
   runtime_exec(runtime, called ? launch.flags : NULL, birth->name, bundle, false);
-  give_up(0, "%s", runtime);
+  give_up(-1, "%s", runtime);
 }
 
 /* In the new process, which is in its slot already. */
@@ -131,6 +132,7 @@ void launcher_hand_over(struct launcher *launcher) {
   close_fd(&launcher->socket, false);
   close_fd(&launcher->config, false);
   close_fd(&launcher->say, false);
+  close_fd(&launcher->pidfd, false);
 }
 
 /* It is over: what is left of it here. */
@@ -147,7 +149,7 @@ static bool begin_launcher(struct launcher *launcher, bool early) {
   int given[GIVEN_COUNT];
   if (born == 0) born = now_ms();
   for (int i = 0; i < GIVEN_COUNT; i++) given[i] = -1;
-  *launcher = (struct launcher){.pid = -1, .socket = -1, .boot = -1, .error = -1, .config = -1, .say = -1, .early = early};
+  *launcher = (struct launcher){.pid = -1, .socket = -1, .boot = -1, .error = -1, .config = -1, .say = -1, .pidfd = -1, .early = early};
   snprintf(launcher->name, sizeof launcher->name, "c%llx-%x", (long long)born, serial++);
   launcher->slot = slot_take();
   if (launcher->slot == NULL && cgroups_usable()) return false;
@@ -157,6 +159,7 @@ static bool begin_launcher(struct launcher *launcher, bool early) {
   /* What is said to whoever waits for it is said by this one, too. */
   given[IN_OUTPUT] = given[IN_ERROR] = -1;
   for (int i = 0; i < GIVEN_COUNT; i++) close_fd(&given[i], false);
+  if (launcher->pid > 0 && early) launcher->pidfd = (int)syscall(SYS_pidfd_open, launcher->pid, 0);
   if (launcher->pid > 0) return true;
   launcher_close(launcher);
   slot_give_back(launcher->slot);

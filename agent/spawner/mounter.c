@@ -17,6 +17,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,26 +27,30 @@ static pid_t mounters[MOUNTERS];
 /* All of them listen at one end; we hold it, too, so that what one was not told the next one is. */
 static int jobs[2] = {-1, -1};
 
+/* By its pidfd: it may have ended, and its number be somebody else's. */
+static void __attribute__((noreturn)) end_runtime(int runtime) {
+  if (runtime >= 0) syscall(SYS_pidfd_send_signal, runtime, SIGKILL, NULL, 0);
+  _exit(1);
+}
+
 /* Says why on the error pipe of the runtime, which ends, too. */
-void give_up(pid_t runtime, const char *format, ...) {
+void give_up(int runtime, const char *format, ...) {
   va_list list;
   int error = errno;
   va_start(list, format);
   vdprintf(2, format, list);
   va_end(list);
   dprintf(2, ": %s\n", strerror(error));
-  if (runtime > 0) kill(runtime, SIGKILL);
-  _exit(1);
+  end_runtime(runtime);
 }
 
 /* As give_up; whoever asked for the sandbox is told which field of his was refused: `why` begins with its name. */
-static void __attribute__((noreturn)) refuse(pid_t runtime, const char *why) {
+static void __attribute__((noreturn)) refuse(int runtime, const char *why) {
   dprintf(2, LAUNCH_REFUSED "%s\n", why);
-  if (runtime > 0) kill(runtime, SIGKILL);
-  _exit(1);
+  end_runtime(runtime);
 }
 
-static void mount_inputs(const struct launch *launch, const char *root, pid_t runtime, int userns) {
+static void mount_inputs(const struct launch *launch, const char *root, int runtime, int userns) {
   char why[1024], field[128];
   int refused = check_targets(launch->id, root, why, sizeof why);
   if (refused > 0) refuse(runtime, why);
@@ -59,7 +64,7 @@ static void mount_inputs(const struct launch *launch, const char *root, pid_t ru
 }
 
 /* At `target`, seen from the directory of our mounts. `runtime` ends when it fails. */
-void mount_root(const struct launch *launch, const char *target, pid_t runtime, int userns, int host_userns) {
+void mount_root(const struct launch *launch, const char *target, int runtime, int userns, int host_userns) {
   char source[PATH_MAX], image[PATH_MAX], options[4096], name[16];
   int length = 0;
   snprintf(source, sizeof source, "%s/mnt", settings.base);
@@ -93,7 +98,7 @@ void mount_root(const struct launch *launch, const char *target, pid_t runtime, 
   mount_inputs(launch, target, runtime, userns);
 }
 
-static void send_config(const char *id, pid_t runtime, int pipe) {
+static void send_config(const char *id, int runtime, int pipe) {
   char path[PATH_MAX + ID_MAX + 32];
   path_of(id, "config.json", path, sizeof path);
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -102,12 +107,8 @@ static void send_config(const char *id, pid_t runtime, int pipe) {
     if (sent < 0) give_up(runtime, "config.json");
 }
 
-/* What is asked of a mounter: as much of it as there are layers. */
-struct job_line {
-  pid_t runtime;
-  struct launch launch;
-};
-enum { JOB_LAUNCHER, JOB_CONFIG, JOB_ERROR, JOB_USERNS, JOB_HOST_USERNS, JOB_FDS };
+/* What a mounter is given beside the launch, of which it is sent as much as there are layers. */
+enum { JOB_LAUNCHER, JOB_CONFIG, JOB_ERROR, JOB_RUNTIME, JOB_USERNS, JOB_HOST_USERNS, JOB_FDS };
 
 /* The one that is loaded sends its mount namespace as soon as it has one. */
 static int enter_mounts(int launcher) {
@@ -120,11 +121,11 @@ static int enter_mounts(int launcher) {
 }
 
 /* Ends with a word on the error pipe of the runtime when it fails. */
-static void perform(const struct job_line *job, const int fds[JOB_FDS]) {
+static void perform(const struct launch *launch, const int fds[JOB_FDS]) {
   dup2(fds[JOB_ERROR], 2);
-  if (enter_mounts(fds[JOB_LAUNCHER]) < 0) give_up(job->runtime, "the mounts of %s", job->launch.id);
-  mount_root(&job->launch, "rootfs", job->runtime, fds[JOB_USERNS], fds[JOB_HOST_USERNS]);
-  send_config(job->launch.id, job->runtime, fds[JOB_CONFIG]);
+  if (enter_mounts(fds[JOB_LAUNCHER]) < 0) give_up(fds[JOB_RUNTIME], "the mounts of %s", launch->id);
+  mount_root(launch, "rootfs", fds[JOB_RUNTIME], fds[JOB_USERNS], fds[JOB_HOST_USERNS]);
+  send_config(launch->id, fds[JOB_RUNTIME], fds[JOB_CONFIG]);
 }
 
 static void begin(pid_t spawner) {
@@ -134,15 +135,15 @@ static void begin(pid_t spawner) {
 }
 
 static void __attribute__((noreturn)) mounter_main(pid_t spawner) {
-  struct job_line job = {0};
+  struct launch launch = {0};
   int fds[JOB_FDS];
   begin(spawner);
   dup2(jobs[1], 3);
   close_range(4, ~0u, 0);
   int home = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC), quiet = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (home < 0 || quiet < 0) _exit(2);
-  while (receive_with(3, &job, sizeof job, fds, JOB_FDS, 0) > 0) {
-    perform(&job, fds);
+  while (receive_with(3, &launch, sizeof launch, fds, JOB_FDS, 0) > 0) {
+    perform(&launch, fds);
     /* Nothing of it is held here any more. */
     dup2(quiet, 2);
     for (int i = 0; i < JOB_FDS; i++)
@@ -183,14 +184,14 @@ void mounters_end(void) {
   }
 }
 
-static int mount_alone(const struct job_line *job, const int given[JOB_FDS]) {
+static int mount_alone(const struct launch *launch, const int given[JOB_FDS]) {
   int fds[JOB_FDS];
   pid_t spawner = getpid(), pid = fork();
   if (pid != 0) return pid < 0 ? -1 : 0;
   begin(spawner);
   memcpy(fds, given, sizeof fds);
   keep_only(fds, JOB_FDS);
-  perform(job, fds);
+  perform(launch, fds);
   _exit(0);
 }
 
@@ -204,10 +205,10 @@ static bool is_plain(const struct launch *launch) {
 
 /* Lets the runtime that this launcher has loaded start. */
 int mounter_ask(const struct launcher *launcher, const struct launch *launch, const int users[FD_COUNT]) {
-  struct job_line job = {.runtime = launcher->pid, .launch = *launch};
-  const int fds[JOB_FDS] = {launcher->socket, launcher->config, launcher->say, users[FD_USERNS], users[FD_HOST_USERNS]};
-  size_t size = offsetof(struct job_line, launch.layers) + (size_t)launch->layer_count * sizeof launch->layers[0];
+  const int fds[JOB_FDS] = {launcher->socket, launcher->config,  launcher->say,
+                            launcher->pidfd,  users[FD_USERNS], users[FD_HOST_USERNS]};
+  size_t size = offsetof(struct launch, layers) + (size_t)launch->layer_count * sizeof launch->layers[0];
   int count = users[FD_USERNS] >= 0 ? JOB_FDS : JOB_USERNS;
-  if (jobs[0] >= 0 && is_plain(launch) && send_with(jobs[0], &job, size, fds, count, MSG_DONTWAIT) == 0) return 0;
-  return mount_alone(&job, fds);
+  if (jobs[0] >= 0 && is_plain(launch) && send_with(jobs[0], launch, size, fds, count, MSG_DONTWAIT) == 0) return 0;
+  return mount_alone(launch, fds);
 }

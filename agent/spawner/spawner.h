@@ -147,6 +147,7 @@ struct launcher {
   char name[40]; /* of the container, and of its door until there is a sandbox */
   int socket, boot, error; /* our ends of what it has */
   int config, say;         /* its configuration goes in here; what is wrong with it, there */
+  int pidfd;               /* where somebody else may have to end it */
   bool early;
   struct slot *slot;
 };
@@ -179,8 +180,8 @@ void mounters_start(void);
 void mounters_end(void);
 bool mounter_reaped(pid_t pid);
 int mounter_ask(const struct launcher *launcher, const struct launch *launch, const int users[FD_COUNT]);
-void mount_root(const struct launch *launch, const char *target, pid_t runtime, int userns, int host_userns);
-void give_up(pid_t runtime, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
+void mount_root(const struct launch *launch, const char *target, int runtime, int userns, int host_userns);
+void give_up(int runtime, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 
 /* ---- overlay.c ---- */
 int mount_overlay(const char *target, const char *options, const char *work, bool fleeting);
