@@ -32,6 +32,7 @@ bool leaving;
 static struct watched {
   void (*handle)(void *, uint32_t);
   void *context;
+  uint32_t generation; /* of who has this number: what was waited for together with its last owner's end is not for this one */
 } watched[WATCHED_MAX];
 static int loop, deadline_timer, linger_timer;
 
@@ -55,8 +56,9 @@ int64_t now_ms(void) {
 
 void watch_fd(int fd, uint32_t events, void (*handle)(void *, uint32_t), void *context) {
   if (fd >= WATCHED_MAX) return;
-  struct epoll_event event = {.events = events, .data.fd = fd};
-  watched[fd] = (struct watched){handle, context};
+  struct watched *one = &watched[fd];
+  *one = (struct watched){handle, context, one->generation + 1};
+  struct epoll_event event = {.events = events, .data.u64 = (uint64_t)one->generation << 32 | (uint32_t)fd};
   epoll_ctl(loop, EPOLL_CTL_ADD, fd, &event);
 }
 
@@ -287,8 +289,8 @@ int main(int count, char **arguments) {
     struct epoll_event events[64];
     int ready = epoll_wait(loop, events, 64, -1);
     for (int i = 0; i < ready && !leaving; i++) {
-      struct watched *one = &watched[events[i].data.fd];
-      if (one->handle) one->handle(one->context, events[i].events);
+      struct watched *one = &watched[(uint32_t)events[i].data.u64];
+      if (one->handle && one->generation == events[i].data.u64 >> 32) one->handle(one->context, events[i].events);
     }
   }
   close_control();

@@ -149,7 +149,9 @@ static void work_finished(void *context, uint32_t events) {
   struct work *work = context;
   struct outcome outcome = {.error = EIO};
   (void)events;
-  bool whole = read(work->result, &outcome, sizeof outcome) == sizeof outcome;
+  ssize_t got = read(work->result, &outcome, sizeof outcome);
+  if (got < 0 && errno == EAGAIN) return;
+  bool whole = got == sizeof outcome;
   unwatch_fd(work->result);
   close(work->result);
   if (work->pidfd >= 0) close(work->pidfd);
@@ -235,7 +237,7 @@ struct work *work_start(const struct job *job, work_done done, void *context) {
   int ends[2] = {-1, -1};
   struct work *work = calloc(1, sizeof *work);
   struct tally none = {0, 0};
-  pid_t pid = work != NULL && pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
+  pid_t pid = work != NULL && pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0 ? fork() : -1;
   if (pid < 0) {
     if (ends[0] >= 0) close(ends[0]), close(ends[1]);
     free(work);
