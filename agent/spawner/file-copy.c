@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #define WAITING_MAX 64
+/* The attributes of a file take 128 KiB of it, which is all that some libraries give a thread. */
+#define COPIER_STACK (1 << 20)
 
 void close_kept(int fd) {
   int error = errno;
@@ -160,7 +162,10 @@ void copier_begin(void) {
   copier.put = copier.taken = 0;
   copier.ending = false;
   copier.error = 0;
-  copier.running = sysconf(_SC_NPROCESSORS_ONLN) > 1 && pthread_create(&copier.thread, NULL, copier_main, NULL) == 0;
+  pthread_attr_t large;
+  copier.running = sysconf(_SC_NPROCESSORS_ONLN) > 1 && pthread_attr_init(&large) == 0 &&
+                   pthread_attr_setstacksize(&large, COPIER_STACK) == 0 &&
+                   pthread_create(&copier.thread, &large, copier_main, NULL) == 0;
 }
 
 static int hand_over(const struct pending *file) {
