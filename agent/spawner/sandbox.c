@@ -204,17 +204,18 @@ void sandbox_settle(struct sandbox *sandbox) {
     answer_all(sandbox->creates, "refused", sandbox->error + refused);
   else if (launching) answer_all(sandbox->creates, "launch", sandbox->error[0] ? sandbox->error : "the agent did not start");
   else answer_all(sandbox->creates, "ended", "it was ended");
+  /* Whoever hears that it is gone looks whether its directory is. */
+  path_of(sandbox->id, "", path, sizeof path);
+  if (sandbox->discard) janitor_discard(path);
   tell_all("gone\tid=%s", sandbox->id);
   if (sandbox->discard) {
-    path_of(sandbox->id, "", path, sizeof path);
-    janitor_discard(path);
     answer_all(sandbox->ends, NULL, use_text(sandbox));
     sandbox_forget(sandbox);
   } else {
     answer_all(sandbox->ends, NULL, "");
-    path_of(sandbox->id, "disk", path, sizeof path);
-    if (access(path, F_OK) == 0) work_flush(path);
-    path_of(sandbox->id, "", path, sizeof path);
+    char disk[sizeof path];
+    path_of(sandbox->id, "disk", disk, sizeof disk);
+    if (access(disk, F_OK) == 0) work_flush(disk);
     /* One whose directory was taken away before it began leaves nothing to remember. */
     if (access(path, F_OK) < 0) sandbox_forget(sandbox);
     else sandbox_save(sandbox);

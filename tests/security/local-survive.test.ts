@@ -29,9 +29,9 @@ async function killSpawner(): Promise<number> {
   return pid;
 }
 
-function recordOf(living: Living): { pid: number; slot: number } {
+function recordOf(living: Living, { base } = world): { pid: number; slot: number } {
   const [, , , pid, , slot] = readFileSync(
-    join(world.base, 'sandboxes', living.spec.stamp.attemptId, 'run'),
+    join(base, 'sandboxes', living.spec.stamp.attemptId, 'run'),
     'utf8',
   ).split(' ');
   return { pid: Number(pid), slot: Number(slot) };
@@ -94,6 +94,23 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
     }
     expect(await world.owned()).toEqual([]);
     expect(readdirSync(join(world.base, 'sandboxes'))).toEqual([]);
+  });
+
+  it('an end that nobody was told of: its range of ids is free again', async () => {
+    const own = new LocalWorld({ warm: 0 });
+    const rangeOf = ({ spec }: Living): number =>
+      JSON.parse(readFileSync(join(own.base, 'sandboxes', spec.stamp.attemptId, 'record.json'), 'utf8')).range;
+    const living = await own.establish();
+    const range = rangeOf(living);
+    const pids = [await own.spawnerPid(), recordOf(living, own).pid];
+    for (const pid of pids) process.kill(pid, 'SIGKILL');
+    for (const pid of pids) await until(() => !alive(pid));
+    rmSync(join(own.base, 'sandboxes', living.spec.stamp.attemptId), { recursive: true });
+    await own.end(living);
+    const next = await own.establish();
+    expect(rangeOf(next)).toBe(range);
+    await own.end(next);
+    await own.close();
   });
 
   it('nothing: the spawner leaves when nothing lives and nobody is there, and not before', async () => {

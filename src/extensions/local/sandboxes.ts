@@ -232,7 +232,11 @@ export class Sandboxes {
     const there = existsSync(layout.sandbox(attemptId));
     this.#doors.shut(attemptId);
     const starting = this.#starting.get(attemptId);
-    if (!there && starting === undefined) return null;
+    if (!there && starting === undefined) {
+      // It may have gone while nobody told us.
+      this.released(layout.name(attemptId));
+      return null;
+    }
     const ended = await engine.call('destroy', { id: layout.name(attemptId) });
     await starting?.catch(() => {});
     this.released(layout.name(attemptId));
