@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -52,6 +53,18 @@ int64_t now_ms(void) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
+}
+
+static void __attribute__((noreturn)) refuse(const char *what) {
+  say("%s: %s", what, strerror(errno));
+  exit(1);
+}
+
+/* Memory that we and those whom we fork see alike. */
+void *share(size_t size) {
+  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) refuse("memory");
+  return memory;
 }
 
 void watch_fd(int fd, uint32_t events, void (*handle)(void *, uint32_t), void *context) {
@@ -99,7 +112,10 @@ static void linger_passed(void *context, uint32_t events) {
   (void)context;
   (void)events;
   if (read(linger_timer, &times, sizeof times) < 0) return;
-  if (sandboxes_count() == 0 && count_clients() == 0) leaving = true;
+  if (sandboxes_count() != 0 || count_clients() != 0) return;
+  /* What was thrown away takes room until it is gone. */
+  if (janitor_works()) consider_leaving();
+  else leaving = true;
 }
 
 static void signalled(void *context, uint32_t events) {
@@ -111,11 +127,6 @@ static void signalled(void *context, uint32_t events) {
   for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
     if (!launcher_reaped(pid) && !janitor_reaped(pid) && !mounter_reaped(pid) && !keeper_reaped(pid)) sandbox_reaped(pid, status);
   if (!leaving) launchers_fill();
-}
-
-static void __attribute__((noreturn)) refuse(const char *what) {
-  say("%s: %s", what, strerror(errno));
-  exit(1);
 }
 
 /* What follows "--name=", or NULL when it is another option. */

@@ -40,6 +40,7 @@ extern struct settings settings;
 /* ---- main.c ---- */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int64_t now_ms(void);
+void *share(size_t size);
 void watch_fd(int fd, uint32_t events, void (*handle)(void *, uint32_t), void *context);
 void unwatch_fd(int fd);
 void schedule_deadlines(void);
@@ -280,6 +281,7 @@ void janitor_discard(const char *path);
 void janitor_release(int fd);
 void janitor_tidy_slot(int index);
 bool janitor_reaped(pid_t pid);
+bool janitor_works(void);
 void janitor_end(void);
 typedef void (*work_done)(void *context, bool ok, const struct tally *tally, const char *error);
 struct job {

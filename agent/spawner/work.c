@@ -22,6 +22,8 @@
 
 static pid_t janitor;
 static int janitor_wake = -1;
+/* Where the janitor says whether it is at work. */
+static volatile bool *janitor_busy;
 
 static void child_begins(const char *name) {
   sigset_t none;
@@ -66,16 +68,19 @@ static void __attribute__((noreturn)) janitor_main(int wake) {
   close_range(4, ~0u, 0);
   setpriority(PRIO_PROCESS, 0, 5);
   do {
+    *janitor_busy = true;
     while (take_call(MSG_DONTWAIT)) continue;
     empty_trash();
     while (untidy_count > 0) slot_tidy(untidy[--untidy_count]);
+    *janitor_busy = false;
   } while (take_call(0));
-  empty_trash();
   _exit(0);
 }
 
 void janitor_start(void) {
   int ends[2];
+  if (janitor_busy == NULL) janitor_busy = share(sizeof *janitor_busy);
+  *janitor_busy = false;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return;
   janitor = fork();
   if (janitor == 0) janitor_main(ends[0]);
@@ -119,11 +124,14 @@ bool janitor_reaped(pid_t pid) {
   return true;
 }
 
-/* Waits until all is removed. */
+bool janitor_works(void) { return *janitor_busy; }
+
+/* What is in the trash is still there for the next one; whatever else the janitor holds goes with it. */
 void janitor_end(void) {
+  if (janitor > 0) kill(janitor, SIGKILL);
+  if (janitor > 0) waitpid(janitor, NULL, 0);
   if (janitor_wake >= 0) close(janitor_wake);
   janitor_wake = -1;
-  if (janitor > 0) waitpid(janitor, NULL, 0);
 }
 
 struct work {

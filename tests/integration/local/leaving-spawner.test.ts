@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
 import { LocalWorld, shell } from '../../security/local-world.ts';
-import { childrenOf, hold, stateOf, until } from './killable-server.ts';
+import { FOLDERS, hugeTrash } from './huge-trash.ts';
+import { childrenOf, hold, names, stateOf, until } from './killable-server.ts';
 
 const world = new LocalWorld({ launchers: 2, warm: 0 });
 const reason = await world.whyNot();
@@ -61,6 +62,23 @@ describe.skipIf(reason !== null)(`a spawner that leaves${reason === null ? '' : 
       expect(existsSync(join(world.base, 'spawner.sock'))).toBe(false);
       expect((await shell(living.session, 'echo here')).stdout).toBe('here\n');
       await world.end(living);
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'does not wait until the trash is empty: the next one goes on with it',
+    async () => {
+      await world.end(await world.establish());
+      const huge = await hugeTrash(world.base);
+      // Whatever is thrown away wakes the janitor.
+      await world.end(await world.establish());
+      await until('it is being removed', () => names(huge).length < FOLDERS || null, { every: 0 });
+      const pid = await retire();
+      await until('it has left', () => stateOf(pid) === '' || null, { ms: 5_000, every: 0 });
+      expect(existsSync(huge)).toBe(true);
+      await world.end(await world.establish());
+      await until('the trash is empty', () => !existsSync(huge) || null);
     },
     LIMIT_MS,
   );
