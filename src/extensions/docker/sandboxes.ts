@@ -385,7 +385,7 @@ export class Sandboxes {
   }
 
   #judged(session: WarmOne['agent'] | ExecSession, variables: Named['variables']): Channel {
-    return judgedChannel(session, variables, () => oomKillsInside(session.files));
+    return judgedChannel(session, variables, { known: 0, count: () => oomKillsInside(session.files) });
   }
 
   async #agent(name: string, reach: Reach, signal: AbortSignal): Promise<WarmOne['agent']> {

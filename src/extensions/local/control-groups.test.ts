@@ -114,6 +114,16 @@ describe('control groups of version 2', () => {
     expect(findControlGroups('g', unified('/a'))).toMatchObject({ controllers: [], unified: null });
   });
 
+  it('hierarchies of version 1 that limit nothing do not stand in the way', () => {
+    group('', { type: '', offers: ALL, ours: true });
+    const { mountinfo, cgroup } = unified('/');
+    const marks = `31 24 0:28 / ${join(top, 'net_cls')} rw shared:9 - cgroup cgroup rw,net_cls\n`;
+    const systemd = `32 24 0:29 / ${join(top, 'systemd')} rw shared:9 - cgroup cgroup rw,xattr,name=systemd\n`;
+    const found = findControlGroups('g', { mountinfo: mountinfo + marks + systemd, cgroup });
+    expect(found).toMatchObject({ cgroups: 'v2', unified: top });
+    expect(found.controllers).toContain('memory');
+  });
+
   it('a part of the hierarchy may be mounted, or we may be outside of it', () => {
     group('', { offers: 'memory', ours: true });
     group('/server', { processes: '1', ours: true });

@@ -27,6 +27,7 @@ interface CgroupMount {
 }
 
 const LIMITS = ['memory', 'pids', 'cpu'] as const;
+const V1_CONTROLLERS = [...LIMITS, 'freezer'] as const;
 
 function text(path: string): string {
   try {
@@ -77,7 +78,7 @@ function groupsAbove({ point, root }: CgroupMount, own: string): string[] {
 }
 
 function usableV1(mounts: readonly CgroupMount[], { cgroup }: OwnGroups, group: string): Controller[] {
-  return ([...LIMITS, 'freezer'] as const).filter((controller) => {
+  return V1_CONTROLLERS.filter((controller) => {
     const mount = mounts.find(({ options, unified }) => !unified && options.includes(controller));
     if (mount === undefined) return false;
     const { point } = mount;
@@ -119,11 +120,16 @@ const ownGroups = (): OwnGroups => ({
   cgroup: text('/proc/self/cgroup'),
 });
 
+function limitsInV1({ unified, options }: CgroupMount): boolean {
+  return !unified && V1_CONTROLLERS.some((controller) => options.includes(controller));
+}
+
 /** `group`: the name of ours below each controller. */
 export function findControlGroups(group: string, own: OwnGroups = ownGroups()): ControlGroups {
   const mounts = mountsIn(own.mountinfo);
   const unified = mounts.find((mount) => mount.unified);
-  if (mounts.some((mount) => !mount.unified)) {
+  // Of version 1 there may also be hierarchies that limit nothing, such as one for marking packets.
+  if (unified === undefined ? mounts.length > 0 : mounts.some(limitsInV1)) {
     const controllers = usableV1(mounts, own, group);
     return { cgroups: unified === undefined ? 'v1' : 'hybrid', controllers, unified: null };
   }

@@ -27,6 +27,7 @@ import { limitFields, limitsOf } from './limits.ts';
 import { checkedMounts } from './mount-policy.ts';
 import { checkedTargets } from './mount-targets.ts';
 import { newRecord } from './new-record.ts';
+import { OomCounts } from './oom-counts.ts';
 import { readOnlyWorkspace } from './read-only-workspace.ts';
 import type { SandboxRecord } from './record.ts';
 import { readRecord, writeFirstRecord, writeRecord } from './record.ts';
@@ -59,11 +60,15 @@ export class Sandboxes {
   readonly #ahead: StartedAhead;
   readonly #doors: Doors;
   readonly #early = new EarlyAgents();
+  readonly #oomCounts: OomCounts;
   #ranges: UidRanges | null = null;
 
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#doors = new Doors(parts.layout);
+    this.#oomCounts = new OomCounts(async (id) =>
+      Number((await parts.engine.call('status', { id })).oom_kills ?? 0),
+    );
     this.#ahead = new StartedAhead(parts.options.warm ?? DEFAULTS.warm, {
       engine: parts.engine,
       layout: parts.layout,
@@ -253,6 +258,7 @@ export class Sandboxes {
     this.#ahead.lose(name);
     this.#early.drop(name);
     this.#records.delete(name);
+    this.#oomCounts.forget(name);
     const first = this.#rangeOf.get(name);
     if (first === undefined || existsSync(join(this.#parts.layout.sandboxes, name))) return;
     this.#rangeOf.delete(name);
@@ -260,9 +266,7 @@ export class Sandboxes {
   }
 
   async channel(record: SandboxRecord, signal?: AbortSignal): Promise<Channel> {
-    const { layout, engine } = this.#parts;
-    const id = layout.name(record.attemptId);
-    const oomKills = async () => Number((await engine.call('status', { id })).oom_kills ?? 0);
+    const oomKills = await this.#oomCounts.of(this.#parts.layout.name(record.attemptId));
     return await channelOf(await this.#agent(record, signal), record, oomKills);
   }
 
@@ -308,6 +312,7 @@ export class Sandboxes {
       });
       this.#rangeOf.delete(one.name);
       this.#records.set(name, record);
+      this.#oomCounts.begin(name);
       if (one.agent !== null) this.#early.give(name, one.agent);
     } catch {
       this.#rangeOf.delete(name);
@@ -362,7 +367,11 @@ export class Sandboxes {
 
   async #restart(record: SandboxRecord, secrets: readonly ResolvedSecret[]): Promise<void> {
     const state = await this.state(record.attemptId);
-    if (state === 'live') return;
+    if (state === 'live') {
+      // Whoever started it may have died before it had them.
+      if (secrets.length > 0) await deliverSecrets(await this.#agent(record), secrets);
+      return;
+    }
     if (state === 'ending') throw lost('It is being ended.');
     // It may have got its first secret since it was made: that needs its place in memory, too.
     const now = record.secretFiles || secrets.length === 0 ? record : { ...record, secretFiles: true };
@@ -372,6 +381,7 @@ export class Sandboxes {
 
   #start(record: SandboxRecord, machinery: Machinery, secrets: readonly ResolvedSecret[]): void {
     const { attemptId } = record;
+    this.#oomCounts.begin(this.#parts.layout.name(attemptId));
     const starting = this.#run(record, machinery, secrets).finally(() => {
       if (this.#starting.get(attemptId) === starting) this.#starting.delete(attemptId);
     });

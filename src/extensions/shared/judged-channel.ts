@@ -5,8 +5,11 @@ import type { Channel } from './channel.ts';
 /** 128 + SIGKILL. */
 const KILLED = 137;
 
-/** How often the kernel has killed something in this sandbox for want of memory. */
-export type OomKills = () => Promise<number>;
+/** How often the kernel has killed something in this sandbox for want of memory: as known last, and as it is now. */
+export interface OomKills {
+  known: number;
+  count(): Promise<number>;
+}
 
 /** The agent sees that a program was killed, and only the host sees why. */
 class JudgedProcess implements SandboxProcess {
@@ -55,12 +58,13 @@ export function judgedChannel(
   oomKills: OomKills,
 ): Channel {
   const bare = Object.keys(variables).length === 0;
-  let known = 0;
   const judge = async (exit: ExitStatus): Promise<ExitStatus> => {
     if (exit.code !== KILLED || exit.timed_out || exit.out_of_memory) return exit;
-    const before = known;
-    known = await oomKills().catch(() => before);
-    return known > before ? { ...exit, out_of_memory: true } : exit;
+    const now = await oomKills.count().catch(() => oomKills.known);
+    // Fewer than before: it is counted anew since.
+    const before = now < oomKills.known ? 0 : oomKills.known;
+    oomKills.known = now;
+    return now > before ? { ...exit, out_of_memory: true } : exit;
   };
   const spawn = async (spec: SpawnSpec, options?: AbortableOptions): Promise<SandboxProcess> => {
     const full = bare ? spec : { ...spec, env: { ...variables, ...spec.env } };

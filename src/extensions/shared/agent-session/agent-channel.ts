@@ -192,6 +192,7 @@ export class AgentChannel {
   }
 
   addSendCredit(amount: number): void {
+    if (amount === 0) throw new ProtocolViolation('credit came that is none');
     this.#sendCredit += amount;
     if (this.#sendCredit > MAX_WINDOW) throw new ProtocolViolation('more credit came than there can be');
     this.#wakeSenders();
