@@ -1,4 +1,5 @@
 /** A sandbox that takes all it can get: it suffers, its neighbours and the machine do not. */
+import { spawnSync } from 'node:child_process';
 import { freemem } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -97,6 +98,41 @@ describe.skipIf(reason !== null)(`ext.local bounds${reason === null ? '' : ` (${
     );
     expect(stdout).toBe('True\n');
   });
+
+  /** Perl is on every machine with Debian on it, and has `syscall`. */
+  const calls = (number: number, args: string, count: number, then: string) =>
+    `perl -e 'my $n = 0; while ($n < ${count}) { last if syscall(${number}, ${args}) < 0; $n++ } $| = 1; print "$n\\n"; ${then}'`;
+  const x64 = process.arch === 'x64';
+
+  it.skipIf(!x64)('what the kernel counts by user: watches of files', async () => {
+    const own = await world.establish();
+    const greedy = shell(own.session, calls(294, '0', 1_000, 'sleep 3'));
+    await sleep(1_000);
+    // Neither its neighbours nor the root of this machine have less for it.
+    expect((await shell(neighbour.session, calls(294, '0', 20, ''))).stdout).toBe('20\n');
+    const here = spawnSync('perl', [
+      '-e',
+      'my $n = 0; while ($n < 20) { last if syscall(294, 0) < 0; $n++ } print $n',
+    ]);
+    expect(String(here.stdout)).toBe('20');
+    expect(Number((await greedy).stdout)).toBeGreaterThan(20);
+    await world.end(own);
+  });
+
+  it.skipIf(!x64)(
+    'what the machine has one number of: queues of asynchronous files, and terminals',
+    async () => {
+      const queue = 'my $c = pack("Q", 0); my $r = syscall(206, 8192, $c); print $r < 0 ? "none" : "some"';
+      expect((await shell(bomber.session, `perl -e '${queue}'`)).stdout).toBe('none');
+      const own = await world.establish();
+      const greedy = shell(
+        own.session,
+        `perl -e 'my @f; while (@f < 600) { open(my $f, "+<", "/dev/ptmx") or last; push @f, $f } print scalar @f'`,
+      );
+      expect(Number((await greedy).stdout)).toBeLessThanOrEqual(128);
+      await world.end(own);
+    },
+  );
 
   it('zombies', async () => {
     const script =

@@ -47,6 +47,8 @@ const MASKED = [
 const MASKED_SYS = ['/sys/firmware', '/sys/devices/virtual/powercap'];
 const READ_ONLY = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/proc/${name}`);
 
+/** The machine has 3,072 for all of them. */
+const MOST_TERMINALS = 'max=128';
 const AGENT_INSIDE = '/.init';
 const DOOR_INSIDE = '/.door';
 
@@ -66,7 +68,15 @@ function mounts(parts: BundleParts): object[] {
       destination: '/dev/pts',
       type: 'devpts',
       source: 'devpts',
-      options: ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', ...terminals],
+      options: [
+        'nosuid',
+        'noexec',
+        'newinstance',
+        'ptmxmode=0666',
+        'mode=0620',
+        MOST_TERMINALS,
+        ...terminals,
+      ],
     },
     {
       destination: '/dev/shm',

@@ -14,7 +14,7 @@ export interface LocalOptions {
   readonly launchers?: number;
   /** Most sandboxes that are kept running ahead of their claim; 0 turns it off. */
   readonly warm?: number;
-  /** Put on a sandbox whose profile names no limit, so that none can take the whole machine. */
+  /** Put on a sandbox whose profile names no limit, so that none can take the whole machine. Default: 4096, or a 32nd of the machine's. */
   readonly defaultPids?: number;
   readonly defaultMemoryShare?: number;
   /** Offers levels whose runtime failed its trial, too. For tests alone. */

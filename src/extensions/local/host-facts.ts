@@ -52,6 +52,8 @@ export interface HostFacts extends ControlGroups {
   readonly hostSudo: boolean;
   readonly hardOpenFiles: number;
   readonly memoryBytes: number;
+  /** Processes that the machine can have at once. */
+  readonly mostPids: number;
 }
 
 /** Without root and without ids of its own uid 0 inside is the only one there is. */
@@ -175,5 +177,6 @@ export function findHostFacts(options: LocalOptions): HostFacts {
     hostSudo: existsSync('/usr/bin/sudo'),
     hardOpenFiles: linux ? hardOpenFiles() : 0,
     memoryBytes: totalmem(),
+    mostPids: Number(text('/proc/sys/kernel/pid_max')) || 32_768,
   };
 }

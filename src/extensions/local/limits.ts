@@ -5,6 +5,7 @@ import type { HostFacts } from './host-facts.ts';
 import type { SandboxRecord } from './record.ts';
 
 const LEAST_CPU_MILLIS = 10;
+const LEAST_DEFAULT_PIDS = 256;
 /** Less has no room for the file system's own tables. */
 const LEAST_DISK_MB = 16;
 
@@ -20,7 +21,12 @@ export function limitsOf(
   const someMemory = has('memory') ? Math.floor(facts.memoryBytes * share) : null;
   return {
     memoryBytes: memory_mb === null ? someMemory : memory_mb * 1_048_576,
-    pids: pids ?? (has('pids') ? (options.defaultPids ?? DEFAULTS.defaultPids) : null),
+    pids:
+      pids ??
+      (has('pids')
+        ? (options.defaultPids ??
+          Math.min(DEFAULTS.defaultPids, Math.max(LEAST_DEFAULT_PIDS, facts.mostPids >> 5)))
+        : null),
     cpuMillis: cpu === null ? null : Math.max(LEAST_CPU_MILLIS, Math.round(cpu * 1000)),
     openFiles: open_files,
     diskMb: disk_mb === null ? null : Math.max(LEAST_DISK_MB, disk_mb),

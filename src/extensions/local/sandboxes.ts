@@ -362,7 +362,7 @@ export class Sandboxes {
   #readRanges(): UidRanges {
     for (const record of this.all())
       this.#rangeOf.set(this.#parts.layout.name(record.attemptId), record.range);
-    return new UidRanges(this.#rangeOf.values());
+    return new UidRanges(this.#rangeOf.values(), this.#parts.layout.base);
   }
 
   async #restart(record: SandboxRecord, secrets: readonly ResolvedSecret[]): Promise<void> {
