@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,10 +44,24 @@ static int write_map(pid_t pid, const char *name, const char *text) {
   return wrote < 0 ? -1 : 0;
 }
 
-static int make_userns(uint32_t from, uint32_t first) {
+/* What the kernel counts by user (watches of files, timers, pending signals) is counted in a user namespace, and once more
+ * for who made it: were that root, all sandboxes and the machine itself would share what root may have. */
+static pid_t clone_as(uint32_t owner) {
   static char stack[16384] __attribute__((aligned(16)));
-  char text[96], path[64];
+  int bits = prctl(PR_GET_SECUREBITS);
+  bool changed = owner > 0 && bits >= 0 && prctl(PR_SET_SECUREBITS, bits | SECBIT_NO_SETUID_FIXUP) == 0;
+  bool acting = changed && syscall(SYS_setresuid, -1, owner, -1) == 0;
   pid_t pid = clone(wait_to_be_killed, stack + sizeof stack, CLONE_NEWUSER | CLONE_VM | SIGCHLD, NULL);
+  int error = errno;
+  if (acting && syscall(SYS_setresuid, -1, 0, -1) < 0) abort();
+  if (changed) prctl(PR_SET_SECUREBITS, bits);
+  errno = error;
+  return pid;
+}
+
+static int make_userns(uint32_t from, uint32_t first) {
+  char text[96], path[64];
+  pid_t pid = clone_as(from > 0 ? 0 : first);
   if (pid < 0) return -1;
   /* 0 must be in it too: overlayfs makes work/work as uid 0, and mounts read-only without a word when it cannot. */
   if (from > 0) snprintf(text, sizeof text, "0 0 1\n%u %u %u\n", from, first, RANGE_SIZE);
@@ -78,7 +95,7 @@ static int userns_between(uint32_t from, uint32_t first) {
 /* Shows what we store as the sandbox's own. */
 int userns_for_range(uint32_t first) { return userns_between(settings.storage, first); }
 
-/* Shows what belongs to the host's root as the sandbox's root's. */
+/* Shows what belongs to the host's root as the sandbox's root's; the sandbox lives in it. */
 int userns_for_host(uint32_t first) { return userns_between(0, first); }
 
 /* Attaches a clone of `source`, seen from the directory `at` or that itself when it is empty, at `target` with these

@@ -170,6 +170,10 @@ static void make_directories(void) {
   /* Root inside starts from there, and knows the name of what it needs; nobody else gets past the base. */
   snprintf(path, sizeof path, "%s/mnt", settings.base);
   if (chmod(path, 0711) < 0) refuse(path);
+  snprintf(path, sizeof path, "%s/mnt/users", settings.base);
+  int users = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (users < 0) refuse(path);
+  close(users);
 }
 
 /* crun loads itself a second time, from a copy that cannot be written, unless it sees that it cannot be written as it is.

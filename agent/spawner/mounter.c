@@ -63,6 +63,13 @@ static void mount_inputs(const struct launch *launch, const char *root, int runt
   refuse(runtime, why);
 }
 
+/* Where the runtime looks for the user namespace that the sandbox is to live in. */
+static void show_userns(int runtime, int userns) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", userns);
+  if (userns >= 0 && mount(path, "users", NULL, MS_BIND, NULL) < 0) give_up(runtime, "its user namespace");
+}
+
 /* At `target`, seen from the directory of our mounts. `runtime` ends when it fails. */
 void mount_root(const struct launch *launch, const char *target, int runtime, int userns, int host_userns) {
   char source[PATH_MAX], image[PATH_MAX], options[4096], name[16];
@@ -96,6 +103,7 @@ void mount_root(const struct launch *launch, const char *target, int runtime, in
   const char *failed = mount_host_parts(launch, source, target, host_userns);
   if (failed) give_up(runtime, "/%s of the host", failed);
   mount_inputs(launch, target, runtime, userns);
+  show_userns(runtime, host_userns);
 }
 
 static void send_config(const char *id, int runtime, int pipe) {

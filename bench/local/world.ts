@@ -127,7 +127,13 @@ export function bareRuns(world: World, runs: number): number[] {
       // Ours lies below a layer that can be written; the plainest way to have it is a bind mount.
       { destination: '/usr', source: '/usr', type: 'bind', options: ['bind', 'ro', 'nodev', 'idmap'] },
     ],
-    linux: { ...config.linux, uidMappings: range, gidMappings: range },
+    linux: {
+      ...config.linux,
+      // Ours lies ready; bare, the runtime makes its own.
+      namespaces: config.linux.namespaces.map(({ type }: { type: string }) => ({ type })),
+      uidMappings: range,
+      gidMappings: range,
+    },
   };
   writeFileSync(join(bundle, 'config.json'), JSON.stringify(plain));
   const helper = join(world.dir, 'bare-crun');

@@ -222,7 +222,7 @@ os.execv(f"/proc/self/fd/{fd}", ["cat", "/proc/self/status"])`);
     const allowed = [
       'SANDBOXER_PROCESS',
       'HOME',
-      'LANG',
+      'LC_CTYPE',
       'LOGNAME',
       'OLDPWD',
       'PATH',

@@ -7,7 +7,7 @@ import { hasOneUser } from './host-facts.ts';
 import type { SandboxRecord } from './record.ts';
 import type { RootFs } from './root-fs.ts';
 import { HELPERS } from './skeleton.ts';
-import { RANGE_SIZE } from './uid-ranges.ts';
+import { RANGE_SIZE, STORAGE_RANGE } from './uid-ranges.ts';
 
 /** What one bundle has that another has not. */
 export interface OwnParts {
@@ -50,6 +50,11 @@ export function bundleParts(own: OwnParts, facts: HostFacts, seccomp: SeccompSet
   return {
     hostname: 'sandbox',
     range: single ? null : { first: own.range, size: facts.root ? RANGE_SIZE : RANGE_SIZE - 1 },
+    // Made by the spawner where every sandbox has ids of its own; other runtimes know better than to take it.
+    users:
+      facts.root && own.range !== STORAGE_RANGE && facts.runtime?.kind === 'crun' && !own.calls
+        ? join(own.place, 'mnt', 'users')
+        : null,
     agentPath: join(own.place, 'bin', own.calls ? 'open' : 'init'),
     agentOptions: [
       ...(single ? ['--user', '0'] : userOption(own.process.user)),

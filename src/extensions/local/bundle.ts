@@ -6,6 +6,8 @@ export interface BundleParts {
   readonly hostname: string;
   /** First id outside that root inside is; and how many there are. */
   readonly range: { readonly first: number; readonly size: number } | null;
+  /** The user namespace that it is to live in, where it is not the runtime that makes one. */
+  readonly users: string | null;
   readonly agentPath: string;
   readonly agentOptions: readonly string[];
   /** The directory of the socket that the agent is to call, where it can inherit none. */
@@ -159,7 +161,9 @@ export function bundleConfig(parts: BundleParts): object {
       ...(range === null ? { 'run.oci.keep_original_groups': '1' } : {}),
     },
     linux: {
-      namespaces: kinds.map((type) => ({ type })),
+      namespaces: kinds.map((type) =>
+        type === 'user' && parts.users !== null ? { type, path: parts.users } : { type },
+      ),
       ...(mapping === undefined ? {} : { uidMappings: mapping, gidMappings: mapping }),
       resources: {},
       maskedPaths: [...MASKED, ...MASKED_SYS],
