@@ -21,12 +21,17 @@ fi
 mkdir -p "$build"
 revision=$(cat "$source"/*.[ch] | cksum | tr ' ' '-')
 temporary=$build/.spawner.$$
-trap 'rm -f "$temporary" "$temporary.sudo"' EXIT
+trap 'rm -f "$temporary" "$temporary.sudo" "$temporary.so"' EXIT
 flags="-std=gnu11 -O2 -s -static -Wall -Wextra -Werror -Wshadow -Wno-format-truncation"
 # shellcheck disable=SC2086 # a list of flags
 "$cc" $flags -DSPAWNER_BUILD="\"$revision\"" -o "$temporary" "$source"/main.c "$source"/control.c "$source"/sandbox.c "$source"/sandbox-verbs.c "$source"/sandbox-watch.c "$source"/inspect.c "$source"/host-parts.c "$source"/unpack.c "$source"/volume.c \
-  "$source"/launcher.c "$source"/mounter.c "$source"/keeper.c "$source"/pass-fds.c "$source"/scatter.c "$source"/cgroup.c "$source"/slot.c "$source"/slot-limits.c "$source"/slot-use.c "$source"/idmap.c "$source"/overlay.c "$source"/disk.c "$source"/tree.c "$source"/tree-walk.c "$source"/file-copy.c "$source"/pack.c "$source"/subvolume.c "$source"/work.c "$source"/rootless.c "$source"/runtime.c "$source"/binds.c "$source"/targets.c
+  "$source"/launcher.c "$source"/mounter.c "$source"/keeper.c "$source"/birth.c "$source"/pass-fds.c "$source"/scatter.c "$source"/cgroup.c "$source"/slot.c "$source"/slot-limits.c "$source"/slot-use.c "$source"/idmap.c "$source"/overlay.c "$source"/disk.c "$source"/tree.c "$source"/tree-walk.c "$source"/file-copy.c "$source"/pack.c "$source"/subvolume.c "$source"/work.c "$source"/rootless.c "$source"/runtime.c "$source"/binds.c "$source"/targets.c
 # shellcheck disable=SC2086
 "$cc" $flags -o "$temporary.sudo" "$source"/sudo.c
+# Without it the runtime is loaded for every sandbox anew. It goes into the runtime, and must be of its C library.
+if "$cc" -std=gnu11 -O2 -s -shared -fPIC -fvisibility=hidden -Wall -Wextra -Werror -Wshadow -o "$temporary.so" "$source"/preload.c "$source"/birth.c "$source"/pass-fds.c -ldl; then
+  mv "$temporary.so" "$build/sandboxer-preload.so"
+else echo 'build: sandboxes will start more slowly: a shared library cannot be built' >&2
+fi
 mv "$temporary.sudo" "$build/sandboxer-sudo"
 mv "$temporary" "$build/sandboxer-spawner"

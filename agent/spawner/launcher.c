@@ -33,19 +33,9 @@
 static struct launcher pool[POOL_MAX];
 static int pooled, early_ends, doors = -1, refill_timer = -1;
 
-/* What the runtime finds open, by number; then what is for us alone. */
-enum { IN_INPUT, IN_OUTPUT, IN_ERROR, IN_LISTEN, IN_BOOT, IN_CONFIG, IN_COUNT };
-
-/* What a launcher is given: what the runtime finds open, its end of what it and the spawner have between them, and the end of
- * the pipe that the configuration comes out of, where it is loaded ahead. */
-enum { GIVEN_SOCKET = IN_CONFIG, GIVEN_CONFIG, GIVEN_COUNT };
-
 static void __attribute__((noreturn)) load_early(const struct birth *birth) {
   char bundle[PATH_MAX + 32];
-  int mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-  if (mounts < 0 || send_with(GIVEN_SOCKET, "m", 1, &mounts, 1, 0) < 0) _exit(2);
-  dup2(GIVEN_CONFIG, IN_CONFIG);
-  close_range(IN_COUNT, ~0u, 0);
+  birth_tell_mounts();
   snprintf(bundle, sizeof bundle, "%s/mnt", settings.base);
   runtime_exec(settings.runtime, NULL, birth->name, bundle, true);
   give_up(-1, "%s", settings.runtime);
@@ -72,19 +62,7 @@ static void __attribute__((noreturn)) load_late(const struct birth *birth) {
 
 /* In the new process, which is in its slot already. */
 void launcher_begin(const struct birth *birth, const int *fds) {
-  int given[GIVEN_COUNT], count = GIVEN_COUNT - !birth->early;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != birth->spawner) _exit(0);
-  prctl(PR_SET_NAME, "sbx-launcher");
-  signal(SIGPIPE, SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, NULL);
-  /* Up and out of the way first, then into place: one may have a number that another is to have. Nothing else stays open. */
-  for (int i = 0; i < count; i++) given[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 16);
-  for (int i = 0; i < count; i++) dup2(given[i], i);
-  close_range((unsigned)count, ~0u, 0);
-  if (unshare(CLONE_NEWNS) < 0) _exit(2);
+  birth_settle(birth, fds);
   if (birth->early) load_early(birth);
   load_late(birth);
 }
@@ -185,6 +163,7 @@ static void refill_due(void *context, uint32_t events) {
 void launchers_start(void) {
   refill_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   if (refill_timer >= 0) watch_fd(refill_timer, EPOLLIN, refill_due, NULL);
+  if (settings.early) keepers_begin();
   fill(settings.pool);
 }
 

@@ -54,11 +54,12 @@ static void close_cgroups(void) {
   if (file) fclose(file);
 }
 
+#define PATHS "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 /* Returns only when it fails. `early`: the configuration comes out of a pipe. `more`: what one is told besides, by blanks,
  * whose sandbox has a kernel of its own; that inherits no socket, and its agent calls us instead. */
-void runtime_exec(const char *path, char *more, const char *container, const char *bundle, bool early) {
+static void execute(const char *path, char *more, const char *container, const char *bundle, bool early, char *const *environment) {
   char root[PATH_MAX + ID_MAX + 32], place[PATH_MAX + 32], pid_file[PATH_MAX + 32];
-  char *const environment[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
   char *arguments[MOST_FLAGS + 10];
   int count = 0;
   bool called = more != NULL;
@@ -86,4 +87,19 @@ void runtime_exec(const char *path, char *more, const char *container, const cha
   arguments[count++] = (char *)container;
   arguments[count] = NULL;
   execve(path, arguments, environment);
+}
+
+void runtime_exec(const char *path, char *more, const char *container, const char *bundle, bool early) {
+  char *const environment[] = {PATHS, NULL};
+  execute(path, more, container, bundle, early, environment);
+}
+
+/* Becomes a keeper that has the runtime loaded: the last argument is the name of each container. By the number of the
+ * descriptor, as the linker takes a name apart at blanks and colons. */
+void runtime_exec_keeper(void) {
+  char bundle[PATH_MAX + 32], preload[64];
+  char *const environment[] = {PATHS, preload, KEEPER_VARIABLE "=1", NULL};
+  snprintf(preload, sizeof preload, "LD_PRELOAD=/proc/self/fd/%d", KEEPER_PRELOAD);
+  snprintf(bundle, sizeof bundle, "%s/mnt", settings.base);
+  execute(settings.runtime, NULL, KEEPER_NAME, bundle, true, environment);
 }

@@ -5,6 +5,8 @@
 #ifndef SPAWNER_H
 #define SPAWNER_H
 
+#include "birth.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,6 +85,7 @@ struct keeper {
   int socket; /* 0: there is none */
   pid_t pid;  /* 0: it has not said yet */
   unsigned born;
+  bool loaded; /* it is a runtime, and has nothing but more of it */
 };
 struct slot {
   int index;
@@ -114,12 +117,8 @@ struct use slot_use(const struct slot *slot);
 void slots_sweep(void);
 
 /* ---- keeper.c ---- */
-struct birth {
-  char name[40];
-  pid_t spawner;
-  bool early;
-};
 pid_t slot_fork(struct slot *slot, const struct birth *birth, const int *fds, int count);
+void keepers_begin(void);
 bool keeper_reaped(pid_t pid);
 bool slot_is_kept(const struct slot *slot);
 
@@ -192,6 +191,7 @@ bool runtime_is_crun(const char *path);
 int runtime_open_place(const char *path, const char *id, char *bundle, size_t size);
 int runtime_show_mounts(const char *path);
 void runtime_exec(const char *path, char *more, const char *container, const char *bundle, bool early);
+void runtime_exec_keeper(void);
 
 /* ---- binds.c ---- */
 int mount_binds(const char *id, char *failed, size_t size);

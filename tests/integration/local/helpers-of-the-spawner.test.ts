@@ -86,7 +86,7 @@ describe.skipIf(reason !== null)(`helpers of the spawner${reason === null ? '' :
     'count for no sandbox: each has as many processes as it was given, whoever was in its group before',
     async () => {
       for (let round = 0; round < 6; round++) await lives();
-      expect((await helpers('sbx-keeper')).length > 0).toBe(unified === null);
+      expect((await helpers('sbx-keeper')).length).toBeGreaterThan(0);
     },
     LIMIT_MS,
   );

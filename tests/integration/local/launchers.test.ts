@@ -15,12 +15,13 @@ const doors = ({ base }: LocalWorld) => readdirSync(join(base, 'run', 'doors'));
 const containers = async (world: LocalWorld) =>
   readdirSync(join(`/proc/${await world.spawnerPid()}/root`, world.base, 'run', 'runtime'));
 
-/** Processes that wait to become a sandbox: the runtime itself, with its name and command line. */
+/** Processes that wait to become a sandbox: the runtime itself, with its name and command line. Keepers have it loaded, too. */
 function waiting({ base }: LocalWorld): number[] {
   const loaded = (pid: string) => {
     try {
       const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-      return line.includes(`--bundle=${base}/mnt`) && line.includes('--config=/proc/self/fd/5');
+      const keeps = line.some((word) => word.startsWith('keeper_'));
+      return line.includes(`--bundle=${base}/mnt`) && line.includes('--config=/proc/self/fd/5') && !keeps;
     } catch {
       return false;
     }
