@@ -188,10 +188,11 @@ void sandbox_settle(struct sandbox *sandbox) {
   if (sandbox->frozen || sandbox->copying) slot_freeze(sandbox->slot, false);
   if (sandbox->slot && slot_count(sandbox->slot) > 0) slot_kill(sandbox->slot);
   sandbox->used = use_of(sandbox);
-  slot_give_back(sandbox->slot);
-  sandbox->slot = NULL;
+  /* First what is charged to its slot. */
   janitor_release(sandbox->mounts);
   sandbox->mounts = -1;
+  slot_give_back(sandbox->slot);
+  sandbox->slot = NULL;
   remove_runtime_state(sandbox->container);
   sandbox->state = DEAD;
   sandbox->pid = 0;

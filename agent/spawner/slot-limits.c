@@ -12,7 +12,10 @@ static int limit_memory_v1(const struct slot *slot, long long bytes) {
   bool swap = group_get(path, "memory.memsw.limit_in_bytes", probe, sizeof probe) >= 0;
   /* The one may never be above the other, on the way there either. */
   if (swap) group_put_number(path, "memory.memsw.limit_in_bytes", -1);
-  if (group_put_number(path, "memory.limit_in_bytes", bytes) < 0) return -1;
+  /* More may be charged than that, by whoever was in it before. */
+  if (group_put_number(path, "memory.limit_in_bytes", bytes) < 0 &&
+      (group_put(path, "memory.force_empty", "0"), group_put_number(path, "memory.limit_in_bytes", bytes) < 0))
+    return -1;
   if (bytes >= 0 && swap) group_put_number(path, "memory.memsw.limit_in_bytes", bytes);
   return 0;
 }

@@ -25,10 +25,13 @@
 #define WIDE_PIDS 16
 #define WIDE_CPU 500
 
-static struct slot slots[SLOTS_MAX];
-static int slot_high;
+/* The janitor sees them as they are. */
+static struct slot *slots;
+static int *slot_high;
 
 void slots_begin(void) {
+  slots = share(SLOTS_MAX * sizeof *slots + sizeof *slot_high);
+  slot_high = (int *)(slots + SLOTS_MAX);
   for (int i = 0; i < SLOTS_MAX; i++) slots[i].index = i;
 }
 
@@ -55,14 +58,26 @@ static struct slot *slot_begins(struct slot *slot) {
   slot->used = true;
   slot->before = groups.have[UNIFIED] ? NOTHING : slot_counters(slot);
   slot->oom_before = groups.have[UNIFIED] ? 0 : slot_oom_counter(slot);
-  if (slot->index >= slot_high) slot_high = slot->index + 1;
+  if (slot->index >= *slot_high) *slot_high = slot->index + 1;
   return slot;
+}
+
+static long long charged(const struct slot *slot) {
+  char path[PATH_MAX + 32], text[64];
+  if (!groups.have[MEMORY]) return 0;
+  slot_dir(slot, MEMORY, path, sizeof path);
+  return group_get(path, "memory.usage_in_bytes", text, sizeof text) < 0 ? 0 : atoll(text);
+}
+
+/* What the last sandbox left there would count for the next one, until the janitor has seen to it. */
+static bool is_untidy(const struct slot *slot) {
+  return slot->made && slot->left != slot->tidied && charged(slot) > LEFT_MAX;
 }
 
 struct slot *slot_take(void) {
   if (!cgroups_usable()) return NULL;
   for (int i = 0; i < SLOTS_MAX; i++) {
-    if (slots[i].used) continue;
+    if (slots[i].used || is_untidy(&slots[i])) continue;
     if (make_slot(&slots[i])) return slot_begins(&slots[i]);
     if (errno != EEXIST) return NULL;
   }
@@ -108,18 +123,21 @@ static void remove_for_good(const struct slot *slot) {
 
 /* Page cache and dentries that the last sandbox left charged, unless they are no more than this. */
 static void empty(const struct slot *slot, long long most) {
-  char path[PATH_MAX + 32], text[64];
-  if (!groups.have[MEMORY]) return;
+  char path[PATH_MAX + 32];
+  if (charged(slot) <= most) return;
   slot_dir(slot, MEMORY, path, sizeof path);
-  if (group_get(path, "memory.usage_in_bytes", text, sizeof text) >= 0 && atoll(text) > most)
-    group_put(path, "memory.force_empty", "0");
+  group_put(path, "memory.force_empty", "0");
 }
 
-/* After the sandbox that was in it, where nobody waits: it takes milliseconds. */
-void slot_tidy(int index) {
-  const struct slot slot = {.index = index};
-  if (groups.have[UNIFIED]) remove_for_good(&slot);
-  else empty(&slot, LEFT_MAX);
+/* After those who were in them, in the janitor: it takes milliseconds. One that has been taken again is somebody else's. */
+void slots_tidy(void) {
+  for (int i = 0; i < *slot_high; i++) {
+    unsigned left = slots[i].left;
+    if (left == slots[i].tidied || slots[i].used) continue;
+    if (groups.have[UNIFIED]) remove_for_good(&slots[i]);
+    else empty(&slots[i], LEFT_MAX);
+    slots[i].tidied = left;
+  }
 }
 
 /* Whether a runtime can be loaded below these: then they stay, for the next sandbox has the same ones more often than not. */
@@ -131,9 +149,10 @@ static bool are_wide(const struct limits *limits) {
 void slot_give_back(struct slot *slot) {
   static const struct limits NONE = {-1, -1, -1};
   if (slot == NULL) return;
+  slot->left++;
   if (groups.have[UNIFIED]) {
     slot->used = slot->made = false;
-    return janitor_tidy_slot(slot->index);
+    return janitor_tidy_slots();
   }
   if (!are_wide(&slot->limits)) slot_limit(slot, &NONE);
   if (groups.have[MEMORY]) {
@@ -142,9 +161,9 @@ void slot_give_back(struct slot *slot) {
     group_put(path, "memory.max_usage_in_bytes", "0");
   }
   slot->used = false;
-  janitor_tidy_slot(slot->index);
+  janitor_tidy_slots();
   int spare = 0;
-  for (int i = 0; i < slot_high; i++) spare += slots[i].made && !slots[i].used;
+  for (int i = 0; i < *slot_high; i++) spare += slots[i].made && !slots[i].used;
   if (spare > settings.pool * 4 + 16) remove_slot(slot);
 }
 
@@ -251,7 +270,7 @@ void slots_sweep(void) {
 /* Removes those that nobody has. */
 void slots_end(void) {
   if (groups.have[UNIFIED]) slots_sweep();
-  for (int i = 0; i < slot_high; i++) {
+  for (int i = 0; i < *slot_high; i++) {
     if (!slots[i].made || slots[i].used) continue;
     /* A memory cgroup that still has pages charged stays behind, unseen, until they are reclaimed. */
     if (!groups.have[UNIFIED]) empty(&slots[i], 0);

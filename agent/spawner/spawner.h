@@ -95,6 +95,7 @@ struct slot {
   struct limits limits;
   struct use before; /* the counters when it was taken: they may run on from sandbox to sandbox */
   long long oom_before;
+  unsigned left, tidied; /* how many have left it, and after how many of them the janitor has seen to it */
 };
 void cgroups_open(void);
 void cgroups_close(void);
@@ -105,7 +106,7 @@ struct slot *slot_take(void);
 struct slot *slot_claim(int index, long long cpu_before);
 void slot_give_back(struct slot *slot);
 int slot_join(const struct slot *slot);
-void slot_tidy(int index);
+void slots_tidy(void);
 int slot_limit(struct slot *slot, const struct limits *limits);
 int slot_freeze(const struct slot *slot, bool frozen);
 int slot_count(struct slot *slot);
@@ -242,6 +243,7 @@ void do_inspect(const struct request *request, const struct fields *fields);
 int tree_remove(const char *path);
 int tree_remove_at(int parent, const char *name);
 int tree_own(const char *path, uint32_t owner);
+extern void (*tree_meanwhile)(void);
 
 /* ---- tree-walk.c: of any depth ---- */
 struct tally {
@@ -279,7 +281,7 @@ void do_flush(const struct request *request);
 void janitor_start(void);
 void janitor_discard(const char *path);
 void janitor_release(int fd);
-void janitor_tidy_slot(int index);
+void janitor_tidy_slots(void);
 bool janitor_reaped(pid_t pid);
 bool janitor_works(void);
 void janitor_end(void);

@@ -12,6 +12,15 @@
 #include <unistd.h>
 
 #define REMOVE_DEPTH 64
+#define MEANWHILE_EVERY 64
+
+/* Called now and then while something is removed, by who has other things to do, too. */
+void (*tree_meanwhile)(void);
+
+static void removes_one(void) {
+  static unsigned entries;
+  if (tree_meanwhile && ++entries % MEANWHILE_EVERY == 0) tree_meanwhile();
+}
 
 static bool is_dot(const char *name) {
   return name[0] == '.' && (name[1] == 0 || (name[1] == '.' && name[2] == 0));
@@ -37,6 +46,7 @@ static int remove_below(int top, int parent, int depth, unsigned *serial) {
   int failed = 0;
   for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
     if (is_dot(entry->d_name)) continue;
+    removes_one();
     if (entry->d_type != DT_DIR && unlinkat(parent, entry->d_name, 0) == 0) continue;
     if (unlinkat(parent, entry->d_name, AT_REMOVEDIR) == 0) continue;
     if (depth >= REMOVE_DEPTH) {

@@ -25,6 +25,9 @@ static int janitor_wake = -1;
 /* Where the janitor says whether it is at work. */
 static volatile bool *janitor_busy;
 
+/* Slots are best seen to when the trash is empty: only then is nothing of it charged any more that can be had back. */
+#define TIDY_EVERY_MS 200
+
 static void child_begins(const char *name) {
   sigset_t none;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -33,12 +36,34 @@ static void child_begins(const char *name) {
   sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Since we last began with the trash: there may be something in it that was not seen. */
+static bool called;
+
+/* What came with a call: closing it may take long. False when there is none, or nobody calls any more. */
+static bool take_call(int flags) {
+  char word;
+  int fd;
+  if (receive_with(3, &word, sizeof word, &fd, 1, flags) <= 0) return false;
+  if (fd >= 0) close(fd);
+  return called = true;
+}
+
+/* While something is removed, which may take long: slots wait for what is held for us, and are taken again. */
+static int64_t tidy_at;
+static void meanwhile(void) {
+  while (take_call(MSG_DONTWAIT)) continue;
+  if (now_ms() < tidy_at) return;
+  slots_tidy();
+  tidy_at = now_ms() + TIDY_EVERY_MS;
+}
+
 static void empty_trash(void) {
   char path[PATH_MAX + 512];
   snprintf(path, sizeof path, "%s/trash", settings.base);
   DIR *directory = opendir(path);
   if (directory == NULL) return;
-  for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+  tidy_at = now_ms() + TIDY_EVERY_MS;
+  for (struct dirent *entry; (entry = readdir(directory)) != NULL; meanwhile()) {
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
     snprintf(path, sizeof path, "%s/trash/%s/disk", settings.base, entry->d_name);
     if (is_subvolume(path)) subvolume_remove(path);
@@ -48,32 +73,20 @@ static void empty_trash(void) {
   closedir(directory);
 }
 
-/* What is left to do when the trash is empty: only then is nothing of it charged any more that can be had back. */
-static int untidy[256], untidy_count;
-
-/* What came with a call: closing it may take long. False when there is none, or nobody calls any more. */
-static bool take_call(int flags) {
-  int slot, fd;
-  if (receive_with(3, &slot, sizeof slot, &fd, 1, flags) <= 0) return false;
-  if (fd >= 0) close(fd);
-  if (slot < 0) return true;
-  if (untidy_count < (int)(sizeof untidy / sizeof *untidy)) untidy[untidy_count++] = slot;
-  else slot_tidy(slot);
-  return true;
-}
-
 static void __attribute__((noreturn)) janitor_main(int wake) {
   child_begins("sbx-janitor");
   dup2(wake, 3);
   close_range(4, ~0u, 0);
   setpriority(PRIO_PROCESS, 0, 5);
+  tree_meanwhile = meanwhile;
   do {
     *janitor_busy = true;
     while (take_call(MSG_DONTWAIT)) continue;
+    called = false;
     empty_trash();
-    while (untidy_count > 0) slot_tidy(untidy[--untidy_count]);
+    slots_tidy();
     *janitor_busy = false;
-  } while (take_call(0));
+  } while (called || take_call(0));
   _exit(0);
 }
 
@@ -89,21 +102,20 @@ void janitor_start(void) {
   janitor_wake = ends[1];
 }
 
-/* A call that does not get through is not missed: there are others before it. What it brings is then seen to here. */
-static void call_janitor(int fd, int slot) {
-  bool sent = send_with(janitor_wake, &slot, sizeof slot, &fd, fd >= 0, MSG_DONTWAIT) == 0;
+/* A call that does not get through is not missed: there are others before it. */
+static void call_janitor(int fd) {
+  bool sent = send_with(janitor_wake, "c", 1, &fd, fd >= 0, MSG_DONTWAIT) == 0;
   if (!sent && errno != EAGAIN) say("the janitor does not listen");
-  if (!sent && slot >= 0) slot_tidy(slot);
   if (fd >= 0) close(fd);
 }
 
 /* Lets go of something where nobody waits for it. */
 void janitor_release(int fd) {
-  if (fd >= 0) call_janitor(fd, -1);
+  if (fd >= 0) call_janitor(fd);
 }
 
-/* Sees to a slot that its sandbox has left. */
-void janitor_tidy_slot(int index) { call_janitor(-1, index); }
+/* A sandbox has left its slot. */
+void janitor_tidy_slots(void) { call_janitor(-1); }
 
 /* Out of sight at once, gone a little later. */
 void janitor_discard(const char *path) {
@@ -114,7 +126,7 @@ void janitor_discard(const char *path) {
     if (errno != ENOENT) say("cannot throw away %s: %s", path, strerror(errno));
     return;
   }
-  call_janitor(-1, -1);
+  call_janitor(-1);
 }
 
 bool janitor_reaped(pid_t pid) {

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
 import { LocalWorld, shell } from '../../security/local-world.ts';
-import { FOLDERS, hugeTrash } from './huge-trash.ts';
-import { childrenOf, hold, names, stateOf, until } from './killable-server.ts';
+import { holdAtWork, hugeTrash } from './huge-trash.ts';
+import { childrenOf, hold, stateOf, until } from './killable-server.ts';
 
 const world = new LocalWorld({ launchers: 2, warm: 0 });
 const reason = await world.whyNot();
@@ -70,12 +70,11 @@ describe.skipIf(reason !== null)(`a spawner that leaves${reason === null ? '' : 
     'does not wait until the trash is empty: the next one goes on with it',
     async () => {
       await world.end(await world.establish());
-      const huge = await hugeTrash(world.base);
+      const huge = hugeTrash(world.base);
       // Whatever is thrown away wakes the janitor.
       await world.end(await world.establish());
-      await until('it is being removed', () => names(huge).length < FOLDERS || null, { every: 0 });
-      const pid = await retire();
-      await until('it has left', () => stateOf(pid) === '' || null, { ms: 5_000, every: 0 });
+      await holdAtWork(await world.spawnerPid(), huge);
+      await gone(await retire());
       expect(existsSync(huge)).toBe(true);
       await world.end(await world.establish());
       await until('the trash is empty', () => !existsSync(huge) || null);
