@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -81,8 +82,19 @@ bool init_network(bool any_ip) {
   return up && four;
 }
 
+/* Whoever started us is to say that we are known to it, once that outlasts it: until then nobody else would find us. */
+static void starter_ready(Io *io, uint32_t events) {
+  char word;
+  (void)events;
+  ssize_t got = recv(io->fd, &word, sizeof word, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) _exit(1);
+  io_close(io);
+}
+
 /* "READY 1 <listeners>", with the listening sockets of the command line beside it. */
 void report_ready(int fd) {
+  static Io starter;
   int type = 0, fds[MAX_READY_FDS];
   socklen_t size = sizeof type;
   if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) return;
@@ -106,5 +118,6 @@ void report_ready(int fd) {
   }
   /* Whoever started us has given us up. */
   if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0) _exit(1);
-  close(fd);
+  (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+  if (!io_open(&starter, fd, EPOLLIN | EPOLLRDHUP, starter_ready)) _exit(1);
 }

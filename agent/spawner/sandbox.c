@@ -275,8 +275,8 @@ static void booted(void *context, uint32_t events) {
       for (int i = 0; i < sent && i < 32; i++) close(fds[i]);
     }
   }
-  close_fd(&sandbox->boot, true);
   if (sandbox->state != LAUNCHING) {
+    close_fd(&sandbox->boot, true);
     /* It was ended before it was known, and without a slot nobody else would find it. */
     if (length > 0 && pid > 0) kill(pid, SIGKILL);
     return;
@@ -284,6 +284,7 @@ static void booted(void *context, uint32_t events) {
   if (length > 0) text[length] = 0;
   bool ready = length > 0 && pid > 0 && strncasecmp(text, "ready", 5) == 0;
   if (!ready) {
+    close_fd(&sandbox->boot, true);
     if (length > 0) snprintf(sandbox->error, sizeof sandbox->error, "the agent said: %.200s", text);
     if (pid > 0) kill(pid, SIGKILL);
     sandbox->launch_by = now_ms() + 1000;
@@ -316,6 +317,9 @@ static void came_up(struct sandbox *sandbox, pid_t pid) {
   sandbox->state = LIVE;
   watch_fd(sandbox->pidfd, EPOLLIN, agent_ended, sandbox);
   sandbox_save(sandbox);
+  /* Now whoever comes after us would find it. Until it hears that, it ends with us. */
+  if (sandbox->boot >= 0) send(sandbox->boot, "k", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  close_fd(&sandbox->boot, true);
   learn_filter(sandbox);
   char detail[128];
   snprintf(detail, sizeof detail, "\tpid=%d\tstarted=%llu\tslot=%d", pid, sandbox->started,

@@ -1,6 +1,7 @@
 /** A spawner that leaves, for another build or because it is told to: at once, whatever it was at, and the next one goes on. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
 import { LocalWorld, shell } from '../../security/local-world.ts';
@@ -78,6 +79,37 @@ describe.skipIf(reason !== null)(`a spawner that leaves${reason === null ? '' : 
       expect(existsSync(huge)).toBe(true);
       await world.end(await world.establish());
       await until('the trash is empty', () => !existsSync(huge) || null);
+    },
+    LIMIT_MS,
+  );
+});
+
+describe.skipIf(reason !== null)('a spawner that is killed before it has noted an agent that is up', () => {
+  it(
+    'is outlived by nobody, also where no control group tells who is left',
+    async () => {
+      const poor = new LocalWorld({ cgroups: false, launchers: 1, warm: 0 });
+      const first = await poor.establish();
+      const control = join(poor.base, 'spawner.sock');
+      const pid = await poor.spawnerPid();
+      const client = await SpawnerClient.open(control, (word) => {
+        if (word === 'started') process.kill(pid, 'SIGSTOP');
+      });
+      const known = Number((await client.call('status', { id: first.spec.stamp.attemptId })).pid);
+      const making = poor.extension.provision(poor.spec(), poor.context).catch(() => {});
+      const name = readFileSync(`/proc/${known}/comm`, 'utf8').trim();
+      const born = () => childrenOf(pid, name).find((one) => one !== known) ?? null;
+      const agent = await until('its agent is up', born);
+      // Nobody can see that it has reported.
+      await sleep(300);
+      expect([stateOf(pid), stateOf(agent)]).toEqual(['T', 'S']);
+      process.kill(pid, 'SIGKILL');
+      await until('it has ended', () => stateOf(agent) === '' || null, SOON);
+      await making;
+      client.close();
+      expect((await shell(first.session, 'echo here')).stdout).toBe('here\n');
+      await poor.end(first);
+      await poor.close();
     },
     LIMIT_MS,
   );
