@@ -11,6 +11,9 @@
 /* Less than this is copied sooner than an agent is started again. */
 #define SMALL_FILES 400
 #define SMALL_BYTES (8ll << 20)
+/* So long may something inside take to stop. */
+#define FREEZE_MS 2000
+#define FREEZE_LOOK_MS 10
 
 static struct sandbox *live(const struct request *request, const struct fields *fields) {
   const char *id = id_of(fields);
@@ -20,15 +23,51 @@ static struct sandbox *live(const struct request *request, const struct fields *
   return NULL;
 }
 
+static void capture_still(struct sandbox *sandbox);
+
+static void thaw_after(struct sandbox *sandbox) {
+  if (sandbox->state == LIVE && !sandbox->frozen) slot_freeze(sandbox->slot, false);
+}
+
+/* It has stopped, or goes on; or never will, and is as it was. */
+void freeze_over(struct sandbox *sandbox, bool done) {
+  bool copies = sandbox->capturing;
+  const struct request *request = copies ? &sandbox->capture : &sandbox->freezing;
+  sandbox->freeze_look = 0;
+  if (done && copies) return capture_still(sandbox);
+  if (done) {
+    sandbox->frozen = sandbox->freeze_to;
+    sandbox_save(sandbox);
+    return answer_ok(request, "%s", "");
+  }
+  sandbox->capturing = false;
+  thaw_after(sandbox);
+  answer_error(request, "freeze", "the kernel did not %s it", sandbox->freeze_to ? "freeze" : "thaw");
+}
+
+static void freeze(struct sandbox *sandbox, bool frozen) {
+  sandbox->freeze_to = frozen;
+  int state = slot_freeze(sandbox->slot, frozen);
+  if (state <= 0) return freeze_over(sandbox, state == 0);
+  sandbox->freeze_by = now_ms() + FREEZE_MS;
+  sandbox->freeze_look = now_ms() + FREEZE_LOOK_MS;
+  schedule_deadlines();
+}
+
+void freeze_looked(struct sandbox *sandbox, int64_t now) {
+  int state = sandbox->state == LIVE ? slot_froze(sandbox->slot, sandbox->freeze_to) : -1;
+  if (state <= 0 || now >= sandbox->freeze_by) return freeze_over(sandbox, state == 0);
+  slot_ask_freeze(sandbox->slot, sandbox->freeze_to);
+  sandbox->freeze_look = now + FREEZE_LOOK_MS;
+}
+
 void do_freeze(const struct request *request, const struct fields *fields, bool frozen) {
   struct sandbox *sandbox = live(request, fields);
   if (sandbox == NULL) return;
   if (sandbox->capturing) return answer_error(request, "busy", "it is being copied");
-  if (slot_freeze(sandbox->slot, frozen) < 0)
-    return answer_error(request, "freeze", "the kernel did not %s it", frozen ? "freeze" : "thaw");
-  sandbox->frozen = frozen;
-  sandbox_save(sandbox);
-  answer_ok(request, "%s", "");
+  if (sandbox->freeze_look) freeze_over(sandbox, false);
+  sandbox->freezing = *request;
+  freeze(sandbox, frozen);
 }
 
 void do_extend(const struct request *request, const struct fields *fields) {
@@ -62,10 +101,6 @@ void do_list(const struct request *request) {
       if (length < sizeof text - ID_MAX - 16)
         length += (size_t)snprintf(text + length, sizeof text - length, "\t%s=%s", one->id, STATES[one->state]);
   answer_ok(request, "%s", text);
-}
-
-static void thaw_after(struct sandbox *sandbox) {
-  if (sandbox->state == LIVE && !sandbox->frozen) slot_freeze(sandbox->slot, false);
 }
 
 /* Where a layer lies below `to`: itself, or in the disk that was taken as a whole. */
@@ -115,14 +150,18 @@ static void copy(struct sandbox *sandbox, const struct job *job) {
 /* Nobody waits for the copy any more: what stands still for it goes on. */
 void captures_forsaken(int client) {
   for (int i = 0; i < BUCKETS; i++)
-    for (struct sandbox *one = table[i]; one; one = one->next)
-      if (one->copying && one->capture.client == client) work_give_up(one->copying->work);
+    for (struct sandbox *one = table[i]; one; one = one->next) {
+      if (!one->capturing || one->capture.client != client) continue;
+      if (one->copying) work_give_up(one->copying->work);
+      else if (one->freeze_look) freeze_over(one, false);
+    }
 }
 
 /* We leave: what is not copied by now will not be, and what stands still for it goes on. */
 void captures_end(void) {
   for (int i = 0; i < BUCKETS; i++)
     for (struct sandbox *one = table[i]; one; one = one->next) {
+      if (one->freeze_look) freeze_over(one, false);
       if (one->copying == NULL) continue;
       work_give_up(one->copying->work);
       thaw_after(one);
@@ -170,28 +209,32 @@ void finish_capture(struct sandbox *sandbox) {
  * and busy: copied while it stands still.
  */
 void do_capture(const struct request *request, const struct fields *fields) {
-  char disk[PATH_MAX + ID_MAX + 32], upper[PATH_MAX + ID_MAX + 32], target[PATH_MAX + 300];
   const char *to = field(fields, "to"), *id = id_of(fields);
-  struct tally tally = {0, 0};
   struct sandbox *sandbox = id ? *place_of(id) : NULL;
   if (to == NULL || to[0] == '/' || strstr(to, "..") || strlen(to) >= sizeof sandbox->capture_to)
     return answer_error(request, "invalid", "to");
   if (sandbox == NULL || (sandbox->state != LIVE && sandbox->state != DEAD))
     return answer_error(request, "gone", "it does not run");
-  if (sandbox->capturing) return answer_error(request, "busy", "it is being copied");
-  path_of(sandbox->id, "disk", disk, sizeof disk);
-  path_of(sandbox->id, "disk/upper", upper, sizeof upper);
-  if (sandbox->state == LIVE && slot_freeze(sandbox->slot, true) < 0 && cgroups_can_freeze())
-    return answer_error(request, "freeze", "the kernel did not freeze it");
+  if (sandbox->capturing || sandbox->freeze_look) return answer_error(request, "busy", "it is being copied");
   sandbox->capturing = true;
   sandbox->capture = *request;
-  char image[PATH_MAX + ID_MAX + 32];
+  sandbox->seal = number(fields, "seal", 1) != 0;
+  snprintf(sandbox->capture_to, sizeof sandbox->capture_to, "%s", to);
+  if (sandbox->state == LIVE && cgroups_can_freeze()) freeze(sandbox, true);
+  else capture_still(sandbox);
+}
+
+/* Nothing in it is written any more, if it can be stopped at all. */
+static void capture_still(struct sandbox *sandbox) {
+  char disk[PATH_MAX + ID_MAX + 32], upper[PATH_MAX + ID_MAX + 32], image[PATH_MAX + ID_MAX + 32], target[PATH_MAX + 300];
+  struct tally tally = {0, 0};
+  path_of(sandbox->id, "disk", disk, sizeof disk);
+  path_of(sandbox->id, "disk/upper", upper, sizeof upper);
   bool is_image = disk_is_image(sandbox->id, image, sizeof image);
-  bool seal = !is_image && number(fields, "seal", 1) != 0 && sandbox->state == LIVE && !sandbox->frozen &&
+  bool seal = !is_image && sandbox->seal && sandbox->state == LIVE && !sandbox->frozen &&
               slot_count(sandbox->slot) == 1 && tree_exceeds(upper, SMALL_FILES, SMALL_BYTES, &tally);
   bool whole = !is_image && is_subvolume(disk);
-  snprintf(sandbox->capture_to, sizeof sandbox->capture_to, "%s", to);
-  snprintf(target, sizeof target, "%s/%s%s", settings.base, to, whole ? "/disk" : "/fs");
+  snprintf(target, sizeof target, "%s/%s%s", settings.base, sandbox->capture_to, whole ? "/disk" : "/fs");
   struct job job = {.to = target, .from = upper, .image = is_image ? image : NULL, .subvolume = whole ? disk : NULL};
   if (!seal) return copy(sandbox, &job);
   sandbox->discard = false;

@@ -32,7 +32,8 @@ void sandboxes_deadlines(int64_t now) {
   for (int i = 0; i < BUCKETS; i++)
     for (struct sandbox *one = table[i], *next; one; one = next) {
       next = one->next;
-      if (one->state == LAUNCHING && one->launch_by && now >= one->launch_by) {
+      if (one->freeze_look && now >= one->freeze_look) freeze_looked(one, now);
+      else if (one->state == LAUNCHING && one->launch_by && now >= one->launch_by) {
         if (one->error[0] == 0) snprintf(one->error, sizeof one->error, "it took longer than %d s", LAUNCH_MS / 1000);
         close_fd(&one->boot, true);
         if (one->runtime > 0) kill(one->runtime, SIGKILL);
@@ -60,6 +61,7 @@ int64_t sandboxes_next_deadline(void) {
   for (int i = 0; i < BUCKETS; i++)
     for (struct sandbox *one = table[i]; one; one = one->next) {
       if (one->launch_by && one->launch_by < least) least = one->launch_by;
+      if (one->freeze_look && one->freeze_look < least) least = one->freeze_look;
       if (one->ends_at && one->state != ENDING && one->ends_at < least) least = one->ends_at;
     }
   return least;

@@ -28,6 +28,9 @@ struct sandbox {
   bool keep;    /* its disk outlives its end */
   bool discard; /* its directory goes with it */
   bool frozen, capturing;
+  struct request freezing; /* whoever waits until it has stopped, or goes on; empty when that is for a copy */
+  bool freeze_to, seal;
+  int64_t freeze_look, freeze_by; /* when it is looked at again, and for how long; 0: it is not waited for */
   struct copying *copying; /* of one that is captured by a copy */
   bool called; /* its agent calls; it lives when its runtime has started it */
   char capture_to[256];
@@ -56,6 +59,8 @@ void sandbox_end(struct sandbox *sandbox);
 void sandbox_started(struct sandbox *sandbox);
 void agent_ended(void *context, uint32_t events);
 void finish_capture(struct sandbox *sandbox);
+void freeze_over(struct sandbox *sandbox, bool done);
+void freeze_looked(struct sandbox *sandbox, int64_t now);
 const char *use_text(const struct sandbox *sandbox);
 
 #endif

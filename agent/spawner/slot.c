@@ -179,27 +179,38 @@ int slot_join(const struct slot *slot) {
   return 0;
 }
 
-/* Returns once everything in the slot has stopped, or runs again. */
-int slot_freeze(const struct slot *slot, bool frozen) {
+/* 0: everything in the slot has stopped, or runs again; 1: not yet; -1: nobody can tell. */
+int slot_froze(const struct slot *slot, bool frozen) {
   char path[PATH_MAX + 32], text[256];
   if (slot == NULL || !cgroups_can_freeze()) return -1;
   slot_dir(slot, groups.have[UNIFIED] ? UNIFIED : FREEZER, path, sizeof path);
   if (groups.have[UNIFIED]) {
-    if (group_put(path, "cgroup.freeze", frozen ? "1" : "0") < 0) return -1;
-  } else if (group_put(path, "freezer.state", frozen ? "FROZEN" : "THAWED") < 0) return -1;
-  for (int tries = 0; tries < 20000; tries++) {
-    if (groups.have[UNIFIED]) {
-      if (group_get(path, "cgroup.events", text, sizeof text) < 0) return -1;
-      if ((strstr(text, "frozen 1") != NULL) == frozen) return 0;
-    } else {
-      if (group_get(path, "freezer.state", text, sizeof text) < 0) return -1;
-      if (strncmp(text, frozen ? "FROZEN" : "THAWED", 6) == 0) return 0;
-      if (frozen && tries % 50 == 49) group_put(path, "freezer.state", "FROZEN");
-    }
+    if (group_get(path, "cgroup.events", text, sizeof text) < 0) return -1;
+    return (strstr(text, "frozen 1") != NULL) != frozen;
+  }
+  if (group_get(path, "freezer.state", text, sizeof text) < 0) return -1;
+  return strncmp(text, frozen ? "FROZEN" : "THAWED", 6) != 0;
+}
+
+/* Again and again, where it is not yet done: whoever was born meanwhile has not heard. */
+int slot_ask_freeze(const struct slot *slot, bool frozen) {
+  char path[PATH_MAX + 32];
+  slot_dir(slot, groups.have[UNIFIED] ? UNIFIED : FREEZER, path, sizeof path);
+  if (groups.have[UNIFIED]) return group_put(path, "cgroup.freeze", frozen ? "1" : "0");
+  return group_put(path, "freezer.state", frozen ? "FROZEN" : "THAWED");
+}
+
+/* As slot_froze, which is to be asked again where something inside cannot stop yet: it waits for a disk, say. Everybody else
+ * waits for some 20 ms at the most. */
+int slot_freeze(const struct slot *slot, bool frozen) {
+  if (slot == NULL || !cgroups_can_freeze() || slot_ask_freeze(slot, frozen) < 0) return -1;
+  for (int tries = 0; tries < 140; tries++) {
+    int state = slot_froze(slot, frozen);
+    if (state <= 0) return state;
+    if (frozen && tries % 50 == 49) slot_ask_freeze(slot, true);
     nap_us(tries < 20 ? 20 : 100);
   }
-  if (frozen) slot_freeze(slot, false);
-  return -1;
+  return 1;
 }
 
 static FILE *slot_procs(const struct slot *slot) {

@@ -109,6 +109,8 @@ int slot_join(const struct slot *slot);
 void slots_tidy(void);
 int slot_limit(struct slot *slot, const struct limits *limits);
 int slot_freeze(const struct slot *slot, bool frozen);
+int slot_ask_freeze(const struct slot *slot, bool frozen);
+int slot_froze(const struct slot *slot, bool frozen);
 int slot_count(struct slot *slot);
 void slot_kill(struct slot *slot);
 void slot_stats(const struct slot *slot, char *text, size_t size);

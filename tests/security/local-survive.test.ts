@@ -99,7 +99,8 @@ describe.skipIf(reason !== null)(`ext.local survives${reason === null ? '' : ` (
   it('an end that nobody was told of: its range of ids is free again', async () => {
     const own = new LocalWorld({ warm: 0 });
     const rangeOf = ({ spec }: Living): number =>
-      JSON.parse(readFileSync(join(own.base, 'sandboxes', spec.stamp.attemptId, 'record.json'), 'utf8')).range;
+      JSON.parse(readFileSync(join(own.base, 'sandboxes', spec.stamp.attemptId, 'record.json'), 'utf8'))
+        .range;
     const living = await own.establish();
     const range = rangeOf(living);
     const pids = [await own.spawnerPid(), recordOf(living, own).pid];
