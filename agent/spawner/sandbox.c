@@ -185,8 +185,8 @@ void sandbox_settle(struct sandbox *sandbox) {
     booted(sandbox, 0);
   }
   close_fd(&sandbox->boot, true);
+  if (sandbox->frozen || sandbox->copying || sandbox->freeze_look) slot_freeze(sandbox->slot, false);
   if (sandbox->freeze_look) freeze_over(sandbox, false);
-  if (sandbox->frozen || sandbox->copying) slot_freeze(sandbox->slot, false);
   if (sandbox->slot && slot_count(sandbox->slot) > 0) slot_kill(sandbox->slot);
   sandbox->used = use_of(sandbox);
   /* First what is charged to its slot. */
