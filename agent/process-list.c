@@ -8,15 +8,20 @@ typedef struct {
   uint64_t after; /* told are those up to this seq */
 } ListChannel;
 
+#define INPUT_OPEN 16
+#define TELLS_END 32 /* and whether the input is open */
+
 static void put_process(Builder *b, const Process *p) {
   put_str(b, p->id);
   put_u32(b, (uint32_t)p->pid);
-  put_u8(b, (uint8_t)((p->exited ? 0 : 1) | (p->terminal ? 2 : 0) | (p->background ? 4 : 0) | (p->timed_out ? 8 : 0)));
+  int flags = (p->exited ? 0 : 1) | (p->terminal ? 2 : 0) | (p->background ? 4 : 0) | (p->timed_out ? 8 : 0);
+  put_u8(b, (uint8_t)(flags | (process_input_open(p) ? INPUT_OPEN : 0) | TELLS_END));
   put_u64(b, p->started_at);
   put_u32(b, (uint32_t)p->code);
   put_u8(b, (uint8_t)p->signo);
   put_u32(b, p->argc);
   for (const char *at = p->command; at < p->command + p->command_len; at += strlen(at) + 1) put_str(b, at);
+  put_u64(b, p->ended_at);
 }
 
 static bool list_pull(Channel *ch) {

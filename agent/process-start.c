@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "process.h"
@@ -108,9 +107,7 @@ static bool keep_command(Process *p, const SpawnRequest *r) {
     memcpy(p->command + p->command_len, r->argv[i], n);
     p->command_len += n;
   }
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  p->started_at = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+  p->started_at = process_time();
   return true;
 }
 

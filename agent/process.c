@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #define GRACE_MS 200
 #define KEPT_ENDED 128
@@ -106,6 +107,16 @@ void process_add(Process *p) {
   if (p->pid > 0) child_watch(&p->child, p->pid, child_ended);
 }
 
+uint64_t process_time(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+bool process_input_open(const Process *p) {
+  return !p->exited && !p->input_ended && p->io[p->terminal ? 1 : 0].fd >= 0;
+}
+
 bool process_over(const Process *p) { return p->exited && p->io[1].fd < 0 && p->io[2].fd < 0; }
 
 void process_wake(Process *p) {
@@ -134,6 +145,7 @@ void process_ended(Process *p, int code, int signo, bool core) {
     ended_background++;
   }
   p->exited = true;
+  p->ended_at = process_time();
   p->code = code;
   p->signo = signo;
   p->core = core;
@@ -158,8 +170,7 @@ static void channel_resize(Channel *ch, unsigned cols, unsigned rows) {
 static void channel_data(Channel *ch, const uint8_t *data, size_t len) {
   ProcessChannel *pc = (ProcessChannel *)ch;
   Process *p = pc->process;
-  bool open = p->terminal ? p->io[1].fd >= 0 : p->io[0].fd >= 0;
-  if (!open || p->input_ended || p->exited || !fifo_push(&p->input, data, len)) {
+  if (!process_input_open(p) || !fifo_push(&p->input, data, len)) {
     channel_consumed(ch, len); /* nobody reads it, as in a shell */
     return;
   }

@@ -25,7 +25,7 @@ struct Process {
   char *command; /* argv, each with its NUL, cut */
   uint32_t argc;
   size_t command_len;
-  uint64_t started_at; /* ms since 1970 */
+  uint64_t started_at, ended_at; /* ms since 1970; 0 while it runs */
   bool background, terminal, exited, timed_out, core, input_ended;
   int code, signo;
   pid_t pid;
@@ -47,6 +47,8 @@ Process *process_new(void); /* NULL when there are too many */
 void process_add(Process *p);
 void process_free(Process *p);
 void process_ended(Process *p, int code, int signo, bool core);
+uint64_t process_time(void); /* ms since 1970 */
+bool process_input_open(const Process *p); /* somebody may still write to it */
 bool process_over(const Process *p); /* ended, and all its output was taken */
 void process_wake(Process *p);
 bool process_channel(Process *p, Conn *c, uint32_t id, uint64_t offset, uint32_t window);

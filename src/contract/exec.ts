@@ -57,8 +57,16 @@ export const ExecRequest = z
       .string()
       .max(8_388_608)
       .optional()
-      .describe('Written to the program’s input, which then ends. Interactive input goes over WebSocket.'),
+      .describe(
+        'Written to the program’s input, which then ends unless it is kept open. Interactive input goes over WebSocket.',
+      ),
     stdin_encoding: z.enum(['utf8', 'base64']).default('utf8'),
+    stdin_open: z
+      .boolean()
+      .optional()
+      .describe(
+        'Keep its input open for `POST …/processes/{process_id}/stdin`, until that ends it. Left out: only where it runs in the background with a terminal. Without it, and without `stdin`, the program reads end-of-file.',
+      ),
     timeout: DurationSeconds.optional().describe('Kills the whole process tree.'),
     tty: TerminalSize.optional(),
     background: z.boolean().default(false).describe('Answer at once; reconnect to the output later.'),
@@ -103,6 +111,12 @@ export const ProcessInfo = z
     running: z.boolean(),
     exit: ExitStatus.nullable(),
     tty: z.boolean(),
+    background: z.boolean().optional().describe('Whether it runs on when nobody is attached.'),
+    stdin_open: z
+      .boolean()
+      .optional()
+      .describe('Whether it can be written to. Left out where the backend does not tell, as the next one.'),
+    ended_at: z.string().optional(),
   })
   .meta({ id: 'ProcessInfo' });
 export type ProcessInfo = z.infer<typeof ProcessInfo>;

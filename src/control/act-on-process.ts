@@ -1,8 +1,10 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { Caller } from '../core/caller.ts';
 import type { SandboxProcess } from '../core/session.ts';
-import type { Use } from './use-sandbox.ts';
+import type { OpenSandbox, Use } from './use-sandbox.ts';
 import { openSandbox } from './use-sandbox.ts';
+
+type Act = (process: SandboxProcess) => Promise<void>;
 
 const notFound = (processId: string) =>
   new SandboxerError('SBX_PROCESS_NOT_FOUND', `There is no process "${processId}".`);
@@ -27,9 +29,43 @@ export async function actOnProcess(
   id: string,
   processId: string,
   lingerMs: number,
-  act: (process: SandboxProcess) => Promise<void>,
+  act: Act,
 ): Promise<void> {
-  const { sandbox, session } = await openSandbox(use, caller, id, true);
+  const opened = await openSandbox(use, caller, id, true);
+  await actIn(use, opened, processId, lingerMs, act);
+}
+
+/** As `actOnProcess`, for one whose input is open: what is written to another is read by nobody. */
+export async function writeToProcess(
+  use: Use,
+  caller: Caller,
+  id: string,
+  processId: string,
+  lingerMs: number,
+  write: Act,
+): Promise<void> {
+  const opened = await openSandbox(use, caller, id, true);
+  await requireInput(opened, processId);
+  await actIn(use, opened, processId, lingerMs, write);
+}
+
+async function requireInput({ session }: OpenSandbox, processId: string): Promise<void> {
+  const all = (await session.processes?.()) ?? [];
+  const process = all.find(({ process_id }) => process_id === processId);
+  if (process === undefined || (process.running && process.stdin_open !== false)) return;
+  const why = process.running ? 'has no open input' : 'has ended';
+  throw new SandboxerError('SBX_INVALID_STATE', `The process "${processId}" ${why}.`, {
+    remedy: 'Start it with "stdin_open": true, or in the background with a terminal, to write to it later.',
+  });
+}
+
+async function actIn(
+  use: Use,
+  { sandbox, session }: OpenSandbox,
+  processId: string,
+  lingerMs: number,
+  act: Act,
+): Promise<void> {
   const running = use.sessions.running.get(`${sandbox.uid}:${processId}`);
   if (running) return act(running);
   if (!session.attach) throw notFound(processId);

@@ -1,13 +1,17 @@
 import { isEstablished } from '../core/lifecycle.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
-import type { Activity } from './activity.ts';
 import { checkpointFirst } from './checkpoint-first.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
+import { keepsProcesses, lastRun } from './last-run.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from './sandbox-edit.ts';
+import type { Use } from './use-sandbox.ts';
 
 const BATCH = 100;
+/** What cannot be asked whether something runs in it is asked again, and is ended after this time. */
+const UNANSWERED_MS = 60_000;
+const ASK_AGAIN_MS = 5_000;
 
 /** By sandbox, the operation that its checkpoint has to wait for. Only saves asking again: whoever knows less asks once more. */
 export type WaitingFor = Map<string, string>;
@@ -107,21 +111,47 @@ export async function expireSandboxes(
   await actOn(due, (row) => expire(deps, driver, waitingFor, row, pastDeadline, 'ttl'));
 }
 
-/** Ends what nobody used for too long, unless this process knows of a later use than the row does. */
+/** Those that are being asked whether something runs in them: the others do not wait for the answer. */
+export type BeingAsked = Set<string>;
+
+/**
+ * Ends what nobody used for too long, unless this process knows of a later use than the row does, or a process that was
+ * started in its background still runs or ended since: it is asked for that when its time has come, and not before.
+ */
 export async function reapIdleSandboxes(
-  deps: ControlDeps,
+  { deps, sessions, activity }: Use,
   driver: Driver,
-  activity: Activity,
   waitingFor: WaitingFor,
+  beingAsked: BeingAsked,
 ): Promise<void> {
   const due = (limit: number) =>
     deps.store.read('due-idle', (tx) => tx.sandboxes.dueIdle(deps.clock.now(), limit));
-  await actOn(due, async (row) => {
+  const noted = async (row: SandboxRecord): Promise<boolean> => {
     const lastUse = activity.lastUse(row.uid);
-    if (lastUse !== null && lastUse > (row.lastActivityAt ?? 0) && lastUse >= (row.readyAt ?? 0)) {
-      await activity.write(row.uid, lastUse);
-      return true;
-    }
-    return await expire(deps, driver, waitingFor, row, pastIdle, 'idle');
+    if (lastUse === null || lastUse <= (row.lastActivityAt ?? 0) || lastUse < (row.readyAt ?? 0))
+      return false;
+    await activity.write(row.uid, lastUse);
+    return true;
+  };
+  const end = (row: SandboxRecord) => expire(deps, driver, waitingFor, row, pastIdle, 'idle');
+  const endUnlessRunning = async (row: SandboxRecord) => {
+    const last = await lastRun(deps, sessions, row);
+    // The server stops: the next one asks.
+    if (sessions.isClosing) return;
+    if (last === null && deps.clock.now() < (row.idleDeadlineAt ?? 0) + UNANSWERED_MS)
+      return await deps.clock.sleep(ASK_AGAIN_MS);
+    if (last !== null && last > (row.lastActivityAt ?? row.readyAt ?? 0)) await activity.write(row.uid, last);
+    // It may have been used while it was asked.
+    else if (!(await noted(row))) await end(row);
+  };
+  await actOn(due, async (row) => {
+    if (beingAsked.has(row.uid)) return false;
+    if (await noted(row)) return true;
+    if (isBeingKept(deps, waitingFor, row, pastIdle) || !keepsProcesses(deps, row)) return await end(row);
+    beingAsked.add(row.uid);
+    void endUnlessRunning(row)
+      .catch((error: unknown) => deps.log.warn({ err: error }, 'an idle sandbox was not ended'))
+      .finally(() => beingAsked.delete(row.uid));
+    return true;
   });
 }

@@ -1,5 +1,7 @@
 import type { Caller } from '../core/caller.ts';
 import type { ServiceLog, ServiceLogOptions } from '../core/session.ts';
+import type { Followed } from './exec-in-sandbox.ts';
+import { explainLoss } from './explain-loss.ts';
 import type { Use } from './use-sandbox.ts';
 import { openSandbox, servicesOf } from './use-sandbox.ts';
 
@@ -10,8 +12,10 @@ export async function readServiceLog(
   id: string,
   service: string | undefined,
   options: ServiceLogOptions,
-): Promise<ServiceLog> {
+): Promise<Followed<ServiceLog>> {
   const { sandbox, session } = await openSandbox(use, caller, id, false);
   const services = servicesOf(sandbox, session, service);
-  return await services.logs(service ?? services.first, options);
+  const startedAt = use.deps.clock.now();
+  const process = await services.logs(service ?? services.first, options);
+  return { process, startedAt, endedAt: null, explain: (error) => explainLoss(use.deps, sandbox, error) };
 }

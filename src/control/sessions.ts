@@ -74,6 +74,10 @@ export class Sessions {
     known.session.then((session) => session.close()).catch(() => {});
   }
 
+  get isClosing(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
   async close(): Promise<void> {
     this.#closing.abort(new SandboxerError('SBX_UNAVAILABLE', 'The server is stopping.'));
     for (const uid of [...this.#open.keys()]) this.drop(uid);

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { ExecResult } from '../contract/exec.ts';
-import type { SandboxProcess } from '../core/session.ts';
+import type { Followed } from '../control/exec-in-sandbox.ts';
 import type { Exchange } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';
 import { detachWhenGone } from './stream-process.ts';
@@ -40,8 +40,7 @@ class Collected {
 export async function collectProcess(
   services: HttpServices,
   exchange: Exchange,
-  process: SandboxProcess,
-  startedAt: number,
+  { process, startedAt, explain }: Followed,
 ): Promise<ExecResult> {
   detachWhenGone(exchange, process);
   const { execOutputBytes } = services.limits;
@@ -70,6 +69,6 @@ export async function collectProcess(
       duration_ms: services.deps.clock.now() - startedAt,
     };
   } catch (error) {
-    throw exchange.signal.aborted ? exchange.signal.reason : error;
+    throw exchange.signal.aborted ? exchange.signal.reason : await explain(error);
   }
 }

@@ -2,6 +2,7 @@ import type { WebSocket } from 'ws';
 import type { z } from 'zod';
 import { SandboxerError, toProblem } from '../contract/errors.ts';
 import { ExecRequest, FRAME_TYPE, SignalRequest, TerminalSize } from '../contract/exec.ts';
+import type { Followed } from '../control/exec-in-sandbox.ts';
 import { execInSandbox } from '../control/exec-in-sandbox.ts';
 import { openSandbox } from '../control/use-sandbox.ts';
 import type { SandboxProcess } from '../core/session.ts';
@@ -122,18 +123,22 @@ function inputTo(
 async function passOutput(
   services: HttpServices,
   sender: WebSocketSender,
-  process: SandboxProcess,
-  startedAt: number,
+  { process, startedAt, explain }: Followed,
 ): Promise<void> {
-  await sender.send(controlFrame({ type: 'started', process_id: process.id }));
-  for await (const chunk of process.output) {
-    const bytes =
-      chunk.stream === 'gap' ? controlFrame(gapItem(chunk)) : frame(FRAME_TYPE[chunk.stream], chunk.data);
-    const room = sender.send(bytes);
-    if (room) await room;
+  try {
+    await sender.send(controlFrame({ type: 'started', process_id: process.id }));
+    for await (const chunk of process.output) {
+      const bytes =
+        chunk.stream === 'gap' ? controlFrame(gapItem(chunk)) : frame(FRAME_TYPE[chunk.stream], chunk.data);
+      const room = sender.send(bytes);
+      if (room) await room;
+    }
+    const exit = await process.exit;
+    const duration_ms = services.deps.clock.now() - startedAt;
+    await sender.send(controlFrame({ type: 'exit', exit, duration_ms }));
+  } catch (error) {
+    throw await explain(error);
   }
-  const exit = await process.exit;
-  await sender.send(controlFrame({ type: 'exit', exit, duration_ms: services.deps.clock.now() - startedAt }));
 }
 
 function fail(services: HttpServices, webSocket: WebSocket, requestId: string, error: unknown): void {
@@ -159,13 +164,15 @@ export async function connectExec(context: WebSocketContext<{ id: string }>): Pr
     const request = parsed(ExecRequest, await inbox.first());
     const gone = new AbortController();
     webSocket.once('close', () => gone.abort(new Error('The client hung up.')));
-    const { process, startedAt } = await execInSandbox(use, caller, params.id, request, true, gone.signal);
+    const started = await execInSandbox(use, caller, params.id, request, true, gone.signal);
+    const { process } = started;
     const detach = () => void process.detach().catch(() => {});
     if (webSocket.readyState !== webSocket.OPEN) return detach();
     webSocket.once('close', detach);
-    const failed = (error: unknown) => fail(services, webSocket, requestId, error);
+    const failed = (error: unknown) =>
+      void started.explain(error).then((why) => fail(services, webSocket, requestId, why));
     inbox.deliver(inputTo(webSocket, process, request, failed));
-    await passOutput(services, new WebSocketSender(webSocket), process, startedAt);
+    await passOutput(services, new WebSocketSender(webSocket), started);
     webSocket.close(NORMAL);
   } catch (error) {
     fail(services, webSocket, requestId, error);

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { toProblem } from '../contract/errors.ts';
 import { FRAMES_MEDIA_TYPE } from '../contract/exec.ts';
+import type { Followed } from '../control/exec-in-sandbox.ts';
 import type { OutputChunk, ServiceLog } from '../core/session.ts';
 import type { Exchange } from './exchange.ts';
 import { ClientGone } from './exchange.ts';
@@ -38,8 +39,7 @@ export async function streamProcess(
   services: HttpServices,
   exchange: Exchange,
   type: StreamType,
-  process: ServiceLog,
-  startedAt: number,
+  { process, startedAt, endedAt, explain }: Followed<ServiceLog>,
 ): Promise<void> {
   const format = STREAM_FORMATS[type];
   const { response } = exchange;
@@ -58,10 +58,10 @@ export async function streamProcess(
       if (!room) await exchange.drained();
     }
     const exit = await process.exit;
-    const duration_ms = services.deps.clock.now() - startedAt;
+    const duration_ms = Math.max(0, (endedAt ?? services.deps.clock.now()) - startedAt);
     response.end(format.control({ type: 'exit', exit, duration_ms }));
   } catch (error) {
-    const why = exchange.signal.aborted ? exchange.signal.reason : error;
+    const why = exchange.signal.aborted ? exchange.signal.reason : await explain(error);
     if (why instanceof ClientGone || response.destroyed) return exchange.leave();
     const problem = problemOf(why);
     if (problem.code === 'SBX_INTERNAL') {

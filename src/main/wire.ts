@@ -216,7 +216,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   await alignHosts(deps, config.hosts.registered, config.hosts.local);
   const hostProbes = hostWorker(deps, config.hosts.probe);
   const canaries = canaryWorker(deps, config.hosts.canary.every);
-  const workers = await startWorkers(deps, driver, activity, sinks);
+  const workers = await startWorkers({ deps, sessions, activity }, driver, sinks);
   wakeSinks = workers.wakeSinks;
   await webhooks.start(deps);
   health.start();

@@ -1,19 +1,20 @@
-import type { Activity } from '../control/activity.ts';
-import type { ControlDeps } from '../control/deps.ts';
 import type { Driver } from '../control/driver.ts';
-import type { WaitingFor } from '../control/expire-sandboxes.ts';
+import type { BeingAsked, WaitingFor } from '../control/expire-sandboxes.ts';
 import { expireSandboxes, reapIdleSandboxes } from '../control/expire-sandboxes.ts';
 import { resumeWork } from '../control/resume-work.ts';
+import type { Use } from '../control/use-sandbox.ts';
 import { Loop } from './loop.ts';
 
 const AGAIN_MS = 50;
 
 /** Deadlines, idleness and due work: sleeps until the earliest stored time, and looks again when a commit may have moved it. */
-export function lifecycleWorker(deps: ControlDeps, driver: Driver, activity: Activity): Loop {
+export function lifecycleWorker(use: Use, driver: Driver): Loop {
+  const { deps } = use;
   const waitingFor: WaitingFor = new Map();
+  const beingAsked: BeingAsked = new Set();
   return new Loop('lifecycle', deps.clock, deps.log, async () => {
     await expireSandboxes(deps, driver, waitingFor);
-    await reapIdleSandboxes(deps, driver, activity, waitingFor);
+    await reapIdleSandboxes(use, driver, waitingFor, beingAsked);
     await resumeWork(deps, driver);
     const now = deps.clock.now();
     const due = await deps.store.read('next-due', (tx) => tx.sandboxes.nextDueAt());

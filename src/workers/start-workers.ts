@@ -1,8 +1,8 @@
-import type { Activity } from '../control/activity.ts';
 import type { EventSink } from '../control/deliver-events.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import type { Driver } from '../control/driver.ts';
 import { releaseDeadLeases } from '../control/resume-work.ts';
+import type { Use } from '../control/use-sandbox.ts';
 import { deliveryWorker } from './delivery-worker.ts';
 import { lifecycleWorker } from './lifecycle-worker.ts';
 import { fundingWorker, meterWorker } from './meter-worker.ts';
@@ -28,15 +28,11 @@ async function beginSinks(deps: ControlDeps, sinks: readonly EventSink[]): Promi
 }
 
 /** Recovers what a dead process left, then keeps everything going until stopped. */
-export async function startWorkers(
-  deps: ControlDeps,
-  driver: Driver,
-  activity: Activity,
-  sinks: readonly EventSink[],
-): Promise<Workers> {
+export async function startWorkers(use: Use, driver: Driver, sinks: readonly EventSink[]): Promise<Workers> {
+  const { deps } = use;
   await releaseDeadLeases(deps);
   if (sinks.length > 0) await beginSinks(deps, sinks);
-  const lifecycle = lifecycleWorker(deps, driver, activity);
+  const lifecycle = lifecycleWorker(use, driver);
   const deliveries = sinks.map((sink) => deliveryWorker(deps, sink));
   const reconciles = deps.extensions.all().map((extension) => reconcileWorker(deps, driver, extension));
   const loops = [

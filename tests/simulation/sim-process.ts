@@ -53,7 +53,7 @@ export class SimProcess implements Owner {
   }
 
   start(): void {
-    startWorkers(this.deps, this.driver, this.activity, this.#sinks).then(
+    startWorkers(this, this.driver, this.#sinks).then(
       (workers) => {
         this.#workers = workers;
         this.upSince = this.#desk.scheduler.now;

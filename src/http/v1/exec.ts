@@ -5,7 +5,7 @@ import {
   FRAMES_MEDIA_TYPE,
   ProcessInfo,
 } from '../../contract/exec.ts';
-import { execInSandbox } from '../../control/exec-in-sandbox.ts';
+import { execInSandbox, leaveInBackground } from '../../control/exec-in-sandbox.ts';
 import { isoTime } from '../../core/clock.ts';
 import { collectProcess } from '../collect-process.ts';
 import { connectExec } from '../connect-exec.ts';
@@ -44,22 +44,16 @@ export const execRoutes = [
     async handler({ services, exchange, caller, params, body }) {
       const type = preferredType(exchange.header('accept'), TYPES);
       exchange.response.once('close', services.slots.take(caller));
-      const { process, startedAt } = await execInSandbox(
-        services.use,
-        caller,
-        params.id,
-        body,
-        false,
-        exchange.signal,
-      );
+      const started = await execInSandbox(services.use, caller, params.id, body, false, exchange.signal);
       if (type !== 'application/json') {
-        await streamProcess(services, exchange, type satisfies StreamType, process, startedAt);
+        await streamProcess(services, exchange, type satisfies StreamType, started);
         return STREAMED;
       }
       if (!body.background) {
-        return { status: 200, body: await collectProcess(services, exchange, process, startedAt) };
+        return { status: 200, body: await collectProcess(services, exchange, started) };
       }
-      await process.detach();
+      const { process, startedAt } = started;
+      await leaveInBackground(started);
       const processes = `${services.present.sandboxUrl(params.id)}/processes`;
       return {
         status: 202,
@@ -70,6 +64,7 @@ export const execRoutes = [
           running: true,
           exit: null,
           tty: body.tty !== undefined,
+          background: true,
         },
         headers: { location: `${processes}/${encodeURIComponent(process.id)}/output` },
       };

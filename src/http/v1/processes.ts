@@ -7,7 +7,7 @@ import {
   SignalRequest,
 } from '../../contract/exec.ts';
 import { SetupLog } from '../../contract/setup-log.ts';
-import { actOnProcess } from '../../control/act-on-process.ts';
+import { actOnProcess, writeToProcess } from '../../control/act-on-process.ts';
 import { attachToProcess, listProcesses } from '../../control/exec-in-sandbox.ts';
 import { sandboxSetup } from '../../control/get-sandbox.ts';
 import { preferredType } from '../media-type.ts';
@@ -77,9 +77,8 @@ export const processRoutes = [
     async handler({ services, exchange, caller, params, query }) {
       const type = preferredType(exchange.header('accept'), [NDJSON, EVENT_STREAM, FRAMES_MEDIA_TYPE]);
       exchange.response.once('close', services.slots.take(caller));
-      const startedAt = services.deps.clock.now();
       const { signal } = exchange;
-      const process = await attachToProcess(
+      const followed = await attachToProcess(
         services.use,
         caller,
         params.id,
@@ -87,7 +86,7 @@ export const processRoutes = [
         query.from,
         signal,
       );
-      await streamProcess(services, exchange, type, process, startedAt);
+      await streamProcess(services, exchange, type, followed);
       return STREAMED;
     },
   }),
@@ -146,7 +145,7 @@ export const processRoutes = [
     method: 'POST',
     url: '/v1/sandboxes/{id}/processes/{process_id}/stdin',
     operationId: 'writeProcessInput',
-    summary: 'Write to the input of a process.',
+    summary: 'Write to the input of a process that keeps it open (`stdin_open`, or a terminal).',
     tag,
     scope: 'sandboxes',
     params: ProcessPathParams,
@@ -160,7 +159,7 @@ export const processRoutes = [
     async handler({ services, exchange, caller, params, query }) {
       const { uploadBytes, idleUploadMs } = services.limits;
       const upload = new Upload(exchange.request, uploadBytes, idleUploadMs);
-      await actOnProcess(services.use, caller, params.id, params.process_id, ARRIVAL_MS, (process) =>
+      await writeToProcess(services.use, caller, params.id, params.process_id, ARRIVAL_MS, (process) =>
         upload.into(async (body) => {
           for await (const chunk of body) await process.write(chunk);
           if (query.end) await process.endInput();

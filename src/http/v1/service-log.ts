@@ -29,13 +29,12 @@ export const serviceLogRoutes = [
     async handler({ services, exchange, caller, params, query }) {
       const type = preferredType(exchange.header('accept'), [NDJSON, EVENT_STREAM, FRAMES_MEDIA_TYPE]);
       exchange.response.once('close', services.slots.take(caller));
-      const startedAt = services.deps.clock.now();
       const log = await readServiceLog(services.use, caller, params.id, query.service, {
         tail: query.tail ?? null,
         follow: query.follow,
         signal: exchange.signal,
       });
-      await streamProcess(services, exchange, type, log, startedAt);
+      await streamProcess(services, exchange, type, log);
       return STREAMED;
     },
   }),

@@ -141,7 +141,7 @@ test('a client that hangs up takes a foreground process with it', async () => {
 describe('background', () => {
   test('starts, is listed, reconnected from an offset, fed, signalled', async () => {
     const command = 'echo one; echo two; read line; echo got $line; sleep 300';
-    const started = await exec({ command, background: true });
+    const started = await exec({ command, background: true, stdin_open: true });
     expect(started.status).toBe(202);
     const { process_id } = started.json;
     const url = `/v1/sandboxes/${id}/processes/${process_id}`;

@@ -43,6 +43,7 @@ export class ManagedProcess {
   readonly #readers = new Set<Reader>();
   readonly #blocked = new Set<Reader>();
   readonly #startedAt = new Date();
+  #endedAt: Date | null = null;
   #lastOutputAt = 0;
   #timedOut = false;
   #status: ExitStatus | null = null;
@@ -78,6 +79,9 @@ export class ManagedProcess {
       running: this.#status === null,
       exit: this.#status,
       tty: false,
+      background: this.background,
+      stdin_open: this.#status === null && this.#child.stdin?.writable === true,
+      ...(this.#endedAt && { ended_at: this.#endedAt.toISOString() }),
     };
   }
 
@@ -172,6 +176,7 @@ export class ManagedProcess {
   #finish(status: ExitStatus): void {
     if (this.#status !== null) return;
     this.#status = status;
+    this.#endedAt = new Date();
     for (const reader of [...this.#readers]) reader.exited(status);
     this.#readers.clear();
   }

@@ -5,7 +5,11 @@ import { ProtocolViolation } from './protocol-violation.ts';
 
 const RUNNING = 1;
 const TERMINAL = 2;
+const BACKGROUND = 4;
 const TIMED_OUT = 8;
+const INPUT_OPEN = 16;
+/** Whether its input is open and when it ended are told, too: agents of an earlier version do not. */
+const TELLS_END = 32;
 const MAX_TIME_MS = 8.64e15;
 
 export function readProcess(reader: PayloadReader): ProcessInfo {
@@ -18,6 +22,8 @@ export function readProcess(reader: PayloadReader): ProcessInfo {
   const count = reader.u32();
   if (count > 4096 || startedAt > MAX_TIME_MS) throw new ProtocolViolation('a process cannot be');
   const command = Array.from({ length: count }, () => reader.string(4096));
+  const endedAt = (flags & TELLS_END) === 0 ? 0 : reader.u64();
+  if (endedAt > MAX_TIME_MS) throw new ProtocolViolation('a process cannot be');
   const running = (flags & RUNNING) !== 0;
   return {
     process_id: id,
@@ -26,5 +32,8 @@ export function readProcess(reader: PayloadReader): ProcessInfo {
     running,
     exit: running ? null : exitStatus(code, signal, (flags & TIMED_OUT) !== 0, false),
     tty: (flags & TERMINAL) !== 0,
+    background: (flags & BACKGROUND) !== 0,
+    ...((flags & TELLS_END) !== 0 && { stdin_open: (flags & INPUT_OPEN) !== 0 }),
+    ...(endedAt > 0 && { ended_at: new Date(endedAt).toISOString() }),
   };
 }
