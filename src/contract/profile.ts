@@ -48,12 +48,31 @@ export const WorkspaceMode = z
   .transform((mode) => (mode === 'remote' ? 'remote-canonical' : mode));
 export const WorkspaceAccess = z.enum(['none', 'ro', 'rw']);
 
+/**
+ * With less nothing runs: a runtime needs four processes to start one program, the engines take no limit of memory below
+ * this. Refused here, it is no backend's failure.
+ */
+export const LEAST_MEMORY_MB = 6;
+export const LEAST_PIDS = 6;
+
 export const Resources = z
   .strictObject({
     cpu: z.number().positive().max(1024).nullable().default(null),
-    memory_mb: SizeMb.nullable().default(null),
+    memory_mb: SizeMb.refine(
+      (mebibytes) => mebibytes >= LEAST_MEMORY_MB,
+      `A sandbox needs at least ${LEAST_MEMORY_MB}MB of memory.`,
+    )
+      .nullable()
+      .default(null)
+      .describe(`At least ${LEAST_MEMORY_MB}MB.`),
     disk_mb: SizeMb.nullable().default(null),
-    pids: z.number().int().positive().max(4_194_304).nullable().default(null),
+    pids: z
+      .number()
+      .int()
+      .min(LEAST_PIDS, `A sandbox needs at least ${LEAST_PIDS} processes.`)
+      .max(4_194_304)
+      .nullable()
+      .default(null),
     open_files: z.number().int().positive().max(1_048_576).nullable().default(null),
     gpu: z.string().max(64).nullable().default(null),
   })

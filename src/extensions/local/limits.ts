@@ -1,3 +1,4 @@
+import { LEAST_MEMORY_MB, LEAST_PIDS } from '../../contract/profile.ts';
 import type { ProvisionSpec } from '../../core/extension.ts';
 import type { LocalOptions } from './config.ts';
 import { DEFAULTS } from './config.ts';
@@ -9,7 +10,7 @@ const LEAST_DEFAULT_PIDS = 256;
 /** Less has no room for the file system's own tables. */
 const LEAST_DISK_MB = 16;
 
-/** What was asked for; where nothing was, enough for any work and not enough for the whole machine. */
+/** What was asked for, or the least that works; where nothing was, enough for any work and not enough for the whole machine. */
 export function limitsOf(
   spec: ProvisionSpec,
   facts: HostFacts,
@@ -19,14 +20,11 @@ export function limitsOf(
   const has = (name: 'memory' | 'pids') => facts.controllers.includes(name);
   const share = options.defaultMemoryShare ?? DEFAULTS.defaultMemoryShare;
   const someMemory = has('memory') ? Math.floor(facts.memoryBytes * share) : null;
+  const fewPids = Math.min(DEFAULTS.defaultPids, Math.max(LEAST_DEFAULT_PIDS, facts.mostPids >> 5));
+  const somePids = has('pids') ? (options.defaultPids ?? fewPids) : null;
   return {
-    memoryBytes: memory_mb === null ? someMemory : memory_mb * 1_048_576,
-    pids:
-      pids ??
-      (has('pids')
-        ? (options.defaultPids ??
-          Math.min(DEFAULTS.defaultPids, Math.max(LEAST_DEFAULT_PIDS, facts.mostPids >> 5)))
-        : null),
+    memoryBytes: memory_mb === null ? someMemory : Math.max(LEAST_MEMORY_MB, memory_mb) * 1_048_576,
+    pids: pids === null ? somePids : Math.max(LEAST_PIDS, pids),
     cpuMillis: cpu === null ? null : Math.max(LEAST_CPU_MILLIS, Math.round(cpu * 1000)),
     openFiles: open_files,
     diskMb: disk_mb === null ? null : Math.max(LEAST_DISK_MB, disk_mb),

@@ -57,6 +57,23 @@ describe('create', () => {
     expect(many.filter(({ status }) => status === 201)).toHaveLength(1);
   });
 
+  test('limits with which nothing runs are refused before a backend is asked', async () => {
+    for (const [name, value] of [
+      ['memory_mb', 1],
+      ['memory_mb', '5MB'],
+      ['pids', 3],
+    ] as const) {
+      const refused = await post('/v1/sandboxes', { profile, resources: { [name]: value } });
+      expect(refused.json).toMatchObject({
+        status: 400,
+        code: 'SBX_INVALID_REQUEST',
+        retryable: false,
+        field: `resources.${name}`,
+        detail: expect.stringMatching(/at least 6/),
+      });
+    }
+  });
+
   test('a body of nothing asks for the canary', async () => {
     const created = await post('/v1/sandboxes');
     expect(created.status).toBe(409);
