@@ -27,6 +27,24 @@ async function requireImageRoom(tx: Tx, deps: ControlDeps, workspaceId: string):
   });
 }
 
+/** Whoever sends the same image under the same name again means the one that is there. */
+function isSame(one: ImageRecord, other: ImageRecord): boolean {
+  return (
+    one.id !== other.id &&
+    one.state === 'available' &&
+    one.workspaceId === other.workspaceId &&
+    one.extensionId === other.extensionId &&
+    one.name === other.name &&
+    one.digest === other.digest &&
+    one.shared === other.shared
+  );
+}
+
+/** `null` is for ever. */
+function laterOf(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? null : Math.max(one, other);
+}
+
 async function keepImage(
   deps: ControlDeps,
   caller: Caller,
@@ -61,9 +79,16 @@ async function keepImage(
   try {
     const made = await make(extension, { imageId: id, owner: deps.owner, maxBytes });
     const expiresAt = request.retain === undefined ? null : deps.clock.now() + request.retain * 1000;
-    return await deps.store.transaction('image-available', (tx) =>
-      tx.images.update({ ...begun, ...made, state: 'available', expiresAt }),
-    );
+    const kept = await deps.store.transaction('image-available', async (tx) => {
+      const whole: ImageRecord = { ...begun, ...made, state: 'available', expiresAt };
+      const same = (await tx.images.list(caller.workspaceId)).find((other) => isSame(other, whole));
+      if (same === undefined) return await tx.images.update(whole);
+      await tx.images.update({ ...begun, state: 'deleting' });
+      const until = laterOf(same.expiresAt, expiresAt);
+      return until === same.expiresAt ? same : await tx.images.update({ ...same, expiresAt: until });
+    });
+    if (kept.id !== id) await sweepKept(deps, id);
+    return kept;
   } catch (error) {
     // What came of it at the backend is swept by its id.
     await deps.store.transaction('image-failed', async (tx) => {

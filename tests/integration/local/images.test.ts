@@ -146,6 +146,52 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     expect((await client.images.list()).items.map(({ name }) => name)).not.toContain('broken');
   });
 
+  it('are refused when there is nothing in them, or nothing that is understood, and leave nothing', async () => {
+    const before = (await client.images.list()).items.length;
+    const nothing = [
+      Buffer.alloc(0),
+      Buffer.alloc(10_240),
+      gzipSync(Buffer.alloc(10_240)),
+      tarOf([{ name: './', type: '5' }]),
+    ];
+    for (const bytes of nothing)
+      await expect(importing('nothing', bytes)).rejects.toMatchObject({
+        code: 'SBX_INVALID_REQUEST',
+        message: expect.stringMatching(/nothing in it/),
+      });
+    const xz = Buffer.from('/Td6WFoAAATm1rRGBMAAgAAA', 'base64');
+    await expect(importing('xz', xz)).rejects.toMatchObject({
+      code: 'SBX_INVALID_REQUEST',
+      message: expect.stringMatching(/compressed with xz/),
+      remedy: expect.stringMatching(/gzip/),
+    });
+    const holes = [
+      [{ name: 'var/holes', type: 'S', body: 'x' }],
+      [
+        {
+          name: 'var/GNUSparseFile.1/h',
+          body: 'x',
+          pax: { 'GNU.sparse.major': '1', 'GNU.sparse.name': 'var/holes' },
+        },
+      ],
+    ];
+    for (const items of holes)
+      await expect(importing('holes', tarOf(items))).rejects.toMatchObject({
+        message: expect.stringMatching(/"var\/holes".*sparse/),
+        remedy: expect.stringMatching(/--sparse/),
+      });
+    expect((await client.images.list()).items).toHaveLength(before);
+  });
+
+  it('that come again under the same name are the same, and count once', async () => {
+    const tar = tarOf([{ name: 'file', body: 'again' }]);
+    const { image_id } = await importing('again', tar);
+    const before = (await client.images.list()).items.length;
+    expect((await importing('again', gzipSync(tar))).image_id).toBe(image_id);
+    expect((await importing('another', tar)).image_id).not.toBe(image_id);
+    expect((await client.images.list()).items).toHaveLength(before + 1);
+  });
+
   it('lead nowhere outside, whatever their names and links say', async () => {
     const target = join(server.dir, 'escaped');
     const hostile: TarItem[] = [

@@ -15,10 +15,11 @@ export interface Written {
   readonly bytes: number;
 }
 
-export function notAnImage(detail: string): SandboxerError {
+export function notAnImage(detail: string, remedy?: string): SandboxerError {
   return new SandboxerError('SBX_INVALID_REQUEST', detail, {
     backend: 'ext.local',
     remedy:
+      remedy ??
       'Send the tar archive of a root file system, an OCI layout or a "docker save" archive; gzip and zstd are understood.',
   });
 }
@@ -60,7 +61,23 @@ class Gauge extends Transform {
 const GZIP = Buffer.from([0x1f, 0x8b]);
 const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
+/** Compressions that are known by their first bytes, and by nothing else here. */
+const UNKNOWN: readonly (readonly [name: string, start: Buffer])[] = [
+  ['xz', Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00])],
+  ['bzip2', Buffer.from('BZh')],
+  ['lzip', Buffer.from('LZIP')],
+  ['lz4', Buffer.from([0x04, 0x22, 0x4d, 0x18])],
+];
+const LONGEST_START = 6;
+
 function decoderFor(start: Buffer): Transform | null {
+  for (const [name, bytes] of UNKNOWN) {
+    if (start.subarray(0, bytes.length).equals(bytes))
+      throw notAnImage(
+        `It is compressed with ${name}, which is not understood.`,
+        `Decompress it first ("${name} -dc FILE | sandboxer images import -"), or compress it with gzip or zstd.`,
+      );
+  }
   if (start.subarray(0, 2).equals(GZIP)) return createGunzip();
   if (start.subarray(0, 4).equals(ZSTD)) return createZstdDecompress();
   return null;
@@ -80,7 +97,7 @@ export async function writePlain(
 ): Promise<Written> {
   const chunks = source[Symbol.asyncIterator]();
   let start: Buffer = Buffer.alloc(0);
-  while (start.length < 4) {
+  while (start.length < LONGEST_START) {
     const next = await chunks.next();
     if (next.done === true) break;
     start = Buffer.concat([start, next.value]);

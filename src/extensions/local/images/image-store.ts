@@ -48,7 +48,9 @@ const CONTRADICTIONS = new Set([
 function explained(error: unknown, mostBytes: number): unknown {
   if (!(error instanceof SpawnerError)) return error;
   if (error.message === 'Bad message')
-    return notAnImage('A layer of it is not a tar archive that can be unpacked.');
+    return notAnImage(
+      'A layer of it is not a tar archive that can be unpacked (cut off, or with sparse files).',
+    );
   if (error.message === 'File too large') return tooLarge(mostBytes);
   if (error.message === 'No such file or directory')
     return notAnImage('A hard link in it leads to a file that is not there.');

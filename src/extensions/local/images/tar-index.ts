@@ -1,5 +1,6 @@
 /** Where each file of a tar archive lies in it: enough to read some of them without unpacking any. */
 import { open } from 'node:fs/promises';
+import type { SandboxerError } from '../../../contract/errors.ts';
 import { notAnImage } from './bounded-file.ts';
 
 export interface TarPart {
@@ -33,19 +34,29 @@ function isHeader(block: Buffer): boolean {
   return Number.parseInt(text(block, 148, 8).trim(), 8) === sum;
 }
 
-function paxPath(record: Buffer): string | null {
-  const found = /(?:^|\n)\d+ path=([^\n]*)\n/.exec(record.toString('utf8'));
+function paxField(record: Buffer, field: string): string | null {
+  const found = new RegExp(`(?:^|\\n)\\d+ ${field}=([^\\n]*)\\n`).exec(record.toString('utf8'));
   return found?.[1] ?? null;
 }
 
-/** Names without "./" before them. The files alone. */
+function sparse(name: string): SandboxerError {
+  const shown = JSON.stringify(name.slice(0, 200));
+  return notAnImage(
+    `${shown} in it is stored with holes (sparse), which is not understood.`,
+    'Pack it again without --sparse (-S).',
+  );
+}
+
+/** Names without "./" before them. The files alone; an archive of nothing is none. */
 export async function indexTar(path: string): Promise<ReadonlyMap<string, TarPart>> {
   const parts = new Map<string, TarPart>();
   const file = await open(path, 'r');
   const block = Buffer.alloc(BLOCK);
   let given: string | null = null;
+  let entries = 0;
   try {
     const { size: end } = await file.stat();
+    if (end > 0 && end < BLOCK) throw notAnImage('It is not a tar archive.');
     for (let at = 0, count = 0; at + BLOCK <= end; count += 1) {
       await file.read(block, 0, BLOCK, at);
       if (block.every((byte) => byte === 0)) break;
@@ -59,17 +70,24 @@ export async function indexTar(path: string): Promise<ReadonlyMap<string, TarPar
       if ((type === 'x' || type === 'L') && size <= LONGEST_EXTENSION) {
         const record = Buffer.alloc(size);
         await file.read(record, 0, size, offset);
-        given = type === 'x' ? (paxPath(record) ?? given) : record.toString('utf8').replace(/\0.*$/s, '');
+        const holes = type === 'x' ? paxField(record, 'GNU\\.sparse\\.name') : null;
+        if (holes !== null) throw sparse(holes);
+        given =
+          type === 'x' ? (paxField(record, 'path') ?? given) : record.toString('utf8').replace(/\0.*$/s, '');
       } else if (type !== 'K' && type !== 'g') {
         const prefix = text(block, 345, 155);
         const name = given ?? (prefix === '' ? text(block, 0, 100) : `${prefix}/${text(block, 0, 100)}`);
         given = null;
-        if (type === '0' || type === '\0') parts.set(name.replace(/^(?:\.?\/)+/, ''), { name, offset, size });
+        if (type === 'S') throw sparse(name);
+        const bare = name.replace(/^(?:\.?\/)+/, '');
+        if (bare !== '' && bare !== '.') entries += 1;
+        if (type === '0' || type === '\0') parts.set(bare, { name, offset, size });
       }
       at = offset + Math.ceil(size / BLOCK) * BLOCK;
     }
   } finally {
     await file.close();
   }
+  if (entries === 0) throw notAnImage('There is nothing in it.');
   return parts;
 }
