@@ -122,6 +122,7 @@ size_t processes_running(void);
 
 /* files.c */
 #define FILES_AS_ROOT 1
+#define FILES_LEAVE_OUT 16 /* packing: what cannot be read is left out and told at the end */
 typedef struct {
   User user;
   int base; /* AT_FDCWD, or where a relative path starts: close it by place_close() */
@@ -162,6 +163,10 @@ typedef struct {
   int data; /* the archive */
   uint64_t files;
   char why[200];
+  bool leaves_out;
+  uint64_t left_out;
+  char left[3000]; /* the first of them, each with its NUL */
+  size_t left_len;
   void (*opened)(void);
 } TreeWork;
 int unpack_tree(TreeWork *work, const char *path);

@@ -12,12 +12,14 @@
 #include "agent.h"
 #include "tar.h"
 
-#define MAX_DEPTH 512
+#define HELD_OPEN 32
 #define BUFFER_BYTES (128 * 1024)
 #define MAX_USTAR_SIZE 077777777777ull
 
 typedef struct {
   TreeWork *work;
+  int top;
+  bool looks; /* nothing is packed yet: whether all of it can be read is found out before it is begun */
   char name[PATH_MAX]; /* of the entry at hand, from the top */
   uint8_t buffer[BUFFER_BYTES];
 } Pack;
@@ -29,6 +31,7 @@ static int fail(Pack *p, int error) {
 }
 
 static int put(Pack *p, const void *data, size_t len) {
+  if (p->looks) return 0;
   for (const uint8_t *at = data; len > 0;) {
     ssize_t n = write(p->work->data, at, len);
     if (n < 0 && errno == EINTR) continue;
@@ -107,49 +110,130 @@ static int put_file(Pack *p, int fd, const char *name, const struct stat *st) {
   return error == 0 ? put_padding(p, (uint64_t)st->st_size) : error;
 }
 
-static int pack_dir(Pack *p, int fd, size_t prefix, int depth);
+/* Leaves out the entry at hand and goes on, where that is wished; otherwise it is what all of it fails with. */
+static int without(Pack *p, int error) {
+  TreeWork *work = p->work;
+  bool only_this = error == EACCES || error == EPERM || error == ENAMETOOLONG;
+  if (!work->leaves_out || !only_this) return fail(p, error);
+  size_t len = strlen(p->name) + 1;
+  if (len <= sizeof work->left - work->left_len) {
+    memcpy(work->left + work->left_len, p->name, len);
+    work->left_len += len;
+  }
+  work->left_out++;
+  return 0;
+}
 
-static int pack_entry(Pack *p, int dir, const char *name, size_t end, int depth) {
+/* A directory comes back open, its header written; `*child` is -1 for everything else. */
+static int pack_entry(Pack *p, int dir, const char *name, size_t end, int *child) {
   struct stat st;
-  char link[PATH_MAX];
-  if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT ? 0 : fail(p, errno);
+  static char link[PATH_MAX];
+  *child = -1;
+  if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT ? 0 : without(p, errno);
   if (S_ISLNK(st.st_mode)) {
     ssize_t n = readlinkat(dir, name, link, sizeof link - 1);
-    if (n < 0) return errno == ENOENT ? 0 : fail(p, errno);
+    if (n < 0) return errno == ENOENT ? 0 : without(p, errno);
     link[n] = 0;
     return put_header(p, '2', p->name, link, &st);
   }
   if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return 0;
+  if (p->looks && S_ISREG(st.st_mode))
+    return faccessat(dir, name, R_OK, 0) == 0 || errno == ENOENT ? 0 : fail(p, errno);
   int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), error = 0;
-  if (fd < 0) return errno == ENOENT ? 0 : fail(p, errno);
+  if (fd < 0) return errno == ENOENT ? 0 : without(p, errno);
   if (fstat(fd, &st) != 0) error = fail(p, errno);
   else if (S_ISREG(st.st_mode)) error = put_file(p, fd, p->name, &st);
   else if (S_ISDIR(st.st_mode)) {
     p->name[end] = '/';
     p->name[end + 1] = 0;
     error = put_header(p, '5', p->name, "", &st);
-    return error == 0 ? pack_dir(p, fd, end + 1, depth + 1) : (close(fd), error);
+    if (error == 0) *child = fd;
   }
-  close(fd);
+  if (*child < 0) close(fd);
+  return error;
+}
+
+static bool is_entry(const char *name) { return strcmp(name, ".") != 0 && strcmp(name, "..") != 0; }
+
+/* Puts it behind the name of its directory. 0 when that is too long. */
+static size_t name_entry(Pack *p, size_t prefix, const char *name) {
+  size_t len = strlen(name);
+  if (prefix + len + 2 > sizeof p->name) return 0;
+  memcpy(p->name + prefix, name, len + 1);
+  return prefix + len;
+}
+
+static int too_long(Pack *p, size_t prefix) {
+  p->name[prefix] = 0; /* its directory names it */
+  return without(p, ENAMETOOLONG);
+}
+
+static int pack_dir(Pack *p, int fd, size_t prefix, int depth);
+
+/* Each name with its NUL; NULL when there is no memory. */
+static char *names_in(DIR *dir, size_t *total) {
+  size_t len = 0, cap = 4096;
+  char *names = malloc(cap);
+  for (struct dirent *e; names != NULL && (e = readdir(dir)) != NULL;) {
+    size_t more = strlen(e->d_name) + 1;
+    if (!is_entry(e->d_name)) continue;
+    if (len + more > cap) {
+      char *wider = realloc(names, cap = 2 * cap + more);
+      if (wider == NULL) free(names);
+      names = wider;
+    }
+    if (names == NULL) break;
+    memcpy(names + len, e->d_name, more);
+    len += more;
+  }
+  *total = len;
+  return names;
+}
+
+/* Far down a directory is not held open while what lies in it is packed: descriptors are few, levels are many. */
+static int pack_deep(Pack *p, DIR *dir, size_t prefix, int depth) {
+  size_t total;
+  char *names = names_in(dir, &total);
+  closedir(dir);
+  if (names == NULL) return fail(p, ENOMEM);
+  int error = 0;
+  for (size_t at = 0; error == 0 && at < total; at += strlen(names + at) + 1) {
+    p->name[prefix] = 0;
+    int child, fd = open_beneath(p->top, p->name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+    if (fd == -ENOENT || fd == -ENOTDIR) break; /* it is gone */
+    size_t end = fd < 0 ? 0 : name_entry(p, prefix, names + at);
+    if (fd < 0) error = without(p, -fd);
+    else if (end == 0) error = too_long(p, prefix);
+    else {
+      error = pack_entry(p, fd, names + at, end, &child);
+      close(fd);
+      if (error == 0 && child >= 0) error = pack_dir(p, child, end + 1, depth + 1);
+      continue;
+    }
+    if (fd >= 0) close(fd);
+  }
+  free(names);
   return error;
 }
 
 /* Takes the fd over. */
 static int pack_dir(Pack *p, int fd, size_t prefix, int depth) {
-  DIR *dir = depth > MAX_DEPTH ? NULL : fdopendir(fd);
+  DIR *dir = fdopendir(fd);
   if (dir == NULL) {
     close(fd);
-    return fail(p, depth > MAX_DEPTH ? ENAMETOOLONG : ENOMEM);
+    return fail(p, ENOMEM);
   }
-  int error = 0;
+  if (depth >= HELD_OPEN) return pack_deep(p, dir, prefix, depth);
+  int error = 0, child;
   for (struct dirent *e; error == 0 && (e = readdir(dir)) != NULL;) {
-    size_t len = strlen(e->d_name);
-    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-    if (prefix + len + 2 > sizeof p->name) error = fail(p, ENAMETOOLONG);
-    else {
-      memcpy(p->name + prefix, e->d_name, len + 1);
-      error = pack_entry(p, fd, e->d_name, prefix + len, depth);
+    if (!is_entry(e->d_name)) continue;
+    size_t end = name_entry(p, prefix, e->d_name);
+    if (end == 0) {
+      error = too_long(p, prefix);
+      continue;
     }
+    error = pack_entry(p, fd, e->d_name, end, &child);
+    if (error == 0 && child >= 0) error = pack_dir(p, child, end + 1, depth + 1);
   }
   closedir(dir);
   p->name[prefix] = 0;
@@ -163,6 +247,14 @@ int pack_tree(TreeWork *work, const char *path) {
   int fd = openat(work->base, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), error = 0;
   if (fd < 0 || fstat(fd, &st) != 0) return errno;
   if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) return EINVAL;
+  if (S_ISDIR(st.st_mode) && (p.top = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0) return errno;
+  if (S_ISDIR(st.st_mode) && !work->leaves_out) {
+    int look = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    p.looks = true;
+    error = look < 0 ? errno : pack_dir(&p, look, 0, 0);
+    p.looks = false;
+    if (error != 0) return error;
+  }
   work->opened();
   if (S_ISDIR(st.st_mode)) {
     error = put_header(&p, '5', "./", "", &st);

@@ -1,7 +1,7 @@
 /*
  * Work on whole trees takes long and meets whatever lies there: it is done by a helper process that has become the
  * user for good. It gets the archive, or gives it, over a socket; over a pipe it tells that it has begun ("+") and how
- * it ended (u32 errno, u64 files, what it was about).
+ * it ended (u32 errno, u64 files, what it was about, u64 left out and the first of them).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +21,7 @@
 #define SYS_close_range 436
 #endif
 #define MAX_JOBS 64
+#define REPORT_BYTES 4096 /* written to the pipe in one piece */
 
 typedef struct {
   Channel ch;
@@ -29,7 +30,7 @@ typedef struct {
   Fifo input;
   bool input_ended, readable, told_open, reported_end;
   int what;
-  uint8_t text[256];
+  uint8_t text[REPORT_BYTES + 1];
   size_t text_len;
 } Job;
 
@@ -51,6 +52,7 @@ static int do_work(TreeWork *work, const TreeRequest *request) {
 
 static void helper_main(const Cred *cred, int data, int report, const TreeRequest *request, const char *base) {
   TreeWork work = {.data = 3, .base = AT_FDCWD, .opened = tell_opened};
+  work.leaves_out = (request->flags & FILES_LEAVE_OUT) != 0;
   sigset_t none;
   sigemptyset(&none);
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -71,11 +73,13 @@ static void helper_main(const Cred *cred, int data, int report, const TreeReques
     if (work.base < 0) error = errno;
   }
   if (error == 0) error = do_work(&work, request);
-  uint8_t text[256];
+  uint8_t text[REPORT_BYTES];
   Builder b = {.data = text, .cap = sizeof text};
   put_u32(&b, (uint32_t)error);
   put_u64(&b, work.files);
   put_str(&b, work.why);
+  put_u64(&b, work.left_out);
+  for (size_t at = 0; at < work.left_len; at += strlen(work.left + at) + 1) put_str(&b, work.left + at);
   _exit(write(4, text, b.len) == (ssize_t)b.len ? 0 : 1);
 }
 
@@ -93,10 +97,15 @@ static void job_end(Job *job) {
   Cursor c = {.at = job->text, .end = job->text + job->text_len};
   if (job->told_open) c.at++;
   int error = (int)take_u32(&c);
-  uint8_t payload[8];
+  uint8_t payload[REPORT_BYTES];
   Builder b = {.data = payload, .cap = sizeof payload};
   put_u64(&b, take_u64(&c));
   const char *why = take_str(&c);
+  uint64_t left_out = take_u64(&c);
+  if (!c.bad && left_out > 0) {
+    put_u64(&b, left_out);
+    put_bytes(&b, c.at, (size_t)(c.end - c.at));
+  }
   Conn *conn = job->ch.conn;
   uint32_t id = job->ch.id;
   if (c.bad) send_error(conn, id, E_FAILED, 0, "the helper ended early");

@@ -61,6 +61,18 @@ export interface FileReadOptions extends AbortableOptions {
   readonly length?: number;
 }
 
+/** What of a tree is not in its archive, because the user of the sandbox may not read it or its name is too long. */
+export interface LeftOut {
+  readonly count: number;
+  /** The first of them, from the top of the tree. */
+  readonly paths: readonly string[];
+}
+
+export interface TreeReadOptions extends AbortableOptions {
+  /** Told before the archive ends, if something is left out of it. Without it nothing is: all of it is refused. Agents know it. */
+  readonly onLeftOut?: (left: LeftOut) => void;
+}
+
 export interface FileWriteOptions extends AbortableOptions {
   readonly mode?: number;
   /** Refuse instead of replacing. */
@@ -104,7 +116,7 @@ export interface SandboxFiles {
     options?: AbortableOptions,
   ): Promise<{ files: number }>;
   /** Packs the tree at `path` as a tar stream. */
-  download(path: string, options?: AbortableOptions): Promise<AsyncIterable<Uint8Array>>;
+  download(path: string, options?: TreeReadOptions): Promise<AsyncIterable<Uint8Array>>;
 }
 
 /** A byte stream to a TCP port inside. */

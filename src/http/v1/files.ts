@@ -10,7 +10,7 @@ import {
   SandboxPath,
 } from '../../contract/files.ts';
 import { openFiles } from '../../control/use-sandbox.ts';
-import type { SandboxFiles } from '../../core/session.ts';
+import type { LeftOut, SandboxFiles } from '../../core/session.ts';
 import type { Exchange } from '../exchange.ts';
 import type { HttpServices } from '../http-services.ts';
 import { preferredType } from '../media-type.ts';
@@ -33,6 +33,10 @@ const Mode = z
 const UploadedTree = z.strictObject({ files: z.number().int() }).meta({ id: 'UploadedTree' });
 
 const tag = 'files';
+/** Trailers: what is left out is known when the rest was sent. */
+const LEFT_OUT_COUNT = 'X-Sandboxer-Left-Out-Count';
+const LEFT_OUT = 'X-Sandboxer-Left-Out';
+const MOST_NAMED = 20;
 const BYTES = { 'application/octet-stream': null } as const;
 
 function uploadOf({ limits }: HttpServices, { request }: Exchange): Upload {
@@ -64,6 +68,13 @@ async function streamChanges(
   } finally {
     clearInterval(beating);
   }
+}
+
+/** A tree of which something cannot be read, with what to do about it. */
+function orSkip(error: unknown): unknown {
+  if (!(error instanceof SandboxerError) || error.code !== 'SBX_PATH_REFUSED') return error;
+  const remedy = 'Make it readable to the user of the sandbox, or ask with unreadable=skip to leave it out.';
+  return new SandboxerError(error.code, error.detail, { ...error.extras, remedy });
 }
 
 export const fileRoutes = [
@@ -244,13 +255,37 @@ export const fileRoutes = [
     tag,
     scope: 'read',
     params: SandboxPathParams,
-    query: At,
-    responses: { 200: { description: 'A tar archive.', content: { 'application/x-tar': null } } },
+    query: At.extend({
+      unreadable: z
+        .enum(['refuse', 'skip'])
+        .default('refuse')
+        .describe('What to do where something below may not be read, or has too long a path.'),
+    }),
+    responses: {
+      200: {
+        description: `A tar archive. With \`unreadable=skip\` the trailers \`${LEFT_OUT_COUNT}\` and \`${LEFT_OUT}\` tell how much is not in it, if anything, and the first paths, percent-encoded.`,
+        content: { 'application/x-tar': null },
+      },
+    },
     async handler({ services, exchange, caller, params, query }) {
       exchange.response.once('close', services.slots.take(caller));
       const files = await openFiles(services.use, caller, params.id, false, query.service);
-      const tar = await files.download(query.path, { signal: exchange.signal });
-      exchange.begin(200, { 'content-type': 'application/x-tar', 'content-disposition': 'attachment' });
+      const onLeftOut = ({ count, paths }: LeftOut) =>
+        exchange.response.addTrailers({
+          [LEFT_OUT_COUNT]: String(count),
+          [LEFT_OUT]: paths.slice(0, MOST_NAMED).map(encodeURIComponent).join(', '),
+        });
+      const skips = query.unreadable === 'skip';
+      const tar = await files
+        .download(query.path, { signal: exchange.signal, ...(skips && { onLeftOut }) })
+        .catch((error: unknown) => {
+          throw skips ? error : orSkip(error);
+        });
+      exchange.begin(200, {
+        'content-type': 'application/x-tar',
+        'content-disposition': 'attachment',
+        ...(skips && { trailer: `${LEFT_OUT_COUNT}, ${LEFT_OUT}` }),
+      });
       for await (const chunk of tar) await exchange.write(chunk);
       exchange.response.end();
       return STREAMED;

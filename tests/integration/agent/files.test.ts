@@ -22,6 +22,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FileChange } from '../../../src/contract/files.ts';
+import type { LeftOut } from '../../../src/core/session.ts';
 import type { AgentSession } from '../../../src/extensions/shared/agent-session/agent-session.ts';
 import { archiveOf, entriesOf } from '../../../src/testing/conformance/tar-archive.ts';
 import { bytesFrom, bytesOf, eventually } from './programs.ts';
@@ -316,6 +317,43 @@ describe('an archive', () => {
       'enough',
     );
     expect(await eventually(() => agent.descendants().length === 0)).toBe(true);
+  });
+});
+
+describe('packing', () => {
+  it('goes down as far as names do', async () => {
+    const top = 'deep';
+    const levels = 'd/'.repeat(1500);
+    mkdirSync(at(top));
+    execFileSync('sh', ['-c', `mkdir -p "${levels}" && cd "${levels.slice(0, 2800)}" && echo end > file`], {
+      cwd: at(top),
+    });
+    const entries = entriesOf(await bytesOf(await session.files.download(top)));
+    expect(entries.at(-1)?.name.split('/').length).toBeGreaterThan(1400);
+    expect(entries.some(({ name, content }) => name.endsWith('d/file') && String(content) === 'end\n')).toBe(
+      true,
+    );
+    execFileSync('rm', ['-rf', at(top)]);
+  });
+
+  it.skipIf(!isRoot)('refuses at once what cannot be read, or leaves it out and tells', async () => {
+    const other = await agent.connect({ user: '65534' });
+    mkdirSync(at('mixed/secret/inner'), { recursive: true });
+    writeFileSync(at('mixed/open'), 'open');
+    writeFileSync(at('mixed/closed'), 'closed', { mode: 0o600 });
+    chmodSync(at('mixed/secret'), 0o700);
+    await expect(other.files.download(at('mixed'))).rejects.toMatchObject({
+      code: 'SBX_PATH_REFUSED',
+      message: expect.stringMatching(/(closed|secret): Permission denied/),
+    });
+    let left: LeftOut | undefined;
+    const onLeftOut = (told: LeftOut) => {
+      left = told;
+    };
+    const entries = entriesOf(await bytesOf(await other.files.download(at('mixed'), { onLeftOut })));
+    expect(entries.map(({ name }) => name).sort()).toEqual(['', 'open']);
+    expect(left?.count).toBe(2);
+    expect([...(left?.paths ?? [])].sort()).toEqual(['closed', 'secret']);
   });
 });
 

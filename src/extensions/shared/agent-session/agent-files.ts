@@ -4,7 +4,9 @@ import type {
   AbortableOptions,
   FileReadOptions,
   FileWriteOptions,
+  LeftOut,
   SandboxFiles,
+  TreeReadOptions,
 } from '../../../core/session.ts';
 import type { AgentChannel } from './agent-channel.ts';
 import type { AgentConnection } from './agent-connection.ts';
@@ -17,6 +19,7 @@ import { T } from './wire.ts';
 const AS_ROOT = 1;
 const EXCLUSIVE = 2;
 const TO_MEMORY = 8;
+const LEAVE_OUT = 16;
 const NO_MODE = 0xffff_ffff;
 const NO_LENGTH = Number.MAX_SAFE_INTEGER;
 const DEFAULT_LIMIT = 10_000;
@@ -139,11 +142,15 @@ export class AgentFiles implements SandboxFiles {
     return { files: channel.reading(() => new PayloadReader(payload).u64()) };
   }
 
-  async download(path: string, options?: AbortableOptions) {
-    const request = this.#request().u32(this.#connection.windowBytes).string(checked(path));
+  async download(path: string, options?: TreeReadOptions) {
+    const leaves = options?.onLeftOut === undefined ? 0 : LEAVE_OUT;
+    const request = new PayloadWriter()
+      .u8(this.#flags | leaves)
+      .u32(this.#connection.windowBytes)
+      .string(checked(path));
     const channel = this.#open(T.pack, request, path, options?.signal);
     await whileOpen(channel, options?.signal, () => channel.expect(T.opened), true);
-    return bytesOf(channel, options?.signal);
+    return bytesOf(channel, options?.signal, options?.onLeftOut);
   }
 
   #request(): PayloadWriter {
@@ -256,7 +263,22 @@ async function* changesOf(
 }
 
 /** The bytes up to the result. Whoever stops reading closes the channel. */
-async function* bytesOf(channel: AgentChannel, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+/** What the end of an archive says of what is not in it. */
+function leftOutOf(payload: Buffer): LeftOut | null {
+  const reader = new PayloadReader(payload);
+  reader.u64(); // files
+  if (reader.ended) return null;
+  const count = reader.u64();
+  const paths: string[] = [];
+  while (!reader.ended) paths.push(reader.string(MAX_PATH));
+  return { count, paths };
+}
+
+async function* bytesOf(
+  channel: AgentChannel,
+  signal: AbortSignal | undefined,
+  onLeftOut?: (left: LeftOut) => void,
+): AsyncGenerator<Uint8Array> {
   const letGo = closedBy(signal, channel);
   try {
     for (;;) {
@@ -264,8 +286,11 @@ async function* bytesOf(channel: AgentChannel, signal: AbortSignal | undefined):
       signal?.throwIfAborted();
       if (frame === null) throw new SandboxerError('SBX_EXTENSION_FAILED', 'The channel was closed.');
       if (frame.type === T.data) yield frame.data;
-      else if (frame.type === T.result) return;
-      else if (frame.type === T.error) throw channel.errorOf(frame);
+      else if (frame.type === T.result) {
+        const left = onLeftOut && channel.reading(() => leftOutOf(frame.data));
+        if (left) onLeftOut(left);
+        return;
+      } else if (frame.type === T.error) throw channel.errorOf(frame);
       else throw channel.violation(`frame ${frame.type} came instead of bytes`);
     }
   } finally {
