@@ -55,6 +55,8 @@ typedef struct {
 
 /* NULL or "": the default of the connection. Otherwise a name, or uid[:gid]. Returns 0 or ENOENT, EPERM, EINVAL. */
 int user_resolve(const Conn *c, const char *spec, User *user);
+const char *user_spec(const Conn *c, const char *spec); /* what it stands for when it is empty; may be NULL */
+void user_refuse(Conn *c, uint32_t id, const char *spec, int error);
 /* Where relative paths of this connection start. */
 const char *default_dir(const Conn *c, const User *user);
 

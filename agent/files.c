@@ -23,7 +23,7 @@ int open_base(const Conn *c, const User *user, const char *path) {
 bool place_open(Conn *c, uint32_t id, uint8_t flags, const char *path, Place *place) {
   int error = user_resolve(c, NULL, &place->user);
   if (error != 0) {
-    send_error(c, id, E_USER, error, "the default user is not there");
+    user_refuse(c, id, NULL, error);
     return false;
   }
   if ((flags & FILES_AS_ROOT) != 0) {

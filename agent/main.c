@@ -42,7 +42,7 @@ typedef struct {
 
 static const char usage[] =
     "usage: sandboxer-agent [--init] [--listen-fd N | --listen PATH [--daemon] | --call PATH | --stdio]\n"
-    "                       [--ready-fd N] [--user NAME|UID[:GID]] [--cwd DIR] [--nofile N] [--oom-score N]\n"
+    "                       [--ready-fd N] [--user NAME|UID[:NAME|GID]] [--cwd DIR] [--nofile N] [--oom-score N]\n"
     "                       [--loopback] [--any-ip] [--boot-listen tcp|udp:ADDRESS:PORT]... [--keep-capabilities]\n"
     "                       [--confine-read PATH]... [--confine-write PATH]...\n"
     "       sandboxer-agent --can-confine\n"

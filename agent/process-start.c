@@ -222,7 +222,8 @@ static void start(Conn *c, uint32_t id, SpawnRequest *r, const User *user, const
   }
   if (failure.stage != SPAWN_OK) {
     int kind = failure.stage == SPAWN_CWD ? E_CWD : failure.stage == SPAWN_USER ? E_USER : E_LIMIT;
-    send_error(c, id, kind, failure.error, "%s", strerror(failure.error));
+    const char *about = failure.stage != SPAWN_CWD ? "" : plan.cwd == NULL ? base : plan.cwd;
+    send_error(c, id, kind, failure.error, "%.300s%s%s", about, *about == 0 ? "" : ": ", strerror(failure.error));
     for (int i = 0; i < 3; i++) io_close(&p->io[i]);
     free(p->command);
     free_later(p);
@@ -247,8 +248,7 @@ void request_spawn(Conn *c, uint32_t id, Cursor *request) {
     int error = user_resolve(c, r.user, &user);
     char base[1024] = "/";
     if (user_resolve(c, NULL, &owner) == 0) snprintf(base, sizeof base, "%s", default_dir(c, &owner));
-    if (error == EPERM) send_error(c, id, E_UNSUPPORTED, error, "the agent cannot become another user here");
-    else if (error != 0) send_error(c, id, E_USER, error, "there is no user %.100s", r.user);
+    if (error != 0) user_refuse(c, id, r.user, error);
     else start(c, id, &r, &user, base);
   }
   free(r.argv);

@@ -90,14 +90,13 @@ static void copy_field(const char *line, size_t n, char *to, size_t size) {
   to[len] = 0;
 }
 
-/* The line whose first field is `name`, or whose third is `uid` when name is NULL. */
-static const char *passwd_line(const char *name, uid_t uid) {
-  size_t wanted = name == NULL ? 0 : strlen(name);
-  for (const char *line = database_text(&passwd); *line != 0;) {
+/* The line whose first field is `name`, or whose third is `number` when name is NULL. */
+static const char *line_of(Database *db, const char *name, size_t wanted, uint32_t id) {
+  for (const char *line = database_text(db); *line != 0;) {
     size_t len;
     uint32_t value;
     const char *first = field(line, 0, &len);
-    if (name == NULL ? number_field(line, 2, &value) && value == uid
+    if (name == NULL ? number_field(line, 2, &value) && value == id
                      : len == wanted && memcmp(first, name, len) == 0)
       return line;
     line += strcspn(line, "\n");
@@ -139,29 +138,47 @@ static void fill_from(const char *line, User *user) {
   copy_field(line, 6, user->shell, sizeof user->shell);
 }
 
+/* NAME|UID[:NAME|GID]. With a group of its own a user has no other. ENOENT: no such user, ESRCH: no such group. */
 static int resolve(const char *spec, User *user) {
   const char *colon = strchr(spec, ':');
   size_t len = colon == NULL ? strlen(spec) : (size_t)(colon - spec);
+  bool grouped = colon != NULL && colon[1] != 0;
   uint32_t uid, gid;
   const char *line;
   if (number(spec, len, &uid)) {
-    line = passwd_line(NULL, uid);
+    line = line_of(&passwd, NULL, 0, uid);
     if (line == NULL || !number_field(line, 3, &gid)) gid = uid;
-    if (colon != NULL && !number(colon + 1, strlen(colon + 1), &gid)) return EINVAL;
   } else {
-    line = passwd_line(spec, 0);
+    line = len == 0 ? NULL : line_of(&passwd, spec, len, 0);
     if (line == NULL || !number_field(line, 2, &uid) || !number_field(line, 3, &gid)) return ENOENT;
   }
   if (line != NULL) fill_from(line, user);
+  if (grouped && !number(colon + 1, strlen(colon + 1), &gid)) {
+    const char *named = line_of(&group, colon + 1, strlen(colon + 1), 0);
+    if (named == NULL || !number_field(named, 2, &gid)) return ESRCH;
+  }
   user->cred.uid = uid;
   user->cred.gid = gid;
   fill_groups(user);
+  if (grouped) user->cred.ngroups = 1;
   return 0;
+}
+
+const char *user_spec(const Conn *c, const char *spec) {
+  if (spec != NULL && *spec != 0) return spec;
+  return c->user != NULL ? c->user : agent.user;
+}
+
+void user_refuse(Conn *c, uint32_t id, const char *spec, int error) {
+  const char *named = user_spec(c, spec), *colon = named == NULL ? NULL : strchr(named, ':');
+  if (error == EPERM) send_error(c, id, E_UNSUPPORTED, error, "the agent cannot become another user here");
+  else if (error == ESRCH && colon != NULL) send_error(c, id, E_USER, error, "there is no group %.100s", colon + 1);
+  else send_error(c, id, E_USER, error, "there is no user %.100s", named == NULL ? "" : named);
 }
 
 int user_resolve(const Conn *c, const char *spec, User *user) {
   memset(user, 0, sizeof *user);
-  if (spec == NULL || *spec == 0) spec = c->user != NULL ? c->user : agent.user;
+  spec = user_spec(c, spec);
   int error = 0;
   if (spec != NULL) error = resolve(spec, user);
   else {

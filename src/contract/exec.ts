@@ -47,9 +47,13 @@ export const ExecRequest = z
     cwd: z.string().max(4096).refine(NoNul).optional(),
     user: z
       .string()
-      .max(64)
-      .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/)
-      .optional(),
+      .max(129)
+      .regex(
+        /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$/,
+        'A user is a name or a number, with ":" and a group if it is not its own.',
+      )
+      .optional()
+      .describe('By name or number, `user[:group]`; with a group it has no others.'),
     service: ServiceName.optional().describe(
       'Where a sandbox is made of services: in this one instead of its default.',
     ),

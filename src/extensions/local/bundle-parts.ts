@@ -35,10 +35,9 @@ function pathOn({ root, hostSudo }: HostFacts): string {
   return root && hostSudo ? `${PATH}:${HELPERS}` : `${HELPERS}:${PATH}`;
 }
 
-/** Names of groups mean nothing to the agent: a user brings his own. */
+/** As an image has it: a user, and a group of its own if there is one, each by name or number. */
 function userOption(user: string | null): string[] {
-  if (user === null) return [];
-  return ['--user', /^\d+:\d+$/.test(user) ? user : (user.split(':')[0] ?? '0')];
+  return user === null ? [] : ['--user', user.startsWith(':') ? `0${user}` : user];
 }
 
 function environmentOf({ env }: RootFs['process']): Record<string, string> {

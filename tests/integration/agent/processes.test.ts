@@ -83,6 +83,29 @@ describe('a program', () => {
     expect((await runProgram(session, ['cat', '/etc/shadow'], { user: 'daemon' })).code).toBe(1);
   });
 
+  it.runIf(isRoot)('runs in the group that was asked for, by name or number, and in no other', async () => {
+    const ids = async (user: string) => {
+      const { stdout } = await runProgram(session, ['sh', '-c', 'id -u; id -g; id -G'], { user });
+      return stdout.toString().trim().split('\n').join(' ');
+    };
+    expect(await ids('daemon:tty')).toBe('1 5 5');
+    expect(await ids('daemon:600')).toBe('1 600 600');
+    expect(await ids('1234:5678')).toBe('1234 5678 5678');
+    expect(await ids('1234:tty')).toBe('1234 5 5');
+    await expect(session.spawn(spawnSpec(['true'], { user: 'daemon:no-group' }))).rejects.toThrow(
+      'there is no group no-group',
+    );
+  });
+
+  it('names the directory or the user that is at fault, not the program', async () => {
+    await expect(session.spawn(spawnSpec(['pwd'], { cwd: '/no/such' }))).rejects.toMatchObject({
+      detail: '/no/such: No such file or directory',
+    });
+    const lost = await agent.connect({ user: 'nosuch' });
+    await expect(lost.spawn(spawnSpec(['pwd']))).rejects.toThrow('there is no user nosuch');
+    await expect(lost.files.list('/')).rejects.toThrow('there is no user nosuch');
+  });
+
   it('that leaves a writer behind ends, with what was written until then, and the writer meets a closed pipe', async () => {
     const begun = Date.now();
     const script = '(while :; do echo more; done) & echo "writer $!"; exit 4';

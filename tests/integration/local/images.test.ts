@@ -123,6 +123,26 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     expect(layerNames().filter((name) => name.startsWith('layer-')).length).toBe(before);
   });
 
+  it('run as the user and the group that they name, by name or number', async () => {
+    const groups = { name: 'etc/group', body: 'root:x:0:\napp:x:1234:\nextra:x:555:\n' };
+    const layers: [Buffer][] = [[tarOf([...base(), groups])]];
+    const ids = async (User: string) => {
+      const name = `as-${User.replace(':', '-')}`;
+      await importing(name, ociArchive({ layers, config: { User } }).archive);
+      return await server.shell(await sandboxOf(name), 'echo $(id -u):$(id -g)');
+    };
+    for (const [user, expected] of [
+      ['app', '1234:1234'],
+      ['app:extra', '1234:555'],
+      ['app:600', '1234:600'],
+      ['77:extra', '77:555'],
+    ] as const)
+      expect((await ids(user)).stdout).toBe(`${expected}\n`);
+    await expect(ids('nosuch')).rejects.toThrow(/nosuch/);
+    const own = await sandboxOf('as-app');
+    expect(await server.inside(own, 'echo $(id -u):$(id -g)', '88:extra')).toBe('88:555\n');
+  });
+
   it('come as what docker save writes', async () => {
     const { archive, digest } = dockerArchive({ layers: [[tarOf(base())]], config: { Env: ['A=1'] } });
     const image = await importing('docker', archive);

@@ -32,7 +32,8 @@ export function agentError(payload: Buffer, subject: string, backend: string | u
   reader.end();
   const known = kind ?? { code: 'SBX_EXTENSION_FAILED' as const };
   const code = known.field === 'cwd' && errno === ENOENT ? 'SBX_PATH_NOT_FOUND' : known.code;
-  const detail = subject === '' ? message : `${shown(subject)}: ${message}`;
+  // What is wrong with a program's user or directory is not about the program.
+  const detail = subject === '' || known.field !== undefined ? message : `${shown(subject)}: ${message}`;
   return new SandboxerError(code, detail, {
     ...(known.field === undefined ? {} : { field: known.field }),
     ...(backend === undefined ? {} : { backend }),
