@@ -6,7 +6,7 @@ import type { HostFacts } from './host-facts.ts';
 import { hasOneUser } from './host-facts.ts';
 import type { SandboxRecord } from './record.ts';
 import type { RootFs } from './root-fs.ts';
-import { HELPERS } from './skeleton.ts';
+import { HELPERS, pathWith } from './skeleton.ts';
 import { RANGE_SIZE, STORAGE_RANGE } from './uid-ranges.ts';
 
 /** What one bundle has that another has not. */
@@ -28,12 +28,6 @@ export interface OwnParts {
 export const OPEN_PLACE = '/dev/shm';
 
 const MOST_OPEN_FILES = 1_048_576;
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-
-/** The host's sudo works where its files show as root's; ours stands in where they do not. */
-function pathOn({ root, hostSudo }: HostFacts): string {
-  return root && hostSudo ? `${PATH}:${HELPERS}` : `${HELPERS}:${PATH}`;
-}
 
 /** As an image has it: a user, and a group of its own if there is one, each by name or number. */
 function userOption(user: string | null): string[] {
@@ -60,7 +54,11 @@ export function bundleParts(own: OwnParts, facts: HostFacts, seccomp: SeccompSet
       ...(own.process.cwd === null ? [] : ['--cwd', own.process.cwd]),
       ...(own.openFiles === null ? [] : ['--nofile', String(own.openFiles)]),
     ],
-    environment: { PATH: pathOn(facts), LC_CTYPE: 'C.UTF-8', ...environmentOf(own.process) },
+    environment: {
+      PATH: pathWith(facts.root && facts.hostSudo),
+      LC_CTYPE: 'C.UTF-8',
+      ...environmentOf(own.process),
+    },
     openFiles: Math.min(facts.hardOpenFiles, MOST_OPEN_FILES),
     secretFiles: own.secretFiles,
     door: own.calls ? join(own.place, 'bundle', 'door') : null,

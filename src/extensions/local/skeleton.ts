@@ -20,6 +20,48 @@ import { dirname, join, normalize } from 'node:path';
 const VERSION = 4;
 const MOST_BYTES = 8 << 20;
 export const HELPERS = '/opt/sandboxer/bin';
+const HOST_SUDO = '/usr/bin/sudo';
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const CTYPE = 'C.UTF-8';
+
+/** The host's sudo works where its files show as root's; ours stands in where they do not. */
+export function pathWith(hostSudo: boolean): string {
+  return hostSudo ? `${PATH}:${HELPERS}` : `${HELPERS}:${PATH}`;
+}
+
+const sudoOfHost = process.geteuid?.() === 0 && existsSync(HOST_SUDO);
+const LOGIN_PATH = pathWith(sudoOfHost);
+
+/** What programs have without a login, for whoever logs in: ssh, su and `env -i` leave nothing of it. */
+const LOGIN_ENVIRONMENT = `case "\${PATH-}" in
+  '' | *:.) PATH=${LOGIN_PATH} ;;
+esac
+case ":$PATH:" in
+  *:${HELPERS}:*) ;;
+  *) PATH=${sudoOfHost ? `$PATH:${HELPERS}` : `${HELPERS}:$PATH`} ;;
+esac
+for sandboxer_directory in ${PATH.replaceAll(':', ' ')}; do
+  case ":$PATH:" in
+    *:$sandboxer_directory:*) ;;
+    *) PATH=$PATH:$sandboxer_directory ;;
+  esac
+done
+unset sandboxer_directory
+export PATH
+if [ -z "\${LC_ALL-}\${LC_CTYPE-}\${LANG-}" ]; then export LC_CTYPE=${CTYPE}; fi
+`;
+
+const PROFILE = `for sandboxer_file in /etc/profile.d/*.sh; do
+  if [ -r "$sandboxer_file" ]; then . "$sandboxer_file"; fi
+done
+unset sandboxer_file
+if [ -n "\${PS1-}" ] && [ -n "\${BASH-}" ] && [ "$BASH" != /bin/sh ]; then . /etc/bash.bashrc; fi
+`;
+
+/** Bash reads it where nobody logs in, too: at a terminal, and for a single command over ssh. */
+const BASHRC = `. /etc/profile.d/sandboxer.sh
+if [ -n "\${PS1-}" ]; then PS1='\\u@\\h:\\w\\$ '; fi
+`;
 
 const DIRECTORIES: readonly (readonly [string, number])[] = [
   ['dev', 0o755],
@@ -128,12 +170,14 @@ const FILES: Readonly<Record<string, readonly [content: string, mode: number]>> 
   'etc/host.conf': ['multi on\n', 0o644],
   'etc/shells': ['/bin/sh\n/bin/bash\n', 0o644],
   'etc/login.defs': [
-    'UMASK 022\nUID_MIN 1000\nUID_MAX 60000\nGID_MIN 1000\nGID_MAX 60000\nENCRYPT_METHOD SHA512\n',
+    `UMASK 022\nUID_MIN 1000\nUID_MAX 60000\nGID_MIN 1000\nGID_MAX 60000\nENCRYPT_METHOD SHA512\nENV_PATH PATH=${LOGIN_PATH}\nENV_SUPATH PATH=${LOGIN_PATH}\n`,
     0o644,
   ],
-  'etc/profile': ['export PATH\n[ "$PS1" ] && PS1="\\u@\\h:\\w\\$ "\n', 0o644],
+  'etc/profile': [PROFILE, 0o644],
+  'etc/profile.d/sandboxer.sh': [LOGIN_ENVIRONMENT, 0o644],
+  'etc/bash.bashrc': [BASHRC, 0o644],
   'etc/fstab': ['', 0o644],
-  'etc/environment': ['', 0o644],
+  'etc/environment': [`PATH="${LOGIN_PATH}"\nLC_CTYPE="${CTYPE}"\n`, 0o644],
   'etc/subuid': ['', 0o644],
   'etc/subgid': ['', 0o644],
   'etc/sudoers': [
