@@ -19,6 +19,7 @@ import { rememberResult, replayedResult } from './idempotency.ts';
 import { pinKept } from './pin-kept.ts';
 import { planRoute, requireRoute } from './plan-route.ts';
 import { quoteOf } from './quote-sandbox.ts';
+import { recreateSandbox } from './recreate-sandbox.ts';
 import { stageTrees } from './stage-trees.ts';
 import type { Claim } from './work.ts';
 
@@ -26,9 +27,14 @@ export interface CreateOptions extends WaitOptions {
   readonly idempotencyKey?: string;
 }
 
+/** What failed, or is on its way to another try, is built anew when it is asked for again: its cause may be gone. */
+function isTriedAgain({ state, recreating }: SandboxRecord): boolean {
+  return state === 'failed' || (state === 'destroying' && recreating);
+}
+
 /** A repeated client-chosen id is the same sandbox if it was the same request, and a clash otherwise. */
 function sameIdAgain(existing: SandboxRecord, digest: string): SandboxRecord {
-  const usable = isLiving(existing.state) || existing.state === 'failed';
+  const usable = isLiving(existing.state) || isTriedAgain(existing);
   if (usable && existing.requestDigest === digest) return existing;
   throw new SandboxerError(
     'SBX_ID_TAKEN',
@@ -98,13 +104,16 @@ export async function createSandbox(
   const shareable = key !== null && request.id === undefined;
   const reuseKey = shareable ? `${key}|${recipeFingerprint(recipe)}` : null;
   const uid = deps.ids.next('sbx');
+  let again: SandboxRecord | null = null;
 
   const admitted = await deps.store.transaction(
     'create',
     async (tx): Promise<Claim | SandboxRecord> => {
+      again = null;
       const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
       if (replayed !== null) return (await tx.sandboxes.get(replayed)) as SandboxRecord;
       const existing = await existingFor(tx, caller, request, digest, reuseKey);
+      again = existing && isTriedAgain(existing) ? existing : null;
       const claim = existing
         ? null
         : await admitSandbox(tx, deps, driver, {
@@ -127,5 +136,10 @@ export async function createSandbox(
     },
     earlyWhenWaiting(deps, options),
   );
+  // The failure of the same key is told again; the same id under another is a new wish.
+  if (again !== null) {
+    const { uid: failed, generation } = again as SandboxRecord;
+    return recreateSandbox(deps, driver, caller, failed, { ...options, generation });
+  }
   return establish(deps, driver, admitted, options);
 }

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../contract/errors.ts';
 import { SandboxerError } from '../contract/errors.ts';
+import { isoTime } from '../core/clock.ts';
 import { isEstablished, isSettledState } from '../core/lifecycle.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
@@ -30,9 +31,9 @@ export function requireEstablished(sandbox: SandboxRecord): void {
   if (isEstablished(sandbox.state) || !isSettled(sandbox)) return;
   const members = { sandbox_id: sandbox.id, uid: sandbox.uid, state: sandbox.state };
   if (sandbox.failure) {
-    const { code, detail, remedy } = sandbox.failure;
+    const { code, detail, remedy, at } = sandbox.failure;
     throw new SandboxerError(code as ErrorCode, detail, {
-      members,
+      members: { ...members, failed_at: isoTime(at) },
       remedy,
       ...(sandbox.extensionId && { backend: sandbox.extensionId }),
     });

@@ -23,6 +23,11 @@ function refuseFrom(state: SandboxRecord['state']): SandboxerError {
   });
 }
 
+export interface RecreateOptions {
+  /** The one that is to be replaced: where somebody else has done so, theirs is waited for. */
+  readonly generation?: number;
+}
+
 /**
  * Destroys it and builds the same recipe again under the same public id. The money for the new generation is held
  * before the old one is given up, so that a refusal changes nothing.
@@ -32,13 +37,15 @@ export async function recreateSandbox(
   driver: Driver,
   caller: Caller,
   id: string,
-  options: WaitOptions,
+  options: WaitOptions & RecreateOptions,
 ): Promise<Establishment> {
   requireScope(caller, 'sandboxes');
   let interrupts = false;
   const taken = await deps.store.transaction('recreate', async (tx): Promise<TakenUp & { next: number }> => {
     interrupts = false;
     const row = await findSandbox(tx, caller, id);
+    if (options.generation !== undefined && row.generation > options.generation)
+      return { sandbox: row, claim: null, next: row.generation };
     const next = row.generation + 1;
     if (row.state === 'destroying' && row.recreating) return { sandbox: row, claim: null, next };
     if (row.state === 'destroying' || row.state === 'destroyed' || row.state === 'expired')
