@@ -5,6 +5,9 @@ import { EnvVars } from './json.ts';
 const NoNul = (text: string) => !text.includes('\0');
 const Argument = z.string().max(131_072).refine(NoNul, 'An argument cannot hold a NUL byte.');
 
+/** As many as an agent takes. How many bytes they may have in all is the kernel's business: it refuses with 126. */
+const MOST_ARGUMENTS = 32_768;
+
 export const Signal = z.enum([
   'SIGHUP',
   'SIGINT',
@@ -38,7 +41,7 @@ export const ExecRequest = z
         z
           .array(Argument)
           .min(1)
-          .max(4096)
+          .max(MOST_ARGUMENTS, `A program gets at most ${MOST_ARGUMENTS} arguments.`)
           .refine((argv) => argv[0] !== '', 'The program has no name.'),
         Argument.min(1).describe('Run by `/bin/sh -c`.'),
       ])

@@ -335,6 +335,7 @@ export class LocalExtension implements Extension {
         version: higher?.version ?? runtime?.version ?? '',
       },
       fields,
+      diskMb: record.limits.diskMb,
     });
   }
 

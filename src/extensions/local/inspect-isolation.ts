@@ -1,5 +1,5 @@
 /** What the kernel really holds against a sandbox: read from its first process and its control groups. */
-import { readFileSync, readlinkSync } from 'node:fs';
+import { readFileSync, readlinkSync, statfsSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';
 import type { IsolationFacts } from '../../contract/isolation.ts';
@@ -62,13 +62,34 @@ function processLimit(pid: string, name: string): number | null {
   return value === undefined || value === 'unlimited' ? null : Number(value);
 }
 
+/** Of programs: its agent may open more than it lets them, and was told how many that are. */
+function openFilesOf(pid: string): number | null {
+  const own = processLimit(pid, 'Max open files');
+  const words = read(`/proc/${pid}/cmdline`).split('\0');
+  const at = words.indexOf('--nofile');
+  const told = at < 0 ? Number.NaN : Number(words[at + 1]);
+  if (!(told > 0)) return own;
+  return own === null ? told : Math.min(own, told);
+}
+
+/** What the file system holds that it writes to; what was asked for where nobody may look. */
+function diskOf(pid: string, diskMb: number | null): number | null {
+  if (diskMb === null) return null;
+  try {
+    const { blocks, bsize } = statfsSync(`/proc/${pid}/root`);
+    return blocks * bsize;
+  } catch {
+    return diskMb * 1_048_576;
+  }
+}
+
 /** One of ours may be in the group, too. */
 function processesOf(fields: Fields): number | null {
   const most = limitIn(fields.group_unified ?? fields.group_pids, 'pids.max');
   return most === null ? null : most - Number(fields.kept ?? 0);
 }
 
-function limitsOf(pid: string, fields: Fields): IsolationFacts['limits'] {
+function limitsOf(pid: string, { fields, diskMb }: Inspected): IsolationFacts['limits'] {
   const unified = fields.group_unified;
   const v1 = fields.group_memory ?? fields.group_pids ?? fields.group_cpu ?? fields.group_freezer;
   return {
@@ -81,7 +102,8 @@ function limitsOf(pid: string, fields: Fields): IsolationFacts['limits'] {
       : limitIn(fields.group_memory, 'memory.memsw.limit_in_bytes'),
     pids: processesOf(fields),
     cpu_millis: cpuOf(fields),
-    open_files: processLimit(pid, 'Max open files'),
+    open_files: openFilesOf(pid),
+    disk_bytes: diskOf(pid, diskMb),
     core_bytes: processLimit(pid, 'Max core file size'),
     frozen: fields.frozen === '1',
   };
@@ -120,6 +142,7 @@ function notEnforced(facts: Omit<IsolationFacts, 'not_enforced'>): string[] {
     [facts.limits.memory_bytes === null, 'Its memory is not limited.'],
     [facts.limits.pids === null, 'The number of its processes is not limited.'],
     [facts.limits.cpu_millis === null, 'Its share of the processors is not limited.'],
+    [facts.limits.disk_bytes === null, 'What it writes to its disk is not limited.'],
     [
       facts.lsm.label === null || facts.lsm.label === 'unconfined',
       'No profile of a security module (AppArmor, SELinux) is on it.',
@@ -134,9 +157,12 @@ export interface Inspected {
   readonly runtime: IsolationFacts['runtime'];
   /** What the spawner told of it. */
   readonly fields: Fields;
+  /** The size of a disk of its own. */
+  readonly diskMb: number | null;
 }
 
-export function isolationFacts({ level, runtime, fields }: Inspected): IsolationFacts {
+export function isolationFacts(inspected: Inspected): IsolationFacts {
+  const { level, runtime, fields } = inspected;
   const pid = fields.pid ?? '0';
   const status = statusOf(pid);
   const filters = status.get('Seccomp_filters');
@@ -164,7 +190,7 @@ export function isolationFacts({ level, runtime, fields }: Inspected): Isolation
       active: read('/sys/kernel/security/lsm').trim().split(',').filter(Boolean),
       label: label === '' ? null : label,
     },
-    limits: limitsOf(pid, fields),
+    limits: limitsOf(pid, inspected),
     network: { interfaces: interfacesOf(pid) },
     root: rootOf(pid),
   };

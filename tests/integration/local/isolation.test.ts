@@ -16,7 +16,7 @@ afterAll(() => server.close());
 
 describe.skipIf(reason !== null)(`the isolation report${reason === null ? '' : ` (${reason})`}`, () => {
   it('tells what the kernel says, not what was asked for', async () => {
-    const resources = { memory_mb: 192, pids: 77, cpu: 0.5 };
+    const resources = { memory_mb: 192, pids: 77, cpu: 0.5, open_files: 300 };
     const profile = { id: 'profile.isolation-a', version: '1.0.0', resources };
     await client.profiles.push(profile);
     const { sandbox_id: id } = await client.sandboxes.create({ profile: profile.id });
@@ -42,11 +42,25 @@ describe.skipIf(reason !== null)(`the isolation report${reason === null ? '' : `
       memory_bytes: 192 * 2 ** 20,
       pids: 77,
       cpu_millis: 500,
+      open_files: 300,
+      disk_bytes: null,
       frozen: false,
     });
+    expect(await server.inside(id, 'ulimit -Hn')).toBe('300\n');
+    expect(report.not_enforced).toContain('What it writes to its disk is not limited.');
     expect(report.not_enforced).toContain('It shares the kernel with the host.');
     expect(report.not_enforced.join()).not.toContain('is root outside');
     if (root) expect(report.uid_map[0]?.outside).toBeGreaterThan(65_535);
+  });
+
+  it('tells how large a disk of its own is, where there is one', async (test) => {
+    const profile = { id: 'profile.isolation-disk', version: '1.0.0', resources: { disk_mb: 64 } };
+    await client.profiles.push(profile);
+    const created = await client.sandboxes.create({ profile: profile.id }).catch(() => null);
+    if (created === null) return test.skip('this machine limits no disks');
+    const { limits } = await client.sandboxes.isolation(created.sandbox_id);
+    expect(limits.disk_bytes).toBeGreaterThan(32 * 2 ** 20);
+    expect(limits.disk_bytes).toBeLessThanOrEqual(64 * 2 ** 20);
   });
 
   it('says that a limit is missing where none was set on the kernel', async () => {

@@ -70,6 +70,18 @@ describe.skipIf(reason !== null)(`a sandbox in use${reason === null ? '' : ` (${
     });
   });
 
+  it('takes as many arguments as the agent does, and refuses more', async () => {
+    const id = await created();
+    const count = (args: number) =>
+      exec(id, { command: ['sh', '-c', 'echo $#', 'sh', ...Array.from({ length: args }, () => 'x')] });
+    expect((await count(30_000)).json).toMatchObject({ stdout: '30000\n', exit: { code: 0 } });
+    expect((await count(40_000)).json).toMatchObject({
+      code: 'SBX_INVALID_REQUEST',
+      field: 'command',
+      detail: expect.stringContaining('32768'),
+    });
+  });
+
   it('input of a program in the background: given, kept open, or refused', async () => {
     const id = await created();
     const started = async (request: Omit<ExecInput, 'background'>) => {
