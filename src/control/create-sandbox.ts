@@ -114,6 +114,7 @@ export async function createSandbox(
       if (replayed !== null) return (await tx.sandboxes.get(replayed)) as SandboxRecord;
       const existing = await existingFor(tx, caller, request, digest, reuseKey);
       again = existing && isTriedAgain(existing) ? existing : null;
+      if (again !== null) return again;
       const claim = existing
         ? null
         : await admitSandbox(tx, deps, driver, {
@@ -139,7 +140,9 @@ export async function createSandbox(
   // The failure of the same key is told again; the same id under another is a new wish.
   if (again !== null) {
     const { uid: failed, generation } = again as SandboxRecord;
-    return recreateSandbox(deps, driver, caller, failed, { ...options, generation });
+    const alsoWrite = (tx: Tx) =>
+      rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${failed}`);
+    return recreateSandbox(deps, driver, caller, failed, { ...options, generation, alsoWrite });
   }
   return establish(deps, driver, admitted, options);
 }

@@ -4,6 +4,7 @@ import { requireScope } from '../core/caller.ts';
 import { isLiving } from '../core/lifecycle.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
+import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
 import type { Establishment, WaitOptions } from './establish.ts';
@@ -26,6 +27,8 @@ function refuseFrom(state: SandboxRecord['state']): SandboxerError {
 export interface RecreateOptions {
   /** The one that is to be replaced: where somebody else has done so, theirs is waited for. */
   readonly generation?: number;
+  /** Written with it, and not when it is refused. */
+  readonly alsoWrite?: (tx: Tx) => Promise<void>;
 }
 
 /**
@@ -44,6 +47,7 @@ export async function recreateSandbox(
   const taken = await deps.store.transaction('recreate', async (tx): Promise<TakenUp & { next: number }> => {
     interrupts = false;
     const row = await findSandbox(tx, caller, id);
+    await options.alsoWrite?.(tx);
     if (options.generation !== undefined && row.generation > options.generation)
       return { sandbox: row, claim: null, next: row.generation };
     const next = row.generation + 1;
