@@ -13,7 +13,21 @@ export function failed(error: unknown, creation?: 'not_created' | 'maybe_created
   if (error instanceof SpawnerError && error.code === 'gone')
     return new SandboxerError('SBX_BACKEND_LOST', detail, extras);
   if (error instanceof SpawnerError && error.code === 'refused') return refused(detail);
-  return new SandboxerError('SBX_EXTENSION_FAILED', detail, extras);
+  return notMounted(detail) ?? new SandboxerError('SBX_EXTENSION_FAILED', detail, extras);
+}
+
+/** What a runtime says where a file would be mounted on a directory, or the other way round. It names our place of the source. */
+const NOT_MOUNTED = /\/mnt\/b\/m(\d+)\W+to\W.*: ([^:]+)$/s;
+
+function notMounted(text: string): SandboxerError | null {
+  const [, index, why = ''] = NOT_MOUNTED.exec(text) ?? [];
+  if (index === undefined) return null;
+  return refusedPlace(
+    `inputs.mounts[${index}].target`,
+    `It cannot be mounted there: ${why.trim()}.`,
+    'A directory is mounted on a directory, or where nothing is; a file on a file, or where nothing is.',
+    'maybe_created',
+  );
 }
 
 /** The spawner says the field first. */
