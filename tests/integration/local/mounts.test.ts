@@ -231,18 +231,3 @@ describe.skipIf(reason !== null)('a directory of this machine', () => {
     await server.client.sandboxes.destroy(sandbox_id);
   });
 });
-
-describe.skipIf(reason !== null)(`a file that is mounted${reason === null ? '' : ` (${reason})`}`, () => {
-  it('lies where nothing was, and is refused by the name of the field where a directory is', async () => {
-    const source = join(place, 'one-file');
-    writeFileSync(source, 'of the host', { mode: 0o644 });
-    const mounted = (target: string) =>
-      server.client.sandboxes.create({ inputs: { mounts: [{ source, target, access: 'ro' }] } });
-    await expect(mounted('/media')).rejects.toMatchObject({
-      ...refused('inputs.mounts[0].target'),
-      retryable: false,
-    });
-    const { sandbox_id: id } = await mounted('/mnt/file');
-    expect(await server.inside(id, 'cat /mnt/file')).toBe('of the host');
-  });
-});
