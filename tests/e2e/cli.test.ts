@@ -273,6 +273,26 @@ describe('run', () => {
     expect((await world.run(['run', '-p', 'stub-basic', '--', 'no-such-program'])).code).toBe(127);
   });
 
+  it('takes no id that is in use, and destroys nothing that it did not make', async () => {
+    const options = ['-p', 'stub-basic', '--id', 'not-yours'];
+    await world.json(['create', ...options]);
+    await world.run(['cp', '-', 'not-yours:note.txt'], { input: 'kept' });
+    const recipes = [options, [...options, '--ttl', '7m'], [...options, '--mirror', '/no/such/directory']];
+    for (const recipe of recipes) {
+      const { code, stderr } = await world.run(['run', ...recipe, '--', 'rm', 'note.txt']);
+      expect(code, recipe.join(' ')).toBe(125);
+      if (!recipe.includes('--mirror'))
+        expect(stderr).toMatch(/SBX_ID_TAKEN[\s\S]*sandboxer exec not-yours --/);
+    }
+    expect((await world.run(['exec', 'not-yours', 'cat', 'note.txt'])).stdout).toBe('kept');
+    await world.run(['rm', 'not-yours']);
+    expect(await world.run(['run', ...options, '--', 'echo', 'mine'])).toMatchObject({
+      code: 0,
+      stdout: 'mine\n',
+    });
+    await until(async () => ['destroying', 'destroyed'].includes(await stateOf('not-yours')));
+  });
+
   it('interrupts the program first and destroys the sandbox then', async () => {
     const child = world.start([
       'run',

@@ -9,6 +9,7 @@ import { addNotes } from '../command-notes.ts';
 import { createWatched } from '../create-watched.ts';
 import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
+import { OwnSandbox } from '../own-sandbox.ts';
 import type { ExecFlags } from '../terminal/exec-options.ts';
 import { addExecOptions, argvOf, execRequestOf } from '../terminal/exec-options.ts';
 import type { Interrupt } from '../terminal/interrupts.ts';
@@ -26,14 +27,6 @@ interface Flags extends CreateFlags, ExecFlags, WorkdirFlags, StageFlags {
   readonly keep?: boolean;
   readonly tty?: boolean;
   readonly interactive?: boolean;
-}
-
-const ID_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
-
-/** Ours, so that it can be destroyed even when the answer to the create never came. */
-function freshId(): string {
-  const bytes = process.getBuiltinModule('node:crypto').randomBytes(12);
-  return `run-${[...bytes].map((byte) => ID_LETTERS[byte % ID_LETTERS.length]).join('')}`;
 }
 
 /** What happens to the run from outside: signals, and a reader that left. */
@@ -67,15 +60,6 @@ class RunControl {
   }
 }
 
-async function destroy(client: SandboxerClient, id: string, invocation: Invocation): Promise<void> {
-  try {
-    await client.sandboxes.destroy(id, { wait: 'none' });
-  } catch (error) {
-    if (error instanceof SandboxerApiError && error.status === 404) return;
-    invocation.printer.warn(`${id} was not destroyed: ${(error as Error).message}`);
-  }
-}
-
 /** It was refused before anything ran: nobody insisted on a terminal, so that it can do without. */
 function hasNoTerminals(error: unknown): boolean {
   return error instanceof SandboxerApiError && error.code === 'SBX_UNSUPPORTED' && error.field === 'tty';
@@ -84,20 +68,21 @@ function hasNoTerminals(error: unknown): boolean {
 async function execute(
   invocation: Invocation,
   client: SandboxerClient,
-  id: string,
+  own: OwnSandbox,
   command: ExecInput['command'],
   flags: Flags,
   control: RunControl,
 ): Promise<number> {
   const { printer } = invocation;
   const { signal } = control;
+  const { id } = own;
   const startedAt = Date.now();
   const plain = createRequestOf({ ...flags, id });
   const staged = await stageInputs(invocation, async () => client, plain, flags, signal);
   const withWorkdir = await requestWithWorkdir(invocation, client, staged, flags, signal);
   const request = withWorkdir ?? staged;
   const progress = invocation.progress(`Creating a sandbox from ${request.profile ?? 'the canary'}`);
-  const sandbox = await createWatched(client, request, { signal }, progress);
+  const sandbox = await own.make(request, (marked) => createWatched(client, marked, { signal }, progress));
   if (flags.mirror !== undefined && flags.keep) rememberMirror(invocation.env, sandbox, flags);
   if (printer.json) printer.item({ type: 'sandbox', sandbox });
   else if (flags.keep) printer.note(`${id}: ${establishedText(sandbox, Date.now() - startedAt, Date.now())}`);
@@ -123,7 +108,7 @@ async function execute(
 async function run(invocation: Invocation, words: readonly string[], flags: Flags): Promise<number> {
   if (flags.workdir !== undefined) await requireDirectory(flags.workdir);
   const client = await invocation.client();
-  const id = flags.id ?? freshId();
+  const own = new OwnSandbox(flags.id);
   const control = new RunControl();
   invocation.onOutputLost = (error) => control.end(exitCodeWithout(error, invocation.printer));
   const release = onInterrupts({
@@ -131,12 +116,12 @@ async function run(invocation: Invocation, words: readonly string[], flags: Flag
     again: (signal) => control.end(exitCodeAfter(signal)),
   });
   try {
-    return await execute(invocation, client, id, argvOf(words), flags, control);
+    return await execute(invocation, client, own, argvOf(words), flags, control);
   } catch (error) {
     if (control.exitCode === null) throw error;
     return control.exitCode;
   } finally {
-    if (!flags.keep) await destroy(client, id, invocation);
+    if (!flags.keep) await own.destroy(client, invocation.printer);
     release();
   }
 }
