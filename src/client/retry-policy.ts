@@ -41,9 +41,12 @@ export function retryDelayMs(
   maxRetries: number,
   random = Math.random(),
 ): number | null {
-  if (tries > maxRetries || !request.replayable) return null;
+  if (tries > maxRetries) return null;
+  const unreached = error instanceof SandboxerConnectionError && error.failure === 'unreachable';
+  // Nobody was reached, so that nothing of the body was read.
+  if (unreached) return backoffMs(tries - 1, random);
+  if (!request.replayable) return null;
   if (error instanceof SandboxerApiError) return answerDelayMs(error, request, tries - 1, random);
   if (!(error instanceof SandboxerConnectionError)) return null;
-  if (error.failure === 'unreachable') return backoffMs(tries - 1, random);
   return error.failure === 'lost' && request.idempotent ? backoffMs(tries - 1, random) : null;
 }

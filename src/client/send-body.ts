@@ -12,8 +12,24 @@ function drained(request: ClientRequest): Promise<void> {
   });
 }
 
-/** Sends a body as fast as it is taken. Ends early when the server has answered: it needs no more. */
+/** Rejects never: who is not reached is told by the request's own error. */
+function connected(request: ClientRequest): Promise<void> {
+  return new Promise((resolve) => {
+    request.once('close', resolve);
+    request.once('socket', (socket) => {
+      if (socket.connecting) socket.once('connect', () => resolve());
+      else resolve();
+    });
+  });
+}
+
+/**
+ * Sends a body as fast as it is taken. It is read once somebody is reached, so that the same body can be sent with the next
+ * try. Ends early when the server has answered: it needs no more.
+ */
 export async function sendBody(request: ClientRequest, body: AsyncIterable<Uint8Array>): Promise<void> {
+  await connected(request);
+  if (request.destroyed) return;
   let answered = false;
   request.once('response', () => {
     answered = true;

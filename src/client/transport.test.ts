@@ -195,6 +195,45 @@ describe('Transport', () => {
     expect(asked).toBe(1);
   });
 
+  it.each([false, true])(
+    'sends a stream whole to a server that had to be started (brief: %s)',
+    async (brief) => {
+      const directory = mkdtempSync(join(tmpdir(), 'sbx-'));
+      open.push(() => rmSync(directory, { recursive: true }));
+      const path = join(directory, 's.sock');
+      const bodies: string[] = [];
+      const onUnreachable = async () => {
+        await serve((request, response) => {
+          let body = '';
+          request.on('data', (part) => (body += part));
+          request.on('end', () => {
+            bodies.push(body);
+            answer(response, 200, {});
+          });
+        }, path);
+      };
+      async function* stream() {
+        yield Buffer.from('all ');
+        yield Buffer.from('of it');
+      }
+      const client = clientFor(`unix:${path}`, { brief, onUnreachable });
+      await client.files.write('a', '/f', stream());
+      await client.images.import('x', stream());
+      expect(bodies).toEqual(['all of it', 'all of it']);
+    },
+  );
+
+  it('leaves a stream unread as long as nobody is reached', async () => {
+    let read = 0;
+    async function* stream() {
+      read += 1;
+      yield Buffer.from('x');
+    }
+    const client = clientFor(`unix:${join(tmpdir(), 'sbx-nobody-here.sock')}`, { maxRetries: 1 });
+    await expect(client.files.write('a', '/f', stream())).rejects.toMatchObject({ failure: 'unreachable' });
+    expect(read).toBe(0);
+  });
+
   it('ends on abort and on timeout', async () => {
     const { url } = await serve(() => {});
     const abort = new AbortController();

@@ -60,6 +60,13 @@ describe('the daemon', () => {
     expect(world.daemonPid()).not.toBe(crashed);
   });
 
+  it('gets what is streamed to it as a whole, also when it had to be started for that', async () => {
+    writeFileSync(join(world.folder('work/tree'), 'a.txt'), 'A');
+    const upload = await world.json<{ upload_id: string; entries: number }>(['uploads', 'create', 'tree']);
+    expect(upload.entries).toBe(1);
+    expect((await world.run(['uploads', 'entries', upload.upload_id])).stdout).toBe('a.txt\n');
+  });
+
   it('does not signal a stranger who got the number of a dead daemon', async () => {
     await world.run(['list']);
     const file = join(world.stateDir, 'daemon.json');

@@ -74,7 +74,5 @@ export async function stagePath(
       'Name one, or a repository as https://host/path.git#branch.',
     );
   }
-  // A stream cannot be sent twice: a server that has to be started first is started before.
-  await client.version({ signal });
   return uploading(invocation, path, flags, (options) => client.uploads.path(place, { signal, ...options }));
 }
