@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { dockerRules } from './docker-ignore.ts';
+import { hostPath } from './file-name.ts';
 import { IgnoreRules } from './ignore-rules.ts';
 import { looksSecret } from './secret-names.ts';
 
@@ -23,7 +24,8 @@ export type LeftOut = 'ignored' | 'git' | 'secret';
 /** As git does, not through a link: what it leads to is a file like any other, which a sandbox may have written. */
 async function rulesAt(path: string): Promise<string> {
   try {
-    return await readFile(path, { encoding: 'utf8', flag: constants.O_RDONLY | constants.O_NOFOLLOW });
+    const flag = constants.O_RDONLY | constants.O_NOFOLLOW;
+    return await readFile(hostPath(path), { encoding: 'utf8', flag });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return '';

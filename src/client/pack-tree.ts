@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { lstat, open, readdir, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { hostPath, nameOfBytes } from './file-name.ts';
 import type { PackChoice } from './pack-rules.ts';
 import { PackRules } from './pack-rules.ts';
 import type { TarHeader } from './tar.ts';
@@ -11,10 +12,13 @@ export interface PackOptions extends PackChoice {
   readonly onEntry?: ((header: TarHeader) => void) | undefined;
   /** What has no place in an archive: sockets, devices, links that lead out of the tree, likely secrets. */
   readonly onSkipped?: ((path: string, reason: string) => void) | undefined;
+  /** Leaves out names that are not UTF-8: whoever lists them as text could not tell them apart. */
+  readonly textOnly?: boolean | undefined;
 }
 
 export interface Found {
   readonly header: TarHeader;
+  /** For `hostPath`. */
   readonly path: string;
 }
 
@@ -34,12 +38,12 @@ export function staysInside(name: string, target: string): boolean {
 }
 
 async function headerOf(path: string, name: string): Promise<TarHeader | string> {
-  const stats = await lstat(path);
+  const stats = await lstat(hostPath(path));
   const base = { name, mode: stats.mode & 0o777, modifiedAtMs: stats.mtimeMs };
   if (stats.isDirectory()) return { ...base, kind: 'directory', size: 0, linkTarget: null };
   if (stats.isFile()) return { ...base, kind: 'file', size: stats.size, linkTarget: null };
   if (!stats.isSymbolicLink()) return 'it is neither a file nor a directory nor a link';
-  const linkTarget = await readlink(path);
+  const linkTarget = nameOfBytes(await readlink(hostPath(path), { encoding: 'buffer' }));
   if (!staysInside(name, linkTarget)) return `it links to ${linkTarget}, outside of the tree`;
   return { ...base, kind: 'symlink', size: 0, linkTarget };
 }
@@ -50,12 +54,20 @@ async function* walk(
   rules: PackRules,
   options: PackOptions,
 ): AsyncGenerator<Found> {
-  const entries = await readdir(join(top, directory), { withFileTypes: true });
+  const place = hostPath(join(top, directory));
+  const entries = (await readdir(place, { withFileTypes: true, encoding: 'buffer' })).map((entry) => ({
+    name: nameOfBytes(entry.name),
+    isDirectory: entry.isDirectory(),
+  }));
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const name = directory === '' ? entry.name : `${directory}/${entry.name}`;
-    const leftOut = await rules.leavesOut(name, entry.isDirectory());
+    const leftOut = await rules.leavesOut(name, entry.isDirectory);
     if (leftOut === 'secret') options.onSkipped?.(name, 'it may hold secrets');
     if (leftOut !== null) continue;
+    if (options.textOnly && !entry.name.isWellFormed()) {
+      options.onSkipped?.(name, 'its name is not UTF-8');
+      continue;
+    }
     const path = join(top, name);
     const header = await headerOf(path, name);
     if (typeof header === 'string') options.onSkipped?.(name, header);
@@ -77,7 +89,7 @@ async function* contentOf(path: string, size: number): AsyncGenerator<Buffer> {
   let file: FileHandle | null = null;
   try {
     // It was no link when it was looked at, and is read only if it is none now.
-    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    file = await open(hostPath(path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     while (left > 0) {
       const buffer = Buffer.allocUnsafe(Math.min(left, READ_BYTES));
       const { bytesRead } = await file.read(buffer, 0, buffer.length);
@@ -131,8 +143,8 @@ async function* oneFile(path: string): AsyncGenerator<Found> {
   };
 }
 
-/** A directory, or one file by its name, as a tar stream. */
+/** A directory, or one file by its name, as a tar stream for `POST /v1/uploads`, which lists what is in it. */
 export async function* packPath(path: string, options: PackOptions = {}): AsyncGenerator<Buffer> {
-  if ((await stat(path)).isDirectory()) yield* packTree(path, options);
+  if ((await stat(path)).isDirectory()) yield* packTree(path, { ...options, textOnly: true });
   else yield* batched(pieces(oneFile(path), options));
 }

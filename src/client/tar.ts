@@ -1,4 +1,5 @@
 /** Tar streams as file trees travel: ustar, with pax headers where a name or a size needs one. */
+import { bytesOfName, nameOfBytes } from './file-name.ts';
 
 const BLOCK = 512;
 const LONGEST_NAME = 100;
@@ -6,7 +7,7 @@ const LARGEST_OCTAL = 0o77777777777;
 const LONGEST_EXTENSION = 1_048_576;
 
 export interface TarHeader {
-  /** Relative, with `/`; `.` is the top itself. */
+  /** Relative, with `/`; `.` is the top itself. As `nameOfBytes` has it. */
   readonly name: string;
   readonly kind: 'file' | 'directory' | 'symlink';
   readonly mode: number;
@@ -41,33 +42,33 @@ function checksum(block: Buffer): number {
 }
 
 function headerBlock(
-  name: string,
+  name: Buffer,
   type: string,
   mode: number,
   size: number,
   mtime: number,
-  link: string,
+  link: Buffer,
 ): Buffer {
   const block = Buffer.alloc(BLOCK);
-  block.write(name, 0, LONGEST_NAME, 'utf8');
+  name.copy(block, 0, 0, LONGEST_NAME);
   block.write(octal(mode & 0o7777, 8), 100, 'latin1');
   block.write(octal(0, 8), 108, 'latin1');
   block.write(octal(0, 8), 116, 'latin1');
   block.write(octal(Math.min(size, LARGEST_OCTAL), 12), 124, 'latin1');
   block.write(octal(Math.max(0, Math.min(mtime, LARGEST_OCTAL)), 12), 136, 'latin1');
   block.write(type, 156, 'latin1');
-  block.write(link, 157, LONGEST_NAME, 'utf8');
+  link.copy(block, 157, 0, LONGEST_NAME);
   block.write('ustar\x0000', 257, 'latin1');
   block.write(`${checksum(block).toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
   return block;
 }
 
 /** `<length> <key>=<value>\n`, where the length counts itself. */
-function paxRecord(key: string, value: string): Buffer {
-  const body = Buffer.byteLength(` ${key}=${value}\n`);
+function paxRecord(key: string, value: Buffer): Buffer {
+  const body = ` ${key}=\n`.length + value.length;
   let length = body + String(body).length;
   length = body + String(length).length;
-  return Buffer.from(`${length} ${key}=${value}\n`);
+  return Buffer.concat([Buffer.from(`${length} ${key}=`), value, Buffer.from('\n')]);
 }
 
 export function tarPadding(size: number): Buffer {
@@ -77,18 +78,19 @@ export function tarPadding(size: number): Buffer {
 export const TAR_END = Buffer.alloc(2 * BLOCK);
 
 export function encodeTarHeader(header: TarHeader): Buffer {
-  const name = header.kind === 'directory' && header.name !== '.' ? `${header.name}/` : header.name;
-  const link = header.linkTarget ?? '';
+  const { kind } = header;
+  const name = bytesOfName(kind === 'directory' && header.name !== '.' ? `${header.name}/` : header.name);
+  const link = bytesOfName(header.linkTarget ?? '');
   const mtime = Math.floor(header.modifiedAtMs / 1000);
   const records: Buffer[] = [];
-  if (Buffer.byteLength(name) > LONGEST_NAME) records.push(paxRecord('path', name));
-  if (Buffer.byteLength(link) > LONGEST_NAME) records.push(paxRecord('linkpath', link));
-  if (header.size > LARGEST_OCTAL) records.push(paxRecord('size', String(header.size)));
-  const block = headerBlock(name, TYPE_OF[header.kind], header.mode, header.size, mtime, link);
+  if (name.length > LONGEST_NAME) records.push(paxRecord('path', name));
+  if (link.length > LONGEST_NAME) records.push(paxRecord('linkpath', link));
+  if (header.size > LARGEST_OCTAL) records.push(paxRecord('size', Buffer.from(String(header.size))));
+  const block = headerBlock(name, TYPE_OF[kind], header.mode, header.size, mtime, link);
   if (records.length === 0) return block;
   const pax = Buffer.concat(records);
   return Buffer.concat([
-    headerBlock('pax', 'x', 0o644, pax.length, mtime, ''),
+    headerBlock(Buffer.from('pax'), 'x', 0o644, pax.length, mtime, Buffer.alloc(0)),
     pax,
     tarPadding(pax.length),
     block,
@@ -156,7 +158,7 @@ class Blocks {
 
 function text(block: Buffer, at: number, length: number): string {
   const end = block.indexOf(0, at);
-  return block.toString('utf8', at, end === -1 || end > at + length ? at + length : end);
+  return nameOfBytes(block.subarray(at, end === -1 || end > at + length ? at + length : end));
 }
 
 function number(block: Buffer, at: number, length: number): number {
@@ -177,7 +179,7 @@ function paxRecords(body: Buffer, into: Map<string, string>): void {
     if (!Number.isInteger(length) || length <= space - at + 1 || at + length > body.length) {
       throw new TarError('The archive is damaged.');
     }
-    const record = body.toString('utf8', space + 1, at + length - 1);
+    const record = nameOfBytes(body.subarray(space + 1, at + length - 1));
     const equals = record.indexOf('=');
     if (equals > 0) into.set(record.slice(0, equals), record.slice(equals + 1));
     at += length;

@@ -1,13 +1,14 @@
 import { constants } from 'node:fs';
 import { chmod, lstat, mkdir, open, realpath, rm, symlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import { bytesOfName, hostPath } from './file-name.ts';
 import { staysInside } from './pack-tree.ts';
 import type { TarEntry, TarHeader } from './tar.ts';
 import { readTar, TarError } from './tar.ts';
 
 export interface UnpackOptions {
   readonly onEntry?: ((header: TarHeader) => void) | undefined;
-  /** Links that would lead out of the tree are left out. */
+  /** Links that would lead out of the tree are left out, and what this machine takes no such name for. */
   readonly onSkipped?: ((path: string, reason: string) => void) | undefined;
 }
 
@@ -40,6 +41,15 @@ class Unpacker {
   async take(entry: TarEntry): Promise<void> {
     const parts = partsOf(entry.name);
     this.#options.onEntry?.(entry);
+    try {
+      await this.#put(parts, entry);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EILSEQ') throw error;
+      this.#options.onSkipped?.(entry.name, 'this file system takes no such name');
+    }
+  }
+
+  async #put(parts: readonly string[], entry: TarEntry): Promise<void> {
     if (entry.kind === 'directory') {
       await this.#directory(parts);
       if (parts.length > 0) {
@@ -61,13 +71,13 @@ class Unpacker {
   async finish(): Promise<void> {
     for (const { parts, target } of this.#links) {
       const path = await this.#place(parts);
-      await symlink(target, path);
+      await symlink(bytesOfName(target), hostPath(path));
     }
-    for (const { path, mode } of this.#directories.reverse()) await chmod(path, mode | 0o700);
+    for (const { path, mode } of this.#directories.reverse()) await chmod(hostPath(path), mode | 0o700);
   }
 
   async #file(parts: readonly string[], entry: TarEntry): Promise<void> {
-    const path = await this.#place(parts);
+    const path = hostPath(await this.#place(parts));
     const file = await open(path, WRITE_NEW, 0o600);
     try {
       for await (const part of entry.body) await file.write(part);
@@ -82,9 +92,9 @@ class Unpacker {
   async #place(parts: readonly string[]): Promise<string> {
     await this.#directory(parts.slice(0, -1));
     const path = join(this.#top, ...parts);
-    const existing = await lstat(path).catch(() => null);
+    const existing = await lstat(hostPath(path)).catch(() => null);
     if (existing?.isDirectory()) throw new TarError(`There is a directory in the way: ${path}`);
-    if (existing) await rm(path);
+    if (existing) await rm(hostPath(path));
     return path;
   }
 
@@ -93,8 +103,8 @@ class Unpacker {
       const name = parts.slice(0, count).join('/');
       if (this.#known.has(name)) continue;
       const path = join(this.#top, name);
-      const existing = await lstat(path).catch(() => null);
-      if (existing === null) await mkdir(path);
+      const existing = await lstat(hostPath(path)).catch(() => null);
+      if (existing === null) await mkdir(hostPath(path));
       else if (!existing.isDirectory()) throw new TarError(`There is something in the way: ${path}`);
       this.#known.add(name);
     }

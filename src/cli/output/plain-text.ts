@@ -1,12 +1,15 @@
 const ASCII = /^[\x20-\x7e]*$/;
 
-/** Text from elsewhere must not steer the terminal: control characters become visible. */
+/** Text from elsewhere must not steer the terminal: control characters become visible, and so do bytes that are no text. */
 export function plainText(text: string): string {
   if (ASCII.test(text)) return text;
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, (character) =>
-    character === '\n' || character === '\t'
-      ? ' '
-      : `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  return text.replace(
+    /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\udc80-\udcff]/gu,
+    (character) => {
+      if (character === '\n' || character === '\t') return ' ';
+      const code = character.charCodeAt(0);
+      return `\\x${(code >= 0xdc80 ? code - 0xdc00 : code).toString(16).padStart(2, '0')}`;
+    },
   );
 }
 

@@ -66,5 +66,6 @@ describe('tableLines', () => {
     const line = tableLines(COLUMNS, rows, undefined)[1] ?? '';
     expect(line).toBe('a\\x1b[31m  b c\\x202e  \\x07');
     expect(plainText('plain')).toBe('plain');
+    expect(plainText('bad\udcfe 😀')).toBe('bad\\xfe 😀');
   });
 });

@@ -31,7 +31,7 @@ export async function uploading<T>(
   const skipped: [string, string][] = [];
   let files = 0;
   let bytes = 0;
-  const done = await progress.during(
+  const work = progress.during(
     upload({
       git: flags.withGit,
       secrets: askedSecrets(flags),
@@ -43,8 +43,7 @@ export async function uploading<T>(
       onSkipped: (name, reason) => skipped.push([name, reason]),
     }),
   );
-  tellSkipped(invocation, skipped);
-  return done;
+  return work.finally(() => tellSkipped(invocation, skipped));
 }
 
 /** What was left out, as far as anybody reads it. */

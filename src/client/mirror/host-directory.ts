@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
+import { bytesOfName, hostPath, nameOfBytes } from '../file-name.ts';
 import type { TreeEntry } from './tree-entry.ts';
 import { digestOfFile, entryOf, sameEntry } from './tree-entry.ts';
 
@@ -25,23 +26,26 @@ export class InTheWay extends Error {
 
 const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-function found(path: string): Stats | null {
+type Path = string | Buffer;
+
+function found(path: Path): Stats | null {
   return lstatSync(path, { throwIfNoEntry: false }) ?? null;
 }
 
 /** A directory that stays the one that was opened, whatever happens to its name meanwhile. */
 class Held {
   readonly #fd: number | null;
-  readonly #path: string;
+  readonly #path: Path;
 
-  constructor(path: string) {
+  constructor(path: Path) {
     this.#path = path;
     if (!found(path)?.isDirectory()) throw new InTheWay('a part of its path is not a directory');
     this.#fd = process.platform === 'linux' ? openSync(path, DIRECTORY) : null;
   }
 
-  at(name: string): string {
-    return join(this.#fd === null ? this.#path : `/proc/self/fd/${this.#fd}`, name);
+  at(name: string): Path {
+    const here = this.#fd === null ? this.#path : `/proc/self/fd/${this.#fd}`;
+    return hostPath(join(typeof here === 'string' ? here : nameOfBytes(here), name));
   }
 
   close(): void {
@@ -75,7 +79,7 @@ export class HostDirectory {
       if (expected?.kind === 'directory') throw new InTheWay('there is a directory in its place');
       const draft = parent.at(`.${randomBytes(6).toString('hex')}.sandboxer`);
       try {
-        if (entry.kind === 'symlink') symlinkSync(entry.content, draft);
+        if (entry.kind === 'symlink') symlinkSync(bytesOfName(entry.content), draft);
         else {
           copyFileSync(content, draft, constants.COPYFILE_EXCL);
           await chmod(draft, this.#modeFor(parent.at(name), entry.executable));
@@ -105,21 +109,24 @@ export class HostDirectory {
   }
 
   /** No special bit, and nothing for others that they had not before. */
-  #modeFor(path: string, executable: boolean): number {
+  #modeFor(path: Path, executable: boolean): number {
     const before = found(path);
     const base = before?.isFile() ? before.mode & 0o666 : 0o666 & ~process.umask();
     return executable ? base | ((base & 0o444) >> 2) : base;
   }
 
-  async #requireExpected(path: string, expected: TreeEntry | undefined): Promise<void> {
+  async #requireExpected(path: Path, expected: TreeEntry | undefined): Promise<void> {
     const stats = found(path);
     const now = stats === null ? undefined : await this.#entryAt(path, stats);
     if (now === null || !sameEntry(now, expected)) throw new InTheWay('it changed here meanwhile');
   }
 
-  async #entryAt(path: string, stats: Stats): Promise<TreeEntry | null> {
+  async #entryAt(path: Path, stats: Stats): Promise<TreeEntry | null> {
     if (stats.isDirectory()) return entryOf('directory', stats.mode, null, null);
-    if (stats.isSymbolicLink()) return entryOf('symlink', stats.mode, null, readlinkSync(path));
+    if (stats.isSymbolicLink()) {
+      const target = nameOfBytes(readlinkSync(path, { encoding: 'buffer' }));
+      return entryOf('symlink', stats.mode, null, target);
+    }
     return stats.isFile() ? entryOf('file', stats.mode, await digestOfFile(path), null) : null;
   }
 

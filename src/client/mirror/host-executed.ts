@@ -188,13 +188,13 @@ const RULES = IgnoreRules.none.with(
 );
 
 /**
- * As a file system would take it that minds neither case nor characters without a shape, has other separators, and streams
- * behind a colon.
+ * As a file system would take it that minds neither case nor characters without a shape nor bytes that are none, has other
+ * separators, and streams behind a colon.
  */
 function foldedPath(path: string): string {
   return path
     .normalize('NFKC')
-    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .replace(/\p{Default_Ignorable_Code_Point}|\p{Surrogate}/gu, '')
     .toLowerCase()
     .split(/[/\\]/)
     .map((part) => part.replace(/:.*$/s, '').replace(/[. ]+$/, '') || part)

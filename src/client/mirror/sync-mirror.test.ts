@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ArchiveEntry } from '../../testing/conformance/tar-archive.ts';
 import { archiveOf } from '../../testing/conformance/tar-archive.ts';
-import { findTree } from '../pack-tree.ts';
+import { findTree, packTree } from '../pack-tree.ts';
 import { HOST_EXECUTED, isHostExecuted } from './host-executed.ts';
 import type { SyncOptions } from './sync-mirror.ts';
 import { syncMirror } from './sync-mirror.ts';
@@ -95,6 +95,26 @@ describe('three ways', () => {
     put('a.txt', '3');
     expect((await sync([{ name: 'a.txt', content: '2' }])).written).toEqual([]);
     expect(text('a.txt')).toBe('3');
+  });
+
+  it.skipIf(process.platform !== 'linux')('keeps names of any bytes', async () => {
+    const inside = Buffer.from(join(root, 'inside'));
+    const named = (top: Buffer | string, name: string) =>
+      Buffer.concat([Buffer.from(top), Buffer.from(`/${name}`, 'latin1')]);
+    mkdirSync(named(inside, 'dir\xff'), { recursive: true });
+    const names = ['bad\xfe', 'bad\xff', 'dir\xff/x'];
+    for (const name of names) writeFileSync(named(inside, name), name, 'latin1');
+    const own = new Map(base);
+    const tree = () => packTree(inside.toString(), { ignore: false });
+    const first = await syncMirror(tree(), dir, own, { force: true });
+    expect(first.written).toHaveLength(4);
+    for (const name of names) expect(readFileSync(named(dir, name), 'latin1')).toBe(name);
+    expect(await syncMirror(tree(), dir, own)).toMatchObject({ written: [], deleted: [], conflicts: [] });
+    rmSync(named(inside, 'bad\xfe'));
+    const kept = new Map(JSON.parse(JSON.stringify([...own])) as [string, never][]);
+    expect((await syncMirror(tree(), dir, kept)).deleted).toHaveLength(1);
+    expect([existsSync(named(dir, 'bad\xfe')), existsSync(named(dir, 'bad\xff'))]).toEqual([false, true]);
+    expect(isHostExecuted('.git\udcff')).toBe(true);
   });
 
   it('does nothing in a dry run', async () => {

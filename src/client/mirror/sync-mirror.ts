@@ -192,8 +192,9 @@ export async function syncMirror(
         else await host.remove(path, here.get(path));
         done[action].push(path);
       } catch (error) {
-        if (!(error instanceof InTheWay)) throw error;
-        clashes.push({ path, reason: error.message });
+        if (error instanceof InTheWay) clashes.push({ path, reason: error.message });
+        else if ((error as NodeJS.ErrnoException).code !== 'EILSEQ') throw error;
+        else inside.withheld.push({ path, reason: 'this file system takes no such name' });
       }
     };
     const pathsOf = (action: string) =>

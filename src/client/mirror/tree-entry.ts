@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { UploadEntry } from '../../contract/upload.ts';
+import { hostPath } from '../file-name.ts';
 import { findTree } from '../pack-tree.ts';
 
 /** What is compared of a file, a directory or a link. */
@@ -36,7 +37,7 @@ export async function treeOfUpload(entries: AsyncIterable<UploadEntry>): Promise
   return tree;
 }
 
-export async function digestOfFile(path: string): Promise<string> {
+export async function digestOfFile(path: string | Buffer): Promise<string> {
   const hash = createHash('sha256');
   for await (const part of createReadStream(path)) hash.update(part as Buffer);
   return `sha256:${hash.digest('hex')}`;
@@ -47,7 +48,7 @@ export async function treeOfDirectory(directory: string, wanted: (path: string) 
   const tree: Tree = new Map();
   for await (const { header, path } of findTree(directory, { ignore: false })) {
     if (!wanted(header.name) && header.kind === 'file') continue;
-    const digest = header.kind === 'file' ? await digestOfFile(path) : null;
+    const digest = header.kind === 'file' ? await digestOfFile(hostPath(path)) : null;
     tree.set(header.name, entryOf(header.kind, header.mode, digest, header.linkTarget));
   }
   return tree;
