@@ -21,7 +21,11 @@ export class Invocation {
   /** What the command ends with when nothing failed; a program's exit code, for instance. */
   exitCode = 0;
   /** Nobody reads the output any more (`sandboxer list | head -1`), or it cannot be written. */
-  onOutputLost: (error: NodeJS.ErrnoException) => void = ({ code }) => process.exit(code === 'EPIPE' ? 0 : 1);
+  onOutputLost: (error: NodeJS.ErrnoException) => void = ({ code, message }) => {
+    if (code === 'EPIPE') process.exit(0);
+    this.printer.warn(`the output cannot be written: ${message}`);
+    process.exit(1);
+  };
 
   constructor(env: NodeJS.ProcessEnv) {
     this.env = env;

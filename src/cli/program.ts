@@ -8,6 +8,7 @@ import {
   wantsJson,
 } from './global-options.ts';
 import { Invocation } from './invocation.ts';
+import { flushed } from './output/flushed.ts';
 import { UsageError } from './usage-error.ts';
 
 async function commandIn(argv: readonly string[]): Promise<CommandEntry> {
@@ -99,13 +100,6 @@ export async function dispatch(argv: readonly string[], invocation: Invocation):
   } finally {
     invocation.close();
   }
-}
-
-function flushed(stream: NodeJS.WriteStream): Promise<void> {
-  return new Promise((resolve) => {
-    if (stream.destroyed) resolve();
-    else stream.write('', () => resolve());
-  });
 }
 
 /** `help create` is `create --help`. */

@@ -31,6 +31,7 @@ describe('shipped profiles', () => {
       'profile.build@1.0.0',
       'profile.burst@1.0.0',
       'profile.compose-e2e@1.0.0',
+      'profile.run@1.0.0',
       'profile.saas-daytona@1.0.0',
       'profile.saas-e2b@1.0.0',
       'profile.saas-modal@1.0.0',
@@ -117,5 +118,11 @@ describe('the requests of SPEC §12', () => {
       ttlSeconds: 3600,
       idleReapSeconds: 900,
     });
+  });
+
+  it('and the one of sandboxer run, which puts nothing into an image and lasts', () => {
+    const recipe = resolve({ profile: 'profile.run', image: 'scratch', ttl: '7d' });
+    expect(recipe).toMatchObject({ image: 'scratch', ttlSeconds: 7 * 86_400, setupRun: [] });
+    expect(resolve({ profile: 'profile.run' }).ttlSeconds).toBe(86_400);
   });
 });

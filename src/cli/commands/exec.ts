@@ -1,12 +1,10 @@
 import type { Command } from 'commander';
-import type { Signal } from '../../contract/exec.ts';
 import { addNotes } from '../command-notes.ts';
 import type { Invocation } from '../invocation.ts';
 import type { ExecFlags } from '../terminal/exec-options.ts';
 import { addExecOptions, argvOf, execRequestOf } from '../terminal/exec-options.ts';
-import { exitCodeAfter, onInterrupts } from '../terminal/interrupts.ts';
-import { exitCodeWithout } from '../terminal/lost-output.ts';
-import { exitCodeFrom, runInSandbox } from '../terminal/run-in-sandbox.ts';
+import { ProgramControl } from '../terminal/program-control.ts';
+import { runInSandbox } from '../terminal/run-in-sandbox.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface Flags extends ExecFlags {
@@ -38,36 +36,19 @@ export async function execInForeground(
   flags: Flags & { readonly stdin: boolean },
 ): Promise<number> {
   const client = await invocation.client();
-  const abort = new AbortController();
-  let ended: number | null = null;
-  let kill: ((signal: Signal) => Promise<void>) | null = null;
-  const end = (code: number) => {
-    ended ??= code;
-    abort.abort(new Error('The program is no longer listened to.'));
-  };
-  invocation.onOutputLost = (error) => end(exitCodeWithout(error, invocation.printer));
-  const release = onInterrupts({
-    first: (signal) => {
-      if (kill) kill(signal).catch(() => end(exitCodeAfter(signal)));
-      else end(exitCodeAfter(signal));
-    },
-    again: (signal) => end(exitCodeAfter(signal)),
-  });
+  const control = new ProgramControl(invocation);
+  const release = control.listen();
   try {
-    const exit = await runInSandbox(invocation, client, {
-      sandboxId: id,
-      request: execRequestOf(command, flags),
-      stdin: flags.stdin,
-      tty: flags.tty === true,
-      signal: abort.signal,
-      onStarted: (way) => {
-        kill = way;
-      },
-    });
-    return exitCodeFrom(exit, invocation);
-  } catch (error) {
-    if (ended === null) throw error;
-    return ended;
+    return await control.during(() =>
+      runInSandbox(invocation, client, {
+        sandboxId: id,
+        request: execRequestOf(command, flags),
+        stdin: flags.stdin,
+        tty: flags.tty === true,
+        signal: control.signal,
+        onStarted: (kill) => control.started(kill),
+      }),
+    );
   } finally {
     release();
   }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { SandboxerApiError } from '../../client/api-error.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
-import type { ExecInput, Signal } from '../../contract/exec.ts';
+import type { ExecInput, ExitStatus } from '../../contract/exec.ts';
 import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import { addStageOptions } from '../args/stage-options.ts';
@@ -12,10 +12,8 @@ import { establishedText } from '../output/sandbox-view.ts';
 import { OwnSandbox } from '../own-sandbox.ts';
 import type { ExecFlags } from '../terminal/exec-options.ts';
 import { addExecOptions, argvOf, execRequestOf } from '../terminal/exec-options.ts';
-import type { Interrupt } from '../terminal/interrupts.ts';
-import { exitCodeAfter, onInterrupts } from '../terminal/interrupts.ts';
-import { exitCodeWithout } from '../terminal/lost-output.ts';
-import { exitCodeFrom, runInSandbox } from '../terminal/run-in-sandbox.ts';
+import { ProgramControl } from '../terminal/program-control.ts';
+import { runInSandbox } from '../terminal/run-in-sandbox.ts';
 import { isTerminal } from '../terminal/take-terminal.ts';
 import { rememberMirror } from '../transfer/mirror-state.ts';
 import type { StageFlags } from '../transfer/stage-inputs.ts';
@@ -29,36 +27,8 @@ interface Flags extends CreateFlags, ExecFlags, WorkdirFlags, StageFlags {
   readonly interactive?: boolean;
 }
 
-/** What happens to the run from outside: signals, and a reader that left. */
-class RunControl {
-  readonly #abort = new AbortController();
-  #kill: ((signal: Signal) => Promise<void>) | null = null;
-  #exitCode: number | null = null;
-
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  /** What to end with when the run was ended from outside. */
-  get exitCode(): number | null {
-    return this.#exitCode;
-  }
-
-  started(kill: (signal: Signal) => Promise<void>): void {
-    this.#kill = kill;
-  }
-
-  /** The first Ctrl-C is the program's; before there is one, and for the other signals, it is ours. */
-  first(signal: Interrupt): void {
-    if (signal === 'SIGINT' && this.#kill) this.#kill('SIGINT').catch(() => this.end(exitCodeAfter(signal)));
-    else this.end(exitCodeAfter(signal));
-  }
-
-  end(exitCode: number): void {
-    this.#exitCode ??= exitCode;
-    this.#abort.abort(new Error('The run was ended.'));
-  }
-}
+/** An image as it is, and time enough; the canary is for looking at the machine. */
+const PROFILE = 'profile.run';
 
 /** It was refused before anything ran: nobody insisted on a terminal, so that it can do without. */
 function hasNoTerminals(error: unknown): boolean {
@@ -71,17 +41,17 @@ async function execute(
   own: OwnSandbox,
   command: ExecInput['command'],
   flags: Flags,
-  control: RunControl,
-): Promise<number> {
+  control: ProgramControl,
+): Promise<ExitStatus> {
   const { printer } = invocation;
   const { signal } = control;
   const { id } = own;
   const startedAt = Date.now();
-  const plain = createRequestOf({ ...flags, id });
+  const plain = createRequestOf({ profile: PROFILE, ...flags, id });
   const staged = await stageInputs(invocation, async () => client, plain, flags, signal);
   const withWorkdir = await requestWithWorkdir(invocation, client, staged, flags, signal);
   const request = withWorkdir ?? staged;
-  const progress = invocation.progress(`Creating a sandbox from ${request.profile ?? 'the canary'}`);
+  const progress = invocation.progress(`Creating a sandbox from ${request.profile}`);
   const sandbox = await own.make(request, (marked) => createWatched(client, marked, { signal }, progress));
   if (flags.mirror !== undefined && flags.keep) rememberMirror(invocation.env, sandbox, flags);
   if (printer.json) printer.item({ type: 'sandbox', sandbox });
@@ -98,28 +68,20 @@ async function execute(
       onStarted: (kill) => control.started(kill),
     });
   const tty = flags.tty ?? (isTerminal() && !printer.json);
-  const exit = await runIt(tty).catch((error: unknown) => {
+  return runIt(tty).catch((error: unknown) => {
     if (flags.tty === undefined && hasNoTerminals(error)) return runIt(false);
     throw error;
   });
-  return exitCodeFrom(exit, invocation);
 }
 
 async function run(invocation: Invocation, words: readonly string[], flags: Flags): Promise<number> {
   if (flags.workdir !== undefined) await requireDirectory(flags.workdir);
   const client = await invocation.client();
   const own = new OwnSandbox(flags.id);
-  const control = new RunControl();
-  invocation.onOutputLost = (error) => control.end(exitCodeWithout(error, invocation.printer));
-  const release = onInterrupts({
-    first: (signal) => control.first(signal),
-    again: (signal) => control.end(exitCodeAfter(signal)),
-  });
+  const control = new ProgramControl(invocation);
+  const release = control.listen();
   try {
-    return await execute(invocation, client, own, argvOf(words), flags, control);
-  } catch (error) {
-    if (control.exitCode === null) throw error;
-    return control.exitCode;
+    return await control.during(() => execute(invocation, client, own, argvOf(words), flags, control));
   } finally {
     if (!flags.keep) await own.destroy(client, invocation.printer);
     release();
@@ -130,7 +92,8 @@ export function define(command: Command, invocation: Invocation): void {
   addNotes(
     command,
     'Ends with the exit code of the program; 125 when sandboxer failed, 126 and 127 as a shell has them.',
-    'In a terminal, keys are the program’s, Ctrl-C and Ctrl-Z included. Otherwise Ctrl-C interrupts it, and a second one destroys the sandbox.',
+    'Without --profile it is profile.run: nothing is put into the image, no network, at most 24 hours (--ttl, up to 7d).',
+    'In a terminal, keys are the program’s, Ctrl-C and Ctrl-Z included. Otherwise signals are passed on to it, and a second Ctrl-C (or other interrupt) destroys the sandbox.',
   );
   addExecOptions(addStageOptions(addCreateOptions(command)))
     .argument('<program...>', 'the program and its arguments')

@@ -1,5 +1,8 @@
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-export type Interrupt = (typeof SIGNALS)[number];
+const INTERRUPTS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+export type Interrupt = (typeof INTERRUPTS)[number];
+
+/** Those that end nothing by themselves where a program minds them. */
+const PASSED = ['SIGUSR1', 'SIGUSR2'] as const;
 
 export interface InterruptHandlers {
   /** The first one: pass it on. */
@@ -8,25 +11,37 @@ export interface InterruptHandlers {
   again(signal: Interrupt): void;
 }
 
-const NUMBERS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
+const NUMBERS = { SIGHUP: 1, SIGINT: 2, SIGQUIT: 3, SIGTERM: 15 } as const;
 
 export function exitCodeAfter(signal: Interrupt): number {
   return 128 + NUMBERS[signal];
 }
 
-/** Ctrl-C and its kin while a program runs elsewhere. Returns what takes the handlers away again. */
-export function onInterrupts(handlers: InterruptHandlers): () => void {
-  let count = 0;
-  const listeners = SIGNALS.map((signal) => {
-    const listener = () => {
-      count += 1;
-      if (count === 1) handlers.first(signal);
-      else handlers.again(signal);
-    };
+function on<Name extends NodeJS.Signals>(
+  signals: readonly Name[],
+  handle: (signal: Name) => void,
+): () => void {
+  const listeners = signals.map((signal) => {
+    const listener = () => handle(signal);
     process.on(signal, listener);
     return () => void process.off(signal, listener);
   });
   return () => {
     for (const off of listeners) off();
   };
+}
+
+/** Ctrl-C and its kin while a program runs elsewhere. Returns what takes the handlers away again. */
+export function onInterrupts(handlers: InterruptHandlers): () => void {
+  let count = 0;
+  return on(INTERRUPTS, (signal) => {
+    count += 1;
+    if (count === 1) handlers.first(signal);
+    else handlers.again(signal);
+  });
+}
+
+/** Signals whose meaning is the program's alone. Returns what takes the handler away again. */
+export function onPassed(handle: (signal: (typeof PASSED)[number]) => void): () => void {
+  return on(PASSED, handle);
 }

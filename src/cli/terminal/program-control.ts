@@ -1,0 +1,74 @@
+import type { ExitStatus, Signal } from '../../contract/exec.ts';
+import type { Invocation } from '../invocation.ts';
+import { flushed } from '../output/flushed.ts';
+import { exitCodeAfter, onInterrupts, onPassed } from './interrupts.ts';
+import { exitCodeWithout } from './lost-output.ts';
+import { exitCodeFrom } from './run-in-sandbox.ts';
+
+/**
+ * What happens from outside to a program that runs elsewhere: signals are the program's, as if it ran here; a second
+ * interrupt, or one before there is a program, gives it up, and so does output that nobody takes.
+ */
+export class ProgramControl {
+  readonly #invocation: Invocation;
+  readonly #abort = new AbortController();
+  #kill: ((signal: Signal) => Promise<void>) | null = null;
+  #givenUp: number | null = null;
+  #unwritten: number | null = null;
+
+  constructor(invocation: Invocation) {
+    this.#invocation = invocation;
+  }
+
+  /** Aborted when it is given up. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Once it runs, with the way to signal it. */
+  started(kill: (signal: Signal) => Promise<void>): void {
+    this.#kill = kill;
+  }
+
+  /** Runs `work`, which answers how the program ended. Resolves with what this command ends with. */
+  async during(work: () => Promise<ExitStatus>): Promise<number> {
+    const invocation = this.#invocation;
+    invocation.onOutputLost = (error) => {
+      if (this.#unwritten !== null) return;
+      const code = exitCodeWithout(error, invocation.printer);
+      // Who reads no more, as `head` does, takes nothing from a program that has ended.
+      if (error.code !== 'EPIPE') this.#unwritten ??= code;
+      this.#giveUp(code);
+    };
+    try {
+      const code = exitCodeFrom(await work(), invocation);
+      await flushed(process.stdout);
+      return this.#unwritten ?? code;
+    } catch (error) {
+      if (this.#givenUp === null) throw error;
+      return this.#givenUp;
+    }
+  }
+
+  /** Returns what takes the handlers away again. */
+  listen(): () => void {
+    const releases = [
+      onInterrupts({
+        first: (signal) => {
+          if (this.#kill) this.#kill(signal).catch(() => this.#giveUp(exitCodeAfter(signal)));
+          else this.#giveUp(exitCodeAfter(signal));
+        },
+        again: (signal) => this.#giveUp(exitCodeAfter(signal)),
+      }),
+      onPassed((signal) => void this.#kill?.(signal).catch(() => {})),
+    ];
+    return () => {
+      for (const release of releases) release();
+    };
+  }
+
+  #giveUp(exitCode: number): void {
+    this.#givenUp ??= exitCode;
+    this.#abort.abort(new Error('The program is no longer listened to.'));
+  }
+}
