@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { COMMAND_EXAMPLES } from '../../src/cli/command-examples.ts';
 import { notesOf } from '../../src/cli/command-notes.ts';
 import type { CommandEntry } from '../../src/cli/command-table.ts';
-import { COMMANDS } from '../../src/cli/command-table.ts';
+import { COMMANDS, otherNamesOf } from '../../src/cli/command-table.ts';
 import { definedCommand } from '../../src/cli/defined-commands.ts';
 import { EXIT } from '../../src/cli/exit-code.ts';
 import { GLOBAL_GROUP } from '../../src/cli/global-options.ts';
@@ -82,8 +82,10 @@ function example(name: string): string[] {
 }
 
 function section({ entry, command }: Defined): string[] {
-  const aliases = entry.aliases?.map((alias) => `\`${alias}\``).join(', ');
-  const also = aliases === undefined ? '' : ` Also: ${aliases}.`;
+  const aliases = otherNamesOf(entry)
+    .map((name) => `\`${name}\``)
+    .join(', ');
+  const also = aliases === '' ? '' : ` Also: ${aliases}.`;
   const heading = [`### ${entry.name}`, `${sentence(entry.summary)}${also}`];
   if (command.commands.length === 0)
     return [...heading, ...leaf(command, entry.name), ...example(entry.name)];

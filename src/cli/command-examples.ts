@@ -67,6 +67,13 @@ export const COMMAND_EXAMPLES: Readonly<Record<string, readonly CommandExample[]
     runs("sandboxer exec --detach box -- sh -c 'echo done'", 'sandboxer logs box'),
     shown('sandboxer logs box --follow'),
   ],
+  kill: [
+    runs(
+      'process=$(sandboxer exec --detach box -- sleep 600)',
+      'sandboxer ps box',
+      'sandboxer kill box "$process" --signal TERM',
+    ),
+  ],
   'port-forward': [shown('sandboxer port-forward box 9000:8080')],
   url: [runs('sandboxer url box 8080 --expires-in 10m')],
   ssh: [shown('sandboxer ssh box', 'sandboxer ssh --print-config box >> ~/.ssh/config')],

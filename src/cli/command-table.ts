@@ -49,6 +49,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'uploads', group: 'Inside a sandbox', summary: 'Upload files for sandboxes to start with', subcommands: ['list', 'create', 'entries', 'delete'], load: () => import('./commands/uploads.ts') },
   { name: 'ps', group: 'Inside a sandbox', summary: 'List the processes of a sandbox', load: () => import('./commands/ps.ts') },
   { name: 'logs', group: 'Inside a sandbox', summary: 'Show what a background process, a service or setup wrote', load: () => import('./commands/logs.ts') },
+  { name: 'kill', group: 'Inside a sandbox', summary: 'End a process of a sandbox, or signal it', load: () => import('./commands/kill.ts') },
   { name: 'port-forward', group: 'Inside a sandbox', summary: 'Reach a port of a sandbox from this machine', load: () => import('./commands/port-forward.ts') },
   { name: 'url', group: 'Inside a sandbox', summary: 'Get an address for an HTTP service in a sandbox', load: () => import('./commands/url.ts') },
   { name: 'ssh', group: 'Inside a sandbox', runsProgram: true, summary: 'Connect with ssh, for editors and rsync', load: () => import('./commands/ssh.ts') },
@@ -90,6 +91,14 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'daemon-process', group: null, summary: 'The local server itself', load: () => import('./commands/daemon-process.ts') },
 ];
 
+/** What else it answers to: its aliases, and where it lists things, their name in the singular, unless that is a command itself. */
+export function otherNamesOf({ name, aliases = [], subcommands }: CommandEntry): readonly string[] {
+  const singular = subcommands?.includes('list') && name.endsWith('s') ? name.slice(0, -1) : null;
+  if (singular === null || aliases.includes(singular) || COMMANDS.some((other) => other.name === singular))
+    return aliases;
+  return [...aliases, singular];
+}
+
 export function findCommand(name: string): CommandEntry | undefined {
-  return COMMANDS.find((entry) => entry.name === name || entry.aliases?.includes(name));
+  return COMMANDS.find((entry) => entry.name === name || otherNamesOf(entry).includes(name));
 }

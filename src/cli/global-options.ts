@@ -20,6 +20,7 @@ export const DEFAULT_OPTIONS: GlobalOptions = {
 };
 
 const WITH_VALUE = new Set(['--url', '--key', '--workspace']);
+const WITHOUT_VALUE = new Set(['--json', '-q', '--quiet', '--no-color', '-h', '--help']);
 export const GLOBAL_GROUP = 'Global options:';
 
 /** On the program and on each command below, so that they may stand before and after the command's name. */
@@ -64,6 +65,12 @@ export function plainWordsIn(argv: readonly string[]): string[] {
     else if (WITH_VALUE.has(word)) at += 1;
   }
   return words;
+}
+
+/** Whether a word stands behind an option that only the command knows. */
+export function mayBeValue(argv: readonly string[], word: string): boolean {
+  const before = argv[argv.indexOf(word) - 1];
+  return before?.startsWith('-') === true && !before.includes('=') && !WITHOUT_VALUE.has(before);
 }
 
 /** Told without parsing, for errors of the parsing itself. Words behind `--` are the program's. */

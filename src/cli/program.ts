@@ -1,9 +1,10 @@
 import type { CommandEntry } from './command-table.ts';
-import { COMMANDS, findCommand } from './command-table.ts';
+import { COMMANDS, findCommand, otherNamesOf } from './command-table.ts';
 import {
   addGlobalOptions,
   DEFAULT_OPTIONS,
   globalOptionsOf,
+  mayBeValue,
   plainWordsIn,
   wantsJson,
 } from './global-options.ts';
@@ -19,6 +20,8 @@ async function commandIn(argv: readonly string[]): Promise<CommandEntry> {
     ? entry.subcommands
     : COMMANDS.flatMap(({ name, aliases, group }) => (group === null ? [] : [name, ...(aliases ?? [])]));
   const word = entry ? next : name;
+  // Alone, such a command lists, and takes options for that, whose values are no words of its own.
+  if (entry && next !== undefined && mayBeValue(argv, next)) return entry;
   if (entry?.group !== null && names && word !== undefined && !names.includes(word)) {
     const { unknownWord } = await import('./unknown-word.ts');
     throw unknownWord(entry ? `${name} command` : 'command', word, names);
@@ -67,7 +70,7 @@ async function runCommand(
   });
   const command = program
     .command(entry.name)
-    .aliases([...(entry.aliases ?? [])])
+    .aliases([...otherNamesOf(entry)])
     .description(entry.summary);
   define(command, invocation);
   addGlobalOptions(program);

@@ -25,6 +25,7 @@ async function startInBackground(
   printer.result(started, () => {
     printer.line(started.process_id);
     printer.note(`its output: sandboxer logs ${id} ${started.process_id} --follow`);
+    printer.note(`to end it: sandboxer kill ${id} ${started.process_id}`);
   });
 }
 

@@ -31,6 +31,7 @@ describe('candidatesFor', () => {
     ['keys create --scope read --scope sa', ['sandboxes']],
     ['list --state re', ['requested', 'ready']],
     ['completion ', ['bash', 'zsh', 'fish']],
+    ['kill box p1 --signal SIGK', ['SIGKILL']],
     ['credits purse default s', ['shared', 'split']],
     // New names are not offered, nor is what a program is given.
     ['create --id ', []],

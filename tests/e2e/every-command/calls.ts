@@ -93,8 +93,7 @@ export const CALLS: Readonly<Record<string, CommandCall>> = {
   events: { args: BOX, fails: { args: ['--order', 'sideways'], ...USAGE } },
   usage: { args: BOX, fails: nowhere },
   exec: {
-    args: ['box', '--', 'echo', 'hi'],
-    lines: true,
+    args: ['--detach', 'box', '--', 'sleep', '600'],
     fails: { args: ['nowhere', '--', 'true'], ...NO_SANDBOX },
   },
   shell: { args: BOX, input: 'exit 0\n', lines: true, fails: { args: ['nowhere'], ...NO_SANDBOX } },
@@ -109,6 +108,10 @@ export const CALLS: Readonly<Record<string, CommandCall>> = {
   'uploads delete': { args: UPLOAD, fails: misshapen },
   ps: { args: BOX, fails: nowhere },
   logs: { args: ['box', '--setup'], code: 3 },
+  kill: {
+    args: (answers) => ['box', String(answers.get('exec')?.process_id), '--signal', 'KILL'],
+    fails: { args: ['box', 'p1', '--signal', 'NONE'], ...USAGE },
+  },
   'port-forward': {
     args: ['box', '0:8080'],
     lines: true,
