@@ -172,8 +172,19 @@ export class Files {
     directory: string,
     options: CallOptions & UnpackOptions = {},
   ): Promise<{ files: number }> {
-    const { unpackTree } = await import('./unpack-tree.ts');
-    return unpackTree(await this.downloadTree(id, path, options), directory, options);
+    const [{ unpackTree }, { wholeAnswer }] = await Promise.all([
+      import('./unpack-tree.ts'),
+      import('./whole-answer.ts'),
+    ]);
+    let last: string | null = null;
+    const onEntry: UnpackOptions['onEntry'] = (header) => {
+      last = header.name;
+      options.onEntry?.(header);
+    };
+    const tree = await this.downloadTree(id, path, options);
+    const reached = () => (last === null ? 'before its first entry' : `at ${last}`);
+    const whole = wholeAnswer(tree, `The copy of ${path}`, reached);
+    return unpackTree(whole, directory, { ...options, onEntry });
   }
 
   #spec(

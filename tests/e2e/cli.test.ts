@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { encodeTarHeader } from '../../src/client/tar.ts';
 import { CliWorld, outcomeOf } from './cli-world.ts';
 
 let world: CliWorld;
@@ -133,6 +134,19 @@ describe('sandboxes', () => {
     expect(stderr).toContain('SBX_NOT_FOUND');
   });
 
+  it('are exported over no file that is there, unless that is asked for', async () => {
+    const { snapshot_id } = await world.json<{ snapshot_id: string }>(['snapshot', 'box']);
+    writeFileSync(join(world.cwd, 'there.snap'), 'mine');
+    const refused = await world.run(['snapshots', 'export', snapshot_id, 'there.snap']);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toMatch(/There is a file there\.snap already\.[\s\S]*--force/);
+    expect((await world.run(['snapshots', 'export', snapshot_id, 'nowhere/a.snap'])).code).toBe(2);
+    // The stub has no files of snapshots: what is asked for is refused by the server, and the file stays.
+    expect((await world.run(['snapshots', 'export', snapshot_id, 'there.snap', '--force'])).code).toBe(4);
+    expect(readFileSync(join(world.cwd, 'there.snap'), 'utf8')).toBe('mine');
+    await world.json(['snapshots', 'delete', snapshot_id]);
+  });
+
   it('explain their route and their events', async () => {
     expect((await world.run(['route', 'explain', 'box'])).stdout).toMatch(/^ +1 +ext\.saas-stub/m);
     const plan = await world.json<{ candidates: unknown[] }>(['route', 'resolve', '-p', 'stub-basic']);
@@ -230,6 +244,23 @@ describe('exec', () => {
     expect((await world.run(['ps', 'box'])).stdout).toContain(id);
     expect((await world.run(['logs', 'box', id, '-f'])).stdout).toBe('begun\ndone\n');
     expect((await world.run(['logs', 'box'])).stdout).toBe('begun\ndone\n');
+  });
+
+  it('ends programs in the background', async () => {
+    const script = 'trap "echo caught; exit 3" USR1; echo ready; while :; do sleep 0.1; done';
+    const id = (await world.run(['exec', '-d', 'box', '--', 'sh', '-c', script])).stdout.trim();
+    const row = async () =>
+      (await world.run(['ps', 'box'])).stdout.split('\n').find((line) => line.startsWith(id)) ?? '';
+    await until(async () => (await world.run(['logs', 'box', id])).stdout === 'ready\n');
+    expect(await row()).toContain('running');
+    const signalled = await world.json(['kill', 'box', id, '--signal', 'usr1']);
+    expect(signalled).toEqual({ sandbox_id: 'box', process_id: id, signal: 'SIGUSR1' });
+    await until(async () => (await row()).includes('exited 3'));
+    const other = (await world.run(['exec', '-d', 'box', '--', 'sleep', '600'])).stdout.trim();
+    expect(await world.run(['kill', 'box', other])).toMatchObject({ code: 0, stdout: `${other}\n` });
+    expect((await world.run(['logs', 'box', other, '-f'])).code).toBe(0);
+    expect((await world.run(['kill', 'box', 'p0-nobody'])).code).toBe(3);
+    expect((await world.run(['kill', 'box', other, '-s', 'NONSENSE'])).code).toBe(2);
   });
 
   it('is a shell when asked', async () => {
@@ -408,6 +439,51 @@ describe('files and ports', () => {
     expect((await world.run(['exec', 'box', 'cat', 'dash'])).stdout).toBe('a file');
   });
 
+  it('say how far they came when the server ends in between', async () => {
+    const entry = {
+      path: '/x',
+      kind: 'directory',
+      size: 0,
+      mode: 0o755,
+      modified_at: '2026-01-01T00:00:00Z',
+    };
+    const broken = createServer((request, response) => {
+      const path = request.url ?? '';
+      if (path.includes('/files/stat')) {
+        const kind = path.includes('tree') ? 'directory' : 'file';
+        response.setHeader('content-type', 'application/json');
+        response.end(JSON.stringify({ ...entry, kind, size: 1_000_000 }));
+        return;
+      }
+      const header = {
+        kind: 'file',
+        mode: 0o644,
+        size: 1_000_000,
+        modifiedAtMs: 0,
+        linkTarget: null,
+      } as const;
+      if (path.includes('/files/tree')) response.write(encodeTarHeader({ ...header, name: 'sub/big.bin' }));
+      response.write(Buffer.alloc(2_000), () => setTimeout(() => response.destroy(), 50));
+    });
+    broken.listen(0, '127.0.0.1');
+    await once(broken, 'listening');
+    const url = `http://127.0.0.1:${(broken.address() as AddressInfo).port}`;
+    const env = { SANDBOXER_URL: url, SANDBOXER_KEY: 'k'.repeat(20) };
+    const tree = await world.run(['cp', 'box:tree', join(world.directory, 'cut')], { env });
+    expect(tree.code).toBe(5);
+    expect(tree.stderr).toMatch(
+      /The copy of tree broke off at sub\/big\.bin: [\s\S]*SBX_CLI_BROKEN_OFF[\s\S]*cut\. .*sandboxer get box/,
+    );
+    const file = await world.run(['cp', 'box:file', join(world.directory, 'cut-file')], { env });
+    expect(file).toMatchObject({
+      code: 5,
+      stderr: expect.stringMatching(/broke off after 2\.0 kB of 1\.0 MB/),
+    });
+    expect((await world.run(['cp', 'box:file', '-'], { env })).code).toBe(5);
+    expect(existsSync(join(world.directory, 'cut-file'))).toBe(false);
+    broken.close();
+  });
+
   it('are reached from this machine', async () => {
     // The stub isolates nothing: a server of this machine is one of the sandbox's.
     const server = createServer((_request, response) => response.end('from inside'));
@@ -430,6 +506,28 @@ describe('files and ports', () => {
     const { code, stderr } = await world.run(['ssh', 'box', '--', 'true']);
     expect(code).toBe(125);
     expect(stderr).toMatch(/no sshd[\s\S]*SBX_CLI_NO_SSHD[\s\S]*sandboxer shell box/);
+  });
+});
+
+describe('nouns', () => {
+  it.each([
+    ['snapshots', '--sandbox', 'box'],
+    ['snapshots', '--limit', '3'],
+    ['uploads', '-n', '3'],
+    ['upload', 'list', '--limit', '3'],
+    ['image'],
+    ['image', 'list'],
+    ['volume', 'list'],
+    ['profile', 'show', 'stub-basic'],
+    ['key', 'list'],
+  ])('alone list, with options too, and may be one: %s %s %s', async (...words) => {
+    const { code, stderr } = await world.run(words);
+    expect({ code, stderr: stderr.replace(/There are no .*\n/, '') }).toEqual({ code: 0, stderr: '' });
+  });
+
+  it('still say what was probably meant', async () => {
+    expect((await world.run(['snapshots', '--json', 'shwo'])).stdout).toContain('Did you mean');
+    expect((await world.run(['image', 'improt'])).stderr).toContain('Did you mean "import"?');
   });
 });
 

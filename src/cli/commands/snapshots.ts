@@ -1,5 +1,7 @@
 import { createWriteStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { lstat, rename, rm, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import type { Snapshot } from '../../contract/snapshot.ts';
@@ -12,6 +14,7 @@ import { byteText } from '../output/amounts.ts';
 import { ageOf, relativeTime } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
 import { workspaceColumn } from '../output/workspace-column.ts';
+import { UsageError } from '../usage-error.ts';
 
 function columns(rows: readonly Snapshot[], now: number): Column<Snapshot>[] {
   return [
@@ -54,6 +57,29 @@ function show(invocation: Invocation, snapshot: Snapshot): void {
   );
 }
 
+/** A place for a new file, looked at before anything is asked for. */
+async function requirePlace(file: string, replaces: boolean): Promise<void> {
+  const there = await lstat(file).catch(() => null);
+  const directory = await stat(dirname(resolve(file))).catch(() => null);
+  if (!directory?.isDirectory())
+    throw new UsageError(`There is no directory ${dirname(file)}.`, 'Name a file in one that is there.');
+  if (there && !there.isFile()) throw new UsageError(`${file} is there, and is no file.`, 'Name a new file.');
+  if (there && !replaces)
+    throw new UsageError(`There is a file ${file} already.`, 'Name another one, or replace it: --force.');
+}
+
+/** The file appears under its name when it is complete. */
+async function written(body: Readable, file: string): Promise<void> {
+  const draft = `${file}.${process.pid}.part`;
+  try {
+    await pipeline(body, createWriteStream(draft, { flags: 'wx', mode: 0o600 }));
+    await rename(draft, file);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}
+
 export function define(command: Command, invocation: Invocation): void {
   defineList(command, invocation, {
     description: 'List snapshots',
@@ -88,14 +114,15 @@ export function define(command: Command, invocation: Invocation): void {
     .description('Write a snapshot to one file')
     .argument('<snapshot>', 'its id or its name')
     .argument('<file>', 'a path of this machine; - is the output')
-    .action(async (snapshot: string, file: string) => {
+    .option('--force', 'replace a file that is there')
+    .action(async (snapshot: string, file: string, flags: { readonly force?: boolean }) => {
       const { printer } = invocation;
       const client = await invocation.client();
+      if (file !== '-') await requirePlace(file, flags.force === true);
       const id = await snapshotIdOf(client, snapshot);
       const body = await client.snapshots.export(id);
       if (file === '-') return await pipeline(body, process.stdout, { end: false });
-      const written = pipeline(body, createWriteStream(file, { flags: 'wx', mode: 0o600 }));
-      await invocation.progress(`Exporting ${id}`).during(written);
+      await invocation.progress(`Exporting ${id}`).during(written(body, file));
       const { size } = await stat(file);
       printer.result({ snapshot_id: id, file, bytes: size }, () =>
         printer.note(`${byteText(size)} to ${file}`),

@@ -5,11 +5,13 @@ import { syncMirror } from '../../client/mirror/sync-mirror.ts';
 import type { Tree } from '../../client/mirror/tree-entry.ts';
 import { treeOfUpload } from '../../client/mirror/tree-entry.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import { wholeAnswer } from '../../client/whole-answer.ts';
 import type { Sandbox } from '../../contract/sandbox.ts';
 import { list } from '../args/pairs.ts';
 import { addNotes } from '../command-notes.ts';
 import type { Invocation } from '../invocation.ts';
 import { plainText } from '../output/plain-text.ts';
+import { orBrokenOff } from '../transfer/broken-off.ts';
 import type { MirrorState } from '../transfer/mirror-state.ts';
 import { readMirror, rememberBase } from '../transfer/mirror-state.ts';
 import { requireDirectory } from '../upload-workdir.ts';
@@ -34,6 +36,12 @@ async function baseOf(client: SandboxerClient, sandbox: Sandbox, state: MirrorSt
     );
   }
   return treeOfUpload(client.uploads.entries(source.upload_id));
+}
+
+/** It is read to its end before anything is changed here. */
+async function workspaceOf(client: SandboxerClient, sandbox: Sandbox): Promise<AsyncIterable<Buffer>> {
+  const tree = await client.files.downloadTree(sandbox.sandbox_id, WORKSPACE);
+  return wholeAnswer(tree, 'The copy of the workspace', () => 'before its end');
 }
 
 function print(invocation: Invocation, report: SyncReport, directory: string): void {
@@ -81,14 +89,14 @@ async function sync(
   const base = await baseOf(client, sandbox, own);
   const progress = invocation.progress(`Comparing ${directory} with ${id}`);
   const work = async () =>
-    syncMirror(await client.files.downloadTree(sandbox.sandbox_id, WORKSPACE), directory, base, {
+    syncMirror(await workspaceOf(client, sandbox), directory, base, {
       dryRun: flags.dryRun,
       force: flags.force,
       allow: flags.allow,
       git: own?.withGit,
       secrets: own?.withSecrets,
     });
-  const report = await progress.during(work());
+  const report = await orBrokenOff(progress.during(work()), id, 'Nothing was changed here.');
   if (!report.dryRun) {
     const fresh = {
       directory,

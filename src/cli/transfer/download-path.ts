@@ -1,20 +1,30 @@
 import { createWriteStream } from 'node:fs';
 import { chmod, rename, rm, stat } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Files } from '../../client/files.ts';
+import { wholeAnswer } from '../../client/whole-answer.ts';
 import type { FileEntry } from '../../contract/files.ts';
 import type { Invocation } from '../invocation.ts';
 import { byteText } from '../output/amounts.ts';
 import type { Progress } from '../output/progress.ts';
 import { UsageError } from '../usage-error.ts';
+import { orBrokenOff } from './broken-off.ts';
 import type { Transferred } from './transferred.ts';
 
-async function* counted(source: AsyncIterable<Buffer>, progress: Progress, label: string, size: number) {
+/** The bytes of one file; `onBytes` hears how many there were. */
+async function* contentOf(
+  answer: IncomingMessage,
+  from: string,
+  { size }: FileEntry,
+  onBytes?: (bytes: number) => void,
+) {
   let bytes = 0;
-  for await (const part of source) {
+  const reached = () => `after ${byteText(bytes)} of ${byteText(size)}`;
+  for await (const part of wholeAnswer(answer, `The copy of ${from}`, reached)) {
     bytes += part.length;
-    progress.update(`${label}: ${byteText(bytes)} of ${byteText(size)}`);
+    onBytes?.(bytes);
     yield part;
   }
 }
@@ -44,7 +54,9 @@ async function downloadFile(
   const draft = `${target}.${process.pid}.part`;
   try {
     await pipeline(
-      counted(response, progress, `Downloading ${from}`, entry.size),
+      contentOf(response, from, entry, (bytes) =>
+        progress.update(`Downloading ${from}: ${byteText(bytes)} of ${byteText(entry.size)}`),
+      ),
       createWriteStream(draft, { flags: 'wx' }),
     );
     await chmod(draft, entry.mode & 0o777);
@@ -99,7 +111,8 @@ export async function downloadPath(
         `Name a directory of this machine, or write sandboxer exec ${id} -- tar -C ${from} -c . > files.tar`,
       );
     const response = await files.download(id, from);
-    await pipeline(response, process.stdout, { end: false });
+    const whole = pipeline(contentOf(response, from, entry), process.stdout, { end: false });
+    await orBrokenOff(whole, id, 'What came of it was written.');
     return { files: 1, path: to };
   }
   const there = await stat(to).catch(() => null);
@@ -111,5 +124,7 @@ export async function downloadPath(
     entry.kind === 'directory'
       ? downloadDirectory(invocation, files, id, from, target, progress)
       : downloadFile(files, id, entry, from, target, progress);
-  return progress.during(work);
+  const left =
+    entry.kind === 'directory' ? `What was copied is in ${target}.` : 'Nothing of it was kept here.';
+  return orBrokenOff(progress.during(work), id, left);
 }

@@ -1,0 +1,18 @@
+import { SandboxerConnectionError } from '../../client/connection-error.ts';
+import { CommandFailure } from '../command-failure.ts';
+import { EXIT } from '../exit-code.ts';
+
+/** `work`, with the end of its connection told as what it is here: the backend's, or the server's. */
+export async function orBrokenOff<T>(work: Promise<T>, sandboxId: string, left: string): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof SandboxerConnectionError) || error.failure !== 'lost') throw error;
+    throw new CommandFailure(error.message, {
+      code: 'SBX_CLI_BROKEN_OFF',
+      remedy: `${left} See whether the sandbox still answers, then copy again: sandboxer get ${sandboxId}`,
+      exitCode: EXIT.backend,
+      cause: error,
+    });
+  }
+}
