@@ -29,7 +29,9 @@ async function lives(world: LocalWorld): Promise<void> {
 
 /** What those who have the sandboxes are. */
 async function keepers(world: LocalWorld): Promise<string[]> {
-  return childrenOf(await world.spawnerPid(), 'sbx-keeper').map(exeOf).filter(Boolean);
+  return childrenOf(await world.spawnerPid(), 'sbx-keeper')
+    .map(exeOf)
+    .filter(Boolean);
 }
 
 /** Our programs in a folder of their own, with this in the place of the library. */
