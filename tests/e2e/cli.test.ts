@@ -511,17 +511,17 @@ describe('files and ports', () => {
 
 describe('nouns', () => {
   it.each([
-    ['snapshots', '--sandbox', 'box'],
-    ['snapshots', '--limit', '3'],
-    ['uploads', '-n', '3'],
-    ['upload', 'list', '--limit', '3'],
-    ['image'],
-    ['image', 'list'],
-    ['volume', 'list'],
-    ['profile', 'show', 'stub-basic'],
-    ['key', 'list'],
-  ])('alone list, with options too, and may be one: %s %s %s', async (...words) => {
-    const { code, stderr } = await world.run(words);
+    'snapshots --sandbox box',
+    'snapshots --limit 3',
+    'uploads -n 3',
+    'upload list --limit 3',
+    'image',
+    'image list',
+    'volume list',
+    'profile show stub-basic',
+    'key list',
+  ])('alone list, with options too, and may be one: %s', async (line) => {
+    const { code, stderr } = await world.run(line.split(' '));
     expect({ code, stderr: stderr.replace(/There are no .*\n/, '') }).toEqual({ code: 0, stderr: '' });
   });
 
