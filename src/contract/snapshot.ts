@@ -36,7 +36,10 @@ export const Snapshot = z
     state: SnapshotState,
     size_bytes: z.number().int().nullable(),
     cause: SnapshotCause.describe('Why it was taken. `idle`, `ttl` and `credits` are checkpoints.'),
-    digest: z.string().nullable().describe('Of all that is in it, where the backend knows it.'),
+    digest: z
+      .string()
+      .nullable()
+      .describe('Of all that is in it, once all of it was read: when it was imported or exported.'),
     labels: z.record(z.string(), z.string()),
     created_at: z.string(),
     expires_at: z.string().nullable(),

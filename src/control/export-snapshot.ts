@@ -34,6 +34,12 @@ export async function exportSnapshot(
   const spec = { snapshotId: snapshot.id, name: snapshot.name, owner: deps.owner };
   const context = await contextFor(deps, snapshot.hostId, signal, snapshot.providerKeyId);
   const { digest, body } = await extension.exportSnapshot(snapshot.ref, spec, context);
+  if (snapshot.digest === null) {
+    await deps.store.transaction('snapshot-digest', async (tx) => {
+      const current = await tx.snapshots.get(snapshot.id);
+      if (current?.state === 'available') await tx.snapshots.update({ ...current, digest });
+    });
+  }
   const header = SnapshotFileHeader.parse({
     format: 'sandboxer-snapshot',
     version: 1,

@@ -109,6 +109,8 @@ describe.skipIf(reason !== null)(`snapshot files${reason === null ? '' : ` (${re
       labels: { a: 'b' },
     });
     file = await bytesOf(await server.client.snapshots.export(snapshot_id));
+    const { digest } = await server.client.snapshots.get(snapshot_id);
+    expect(digest).toBe(JSON.parse(file.subarray(0, file.indexOf('\n')).toString()).digest);
     const again = await bytesOf(await server.client.snapshots.export(snapshot_id));
     expect(createHash('sha256').update(again).digest('hex')).toBe(
       createHash('sha256').update(file).digest('hex'),
