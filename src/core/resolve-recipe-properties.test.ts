@@ -67,7 +67,7 @@ describe('for every profile and request', () => {
     ),
   });
   const resources = fc.record(
-    { cpu: fc.option(fc.integer({ min: 1, max: 4 })), memory_mb: fc.option(fc.integer({ min: 1, max: 4 })) },
+    { cpu: fc.option(fc.integer({ min: 1, max: 4 })), memory_mb: fc.option(fc.integer({ min: 6, max: 9 })) },
     { requiredKeys: [] },
   );
   const workspace = fc.record(
