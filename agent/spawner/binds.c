@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -71,7 +72,8 @@ static int attach_bind(const struct bind *bind, const char *name) {
   return failed;
 }
 
-/* Attached as m0, m1 … below the directory at hand, on a file system of their own. 0, or -1 with the field of the one that
+/* Attached as b/m0, b/m1 … below the directory at hand, on a file system that nobody else has: what lies in one place is a
+ * directory here and a file there, and who takes one away takes it from everybody. 0, or -1 with the field of the one that
  * failed. */
 int mount_binds(const char *id, char *failed, size_t size) {
   char path[PATH_MAX + ID_MAX + 32], line[PATH_MAX + 128], name[24];
@@ -81,7 +83,7 @@ int mount_binds(const char *id, char *failed, size_t size) {
   FILE *file = fopen(path, "re");
   if (file == NULL) return errno == ENOENT ? 0 : -1;
   size_t length = 0;
-  int count = 0, result = 0;
+  int count = 0, result = mount("tmpfs", "b", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=64k,mode=0711");
   for (int byte; result == 0 && (byte = getc(file)) != EOF;) {
     if (length == sizeof line) errno = ENAMETOOLONG, result = -1;
     else line[length++] = (char)byte;

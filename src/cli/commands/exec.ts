@@ -5,6 +5,7 @@ import type { ExecFlags } from '../terminal/exec-options.ts';
 import { addExecOptions, argvOf, execRequestOf } from '../terminal/exec-options.ts';
 import { ProgramControl } from '../terminal/program-control.ts';
 import { runInSandbox } from '../terminal/run-in-sandbox.ts';
+import { terminalSize } from '../terminal/take-terminal.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface Flags extends ExecFlags {
@@ -21,7 +22,11 @@ async function startInBackground(
 ): Promise<void> {
   const { printer } = invocation;
   const client = await invocation.client();
-  const started = await client.background(id, execRequestOf(argv, flags));
+  const started = await client.background(id, {
+    ...execRequestOf(argv, flags),
+    ...(flags.tty === true ? { tty: terminalSize() } : {}),
+    ...(flags.interactive === true ? { stdin_open: true } : {}),
+  });
   printer.result(started, () => {
     printer.line(started.process_id);
     printer.note(`its output: sandboxer logs ${id} ${started.process_id} --follow`);
