@@ -8,10 +8,6 @@ interface Waiting {
 
 /** Longer than a local create takes: its commits then share one wait. */
 const AT_THE_LATEST_MS = 25;
-/** A disk that has rested for so long takes its time for the first thing that it is asked. */
-const RESTED_MS = 20;
-/** One that answered within this is done with a first sync before anybody waits for the second. */
-const FAST_MS = 1;
 
 /**
  * Brings the write-ahead log to the disk without the process standing still meanwhile, as it would if SQLite did it
@@ -28,8 +24,6 @@ export class WalSync {
   #timer: NodeJS.Timeout | null = null;
   #latest: Promise<void> | null = null;
   #failure: Error | null = null;
-  #lastEnd = Number.NEGATIVE_INFINITY;
-  #lastMs = Number.POSITIVE_INFINITY;
 
   /** The file need not exist before the first commit. */
   constructor(path: string) {
@@ -54,10 +48,7 @@ export class WalSync {
     return synced;
   }
 
-  /**
-   * As `sync`, for a commit that nobody waits for: the disk is not bothered before somebody does, or some time is over.
-   * Unless it is fast and has rested: then it is woken by this, and has the next commit on its way sooner.
-   */
+  /** As `sync`, for a commit that nobody waits for: the disk is not bothered before somebody does, or some time is over. */
   soon(): Promise<void> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -67,9 +58,7 @@ export class WalSync {
     promise.then(over, over);
     this.#latest = promise;
     this.#waiting.push({ resolve, reject });
-    if (this.#busy) return promise;
-    if (this.#lastMs < FAST_MS && performance.now() - this.#lastEnd > RESTED_MS) this.#begin();
-    else this.#timer ??= setTimeout(() => this.#begin(), AT_THE_LATEST_MS);
+    if (!this.#busy) this.#timer ??= setTimeout(() => this.#begin(), AT_THE_LATEST_MS);
     return promise;
   }
 
@@ -102,11 +91,8 @@ export class WalSync {
       this.#fail(served, error as Error);
       return;
     }
-    const begun = performance.now();
     fdatasync(this.#file, (error) => {
       this.#busy = false;
-      this.#lastEnd = performance.now();
-      this.#lastMs = this.#lastEnd - begun;
       if (error !== null) return this.#fail(served, error);
       if (this.#wanted) this.#begin();
       else if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#begin(), AT_THE_LATEST_MS);
