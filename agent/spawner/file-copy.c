@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #define WAITING_MAX 64
+/* To wake the one that copies takes as long as a file does: it sleeps until there are some. */
+#define WORTH_WAKING 16
 /* The attributes of a file take 128 KiB of it, which is all that some libraries give a thread. */
 #define COPIER_STACK (1 << 20)
 
@@ -173,7 +175,7 @@ static int hand_over(const struct pending *file) {
   if (copier.put - copier.taken == WAITING_MAX)
     while (copier.put - copier.taken > WAITING_MAX / 2) pthread_cond_wait(&copier.changed, &copier.lock);
   copier.files[copier.put++ % WAITING_MAX] = *file;
-  if (copier.put - copier.taken == 1) pthread_cond_signal(&copier.changed);
+  if (copier.put - copier.taken == WORTH_WAKING) pthread_cond_signal(&copier.changed);
   int error = copier.error;
   pthread_mutex_unlock(&copier.lock);
   return error ? (errno = error, -1) : 0;

@@ -11,6 +11,7 @@
 /* Less than this is copied sooner than an agent is started again. */
 #define SMALL_FILES 400
 #define SMALL_BYTES (8ll << 20)
+#define LITTLE_KB (32 << 10)
 /* So long may something inside take to stop. */
 #define FREEZE_MS 2000
 #define FREEZE_LOOK_MS 10
@@ -218,10 +219,23 @@ void do_capture(const struct request *request, const struct fields *fields) {
   if (sandbox->capturing || sandbox->freeze_look) return answer_error(request, "busy", "it is being copied");
   sandbox->capturing = true;
   sandbox->capture = *request;
+  janitor_make_room();
   sandbox->seal = number(fields, "seal", 1) != 0;
   snprintf(sandbox->capture_to, sizeof sandbox->capture_to, "%s", to);
   if (sandbox->state == LIVE && cgroups_can_freeze()) freeze(sandbox, true);
   else capture_still(sandbox);
+}
+
+/* Then a copy of a subvolume takes less time than to start an agent again: to move one makes the disk slow for everybody. */
+static bool little_is_unwritten(void) {
+  char line[128];
+  long kb, unwritten = 0;
+  FILE *file = fopen("/proc/meminfo", "re");
+  if (file == NULL) return false;
+  while (fgets(line, sizeof line, file))
+    if (sscanf(line, "Dirty: %ld", &kb) == 1 || sscanf(line, "Writeback: %ld", &kb) == 1) unwritten += kb;
+  fclose(file);
+  return unwritten < LITTLE_KB;
 }
 
 /* Nothing in it is written any more, if it can be stopped at all. */
@@ -230,10 +244,9 @@ static void capture_still(struct sandbox *sandbox) {
   struct tally tally = {0, 0};
   path_of(sandbox->id, "disk", disk, sizeof disk);
   path_of(sandbox->id, "disk/upper", upper, sizeof upper);
-  bool is_image = disk_is_image(sandbox->id, image, sizeof image);
-  bool seal = !is_image && sandbox->seal && sandbox->state == LIVE && !sandbox->frozen &&
-              slot_count(sandbox->slot) == 1 && tree_exceeds(upper, SMALL_FILES, SMALL_BYTES, &tally);
-  bool whole = !is_image && is_subvolume(disk);
+  bool is_image = disk_is_image(sandbox->id, image, sizeof image), whole = !is_image && is_subvolume(disk);
+  bool seal = !is_image && sandbox->seal && sandbox->state == LIVE && !sandbox->frozen && slot_count(sandbox->slot) == 1 &&
+              !(whole && little_is_unwritten()) && tree_exceeds(upper, SMALL_FILES, SMALL_BYTES, &tally);
   snprintf(target, sizeof target, "%s/%s%s", settings.base, sandbox->capture_to, whole ? "/disk" : "/fs");
   struct job job = {.to = target, .from = upper, .image = is_image ? image : NULL, .subvolume = whole ? disk : NULL};
   if (!seal) return copy(sandbox, &job);

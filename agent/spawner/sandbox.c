@@ -422,6 +422,7 @@ void do_create(const struct request *request, const struct fields *fields) {
   sandbox->launch_by = now_ms() + LAUNCH_MS;
   keep_waiting(sandbox->creates, request);
   launch.fleeting = !sandbox->keep;
+  janitor_make_room();
   const char *failure = start(sandbox, &launch, &limits, (uint32_t)number(fields, "range", 0), blank);
   if (failure) {
     snprintf(sandbox->error, sizeof sandbox->error, "%s: %s", failure, strerror(errno));

@@ -284,6 +284,7 @@ void janitor_start(void);
 void janitor_discard(const char *path);
 void janitor_release(int fd);
 void janitor_tidy_slots(void);
+void janitor_make_room(void);
 bool janitor_reaped(pid_t pid);
 bool janitor_works(void);
 void janitor_end(void);

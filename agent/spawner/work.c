@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,11 +23,19 @@
 
 static pid_t janitor;
 static int janitor_wake = -1;
-/* Where the janitor says whether it is at work. */
-static volatile bool *janitor_busy;
+/* What the janitor and we see of each other. */
+static volatile struct {
+  bool busy;         /* it is at work */
+  int works;         /* copies and the like that somebody waits for */
+  int64_t works_since;
+  int64_t room_until; /* somebody is being started */
+} *seen;
 
 /* Slots are best seen to when the trash is empty: only then is nothing of it charged any more that can be had back. */
 #define TIDY_EVERY_MS 200
+/* What nobody waits for makes room for a copy that somebody waits for: both write to the same journal. Not for ever. */
+#define MAKE_ROOM_MS 2000
+#define START_MS 30
 
 static void child_begins(const char *name) {
   sigset_t none;
@@ -57,6 +66,20 @@ static void meanwhile(void) {
   tidy_at = now_ms() + TIDY_EVERY_MS;
 }
 
+static bool in_the_way(int64_t now) {
+  return (seen->works > 0 && now < seen->works_since + MAKE_ROOM_MS) || now < seen->room_until;
+}
+
+/* In the middle of a large tree. */
+static void make_room(void) {
+  struct pollfd call = {.fd = 3, .events = POLLIN};
+  while (in_the_way(now_ms()))
+    if (poll(&call, 1, 10) > 0 && !take_call(MSG_DONTWAIT)) break;
+  meanwhile();
+}
+
+void janitor_make_room(void) { seen->room_until = now_ms() + START_MS; }
+
 static void empty_trash(void) {
   char path[PATH_MAX + 512];
   snprintf(path, sizeof path, "%s/trash", settings.base);
@@ -78,22 +101,22 @@ static void __attribute__((noreturn)) janitor_main(int wake) {
   dup2(wake, 3);
   close_range(4, ~0u, 0);
   setpriority(PRIO_PROCESS, 0, 5);
-  tree_meanwhile = meanwhile;
+  tree_meanwhile = make_room;
   do {
-    *janitor_busy = true;
+    seen->busy = true;
     while (take_call(MSG_DONTWAIT)) continue;
     called = false;
     empty_trash();
     slots_tidy();
-    *janitor_busy = false;
+    seen->busy = false;
   } while (called || take_call(0));
   _exit(0);
 }
 
 void janitor_start(void) {
   int ends[2];
-  if (janitor_busy == NULL) janitor_busy = share(sizeof *janitor_busy);
-  *janitor_busy = false;
+  if (seen == NULL) seen = share(sizeof *seen);
+  seen->busy = false;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return;
   janitor = fork();
   if (janitor == 0) janitor_main(ends[0]);
@@ -136,7 +159,7 @@ bool janitor_reaped(pid_t pid) {
   return true;
 }
 
-bool janitor_works(void) { return *janitor_busy; }
+bool janitor_works(void) { return seen->busy; }
 
 /* What is in the trash is still there for the next one; whatever else the janitor holds goes with it. */
 void janitor_end(void) {
@@ -172,6 +195,7 @@ static void work_finished(void *context, uint32_t events) {
   ssize_t got = read(work->result, &outcome, sizeof outcome);
   if (got < 0 && errno == EAGAIN) return;
   bool whole = got == sizeof outcome;
+  seen->works--;
   unwatch_fd(work->result);
   close(work->result);
   if (work->pidfd >= 0) close(work->pidfd);
@@ -275,6 +299,7 @@ struct work *work_start(const struct job *job, work_done done, void *context) {
     _exit(0);
   }
   close(ends[1]);
+  if (seen->works++ == 0) seen->works_since = now_ms();
   *work = (struct work){ends[0], (int)syscall(SYS_pidfd_open, pid, 0), done, context};
   watch_fd(ends[0], EPOLLIN, work_finished, work);
   return work;

@@ -17,6 +17,8 @@ import { UseGate } from './use-gate.ts';
 const MOST_LAYERS = 20;
 /** A source that nobody uses waits so long for the start of what was made of it. */
 const PATIENCE_MS = 100;
+/** And so long after it: that it is up is written down and told before anything else wants the disk. */
+const GRACE_MS = 12;
 
 export interface Captured {
   readonly rootFs: RootFs;
@@ -128,7 +130,10 @@ export class Captures {
   }
 
   async #startAgain(record: SandboxRecord, before?: Promise<void>): Promise<void> {
-    if (before !== undefined) await Promise.race([before, sleep(PATIENCE_MS, undefined, { ref: false })]);
+    if (before !== undefined) {
+      await Promise.race([before, sleep(PATIENCE_MS, undefined, { ref: false })]);
+      await sleep(GRACE_MS, undefined, { ref: false });
+    }
     await this.#parts.sandboxes.startAgain(record);
   }
 
