@@ -39,8 +39,6 @@ export class GroupCommit {
   readonly #release;
   readonly #changes;
   #changesBefore = 0;
-  /** Others came at the same time as the last one did: whoever comes now is waited for, too. */
-  #crowded = false;
   #idle: Promise<void> | null = null;
 
   constructor(database: DatabaseSync, wal: WalSync) {
@@ -79,7 +77,7 @@ export class GroupCommit {
 
   async #drain(): Promise<void> {
     while (this.#queue.length > 0) {
-      if (this.#crowded) await turnOfTheEventLoop();
+      await turnOfTheEventLoop();
       await this.#runGroup();
     }
     this.#idle = null;
@@ -89,7 +87,6 @@ export class GroupCommit {
     const group: Job[] = [];
     try {
       const alone = this.#queue.length === 1;
-      this.#crowded = !alone;
       this.#begin.run();
       if (alone) await this.#runAlone(group);
       else await this.#runTogether(group);
