@@ -1,6 +1,6 @@
 /*
- * A runtime that is loaded once. To load crun takes longer than what it then does: a dozen libraries are linked, and each asks
- * the processor what it can, which a virtual machine answers slowly. With this in it, it stops before its main function and
+ * A runtime that is loaded once. To load crun takes more than half as long as what it then does: a dozen libraries are linked,
+ * and some ask the processor what it can, which a virtual machine answers slowly. With this in it, it stops before its main function and
  * becomes a keeper; each of the keeper's children goes on there, with the name of its own container. Nothing of the runtime
  * itself is changed. Where this cannot be loaded (another C library, a static runtime) the runtime says that it has no
  * configuration and ends, and is then loaded anew for each.
