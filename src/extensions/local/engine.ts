@@ -124,11 +124,13 @@ export class Engine {
 
   /** crun without a cache compiles the filter for every start: 2.5 ms. The one it made first is used from then on. */
   seccomp(): SeccompSetting {
+    // Compiled from the profile of this processor: there is one.
+    this.#bpf ??= this.#readFilter();
+    if (this.#bpf !== null) return { bpf: this.#bpf };
     const profile = seccompProfile();
     if (profile === null)
       throw unavailable('There is no seccomp profile for this processor.', 'Use x86-64 or arm64.');
-    this.#bpf ??= this.#readFilter();
-    return this.#bpf === null ? { profile } : { bpf: this.#bpf };
+    return { profile };
   }
 
   /** Where the spawner is to put the filter that the next start compiles; nothing once there is one. */

@@ -9,6 +9,7 @@ import { atMost } from './at-most.ts';
 import { readDocument, readDocumentOrNull, writeDocument, writeDocumentOrNull } from './document.ts';
 import { RowWriter } from './row-writer.ts';
 import type { AttemptRow, LoadRow, Schema, SetupLogRow } from './schema.ts';
+import { SeenRows } from './seen-rows.ts';
 import type { SqlSession } from './sql-session.ts';
 import { prepare } from './statement.ts';
 
@@ -63,6 +64,7 @@ export function attemptStatements(db: Kysely<Schema>) {
 export class SqlAttempts implements AttemptStore {
   readonly #session: SqlSession;
   readonly #statements: ReturnType<typeof attemptStatements>;
+  readonly #seen = new SeenRows<AttemptRow>();
 
   constructor(session: SqlSession, statements: ReturnType<typeof attemptStatements>) {
     this.#session = session;
@@ -71,11 +73,11 @@ export class SqlAttempts implements AttemptStore {
 
   async get(attemptId: string): Promise<AttemptRecord | null> {
     const row = await this.#session.first(this.#statements.get, { attemptId });
-    return row && attemptRecord(row);
+    return row && this.#see(row);
   }
 
   async forSandbox(uid: string): Promise<readonly AttemptRecord[]> {
-    return (await this.#session.all(this.#statements.forSandbox, { uid })).map(attemptRecord);
+    return (await this.#session.all(this.#statements.forSandbox, { uid })).map((row) => this.#see(row));
   }
 
   async onHost(hostId: string, limit: number): Promise<readonly AttemptRecord[]> {
@@ -104,17 +106,23 @@ export class SqlAttempts implements AttemptStore {
   }
 
   async insert(record: AttemptRecord): Promise<void> {
-    const inserted = await this.#session.change(this.#statements.rows.insert(attemptRow(record)));
+    const row = attemptRow(record);
+    const inserted = await this.#session.change(this.#statements.rows.insert(row));
     if (inserted === 0) throw conflict(`The attempt ${record.attemptId} exists.`);
+    this.#seen.set(row.attempt_id, row);
     this.#session.sandboxUids.add(record.sandboxUid);
   }
 
   async update(record: AttemptRecord): Promise<void> {
-    const { attempt_id, sandbox_uid, ...rest } = attemptRow(record);
-    const updated = await this.#session.change(
-      this.#statements.rows.update(rest, { attempt_id, sandbox_uid }),
-    );
-    if (updated === 0) throw conflict(`The attempt ${record.attemptId} is gone.`);
+    this.#session.assertWritable();
+    const row = attemptRow(record);
+    const { attempt_id, sandbox_uid } = row;
+    const changes = this.#seen.changes(attempt_id, row);
+    if (changes !== null) {
+      const query = this.#statements.rows.update(changes, { attempt_id, sandbox_uid });
+      if ((await this.#session.change(query)) === 0) throw conflict(`The attempt ${attempt_id} is gone.`);
+      this.#seen.set(attempt_id, row);
+    }
     this.#session.sandboxUids.add(record.sandboxUid);
   }
 
@@ -122,6 +130,11 @@ export class SqlAttempts implements AttemptStore {
     const { attemptId, sandboxUid } = log;
     const row = { attempt_id: attemptId, sandbox_uid: sandboxUid, document: writeDocument(log) };
     await this.#session.change(this.#statements.setupRows.upsert(row, ['attempt_id']));
+  }
+
+  #see(row: AttemptRow): AttemptRecord {
+    this.#seen.set(row.attempt_id, row);
+    return attemptRecord(row);
   }
 
   async setups(sandboxUid: string): Promise<readonly SetupLog[]> {

@@ -6,6 +6,7 @@ import { conflict } from '../rejections.ts';
 import { atMost } from './at-most.ts';
 import { RowWriter } from './row-writer.ts';
 import type { MeterRow, Schema } from './schema.ts';
+import { SeenRows } from './seen-rows.ts';
 import type { SqlSession } from './sql-session.ts';
 import { prepare } from './statement.ts';
 
@@ -65,6 +66,7 @@ export function meterStatements(db: Kysely<Schema>) {
 export class SqlMeters implements MeterStore {
   readonly #session: SqlSession;
   readonly #statements: ReturnType<typeof meterStatements>;
+  readonly #seen = new SeenRows<MeterRow>();
 
   constructor(session: SqlSession, statements: ReturnType<typeof meterStatements>) {
     this.#session = session;
@@ -73,18 +75,27 @@ export class SqlMeters implements MeterStore {
 
   async get(id: string): Promise<MeterRecord | null> {
     const row = await this.#session.first(this.#statements.get, { id });
-    return row && meterRecord(row);
+    if (row === null) return null;
+    this.#seen.set(id, row);
+    return meterRecord(row);
   }
 
   async insert(record: MeterRecord): Promise<void> {
-    const inserted = await this.#session.change(this.#statements.rows.insert(meterRow(record)));
+    const row = meterRow(record);
+    const inserted = await this.#session.change(this.#statements.rows.insert(row));
     if (inserted === 0) throw conflict(`The meter ${record.id} exists.`);
+    this.#seen.set(row.id, row);
   }
 
   async update(record: MeterRecord): Promise<void> {
-    const { id, sandbox_uid, ...rest } = meterRow(record);
-    const updated = await this.#session.change(this.#statements.rows.update(rest, { id, sandbox_uid }));
-    if (updated === 0) throw conflict(`The meter ${id} is gone.`);
+    this.#session.assertWritable();
+    const row = meterRow(record);
+    const { id, sandbox_uid } = row;
+    const changes = this.#seen.changes(id, row);
+    if (changes === null) return;
+    const query = this.#statements.rows.update(changes, { id, sandbox_uid });
+    if ((await this.#session.change(query)) === 0) throw conflict(`The meter ${id} is gone.`);
+    this.#seen.set(id, row);
   }
 
   async forSandbox(uid: string): Promise<readonly MeterRecord[]> {

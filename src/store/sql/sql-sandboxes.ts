@@ -8,14 +8,14 @@ import { sandboxPage } from './sandbox-page.ts';
 import { documentsRecord, documentsRow, sandboxRecord, sandboxRow } from './sandbox-row.ts';
 import type { SandboxStatements } from './sandbox-statements.ts';
 import type { SandboxRow } from './schema.ts';
+import { SeenRows } from './seen-rows.ts';
 import type { SqlSession } from './sql-session.ts';
 import type { Statement } from './statement.ts';
 
 export class SqlSandboxes implements SandboxStore {
   readonly #session: SqlSession;
   readonly #statements: SandboxStatements;
-  /** Rows as this transaction saw or left them: an update then writes what changed, and only those indexes move. */
-  readonly #seen = new Map<string, SandboxRow>();
+  readonly #seen = new SeenRows<SandboxRow>();
 
   constructor(session: SqlSession, statements: SandboxStatements) {
     this.#session = session;
@@ -50,16 +50,16 @@ export class SqlSandboxes implements SandboxStore {
   async update(record: SandboxRecord): Promise<SandboxRecord> {
     this.#session.assertWritable();
     const { uid, version } = record;
-    const stored = this.#seen.get(uid) ?? (await this.#session.first(this.#statements.get, { uid }));
+    const stored = this.#seen.get(uid) ?? (await this.#seenNow(uid));
     const next = { ...record, version: version + 1 };
     const row = sandboxRow(next);
     if (stored?.version !== version || !sameIdentity(stored, row)) throw changed(uid);
     if (row.reuse_key !== null && row.reuse_key !== stored.reuse_key)
       await this.#assertUnused(row.reuse_key, row);
     if (stored.state === 'destroyed' && row.state !== 'destroyed') await this.#assertIdFree(row);
-    const updated = await this.#session.change(
-      this.#statements.rows.update(differences(stored, row), { uid, version }),
-    );
+    // Its version has changed, if nothing else.
+    const changes = this.#seen.changes(uid, row) as Partial<SandboxRow>;
+    const updated = await this.#session.change(this.#statements.rows.update(changes, { uid, version }));
     if (updated === 0) throw changed(uid);
     if (row.labels !== stored.labels) {
       await this.#session.run(this.#statements.removeLabels, { uid });
@@ -189,6 +189,12 @@ export class SqlSandboxes implements SandboxStore {
     }
   }
 
+  async #seenNow(uid: string): Promise<SandboxRow | null> {
+    const row = await this.#session.first(this.#statements.get, { uid });
+    if (row !== null) this.#seen.set(uid, row);
+    return row;
+  }
+
   async #one<Args extends object>(statement: Statement<Args, SandboxRow>, args: Args) {
     const row = await this.#session.first(statement, args);
     if (row === null) return null;
@@ -201,15 +207,6 @@ export class SqlSandboxes implements SandboxStore {
     for (const row of rows) this.#seen.set(row.uid, row);
     return rows.map(sandboxRecord);
   }
-}
-
-function differences(stored: SandboxRow, next: SandboxRow): Partial<SandboxRow> {
-  const changes: Record<string, unknown> = {};
-  for (const column in next) {
-    const value = next[column as keyof SandboxRow];
-    if (value !== stored[column as keyof SandboxRow]) changes[column] = value;
-  }
-  return changes;
 }
 
 /** What a row is found and ordered by for ever. */

@@ -4,7 +4,10 @@ import { notWritable, storeClosed } from '../rejections.ts';
 import type { SqlConnection } from './sql-connection.ts';
 import type { Statement } from './statement.ts';
 
-/** One transaction, or one read, on one connection: runs its statements and notes what it will tell. */
+/**
+ * One transaction, or one read, on one connection: runs its statements and notes what it will tell. What a synchronous
+ * client has answered is not waited for: each wait is a turn of the queue, and there are dozens to a request.
+ */
 export class SqlSession implements CommitNotice {
   readonly sandboxUids = new Set<string>();
   lastSeq = 0;
@@ -19,30 +22,35 @@ export class SqlSession implements CommitNotice {
 
   async all<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<Row[]> {
     this.#assertOpen();
-    return (await this.#connection.all(statement.sql, statement.parameters(args))) as Row[];
+    const rows = this.#connection.all(statement.sql, statement.parameters(args));
+    return (rows instanceof Promise ? await rows : rows) as Row[];
   }
 
   async first<Args extends object, Row>(statement: Statement<Args, Row>, args: Args): Promise<Row | null> {
     this.#assertOpen();
-    const [row] = await this.#connection.all(statement.sql, statement.parameters(args));
+    const rows = this.#connection.all(statement.sql, statement.parameters(args));
+    const [row] = rows instanceof Promise ? await rows : rows;
     return (row as Row | undefined) ?? null;
   }
 
   async query<Row>({ sql, parameters }: CompiledQuery<Row>): Promise<Row[]> {
     this.#assertOpen();
-    return (await this.#connection.all(sql, parameters)) as Row[];
+    const rows = this.#connection.all(sql, parameters);
+    return (rows instanceof Promise ? await rows : rows) as Row[];
   }
 
   /** Answers how many rows it changed. */
   async run<Args extends object>(statement: Statement<Args, unknown>, args: Args): Promise<number> {
     this.assertWritable();
-    return await this.#connection.run(statement.sql, statement.parameters(args));
+    const changed = this.#connection.run(statement.sql, statement.parameters(args));
+    return changed instanceof Promise ? await changed : changed;
   }
 
   /** Like `run`, for a query whose parameters are bound. */
   async change({ sql, parameters }: BoundQuery): Promise<number> {
     this.assertWritable();
-    return await this.#connection.run(sql, parameters);
+    const changed = this.#connection.run(sql, parameters);
+    return changed instanceof Promise ? await changed : changed;
   }
 
   assertWritable(): void {

@@ -1,5 +1,7 @@
 import type { Kysely } from 'kysely';
+import type { ImageRecord } from '../../core/image.ts';
 import type { Tx } from '../../core/store.ts';
+import type { VolumeRecord } from '../../core/volume.ts';
 import { RowWriter } from './row-writer.ts';
 import { sandboxStatements } from './sandbox-statements.ts';
 import type { Schema, SettingRow } from './schema.ts';
@@ -55,33 +57,106 @@ export function sqlStatements(db: Kysely<Schema>) {
 
 export type SqlStatements = ReturnType<typeof sqlStatements>;
 
-/** The store's tables within one transaction, on any database that Kysely speaks to. */
-export function sqlTransaction(session: SqlSession, statements: SqlStatements): Tx {
-  return {
-    sandboxes: new SqlSandboxes(session, statements.sandboxes),
-    attempts: new SqlAttempts(session, statements.attempts),
-    events: new SqlEvents(session, statements.events),
-    outbox: new SqlOutbox(session, statements.outbox),
-    idempotency: new SqlIdempotency(session, statements.idempotency),
-    snapshots: new SqlSnapshots(session, statements.snapshots),
-    meters: new SqlMeters(session, statements.meters),
-    ledger: new SqlLedger(session, statements.ledger),
-    profiles: new SqlProfiles(session, statements.profiles),
-    tenancy: new SqlTenancy(session, statements.tenancy),
-    quotes: new SqlQuotes(session, statements.quotes),
-    hosts: new SqlHosts(session, statements.hosts),
-    canaries: new SqlCanaries(session, statements.canaries),
-    webhooks: new SqlWebhooks(session, statements.webhooks),
-    providerKeys: new SqlProviderKeys(session, statements.providerKeys),
-    audit: new SqlAudit(session, statements.audit),
-    uploads: new SqlUploads(session, statements.uploads),
-    images: new SqlKept(session, statements.images, 'image'),
-    volumes: new SqlKept(session, statements.volumes, 'volume'),
-    async setting(name) {
-      return (await session.first(statements.setting, { name }))?.value ?? null;
-    },
-    async setSetting(name, value) {
-      await session.change(statements.settingRows.upsert({ name, value }, ['name']));
-    },
-  };
+/**
+ * The store's tables within one transaction, on any database that Kysely speaks to. Each is made when it is asked for:
+ * most transactions are about three of them. Those that remember what they saw are made once.
+ */
+export class SqlTransaction implements Tx {
+  readonly #session: SqlSession;
+  readonly #statements: SqlStatements;
+  #sandboxes: SqlSandboxes | null = null;
+  #attempts: SqlAttempts | null = null;
+  #meters: SqlMeters | null = null;
+
+  constructor(session: SqlSession, statements: SqlStatements) {
+    this.#session = session;
+    this.#statements = statements;
+  }
+
+  get sandboxes(): SqlSandboxes {
+    this.#sandboxes ??= new SqlSandboxes(this.#session, this.#statements.sandboxes);
+    return this.#sandboxes;
+  }
+
+  get attempts(): SqlAttempts {
+    this.#attempts ??= new SqlAttempts(this.#session, this.#statements.attempts);
+    return this.#attempts;
+  }
+
+  get meters(): SqlMeters {
+    this.#meters ??= new SqlMeters(this.#session, this.#statements.meters);
+    return this.#meters;
+  }
+
+  get events(): SqlEvents {
+    return new SqlEvents(this.#session, this.#statements.events);
+  }
+
+  get outbox(): SqlOutbox {
+    return new SqlOutbox(this.#session, this.#statements.outbox);
+  }
+
+  get idempotency(): SqlIdempotency {
+    return new SqlIdempotency(this.#session, this.#statements.idempotency);
+  }
+
+  get snapshots(): SqlSnapshots {
+    return new SqlSnapshots(this.#session, this.#statements.snapshots);
+  }
+
+  get ledger(): SqlLedger {
+    return new SqlLedger(this.#session, this.#statements.ledger);
+  }
+
+  get profiles(): SqlProfiles {
+    return new SqlProfiles(this.#session, this.#statements.profiles);
+  }
+
+  get tenancy(): SqlTenancy {
+    return new SqlTenancy(this.#session, this.#statements.tenancy);
+  }
+
+  get quotes(): SqlQuotes {
+    return new SqlQuotes(this.#session, this.#statements.quotes);
+  }
+
+  get hosts(): SqlHosts {
+    return new SqlHosts(this.#session, this.#statements.hosts);
+  }
+
+  get canaries(): SqlCanaries {
+    return new SqlCanaries(this.#session, this.#statements.canaries);
+  }
+
+  get webhooks(): SqlWebhooks {
+    return new SqlWebhooks(this.#session, this.#statements.webhooks);
+  }
+
+  get providerKeys(): SqlProviderKeys {
+    return new SqlProviderKeys(this.#session, this.#statements.providerKeys);
+  }
+
+  get audit(): SqlAudit {
+    return new SqlAudit(this.#session, this.#statements.audit);
+  }
+
+  get uploads(): SqlUploads {
+    return new SqlUploads(this.#session, this.#statements.uploads);
+  }
+
+  get images(): SqlKept<ImageRecord> {
+    return new SqlKept(this.#session, this.#statements.images, 'image');
+  }
+
+  get volumes(): SqlKept<VolumeRecord> {
+    return new SqlKept(this.#session, this.#statements.volumes, 'volume');
+  }
+
+  async setting(name: string): Promise<string | null> {
+    return (await this.#session.first(this.#statements.setting, { name }))?.value ?? null;
+  }
+
+  async setSetting(name: string, value: string): Promise<void> {
+    await this.#session.change(this.#statements.settingRows.upsert({ name, value }, ['name']));
+  }
 }

@@ -3,9 +3,11 @@ import { SandboxerError } from '../../contract/errors.ts';
 import { conflict } from '../rejections.ts';
 import type { SqlConnection } from '../sql/sql-connection.ts';
 
+type RowOf = (values: readonly unknown[]) => Record<string, unknown>;
+
 interface Prepared {
   readonly statement: StatementSync;
-  readonly columns: readonly string[];
+  readonly rowOf: RowOf;
 }
 
 /** `SQLITE_CONSTRAINT`, in the low byte of every constraint's own code. */
@@ -22,9 +24,9 @@ export class NodeSqliteConnection implements SqlConnection {
 
   all(sql: string, parameters: readonly unknown[]): readonly unknown[] {
     try {
-      const { statement, columns } = this.#prepare(sql);
+      const { statement, rowOf } = this.#prepare(sql);
       const rows = statement.all(...(parameters as SQLInputValue[])) as unknown as readonly unknown[][];
-      return rows.map((values) => rowOf(columns, values));
+      return rows.map(rowOf);
     } catch (error) {
       throw failure(error);
     }
@@ -44,17 +46,20 @@ export class NodeSqliteConnection implements SqlConnection {
       const statement = this.#database.prepare(sql);
       // As objects, the binding's rows are dictionaries: a wide one takes longer to read than it took to fetch.
       statement.setReturnArrays(true);
-      prepared = { statement, columns: statement.columns().map(({ name }) => name) };
+      prepared = { statement, rowOf: rowMaker(statement.columns().map(({ name }) => name)) };
       this.#prepared.set(sql, prepared);
     }
     return prepared;
   }
 }
 
-function rowOf(columns: readonly string[], values: readonly unknown[]): Record<string, unknown> {
-  const row: Record<string, unknown> = {};
-  for (let i = 0; i < columns.length; i++) row[columns[i] as string] = values[i];
-  return row;
+/**
+ * What makes an object of a row. It is written out for its statement: built up one name after another, an object of forty
+ * columns took longer to make than the row to fetch.
+ */
+function rowMaker(columns: readonly string[]): RowOf {
+  const members = columns.map((name, i) => `${JSON.stringify(name)}: values[${i}]`);
+  return new Function('values', `return { ${members.join(', ')} };`) as RowOf;
 }
 
 function failure(error: unknown): SandboxerError {

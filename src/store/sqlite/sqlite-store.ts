@@ -4,7 +4,7 @@ import { CommitListeners } from '../commit-listeners.ts';
 import { storeClosed } from '../rejections.ts';
 import { SqlSession } from '../sql/sql-session.ts';
 import type { SqlStatements } from '../sql/sql-transaction.ts';
-import { sqlStatements, sqlTransaction } from '../sql/sql-transaction.ts';
+import { SqlTransaction, sqlStatements } from '../sql/sql-transaction.ts';
 import { Turnstile } from '../turnstile.ts';
 import { DatabaseLock } from './database-lock.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -89,7 +89,7 @@ export class SqliteStore implements Store {
       async () => {
         session = new SqlSession(this.#writer, true);
         try {
-          return await work(sqlTransaction(session, this.#statements));
+          return await work(new SqlTransaction(session, this.#statements));
         } finally {
           session.end();
         }
@@ -136,7 +136,7 @@ export class SqliteStore implements Store {
     const session = new SqlSession(this.#reader, false);
     this.#beginRead.run();
     try {
-      return await work(sqlTransaction(session, this.#statements));
+      return await work(new SqlTransaction(session, this.#statements));
     } finally {
       session.end();
       this.#endRead.run();

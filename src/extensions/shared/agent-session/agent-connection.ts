@@ -19,6 +19,7 @@ import {
   PROTOCOL_VERSION,
   T,
 } from './wire.ts';
+import { withoutStack } from './without-stack.ts';
 
 export interface AgentInfo {
   readonly version: number;
@@ -78,8 +79,8 @@ export class AgentConnection implements FrameSink, ChannelPort {
       }
     };
     stream.on('error', (error) => this.lose(error));
-    stream.on('close', () => this.lose(new Error('It was closed.')));
-    stream.on('end', () => this.lose(new Error('The other side has ended it.')));
+    stream.on('close', () => this.lose('It was closed.'));
+    stream.on('end', () => this.lose('The other side has ended it.'));
   }
 
   get isLost(): boolean {
@@ -204,15 +205,16 @@ export class AgentConnection implements FrameSink, ChannelPort {
     channel.accept(type, payload, charged ? costOf(payload.length) : 0);
   }
 
-  /** Gives the connection up; whoever waits for something is told. */
+  /** Gives the connection up; whoever waits for something is told. `cause`: an error, or what happened in words. */
   lose(cause: unknown): SandboxerError {
     if (this.#lost !== null) return this.#lost;
     const why =
       cause instanceof ProtocolViolation ? `it broke the protocol: ${cause.message}` : 'it was closed';
-    this.#lost = new SandboxerError('SBX_EXTENSION_FAILED', `The channel to the sandbox was lost: ${why}.`, {
-      cause,
-      ...(this.backend === undefined ? {} : { backend: this.backend }),
-    });
+    const extras = this.backend === undefined ? { cause } : { cause, backend: this.backend };
+    this.#lost = withoutStack(
+      () =>
+        new SandboxerError('SBX_EXTENSION_FAILED', `The channel to the sandbox was lost: ${why}.`, extras),
+    );
     this.#stream.destroy();
     this.#welcome.reject(this.#lost);
     for (const channel of [...this.#channels.values()]) channel.fail(this.#lost);

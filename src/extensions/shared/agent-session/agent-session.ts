@@ -89,7 +89,7 @@ export class AgentSession implements SandboxSession {
   }
 
   async close(): Promise<void> {
-    this.#connection.lose(new Error('The session was closed.'));
+    this.#connection.lose('The session was closed.');
   }
 
   #spawnRequest(spec: SpawnSpec): PayloadWriter {

@@ -1,0 +1,33 @@
+/**
+ * Rows of one table as a transaction saw or left them, by their key: an update then writes what has changed, and only the
+ * indexes of that move.
+ */
+export class SeenRows<Row extends object> {
+  readonly #rows = new Map<string, Row>();
+
+  get(key: string): Row | undefined {
+    return this.#rows.get(key);
+  }
+
+  set(key: string, row: Row): void {
+    this.#rows.set(key, row);
+  }
+
+  delete(key: string): void {
+    this.#rows.delete(key);
+  }
+
+  /** What of `next` is to be written: all of it where the row was not seen, `null` where it says nothing new. */
+  changes(key: string, next: Row): Partial<Row> | null {
+    const stored = this.#rows.get(key);
+    if (stored === undefined) return next;
+    let changes: Partial<Row> | null = null;
+    for (const column in next) {
+      const value = next[column];
+      if (value === stored[column]) continue;
+      changes ??= {};
+      changes[column] = value;
+    }
+    return changes;
+  }
+}
