@@ -10,7 +10,7 @@ cc=${CC:-cc}
 
 up_to_date() {
   [ -x "$build/sandboxer-spawner" ] && [ -x "$build/sandboxer-sudo" ] || return 1
-  [ -z "$(find "$source" -name '*.[ch]' -newer "$build/sandboxer-spawner" | head -n 1)" ]
+  [ -z "$(find "$source" \( -name '*.[ch]' -o -name '*.map' \) -newer "$build/sandboxer-spawner" | head -n 1)" ]
 }
 
 if up_to_date; then exit 0; fi
@@ -19,7 +19,7 @@ if ! command -v "$cc" >/dev/null 2>&1; then
   exit 1
 fi
 mkdir -p "$build"
-revision=$(cat "$source"/*.[ch] | cksum | tr ' ' '-')
+revision=$(cat "$source"/*.[ch] "$source"/*.map | cksum | tr ' ' '-')
 temporary=$build/.spawner.$$
 trap 'rm -f "$temporary" "$temporary.sudo" "$temporary.so"' EXIT
 flags="-std=gnu11 -O2 -s -static -Wall -Wextra -Werror -Wshadow -Wno-format-truncation"
@@ -29,7 +29,9 @@ flags="-std=gnu11 -O2 -s -static -Wall -Wextra -Werror -Wshadow -Wno-format-trun
 # shellcheck disable=SC2086
 "$cc" $flags -o "$temporary.sudo" "$source"/sudo.c
 # Without it the runtime is loaded for every sandbox anew. It goes into the runtime, and must be of its C library.
-if "$cc" -std=gnu11 -O2 -s -shared -fPIC -fvisibility=hidden -Wall -Wextra -Werror -Wshadow -o "$temporary.so" "$source"/preload.c "$source"/birth.c "$source"/pass-fds.c -ldl; then
+if "$cc" -std=gnu11 -O2 -s -shared -fPIC -fvisibility=hidden -Wall -Wextra -Werror -Wshadow \
+  -Wl,-soname,libsystemd.so.0 -Wl,--version-script="$source/no-systemd.map" \
+  -o "$temporary.so" "$source"/preload.c "$source"/birth.c "$source"/pass-fds.c "$source"/no-systemd.c -ldl; then
   mv "$temporary.so" "$build/sandboxer-preload.so"
 else echo 'build: sandboxes will start more slowly: a shared library cannot be built' >&2
 fi

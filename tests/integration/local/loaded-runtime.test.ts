@@ -58,6 +58,12 @@ describe.skipIf(reason !== null)(`a loaded runtime${reason === null ? '' : ` (${
       const found = await keepers(first);
       expect(found.length).toBeGreaterThan(0);
       expect(new Set(found)).toEqual(new Set([runtime?.path]));
+      for (const pid of childrenOf(await first.spawnerPid(), 'sbx-keeper')) {
+        const mapped = readFileSync(`/proc/${pid}/maps`, 'utf8');
+        expect(mapped).toContain('sandboxer-preload');
+        // Ours is in its place: what is never called is not copied for every sandbox.
+        expect(mapped).not.toMatch(/libsystemd|libgcrypt/);
+      }
     },
     LIMIT_MS,
   );

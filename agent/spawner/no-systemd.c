@@ -1,0 +1,38 @@
+/*
+ * In the place of libsystemd, in a runtime that is kept loaded. crun asks systemd for control groups unless it is told not to,
+ * and we tell it: ours are there before it begins. What it would load for that is most of what it loads (libsystemd and five
+ * libraries behind it), and each sandbox is a copy of it, twice. The library that is loaded first is called like the one that
+ * this stands for (no-systemd.map, scripts/build-spawner.sh), and the linker looks no further.
+ *
+ * These are all that crun calls, of any version. Should one call another, it is not loaded and ends, and runtimes are loaded
+ * for each sandbox, with everything.
+ */
+#include <errno.h>
+
+#define ABSENT(name)                                         \
+  int name(void);                                            \
+  __attribute__((visibility("default"))) int name(void) {    \
+    return -ENOSYS;                                          \
+  }
+
+ABSENT(sd_bus_call)
+ABSENT(sd_bus_default_system)
+ABSENT(sd_bus_default_user)
+ABSENT(sd_bus_error_free)
+ABSENT(sd_bus_error_get_errno)
+ABSENT(sd_bus_match_signal_async)
+ABSENT(sd_bus_message_append)
+ABSENT(sd_bus_message_append_array)
+ABSENT(sd_bus_message_append_basic)
+ABSENT(sd_bus_message_append_strv)
+ABSENT(sd_bus_message_close_container)
+ABSENT(sd_bus_message_new_method_call)
+ABSENT(sd_bus_message_open_container)
+ABSENT(sd_bus_message_read)
+ABSENT(sd_bus_message_unref)
+ABSENT(sd_bus_process)
+ABSENT(sd_bus_unref)
+ABSENT(sd_bus_wait)
+ABSENT(sd_journal_send_with_location)
+ABSENT(sd_notify)
+ABSENT(sd_notify_barrier)
