@@ -16,6 +16,7 @@ import { startDirectory } from '../core/inputs.ts';
 import type { Recipe } from '../core/recipe.ts';
 import type { SandboxDocuments, SandboxOperation, SandboxRecord } from '../core/sandbox.ts';
 import type { SetupStep } from '../core/setup-log.ts';
+import type { Tx } from '../core/store.ts';
 import { contextFor, contextOf } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { inputTrees } from './input-trees.ts';
@@ -78,8 +79,10 @@ async function provisionSpec(
   };
 }
 
+/** Whatever comes of it is told by a commit of its own: this need not wait for the disk. */
 async function forkSource(deps: ControlDeps, sourceUid: string): Promise<Handle> {
-  const source = await deps.store.read('fork-source', (tx) => tx.sandboxes.get(sourceUid));
+  const find = (tx: Tx) => tx.sandboxes.get(sourceUid);
+  const source = await deps.store.read('fork-source', find, { answersEarly: true });
   if (source?.handle) return source.handle;
   throw new SandboxerError('SBX_GONE', 'The sandbox to fork from is gone.', { creation: 'not_created' });
 }
