@@ -361,10 +361,11 @@ export class LocalExtension implements Extension {
     if (ctx.signal.aborted) throw cancelled();
     const { attemptId, owner } = spec.stamp;
     const made = this.#sandboxes.inTurn(attemptId, async () => {
-      const source = this.#sandboxes.record(attemptId) === null ? await sourceOf() : null;
+      const existing = this.#sandboxes.record(attemptId);
+      const source = existing === null ? await sourceOf() : null;
       try {
         if (ctx.signal.aborted) throw cancelled();
-        await this.#sandboxes.make(spec, source, { signal: ctx.signal, ahead });
+        await this.#sandboxes.make(spec, existing, source, { signal: ctx.signal, ahead });
       } catch (error) {
         throw failed(error, 'maybe_created');
       } finally {

@@ -8,9 +8,9 @@ import type { Channel } from '../shared/channel.ts';
 import { deliverSecrets } from '../shared/secret-files.ts';
 import { Turns } from '../shared/turns.ts';
 import type { MountPolicy } from './blocked-sources.ts';
-import { bundleConfig } from './bundle.ts';
 import type { OwnParts } from './bundle-parts.ts';
-import { bundleParts, OPEN_PLACE } from './bundle-parts.ts';
+import { OPEN_PLACE } from './bundle-parts.ts';
+import { BundleTexts } from './bundle-texts.ts';
 import { channelOf, openAgent } from './channel.ts';
 import type { LocalOptions } from './config.ts';
 import { DEFAULTS } from './config.ts';
@@ -60,12 +60,14 @@ export class Sandboxes {
   readonly #ahead: StartedAhead;
   readonly #doors: Doors;
   readonly #early = new EarlyAgents();
+  readonly #bundles: BundleTexts;
   readonly #oomCounts: OomCounts;
   #ranges: UidRanges | null = null;
 
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#doors = new Doors(parts.layout);
+    this.#bundles = new BundleTexts(parts.facts);
     this.#oomCounts = new OomCounts(async (id) =>
       Number((await parts.engine.call('status', { id })).oom_kills ?? 0),
     );
@@ -123,17 +125,17 @@ export class Sandboxes {
   }
 
   /**
-   * Makes the directory with its stamp, then lets the start go on by itself: `ready` waits for it. `ahead`: one that runs
-   * already will do, if there is one.
+   * Makes the directory with its stamp, then lets the start go on by itself: `ready` waits for it. `existing`: what
+   * `record` says, in the same turn. `ahead`: one that runs already will do, if there is one.
    */
   async make(
     spec: ProvisionSpec,
+    existing: SandboxRecord | null,
     source: RootFs | null,
     { signal, ahead }: { signal: AbortSignal; ahead: boolean },
   ): Promise<void> {
     const { attemptId } = spec.stamp;
     const { layout } = this.#parts;
-    const existing = this.record(attemptId);
     if (existing !== null) {
       if (existing.owner !== spec.stamp.owner) {
         throw new SandboxerError('SBX_CONFLICT', 'The attempt belongs to another installation.', {
@@ -395,7 +397,9 @@ export class Sandboxes {
     const id = layout.name(record.attemptId);
     let mounts: { release(): void } | null = null;
     try {
-      const own = { ...record, openFiles: record.limits.openFiles };
+      const { range, secretFiles, process, noNewPrivs, volumes, mounts: shown } = record;
+      const { openFiles } = record.limits;
+      const own = { range, secretFiles, process, noNewPrivs, volumes, openFiles, mounts: shown };
       const higher = await this.#higher(record);
       mounts = prepareMounts(record, layout.sandbox(record.attemptId), this.#mountPolicy());
       this.#writeBundle(id, { ...own, calls: higher !== null });
@@ -433,10 +437,10 @@ export class Sandboxes {
   }
 
   #writeBundle(name: string, own: Omit<OwnParts, 'place'>): void {
-    const { facts, layout, engine } = this.#parts;
+    const { layout, engine } = this.#parts;
     const place = own.calls ? OPEN_PLACE : layout.base;
-    const config = bundleConfig(bundleParts({ ...own, place }, facts, own.calls ? null : engine.seccomp()));
-    writeFileSync(join(layout.sandboxes, name, 'config.json'), JSON.stringify(config));
+    const text = this.#bundles.of({ ...own, place }, own.calls ? null : engine.seccomp());
+    writeFileSync(join(layout.sandboxes, name, 'config.json'), text);
   }
 
   #mountPolicy(): MountPolicy {

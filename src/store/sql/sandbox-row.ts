@@ -128,13 +128,34 @@ export function documentsRow(documents: SandboxDocuments): SandboxDocumentsRow {
   };
 }
 
+/** Each is read from its text when somebody looks at it: an end needs a word of one of them. */
 export function documentsRecord(row: SandboxDocumentsRow): SandboxDocuments {
+  const request = lazily<SandboxDocuments['request']>(row.request);
+  const recipe = lazily<SandboxDocuments['recipe']>(row.recipe);
+  const plan = lazily<SandboxDocuments['plan']>(row.plan);
+  const origin = lazily<SandboxDocuments['origin']>(row.origin);
   return {
     uid: row.uid,
     generation: row.generation,
-    request: readDocument(row.request),
-    recipe: readDocument(row.recipe),
-    plan: readDocument(row.plan),
-    origin: readDocument(row.origin),
+    get request() {
+      return request();
+    },
+    get recipe() {
+      return recipe();
+    },
+    get plan() {
+      return plan();
+    },
+    get origin() {
+      return origin();
+    },
+  };
+}
+
+function lazily<T>(text: string): () => T {
+  let read: { readonly value: T } | null = null;
+  return () => {
+    read ??= { value: readDocument<T>(text) };
+    return read.value;
   };
 }

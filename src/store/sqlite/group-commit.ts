@@ -5,14 +5,18 @@ import type { WalSync } from './wal-sync.ts';
 const MAX_GROUP = 64;
 const MAX_GROUP_MS = 5;
 
-type Outcome = { readonly value: unknown } | { readonly error: unknown };
+interface Outcome {
+  readonly ok: boolean;
+  /** What it answered, or why it failed. */
+  readonly value: unknown;
+}
 
 interface Job {
   readonly work: () => Promise<unknown>;
   /** The first answer counts. */
   readonly answer: (outcome: Outcome) => void;
   readonly tellDurable: () => void;
-  readonly answersEarly: (value: unknown) => boolean;
+  readonly answersEarly: ((value: unknown) => boolean) | undefined;
   outcome: Outcome | null;
 }
 
@@ -37,32 +41,33 @@ export class GroupCommit {
   readonly #commit;
   readonly #savepoint;
   readonly #release;
-  readonly #changes;
-  #changesBefore = 0;
+  /** Grows whenever something is written. */
+  readonly #written: () => number;
+  #writtenBefore = 0;
   #idle: Promise<void> | null = null;
 
-  constructor(database: DatabaseSync, wal: WalSync) {
+  constructor(database: DatabaseSync, wal: WalSync, written: () => number) {
     this.#database = database;
     this.#wal = wal;
+    this.#written = written;
     this.#begin = database.prepare('BEGIN IMMEDIATE');
     this.#commit = database.prepare('COMMIT');
     this.#savepoint = database.prepare('SAVEPOINT one');
     this.#release = database.prepare('RELEASE one');
-    this.#changes = database.prepare('SELECT total_changes() AS n');
   }
 
   submit<T>(work: () => Promise<T>, { whenDurable, answersEarly }: SubmitOptions<T>): Promise<T> {
     if (this.#wal.failure !== null) return Promise.reject(databaseFailed(this.#wal.failure));
     return new Promise<T>((resolve, reject) => {
       const answer = (outcome: Outcome) => {
-        if ('error' in outcome) reject(outcome.error);
-        else resolve(outcome.value as T);
+        if (outcome.ok) resolve(outcome.value as T);
+        else reject(outcome.value);
       };
       this.#queue.push({
         work,
         answer,
         tellDurable: whenDurable,
-        answersEarly: (value) => answersEarly?.(value as T) ?? false,
+        answersEarly: answersEarly as ((value: unknown) => boolean) | undefined,
         outcome: null,
       });
       this.#idle ??= this.#drain();
@@ -93,7 +98,7 @@ export class GroupCommit {
       if (this.#database.isTransaction) this.#commit.run();
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
-      const failed = { error: databaseFailed(error) };
+      const failed = { ok: false, value: databaseFailed(error) };
       const jobs = group.length > 0 ? group : this.#queue.splice(0, MAX_GROUP);
       for (const job of jobs) job.answer(failed);
       return;
@@ -102,26 +107,24 @@ export class GroupCommit {
   }
 
   #settleWhenDurable(group: readonly Job[]): void {
-    const settle = () => {
-      for (const { outcome, tellDurable, answer } of group) {
-        if ('value' in (outcome as Outcome)) tellDurable();
-        answer(outcome as Outcome);
-      }
-    };
-    const early = group.filter(({ outcome, answersEarly }) => {
+    let early = 0;
+    for (const { outcome, answersEarly, answer } of group) {
       const done = outcome as Outcome;
-      return 'value' in done && answersEarly(done.value);
-    });
-    const durable = this.#durable(early.length === group.length);
-    if (durable === null) {
-      settle();
-      return;
+      if (!done.ok || answersEarly?.(done.value) !== true) continue;
+      early += 1;
+      // Not heard before the next turn of the queue, whatever comes of the disk.
+      answer(done);
     }
-    for (const { outcome, answer } of early) answer(outcome as Outcome);
-    durable.then(settle, (error: unknown) => {
-      const failed = { error: databaseFailed(error) };
-      for (const job of group) job.answer(failed);
-    });
+    const durable = this.#durable(early === group.length);
+    if (durable === null) settle(group);
+    else
+      durable.then(
+        () => settle(group),
+        (error: unknown) => {
+          const failed = { ok: false, value: databaseFailed(error) };
+          for (const job of group) job.answer(failed);
+        },
+      );
   }
 
   #durable(nobodyWaits: boolean): Promise<void> | null {
@@ -131,15 +134,15 @@ export class GroupCommit {
 
   /** Since the last group. What was rolled back counts, too. */
   #hasWritten(): boolean {
-    const { n } = this.#changes.get() as { n: number };
-    const written = n !== this.#changesBefore;
-    this.#changesBefore = n;
-    return written;
+    const now = this.#written();
+    const hasWritten = now !== this.#writtenBefore;
+    this.#writtenBefore = now;
+    return hasWritten;
   }
 
   async #runAlone(group: Job[]): Promise<void> {
     const job = this.#take(group);
-    if ('error' in (await this.#run(job))) this.#database.exec('ROLLBACK');
+    if (!(await this.#run(job)).ok) this.#database.exec('ROLLBACK');
   }
 
   async #runTogether(group: Job[]): Promise<void> {
@@ -147,7 +150,7 @@ export class GroupCommit {
     while (this.#queue.length > 0 && group.length < MAX_GROUP && performance.now() - start < MAX_GROUP_MS) {
       const job = this.#take(group);
       this.#savepoint.run();
-      if ('error' in (await this.#run(job))) this.#database.exec('ROLLBACK TO one');
+      if (!(await this.#run(job)).ok) this.#database.exec('ROLLBACK TO one');
       this.#release.run();
     }
   }
@@ -160,14 +163,23 @@ export class GroupCommit {
 
   async #run(job: Job): Promise<Outcome> {
     try {
-      job.outcome = { value: await job.work() };
+      job.outcome = { ok: true, value: await job.work() };
     } catch (error) {
-      job.outcome = { error };
+      job.outcome = { ok: false, value: error };
     }
     // Some failures, such as a full disk, make SQLite give up the transaction with all that is in it.
     if (!this.#database.isTransaction)
       throw new Error('SQLite ended the transaction', { cause: job.outcome });
     return job.outcome;
+  }
+}
+
+/** Who answered early has been heard already: the first answer counts. */
+function settle(group: readonly Job[]): void {
+  for (const { outcome, tellDurable, answer } of group) {
+    const done = outcome as Outcome;
+    if (done.ok) tellDurable();
+    answer(done);
   }
 }
 

@@ -7,6 +7,8 @@ type RowOf = (values: readonly unknown[]) => Record<string, unknown>;
 
 interface Prepared {
   readonly statement: StatementSync;
+  /** Whether it may change something and answer with rows all the same. */
+  readonly writes: boolean;
   readonly rowOf: RowOf;
 }
 
@@ -17,14 +19,21 @@ const CONSTRAINT = 19;
 export class NodeSqliteConnection implements SqlConnection {
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<string, Prepared>();
+  #written = 0;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
   }
 
+  /** Grows whenever something was written, be it rolled back afterwards. */
+  get written(): number {
+    return this.#written;
+  }
+
   all(sql: string, parameters: readonly unknown[]): readonly unknown[] {
     try {
-      const { statement, rowOf } = this.#prepare(sql);
+      const { statement, rowOf, writes } = this.#prepare(sql);
+      if (writes) this.#written += 1;
       const rows = statement.all(...(parameters as SQLInputValue[])) as unknown as readonly unknown[][];
       return rows.map(rowOf);
     } catch (error) {
@@ -34,7 +43,9 @@ export class NodeSqliteConnection implements SqlConnection {
 
   run(sql: string, parameters: readonly unknown[]): number {
     try {
-      return Number(this.#prepare(sql).statement.run(...(parameters as SQLInputValue[])).changes);
+      const changes = Number(this.#prepare(sql).statement.run(...(parameters as SQLInputValue[])).changes);
+      this.#written += changes;
+      return changes;
     } catch (error) {
       throw failure(error);
     }
@@ -46,7 +57,8 @@ export class NodeSqliteConnection implements SqlConnection {
       const statement = this.#database.prepare(sql);
       // As objects, the binding's rows are dictionaries: a wide one takes longer to read than it took to fetch.
       statement.setReturnArrays(true);
-      prepared = { statement, rowOf: rowMaker(statement.columns().map(({ name }) => name)) };
+      const rowOf = rowMaker(statement.columns().map(({ name }) => name));
+      prepared = { statement, rowOf, writes: !/^\s*select\b/i.test(sql) };
       this.#prepared.set(sql, prepared);
     }
     return prepared;

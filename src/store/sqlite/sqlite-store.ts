@@ -53,7 +53,7 @@ export class SqliteStore implements Store {
     this.#endRead = reader.prepare('COMMIT');
     this.#statements = sqlStatements(sqliteQueryBuilder());
     this.#wal = new WalSync(`${path}-wal`);
-    this.#group = new GroupCommit(writer, this.#wal);
+    this.#group = new GroupCommit(writer, this.#wal, () => this.#writer.written);
   }
 
   /** Rejects with `SBX_STORE_BUSY` when another process has the database, and when its schema is not known here. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, it } from 'vitest';
 import { GroupCommit } from './group-commit.ts';
+import { NodeSqliteConnection } from './node-sqlite-connection.ts';
 import { WalSync } from './wal-sync.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sandboxer-wal-'));
@@ -62,16 +63,37 @@ describe('what nobody waits for', () => {
   });
 });
 
+const INSERT = 'INSERT INTO t VALUES (1)';
+
+describe('what a connection says it has written', () => {
+  it('grows by a change, also one that answers with rows, and by nothing else', () => {
+    const database = new DatabaseSync(':memory:');
+    database.exec('CREATE TABLE t (n INTEGER)');
+    const connection = new NodeSqliteConnection(database);
+    const grows = (work: () => unknown) => {
+      const before = connection.written;
+      work();
+      return connection.written > before;
+    };
+    expect(grows(() => connection.run(INSERT, []))).toBe(true);
+    expect(grows(() => connection.all('UPDATE t SET n = 2 RETURNING n', []))).toBe(true);
+    expect(grows(() => connection.run('UPDATE t SET n = 3 WHERE n = 7', []))).toBe(false);
+    expect(grows(() => connection.all('SELECT n FROM t', []))).toBe(false);
+    expect(connection.all('SELECT n, n + 1 AS "more" FROM t', [])).toEqual([{ n: 2, more: 3 }]);
+    database.close();
+  });
+});
+
 describe('a transaction that answers early', () => {
   it('goes on before the disk, and is told of when the disk has it', async () => {
     const database = new DatabaseSync(join(root, 'early.db'));
     database.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (n INTEGER)');
-    const insert = database.prepare('INSERT INTO t VALUES (1)');
+    const connection = new NodeSqliteConnection(database);
     const wal = new WalSync(join(root, 'early.db-wal'));
-    const group = new GroupCommit(database, wal);
+    const group = new GroupCommit(database, wal, () => connection.written);
     const told: string[] = [];
     const write = (name: string, early: boolean) =>
-      group.submit(async () => insert.run(), {
+      group.submit(async () => connection.run(INSERT, []), {
         whenDurable: () => told.push(name),
         answersEarly: () => early,
       });
@@ -88,7 +110,7 @@ describe('a transaction that answers early', () => {
 
   it('does not when it failed', async () => {
     const database = new DatabaseSync(join(root, 'refused.db'));
-    const group = new GroupCommit(database, new WalSync(UNSYNCED));
+    const group = new GroupCommit(database, new WalSync(UNSYNCED), () => 0);
     const refused = group.submit(() => Promise.reject(new Error('no')), {
       whenDurable: () => {},
       answersEarly: () => true,
@@ -102,11 +124,11 @@ describe('a group whose commit does not reach the disk', () => {
   it('fails, and so does everything after it', async () => {
     const database = new DatabaseSync(join(root, 'state.db'));
     database.exec('CREATE TABLE t (n INTEGER)');
-    const insert = database.prepare('INSERT INTO t VALUES (1)');
-    const group = new GroupCommit(database, new WalSync(UNSYNCED));
+    const connection = new NodeSqliteConnection(database);
+    const group = new GroupCommit(database, new WalSync(UNSYNCED), () => connection.written);
     let told = 0;
     const write = () =>
-      group.submit(async () => insert.run(), {
+      group.submit(async () => connection.run(INSERT, []), {
         whenDurable: () => {
           told += 1;
         },
