@@ -3,7 +3,6 @@
 #include "sandbox.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,33 +75,21 @@ int sandboxes_count(void) {
 }
 
 static void adopt(const char *id) {
-  char path[PATH_MAX + ID_MAX + 32], text[512] = "", boot[40], state[16], container[ID_MAX];
-  int pid, slot, keep, frozen;
-  unsigned long long started;
-  long long ends_at, cpu_before = -1;
-  path_of(id, "run", path, sizeof path);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return;
-  ssize_t length = read(fd, text, sizeof text - 1);
-  close(fd);
-  if (length <= 0 || sscanf(text, "1 %39s %15s %d %llu %d %lld %d %d %159s %lld", boot, state, &pid, &started, &slot,
-                            &ends_at, &keep, &frozen, container, &cpu_before) < 9)
-    return;
-  struct sandbox *sandbox = *place_of(id) ? NULL : sandbox_add(id);
+  struct run run;
+  struct sandbox *sandbox = *place_of(id) || !run_read(id, &run) ? NULL : sandbox_add(id);
   if (sandbox == NULL) return;
   sandbox->state = DEAD;
-  sandbox->ends_at = ends_at;
-  sandbox->keep = keep != 0;
-  snprintf(sandbox->container, sizeof sandbox->container, "%s", container);
-  bool same_boot = strcmp(boot, boot_id) == 0;
-  if (!same_boot || pid <= 0 || start_time(pid) != started) return remove_runtime_state(container);
-  sandbox->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-  if (sandbox->pidfd < 0 || start_time(pid) != started) return close_fd(&sandbox->pidfd, false);
+  sandbox->ends_at = run.ends_at;
+  sandbox->keep = run.keep;
+  snprintf(sandbox->container, sizeof sandbox->container, "%s", run.container);
+  if (run.pid <= 0 || start_time(run.pid) != run.started) return remove_runtime_state(run.container);
+  sandbox->pidfd = (int)syscall(SYS_pidfd_open, run.pid, 0);
+  if (sandbox->pidfd < 0 || start_time(run.pid) != run.started) return close_fd(&sandbox->pidfd, false);
   sandbox->state = LIVE;
-  sandbox->pid = pid;
-  sandbox->started = started;
-  sandbox->frozen = frozen != 0;
-  sandbox->slot = slot_claim(slot, cpu_before);
+  sandbox->pid = run.pid;
+  sandbox->started = run.started;
+  sandbox->frozen = run.frozen;
+  sandbox->slot = slot_claim(run.slot, run.cpu_before);
   /* Whoever was copied when the last spawner was killed still stands still. */
   if (!sandbox->frozen) slot_freeze(sandbox->slot, false);
   watch_fd(sandbox->pidfd, EPOLLIN, agent_ended, sandbox);
@@ -131,12 +118,7 @@ static void sweep(const char *directory) {
 
 void sandboxes_adopt(void) {
   char path[PATH_MAX + 32];
-  int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  ssize_t length = fd < 0 ? 0 : read(fd, boot_id, sizeof boot_id - 1);
-  if (fd >= 0) close(fd);
-  boot_id[length > 0 ? length : 0] = 0;
-  boot_id[strcspn(boot_id, "\n")] = 0;
-  if (boot_id[0] == 0) strcpy(boot_id, "unknown");
+  runs_begin();
   snprintf(path, sizeof path, "%s/sandboxes", settings.base);
   DIR *directory = opendir(path);
   if (directory == NULL) return;

@@ -1,4 +1,4 @@
-/* The life of each sandbox: launching, live, ending, dead. What must outlive us is in its file "run". */
+/* The life of each sandbox: launching, live, ending, dead. */
 #define _GNU_SOURCE
 #include "sandbox.h"
 
@@ -14,92 +14,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define RUN_LINE 512
-
 const char *const STATES[] = {"launching", "live", "ending", "dead"};
-struct sandbox *table[BUCKETS];
-char boot_id[40];
 
-struct sandbox **place_of(const char *id) {
-  unsigned hash = 5381;
-  for (const char *at = id; *at; at++) hash = hash * 33 + (unsigned char)*at;
-  struct sandbox **place = &table[hash % BUCKETS];
-  while (*place && strcmp((*place)->id, id) != 0) place = &(*place)->next;
-  return place;
-}
-
-struct sandbox *sandbox_add(const char *id) {
-  struct sandbox **place = place_of(id);
-  struct sandbox *sandbox = calloc(1, sizeof *sandbox);
-  if (sandbox == NULL) return NULL;
-  snprintf(sandbox->id, sizeof sandbox->id, "%s", id);
-  snprintf(sandbox->container, sizeof sandbox->container, "%s", id);
-  sandbox->pidfd = sandbox->boot = sandbox->error_fd = sandbox->mounts = -1;
-  sandbox->used = (struct use){-1, -1};
-  *place = sandbox;
-  return sandbox;
-}
-
-void sandbox_forget(struct sandbox *sandbox) {
-  struct sandbox **place = place_of(sandbox->id);
-  *place = sandbox->next;
-  free(sandbox);
-  consider_leaving();
-}
-
-/* Ids become names of directories and of containers. */
-const char *id_of(const struct fields *fields) {
-  const char *id = field(fields, "id");
-  if (id == NULL || id[0] == 0 || id[0] == '.' || strlen(id) >= ID_MAX) return NULL;
-  size_t plain = strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
-  return id[plain] == 0 ? id : NULL;
-}
-
-void path_of(const char *id, const char *name, char *path, size_t size) {
-  snprintf(path, size, "%s/sandboxes/%s%s%s", settings.base, id, name[0] ? "/" : "", name);
-}
-
-static void keep_waiting(struct request waiters[WAITERS], const struct request *request) {
+void keep_waiting(struct request waiters[WAITERS], const struct request *request) {
   for (int i = 0; i < WAITERS; i++)
     if (waiters[i].seq[0] == 0) {
       waiters[i] = *request;
       return;
     }
   answer_error(request, "busy", "too many callers wait for it");
-}
-
-/* One line of always the same length. What goes with the machine is written over in one piece; a name that outlasts a power
- * cut is given to what is whole. */
-void sandbox_save(const struct sandbox *sandbox) {
-  char path[PATH_MAX + ID_MAX + 32], final[PATH_MAX + ID_MAX + 32], text[RUN_LINE + 1];
-  path_of(sandbox->id, sandbox->keep ? "run.new" : "run", path, sizeof path);
-  int fd = open(path, O_WRONLY | O_CREAT | (sandbox->keep ? O_TRUNC : 0) | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return;
-  int length = snprintf(text, sizeof text, "1 %s %s %d %llu %d %lld %d %d %s %lld", boot_id, STATES[sandbox->state],
-                        sandbox->pid, sandbox->started, sandbox->slot ? sandbox->slot->index : -1,
-                        (long long)sandbox->ends_at, sandbox->keep, sandbox->frozen, sandbox->container,
-                        sandbox->slot ? sandbox->slot->before.cpu_us : -1);
-  if (length < RUN_LINE - 1) memset(text + length, ' ', (size_t)(RUN_LINE - 1 - length));
-  text[RUN_LINE - 1] = '\n';
-  bool whole = write(fd, text, RUN_LINE) == RUN_LINE;
-  close(fd);
-  path_of(sandbox->id, "run", final, sizeof final);
-  if (!whole || (sandbox->keep && rename(path, final) < 0)) say("cannot write %s: %s", final, strerror(errno));
-}
-
-/* The 22nd field of /proc/PID/stat; the second may hold anything, also brackets. */
-unsigned long long start_time(pid_t pid) {
-  char path[64], text[1024];
-  snprintf(path, sizeof path, "/proc/%d/stat", pid);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  ssize_t length = read(fd, text, sizeof text - 1);
-  close(fd);
-  if (length <= 0) return 0;
-  text[length] = 0;
-  char *at = strrchr(text, ')');
-  for (int i = 2; at && i < 22; i++) at = strchr(at + 1, ' ');
-  return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
 void close_fd(int *fd, bool watched) {
@@ -140,7 +63,6 @@ void runtime_left(struct sandbox *sandbox) {
 }
 
 static void came_up(struct sandbox *sandbox, pid_t pid);
-static void booted(void *context, uint32_t events);
 
 static void answer_all(struct request waiters[WAITERS], const char *error_code, const char *detail) {
   for (int i = 0; i < WAITERS; i++) {
@@ -169,6 +91,14 @@ const char *use_text(const struct sandbox *sandbox) {
   return text;
 }
 
+/* "\tpid=…\tstarted=…\tslot=…": where it runs, for whoever asked for it. */
+const char *place_text(const struct sandbox *sandbox) {
+  static char text[96];
+  snprintf(text, sizeof text, "\tpid=%d\tstarted=%llu\tslot=%d", sandbox->pid, sandbox->started,
+           sandbox->slot ? sandbox->slot->index : -1);
+  return text;
+}
+
 /* Only when both the agent and the runtime are gone: the runtime writes its state after the agent answers. */
 void sandbox_settle(struct sandbox *sandbox) {
   char path[PATH_MAX + ID_MAX + 32];
@@ -182,7 +112,7 @@ void sandbox_settle(struct sandbox *sandbox) {
     /* From here on an agent cannot report, and leaves; one that has reported is in the socket. Closing alone would not do:
      * a helper that was forked meanwhile holds the socket open. */
     shutdown(sandbox->boot, SHUT_RDWR);
-    booted(sandbox, 0);
+    sandbox_booted(sandbox, 0);
   }
   close_fd(&sandbox->boot, true);
   if (sandbox->frozen || sandbox->copying || sandbox->freeze_look) slot_freeze(sandbox->slot, false);
@@ -253,7 +183,7 @@ void sandbox_end(struct sandbox *sandbox) {
   sandbox_settle(sandbox);
 }
 
-static void booted(void *context, uint32_t events) {
+void sandbox_booted(void *context, uint32_t events) {
   struct sandbox *sandbox = context;
   char text[256];
   struct iovec part = {text, sizeof text - 1};
@@ -322,117 +252,10 @@ static void came_up(struct sandbox *sandbox, pid_t pid) {
   if (sandbox->boot >= 0) send(sandbox->boot, "k", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   close_fd(&sandbox->boot, true);
   learn_filter(sandbox);
-  char detail[128];
-  snprintf(detail, sizeof detail, "\tpid=%d\tstarted=%llu\tslot=%d", pid, sandbox->started,
-           sandbox->slot ? sandbox->slot->index : -1);
-  answer_all(sandbox->creates, NULL, detail);
+  answer_all(sandbox->creates, NULL, place_text(sandbox));
   if (sandbox->runtime == 0) runtime_left(sandbox);
   schedule_deadlines();
   launchers_fill();
-}
-
-/* The writable part: owned, at rest, by the one who is root inside. */
-static int make_disk(const char *id, const char *blank) {
-  static const char *const PARTS[] = {"disk", "disk/upper", "disk/work"};
-  char path[PATH_MAX + ID_MAX + 32];
-  for (int i = 0; i < 3; i++) {
-    path_of(id, PARTS[i], path, sizeof path);
-    if ((i == 0 ? disk_directory(path) : mkdir(path, 0755)) < 0) {
-      if (errno != EEXIST) return -1;
-    } else if (i > 0 && chown(path, settings.storage, settings.storage) < 0) return -1;
-  }
-  if (blank == NULL || disk_is_image(id, path, sizeof path)) return 0;
-  char from[PATH_MAX + 300];
-  snprintf(from, sizeof from, "%s/%s", settings.base, blank);
-  return file_copy(from, path);
-}
-
-bool read_layers(const struct fields *fields, struct launch *launch) {
-  const char *list = field(fields, "layers");
-  while (list && *list) {
-    size_t length = strcspn(list, ":");
-    if (launch->layer_count == LAYERS_MAX || length == 0 || length >= sizeof launch->layers[0]) return false;
-    char *layer = launch->layers[launch->layer_count++];
-    memcpy(layer, list, length);
-    layer[length] = 0;
-    if (layer[0] == '/' || strstr(layer, "..") || strpbrk(layer, ",\\")) return false;
-    list += length + (list[length] == ':');
-  }
-  return launch->layer_count > 0;
-}
-
-static const char *start(struct sandbox *sandbox, const struct launch *launch, const struct limits *limits,
-                         uint32_t range, const char *blank) {
-  int fds[FD_COUNT] = {-1, -1};
-  struct launcher launcher;
-  const char *failure = NULL;
-  if (make_disk(sandbox->id, blank) < 0) return "its directories cannot be made";
-  if (settings.idmap && ((fds[FD_USERNS] = userns_for_range(range)) < 0 || (fds[FD_HOST_USERNS] = userns_for_host(range)) < 0))
-    return "its ids cannot be mapped";
-  if (!launcher_take(&launcher, launch->runtime[0] != 0)) return "no process can be started";
-  snprintf(sandbox->container, sizeof sandbox->container, "%s", launcher.name);
-  sandbox->slot = launcher.slot;
-  sandbox->runtime = launcher.pid;
-  sandbox->error_fd = launcher.error;
-  sandbox->boot = launcher.boot;
-  if (slot_limit(launcher.slot, limits) < 0) failure = "its limits cannot be set";
-  else if (launcher_send(&launcher, launch, fds) < 0) failure = "its launcher is gone";
-  /* Before it reads that there is no more: what it would say of that is nobody's concern. */
-  if (failure) kill(launcher.pid, SIGKILL);
-  launcher_hand_over(&launcher);
-  if (sandbox->called) close_fd(&sandbox->boot, false);
-  else watch_fd(sandbox->boot, EPOLLIN, booted, sandbox);
-  return failure;
-}
-
-void do_create(const struct request *request, const struct fields *fields) {
-  struct launch launch = {0};
-  const char *id = id_of(fields);
-  const char *blank = field(fields, "disk"), *runtime = field(fields, "runtime");
-  const char *flags = field(fields, "flags");
-  if ((runtime && (runtime[0] != '/' || strlen(runtime) >= sizeof launch.runtime)) ||
-      (flags && strlen(flags) >= sizeof launch.flags))
-    return answer_error(request, "invalid", "runtime");
-  if (id == NULL || !read_layers(fields, &launch) || !read_host_parts(fields, &launch) ||
-      !read_volumes(fields, &launch))
-    return answer_error(request, "invalid", "id, layers, host or volumes");
-  if (blank && (strncmp(blank, "disks/", 6) != 0 || strstr(blank, "..") || strlen(blank) > 200))
-    return answer_error(request, "invalid", "disk");
-  const char *learn = field(fields, "learn");
-  if (learn && (strchr(learn, '/') || learn[0] == '.' || strlen(learn) >= sizeof (struct sandbox){0}.learn))
-    return answer_error(request, "invalid", "learn");
-  struct sandbox *sandbox = *place_of(id);
-  if (sandbox && sandbox->state == LAUNCHING) return keep_waiting(sandbox->creates, request);
-  if (sandbox && sandbox->state == LIVE)
-    return answer_ok(request, "\tpid=%d\tstarted=%llu\tslot=%d", sandbox->pid, sandbox->started,
-                     sandbox->slot ? sandbox->slot->index : -1);
-  if (sandbox && sandbox->state == ENDING) return answer_error(request, "ended", "it is being ended");
-  if (sandbox == NULL && (sandbox = sandbox_add(id)) == NULL) return answer_error(request, "memory", "out of memory");
-  snprintf(launch.id, sizeof launch.id, "%s", id);
-  if (runtime) snprintf(launch.runtime, sizeof launch.runtime, "%s", runtime);
-  if (flags) snprintf(launch.flags, sizeof launch.flags, "%s", flags);
-  sandbox->called = runtime != NULL;
-  struct limits limits = {number(fields, "memory", -1), number(fields, "pids", -1), number(fields, "cpu", -1)};
-  sandbox->state = LAUNCHING;
-  sandbox->discard = sandbox->frozen = false;
-  sandbox->error[0] = 0;
-  snprintf(sandbox->learn, sizeof sandbox->learn, "%s", learn ? learn : "");
-  sandbox->ends_at = number(fields, "ends_at", 0);
-  sandbox->keep = number(fields, "keep", 0) != 0;
-  sandbox->launch_by = now_ms() + LAUNCH_MS;
-  keep_waiting(sandbox->creates, request);
-  launch.fleeting = !sandbox->keep;
-  janitor_make_room();
-  const char *failure = start(sandbox, &launch, &limits, (uint32_t)number(fields, "range", 0), blank);
-  if (failure) {
-    snprintf(sandbox->error, sizeof sandbox->error, "%s: %s", failure, strerror(errno));
-    if (sandbox->runtime == 0) sandbox_settle(sandbox);
-    return;
-  }
-  sandbox_save(sandbox);
-  schedule_deadlines();
-  /* Its door is where it belongs, and opens when somebody is behind it. */
-  if (!sandbox->called) tell_all("started\tid=%s", id);
 }
 
 /* Gives a sandbox that was started ahead its name, limits and end. Once only: the name is free or it is not. */
@@ -460,8 +283,7 @@ void do_claim(const struct request *request, const struct fields *fields) {
   sandbox->keep = number(fields, "keep", 0) != 0;
   sandbox_save(sandbox);
   schedule_deadlines();
-  answer_ok(request, "\tpid=%d\tstarted=%llu\tslot=%d", sandbox->pid, sandbox->started,
-            sandbox->slot ? sandbox->slot->index : -1);
+  answer_ok(request, "%s", place_text(sandbox));
 }
 
 void do_destroy(const struct request *request, const struct fields *fields) {

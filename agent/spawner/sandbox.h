@@ -1,4 +1,4 @@
-/* What the parts that know a sandbox from inside share: sandbox.c, sandbox-verbs.c, sandbox-watch.c. */
+/* What the parts that know a sandbox from inside share: sandbox.c and sandbox-*.c. */
 #ifndef SANDBOX_H
 #define SANDBOX_H
 
@@ -40,27 +40,47 @@ struct sandbox {
   struct sandbox *next;
 };
 
+/* ---- sandbox-table.c ---- */
 extern struct sandbox *table[BUCKETS];
-extern char boot_id[40];
-
 struct sandbox **place_of(const char *id);
 struct sandbox *sandbox_add(const char *id);
 void sandbox_forget(struct sandbox *sandbox);
 const char *id_of(const struct fields *fields);
-bool read_layers(const struct fields *fields, struct launch *launch);
 void path_of(const char *id, const char *name, char *path, size_t size);
+
+/* ---- sandbox-run.c ---- */
+struct run {
+  pid_t pid; /* 0: of no process of this boot */
+  unsigned long long started;
+  int slot;
+  long long ends_at, cpu_before;
+  bool keep, frozen;
+  char container[ID_MAX];
+};
+void runs_begin(void);
+bool run_read(const char *id, struct run *run);
 void sandbox_save(const struct sandbox *sandbox);
 unsigned long long start_time(pid_t pid);
+
+/* ---- sandbox-start.c ---- */
+bool read_layers(const struct fields *fields, struct launch *launch);
+
+/* ---- sandbox.c ---- */
+void keep_waiting(struct request waiters[WAITERS], const struct request *request);
+const char *place_text(const struct sandbox *sandbox);
 void close_fd(int *fd, bool watched);
 void remove_runtime_state(const char *id);
 void runtime_left(struct sandbox *sandbox);
 void sandbox_settle(struct sandbox *sandbox);
 void sandbox_end(struct sandbox *sandbox);
 void sandbox_started(struct sandbox *sandbox);
+void sandbox_booted(void *context, uint32_t events);
 void agent_ended(void *context, uint32_t events);
+const char *use_text(const struct sandbox *sandbox);
+
+/* ---- sandbox-verbs.c ---- */
 void finish_capture(struct sandbox *sandbox);
 void freeze_over(struct sandbox *sandbox, bool done);
 void freeze_looked(struct sandbox *sandbox, int64_t now);
-const char *use_text(const struct sandbox *sandbox);
 
 #endif

@@ -220,7 +220,7 @@ bool read_volumes(const struct fields *fields, struct launch *launch);
 const char *mount_volumes(const struct launch *launch, int userns);
 void do_volume(const struct request *request, const struct fields *fields);
 
-/* ---- sandbox.c ---- */
+/* ---- sandbox.c, sandbox-*.c ---- */
 void sandboxes_adopt(void);
 int sandboxes_count(void);
 void sandbox_reaped(pid_t pid, int status);
