@@ -81,10 +81,10 @@ export class Captures {
         } = await this.#taken(record, { to: dirname(place), seal: reopen === null ? 0 : 1 });
         const grown = { ...rootFsOf(record), layers: [layer, ...record.layers] };
         // Its files are in there and nowhere else: that comes before anything that can fail.
-        if (how === 'sealed') await sandboxes.update({ ...record, ...grown, sealed: true });
+        if (how === 'sealed') await sandboxes.records.update({ ...record, ...grown, sealed: true });
         const rootFs = await this.#shortened(grown, made);
         const above = { ...record, ...rootFs, sealed: true };
-        if (how === 'sealed' && rootFs !== grown) await sandboxes.update(above);
+        if (how === 'sealed' && rootFs !== grown) await sandboxes.records.update(above);
         const again = how === 'sealed' ? this.#startAgain(above, before) : Promise.resolve();
         again.catch(() => {});
         if (lasting) await engine.flushed();
@@ -109,8 +109,8 @@ export class Captures {
       return await engine.call('capture', { id: layout.name(record.attemptId), ...fields });
     } catch (error) {
       const refused = error instanceof SpawnerError && error.code !== 'seal';
-      const now = refused || fields.seal === 0 ? null : sandboxes.reread(record.attemptId);
-      if (now !== null) await sandboxes.update({ ...now, sealed: true });
+      const now = refused || fields.seal === 0 ? null : sandboxes.records.reread(record.attemptId);
+      if (now !== null) await sandboxes.records.update({ ...now, sealed: true });
       throw failed(error);
     }
   }
@@ -125,7 +125,7 @@ export class Captures {
     const record = await sandboxes.ready(attemptId);
     if (!record.sealed) return record;
     // The spawner may have said since which layer its disk became.
-    await sandboxes.startAgain(sandboxes.reread(attemptId) ?? record);
+    await sandboxes.startAgain(sandboxes.records.reread(attemptId) ?? record);
     return await sandboxes.ready(attemptId);
   }
 

@@ -106,7 +106,12 @@ export class LocalExtension implements Extension {
   }
 
   async probe(ctx: ExtensionContext): Promise<ExtensionHealth> {
-    return await healthOf(this.#facts, this.#engine, this.#engine.up || this.#sandboxes.any(), ctx);
+    return await healthOf(
+      this.#facts,
+      this.#engine,
+      this.#engine.up || this.#sandboxes.records.directories().length > 0,
+      ctx,
+    );
   }
 
   async provision(spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
@@ -181,7 +186,7 @@ export class LocalExtension implements Extension {
   async teardown({ stamp }: TeardownTarget, ctx: ExtensionContext): Promise<CleanupReport> {
     if (ctx.signal.aborted) throw cancelled();
     const report = this.#sandboxes.inTurn(stamp.attemptId, async () => {
-      const record = this.#sandboxes.record(stamp.attemptId);
+      const record = this.#sandboxes.records.of(stamp.attemptId);
       if (record !== null && record.owner !== stamp.owner) return { gone: true, removed: [], remaining: [] };
       this.#channels.drop(stamp.attemptId);
       this.#captures.forget(stamp.attemptId);
@@ -203,7 +208,7 @@ export class LocalExtension implements Extension {
   }
 
   async *listOwned(owner: string): AsyncIterable<Owned> {
-    for (const record of this.#sandboxes.all()) {
+    for (const record of this.#sandboxes.records.all()) {
       if (record.owner !== owner) continue;
       const { sandboxUid, attemptId, createdAt } = record;
       yield {
@@ -259,7 +264,7 @@ export class LocalExtension implements Extension {
   }
 
   async *listUnowned(owner: string): AsyncIterable<Unowned> {
-    for (const { owner: markedBy, attemptId, createdAt } of this.#sandboxes.all()) {
+    for (const { owner: markedBy, attemptId, createdAt } of this.#sandboxes.records.all()) {
       if (markedBy === owner) continue;
       const parts = [`directory ${this.#layout.sandbox(attemptId)}`];
       yield { owner: markedBy, what: attemptId, parts, createdAt };
@@ -283,7 +288,7 @@ export class LocalExtension implements Extension {
     const { attempt_id } = readHandle(handle);
     await this.#sandboxes.inTurn(attempt_id, async () => {
       const record = await this.#sandboxes.ready(attempt_id);
-      await this.#sandboxes.update({ ...record, endsAt: Math.floor(endsAt) });
+      await this.#sandboxes.records.update({ ...record, endsAt: Math.floor(endsAt) });
       await this.#call('extend', attempt_id, { ends_at: Math.floor(endsAt) });
     });
   }
@@ -311,7 +316,7 @@ export class LocalExtension implements Extension {
   }
 
   async deleteVolume(volumeId: string, owner: string): Promise<void> {
-    const user = this.#sandboxes
+    const user = this.#sandboxes.records
       .all()
       .find((record) => record.volumes.some((one) => one.volumeId === volumeId));
     if (user !== undefined) {
@@ -361,7 +366,7 @@ export class LocalExtension implements Extension {
     if (ctx.signal.aborted) throw cancelled();
     const { attemptId, owner } = spec.stamp;
     const made = this.#sandboxes.inTurn(attemptId, async () => {
-      const existing = this.#sandboxes.record(attemptId);
+      const existing = this.#sandboxes.records.of(attemptId);
       const source = existing === null ? await sourceOf() : null;
       try {
         if (ctx.signal.aborted) throw cancelled();

@@ -1,5 +1,5 @@
 /** The sandboxes of one state directory: their records, their start and their end. */
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ProvisionSpec, ResolvedSecret } from '../../core/extension.ts';
@@ -18,6 +18,7 @@ import { Doors, levelGone } from './doors.ts';
 import { EarlyAgents } from './early-agents.ts';
 import type { Engine, Machinery } from './engine.ts';
 import { cancelled, failed, lost } from './failure.ts';
+import { HeldRanges } from './held-ranges.ts';
 import type { HostFacts } from './host-facts.ts';
 import type { Layers } from './layers.ts';
 import type { Layout } from './layout.ts';
@@ -30,13 +31,13 @@ import { newRecord } from './new-record.ts';
 import { OomCounts } from './oom-counts.ts';
 import { readOnlyWorkspace } from './read-only-workspace.ts';
 import type { SandboxRecord } from './record.ts';
-import { readRecord, writeFirstRecord, writeRecord } from './record.ts';
+import { writeFirstRecord } from './record.ts';
+import { Records } from './records.ts';
 import type { RootFs } from './root-fs.ts';
 import { rootFsFields } from './root-fs.ts';
 import type { Fields } from './spawner-client.ts';
 import { mountTargets, prepareMounts, volumeTargets } from './start-mounts.ts';
 import { StartedAhead } from './started-ahead.ts';
-import { STORAGE_RANGE, UidRanges } from './uid-ranges.ts';
 
 /** Uid of the account that programs run as. */
 const DEFAULT_USER = 1000;
@@ -50,22 +51,22 @@ export interface Parts {
 }
 
 export class Sandboxes {
+  readonly records: Records;
   readonly #parts: Parts;
   readonly #turns = new Turns();
   /** Under way, until the agent has answered and the secrets are inside. */
   readonly #starting = new Map<string, Promise<void>>();
-  readonly #rangeOf = new Map<string, number>();
-  /** By the name of the directory. Nobody else writes them, but the directory can go away by itself. */
-  readonly #records = new Map<string, SandboxRecord>();
+  readonly #ranges: HeldRanges;
   readonly #ahead: StartedAhead;
   readonly #doors: Doors;
   readonly #early = new EarlyAgents();
   readonly #bundles: BundleTexts;
   readonly #oomCounts: OomCounts;
-  #ranges: UidRanges | null = null;
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.records = new Records(parts.layout, parts.engine);
+    this.#ranges = new HeldRanges(parts.facts, parts.layout, this.records);
     this.#doors = new Doors(parts.layout);
     this.#bundles = new BundleTexts(parts.facts);
     this.#oomCounts = new OomCounts(async (id) =>
@@ -75,48 +76,9 @@ export class Sandboxes {
       engine: parts.engine,
       layout: parts.layout,
       early: this.#early,
-      takeRange: (name, machinery) => {
-        const range = this.#takeRange(machinery);
-        this.#rangeOf.set(name, range);
-        return range;
-      },
+      takeRange: (name, machinery) => this.#ranges.take(name, machinery),
       writeBundle: (name, own) => this.#writeBundle(name, own),
       released: (name) => this.released(name),
-    });
-  }
-
-  record(attemptId: string): SandboxRecord | null {
-    const { layout, engine } = this.#parts;
-    const name = layout.name(attemptId);
-    const known = this.#records.get(name);
-    // The spawner says when one goes; while there is none, somebody has to look.
-    if (known !== undefined && engine.hears) return known;
-    const path = layout.sandbox(attemptId, 'record.json');
-    if (!existsSync(path)) {
-      this.#records.delete(name);
-      return null;
-    }
-    if (known !== undefined) return known;
-    const record = readRecord(path);
-    if (record?.attemptId !== attemptId) return null;
-    this.#records.set(name, record);
-    return record;
-  }
-
-  /** As it is on the disk, where the spawner may have said more of it. */
-  reread(attemptId: string): SandboxRecord | null {
-    this.#records.delete(this.#parts.layout.name(attemptId));
-    return this.record(attemptId);
-  }
-
-  any(): boolean {
-    return this.#directories().length > 0;
-  }
-
-  all(): SandboxRecord[] {
-    return this.#directories().flatMap((name) => {
-      const record = readRecord(join(this.#parts.layout.sandboxes, name, 'record.json'));
-      return record === null ? [] : [record];
     });
   }
 
@@ -125,8 +87,8 @@ export class Sandboxes {
   }
 
   /**
-   * Makes the directory with its stamp, then lets the start go on by itself: `ready` waits for it. `existing`: what
-   * `record` says, in the same turn. `ahead`: one that runs already will do, if there is one.
+   * Makes the directory with its stamp, then lets the start go on by itself: `ready` waits for it. `existing`: its
+   * record, read in the same turn. `ahead`: one that runs already will do, if there is one.
    */
   async make(
     spec: ProvisionSpec,
@@ -153,13 +115,14 @@ export class Sandboxes {
       return;
     const mounts = checkedMounts(spec.recipe.mounts ?? [], this.#mountPolicy());
     checkedTargets([...mountTargets(mounts), ...volumeTargets(spec.recipe.volumes ?? [])]);
-    const bare = this.#newRecord(spec, rootFs, this.#takeRange(machinery), machinery);
+    const range = this.#ranges.take(layout.name(attemptId), machinery);
+    const bare = this.#newRecord(spec, rootFs, range, machinery);
     // Root inside enters it by its name, while nobody else gets past the base.
     mkdirSync(layout.sandbox(attemptId), { recursive: true, mode: 0o711 });
     const workspace = await this.#readOnlyWorkspace(spec, bare.range, signal);
     const record = { ...bare, mounts: workspace === null ? mounts : [workspace, ...mounts] };
     await writeFirstRecord(layout.sandbox(attemptId, 'record.json'), record);
-    this.#records.set(layout.name(attemptId), record);
+    this.records.keep(record);
     this.#start(record, machinery, spec.secrets);
   }
 
@@ -185,7 +148,7 @@ export class Sandboxes {
   /** Resolves when it can be used; starts it anew when it has stopped and its disk was to be kept. */
   async ready(attemptId: string): Promise<SandboxRecord> {
     await this.#starting.get(attemptId);
-    const record = this.record(attemptId);
+    const record = this.records.of(attemptId);
     if (record === null) throw lost('There is no such sandbox on this machine.');
     return record;
   }
@@ -206,7 +169,7 @@ export class Sandboxes {
 
   /** Ends what runs of it and keeps its disk. */
   async stop(record: SandboxRecord): Promise<void> {
-    await this.update({ ...record, stopped: true });
+    await this.records.update({ ...record, stopped: true });
     await this.#parts.engine.call('destroy', { id: this.#parts.layout.name(record.attemptId), discard: 0 });
   }
 
@@ -215,22 +178,15 @@ export class Sandboxes {
     if (!record.keep && !record.stopped && !record.sealed) throw lost('It has ended.');
     await this.#restart(record, secrets);
     await this.#starting.get(record.attemptId);
-    const now = this.record(record.attemptId);
-    if (now?.stopped || now?.sealed) await this.update({ ...now, stopped: false, sealed: false });
-  }
-
-  /** Writes what is known of it now. */
-  async update(record: SandboxRecord): Promise<void> {
-    const { layout } = this.#parts;
-    await writeRecord(layout.sandbox(record.attemptId, 'record.json'), record);
-    this.#records.set(layout.name(record.attemptId), record);
+    const now = this.records.of(record.attemptId);
+    if (now?.stopped || now?.sealed) await this.records.update({ ...now, stopped: false, sealed: false });
   }
 
   /** Starts it again on top of the layer that its disk became. */
   async startAgain(record: SandboxRecord): Promise<void> {
     await this.#restart(record, []);
     await this.#starting.get(record.attemptId);
-    await this.update({ ...record, sealed: false });
+    await this.records.update({ ...record, sealed: false });
   }
 
   /** Ends it and removes its directory. Nothing there is success. */
@@ -252,19 +208,17 @@ export class Sandboxes {
 
   /** Its socket is in its directory, and its agent on its way up. */
   started(name: string): void {
-    if (this.#rangeOf.has(name)) this.#early.open(name, join(this.#parts.layout.sandboxes, name, 'a.sock'));
+    if (this.#ranges.has(name)) this.#early.open(name, join(this.#parts.layout.sandboxes, name, 'a.sock'));
   }
 
   /** Its directory is gone: its ids are free. */
   released(name: string): void {
     this.#ahead.lose(name);
     this.#early.drop(name);
-    this.#records.delete(name);
+    this.records.forget(name);
     this.#oomCounts.forget(name);
-    const first = this.#rangeOf.get(name);
-    if (first === undefined || existsSync(join(this.#parts.layout.sandboxes, name))) return;
-    this.#rangeOf.delete(name);
-    this.#ranges?.give(first);
+    if (this.#ranges.has(name) && !existsSync(join(this.#parts.layout.sandboxes, name)))
+      this.#ranges.give(name);
   }
 
   async channel(record: SandboxRecord, signal?: AbortSignal): Promise<Channel> {
@@ -280,17 +234,8 @@ export class Sandboxes {
     return early ?? (await openAgent(layout.sandbox(record.attemptId, 'a.sock'), signal));
   }
 
-  #directories(): string[] {
-    try {
-      return readdirSync(this.#parts.layout.sandboxes);
-    } catch {
-      return [];
-    }
-  }
-
   #newRecord(spec: ProvisionSpec, rootFs: RootFs, range: number, machinery: Machinery): SandboxRecord {
-    const { facts, options, layout } = this.#parts;
-    this.#rangeOf.set(layout.name(spec.stamp.attemptId), range);
+    const { facts, options } = this.#parts;
     return newRecord(spec, { rootFs, range, facts, options, ownIds: machinery.idmap });
   }
 
@@ -312,12 +257,17 @@ export class Sandboxes {
         keep: record.keep ? 1 : 0,
         ...limitFields(record.limits),
       });
-      this.#rangeOf.delete(one.name);
-      this.#records.set(name, record);
+      this.#ranges.rename(one.name, name);
+      this.records.keep(record);
       this.#oomCounts.begin(name);
       if (one.agent !== null) this.#early.give(name, one.agent);
-    } catch {
-      this.#rangeOf.delete(name);
+    } catch (error) {
+      if (existsSync(layout.sandbox(record.attemptId))) {
+        // It has the name, and nobody lived to say so.
+        this.#ranges.rename(one.name, name);
+        void one.agent?.close();
+        throw error;
+      }
       await this.#ahead.discard(one);
       return false;
     }
@@ -332,11 +282,10 @@ export class Sandboxes {
 
   /** What an earlier process left: started ahead, or not yet stamped when it died. Nobody can ask for it any more. */
   async sweep(): Promise<void> {
-    // Nobody has told us what went meanwhile.
-    this.#records.clear();
-    for (const name of this.#directories()) {
-      if (this.#rangeOf.has(name)) continue;
-      const stamped = readRecord(join(this.#parts.layout.sandboxes, name, 'record.json')) !== null;
+    this.records.forgetAll();
+    for (const name of this.records.directories()) {
+      if (this.#ranges.has(name)) continue;
+      const stamped = this.records.inDirectory(name) !== null;
       if (name.startsWith('warm-') || !stamped) await this.#parts.engine.call('destroy', { id: name });
     }
     await this.#ahead.expect();
@@ -346,25 +295,6 @@ export class Sandboxes {
     this.#doors.close();
     this.#early.close();
     await this.#ahead.close();
-  }
-
-  #takeRange(machinery: Machinery): number {
-    const { facts } = this.#parts;
-    if (!facts.root) return facts.subordinate === null ? 0 : 1;
-    if (!machinery.idmap) return STORAGE_RANGE;
-    this.#ranges ??= this.#readRanges();
-    const first = this.#ranges.take();
-    if (first !== null) return first;
-    throw new SandboxerError('SBX_BACKEND_QUOTA', 'All ranges of user ids are in use.', {
-      backend: 'ext.local',
-      creation: 'not_created',
-    });
-  }
-
-  #readRanges(): UidRanges {
-    for (const record of this.all())
-      this.#rangeOf.set(this.#parts.layout.name(record.attemptId), record.range);
-    return new UidRanges(this.#rangeOf.values(), this.#parts.layout.base);
   }
 
   async #restart(record: SandboxRecord, secrets: readonly ResolvedSecret[]): Promise<void> {
@@ -377,7 +307,7 @@ export class Sandboxes {
     if (state === 'ending') throw lost('It is being ended.');
     // It may have got its first secret since it was made: that needs its place in memory, too.
     const now = record.secretFiles || secrets.length === 0 ? record : { ...record, secretFiles: true };
-    if (now !== record) await this.update(now);
+    if (now !== record) await this.records.update(now);
     this.#start(now, await this.#parts.engine.machinery(), secrets);
   }
 
