@@ -84,11 +84,15 @@ void keeper_end(struct slot *slot, bool wait) {
   forget(slot);
 }
 
-static void nurse_end(void) {
-  pid_t pid = pid_of(&nurse, false);
+static void nurse_forget(void) {
   if (nurse.socket > 0) close(nurse.socket);
   nurse = (struct keeper){0};
+}
+
+static void nurse_end(void) {
+  pid_t pid = pid_of(&nurse, false);
   if (pid > 0) kill(pid, SIGKILL);
+  nurse_forget();
 }
 
 /* Whoever lives in a slot lives on, and may stand still: its keeper cannot be waited for then, and ends when it goes on. */
@@ -100,7 +104,7 @@ void keepers_end(void) {
 
 /* Ended unasked, or for want of memory in its slot. */
 bool keeper_reaped(pid_t pid) {
-  if (pid_of(&nurse, false) == pid) return nurse_end(), true;
+  if (pid_of(&nurse, false) == pid) return nurse_forget(), true;
   for (int i = 0; i < KEEPERS_MAX; i++)
     if (kept[i] && keeper_pid(kept[i]) == pid) return forget(kept[i]), true;
   return false;

@@ -1,7 +1,6 @@
-import { after } from '../core/clock.ts';
+import { after, NOT_NEEDED } from '../core/clock.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
-import { DONE } from './done.ts';
 
 /** A promise for the next commit that touches a sandbox, without polling. */
 function nextChange(deps: ControlDeps, uid: string): { changed: Promise<void>; stop(): void } {
@@ -38,7 +37,7 @@ export async function waitForSandbox(
       await Promise.race([change.changed, deps.clock.sleep(left, until).catch(() => {})]);
     } finally {
       change.stop();
-      finished.abort(DONE);
+      finished.abort(NOT_NEEDED);
     }
   }
 }

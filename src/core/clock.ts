@@ -9,7 +9,8 @@ export interface Clock {
   after?(ms: number, action: () => void): () => void;
 }
 
-const NOT_NEEDED = new Error('no longer needed');
+/** Why a timer or watch is given up. One value for all: making a reason for each would cost more than the timer. */
+export const NOT_NEEDED = new Error('no longer needed');
 
 /** `clock.after`, of any clock. */
 export function after(clock: Clock, ms: number, action: () => void): () => void {
