@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -17,6 +18,8 @@
 #include "agent.h"
 
 #define MAX_BOOT_SPECS 16
+/* Somebody listens there already, and answers. */
+#define EXIT_TAKEN 3
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
@@ -112,29 +115,44 @@ static bool open_door(int fd, bool check_peer) {
 }
 
 /* Listens under another name first: who finds the path can connect. A socket that nobody listens on is replaced. */
-static int listen_on(const char *path) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX}, first = address;
-  if (strlen(path) + 5 >= sizeof address.sun_path) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
-  strcpy(address.sun_path, path);
-  snprintf(first.sun_path, sizeof first.sun_path, "%.100s.new", path);
+static int bind_and_show(const struct sockaddr_un *shown, const struct sockaddr_un *first) {
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   int error = fd < 0 || probe < 0 ? errno : 0;
-  if (error == 0 && connect(probe, (struct sockaddr *)&address, sizeof address) == 0) error = EADDRINUSE;
+  if (error == 0 && connect(probe, (const struct sockaddr *)shown, sizeof *shown) == 0) error = EADDRINUSE;
   if (probe >= 0) close(probe);
   if (error == 0) {
-    (void)unlink(first.sun_path);
-    mode_t before = umask(0177);
-    if (bind(fd, (struct sockaddr *)&first, sizeof first) != 0) error = errno;
-    umask(before);
+    (void)unlink(first->sun_path);
+    if (bind(fd, (const struct sockaddr *)first, sizeof *first) != 0) error = errno;
   }
-  if (error == 0 && (listen(fd, 64) != 0 || rename(first.sun_path, path) != 0)) error = errno;
+  if (error == 0 && (listen(fd, 64) != 0 || rename(first->sun_path, shown->sun_path) != 0)) error = errno;
   if (error == 0) return fd;
   if (fd >= 0) close(fd);
   errno = error;
   return -1;
+}
+
+/*
+ * Of those who begin at the same time one listens, and the others find EADDRINUSE: between the look at the path and the
+ * name that is shown there is one at a time. Where nothing can be locked, the last to come is who is found.
+ */
+static int listen_on(const char *path) {
+  struct sockaddr_un shown = {.sun_family = AF_UNIX}, first = shown;
+  char lock[sizeof shown.sun_path + 1];
+  if (strlen(path) + 5 >= sizeof shown.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  strcpy(shown.sun_path, path);
+  snprintf(first.sun_path, sizeof first.sun_path, "%.100s.new", path);
+  snprintf(lock, sizeof lock, "%.100s.lock", path);
+  mode_t before = umask(0177);
+  int held = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  while (held >= 0 && flock(held, LOCK_EX) != 0 && errno == EINTR);
+  int fd = bind_and_show(&shown, &first), error = errno;
+  if (held >= 0) close(held);
+  umask(before);
+  errno = error;
+  return fd;
 }
 
 static bool number(const char *text, long *value) {
@@ -277,8 +295,9 @@ int main(int argc, char **argv) {
   if (o.forward) return forward_run();
   int fd = o.listen_fd;
   if (o.listen_path != NULL && (fd = listen_on(o.listen_path)) < 0) {
-    say("cannot listen on %s: %s", o.listen_path, strerror(errno));
-    return 1;
+    int error = errno;
+    say("cannot listen on %s: %s", o.listen_path, strerror(error));
+    return error == EADDRINUSE ? EXIT_TAKEN : 1;
   }
   /* Before anybody is told that it listens: what cannot be held back is not begun. */
   if (o.confined && !confine(&o.confinement)) {

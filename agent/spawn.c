@@ -4,7 +4,9 @@
  * The agent is not dumpable, so that nobody can look into that memory once the child has become another user.
  *
  * It waits by itself and not in the kernel: once the child has become another user, that user may stop it before it has
- * become another program, and the kernel would leave the agent in its call for ever.
+ * become another program, and the kernel would leave the agent in its call for ever. A child that was stopped so is started
+ * again behind a shield: a thread of it becomes the user and the program, while who may signal the process is decided by its
+ * first thread, which is still ours.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent.h"
@@ -28,6 +31,9 @@
 #define WAIT_MS 20
 #define MAX_WAITS 500
 #define STARTING_FD 3
+/* The first thread waits in the kernel, on the stack that both stand on, and never comes back: it ends when the other has
+ * become a program, or has failed. */
+#define SHIELD (CLONE_VFORK | CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_SYSVSEM | CLONE_THREAD)
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
@@ -37,7 +43,10 @@ typedef struct {
   SpawnFailure *failure;
   sigset_t mask;
   int starting; /* closed by the kernel when the child is another program, or is no more */
+  bool shielded;
 } Start;
+
+typedef enum { STARTED, STOPPED, TOO_LATE } Waited;
 
 static uint8_t *stack;
 static SpawnFailure *shared; /* also seen when the child has a copy of our memory */
@@ -137,6 +146,7 @@ static int child_main(void *argument) {
   (void)syscall(SYS_close_range, STARTING_FD + 1u, ~0u, 0u); /* all of ours close on exec anyway */
   set_limits();
   (void)umask(022);
+  if (start->shielded && syscall(SYS_clone, SHIELD, 0, 0, 0, 0) < 0) fail(start, SPAWN_FORK, errno);
   int error = become(&plan->user->cred);
   if (error != 0) fail(start, SPAWN_USER, error);
   error = enter_dir(plan);
@@ -157,41 +167,63 @@ static void raise_oom_score(pid_t pid) {
   close(fd);
 }
 
-/* Until the child is another program or is no more. False when it was killed, because it was held up all the time. */
-static bool wait_for_start(int starting, pid_t pid) {
-  struct pollfd end = {.fd = starting};
-  unsigned waits = 0;
-  for (; poll(&end, 1, WAIT_MS) == 0; waits++) (void)kill(pid, waits < MAX_WAITS ? SIGCONT : SIGKILL);
-  return waits <= MAX_WAITS;
+static bool is_stopped(pid_t pid) {
+  siginfo_t info = {.si_pid = 0};
+  return waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
 }
 
-pid_t spawn_program(const SpawnPlan *plan, SpawnFailure *failure) {
-  Start start = {.plan = plan, .failure = shared};
-  sigset_t all, before;
+/* Until the child is another program or is no more: one that is held up has then been killed. */
+static Waited wait_for_start(const Start *start, int ended, pid_t pid) {
+  struct pollfd end = {.fd = ended};
+  Waited waited = STARTED;
+  for (unsigned waits = 0; poll(&end, 1, WAIT_MS) == 0; waits++) {
+    if (!start->shielded && is_stopped(pid)) waited = STOPPED;
+    else if (waits >= MAX_WAITS) waited = TOO_LATE;
+    (void)kill(pid, waited == STARTED ? SIGCONT : SIGKILL);
+    /* Not reaped, but past all it does at its end: the next one gets its terminal. */
+    siginfo_t info;
+    if (waited == STOPPED) return (void)waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), STOPPED;
+  }
+  return waited;
+}
+
+static pid_t start_child(Start *start, SpawnFailure *failure, Waited *waited) {
   int pair[2];
   if (pipe2(pair, O_CLOEXEC) != 0) {
     *failure = (SpawnFailure){.stage = SPAWN_FORK, .error = errno};
     return -1;
   }
-  start.starting = pair[1];
+  start->starting = pair[1];
   *shared = (SpawnFailure){.stage = SPAWN_OK};
-  sigemptyset(&start.mask);
-  sigfillset(&all);
-  sigprocmask(SIG_BLOCK, &all, &before);
 #ifdef AGENT_PLAIN_FORK /* sanitizers do not stand a child on their memory */
   pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-  if (pid == 0) child_main(&start);
+  if (pid == 0) child_main(start);
 #else
-  pid_t pid = clone(child_main, stack + STACK_BYTES, CLONE_VM | SIGCHLD, &start);
+  pid_t pid = clone(child_main, stack + STACK_BYTES, CLONE_VM | SIGCHLD, start);
 #endif
   int error = errno;
   close(pair[1]);
-  bool started = pid > 0 && wait_for_start(pair[0], pid);
+  if (pid > 0) *waited = wait_for_start(start, pair[0], pid);
   close(pair[0]);
+  *failure = pid > 0 ? *shared : (SpawnFailure){.stage = SPAWN_FORK, .error = error};
+  return pid;
+}
+
+pid_t spawn_program(const SpawnPlan *plan, SpawnFailure *failure) {
+  Start start = {.plan = plan, .failure = shared};
+  Waited waited = STARTED;
+  sigset_t all, before;
+  sigemptyset(&start.mask);
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, &before);
+  pid_t pid = start_child(&start, failure, &waited);
+  if (waited == STOPPED) {
+    start.shielded = true;
+    pid = start_child(&start, failure, &waited);
+  }
   sigprocmask(SIG_SETMASK, &before, NULL);
-  *failure = *shared;
-  if (pid < 0) *failure = (SpawnFailure){.stage = SPAWN_FORK, .error = error};
-  else if (!started) *failure = (SpawnFailure){.stage = SPAWN_FORK, .error = ETIMEDOUT};
+  if (pid < 0) return -1;
+  if (waited != STARTED) *failure = (SpawnFailure){.stage = SPAWN_FORK, .error = ETIMEDOUT};
   else if (failure->stage == SPAWN_OK && agent.oom_score != 0) raise_oom_score(pid);
-  return pid < 0 || failure->stage != SPAWN_OK ? -1 : pid; /* a child that failed is reaped like any other */
+  return failure->stage != SPAWN_OK ? -1 : pid; /* a child that failed is reaped like any other */
 }

@@ -4,8 +4,8 @@
  * libraries behind it), and each sandbox is a copy of it, twice. The library that is loaded first is called like the one that
  * this stands for (no-systemd.map, scripts/build-spawner.sh), and the linker looks no further.
  *
- * These are all that crun calls, of any version. Should one call another, it is not loaded and ends, and runtimes are loaded
- * for each sandbox, with everything.
+ * These are all that crun calls, of any version that is known. Should one call another, it is not loaded and ends, and
+ * runtimes are loaded for each sandbox, with everything.
  */
 #include <errno.h>
 
@@ -15,7 +15,9 @@
     return -ENOSYS;                                          \
   }
 
+ABSENT(sd_bus_add_match)
 ABSENT(sd_bus_call)
+ABSENT(sd_bus_default)
 ABSENT(sd_bus_default_system)
 ABSENT(sd_bus_default_user)
 ABSENT(sd_bus_error_free)

@@ -11,6 +11,9 @@ shm=/dev/shm/sandboxer-$(id -u)
 secrets=$shm/$attempt
 `;
 
+/** How an agent ends that finds another one listening. */
+const AGENT_IS_THERE = 3;
+
 export const EXIT = { root: 78, cannotConfine: 79 } as const;
 
 /**
@@ -40,7 +43,7 @@ while read -r kind name value; do
 done
 start() {
   socket=$1; shift
-  "$agent" --listen "$socket" --daemon --user "$(id -u)" --cwd "$dir/work" "$@" 2>"$dir/log" || [ -S "$socket" ] || { cat "$dir/log" >&2; exit 1; }
+  "$agent" --listen "$socket" --daemon --user "$(id -u)" --cwd "$dir/work" "$@" 2>"$dir/log" || [ $? = ${AGENT_IS_THERE} ] || { cat "$dir/log" >&2; exit 1; }
 }
 if [ "$level" = policy ]; then
   set --

@@ -128,20 +128,20 @@ export function documentsRow(documents: SandboxDocuments): SandboxDocumentsRow {
   };
 }
 
-/** Each is read from its text when somebody looks at it: an end needs a word of one of them. */
+/**
+ * The recipe is looked at by everybody, also where nobody would catch that it cannot be read. The others are read from their
+ * text when somebody looks at them: an end does not.
+ */
 export function documentsRecord(row: SandboxDocumentsRow): SandboxDocuments {
   const request = lazily<SandboxDocuments['request']>(row.request);
-  const recipe = lazily<SandboxDocuments['recipe']>(row.recipe);
   const plan = lazily<SandboxDocuments['plan']>(row.plan);
   const origin = lazily<SandboxDocuments['origin']>(row.origin);
   return {
     uid: row.uid,
     generation: row.generation,
+    recipe: readDocument(row.recipe),
     get request() {
       return request();
-    },
-    get recipe() {
-      return recipe();
     },
     get plan() {
       return plan();

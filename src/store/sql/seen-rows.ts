@@ -1,6 +1,7 @@
 /**
  * Rows of one table as a transaction saw or left them, by their key: an update then writes what has changed, and only the
- * indexes of that move.
+ * indexes of that move. That is right where nobody else can have written the row since: where transactions write one after
+ * the other, or are serializable.
  */
 export class SeenRows<Row extends object> {
   readonly #rows = new Map<string, Row>();
@@ -29,5 +30,26 @@ export class SeenRows<Row extends object> {
       changes[column] = value;
     }
     return changes;
+  }
+
+  /**
+   * Has `write` write what of `next` is new, if anything is; it answers whether there was such a row. Noted before it is
+   * waited for: another update of the row may come meanwhile.
+   */
+  async update(key: string, next: Row, write: (changes: Partial<Row>) => Promise<number>): Promise<boolean> {
+    const changes = this.changes(key, next);
+    if (changes === null) return true;
+    this.#rows.set(key, next);
+    let written = 0;
+    try {
+      written = await write(changes);
+    } finally {
+      if (written === 0) this.#rows.delete(key);
+    }
+    return written > 0;
+  }
+
+  forgetAll(): void {
+    this.#rows.clear();
   }
 }

@@ -117,12 +117,10 @@ export class SqlAttempts implements AttemptStore {
     this.#session.assertWritable();
     const row = attemptRow(record);
     const { attempt_id, sandbox_uid } = row;
-    const changes = this.#seen.changes(attempt_id, row);
-    if (changes !== null) {
-      const query = this.#statements.rows.update(changes, { attempt_id, sandbox_uid });
-      if ((await this.#session.change(query)) === 0) throw conflict(`The attempt ${attempt_id} is gone.`);
-      this.#seen.set(attempt_id, row);
-    }
+    const there = await this.#seen.update(attempt_id, row, (changes) =>
+      this.#session.change(this.#statements.rows.update(changes, { attempt_id, sandbox_uid })),
+    );
+    if (!there) throw conflict(`The attempt ${attempt_id} is gone.`);
     this.#session.sandboxUids.add(record.sandboxUid);
   }
 
@@ -130,6 +128,11 @@ export class SqlAttempts implements AttemptStore {
     const { attemptId, sandboxUid } = log;
     const row = { attempt_id: attemptId, sandbox_uid: sandboxUid, document: writeDocument(log) };
     await this.#session.change(this.#statements.setupRows.upsert(row, ['attempt_id']));
+  }
+
+  /** Rows of sandboxes that were removed, or may have been. */
+  forgetSeen(): void {
+    this.#seen.forgetAll();
   }
 
   #see(row: AttemptRow): AttemptRecord {

@@ -91,11 +91,10 @@ export class SqlMeters implements MeterStore {
     this.#session.assertWritable();
     const row = meterRow(record);
     const { id, sandbox_uid } = row;
-    const changes = this.#seen.changes(id, row);
-    if (changes === null) return;
-    const query = this.#statements.rows.update(changes, { id, sandbox_uid });
-    if ((await this.#session.change(query)) === 0) throw conflict(`The meter ${id} is gone.`);
-    this.#seen.set(id, row);
+    const there = await this.#seen.update(id, row, (changes) =>
+      this.#session.change(this.#statements.rows.update(changes, { id, sandbox_uid })),
+    );
+    if (!there) throw conflict(`The meter ${id} is gone.`);
   }
 
   async forSandbox(uid: string): Promise<readonly MeterRecord[]> {

@@ -16,10 +16,13 @@ export class SqlSandboxes implements SandboxStore {
   readonly #session: SqlSession;
   readonly #statements: SandboxStatements;
   readonly #seen = new SeenRows<SandboxRow>();
+  /** Told when attempts were removed with their sandboxes. */
+  readonly #attemptsRemoved: () => void;
 
-  constructor(session: SqlSession, statements: SandboxStatements) {
+  constructor(session: SqlSession, statements: SandboxStatements, attemptsRemoved: () => void) {
     this.#session = session;
     this.#statements = statements;
+    this.#attemptsRemoved = attemptsRemoved;
   }
 
   async get(uid: string): Promise<SandboxRecord | null> {
@@ -154,6 +157,7 @@ export class SqlSandboxes implements SandboxStore {
       this.#seen.delete(uid);
       this.#session.sandboxUids.add(uid);
     }
+    if (old.length > 0) this.#attemptsRemoved();
     return old.length;
   }
 

@@ -74,7 +74,9 @@ export class SqlTransaction implements Tx {
   }
 
   get sandboxes(): SqlSandboxes {
-    this.#sandboxes ??= new SqlSandboxes(this.#session, this.#statements.sandboxes);
+    this.#sandboxes ??= new SqlSandboxes(this.#session, this.#statements.sandboxes, () =>
+      this.#attempts?.forgetSeen(),
+    );
     return this.#sandboxes;
   }
 

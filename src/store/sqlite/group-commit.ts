@@ -18,6 +18,7 @@ interface Job {
   readonly tellDurable: () => void;
   readonly answersEarly: ((value: unknown) => boolean) | undefined;
   outcome: Outcome | null;
+  early: boolean;
 }
 
 export interface SubmitOptions<T> {
@@ -69,6 +70,7 @@ export class GroupCommit {
         tellDurable: whenDurable,
         answersEarly: answersEarly as ((value: unknown) => boolean) | undefined,
         outcome: null,
+        early: false,
       });
       this.#idle ??= this.#drain();
     });
@@ -81,11 +83,14 @@ export class GroupCommit {
   }
 
   async #drain(): Promise<void> {
-    while (this.#queue.length > 0) {
-      await turnOfTheEventLoop();
-      await this.#runGroup();
+    try {
+      while (this.#queue.length > 0) {
+        await turnOfTheEventLoop();
+        await this.#runGroup();
+      }
+    } finally {
+      this.#idle = null;
     }
-    this.#idle = null;
   }
 
   async #runGroup(): Promise<void> {
@@ -108,12 +113,11 @@ export class GroupCommit {
 
   #settleWhenDurable(group: readonly Job[]): void {
     let early = 0;
-    for (const { outcome, answersEarly, answer } of group) {
-      const done = outcome as Outcome;
-      if (!done.ok || answersEarly?.(done.value) !== true) continue;
+    for (const job of group) {
+      if (!job.early) continue;
       early += 1;
       // Not heard before the next turn of the queue, whatever comes of the disk.
-      answer(done);
+      job.answer(job.outcome as Outcome);
     }
     const durable = this.#durable(early === group.length);
     if (durable === null) settle(group);
@@ -163,7 +167,10 @@ export class GroupCommit {
 
   async #run(job: Job): Promise<Outcome> {
     try {
-      job.outcome = { ok: true, value: await job.work() };
+      const value = await job.work();
+      // Here, where it fails alone when it looks at what cannot be read.
+      job.early = job.answersEarly?.(value) === true;
+      job.outcome = { ok: true, value };
     } catch (error) {
       job.outcome = { ok: false, value: error };
     }

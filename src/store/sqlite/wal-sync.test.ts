@@ -120,6 +120,28 @@ describe('a transaction that answers early', () => {
   });
 });
 
+describe('a transaction that cannot say whether it answers early', () => {
+  it('fails alone, and leaves nothing behind', async () => {
+    const database = new DatabaseSync(join(root, 'unsure.db'));
+    database.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (n INTEGER)');
+    const connection = new NodeSqliteConnection(database);
+    const wal = new WalSync(join(root, 'unsure.db-wal'));
+    const group = new GroupCommit(database, wal, () => connection.written);
+    const write = (answersEarly: () => boolean) =>
+      group.submit(async () => connection.run(INSERT, []), { whenDurable: () => {}, answersEarly });
+    const unsure = () => JSON.parse('not a document') === true;
+    const [refused, beside] = await Promise.allSettled([write(unsure), write(() => false)]);
+    expect(refused).toMatchObject({ status: 'rejected', reason: { name: 'SyntaxError' } });
+    expect(beside.status).toBe('fulfilled');
+    await expect(write(unsure)).rejects.toThrow(SyntaxError);
+    await write(() => true);
+    await group.settled();
+    expect(database.prepare('SELECT count(*) AS n FROM t').get()).toMatchObject({ n: 2 });
+    wal.close();
+    database.close();
+  });
+});
+
 describe('a group whose commit does not reach the disk', () => {
   it('fails, and so does everything after it', async () => {
     const database = new DatabaseSync(join(root, 'state.db'));

@@ -13,6 +13,21 @@ function setupLog(sandboxUid: string, generation: number, n: number, output = ''
 
 export const attemptCases: StoreCase[] = [
   {
+    name: 'of two updates at once, the last one is kept whole',
+    async run(store) {
+      const attempt = sampleAttempt('a');
+      await write(store, ({ attempts }) => attempts.insert(attempt));
+      const kept = await write(store, async ({ attempts }) => {
+        const known = (await attempts.get(attempt.attemptId)) ?? attempt;
+        const first = attempts.update({ ...known, teardownError: 'one' });
+        const second = attempts.update({ ...known, teardownTries: 7 });
+        await Promise.all([first, second]);
+        return await attempts.get(attempt.attemptId);
+      });
+      assert.deepEqual(kept, { ...attempt, teardownTries: 7 });
+    },
+  },
+  {
     name: 'keep what setup wrote, once for each, in their order',
     async run(store) {
       await write(store, async ({ attempts }) => {

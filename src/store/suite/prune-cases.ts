@@ -12,7 +12,7 @@ import {
   T0,
 } from '../sample-records.ts';
 import type { StoreCase } from './store-case.ts';
-import { read, write } from './store-case.ts';
+import { read, rejectsWith, write } from './store-case.ts';
 
 /** A sandbox with everything that hangs on it; answers the number of its event. */
 function insertWhole(store: Store, over: Partial<SandboxRecord> & { uid: string }): Promise<number> {
@@ -48,6 +48,19 @@ async function exists(store: Store, uid: string): Promise<boolean> {
 const parked = { sinkId: 's', subject: 'a', tries: 1, nextAt: T0, lastError: 'e', dead: true };
 
 export const pruneCases: StoreCase[] = [
+  {
+    name: 'leaves no attempt to be updated, also by whoever read it before',
+    async run(store) {
+      const seq = await insertWhole(store, { uid: 'a' });
+      const late = write(store, async (tx) => {
+        const [attempt] = await tx.attempts.forSandbox('a');
+        assert(attempt);
+        assert.equal(await tx.sandboxes.prune(T0 + 1, seq, 9), 1);
+        await tx.attempts.update(attempt);
+      });
+      await rejectsWith('SBX_CONFLICT', late);
+    },
+  },
   {
     name: 'removes a destroyed sandbox with all that hangs on it, except money',
     async run(store) {

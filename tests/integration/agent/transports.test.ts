@@ -53,6 +53,16 @@ describe('standard input and output', () => {
   });
 });
 
+/** How each of so many ends that are started by one shell, as close together as can be. */
+function startDaemons(path: string, count: number): number[] {
+  const script = `
+    n=0; pids=; while [ $n -lt ${count} ]; do "$@" & pids="$pids $!"; n=$((n+1)); done
+    for pid in $pids; do wait $pid; echo $?; done`;
+  const starters = ['sh', '-c', script, 'sh', agentBinary(), '--listen', path, '--daemon', ...self];
+  const { stdout } = spawnSync('setsid', starters, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  return stdout.trim().split('\n').map(Number);
+}
+
 describe('a daemon', () => {
   it('listens when its starter returns, refuses a second one, and replaces a dead socket', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'sandboxer-daemon-'));
@@ -60,7 +70,7 @@ describe('a daemon', () => {
     const start = () => spawnSync(agentBinary(), ['--listen', path, '--daemon', ...self]).status;
     expect(start()).toBe(0);
     const session = await connectAgent(path);
-    expect(start()).toBe(1);
+    expect(start()).toBe(3);
     const { pid } = session.info;
     expect((await runShell(session, 'echo up')).stdout.toString()).toBe('up\n');
     process.kill(pid, 'SIGKILL');
@@ -69,6 +79,19 @@ describe('a daemon', () => {
     const second = await connectAgent(path);
     process.kill(second.info.pid, 'SIGTERM');
     await second.ended;
+    rmSync(dir, { recursive: true });
+  });
+
+  it('is one of those that begin at the same time, also where a dead one was', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'sandboxer-daemons-'));
+    const path = join(dir, 's');
+    for (let round = 0; round < 20; round++) {
+      expect(startDaemons(path, 20).toSorted()).toEqual([0, ...Array.from({ length: 19 }, () => 3)]);
+      const session = await connectAgent(path);
+      expect((await runShell(session, 'echo up')).stdout.toString()).toBe('up\n');
+      process.kill(session.info.pid, 'SIGKILL');
+      await session.ended;
+    }
     rmSync(dir, { recursive: true });
   });
 
