@@ -29,6 +29,35 @@ describe('WarmPool', () => {
     expect(warm.take()).toBeNull();
   });
 
+  it('tries again what could not be made, although nobody asks again', async () => {
+    let tries = 0;
+    const made = Promise.withResolvers<void>();
+    const make = async (name: string) => {
+      if (++tries < 4) throw new Error('not now');
+      made.resolve();
+      return { name };
+    };
+    const warm = new WarmPool(1, make, () => {}, 2);
+    expect(warm.take()).toBeNull();
+    await made.promise;
+    await sleep(0);
+    expect([tries, warm.size]).toEqual([4, 1]);
+  });
+
+  it('fills up for whoever takes one in the moment in which it is full', async () => {
+    let made = 0;
+    const second = Promise.withResolvers<void>();
+    const warm: WarmPool<{ name: string }> = new WarmPool(1, async (name) => {
+      if (++made === 2) second.resolve();
+      // After the pool has it, and before anything else happens.
+      else queueMicrotask(() => queueMicrotask(() => warm.take()));
+      return { name };
+    });
+    warm.fill();
+    await second.promise;
+    expect(made).toBe(2);
+  });
+
   it('is off at 0', async () => {
     const warm = pool(0);
     warm.fill();

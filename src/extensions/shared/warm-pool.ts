@@ -13,11 +13,13 @@ const WINDOW_MS = 10_000;
 /** Refilling waits a little, so that it does not take the processor from the request that emptied the pool. */
 const SETTLE_MS = 15;
 const RETRY_MS = 5_000;
+const RETRY_MOST_MS = 60_000;
 
 export class WarmPool<WarmOne extends Warm> {
   readonly #most: () => number;
   readonly #make: (name: string) => Promise<WarmOne>;
   readonly #drop: (one: WarmOne) => void;
+  readonly #retryMs: number;
   readonly #ready: WarmOne[] = [];
   readonly #arrivals: number[] = [];
   #filling = false;
@@ -28,10 +30,12 @@ export class WarmPool<WarmOne extends Warm> {
     most: number | (() => number),
     make: (name: string) => Promise<WarmOne>,
     drop: (one: WarmOne) => void = () => {},
+    retryMs = RETRY_MS,
   ) {
     this.#most = typeof most === 'number' ? () => most : most;
     this.#make = make;
     this.#drop = drop;
+    this.#retryMs = retryMs;
   }
 
   /** How many wait. */
@@ -61,9 +65,7 @@ export class WarmPool<WarmOne extends Warm> {
   fill(): void {
     if (this.#filling || this.#closed || this.#most() <= 0) return;
     this.#filling = true;
-    void this.#run().finally(() => {
-      this.#filling = false;
-    });
+    void this.#run();
   }
 
   /** One that others have more need of. */
@@ -82,17 +84,21 @@ export class WarmPool<WarmOne extends Warm> {
     return Math.min(this.#most(), 1 + Math.ceil(perSecond / 2));
   }
 
+  /** Until there are as many as are wanted: also when nobody asks again, one that could not be made is tried again. */
   async #run(): Promise<void> {
+    let failures = 0;
     await sleep(SETTLE_MS, undefined, { ref: false });
     while (!this.#closed && this.#ready.length < this.#wanted) {
       try {
         const one = await this.#make(`warm-${randomBytes(8).toString('hex')}`);
+        failures = 0;
         if (this.#closed) this.#drop(one);
         else this.#ready.push(one);
       } catch {
-        await sleep(RETRY_MS, undefined, { ref: false });
-        return;
+        await sleep(Math.min(this.#retryMs * 2 ** failures++, RETRY_MOST_MS), undefined, { ref: false });
       }
     }
+    // In the same breath as the last look: whoever takes one after it begins anew.
+    this.#filling = false;
   }
 }

@@ -281,6 +281,17 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     await expect.poll(() => layerNames().includes(name), { timeout: 60_000 }).toBe(false);
   });
 
+  it('are gone from the disk with the last sandbox that was made from them', async () => {
+    const image = await importing('last', tarOf([...base(), { name: 'srv/last', body: 'mark' }]));
+    const name = `tree-${(image.digest as string).slice(7)}`;
+    const id = await sandboxOf(image.reference as string);
+    await client.images.delete('last');
+    expect(await server.inside(id, 'cat /srv/last')).toBe('mark');
+    expect(layerNames()).toContain(name);
+    await client.sandboxes.destroy(id);
+    await expect.poll(() => layerNames().includes(name), { timeout: 60_000 }).toBe(false);
+  });
+
   it('count against the workspace', async () => {
     const { items } = await client.images.list();
     const used = items.reduce((sum, { size_bytes }) => sum + size_bytes, 0);

@@ -20,12 +20,24 @@ const LIMIT_MS = 120_000;
 const agentIn = (base: string, name: string) =>
   Number(readFileSync(join(base, 'sandboxes', name, 'run'), 'utf8').split(' ')[3]);
 
+function aheadIn(sandboxes: string): string[] {
+  return existsSync(sandboxes) ? readdirSync(sandboxes).filter((name) => name.startsWith('warm-')) : [];
+}
+
+/** What is in the directory of each, and what the spawner notes of it. */
+function notesOf(base: string): string[] {
+  const sandboxes = join(base, 'sandboxes');
+  return aheadIn(sandboxes).map((name) => {
+    const inside = readdirSync(join(sandboxes, name));
+    const run = inside.includes('run') ? readFileSync(join(sandboxes, name, 'run'), 'utf8') : '';
+    return `${name}: ${inside.join(' ')} (${run})`;
+  });
+}
+
 /** Those that wait and have answered. */
 function waiting(base: string): number[] {
   const sandboxes = join(base, 'sandboxes');
-  if (!existsSync(sandboxes)) return [];
-  const names = readdirSync(sandboxes).filter((name) => name.startsWith('warm-'));
-  return names
+  return aheadIn(sandboxes)
     .map((name) => (existsSync(join(sandboxes, name, 'run')) ? agentIn(base, name) : 0))
     .filter((pid) => pid > 0);
 }
@@ -148,7 +160,8 @@ describe.skipIf(whyNoImage !== null)(
           }
           await until(() => ofImage().length > 0);
           await client.images.delete(image.image_id);
-          await until(() => layers().length === 0 && ofImage().length === 0);
+          const left = () => ({ layers: layers(), ofImage: ofImage(), waiting: notesOf(base) });
+          await until(() => layers().length === 0 && ofImage().length === 0, left);
           const { sandbox_id } = await client.sandboxes.create({});
           expect(await server.inside(sandbox_id, 'echo still')).toBe('still\n');
         } finally {
