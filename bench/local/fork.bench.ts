@@ -1,6 +1,9 @@
 import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Benchmark, BenchmarkContext, Result } from '../harness.ts';
-import { summarize } from '../harness.ts';
+import { percentile, summarize } from '../harness.ts';
 import type { FileSystem, World } from './world.ts';
 import { ascending, canMount, skipped, timed, whyNot, withWorld } from './world.ts';
 
@@ -12,8 +15,12 @@ function fill(files: number): string {
   return `mkdir -p data; head -c ${size * files} /dev/zero | split -b ${size} -d -a 5 - data/`;
 }
 
-/** What was just written would be waited for by everything durable on this disk: files have been there for a while. */
-function settle(): void {
+/**
+ * What was just written would be waited for by everything durable on this disk, and what was just destroyed is still being
+ * removed from it: files have been there for a while.
+ */
+async function settle(world: World): Promise<void> {
+  while (readdirSync(join(world.state, 'local', 'trash')).length > 0) await sleep(20);
   execFileSync('sync');
 }
 
@@ -44,19 +51,23 @@ async function forks(world: World, context: BenchmarkContext, suffix: string): P
   const baseline = ascending(creates);
   const idle: number[] = [];
   const busy: number[] = [];
-  for (let round = 0; round < context.iterations(3); round++) {
-    const source = await world.create();
+  /** Where the caches are as cold as they are for a fork that is not one of many. */
+  const alone: number[] = [];
+  for (let round = 0; round < context.iterations(5); round++) {
+    await settle(world);
+    const source = await timed(alone, () => world.create());
     await world.exec(source, ['/bin/sh', '-c', fill(files)]);
-    settle();
+    await settle(world);
     await whileBusy(world, source, async () => {
       for (let n = 0; n < context.iterations(2); n++)
         await world.destroy(await timed(busy, () => fork(world, source)));
     });
-    settle();
+    await settle(world);
     await world.destroy(await timed(idle, () => fork(world, source)));
     await world.destroy(source);
   }
-  const details = { files, megabytes: Math.round((files * KB) / 1024) };
+  const megabytes = Math.round((files * KB) / 1024);
+  const details = { files, megabytes, create_alone_ms: Number(percentile(ascending(alone), 50).toFixed(1)) };
   return [
     summarize({ name: `local.fork${suffix}`, unit: 'ms', samples: ascending(idle), baseline, details }),
     summarize({ name: `local.fork${suffix}.busy`, unit: 'ms', samples: ascending(busy), baseline, details }),

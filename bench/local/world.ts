@@ -22,6 +22,8 @@ export const LIMITED = {
 
 export interface World {
   readonly dir: string;
+  /** Where everything of the server lies, as we can reach it. */
+  readonly state: string;
   readonly client: UnixClient;
   readonly pid: number;
   readonly socketPath: string;
@@ -55,6 +57,10 @@ export function canMount(kind: FileSystem): boolean {
   return status === 0;
 }
 
+function childOf(pid: number): number {
+  return Number.parseInt(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'), 10);
+}
+
 export async function withWorld(
   config: Record<string, unknown>,
   connections: number,
@@ -80,6 +86,7 @@ export async function withWorld(
     await client.expect(201, 'POST', '/v1/profiles', LIMITED);
     const world: World = {
       dir,
+      state: fileSystem === null ? state : `/proc/${childOf(server.process.pid ?? 0)}/root${state}`,
       client,
       pid: server.process.pid ?? 0,
       socketPath: server.socketPath,
