@@ -1,5 +1,6 @@
 import type { Benchmark } from '../harness.ts';
 import { summarize } from '../harness.ts';
+import { machineSpeed } from './bare-crun.ts';
 import { ascending, skipped, timed, whyNot, withWorld } from './world.ts';
 
 export const benchmark: Benchmark = {
@@ -10,7 +11,7 @@ export const benchmark: Benchmark = {
     if (reason !== null) return skipped('local.burst', reason);
     const count = context.smoke ? 5 : 100;
     return await withWorld({}, count, async (world) => {
-      await world.destroy(await world.create());
+      const speed = await machineSpeed(world, context.iterations(50));
       const samples: number[] = [];
       for (let round = 0; round < (context.smoke ? 1 : 3); round++) {
         const ids = await Promise.all(
@@ -23,7 +24,7 @@ export const benchmark: Benchmark = {
           name: 'local.burst',
           unit: 'ms',
           samples: ascending(samples),
-          details: { at_once: count, ready: '100 %' },
+          details: { at_once: count, ready: '100 %', ...speed },
         }),
       ];
     });

@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Benchmark } from '../harness.ts';
 import { summarize } from '../harness.ts';
+import { bareCrun } from './bare-crun.ts';
 import { collectedMemory } from './collected-memory.ts';
 import type { World } from './world.ts';
-import { skipped, whyNot, withWorld } from './world.ts';
+import { ascending, skipped, whyNot, withWorld } from './world.ts';
 
 const LANES = 2;
 const SECONDS = 60;
@@ -29,7 +30,7 @@ async function footprint(world: World): Promise<Record<string, number>> {
 export const benchmark: Benchmark = {
   name: 'local.churn',
   description:
-    'create + exec + destroy through HTTP for 60 s, two lanes, what the server holds compared after a garbage collection at both ends (target ≥ 100 per s, nothing grows)',
+    'create + exec + destroy through HTTP for 60 s, two lanes, against bare `crun run … true` in as many, what the server holds compared after a garbage collection at both ends (target ≥ 100 per s, nothing grows)',
   async run(context) {
     const reason = whyNot();
     if (reason !== null) return skipped('local.churn', reason);
@@ -40,6 +41,15 @@ export const benchmark: Benchmark = {
         await world.destroy(id);
       };
       for (let n = 0; n < context.iterations(WARM_UP); n++) await life();
+      // Not the very first: its bundle has the filter that the runtime still had to compile.
+      const sample = await world.create();
+      const bare = bareCrun(world);
+      await world.destroy(sample);
+      const bareSeconds = async () => [
+        await bare.perSecond(LANES, context.iterations(100)),
+        await bare.perSecond(LANES, context.iterations(100)),
+      ];
+      const baseline = await bareSeconds();
       const before = await footprint(world);
       const perSecond: number[] = [];
       const seconds = context.smoke ? 1 : SECONDS;
@@ -58,18 +68,20 @@ export const benchmark: Benchmark = {
         lives += done;
       }
       const after = await footprint(world);
+      // At both ends, so that a machine that slows down slows both.
+      baseline.push(...(await bareSeconds()));
       const change = Object.fromEntries(
         Object.entries(after).map(([key, value]) => [
           `${key}_change`,
           Number((value - (before[key] ?? 0)).toFixed(1)),
         ]),
       );
-      perSecond.sort((a, b) => a - b);
       return [
         summarize({
           name: 'local.churn',
           unit: 'per_s',
-          samples: perSecond,
+          samples: ascending(perSecond),
+          baseline: ascending(baseline),
           details: { lanes: LANES, lives, ...change },
         }),
       ];

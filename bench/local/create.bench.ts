@@ -1,6 +1,7 @@
 import type { Benchmark } from '../harness.ts';
 import { summarize } from '../harness.ts';
-import { ascending, bareRuns, skipped, timed, whyNot, withWorld } from './world.ts';
+import { bareCrun } from './bare-crun.ts';
+import { ascending, skipped, timed, whyNot, withWorld } from './world.ts';
 
 export const benchmark: Benchmark = {
   name: 'local.create',
@@ -15,10 +16,11 @@ export const benchmark: Benchmark = {
       for (let n = 0; n < context.iterations(20); n++) await life([]);
       // Not the very first: its bundle has the filter that the runtime still had to compile.
       const keeper = await world.create();
+      const bare = bareCrun(world);
       const baseline: number[] = [];
       // In turns, so that a machine that slows down slows both.
       for (let round = 0; round < 4; round++) {
-        baseline.push(...bareRuns(world, context.iterations(50)));
+        baseline.push(...(await bare.times(context.iterations(50))));
         for (let n = 0; n < context.iterations(75); n++) await life(samples);
       }
       await world.destroy(keeper);

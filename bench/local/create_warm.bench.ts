@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Benchmark } from '../harness.ts';
 import { summarize } from '../harness.ts';
+import { machineSpeed } from './bare-crun.ts';
 import { ascending, skipped, timed, whyNot, withWorld } from './world.ts';
 
 /** Long enough for the pool to be full again: what is measured is the claim. */
@@ -13,6 +14,7 @@ export const benchmark: Benchmark = {
     const reason = whyNot();
     if (reason !== null) return skipped('local.create_warm', reason);
     return await withWorld({ warm: 4 }, 1, async (world) => {
+      const details = await machineSpeed(world, context.iterations(50));
       const samples: number[] = [];
       for (let n = 0; n < context.iterations(220); n++) {
         const into = n < 20 && !context.smoke ? [] : samples;
@@ -25,6 +27,7 @@ export const benchmark: Benchmark = {
           name: 'local.create_warm',
           unit: 'ms',
           samples: ascending(samples),
+          details,
         }),
       ];
     });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Benchmark, Result } from '../harness.ts';
 import { summarize } from '../harness.ts';
+import { machineSpeed } from './bare-crun.ts';
 import { ascending, dockerBaseline, skipped, timed, whyNot, withWorld } from './world.ts';
 
 const REFILL_MS = 60;
@@ -13,6 +14,7 @@ async function firstResults(
   note: string,
 ): Promise<Result[]> {
   return await withWorld({ warm }, 1, async (world) => {
+    const details = { docker: note, ...(await machineSpeed(world, Math.min(rounds, 50))) };
     const samples: number[] = [];
     for (let n = 0; n < rounds; n++) {
       const id = await timed(n < 5 && rounds > 10 ? [] : samples, async () => {
@@ -24,7 +26,6 @@ async function firstResults(
       await world.destroy(id);
       if (warm > 0) await sleep(REFILL_MS);
     }
-    const details = { docker: note };
     return [
       summarize({
         name,

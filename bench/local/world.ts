@@ -1,8 +1,7 @@
 /** What every benchmark of ext.local needs: a server, a client, and a way to leave nothing behind. */
 import { spawnSync } from 'node:child_process';
-import { chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { STORAGE_RANGE } from '../../src/extensions/local/uid-ranges.ts';
 import { removeDir, startChild, temporaryDir } from '../../tests/support/child-server.ts';
 import { startDockerd, whyNoDockerd } from '../../tests/support/dockerd.ts';
 import { UnixClient } from '../../tests/support/unix-client.ts';
@@ -112,57 +111,6 @@ export async function withWorld(
     await server.stop();
     removeDir(dir);
   }
-}
-
-/** Milliseconds of bare `crun run … true` of a living sandbox's own bundle, ascending. */
-export function bareRuns(world: World, runs: number): number[] {
-  const base = join(world.dir, 'local');
-  const name = readdirSync(join(base, 'sandboxes'))[0];
-  if (name === undefined) throw new Error('there is no sandbox whose bundle could be run');
-  const config = JSON.parse(readFileSync(join(base, 'sandboxes', name, 'config.json'), 'utf8'));
-  const skeleton = readdirSync(join(base, 'skeleton'))[0] ?? '';
-  const bundle = join(world.dir, 'bare');
-  for (const part of ['rootfs', 'upper', 'work', 'runtime'])
-    mkdirSync(join(bundle, part), { recursive: true });
-  for (const part of ['upper', 'work']) chownSync(join(bundle, part), STORAGE_RANGE, STORAGE_RANGE);
-  const range = [{ containerID: 0, hostID: STORAGE_RANGE, size: 65_536 }];
-  const plain = {
-    ...config,
-    process: { ...config.process, args: ['/bin/true'] },
-    mounts: [
-      ...config.mounts.filter(({ destination }: { destination: string }) => destination !== '/.init'),
-      // Ours lies below a layer that can be written; the plainest way to have it is a bind mount.
-      { destination: '/usr', source: '/usr', type: 'bind', options: ['bind', 'ro', 'nodev', 'idmap'] },
-    ],
-    linux: {
-      ...config.linux,
-      // Ours lies ready; bare, the runtime makes its own.
-      namespaces: config.linux.namespaces.map(({ type }: { type: string }) => ({ type })),
-      uidMappings: range,
-      gidMappings: range,
-    },
-  };
-  writeFileSync(join(bundle, 'config.json'), JSON.stringify(plain));
-  const helper = join(world.dir, 'bare-crun');
-  const built = spawnSync(
-    process.env.CC ?? 'cc',
-    ['-O2', '-o', helper, join(import.meta.dirname, 'bare-crun.c')],
-    {
-      stdio: 'inherit',
-    },
-  );
-  if (built.status !== 0) throw new Error('the baseline could not be compiled');
-  const args = ['/usr/bin/crun', bundle, bundle, join(base, 'skeleton', skeleton), String(runs)];
-  const { stdout, status } = spawnSync(helper, args, {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  if (status !== 0) throw new Error('the baseline failed');
-  return stdout
-    .trim()
-    .split('\n')
-    .map(Number)
-    .sort((a, b) => a - b);
 }
 
 export interface DockerBaseline {
