@@ -28,7 +28,7 @@ import { seccompProfile } from './seccomp.ts';
 import { SharedFlush } from './shared-flush.ts';
 import { hostPaths, skeletonDigest, writeSkeleton } from './skeleton.ts';
 import type { Fields } from './spawner-client.ts';
-import { SpawnerClient } from './spawner-client.ts';
+import { SpawnerClient, SpawnerError } from './spawner-client.ts';
 import { STORAGE_RANGE } from './uid-ranges.ts';
 
 const START_MS = 10_000;
@@ -57,6 +57,19 @@ export function lackingControllers({ controllers }: HostFacts, described: string
   const has = described.split(',');
   return controllers.filter((name) => !has.includes(name));
 }
+
+/** What asks, or says how something is to be: to do it twice is to do it once. */
+const REPEATABLE = new Set([
+  'destroy',
+  'discard',
+  'extend',
+  'flush',
+  'freeze',
+  'inspect',
+  'measure',
+  'status',
+  'thaw',
+]);
 
 export class Engine {
   readonly #options: LocalOptions;
@@ -108,8 +121,15 @@ export class Engine {
     return await this.#running;
   }
 
+  /** A spawner that leaves or is killed before it answers is asked again through its successor, where that does no harm. */
   async call(verb: string, fields: Readonly<Record<string, string | number>> = {}): Promise<Fields> {
-    return await (await this.machinery()).client.call(verb, fields);
+    const { client } = await this.machinery();
+    try {
+      return await client.call(verb, fields);
+    } catch (error) {
+      if (!client.closed || error instanceof SpawnerError || !REPEATABLE.has(verb)) throw error;
+      return await (await this.machinery()).client.call(verb, fields);
+    }
   }
 
   /** Resolves when everything that was written below the base before this call is on the disk. */

@@ -42,6 +42,29 @@ describe.skipIf(reason !== null)(`a spawner that leaves${reason === null ? '' : 
   );
 
   it(
+    'leaves nobody without an answer who asks for what can be done twice: the next one gives it',
+    async () => {
+      const living = await world.establish();
+      const asked = async (what: () => Promise<unknown>) => {
+        const pid = await world.spawnerPid();
+        await hold(pid);
+        const answer = what();
+        await sleep(50);
+        process.kill(pid, 'SIGKILL');
+        await answer;
+      };
+      await asked(() => world.extension.pause(living.handle));
+      const client = await connected();
+      expect(await client.call('status', { id: living.spec.stamp.attemptId })).toMatchObject({ frozen: '1' });
+      client.close();
+      await asked(() => world.extension.resume(living.handle));
+      expect((await shell(living.session, 'echo here')).stdout).toBe('here\n');
+      await asked(() => world.end(living));
+    },
+    LIMIT_MS,
+  );
+
+  it(
     'lets go on what stands still to be copied, before there is a next one',
     async () => {
       const living = await world.establish();
