@@ -172,7 +172,7 @@ static void forget_parent(Unpack *u) {
   u->parent_fd = -1;
 }
 
-/* What stands in the way of something that is no directory. */
+/* Removes a file, link or pipe of that name; a directory is an error. */
 static int clear_place(int dir, const char *name) {
   struct stat st;
   if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT ? 0 : errno;
@@ -266,16 +266,17 @@ static int put_entry_of(Unpack *u, const TarBlock *block, char type, uint64_t si
   return put_file(u, dir, last, (mode_t)mode & 0777, size, mtime);
 }
 
-/* One header and what belongs to it. 0, an errno, or -1 at the end. */
+/* Reads one header and what belongs to it. 0, an errno, or -1 at the end. */
 static int step(Unpack *u) {
   TarBlock block;
   static const TarBlock zero;
-  const uint8_t *peek;
   uint64_t size, sum;
-  if (some(u, &peek, 1) == 0) return -1;
-  u->at--;
+  /* The end of an archive is a block of zeros (POSIX pax): without it the archive was cut off. */
   if (!exactly(u, &block, TAR_BLOCK)) return refuse(u, EINVAL, "the archive is cut off");
-  if (memcmp(&block, &zero, TAR_BLOCK) == 0) return -1;
+  if (memcmp(&block, &zero, TAR_BLOCK) == 0) {
+    bool open = u->has_name || u->has_link || u->has_size || u->sparse;
+    return open ? refuse(u, EINVAL, "the archive is cut off") : -1;
+  }
   if (!tar_number(block.checksum, sizeof block.checksum, &sum) || sum != tar_checksum(&block) ||
       !tar_number(block.size, sizeof block.size, &size))
     return refuse(u, EINVAL, "the archive is damaged");

@@ -34,6 +34,7 @@ struct entry {
 };
 struct archive {
   FILE *file;
+  off_t size;
   struct unpack_bounds left;
   char *extended; /* of the entry at hand: its strings live here */
   struct tally *tally;
@@ -75,7 +76,11 @@ static bool copy_text(char *to, size_t size, const char *from, size_t length) {
   return true;
 }
 
+/* Seeking beyond the end of a file succeeds: bytes that are skipped must be there. */
 static bool skip(struct archive *archive, long long bytes) {
+  off_t at = ftello(archive->file);
+  if (at < 0) return false;
+  if (bytes < 0 || bytes > archive->size - at) return bad("cut off");
   return fseeko(archive->file, bytes, SEEK_CUR) == 0;
 }
 
@@ -139,7 +144,8 @@ static int next_entry(struct archive *archive, struct entry *entry) {
     unsigned char block[BLOCK];
     long long size, mode, uid, gid, mtime;
     size_t got = fread(block, 1, BLOCK, archive->file);
-    if (got == 0 || (got == BLOCK && is_end(block))) {
+    /* The end of an archive is a block of zeros (POSIX pax): without it the archive was cut off. */
+    if (got == BLOCK && is_end(block)) {
       result = pax || name || link ? (errno = EBADMSG, -1) : 0;
       break;
     }
@@ -359,7 +365,10 @@ static int place(struct archive *archive, struct entry *entry, bool marks) {
 int unpack_layer(const char *from, const char *to, const struct unpack_bounds *bounds, struct tally *tally) {
   struct archive archive = {.file = fopen(from, "re"), .left = *bounds, .tally = tally};
   static struct entry entry;
-  if (archive.file == NULL || mkdir(to, 0755) < 0 || chown(to, settings.storage, settings.storage) < 0) return -1;
+  struct stat info;
+  if (archive.file == NULL || fstat(fileno(archive.file), &info) < 0) return -1;
+  archive.size = info.st_size;
+  if (mkdir(to, 0755) < 0 || chown(to, settings.storage, settings.storage) < 0) return -1;
   if (chroot(to) < 0 || chdir("/") < 0) return -1;
   umask(0);
   int got;
