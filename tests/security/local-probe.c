@@ -11,6 +11,7 @@
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,6 +167,60 @@ static long hostname(void) { return sethostname("probed", 6); }
 static long chmod_null(void) { return chmod("/dev/null", 0600); }
 static long chown_null(void) { return chown("/dev/null", 1000, 1000); }
 
+
+/* Families of IP have protocols that hardly anybody tests; the kernel loads their modules for whoever asks. */
+static void try_protocols(void) {
+  static const struct { const char *name; int type, protocol; } ASKED[] = {
+      {"MPTCP", SOCK_STREAM, 262}, {"MPTCP, with flags", SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 262},
+      {"UDPLITE", SOCK_DGRAM, 136}, {"SCTP", SOCK_STREAM, 132}, {"SCTP by its type", SOCK_SEQPACKET, 0},
+      {"DCCP", 6, 33}, {"DCCP by its type", 6, 0}, {"L2TP", SOCK_DGRAM, 115}, {"SMC", SOCK_STREAM, 256}};
+  char name[128];
+  for (size_t i = 0; i < sizeof ASKED / sizeof *ASKED; i++) {
+    for (int six = 0; six < 2; six++) {
+      snprintf(name, sizeof name, "%s over IPv%d", ASKED[i].name, six ? 6 : 4);
+      TRY(name, socket(six ? AF_INET6 : AF_INET, ASKED[i].type, ASKED[i].protocol));
+    }
+  }
+  TRY("AF_SMC", socket(43, SOCK_STREAM, 0));
+  /* The kernel reads 32 bits of each. */
+  TRY("MPTCP behind a wide protocol", syscall(SYS_socket, (long)AF_INET, (long)SOCK_STREAM, (1L << 32) | 262));
+  TRY("AF_PACKET behind a wide family", syscall(SYS_socket, (1L << 32) | AF_PACKET, (long)SOCK_RAW, 0L));
+}
+
+static bool is_usual(int family, int type, int protocol) {
+  if (family == AF_UNIX || (family == AF_NETLINK && protocol == 0)) return true;
+  if (family != AF_INET && family != AF_INET6) return false;
+  int ping = family == AF_INET ? 1 : 58;
+  return protocol == 0 ? type <= 2 : type == 1 ? protocol == 6 : type == 2 && (protocol == 17 || protocol == ping);
+}
+
+/* One socket, or pair, that is none of the usual ones. */
+static long unusual_socket(void) {
+  int pair[2];
+  for (int family = 0; family < 48; family++)
+    for (int type = 0; type < 12; type++)
+      for (int protocol = 0; protocol < 264; protocol++) {
+        int fd = is_usual(family, type, protocol) ? -1 : socket(family, type, protocol);
+        if (fd >= 0) return fprintf(stderr, "socket(%d, %d, %d)\n", family, type, protocol), fd;
+        if (family != AF_UNIX && socketpair(family, type, protocol, pair) == 0) return 0;
+      }
+  errno = EPROTONOSUPPORT;
+  return -1;
+}
+
+/* What programs use every day; IPv6 may be off. */
+static long usual_sockets(void) {
+  static const struct { int family, type, protocol; } USED[] = {
+      {AF_UNIX, SOCK_STREAM, 0},          {AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0}, {AF_INET, SOCK_STREAM, 0},
+      {AF_INET, SOCK_STREAM, 6},          {AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0},    {AF_INET, SOCK_DGRAM, 17},
+      {AF_INET6, SOCK_STREAM | 02000000, 0}, {AF_INET6, SOCK_STREAM, 6},                  {AF_INET6, SOCK_DGRAM, 17},
+      {AF_NETLINK, SOCK_RAW, 0}};
+  int pair[2];
+  for (size_t i = 0; i < sizeof USED / sizeof *USED; i++)
+    if (socket(USED[i].family, USED[i].type, USED[i].protocol) < 0 && errno != EAFNOSUPPORT) return -1;
+  return socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+}
+
 int main(int count, char **arguments) {
   char mount_ns[64] = "", name_ns[64] = "";
   if (count < 3) return 2;
@@ -249,6 +304,9 @@ int main(int count, char **arguments) {
   TRY("AF_ALG", socket(AF_ALG, SOCK_SEQPACKET, 0));
   TRY("AF_BLUETOOTH", socket(AF_BLUETOOTH, SOCK_RAW, 0));
   TRY("raw socket", socket(AF_INET, SOCK_RAW, 1));
+  try_protocols();
+  TRY("any unusual socket", unusual_socket());
+  TRY("usual sockets", usual_sockets());
   TRY("netlink netfilter", socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER));
   TRY("netlink audit", socket(AF_NETLINK, SOCK_RAW, NETLINK_AUDIT));
   TRY("netlink uevent", socket(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT));

@@ -1,8 +1,9 @@
 /** What of this machine no sandbox is shown. The lists cannot be lifted. */
 import type { Stats } from 'node:fs';
-import { lstatSync, readFileSync, realpathSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { basename, dirname, isAbsolute, join } from 'node:path';
+import { BLOCKED_IN_HOME, isHistory } from './blocked/in-home.ts';
 import { plain } from './mount-targets.ts';
 
 /** The machine's own secrets, devices, engines and schedules. */
@@ -19,98 +20,36 @@ export const BLOCKED_SOURCES = [
   '/var/backups',
   '/var/run',
   '/private/var/run',
+  '/var/lib/NetworkManager',
+  '/var/lib/bluetooth',
   '/var/lib/buildkit',
   '/var/lib/cloud',
   '/var/lib/docker',
   '/var/lib/containerd',
   '/var/lib/containers',
   '/var/lib/crio',
+  '/var/lib/etcd',
+  '/var/lib/flatpak',
+  '/var/lib/iwd',
+  '/var/lib/k0s',
+  '/var/lib/krb5kdc',
   '/var/lib/kubelet',
+  '/var/lib/letsencrypt',
   '/var/lib/libvirt',
   '/var/lib/lxd',
   '/var/lib/incus',
   '/var/lib/rancher',
+  '/var/lib/samba',
+  '/var/lib/sss',
   '/var/lib/systemd',
-  '/var/snap/docker',
+  '/var/lib/tailscale',
+  '/var/lib/vault',
+  '/var/mail',
+  '/var/snap',
+  '/var/spool/mail',
   '/var/spool/cron',
   '/var/spool/at',
   '/var/spool/anacron',
-] as const;
-
-/** Of every home: credentials, and what a shell or a tool of the host runs. */
-export const BLOCKED_IN_HOME = [
-  '.ansible',
-  '.aws',
-  '.azure',
-  '.bash_aliases',
-  '.bash_history',
-  '.bash_login',
-  '.bash_logout',
-  '.bash_profile',
-  '.bashrc',
-  '.boto',
-  '.cargo',
-  '.claude',
-  '.codex',
-  '.composer',
-  '.config',
-  '.cshrc',
-  '.cursor',
-  '.dbus',
-  '.docker',
-  '.emacs.d',
-  '.gem',
-  '.gemini',
-  '.git-credentials',
-  '.gitconfig',
-  '.gnupg',
-  '.gradle',
-  '.hgrc',
-  '.inputrc',
-  '.kshrc',
-  '.kube',
-  '.local/bin',
-  '.local/share/applications',
-  '.local/share/keyrings',
-  '.login',
-  '.m2',
-  '.mozilla',
-  '.my.cnf',
-  '.netrc',
-  '.npm',
-  '.npmrc',
-  '.nuget',
-  '.oci',
-  '.pam_environment',
-  '.password-store',
-  '.pgpass',
-  '.pki',
-  '.profile',
-  '.pypirc',
-  '.s3cfg',
-  '.ssh',
-  '.subversion',
-  '.tcshrc',
-  '.terraform.d',
-  '.thunderbird',
-  '.vault-token',
-  '.vim',
-  '.vimrc',
-  '.vscode',
-  '.vscode-server',
-  '.xinitrc',
-  '.xprofile',
-  '.xsession',
-  '.xsessionrc',
-  '.yarnrc',
-  '.yarnrc.yml',
-  '.zlogin',
-  '.zlogout',
-  '.zprofile',
-  '.zsh_history',
-  '.zshenv',
-  '.zshrc',
-  'Library',
 ] as const;
 
 /** Of the path itself; `null` where there is none. */
@@ -150,13 +89,33 @@ function homes(): string[] {
   ] as string[];
 }
 
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+/** As they are written, and where those that exist lead to. */
+function blockedInHome(home: string): string[] {
+  const place = canonicalPath(home);
+  const names = namesIn(home);
+  const all = [...BLOCKED_IN_HOME, ...names.filter(isHistory)];
+  const existing = all.filter((name) => names.includes(name.split('/')[0] ?? name));
+  return [
+    ...all.flatMap((name) => [join(plain(home), name), join(place, name)]),
+    ...existing.map((name) => canonicalPath(join(home, name))),
+  ];
+}
+
 export interface MountPolicy {
   /** Directories of our own: databases, keys, sockets. */
   readonly own: readonly string[];
 }
 
 export function blockedPaths({ own }: MountPolicy): string[] {
-  const inHomes = homes().flatMap((home) => BLOCKED_IN_HOME.map((name) => join(home, name)));
-  const written = [...BLOCKED_SOURCES, ...own, ...inHomes].map(plain);
-  return [...new Set([...written, ...written.map(canonicalPath)])].filter((path) => path !== '/');
+  const written = [...BLOCKED_SOURCES, ...own].map(plain);
+  const paths = [...written, ...written.map(canonicalPath), ...homes().flatMap(blockedInHome)];
+  return [...new Set(paths)].filter((path) => path !== '/');
 }

@@ -88,7 +88,7 @@ function sameThing(one: BigIntStats, other: BigIntStats): boolean {
 
 function statsOf(path: string): BigIntStats | undefined {
   try {
-    return statSync(path, { bigint: true });
+    return statSync(path, { bigint: true, throwIfNoEntry: false });
   } catch {
     return undefined;
   }

@@ -4,12 +4,10 @@
  * for asynchronous files (io_setup) are unknown on purpose: the whole machine has one number of their queues.
  */
 import { arch } from 'node:os';
+import { socketRules } from './seccomp/socket-rules.ts';
+import { allow, EPERM, is, refuse } from './seccomp/syscall-rules.ts';
 
-const EPERM = 1;
-const EINVAL = 22;
 const ENOSYS = 38;
-const EPROTONOSUPPORT = 93;
-const EAFNOSUPPORT = 97;
 
 /** CLONE_NEWTIME … CLONE_NEWNET: a new namespace is a new way to the kernel's less tested parts. */
 const NEW_NAMESPACES = 0x7e02_0080;
@@ -52,7 +50,7 @@ const TIME_AND_REST = words(`
 
 const SOCKETS = words(`
   accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom recvmmsg recvmsg sendmmsg sendmsg sendto
-  setsockopt shutdown socketpair`);
+  setsockopt shutdown`);
 
 /** Known, and never for a sandbox: EPERM rather than ENOSYS, as an unprivileged caller would get. */
 const REFUSED = words(`
@@ -62,49 +60,6 @@ const REFUSED = words(`
   pidfd_getfd pivot_root process_madvise process_vm_readv process_vm_writev ptrace quotactl quotactl_fd reboot request_key
   set_mempolicy setdomainname sethostname setns settimeofday clock_settime swapoff swapon syslog umount2 unshare userfaultfd
   ustat uselib vhangup`);
-
-type Argument = { index: number; value: number; valueTwo?: number; op: string };
-type Rule = { names: string[]; action: string; errnoRet?: number; args?: Argument[] };
-
-const is = (index: number, value: number): Argument => ({ index, value, op: 'SCMP_CMP_EQ' });
-const above = (index: number, value: number): Argument => ({ index, value, op: 'SCMP_CMP_GT' });
-const allow = (names: string[], args?: Argument[]): Rule => ({
-  names,
-  action: 'SCMP_ACT_ALLOW',
-  ...(args && { args }),
-});
-const refuse = (names: string[], errnoRet: number, args?: Argument[]): Rule => ({
-  names,
-  action: 'SCMP_ACT_ERRNO',
-  errnoRet,
-  ...(args && { args }),
-});
-
-const AF_UNIX = 1;
-const AF_INET = 2;
-const AF_INET6 = 10;
-const AF_NETLINK = 16;
-const NETLINK_ROUTE = 0;
-const NETLINK_AUDIT = 9;
-
-/** Unix and IP sockets, and the netlink family that tells routes. Every rule names values: two rules never overlap. */
-function socketRules(): Rule[] {
-  const families = Array.from({ length: AF_NETLINK }, (_, family) => family);
-  const usable = [AF_UNIX, AF_INET, AF_INET6];
-  const netlinks = Array.from({ length: NETLINK_AUDIT - 1 }, (_, n) => n + 1);
-  return [
-    ...usable.map((family) => allow(['socket'], [is(0, family)])),
-    ...families
-      .filter((family) => !usable.includes(family))
-      .map((family) => refuse(['socket'], EAFNOSUPPORT, [is(0, family)])),
-    refuse(['socket'], EAFNOSUPPORT, [above(0, AF_NETLINK)]),
-    allow(['socket'], [is(0, AF_NETLINK), is(2, NETLINK_ROUTE)]),
-    // PAM takes anything but EINVAL, EPROTONOSUPPORT or EAFNOSUPPORT from the audit socket for a broken system.
-    refuse(['socket'], EINVAL, [is(0, AF_NETLINK), is(2, NETLINK_AUDIT)]),
-    ...netlinks.map((kind) => refuse(['socket'], EPROTONOSUPPORT, [is(0, AF_NETLINK), is(2, kind)])),
-    refuse(['socket'], EPROTONOSUPPORT, [is(0, AF_NETLINK), above(2, NETLINK_AUDIT)]),
-  ];
-}
 
 const PERSONALITIES = [0, 8, 0x2_0000, 0x2_0008, 0xffff_ffff];
 

@@ -1,0 +1,40 @@
+/** Rules of an OCI seccomp profile: which values of a system call's arguments are allowed, or refused with which error. */
+
+export const EPERM = 1;
+
+export interface Argument {
+  readonly index: number;
+  readonly value: number;
+  readonly valueTwo?: number;
+  readonly op: 'SCMP_CMP_EQ' | 'SCMP_CMP_GT' | 'SCMP_CMP_MASKED_EQ';
+}
+
+export interface SyscallRule {
+  readonly names: readonly string[];
+  readonly action: 'SCMP_ACT_ALLOW' | 'SCMP_ACT_ERRNO';
+  readonly errnoRet?: number;
+  readonly args?: readonly Argument[];
+}
+
+/** Compares all 64 bits: a value with bits above the 32 that the kernel reads matches no `is`. */
+export const is = (index: number, value: number): Argument => ({ index, value, op: 'SCMP_CMP_EQ' });
+export const above = (index: number, value: number): Argument => ({ index, value, op: 'SCMP_CMP_GT' });
+/** Compares the bits of the mask alone. */
+export const masked = (index: number, mask: number, value: number): Argument => ({
+  index,
+  value: mask,
+  valueTwo: value,
+  op: 'SCMP_CMP_MASKED_EQ',
+});
+
+export const allow = (names: readonly string[], args?: readonly Argument[]): SyscallRule => ({
+  names,
+  action: 'SCMP_ACT_ALLOW',
+  ...(args && { args }),
+});
+
+export const refuse = (
+  names: readonly string[],
+  errnoRet: number,
+  args?: readonly Argument[],
+): SyscallRule => ({ names, action: 'SCMP_ACT_ERRNO', errnoRet, ...(args && { args }) });
