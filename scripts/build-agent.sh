@@ -5,7 +5,7 @@
 #   scripts/build-agent.sh --sanitize   agent/build/sandboxer-agent-sanitized, with address and undefined-behaviour checks
 #
 # AGENT_BUILD_DIR is another place for it. CC chooses the compiler; without it musl-gcc is taken where it is (a smaller
-# binary), otherwise cc.
+# binary), otherwise cc. AGENT_SYMBOLS=1 keeps the symbols.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -18,7 +18,8 @@ say() { printf 'build-agent: %s\n' "$*" >&2; }
 
 if [ -x "$target" ]; then
   newer=$(find "$root/agent" -maxdepth 1 -name '*.[ch]' -newer "$target" | head -n 1)
-  [ -z "$newer" ] && [ ! "$root/scripts/build-agent.sh" -nt "$target" ] && exit 0
+  [ -z "$newer" ] && [ ! "$root/scripts/build-agent.sh" -nt "$target" ] &&
+    [ ! "$root/scripts/hardened-flags.sh" -nt "$target" ] && exit 0
 fi
 
 if [ -n "${CC:-}" ]; then compiler=$CC
@@ -39,13 +40,25 @@ flags='-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fno-common'
 if $sanitize; then
   flags="$flags -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -DAGENT_PLAIN_FORK"
 else
-  flags="$flags -O2 -static -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -ffunction-sections
-    -fdata-sections -fno-plt -Wl,--gc-sections -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -s"
+  flags="$flags -O2 -ffunction-sections -fdata-sections -fno-plt -Wl,--gc-sections
+    $(sh "$root/scripts/hardened-flags.sh" "$compiler")"
+  [ -n "${AGENT_SYMBOLS:-}" ] || flags="$flags -s"
+fi
+
+# Static, and loaded at an address that differs each time. The start files of musl-gcc's own choice are of a program that is
+# not: those of static programs lie beside its specs.
+place='-static-pie -fPIE' first='' last=''
+musl=$($compiler -v 2>&1 | sed -n 's|^Reading specs from \(.*\)/musl-gcc.specs$|\1|p' | head -n 1)
+if $sanitize; then place=
+elif [ -n "$musl" ] && [ -e "$musl/rcrt1.o" ]; then
+  place='-static -fPIE -nostartfiles -Wl,-pie -Wl,--no-dynamic-linker -Wl,-z,text'
+  first="$musl/rcrt1.o $musl/crti.o" last="$musl/crtn.o"
+elif [ -n "$musl" ]; then place='-static'
 fi
 temporary=$target.$$
 trap 'rm -f "$temporary"' EXIT
-# shellcheck disable=SC2086 # flags and sources are lists
-if ! $compiler $flags -o "$temporary" "$root"/agent/*.c; then
+# shellcheck disable=SC2086 # flags and files are lists
+if ! $compiler $flags $place -include "$root/agent/fortify.h" -o "$temporary" $first "$root"/agent/*.c $last; then
   say "$compiler failed (see above); a static C library is needed: Debian package libc6-dev or musl-tools"
   exit 1
 fi
