@@ -11,8 +11,8 @@ import { checkProfile } from './profile-document.ts';
 import type { ProfileFile, ProfileFiles, ProfileFolder } from './profile-folder.ts';
 import { readProfileFolder } from './profile-folder.ts';
 import { fieldName } from './profile-issues.ts';
-import type { FieldPath, SourcePosition } from './yaml-document.ts';
-import { NOWHERE } from './yaml-document.ts';
+import type { FieldPath, SourcePosition } from './profile-yaml.ts';
+import { NOWHERE } from './profile-yaml.ts';
 
 /** A profile before its overrides. */
 type Base = Pick<ProfileFile, 'file' | 'document' | 'locate'>;

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { ListedPrice } from '../contract/price-list.ts';
 import { PriceListEntry } from '../contract/price-list.ts';
 import type { LatencyPrior } from '../core/health/peak-latency.ts';
-import { readYaml } from './yaml-document.ts';
+import { readProfileYaml } from './profile-yaml.ts';
 
 const MOST_PROBLEMS = 50;
 
@@ -42,7 +42,7 @@ interface ReadEntry {
 }
 
 function readEntry(file: string, text: string): ReadEntry {
-  const document = readYaml(text, file);
+  const document = readProfileYaml(text, file);
   if (Array.isArray(document)) {
     return { entry: null, problems: document.map(({ problem }) => ({ file, problem })) };
   }

@@ -5,8 +5,8 @@ import type { RawDocument } from '../core/profile-merge.ts';
 import { profileContradictions } from './profile-contradictions.ts';
 import type { SchemaIssue } from './profile-issues.ts';
 import { profileIssues } from './profile-issues.ts';
-import type { FieldPath, SourcePosition } from './yaml-document.ts';
-import { NOWHERE, readYaml } from './yaml-document.ts';
+import type { FieldPath, SourcePosition } from './profile-yaml.ts';
+import { NOWHERE, readProfileYaml } from './profile-yaml.ts';
 
 export interface ProfileSource {
   readonly file: string;
@@ -31,7 +31,7 @@ export function parseProfileDocument(document: unknown): Profile {
 
 /** A pushed document as YAML (or JSON) text: its issues carry line and column. */
 export function parseProfileText(text: string, file = 'api'): { profile: Profile; document: RawDocument } {
-  const yaml = readYaml(text, file);
+  const yaml = readProfileYaml(text, file);
   if (Array.isArray(yaml)) throw invalidProfile(yaml);
   const profile = checkProfile(yaml.value, { file, locate: yaml.locate });
   if (Array.isArray(profile)) throw invalidProfile(profile);

@@ -3,8 +3,8 @@ import { open, readdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type { ProfileIssue } from '../contract/profile.ts';
 import type { RawDocument } from '../core/profile-merge.ts';
-import type { YamlDocument } from './yaml-document.ts';
-import { LARGEST_DOCUMENT_BYTES, readYaml } from './yaml-document.ts';
+import type { ProfileYaml } from './profile-yaml.ts';
+import { LARGEST_DOCUMENT_BYTES, readProfileYaml } from './profile-yaml.ts';
 
 export interface ProfileFolder {
   readonly path: string;
@@ -22,7 +22,7 @@ export interface ProfileFile {
   readonly relativePath: string;
   readonly folderPriority: number;
   readonly document: RawDocument;
-  readonly locate: YamlDocument['locate'];
+  readonly locate: ProfileYaml['locate'];
 }
 
 export interface ProfileFiles {
@@ -92,7 +92,7 @@ async function readDocument(
       issueAt(file, `The file cannot be read: ${reasonOf(error)}.`, 'Make it a readable UTF-8 text file.'),
     ];
   }
-  const yaml = readYaml(text, file);
+  const yaml = readProfileYaml(text, file);
   if (Array.isArray(yaml)) return yaml;
   const { value, locate } = yaml;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

@@ -1,7 +1,7 @@
 import type { ProfileIssue } from '../contract/profile.ts';
 import { nearestNames } from '../core/nearest-names.ts';
 import { hintAt, knownKeysAt } from './profile-schema.ts';
-import type { FieldPath, SourcePosition } from './yaml-document.ts';
+import type { FieldPath, SourcePosition } from './profile-yaml.ts';
 
 /** What zod says about a document, as far as it is used here. */
 export interface SchemaIssue {

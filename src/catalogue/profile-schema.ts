@@ -1,5 +1,5 @@
 import { Profile } from '../contract/profile.ts';
-import type { FieldPath } from './yaml-document.ts';
+import type { FieldPath } from './profile-yaml.ts';
 
 /** As much of a zod schema as is needed to say what could stand at a place. */
 interface SchemaNode {

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { parse } from 'yaml';
 import { z } from 'zod';
 import { DurationSeconds } from '../contract/duration.ts';
 import { SandboxerError } from '../contract/errors.ts';
@@ -9,6 +8,8 @@ import { HostSpec } from '../contract/host.ts';
 import { DEFAULT_SETTINGS } from '../control/settings.ts';
 import type { BuiltinsConfig } from '../extensions/builtins.ts';
 import { ownAgents } from '../extensions/shared/own-programs.ts';
+import { isFaulty, readYaml } from '../yaml/read-yaml.ts';
+import { FILE } from '../yaml/yaml-limits.ts';
 import { ComposeConfig, composeOptions } from './compose-config.ts';
 import { configProblem } from './config-problem.ts';
 import { DockerConfig, dockerOptions } from './docker-config.ts';
@@ -350,18 +351,21 @@ function defaultStateDir(env: NodeJS.ProcessEnv): string {
 
 function readDocument(path: string | undefined): unknown {
   if (path === undefined) return {};
+  const unreadable = (reason: string, cause?: unknown) =>
+    new SandboxerError('SBX_CONFIG_INVALID', `The configuration file ${path} cannot be read: ${reason}`, {
+      cause,
+      remedy: 'Correct the file, or point SANDBOXER_CONFIG elsewhere.',
+    });
+  let text: string;
   try {
-    return parse(readFileSync(path, 'utf8'), { maxAliasCount: 0 }) ?? {};
+    text = readFileSync(path, 'utf8');
   } catch (error) {
-    throw new SandboxerError(
-      'SBX_CONFIG_INVALID',
-      `The configuration file ${path} cannot be read: ${(error as Error).message}`,
-      {
-        cause: error,
-        remedy: 'Correct the file, or point SANDBOXER_CONFIG elsewhere.',
-      },
-    );
+    throw unreadable((error as Error).message, error);
   }
+  const read = readYaml(text, { limits: FILE });
+  if (!isFaulty(read)) return read.value ?? {};
+  const [fault] = read;
+  throw unreadable(`${fault?.line == null ? '' : `line ${fault.line}: `}${fault?.message}. ${fault?.remedy}`);
 }
 
 function logLevelIn({ SANDBOXER_LOG_LEVEL: text }: NodeJS.ProcessEnv): z.infer<typeof LogLevel> | null {

@@ -1,80 +1,36 @@
-import { parseDocument, stringify, visit } from 'yaml';
+import { isFaulty, readYaml } from '../../../yaml/read-yaml.ts';
+import { writeQuotedYaml } from '../../../yaml/write-yaml.ts';
+import { FILE } from '../../../yaml/yaml-limits.ts';
 import { invalidStack } from './finding.ts';
 
 export type Tree = { [key: string]: unknown };
 
-/** A compose file is a page; what is larger is generated, or an attack. */
-export const LARGEST_FILE_BYTES = 1_048_576;
-/** Anchors and merge keys are in use; expanding them without bound is an attack. */
-const MOST_ALIASES = 1_000;
-const MOST_VALUES = 100_000;
-const DEEPEST = 32;
-
-/** Values after every alias and merge key was expanded: counted, so that few bytes cannot become many. */
-function checkSize(value: unknown, file: string): void {
-  let count = 0;
-  const walk = (at: unknown, depth: number): void => {
-    count += 1;
-    if (count > MOST_VALUES || depth > DEEPEST) {
-      throw invalidStack(
-        file,
-        'It becomes too large or too deep when its anchors are expanded.',
-        'Write it out, or split it.',
-      );
-    }
-    if (Array.isArray(at)) for (const item of at) walk(item, depth + 1);
-    else if (typeof at === 'object' && at !== null) {
-      if (Object.hasOwn(at, '__proto__'))
-        throw invalidStack(file, 'A key is named __proto__.', 'Give it another name.');
-      for (const item of Object.values(at)) walk(item, depth + 1);
-    }
-  };
-  walk(value, 0);
-}
+export const LARGEST_FILE_BYTES = FILE.bytes;
 
 /** A compose file as plain values: anchors and merge keys expanded, no tags, bounded. */
 export function parseComposeYaml(text: string, file: string): Tree {
-  if (Buffer.byteLength(text) > LARGEST_FILE_BYTES) {
-    throw invalidStack(file, 'It is larger than 1 MiB.', 'Write a shorter compose file.');
+  const read = readYaml(text, { limits: FILE, merge: true });
+  if (isFaulty(read)) {
+    const { code, message, remedy, line } = read[0] as (typeof read)[number];
+    const place = line === null ? '' : `line ${line}: `;
+    throw invalidStack(
+      file,
+      `${place}${message}.`,
+      code === 'TAG_RESOLVE_FAILED' ? 'Remove the tag: !reset and !override are not understood.' : remedy,
+    );
   }
-  let value: unknown;
-  try {
-    const document = parseDocument(text, {
-      version: '1.2',
-      merge: true,
-      uniqueKeys: false,
-      prettyErrors: true,
-    });
-    const [fault] = [...document.errors, ...document.warnings];
-    if (fault !== undefined) {
-      const tag = fault.code === 'TAG_RESOLVE_FAILED';
-      throw invalidStack(
-        file,
-        `It is not YAML that can be used: ${fault.message.split('\n')[0]}`,
-        tag ? 'Remove the tag: !reset and !override are not understood.' : 'Correct the YAML at this place.',
-      );
-    }
-    visit(document, {
-      Map(_key, map) {
-        const keys = new Set<string>();
-        for (const { key } of map.items) {
-          const name = String(key);
-          if (name !== '<<' && keys.has(name))
-            throw invalidStack(file, `The key "${name}" stands twice.`, 'Keep one of the two.');
-          keys.add(name);
-        }
-      },
-    });
-    value = document.toJS({ maxAliasCount: MOST_ALIASES });
-  } catch (error) {
-    if (error instanceof Error && error.name === 'SandboxerError') throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw invalidStack(file, `It cannot be read: ${reason}`, 'Use fewer anchors and less nesting.');
-  }
-  checkSize(value, file);
+  const { value } = read;
   if (value === null || value === undefined) return {};
   if (!isTree(value)) throw invalidStack(file, 'It is not a mapping.', 'Begin with "services:".');
+  requireNoPrototype(value, file);
   return value;
+}
+
+function requireNoPrototype(value: unknown, file: string): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (Object.hasOwn(value, '__proto__'))
+    throw invalidStack(file, 'A key is named __proto__.', 'Give it another name.');
+  for (const item of Object.values(value)) requireNoPrototype(item, file);
 }
 
 export function isTree(value: unknown): value is Tree {
@@ -90,11 +46,6 @@ export function writeComposeYaml(value: Tree, heading: string): string {
     return at;
   };
   const comment = heading.replaceAll(/^/gm, '# ');
-  const body = stringify(literal(value), {
-    defaultStringType: 'QUOTE_DOUBLE',
-    defaultKeyType: 'QUOTE_DOUBLE',
-    lineWidth: 0,
-    aliasDuplicateObjects: false,
-  });
+  const body = writeQuotedYaml(literal(value));
   return `${comment}\n${body}`;
 }

@@ -1,0 +1,74 @@
+import type { CST, Document, LineCounter } from 'yaml';
+import { Composer, Lexer, Parser } from 'yaml';
+import { Refusal } from './yaml-fault.ts';
+import type { YamlLimits } from './yaml-limits.ts';
+
+/** Tokens between two looks at the clock. */
+const TOKENS_PER_LOOK = 256;
+
+export function requireTime(endsAt: number): void {
+  if (performance.now() > endsAt)
+    throw new Refusal('TOO_SLOW', 'The document takes too long to read', 'Write a shorter document.');
+}
+
+/**
+ * The syntax tree of the one document in a text. The parser keeps its open collections on a list, and the composer then
+ * recurses over them: depth is bounded on that list, before anything recurses.
+ */
+export function composeDocument(
+  text: string,
+  limits: YamlLimits,
+  lines: LineCounter,
+  endsAt: number,
+): Document.Parsed {
+  lines.addNewLine(0);
+  const parser = new Parser(lines.addNewLine);
+  const composer = new Composer({
+    version: '1.2',
+    schema: 'core',
+    merge: false,
+    uniqueKeys: false, // compares each key with all before it; `ValueReader` does that with a set
+    prettyErrors: false,
+    logLevel: 'error',
+  });
+  let document: Document.Parsed | null = null;
+  const take = (made: Iterable<Document.Parsed>) => {
+    for (const next of made) {
+      if (document) {
+        const [offset] = next.range;
+        throw new Refusal(
+          'MULTIPLE_DOCS',
+          'The text holds several documents',
+          'Put each document in a file of its own.',
+          offset,
+        );
+      }
+      document = next;
+    }
+  };
+  const compose = (tokens: Iterable<CST.Token>) => {
+    for (const token of tokens) take(composer.next(token));
+  };
+  let tokens = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    tokens += 1;
+    if (tokens > limits.tokens)
+      throw new Refusal(
+        'TOO_LARGE',
+        `The document has more than ${limits.tokens} tokens`,
+        'Write a shorter document.',
+        parser.offset,
+      );
+    if (tokens % TOKENS_PER_LOOK === 0) requireTime(endsAt);
+    compose(parser.next(lexeme));
+    if (parser.stack.length > limits.depth + 2) throw tooDeep(limits, parser.offset);
+  }
+  compose(parser.end());
+  take(composer.end(true, text.length));
+  return document as unknown as Document.Parsed;
+}
+
+export function tooDeep({ depth }: YamlLimits, offset?: number): Refusal {
+  const message = `The document is nested deeper than ${depth} levels`;
+  return new Refusal('TOO_DEEP', message, 'Nest fewer lists and maps.', offset);
+}
