@@ -72,18 +72,21 @@ export class PreviewGate {
 
   /**
    * A browser sends a cookie whoever made it ask. Where all previews share a domain, the page of one could so act on
-   * another in the visitor's name; another port of the same sandbox may.
+   * another in the visitor's name; another port of the same sandbox may. Only a visit of the address itself is free: an
+   * image, a script or a fetch carries no `Origin` when it reads, but `Sec-Fetch-Site` tells where it comes from.
    */
-  #requireOwnPage({ headers }: IncomingMessage, { sandbox }: PreviewGrant): void {
-    const site = headers['sec-fetch-site'];
-    if (headers.origin === undefined || site === 'same-origin' || site === 'none') return;
-    const from = URL.canParse(headers.origin) ? this.#read(new URL(headers.origin).hostname) : null;
+  #requireOwnPage(request: IncomingMessage, { sandbox }: PreviewGrant): void {
+    const { origin, referer, 'sec-fetch-site': site } = request.headers;
+    if (site === 'same-origin' || site === 'none') return;
+    if (origin === undefined && (site === undefined || isVisit(request))) return;
+    const page = origin ?? referer ?? '';
+    const from = URL.canParse(page) ? this.#read(new URL(page).hostname) : null;
     if (from?.grant.sandbox === sandbox) return;
     throw new SandboxerError(
       'SBX_FORBIDDEN',
       'The page of another host asked for this in the visitor’s name.',
       {
-        remedy: `Ask from a page of this preview, or send the token as ${TOKEN_HEADER}.`,
+        remedy: `Ask from a page of this preview, or send the token as ${TOKEN_HEADER} or in the address.`,
       },
     );
   }
@@ -92,4 +95,15 @@ export class PreviewGate {
     if (grant.expiresAt * 1000 > this.#options.now()) return grant;
     throw new SandboxerError('SBX_PREVIEW_EXPIRED', 'This preview has expired.');
   }
+}
+
+/** The browser shows the answer as a page of its own: nobody else's page reads it. */
+function isVisit({ method, headers }: IncomingMessage): boolean {
+  return (method === 'GET' || method === 'HEAD') && headers['sec-fetch-mode'] === 'navigate';
+}
+
+/** Part of a page, as the browser tells: a redirect to a cookie would be refused as a request of that page. */
+export function isPartOfPage({ headers }: IncomingMessage): boolean {
+  const mode = headers['sec-fetch-mode'];
+  return mode !== undefined && mode !== 'navigate';
 }

@@ -33,13 +33,16 @@ const NOT_FORWARDED = [
 /** Speaks for more than the one preview: all cookies of the domain, other ports of the host. */
 const NOT_RETURNED = [...HOP_BY_HOP, 'alt-svc', 'clear-site-data', 'set-cookie2'];
 
-/** The headers of a message without those that are for its connection alone, and without the given ones. */
+/** What only this server says, such as `sandboxer-error`. Some servers read `_` in a name as `-`. */
+const OURS = /^sandboxer[-_]/;
+
+/** The headers of a message without ours, those that are for its connection alone, and the given ones. */
 function passed({ headers }: IncomingMessage, left: readonly string[]): Map<string, string | string[]> {
   const dropped = new Set(left);
   for (const option of (headers.connection ?? '').split(',')) dropped.add(option.trim().toLowerCase());
   const kept = new Map<string, string | string[]>();
   for (const [name, value] of Object.entries(headers))
-    if (value !== undefined && !dropped.has(name)) kept.set(name, value);
+    if (value !== undefined && !dropped.has(name) && !OURS.test(name)) kept.set(name, value);
   return kept;
 }
 

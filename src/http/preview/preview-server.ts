@@ -9,7 +9,7 @@ import { atTime } from './at-time.ts';
 import type { PreviewAccess, PreviewGrant } from './preview-access.ts';
 import { PreviewCookie } from './preview-cookie.ts';
 import type { Admitted } from './preview-gate.ts';
-import { PreviewGate } from './preview-gate.ts';
+import { isPartOfPage, PreviewGate } from './preview-gate.ts';
 import { refuse } from './preview-refusal.ts';
 import { PreviewSlots } from './preview-slots.ts';
 import { sameHost } from './preview-target.ts';
@@ -117,7 +117,8 @@ export class PreviewServer {
     try {
       const admitted = this.#gate.admit(request);
       const reads = request.method === 'GET' || request.method === 'HEAD';
-      if (admitted.fromAddress && reads && !upgrade) return this.#keepToken(response, admitted);
+      const keeps = admitted.fromAddress && reads && !upgrade && !isPartOfPage(request);
+      if (keeps) return this.#keepToken(response, admitted);
       const visitor = upgrade?.socket ?? response;
       const stream = await this.#reach(admitted.grant, visitor);
       const inside = {
