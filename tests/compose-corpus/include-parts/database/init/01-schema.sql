@@ -1,0 +1,1 @@
+CREATE TABLE things (id serial PRIMARY KEY, name text NOT NULL);

@@ -1,0 +1,1 @@
+CREATE TABLE visits (at datetime);

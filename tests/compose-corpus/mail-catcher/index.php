@@ -1,0 +1,1 @@
+<?php mail('a@example.test', 'b', 'c');

@@ -1,0 +1,3 @@
+require('node:http')
+  .createServer((_, answer) => answer.end('shop\n'))
+  .listen(3000);
