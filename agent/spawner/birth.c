@@ -4,7 +4,9 @@
 
 #include "spawner.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,6 +31,10 @@ void birth_settle(const struct birth *birth, const int *fds) {
   for (int i = 0; i < count; i++) dup2(given[i], i);
   close_range((unsigned)count, ~0u, 0);
   if (unshare(CLONE_NEWNS) < 0) _exit(2);
+  /* A session keyring that no other sandbox has. Where the kernel has no keys, or forbids them to all of us, there is none to
+   * share; without root the number is limited (kernel.keys.maxkeys), and all sandboxes are one user's. */
+  bool joined = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0;
+  if (!joined && errno != ENOSYS && errno != EPERM && errno != EDQUOT) _exit(2);
 }
 
 /* Whoever makes the root file system goes where these mounts are. From then on only what the runtime is to find is open. */

@@ -21,12 +21,21 @@
 #define MOUNT_ATTR_IDMAP 0x00100000
 #endif
 #define CACHE 512
+#define READY 64
 
+/* User namespaces that show stored files. No process is ever in one. */
 static struct {
-  uint32_t from, first;
+  uint32_t first;
   int fd;
 } cache[CACHE];
 static int cached;
+
+/* User namespaces that sandboxes live in, made before they are asked for: each is given away once. */
+static struct {
+  uint32_t first;
+  int fd; /* -1: to be made */
+} ready[READY];
+static int ready_count;
 
 static int wait_to_be_killed(void *unused) {
   (void)unused;
@@ -78,25 +87,39 @@ static int make_userns(uint32_t from, uint32_t first) {
   return fd;
 }
 
-/* A user namespace that shows ids from `from` on as those from `first` on. Stays open: ranges are reused. */
-static int userns_between(uint32_t from, uint32_t first) {
+/* A user namespace that shows what we store as the sandbox's own. Stays open: ranges are reused. */
+int userns_for_range(uint32_t first) {
   for (int i = 0; i < cached; i++)
-    if (cache[i].from == from && cache[i].first == first) return cache[i].fd;
-  int fd = make_userns(from, first);
+    if (cache[i].first == first) return cache[i].fd;
+  int fd = make_userns(settings.storage, first);
   if (fd < 0) return -1;
-  int at = cached < CACHE ? cached++ : (int)((first / RANGE_SIZE * 2 + (from == 0)) % CACHE);
+  int at = cached < CACHE ? cached++ : (int)(first / RANGE_SIZE % CACHE);
   if (cache[at].fd > 0) close(cache[at].fd);
-  cache[at].from = from;
   cache[at].first = first;
   cache[at].fd = fd;
   return fd;
 }
 
-/* Shows what we store as the sandbox's own. */
-int userns_for_range(uint32_t first) { return userns_between(settings.storage, first); }
+/* A user namespace that one sandbox is to live in, with keys and counters that no other had; shows what belongs to the
+ * host's root as the sandbox's root's. The caller closes it. The next sandbox probably has the same range: a namespace for it
+ * is made by userns_refill. */
+int userns_take(uint32_t first) {
+  int at = 0, fd = -1;
+  while (at < ready_count && ready[at].first != first) at++;
+  if (at == READY) at = (int)(first / RANGE_SIZE % READY);
+  else if (at < ready_count) fd = ready[at].fd, ready[at].fd = -1;
+  else ready[ready_count++].fd = -1;
+  if (ready[at].fd >= 0) close(ready[at].fd);
+  ready[at].first = first;
+  ready[at].fd = -1;
+  return fd >= 0 ? fd : make_userns(0, first);
+}
 
-/* Shows what belongs to the host's root as the sandbox's root's; the sandbox lives in it. */
-int userns_for_host(uint32_t first) { return userns_between(0, first); }
+/* Called when nothing is being started. */
+void userns_refill(void) {
+  for (int i = 0; i < ready_count; i++)
+    if (ready[i].fd < 0 && (ready[i].fd = make_userns(0, ready[i].first)) < 0) return;
+}
 
 /* Attaches a clone of `source`, seen from the directory `at` or that itself when it is empty, at `target` with these
  * attributes, id-mapped unless `userns` is -1. */

@@ -151,6 +151,7 @@ static bool start_launcher(struct launcher *launcher, bool early) {
 
 static void fill(int wanted) {
   while (!leaving && pooled < wanted && pooled < POOL_MAX && start_launcher(&pool[pooled], settings.early)) pooled++;
+  if (!leaving) userns_refill();
 }
 
 static void refill_due(void *context, uint32_t events) {

@@ -40,14 +40,10 @@ bool read_layers(const struct fields *fields, struct launch *launch) {
   return launch->layer_count > 0;
 }
 
-static const char *start(struct sandbox *sandbox, const struct launch *launch, const struct limits *limits,
-                         uint32_t range, const char *blank) {
-  int fds[FD_COUNT] = {-1, -1};
+static const char *launch_with(struct sandbox *sandbox, const struct launch *launch, const struct limits *limits,
+                               const int fds[FD_COUNT]) {
   struct launcher launcher;
   const char *failure = NULL;
-  if (make_disk(sandbox->id, blank) < 0) return "its directories cannot be made";
-  if (settings.idmap && ((fds[FD_USERNS] = userns_for_range(range)) < 0 || (fds[FD_HOST_USERNS] = userns_for_host(range)) < 0))
-    return "its ids cannot be mapped";
   if (!launcher_take(&launcher, launch->runtime[0] != 0)) return "no process can be started";
   snprintf(sandbox->container, sizeof sandbox->container, "%s", launcher.name);
   sandbox->slot = launcher.slot;
@@ -61,6 +57,17 @@ static const char *start(struct sandbox *sandbox, const struct launch *launch, c
   launcher_hand_over(&launcher);
   if (sandbox->called) close_fd(&sandbox->boot, false);
   else watch_fd(sandbox->boot, EPOLLIN, sandbox_booted, sandbox);
+  return failure;
+}
+
+static const char *start(struct sandbox *sandbox, const struct launch *launch, const struct limits *limits,
+                         uint32_t range, const char *blank) {
+  int fds[FD_COUNT] = {-1, -1};
+  if (make_disk(sandbox->id, blank) < 0) return "its directories cannot be made";
+  if (settings.idmap && ((fds[FD_USERNS] = userns_for_range(range)) < 0 || (fds[FD_HOST_USERNS] = userns_take(range)) < 0))
+    return "its ids cannot be mapped";
+  const char *failure = launch_with(sandbox, launch, limits, fds);
+  close_kept(fds[FD_HOST_USERNS]);
   return failure;
 }
 

@@ -204,12 +204,17 @@ int check_targets(const char *id, const char *root_path, char *why, size_t size)
 
 /* ---- idmap.c ---- */
 int userns_for_range(uint32_t first);
-int userns_for_host(uint32_t first);
+int userns_take(uint32_t first);
+void userns_refill(void);
 int attach_idmapped(const char *source, const char *target, int userns);
 int attach_from(int at, const char *source, const char *target, int userns, uint64_t attributes);
 int attach_with(const char *source, const char *target, int userns, uint64_t attributes);
 int attach_sealed(const char *file);
 bool idmap_works(const char *directory);
+
+/* ---- capabilities.c ---- */
+int capabilities_keep(uint64_t kept);
+int mount_as_nobody(const char *lower, const char *empty, const char *target);
 
 /* ---- host-parts.c: directories of the host, written into a layer of the sandbox ---- */
 bool read_host_parts(const struct fields *fields, struct launch *launch);
