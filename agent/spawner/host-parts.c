@@ -36,7 +36,7 @@ static int make_stored(const char *path) {
 }
 
 static int mount_part(const struct launch *launch, const char *name, const char *disk, const char *root, int userns) {
-  char options[4096], path[PATH_MAX + 64], low[32], work[32];
+  char options[4096], path[PATH_MAX + 64], low[32], shown[32], work[32];
   size_t length;
   snprintf(path, sizeof path, "%s/upper/%s", disk, name);
   if (make_stored(path) < 0) return -1;
@@ -45,13 +45,21 @@ static int mount_part(const struct launch *launch, const char *name, const char 
   snprintf(low, sizeof low, "h-%s", name);
   snprintf(path, sizeof path, "/%s", name);
   if ((mkdir(low, 0700) < 0 && errno != EEXIST) || attach_idmapped(path, low, userns) < 0) return -1;
+  /* Through these ids the host's root is the one inside, who may replace what lies there. It must not read what only the
+   * host's root may. Without id-mapped mounts the host's ids are unknown inside, and owned by nobody. */
+  snprintf(shown, sizeof shown, "%s-%s", userns >= 0 ? "n" : "h", name);
+  if (userns >= 0) {
+    if (mkdir(shown, 0700) < 0 && errno != EEXIST) return -1;
+    if (mkdir("empty", 0755) < 0 && errno != EEXIST) return -1;
+    if (mount_as_nobody(low, "empty", shown) < 0) return -1;
+  }
   length = (size_t)snprintf(options, sizeof options, "%slowerdir=", settings.usermap[0] ? "userxattr," : "redirect_dir=nofollow,");
   for (int i = 0; i < launch->layer_count; i++) {
     snprintf(path, sizeof path, "l%d/%s", i, name);
     /* A link in a layer must not lead out of it. */
     if (is_directory(path)) length += (size_t)snprintf(options + length, sizeof options - length, "%s:", path);
   }
-  snprintf(options + length, sizeof options - length, "%s,upperdir=u/upper/%s,workdir=u/work-%s", low, name, name);
+  snprintf(options + length, sizeof options - length, "%s,upperdir=u/upper/%s,workdir=u/work-%s", shown, name, name);
   snprintf(path, sizeof path, "%s/%s", root, name);
   int target = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (target < 0) return -1;

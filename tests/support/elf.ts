@@ -1,4 +1,4 @@
-/** What the headers of a 64-bit little-endian ELF file say of how the kernel loads it. */
+/** Reads from the headers of a 64-bit little-endian ELF file how the kernel loads it. */
 import { readFileSync } from 'node:fs';
 
 const PT = { load: 1, dynamic: 2, interpreter: 3, stack: 0x6474e551, relro: 0x6474e552 } as const;

@@ -23,7 +23,7 @@ const COMMON: Record<string, TarItem> = {
   'a long name': { name: 'x', body: 'y', pax: { path: `${'n'.repeat(200)}/file` } },
   'a global header': { name: 'global', type: 'g', body: '12 comment=x\n' },
 };
-/** What the agent refuses in any archive. */
+/** Entries that the agent refuses in any archive. */
 const SKIPPED: Record<string, TarItem> = {
   'a device': { name: 'device', type: '3', body: 'x'.repeat(600) },
   'an entry of an unknown type': { name: 'odd', type: 'Q', body: 'x'.repeat(600) },
