@@ -2,6 +2,9 @@ import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { lstat, open, readdir, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import type { Look } from '../archive/link-judge.ts';
+import { goesUpAgain, judgeLink, straightened } from '../archive/link-judge.ts';
+import { diskLook } from './disk-look.ts';
 import { hostPath, nameOfBytes } from './file-name.ts';
 import type { PackChoice } from './pack-rules.ts';
 import { PackRules } from './pack-rules.ts';
@@ -25,26 +28,15 @@ export interface Found {
 const BATCH_BYTES = 65_536;
 const READ_BYTES = 262_144;
 
-/** Whether a link at `name` stays below the top. */
-export function staysInside(name: string, target: string): boolean {
-  if (target === '' || target.startsWith('/') || target.includes('\0')) return false;
-  let depth = name.split('/').filter((part) => part !== '' && part !== '.').length - 1;
-  for (const part of target.split('/')) {
-    if (part === '' || part === '.') continue;
-    depth += part === '..' ? -1 : 1;
-    if (depth < 0) return false;
-  }
-  return true;
-}
-
-async function headerOf(path: string, name: string): Promise<TarHeader | string> {
+async function headerOf(path: string, name: string, look: Look): Promise<TarHeader | string> {
   const stats = await lstat(hostPath(path));
   const base = { name, mode: stats.mode & 0o777, modifiedAtMs: stats.mtimeMs };
   if (stats.isDirectory()) return { ...base, kind: 'directory', size: 0, linkTarget: null };
   if (stats.isFile()) return { ...base, kind: 'file', size: stats.size, linkTarget: null };
   if (!stats.isSymbolicLink()) return 'it is neither a file nor a directory nor a link';
   const linkTarget = nameOfBytes(await readlink(hostPath(path), { encoding: 'buffer' }));
-  if (!staysInside(name, linkTarget)) return `it links to ${linkTarget}, outside of the tree`;
+  const lead = judgeLink(look, name, linkTarget);
+  if ('refused' in lead) return `it links to ${linkTarget}, ${lead.refused}`;
   return { ...base, kind: 'symlink', size: 0, linkTarget };
 }
 
@@ -54,6 +46,7 @@ async function* walk(
   rules: PackRules,
   options: PackOptions,
 ): AsyncGenerator<Found> {
+  const look = diskLook(top);
   const place = hostPath(join(top, directory));
   const entries = (await readdir(place, { withFileTypes: true, encoding: 'buffer' })).map((entry) => ({
     name: nameOfBytes(entry.name),
@@ -69,7 +62,7 @@ async function* walk(
       continue;
     }
     const path = join(top, name);
-    const header = await headerOf(path, name);
+    const header = await headerOf(path, name, look);
     if (typeof header === 'string') options.onSkipped?.(name, header);
     else {
       yield { header, path };
@@ -102,10 +95,17 @@ async function* contentOf(path: string, size: number): AsyncGenerator<Buffer> {
   }
 }
 
+/** Directories that are left out of an archive must not be needed by its links. */
+function asPacked(header: TarHeader): TarHeader {
+  const { linkTarget } = header;
+  if (linkTarget === null || !goesUpAgain(linkTarget)) return header;
+  return { ...header, linkTarget: straightened(linkTarget) };
+}
+
 async function* pieces(found: AsyncIterable<Found>, options: PackOptions): AsyncGenerator<Buffer> {
   for await (const { header, path } of found) {
     options.onEntry?.(header);
-    yield encodeTarHeader(header);
+    yield encodeTarHeader(asPacked(header));
     if (header.size === 0) continue;
     yield* contentOf(path, header.size);
     yield tarPadding(header.size);

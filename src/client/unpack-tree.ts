@@ -1,8 +1,9 @@
 import { constants } from 'node:fs';
 import { chmod, lstat, mkdir, open, realpath, rm, symlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import { judgeLink } from '../archive/link-judge.ts';
+import { diskLook } from './disk-look.ts';
 import { bytesOfName, hostPath } from './file-name.ts';
-import { staysInside } from './pack-tree.ts';
 import type { TarEntry, TarHeader } from './tar.ts';
 import { readTar, TarError } from './tar.ts';
 
@@ -24,7 +25,8 @@ function partsOf(name: string): string[] {
 
 /**
  * Writes an archive below a directory, which it makes. The archive comes from a sandbox and is not trusted: nothing
- * is written through a link, links are made last and only when they stay inside, and no set-id bit survives.
+ * is written through a link, links are made last and only where what then stands there keeps them inside, and no set-id
+ * bit survives.
  */
 class Unpacker {
   readonly #top: string;
@@ -59,9 +61,7 @@ class Unpacker {
     }
     if (parts.length === 0) throw new TarError('The archive is a single file.');
     if (entry.kind === 'symlink') {
-      const target = entry.linkTarget ?? '';
-      if (staysInside(entry.name, target)) this.#links.push({ parts, target });
-      else this.#options.onSkipped?.(entry.name, `it links to ${target}, outside of the tree`);
+      this.#links.push({ parts, target: entry.linkTarget ?? '' });
       return;
     }
     await this.#file(parts, entry);
@@ -69,7 +69,15 @@ class Unpacker {
 
   /** Modes of directories come last: a read-only one must not refuse its own content. */
   async finish(): Promise<void> {
+    const look = diskLook(this.#top);
     for (const { parts, target } of this.#links) {
+      const name = parts.join('/');
+      await this.#directory(parts.slice(0, -1));
+      const lead = judgeLink(look, name, target);
+      if ('refused' in lead) {
+        this.#options.onSkipped?.(name, `it links to ${target}, ${lead.refused}`);
+        continue;
+      }
       const path = await this.#place(parts);
       await symlink(bytesOfName(target), hostPath(path));
     }

@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import type { Look } from '../../archive/link-judge.ts';
+import { ANY_TREE, goesUpFrom, judgeLink } from '../../archive/link-judge.ts';
+import { diskLook } from '../disk-look.ts';
 import type { PackChoice } from '../pack-rules.ts';
 import { PackRules } from '../pack-rules.ts';
-import { staysInside } from '../pack-tree.ts';
 import type { TarEntry } from '../tar.ts';
 import { readTar } from '../tar.ts';
 import { HostDirectory, InTheWay } from './host-directory.ts';
@@ -94,8 +96,9 @@ class Gathering {
 
   async #reason(path: string, entry: TarEntry, start?: string): Promise<string | null> {
     if (path.split('/').includes('..')) return 'its name leads out of the directory';
-    if (entry.kind === 'symlink' && !staysInside(path, entry.linkTarget ?? '')) {
-      return `it links to ${entry.linkTarget}, outside of the directory`;
+    if (entry.kind === 'symlink') {
+      const lead = judgeLink(ANY_TREE, path, entry.linkTarget ?? '');
+      if ('refused' in lead) return `it links to ${entry.linkTarget}, ${lead.refused}`;
     }
     return this.#judge(path, entry.kind === 'directory', entry.linkTarget, start);
   }
@@ -157,6 +160,52 @@ async function gather(
   return inside;
 }
 
+/** One text for all spellings that some file system takes for the same name. */
+function folded(path: string): string {
+  return path.normalize('NFKC').toLowerCase();
+}
+
+/**
+ * Why a link may not be written now: by what stands here, which no chain of links may use to lead out, or because another
+ * link needs a directory in its place.
+ */
+class LinkWall {
+  readonly #look: Look;
+  readonly #needed: ReadonlySet<string>;
+  readonly #isAllowed: (path: string) => boolean;
+
+  constructor(look: Look, here: Tree, options: SyncOptions) {
+    const links = [...here].filter(([, { kind }]) => kind === 'symlink');
+    this.#look = look;
+    this.#needed = new Set(links.flatMap(([path, { content }]) => goesUpFrom(path, content)).map(folded));
+    this.#isAllowed = allowedBy(options.allow ?? []);
+  }
+
+  reason(path: string, target: string): string | null {
+    const lead = judgeLink(this.#look, path, target);
+    if ('refused' in lead) return `it links to ${target}, ${lead.refused}`;
+    if (this.#needed.has(folded(path))) return 'a link goes up from it, as from a directory';
+    if (!isHostExecuted(lead.to) || this.#isAllowed(path)) return null;
+    return `it leads to ${lead.to}, which programs of this machine may run`;
+  }
+}
+
+/** What a sync would leave here. */
+function lookAfter(inside: Tree, directory: string): Look {
+  const onDisk = diskLook(directory);
+  return (path) => {
+    const entry = inside.get(path);
+    if (entry === undefined) return onDisk(path);
+    return entry.kind === 'symlink' ? { linkTo: entry.content } : entry.kind;
+  };
+}
+
+/** Links after all that they may need, the rest by name. */
+function linksLast(paths: readonly string[], tree: Tree): string[] {
+  const isLink = (path: string) => tree.get(path)?.kind === 'symlink';
+  return [...paths.filter((path) => !isLink(path)), ...paths.filter(isLink)];
+}
+
 /** The longest paths first: what is in a directory goes before it. */
 function inOrder(paths: readonly string[]): string[] {
   return [...paths].sort((a, b) => b.length - a.length);
@@ -180,9 +229,16 @@ export async function syncMirror(
     const { steps, conflicts } = planSync(base, here, inside.tree, force);
     const clashes: NotTaken[] = conflicts.map((path) => ({ path, reason: 'it changed here and inside' }));
     const host = new HostDirectory(directory);
+    const look = dryRun ? lookAfter(inside.tree, directory) : diskLook(directory);
+    const wall = new LinkWall(look, here, options);
     const done = { write: [] as string[], delete: [] as string[] };
     const attempt = async (path: string, action: 'write' | 'delete') => {
       const entry = inside.tree.get(path);
+      const reason = entry?.kind === 'symlink' ? wall.reason(path, entry.content) : null;
+      if (reason !== null) {
+        inside.withheld.push({ path, reason });
+        return;
+      }
       try {
         if (dryRun) {
           done[action].push(path);
@@ -200,10 +256,10 @@ export async function syncMirror(
     const pathsOf = (action: string) =>
       steps.filter((step) => step.action === action).map(({ path }) => path);
     for (const path of inOrder(pathsOf('delete'))) await attempt(path, 'delete');
-    for (const path of pathsOf('write')) await attempt(path, 'write');
+    for (const path of linksLast(pathsOf('write'), inside.tree)) await attempt(path, 'write');
     if (!dryRun) advance(base, here, inside.tree, done);
     return {
-      written: done.write,
+      written: done.write.sort(),
       deleted: done.delete.sort(),
       conflicts: clashes.sort((a, b) => (a.path < b.path ? -1 : 1)),
       withheld: inside.withheld.sort((a, b) => (a.path < b.path ? -1 : 1)),

@@ -2,6 +2,8 @@
  * Tar streams as extensions move file trees: ustar with pax and GNU long names. Regular files, directories and
  * symbolic links only. Names are checked here; what a name meets on the disk is for whoever unpacks to check.
  */
+import { ArchiveLinks } from '../../archive/archive-links.ts';
+import { partsOf } from '../../archive/link-judge.ts';
 import { SandboxerError } from '../../contract/errors.ts';
 import { ByteReader } from './byte-reader.ts';
 
@@ -28,10 +30,6 @@ function refuse(detail: string): SandboxerError {
   return new SandboxerError('SBX_PATH_REFUSED', detail);
 }
 
-function partsOf(path: string): string[] {
-  return path.split('/').filter((part) => part !== '' && part !== '.');
-}
-
 function checkedName(name: string): string {
   const parts = partsOf(name);
   if (name.startsWith('/') || parts.includes('..'))
@@ -41,17 +39,8 @@ function checkedName(name: string): string {
   return parts.join('/') || '.';
 }
 
-/** A link may point at anything below the top, wherever it is put. */
-function checkedTarget(name: string, target: string): string {
-  let depth = partsOf(name).length - 1;
-  for (const part of partsOf(target)) {
-    depth += part === '..' ? -1 : 1;
-    if (depth < 0) break;
-  }
-  if (target === '' || target.startsWith('/') || target.includes('\0') || depth < 0) {
-    throw refuse(`A link of the archive would leave its place: ${name} → ${target}`);
-  }
-  return target;
+function refuseLink(reason: string | null): void {
+  if (reason !== null) throw refuse(`A link of the archive would leave its place: ${reason}.`);
 }
 
 function textAt(block: Buffer, offset: number, length: number): string {
@@ -102,9 +91,13 @@ const KINDS: Readonly<Record<string, TarHeader['kind']>> = {
   '2': 'symlink',
 };
 
-/** Reads entries one after another. Throws `SBX_PATH_REFUSED` on one that would leave its place or is of another kind. */
+/**
+ * Reads entries one after another. Throws `SBX_PATH_REFUSED` on one that would leave its place or is of another kind; on a
+ * link that only the rest of the archive could make right, after the last entry.
+ */
 export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry> {
   const reader = new ByteReader(source);
+  const links = new ArchiveLinks();
   let extended = new Map<string, string>();
   for (;;) {
     const block = await reader.exactly(BLOCK);
@@ -131,8 +124,9 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
     const prefix = textAt(block, 257, 5) === 'ustar' ? textAt(block, 345, 155) : '';
     const plain = textAt(block, 0, 100);
     const name = checkedName(extended.get('path') ?? (prefix === '' ? plain : `${prefix}/${plain}`));
-    const target = extended.get('linkpath') ?? textAt(block, 157, 100);
+    const linkTarget = kind === 'symlink' ? (extended.get('linkpath') ?? textAt(block, 157, 100)) : null;
     extended = new Map();
+    refuseLink(links.take(name, kind, linkTarget));
     const length = kind === 'file' ? size : 0;
     const body = reader.take(length);
     yield {
@@ -141,11 +135,12 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
       mode: numberAt(block, 100, 8) & 0o777,
       size: length,
       modifiedAt: numberAt(block, 136, 12) * 1000,
-      linkTarget: kind === 'symlink' ? checkedTarget(name, target) : null,
+      linkTarget,
       body: body.bytes(),
     };
     await reader.skip(body.left() + (kind === 'file' ? padding : size + padding));
   }
+  refuseLink(links.finish());
   await reader.drain();
 }
 

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { lchown, lstat, mkdir, open, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { SandboxerError } from '../../contract/errors.ts';
 import { readTar } from './tar.ts';
 
 export interface UnpackTarOptions {
@@ -29,6 +30,18 @@ async function makeDirectory(top: string, name: string, owner: number | undefine
   if (owner !== undefined) await lchown(path, owner, owner);
 }
 
+/** Removes what stands where a file or link is to be made. A directory stays one: links may go up from it. */
+async function clear(path: string, name: string): Promise<void> {
+  const there = await lstat(path).catch(() => null);
+  if (there?.isDirectory()) {
+    throw new SandboxerError('SBX_PATH_REFUSED', `${name} is a directory of an earlier archive.`, {
+      creation: 'not_created',
+      remedy: `Send ${name} as a directory in each archive, or in one of them alone.`,
+    });
+  }
+  if (there) await rm(path);
+}
+
 /**
  * Unpacks an archive below a directory that nobody else writes to, for everybody to read. Nothing is written through a
  * link, links are made last, and no special bit survives. A later archive lies over an earlier one.
@@ -48,7 +61,7 @@ export async function unpackTar(
     else if (kind === 'symlink') links.push({ name, target: entry.linkTarget as string });
     else {
       const path = join(top, name);
-      await rm(path, { recursive: true, force: true });
+      await clear(path, name);
       const file = await open(path, NEW_FILE, 0o644 | (entry.mode & 0o111));
       try {
         for await (const part of entry.body) await file.write(part);
@@ -61,7 +74,8 @@ export async function unpackTar(
   }
   for (const { name, target } of links) {
     const path = join(top, name);
-    await rm(path, { recursive: true, force: true });
+    await parentOf(top, name, owner);
+    await clear(path, name);
     await symlink(target, path);
     if (owner !== undefined) await lchown(path, owner, owner);
   }

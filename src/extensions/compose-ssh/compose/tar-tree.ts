@@ -1,3 +1,4 @@
+import { goesUpAgain, judgeLink } from '../../../archive/link-judge.ts';
 import { SandboxerError } from '../../../contract/errors.ts';
 import type { InputTrees } from '../../../core/inputs.ts';
 import { readTar } from '../../shared/tar.ts';
@@ -93,6 +94,24 @@ export class TarTree implements TreeView {
     for (const path of this.#extra.keys()) {
       this.#parents(path, this.#names.length);
       this.#entries.set(path, { kind: 'file', linkTarget: null, layer: this.#names.length });
+    }
+    this.#judgeLinks();
+  }
+
+  /** Each archive was judged by itself; a directory of one may be a link of a later one. */
+  #judgeLinks(): void {
+    const look = (path: string) => {
+      const { kind = null, linkTarget } = this.#entries.get(path) ?? {};
+      return kind === 'symlink' ? { linkTo: linkTarget ?? '' } : kind;
+    };
+    for (const [path, { linkTarget }] of this.#entries) {
+      if (linkTarget === null || !goesUpAgain(linkTarget)) continue;
+      const lead = judgeLink(look, path, linkTarget);
+      if (!('refused' in lead)) continue;
+      throw new SandboxerError('SBX_PATH_REFUSED', `${path} → ${linkTarget} leads ${lead.refused}.`, {
+        creation: 'not_created',
+        remedy: `Write the link ${path} without a ".." behind a name.`,
+      });
     }
   }
 
