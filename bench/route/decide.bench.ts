@@ -36,7 +36,8 @@ function measuredHealth(extensions: readonly ExtensionHeader[]): HealthBook {
         recipeClass: 'host/container',
       };
       book.started(key, attempt);
-      book.ended(key, (n + attempt) % 7 === 0 ? 'failed' : 'ready', 100 + n * 10, attempt + 1);
+      const outcome = (n + attempt) % 7 === 0 ? 'backend' : 'ready';
+      book.ended(key, book.judge(key.attemptId, id, outcome, attempt + 1), 100 + n * 10);
     }
   }
   return book;

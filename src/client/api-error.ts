@@ -73,6 +73,7 @@ export function apiErrorFrom(status: number, body: string, retryAfter?: string):
     detail: `The answer was ${status} without a problem document${quote === '' ? '' : `: ${quote}`}`,
     code: 'SBX_INTERNAL',
     remedy: 'Check that the URL is that of a sand-boxer server, and what stands in front of it.',
+    fault: 'server',
     retryable: status === 429 || (status >= 502 && status <= 504),
   };
   return new SandboxerApiError(problem, seconds);

@@ -147,7 +147,15 @@ export const ExclusionCode = z.enum([
 ]);
 export type ExclusionCode = z.infer<typeof ExclusionCode>;
 
-export const Exclusion = z.strictObject({ code: ExclusionCode, detail: z.string() });
+export const Exclusion = z.strictObject({
+  code: ExclusionCode,
+  detail: z.string(),
+  retry_after_seconds: z
+    .number()
+    .int()
+    .optional()
+    .describe('It passes by itself: the same request may succeed after this time.'),
+});
 export type Exclusion = z.infer<typeof Exclusion>;
 
 /** A host that the backend could have been used on. */

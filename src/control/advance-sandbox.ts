@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../contract/errors.ts';
-import { ERRORS } from '../contract/errors.ts';
+import { ERRORS, failsEverywhere } from '../contract/errors.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
 import type { WaitingStep } from '../core/next-step.ts';
 import { nextSteps } from '../core/next-step.ts';
@@ -21,11 +21,17 @@ export type BackendStep =
       readonly isFirstCall: boolean;
     };
 
-/** One attempt speaks for itself; several are summed up. */
+/** The last error of the attempts, when the request fails with it everywhere. */
+function errorOfRequest(attempts: readonly AttemptRecord[]): AttemptRecord['error'] {
+  const error = attempts.at(-1)?.error ?? null;
+  return error !== null && failsEverywhere(error.code) ? error : null;
+}
+
+/** One attempt, or one that would fail everywhere, speaks for itself; several are summed up. */
 export function failureOf(attempts: readonly AttemptRecord[], at: number): SandboxFailureRecord {
   const failed = attempts.filter((attempt) => attempt.error !== null);
   const [only] = failed;
-  const single = failed.length === 1 && only?.error ? only.error : null;
+  const single = errorOfRequest(attempts) ?? (failed.length === 1 && only?.error ? only.error : null);
   const code = (single?.code ?? 'SBX_PROVISION_FAILED') as ErrorCode;
   const detail =
     single?.detail ??
@@ -44,7 +50,9 @@ async function tryNext(
   const tried = attempts.filter((attempt) => attempt.generation === edit.row.generation);
   const afterMs = documents.plan.hedge?.after_ms ?? null;
   const hedgeAt = tried.length === 0 && afterMs !== null ? edit.now + afterMs : null;
-  if (await journalNext(tx, edit, attempts, documents, { hedgeAt })) return;
+  // The request's own fault: no other backend is tried with it.
+  const isHopeless = errorOfRequest(tried) !== null;
+  if (!isHopeless && (await journalNext(tx, edit, attempts, documents, { hedgeAt }))) return;
   const failure = failureOf(tried, edit.now);
   edit.patch({ failure });
   edit.move('failed', AUTOMATION, { code: failure.code, detail: failure.detail });

@@ -1,5 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { Creation } from '../contract/state.ts';
+import { Interrupted, Outrun } from './run-step.ts';
 
 export interface BackendFailure {
   readonly code: string;
@@ -17,6 +18,11 @@ export function backendFailure(thrown: unknown, backend: string): BackendFailure
         ? new SandboxerError(thrown.code, thrown.detail, { ...thrown.extras, backend })
         : thrown;
     return { code: thrown.code, detail: thrown.detail, creation, error };
+  }
+  if (thrown instanceof Interrupted || thrown instanceof Outrun) {
+    const detail = 'The attempt was stopped: the sandbox is no longer wanted on it.';
+    const error = new SandboxerError('SBX_CANCELLED', detail, { cause: thrown, backend });
+    return { code: 'SBX_CANCELLED', detail, creation: 'maybe_created', error };
   }
   const detail =
     thrown instanceof Error

@@ -6,6 +6,7 @@ import type { CanaryRecord, CanaryResult } from '../core/canary.ts';
 import { canaryRecipe, judgeCanary } from '../core/canary.ts';
 import type { Extension, ExtensionContext, Handle, ProvisionSpec, Stamp } from '../core/extension.ts';
 import type { HostRecord } from '../core/host.ts';
+import { bookedHost } from '../core/host.ts';
 import { NO_INPUTS } from '../core/inputs.ts';
 import { serves } from '../core/placement.ts';
 import { contextFor } from './backend-context.ts';
@@ -178,11 +179,6 @@ async function keep(deps: ControlDeps, hostId: string, result: CanaryResult): Pr
   });
 }
 
-/** As the book of health names it: backends of this machine have no host there. */
-function inBook({ id, spec }: HostRecord): string | null {
-  return spec.ssh === null ? null : id;
-}
-
 /** Tries every backend of a host, one after the other. A stop of the server leaves the rest to the next start. */
 async function tryHost(
   deps: ControlDeps,
@@ -202,13 +198,13 @@ async function tryHost(
       startedAt: deps.clock.now(),
     };
     await deps.store.transaction('canary', (tx) => tx.canaries.insert(record));
-    const place = { extensionId: record.extensionId, hostId: inBook(host) };
+    const place = { extensionId: record.extensionId, hostId: bookedHost(host) };
     deps.health.takeTrial(place, record.startedAt);
     const result = await trial(deps, extension, record, signal);
-    deps.health.probed(place, result.ok, result.at);
-    // A series has one figure at a time.
-    const at = Math.max(result.at, (results.at(-1)?.at ?? 0) + 1);
+    // A later time than every judgement before: a series has one figure at a time, and a restart reads them in order.
+    const at = deps.health.nextJudgementAt(result.at);
     await keep(deps, host.id, { ...result, at });
+    deps.health.probed(place, result.ok, at);
     results.push({ ...result, at });
   }
   return results;
@@ -235,7 +231,7 @@ async function lastTried(deps: ControlDeps, host: HostRecord): Promise<number> {
 
 /** It was left alone for its failures, and the pause is over. */
 function awaitsTrial({ health, clock }: ControlDeps, host: HostRecord, { header }: Extension): boolean {
-  return health.awaitsTrial({ extensionId: header.id, hostId: inBook(host) }, clock.now());
+  return health.awaitsTrial({ extensionId: header.id, hostId: bookedHost(host) }, clock.now());
 }
 
 /** Tries the hosts whose time has come, and what waits to be tried again; answers when the next one's comes. One that hangs delays only its turn. */

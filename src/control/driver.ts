@@ -6,6 +6,7 @@ import type { Tx } from '../core/store.ts';
 import type { BackendStep } from './advance-sandbox.ts';
 import { advanceSandbox } from './advance-sandbox.ts';
 import type { ControlDeps } from './deps.ts';
+import { attemptsJudged } from './observe-attempt.ts';
 import { Interrupted, LeaseLost, Outrun, runStep } from './run-step.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
 import type { Settlement } from './settle-step.ts';
@@ -326,15 +327,19 @@ export class Driver {
   async #settle(work: Work, lane: Lane | null, label: string, settlement: Settlement): Promise<Claim | null> {
     const deps = this.#deps;
     const { latest, token } = work;
-    return deps.store.transaction(`settle-${label}`, async (tx) => {
+    let judged: AttemptRecord[] = [];
+    const claim = await deps.store.transaction(`settle-${label}`, async (tx) => {
+      judged = [];
       const now = deps.clock.now();
       const row = await tx.sandboxes.get(latest.sandbox.uid);
       if (!row || row.lease?.token !== token) return null;
       const edit = new SandboxEdit(row, deps, now);
       const attempts = [...(await tx.attempts.forSandbox(row.uid))];
-      const { retryAt } = await settlement({ tx, deps, edit, attempts });
+      const { retryAt } = await settlement({ tx, deps, edit, attempts, judged });
       if (lane && retryAt !== undefined) work.deferred.set(laneOf(lane.step), retryAt);
       return this.#proceed(tx, edit, attempts, token, latest.documents, work.deferred);
     });
+    attemptsJudged(deps, judged, latest.documents);
+    return claim;
   }
 }

@@ -27,6 +27,7 @@ function attemptOn(edit: SandboxEdit, n: number, target: RouteTarget, recipe: Re
     startedAt: edit.now,
     provisionedAt: null,
     endedAt: null,
+    judged: null,
     teardownTries: 0,
     teardownError: null,
     stuckSince: null,

@@ -6,6 +6,7 @@ import type {
   Extension,
   ExtensionContext,
   Handle,
+  Progress,
   ProvisionSpec,
   Ready,
   ResolvedSecret,
@@ -87,19 +88,35 @@ async function forkSource(deps: ControlDeps, sourceUid: string): Promise<Handle>
   throw new SandboxerError('SBX_GONE', 'The sandbox to fork from is gone.', { creation: 'not_created' });
 }
 
+/** A source that ended meanwhile is not the backend's fault. */
+function sourceIsGone(error: unknown): never {
+  if (!(error instanceof SandboxerError) || error.code !== 'SBX_BACKEND_LOST') throw error;
+  throw new SandboxerError('SBX_GONE', `The sandbox to fork from is gone: ${error.detail}`, error.extras);
+}
+
+export interface ProvisionWatch {
+  readonly signal: AbortSignal;
+  /** Called at every step that the backend tells. */
+  tell(progress: Progress): void;
+}
+
 export async function performProvision(
   deps: ControlDeps,
   sandbox: SandboxRecord,
   attempt: AttemptRecord,
   documents: SandboxDocuments,
-  signal: AbortSignal,
+  { signal, tell }: ProvisionWatch,
 ): Promise<Handle> {
   const extension = extensionOf(deps, attempt.extensionId);
   const context = await contextFor(deps, attempt.hostId, signal, attempt.providerKeyId);
   const spec = await provisionSpec(deps, sandbox, attempt, documents, extension, signal);
   const events = new ProgressEvents(deps, attempt);
   try {
-    return await makeFrom(deps, documents, extension, spec, { ...context, progress: events.tell });
+    const progress = (happened: Progress) => {
+      tell(happened);
+      events.tell(happened);
+    };
+    return await makeFrom(deps, documents, extension, spec, { ...context, progress });
   } finally {
     await events.written();
   }
@@ -114,7 +131,7 @@ async function makeFrom(
 ): Promise<Handle> {
   if (origin.kind === 'snapshot' && extension.restore) return extension.restore(spec, origin.ref, context);
   if (origin.kind === 'fork' && extension.fork)
-    return extension.fork(await forkSource(deps, origin.sourceUid), spec, context);
+    return extension.fork(await forkSource(deps, origin.sourceUid), spec, context).catch(sourceIsGone);
   if (origin.kind !== 'recipe') {
     throw new SandboxerError(
       'SBX_UNSUPPORTED',

@@ -107,14 +107,29 @@ export function takeTrials({ health, clock }: ControlDeps, plan: RoutePlan): voi
   if (first) health.takeTrial({ extensionId: first.extension, hostId: first.host }, clock.now());
 }
 
+/** When the first candidate that only passing reasons exclude may be one again; `null` when there is none. */
+function passesAfter({ candidates }: RoutePlan): number | null {
+  const waits = candidates
+    .map(({ excluded_by }) => excluded_by.map(({ retry_after_seconds }) => retry_after_seconds ?? Infinity))
+    .map((seconds) => Math.max(...seconds))
+    .filter(Number.isFinite);
+  return waits.length > 0 ? Math.min(...waits) : null;
+}
+
 /** Refuses with every candidate and what excludes it, when nobody is left. */
 export function requireRoute(plan: RoutePlan): void {
   if (rankedCandidates(plan).length > 0) return;
   const why = plan.candidates.map(
     ({ extension, excluded_by }) => `${extension}: ${excluded_by.map(({ detail }) => detail).join(', ')}`,
   );
+  const retryAfterSeconds = passesAfter(plan);
   throw new SandboxerError('SBX_NO_ROUTE', [plan.reason, why.join('; ')].filter(Boolean).join(' '), {
     creation: 'not_created',
+    ...(retryAfterSeconds !== null && {
+      retryable: true,
+      retryAfterSeconds,
+      remedy: `Try again in ${retryAfterSeconds} s, or ask for less than what excludes the other candidates.`,
+    }),
     members: { reason: plan.reason, candidates: plan.candidates },
   });
 }

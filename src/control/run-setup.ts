@@ -3,6 +3,7 @@ import type { Extension, ExtensionContext, Handle } from '../core/extension.ts';
 import type { Recipe } from '../core/recipe.ts';
 import type { SandboxSession } from '../core/session.ts';
 import type { SetupStep } from '../core/setup-log.ts';
+import { Interrupted, Outrun } from './run-step.ts';
 import { SetupOutput } from './setup-output.ts';
 
 const TOLD_CHARACTERS = 2_000;
@@ -60,6 +61,22 @@ async function runOne(
   }
 }
 
+/**
+ * A failure while a setup command ran: the sandbox was reachable before, so that a time limit or a channel that the command
+ * broke is the command's fault.
+ */
+export function setupFailure(error: unknown, steps: readonly SetupStep[]): unknown {
+  const isOurs = error instanceof Interrupted || error instanceof Outrun;
+  if (isOurs || (error instanceof SandboxerError && error.fault !== 'backend')) return error;
+  const why = error instanceof SandboxerError ? error.detail : 'Its channel was lost.';
+  const field = `setup.run[${steps.length - 1}]`;
+  return new SandboxerError('SBX_SETUP_FAILED', `${field} did not end: ${why}`, {
+    cause: error,
+    creation: 'created',
+    field,
+  });
+}
+
 /** Runs the recipe's setup commands in order. The first that fails ends the establishment, with the end of its output. */
 export async function runSetup(
   extension: Extension,
@@ -74,13 +91,11 @@ export async function runSetup(
       const { exitCode, output } = await runOne(session, command, recipe, run, context.signal);
       if (exitCode === 0) continue;
       throw new SandboxerError(
-        'SBX_EXTENSION_FAILED',
+        'SBX_SETUP_FAILED',
         `setup.run[${index}] ended with ${exitCode}: ${output.slice(-TOLD_CHARACTERS).trim() || 'no output'}`,
         {
           creation: 'created',
           field: `setup.run[${index}]`,
-          retryable: false,
-          remedy: 'Correct the setup command of the profile; sandboxer logs --setup shows all it wrote.',
         },
       );
     }

@@ -1,6 +1,7 @@
-import type { AttemptRecord } from '../core/attempt.ts';
+import type { AttemptJudgement, AttemptOutcome, AttemptRecord } from '../core/attempt.ts';
 import { isRunning } from '../core/attempt.ts';
 import type { CleanupReport, Handle, Ready } from '../core/extension.ts';
+import { outcomeOfError } from '../core/health/attempt-outcome.ts';
 import { isEstablished } from '../core/lifecycle.ts';
 import type { SandboxDocuments, SandboxOperation } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
@@ -25,6 +26,8 @@ export interface SettleScope {
   readonly edit: SandboxEdit;
   /** All attempts of the sandbox; `replaceAttempt` keeps it in step with the store. */
   readonly attempts: AttemptRecord[];
+  /** Attempts that this settlement judged: the health of their backends learns of them after the commit. */
+  readonly judged: AttemptRecord[];
 }
 
 export interface Verdict {
@@ -55,6 +58,30 @@ async function replaceAttempt(
   return next;
 }
 
+function judgement(
+  { deps, edit }: SettleScope,
+  { attemptId, extensionId, judged }: AttemptRecord,
+  outcome: AttemptOutcome,
+): AttemptJudgement {
+  return judged ?? deps.health.judge(attemptId, extensionId, outcome, edit.now);
+}
+
+/** Writes the attempt together with its judgement; an attempt is judged once. */
+async function judgeAttempt(
+  scope: SettleScope,
+  attemptId: string,
+  outcome: AttemptOutcome,
+  change: Partial<AttemptRecord>,
+): Promise<void> {
+  const current = scope.attempts.find((attempt) => attempt.attemptId === attemptId);
+  if (!current) return;
+  const next = await replaceAttempt(scope, attemptId, {
+    ...change,
+    judged: judgement(scope, current, outcome),
+  });
+  if (next && current.judged === null) scope.judged.push(next);
+}
+
 function isOutrun({ attempts }: SettleScope, { attemptId }: AttemptRecord): boolean {
   return attempts.some((attempt) => attempt.attemptId === attemptId && attempt.outrunBy !== null);
 }
@@ -62,7 +89,7 @@ function isOutrun({ attempts }: SettleScope, { attemptId }: AttemptRecord): bool
 /** The sandbox is ready on another attempt: this one is to be gone without a trace, at our expense. */
 async function condemnOutrun(scope: SettleScope, winner: AttemptRecord): Promise<void> {
   for (const attempt of scope.attempts.filter(isRunning)) {
-    await replaceAttempt(scope, attempt.attemptId, {
+    await judgeAttempt(scope, attempt.attemptId, 'outrun', {
       state: 'condemned',
       outrunBy: winner.n,
       error: { code: 'SBX_CANCELLED', detail: `Attempt ${winner.n} was ready first.` },
@@ -82,12 +109,10 @@ export function inTurn(first: Settlement, second: Settlement): Settlement {
 export function settleProvisioned(attempt: AttemptRecord, handle: Handle, at: number): Settlement {
   return async (scope) => {
     const wanted = scope.edit.row.state === 'provisioning';
-    await replaceAttempt(scope, attempt.attemptId, {
-      handle,
-      provisionedAt: at,
-      creation: 'created',
-      state: wanted && !isOutrun(scope, attempt) ? 'provisioned' : 'condemned',
-    });
+    const made = { handle, provisionedAt: at, creation: 'created' } as const;
+    if (wanted && !isOutrun(scope, attempt))
+      await replaceAttempt(scope, attempt.attemptId, { ...made, state: 'provisioned' });
+    else await judgeAttempt(scope, attempt.attemptId, 'caller', { ...made, state: 'condemned' });
     return GO_ON;
   };
 }
@@ -96,7 +121,7 @@ export function settleAttemptFailed(attempt: AttemptRecord, failure: BackendFail
   return async (scope) => {
     const { edit } = scope;
     const nothingLeft = failure.creation === 'not_created';
-    await replaceAttempt(scope, attempt.attemptId, {
+    await judgeAttempt(scope, attempt.attemptId, outcomeOfError(failure.code, attempt), {
       state: nothingLeft ? 'gone' : 'condemned',
       creation: failure.creation,
       // What was outrun was stopped by us: why is on record already.
@@ -135,10 +160,10 @@ export function settleReady(attempt: AttemptRecord, ready: Ready, documents: San
     const extension = deps.extensions.get(attempt.extensionId);
     if (isOutrun(scope, attempt)) return GO_ON;
     if (edit.row.state !== 'provisioning' || !extension) {
-      await replaceAttempt(scope, attempt.attemptId, { state: 'condemned' });
+      await judgeAttempt(scope, attempt.attemptId, 'caller', { state: 'condemned' });
       return GO_ON;
     }
-    await replaceAttempt(scope, attempt.attemptId, { state: 'won', endedAt: edit.now });
+    await judgeAttempt(scope, attempt.attemptId, 'ready', { state: 'won', endedAt: edit.now });
     await condemnOutrun(scope, attempt);
     const meterId = meterIdOf(attempt);
     const chosen = documents.plan.candidates.find((candidate) => candidate.extension === attempt.extensionId);
@@ -201,7 +226,8 @@ export function settleTeardown(
       if (report.used) await noteUse(tx, deps, meterIdOf(attempt), report.used);
       if (edit.row.attempt !== attempt.n || edit.row.generation !== attempt.generation)
         await insureAttempt(tx, deps, edit.row, attempt, edit.now);
-      await replaceAttempt(scope, attempt.attemptId, {
+      // Judged before, unless it was given up between two calls.
+      await judgeAttempt(scope, attempt.attemptId, 'caller', {
         state: 'gone',
         endedAt: edit.now,
         teardownError: null,

@@ -1,10 +1,13 @@
+import { SandboxerError } from '../contract/errors.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
+import type { Progress } from '../core/extension.ts';
 import type { SandboxOperation } from '../core/sandbox.ts';
 import type { SetupStep } from '../core/setup-log.ts';
 import { backendFailure } from './backend-error.ts';
 import type { ControlDeps } from './deps.ts';
-import { attemptFailed, attemptReady, attemptStarted } from './observe-attempt.ts';
+import { attemptStarted } from './observe-attempt.ts';
 import { performOperation, performProbe, performProvision, performTeardown } from './perform-step.ts';
+import { setupFailure } from './run-setup.ts';
 import type { Settlement } from './settle-step.ts';
 import {
   settleAttemptFailed,
@@ -35,6 +38,17 @@ function provisionTimeoutMs(deps: ControlDeps, { extensionId }: AttemptRecord): 
   return (deps.extensions.get(extensionId)?.header.provisionTimeoutSeconds ?? 60) * 1000;
 }
 
+/** A time limit that passed while the backend fetched, built or started what the request brought is the request's fault. */
+function lateWork(error: unknown, doing: Progress | null): unknown {
+  const isLate = error instanceof SandboxerError && error.code === 'SBX_TIMEOUT';
+  if (!isLate || doing === null || doing.phase === 'done') return error;
+  const code = doing.stage === 'pull' ? 'SBX_IMAGE_UNAVAILABLE' : 'SBX_WORKLOAD_FAILED';
+  return new SandboxerError(code, `${doing.subject}: ${doing.stage} did not end in time. ${error.detail}`, {
+    ...error.extras,
+    cause: error,
+  });
+}
+
 export function provisionCall(
   deps: ControlDeps,
   { sandbox, documents }: Claim,
@@ -42,20 +56,26 @@ export function provisionCall(
   isFirstCall: boolean,
 ): ProvisionCall {
   let made: AttemptRecord | null = null;
+  let doing: Progress | null = null;
   attemptStarted(deps, attempt, documents);
   return {
     timeoutMs: provisionTimeoutMs(deps, attempt),
     made: () => made,
     async run(signal) {
-      const handle = await performProvision(deps, sandbox, attempt, documents, signal);
+      const handle = await performProvision(deps, sandbox, attempt, documents, {
+        signal,
+        tell: (progress) => {
+          doing = progress;
+        },
+      });
       return () => {
         made = { ...attempt, handle };
         return settleProvisioned(attempt, handle, deps.clock.now());
       };
     },
     failed(error) {
-      attemptFailed(deps, attempt, documents, error);
-      return settleProvisionFailed(attempt, backendFailure(error, attempt.extensionId), isFirstCall);
+      const failure = backendFailure(lateWork(error, doing), attempt.extensionId);
+      return settleProvisionFailed(attempt, failure, isFirstCall);
     },
   };
 }
@@ -70,14 +90,11 @@ export function probeCall(
     timeoutMs: provisionTimeoutMs(deps, attempt),
     async run(signal) {
       const ready = await performProbe(deps, sandbox, attempt, documents, signal, setup);
-      return () => {
-        attemptReady(deps, attempt, documents);
-        return withSetup(attempt, setup, settleReady(attempt, ready, documents));
-      };
+      return () => withSetup(attempt, setup, settleReady(attempt, ready, documents));
     },
     failed(error) {
-      attemptFailed(deps, attempt, documents, error);
-      const failure = { ...backendFailure(error, attempt.extensionId), creation: 'created' } as const;
+      const cause = setup.length > 0 ? setupFailure(error, setup) : error;
+      const failure = { ...backendFailure(cause, attempt.extensionId), creation: 'created' } as const;
       return withSetup(attempt, setup, settleAttemptFailed(attempt, failure));
     },
   };

@@ -1,3 +1,4 @@
+import type { Fault } from '../contract/fault.ts';
 import type { Creation } from '../contract/state.ts';
 import type { Handle } from './extension.ts';
 
@@ -6,6 +7,18 @@ import type { Handle } from './extension.ts';
  * ready on it. `condemned` when it must be torn down, `gone` when the backend confirmed that nothing is left.
  */
 export type AttemptState = 'journalled' | 'provisioned' | 'won' | 'condemned' | 'gone';
+
+/** How an attempt ended, for the health of its backend: ready, overtaken by another attempt, or whose fault it was. */
+export type AttemptOutcome = 'ready' | 'outrun' | Fault;
+
+/** What the health of a backend learns from one attempt. It is written in the commit that ends the attempt. */
+export interface AttemptJudgement {
+  /** Later than every earlier judgement of the same process, so that a restart reads them in their order. */
+  readonly at: number;
+  readonly outcome: AttemptOutcome;
+  /** Attempts of this backend that ran when this one started, this one included. */
+  readonly load: number;
+}
 
 export interface AttemptRecord {
   /** Stamped on the backend object; derives from sandbox, generation and number alone. */
@@ -24,6 +37,8 @@ export interface AttemptRecord {
   readonly startedAt: number;
   readonly provisionedAt: number | null;
   readonly endedAt: number | null;
+  /** `null` while the attempt runs. */
+  readonly judged: AttemptJudgement | null;
   readonly teardownTries: number;
   readonly teardownError: string | null;
   /** When tearing down was first found to be stuck, and told. */

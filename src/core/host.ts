@@ -111,3 +111,8 @@ export function overallHealth({ status, detail, since, canaries = {} }: HostHeal
     since: canary.since,
   };
 }
+
+/** The host under which the health book keeps a backend: backends of the server's own machine have none. */
+export function bookedHost({ id, spec }: HostRecord): string | null {
+  return spec.ssh === null ? null : id;
+}

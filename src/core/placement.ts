@@ -21,6 +21,14 @@ export interface PlacementDecision {
   readonly reason: string;
   /** There is no place for it. */
   readonly refused: boolean;
+  /** What refuses it passes by itself: health and room of hosts. */
+  readonly passes: boolean;
+}
+
+/** Why a host cannot take a sandbox. */
+interface Obstacle {
+  readonly why: string;
+  readonly passes: boolean;
 }
 
 const rankOf = (level: IsolationLevel): number => IsolationLevel.options.indexOf(level);
@@ -39,11 +47,11 @@ function placed(
   reason: string,
   otherHosts: readonly string[] = [],
 ): PlacementDecision {
-  return { hostId, otherHosts, reason, refused: false };
+  return { hostId, otherHosts, reason, refused: false, passes: false };
 }
 
-function refused(reason: string): PlacementDecision {
-  return { hostId: null, otherHosts: [], reason, refused: true };
+function refused(reason: string, passes = false): PlacementDecision {
+  return { hostId: null, otherHosts: [], reason, refused: true, passes };
 }
 
 /** FNV-1a: the same everywhere and for ever, which is all that is asked of it. */
@@ -84,23 +92,31 @@ function exhausted({ health: { figures } }: HostRecord): string | null {
   return disk !== null && disk < LEAST_DISK_MB ? `${disk} MiB of disk are left` : null;
 }
 
-/** Why this host cannot take it, or `null`. */
-function obstacle(host: HostRecord, header: ExtensionHeader, input: PlacementInput): string | null {
+const lasting = (why: string): Obstacle => ({ why, passes: false });
+const passing = (why: string): Obstacle => ({ why, passes: true });
+
+/** Why this host cannot take the sandbox, or `null`. */
+function obstacle(host: HostRecord, header: ExtensionHeader, input: PlacementInput): Obstacle | null {
   const { spec, state, health } = host;
-  if (spec.class === 'production') return 'is a production host, which is never a target';
-  if (!serves(host, header.id)) return `does not serve ${header.id}`;
-  if (state === 'draining') return 'is draining';
-  // The machine of the server needs no network to be reached.
-  if (spec.ssh !== null && health.status === 'unhealthy') return `is unhealthy: ${health.detail}`;
-  const canary = health.canaries?.[header.id];
-  if (canary?.status === 'unhealthy') return `fails its canary of ${header.id}: ${canary.detail}`;
+  if (spec.class === 'production') return lasting('is a production host, which is never a target');
+  if (!serves(host, header.id)) return lasting(`does not serve ${header.id}`);
+  if (state === 'draining') return lasting('is draining');
   const least = rankOf(input.recipe.isolation);
   if (spec.isolation.length > 0 && !spec.isolation.some((level) => rankOf(level) >= least))
-    return `has no isolation ${input.recipe.isolation}`;
+    return lasting(`has no isolation ${input.recipe.isolation}`);
+  // The machine of the server needs no network to be reached.
+  if (spec.ssh !== null && health.status === 'unhealthy') return passing(`is unhealthy: ${health.detail}`);
+  const canary = health.canaries?.[header.id];
+  if (canary?.status === 'unhealthy') return passing(`fails its canary of ${header.id}: ${canary.detail}`);
   const { share, what } = fullness(host, input);
-  if (share > 1) return `has no room: ${what}`;
+  if (share > 1) return passing(`has no room: ${what}`);
   const used = exhausted(host);
-  return used === null ? null : `has no room: ${used}`;
+  return used === null ? null : passing(`has no room: ${used}`);
+}
+
+/** The registered hosts that could take the sandbox now. */
+export function hostsWithPlace(header: ExtensionHeader, input: PlacementInput): readonly HostRecord[] {
+  return input.hosts.filter((host) => host.spec.ssh !== null && obstacle(host, header, input) === null);
 }
 
 /** Lower is better: what we have reserved and running there, and what the machine says is in use. */
@@ -141,9 +157,18 @@ function placeOnHosts(header: ExtensionHeader, input: PlacementInput): Placement
   const asked = only === undefined ? hosts : hosts.filter(({ id }) => id === only);
   if (asked.length === 0)
     return refused(only === undefined ? 'no host is registered' : `there is no host ${only}`);
-  const judged = asked.map((host) => ({ host, why: obstacle(host, header, input) }));
+  const judged = asked.map((host) => {
+    const found = obstacle(host, header, input);
+    return { host, why: found?.why ?? null, passes: found?.passes ?? false };
+  });
   const fit = judged.filter(({ why }) => why === null).map(({ host }) => host);
-  if (fit.length === 0) return refused(judged.map(({ host, why }) => `${host.id} ${why}`).join('; '));
+  if (fit.length === 0) {
+    const reasons = judged.map(({ host, why }) => `${host.id} ${why}`).join('; ');
+    return refused(
+      reasons,
+      judged.some(({ passes }) => passes),
+    );
+  }
   const tiers = [
     { name: 'preferred', of: fit.filter(({ id }) => prefer.includes(id)) },
     { name: 'a fallback', of: fit.filter(({ id }) => fallback.includes(id) && !prefer.includes(id)) },
@@ -171,5 +196,6 @@ export function place(header: ExtensionHeader, input: PlacementInput): Placement
   if (only !== undefined && only !== LOCAL_HOST) return refused(`it runs on ${LOCAL_HOST}, not on ${only}`);
   const here = input.hosts.find(({ id }) => id === LOCAL_HOST);
   const why = here === undefined ? null : obstacle(here, header, input);
-  return why === null ? placed(LOCAL_HOST, 'the machine of the server') : refused(`${LOCAL_HOST} ${why}`);
+  if (why === null) return placed(LOCAL_HOST, 'the machine of the server');
+  return refused(`${LOCAL_HOST} ${why.why}`, why.passes);
 }

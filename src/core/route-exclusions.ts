@@ -25,6 +25,9 @@ export function exclusionsOf(
   ];
 }
 
+/** Until then the next probe has looked, a refused key is tried again, or room was made. */
+export const PASSES_SECONDS = 60;
+
 /** Who pins a backend gets its own, exact refusal. */
 function inputExclusions({ recipe }: RouteInput, { needsInput }: ExtensionHeader): Exclusion[] {
   if (needsInput === undefined || recipe.pinnedExtension !== null) return [];
@@ -129,14 +132,18 @@ function overMaxPrice(ceilings: MaxPrice, price: Price, gpu: string | null): Exc
 
 function probeExclusions({ probe }: BackendStanding): Exclusion[] {
   if (probe === 'undetected') return [{ code: 'unavailable', detail: 'what it needs is not installed here' }];
-  if (probe === 'unhealthy') return [{ code: 'unhealthy', detail: 'its last probe failed' }];
+  if (probe === 'unhealthy')
+    return [{ code: 'unhealthy', detail: 'its last probe failed', retry_after_seconds: PASSES_SECONDS }];
   return [];
 }
 
 /** What the backend thinks of one key says nothing of another. */
 function keyExclusions({ keys }: RouteInput, id: string, { key_refused }: BackendStanding): Exclusion[] {
   const key = keys?.[id];
-  if (!key) return key_refused ? [{ code: 'key_refused', detail: 'it refused our key a moment ago' }] : [];
+  if (!key) {
+    const detail = 'it refused our key a moment ago';
+    return key_refused ? [{ code: 'key_refused', detail, retry_after_seconds: PASSES_SECONDS }] : [];
+  }
   if (key.usable) return [];
   const whose = key.scope === 'workspace' ? 'the workspace’s own key' : 'the platform’s key';
   return [{ code: 'key_refused', detail: `${whose} was refused or is turned off` }];
@@ -144,6 +151,12 @@ function keyExclusions({ keys }: RouteInput, id: string, { key_refused }: Backen
 
 function breakerExclusions({ breaker }: BackendStanding): Exclusion[] {
   return breaker === 'open'
-    ? [{ code: 'breaker_open', detail: 'it failed several times in a row and is left alone for a while' }]
+    ? [
+        {
+          code: 'breaker_open',
+          detail: 'it failed several times in a row and is left alone for a while',
+          retry_after_seconds: PASSES_SECONDS,
+        },
+      ]
     : [];
 }

@@ -13,11 +13,12 @@ import { placeOn } from './health/health-book.ts';
 import { unmeasured } from './health/standing.ts';
 import { planHedge } from './hedge.ts';
 import type { HostLoads, HostRecord } from './host.ts';
-import { place } from './placement.ts';
+import type { PlacementInput } from './placement.ts';
+import { hostsWithPlace, place } from './placement.ts';
 import { priceOrFree, quoteFor } from './pricing.ts';
 import type { KeyChoice } from './provider-key.ts';
 import type { Recipe } from './recipe.ts';
-import { exclusionsOf, isPassing } from './route-exclusions.ts';
+import { exclusionsOf, isPassing, PASSES_SECONDS } from './route-exclusions.ts';
 import { matches } from './route-names.ts';
 import type { RouteScore } from './route-score.ts';
 import { rankByScore, scoreOf } from './route-score.ts';
@@ -55,14 +56,16 @@ interface ChoiceOfHosts {
   readonly excluded: readonly ExcludedHost[];
 }
 
-/** Those where the backend keeps failing are left alone, unless it must be there or there is no other. */
-function hostsFor(input: RouteInput, header: ExtensionHeader): ChoiceOfHosts {
-  const { hosts = [], standing, boundHost = null, recipe } = input;
+/** Hosts where the backend keeps failing are left out, unless it must be there or no other host can take the sandbox. */
+function hostsFor(input: RouteInput, header: ExtensionHeader, situation: PlacementInput): ChoiceOfHosts {
+  const { hosts, boundHost, recipe } = situation;
+  const { standing } = input;
   const isAsked = boundHost !== null || recipe.route.host !== undefined;
   if (isAsked || header.runsOn !== 'hosts') return { hosts, excluded: [] };
   const isOpen = ({ id }: HostRecord) => standing[placeOn(header.id, id)]?.breaker === 'open';
   const sound = hosts.filter((host) => !isOpen(host));
-  if (sound.length === 0 || sound.length === hosts.length) return { hosts, excluded: [] };
+  const isOneLeft = hostsWithPlace(header, { ...situation, hosts: sound }).length > 0;
+  if (!isOneLeft || sound.length === hosts.length) return { hosts, excluded: [] };
   const excluded = hosts.filter(isOpen).map(({ id }) => ({ host: id, ...BREAKER_OPEN_THERE }));
   return { hosts: sound, excluded };
 }
@@ -94,12 +97,16 @@ function candidateFor(input: RouteInput, strategy: RouteStrategy, header: Extens
     region: recipe.requires.region ?? null,
     expected,
   });
-  const { loads = {}, boundHost = null, seed } = input;
+  const { hosts: all = [], loads = {}, boundHost = null, seed } = input;
   const key = input.keys?.[header.id];
-  const { hosts, excluded } = hostsFor(input, header);
-  const placement = place(header, { recipe, hosts, loads, seed, boundHost });
+  const situation = { recipe, hosts: all, loads, seed, boundHost };
+  const { hosts, excluded } = hostsFor(input, header, situation);
+  const placement = place(header, { ...situation, hosts });
   const standing = standingOf(input, header, placement.hostId);
-  const unplaced = placement.refused ? [{ code: 'no_host' as const, detail: placement.reason }] : [];
+  const passes = placement.passes ? { retry_after_seconds: PASSES_SECONDS } : {};
+  const unplaced = placement.refused
+    ? [{ code: 'no_host' as const, detail: placement.reason, ...passes }]
+    : [];
   return {
     extension: header.id,
     host: placement.hostId,

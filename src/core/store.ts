@@ -95,7 +95,7 @@ export interface AttemptStore {
   hostLoads(hostIds?: readonly string[]): Promise<HostLoads>;
   /** On that host and not gone, newest first. */
   onHost(hostId: string, limit: number): Promise<readonly AttemptRecord[]>;
-  /** Of all sandboxes, newest first. */
+  /** The last `limit` of each backend on each host, newest first. */
   recent(limit: number): Promise<readonly AttemptRecord[]>;
   insert(record: AttemptRecord): Promise<void>;
   update(record: AttemptRecord): Promise<void>;

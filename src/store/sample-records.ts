@@ -126,6 +126,7 @@ export function sampleAttempt(uid: string, over: Partial<AttemptRecord> = {}): A
     startedAt: T0,
     provisionedAt: null,
     endedAt: null,
+    judged: null,
     teardownTries: 0,
     teardownError: null,
     stuckSince: null,

@@ -4,6 +4,7 @@ import { Activity } from '../../src/control/activity.ts';
 import type { EventSink } from '../../src/control/deliver-events.ts';
 import type { ControlDeps } from '../../src/control/deps.ts';
 import { Driver } from '../../src/control/driver.ts';
+import { learnFromAttempts } from '../../src/control/learn-from-attempts.ts';
 import { Sessions } from '../../src/control/sessions.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import { ledger } from '../../src/core/credits/ledger.ts';
@@ -11,6 +12,7 @@ import type { Extension } from '../../src/core/extension.ts';
 import { HealthBook } from '../../src/core/health/health-book.ts';
 import { UseBook } from '../../src/core/learned-use.ts';
 import type { Log } from '../../src/core/log.ts';
+import type { Store } from '../../src/core/store.ts';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
 import type { Workers } from '../../src/workers/start-workers.ts';
 import { startWorkers } from '../../src/workers/start-workers.ts';
@@ -53,13 +55,15 @@ export class SimProcess implements Owner {
   }
 
   start(): void {
-    startWorkers(this, this.driver, this.#sinks).then(
-      (workers) => {
-        this.#workers = workers;
-        this.upSince = this.#desk.scheduler.now;
-      },
-      (error: unknown) => this.#desk.auditor.defect('a process did not start', error),
-    );
+    learnFromAttempts(this.deps)
+      .then(() => startWorkers(this, this.driver, this.#sinks))
+      .then(
+        (workers) => {
+          this.#workers = workers;
+          this.upSince = this.#desk.scheduler.now;
+        },
+        (error: unknown) => this.#desk.auditor.defect('a process did not start', error),
+      );
   }
 
   /** As on SIGTERM: what is under way is interrupted and goes on after the next start. */
@@ -79,6 +83,11 @@ export class SimProcess implements Owner {
     this.alive = false;
     this.upSince = null;
     this.#store.abandon();
+  }
+
+  /** Reads what is stored, without a delay and without a chance to die. */
+  storedRows(): Store {
+    return { ...this.deps.store, read: async (_label, work) => work(this.#desk.database.tx) };
   }
 
   /** The ports for one request, so that its writes can be told from others'. */

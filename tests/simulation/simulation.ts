@@ -6,6 +6,7 @@ import { Coverage } from './coverage.ts';
 import { CrashPlan } from './crash-plan.ts';
 import type { Desk } from './desk.ts';
 import type { AuditContext } from './invariants/audit-context.ts';
+import { checkHealth } from './invariants/health.ts';
 import { Mirror } from './mirror.ts';
 import { grant, limit } from './operations.ts';
 import { Prng } from './prng.ts';
@@ -34,6 +35,8 @@ export interface SeedResult {
 }
 
 const EPOCH = 1_750_000_000_000;
+/** Scenarios that forget destroyed sandboxes sooner than a run takes. */
+const FORGETS_WITHIN_MS = 3_600_000;
 const MOST_STEPS = 250_000;
 const MOST_STEPS_AT_ONCE = 20_000;
 
@@ -45,6 +48,7 @@ export class Simulation {
   readonly #mirror = new Mirror();
   readonly #coverage = new Coverage();
   readonly #desk: Desk;
+  readonly #context: AuditContext;
   readonly #client: Client;
   readonly #plan: CrashPlan;
   readonly #prng: Prng;
@@ -73,6 +77,7 @@ export class Simulation {
       steadySince: () => this.#steadySince,
       fail: (invariant, detail) => this.#verdict.fail(invariant, detail),
     };
+    this.#context = context;
     const auditor = new Auditor(context, this.#coverage, sinks);
     const network = new SimNetwork(this.#scheduler, new Prng(seed, 'network'), auditor, scenario);
     for (const [id, world] of network.worlds) worlds.set(id, world);
@@ -123,6 +128,7 @@ export class Simulation {
     if (!(await this.#stepUntil(90_000, () => this.#unrest()))) return;
     const balanceOf = (account: string) => database.tx.ledger.balance(account);
     await this.#desk.auditor.atRest(balanceOf);
+    await this.#checkHealth();
     if (this.#verdict.violation !== null) return;
     const deadlines = [...this.#mirror.unfinished.values()].map(({ deadlineAt }) => deadlineAt);
     const last = Math.max(this.#scheduler.now, ...deadlines) - this.#scheduler.now;
@@ -159,6 +165,14 @@ export class Simulation {
       }
       if (!(await this.#step())) return false;
     }
+  }
+
+  /** Rows that are forgotten cannot be learned again, and two processes learn apart. */
+  async #checkHealth(): Promise<void> {
+    const { replicas, settings } = this.#scenario;
+    const [process] = this.#processes;
+    if (replicas > 1 || process === undefined || settings.keepDestroyedMs < FORGETS_WITHIN_MS) return;
+    await checkHealth(this.#context, process);
   }
 
   #unrest(): string | null {

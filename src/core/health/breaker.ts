@@ -39,6 +39,11 @@ export function attempted(breaker: Breaker, now: number): Breaker {
   return breakerState(breaker, now) === 'half_open' ? { ...breaker, triedAt: now } : breaker;
 }
 
+/** A trial ended and told nothing of the backend: the next create may try it. */
+export function released(breaker: Breaker): Breaker {
+  return breaker.triedAt === null ? breaker : { ...breaker, triedAt: null };
+}
+
 export function succeeded(breaker: Breaker, now: number): Breaker {
   return { ...CLOSED, recent: remember(breaker, now, true) };
 }

@@ -1,10 +1,21 @@
 import { describe, expect, it } from 'vitest';
+import type { AttemptOutcome } from '../attempt.ts';
 import type { ExtensionHeader } from '../extension.ts';
-import type { AttemptOutcome } from './health-book.ts';
-import { HealthBook, outcomeOf } from './health-book.ts';
+import { outcomeOfError } from './attempt-outcome.ts';
+import type { AttemptKey } from './health-book.ts';
+import { HealthBook } from './health-book.ts';
 
 const header = { id: 'ext.a', capabilities: { latency_class: 'standard' } } as ExtensionHeader;
 const recipe = { image: 'host', isolation: 'container' } as const;
+
+interface End {
+  readonly at: number;
+  readonly tookMs: number;
+}
+
+function end(book: HealthBook, key: AttemptKey, outcome: AttemptOutcome, { at, tookMs }: End): void {
+  book.ended(key, book.judge(key.attemptId, key.extensionId, outcome, at), tookMs);
+}
 
 class Story {
   readonly book = new HealthBook();
@@ -19,7 +30,7 @@ class Story {
       recipeClass: 'host/container',
     };
     this.book.started(key, at);
-    this.book.ended(key, outcome, tookMs, at + tookMs);
+    end(this.book, key, outcome, { at: at + tookMs, tookMs });
   }
 
   standing(at: number) {
@@ -60,7 +71,7 @@ describe('what our attempts say of a backend', () => {
       recipeClass: 'host/container',
     }));
     for (const key of keys) book.started(key, 0);
-    for (const [n, key] of keys.entries()) book.ended(key, 'ready', 100 + n * 50, 2000);
+    for (const [n, key] of keys.entries()) end(book, key, 'ready', { tookMs: 100 + n * 50, at: 2000 });
     expect(book.standing(header, 'healthy', recipe, 3000).wait_ms).toBe(100);
     for (const key of keys.slice(0, 20)) book.started({ ...key, attemptId: `${key.attemptId}x` }, 3000);
     expect(book.standing(header, 'healthy', recipe, 3000).wait_ms).toBeGreaterThan(1000);
@@ -68,16 +79,16 @@ describe('what our attempts say of a backend', () => {
 
   it('opens after five failures in a row, tries once after a pause, and pauses longer each time', () => {
     const story = new Story();
-    for (let n = 0; n < 4; n += 1) story.attempt('failed', n);
+    for (let n = 0; n < 4; n += 1) story.attempt('backend', n);
     expect(story.standing(200).breaker).toBe('closed');
-    story.attempt('failed', 300, 0);
+    story.attempt('backend', 300, 0);
     expect(story.standing(300).breaker).toBe('open');
     expect(story.standing(15_299).breaker).toBe('open');
     expect(story.standing(15_300).breaker).toBe('half_open');
     const trial = { attemptId: 'trial', extensionId: header.id, hostId: null, recipeClass: 'host/container' };
     story.book.started(trial, 15_300);
     expect(story.standing(15_301).breaker).toBe('open');
-    story.book.ended(trial, 'failed', 100, 15_400);
+    end(story.book, trial, 'backend', { tookMs: 100, at: 15_400 });
     expect(story.standing(30_401).breaker).toBe('open');
     expect(story.standing(45_400).breaker).toBe('half_open');
     story.attempt('ready', 45_400);
@@ -86,7 +97,7 @@ describe('what our attempts say of a backend', () => {
 
   it('forgets a trial that never reported, so that nothing stays shut for ever', () => {
     const story = new Story();
-    for (let n = 0; n < 5; n += 1) story.attempt('failed', 0, 0);
+    for (let n = 0; n < 5; n += 1) story.attempt('backend', 0, 0);
     story.book.started(
       { attemptId: 'lost', extensionId: header.id, hostId: null, recipeClass: 'host/container' },
       20_000,
@@ -98,12 +109,12 @@ describe('what our attempts say of a backend', () => {
   it('lets one in to try again, and no other before that one is known', () => {
     const story = new Story();
     const place = { extensionId: header.id, hostId: null };
-    for (let n = 0; n < 5; n += 1) story.attempt('failed', 0, 0);
-    expect(story.book.awaitsTrial(place, 14_999)).toBe(false);
-    expect(story.book.awaitsTrial(place, 15_000)).toBe(true);
-    story.book.takeTrial(place, 15_000);
-    expect(story.standing(15_001).breaker).toBe('open');
-    expect(story.book.awaitsTrial(place, 15_001)).toBe(false);
+    for (let n = 0; n < 5; n += 1) story.attempt('backend', 0, 0);
+    expect(story.book.awaitsTrial(place, 15_003)).toBe(false);
+    expect(story.book.awaitsTrial(place, 15_004)).toBe(true);
+    story.book.takeTrial(place, 15_004);
+    expect(story.standing(15_005).breaker).toBe('open');
+    expect(story.book.awaitsTrial(place, 15_005)).toBe(false);
   });
 
   it('believes a canary: one that works closes, one that fails keeps it open for longer', () => {
@@ -112,7 +123,7 @@ describe('what our attempts say of a backend', () => {
     const there = { extensionId: header.id, hostId: 'h1', recipeClass: 'host/container' };
     for (let n = 0; n < 5; n += 1) {
       story.book.started({ ...there, attemptId: `c${n}` }, 0);
-      story.book.ended({ ...there, attemptId: `c${n}` }, 'failed', 10, 0);
+      end(story.book, { ...there, attemptId: `c${n}` }, 'backend', { tookMs: 10, at: 0 });
     }
     const breaker = (now: number) => story.book.standingOn('h1', header, 'healthy', recipe, now)?.breaker;
     story.book.takeTrial(place, 15_000);
@@ -129,17 +140,18 @@ describe('what our attempts say of a backend', () => {
     const story = new Story();
     for (let n = 0; n < 50; n += 1) {
       story.attempt('capacity', n);
-      story.attempt('not_its_fault', n);
+      for (const fault of ['caller', 'server'] as const) story.attempt(fault, n);
     }
     expect(story.standing(1000)).toMatchObject({ breaker: 'closed', success: 0.98, in_flight: 0 });
-    expect(outcomeOf('SBX_BACKEND_QUOTA')).toBe('capacity');
-    expect(outcomeOf('SBX_SECRET_UNRESOLVED')).toBe('not_its_fault');
-    expect(outcomeOf('SBX_TIMEOUT')).toBe('failed');
+    const platform = { providerKeyId: null };
+    expect(outcomeOfError('SBX_BACKEND_QUOTA', platform)).toBe('capacity');
+    expect(outcomeOfError('SBX_SECRET_UNRESOLVED', platform)).toBe('caller');
+    expect(outcomeOfError('SBX_TIMEOUT', platform)).toBe('backend');
   });
 
   it('keeps a refused key apart from the health of the backend', () => {
     const story = new Story();
-    story.attempt('key_refused', 0, 0);
+    story.attempt('key', 0, 0);
     expect(story.standing(1)).toMatchObject({ breaker: 'closed', key_refused: true, success: 0.98 });
     expect(story.standing(60_000).key_refused).toBe(false);
   });
@@ -161,9 +173,9 @@ describe('what our attempts say of a backend', () => {
     });
     for (let n = 0; n < 6; n += 1) {
       book.started(on('bad', n), n);
-      book.ended(on('bad', n), 'failed', 10, n);
+      end(book, on('bad', n), 'backend', { tookMs: 10, at: n });
       book.started(on('good', n), n);
-      book.ended(on('good', n), 'ready', 50, n);
+      end(book, on('good', n), 'ready', { tookMs: 50, at: n });
     }
     const there = (hostId: string) => book.standingOn(hostId, header, 'healthy', recipe, 100);
     expect(there('bad')).toMatchObject({ breaker: 'open', samples: 6 });
@@ -190,10 +202,40 @@ describe('what our attempts say of a backend', () => {
 
   it('weighs few samples lightly and lets old ones fade', () => {
     const story = new Story();
-    story.attempt('failed', 0, 0);
+    story.attempt('backend', 0, 0);
     expect(story.standing(1).success).toBeGreaterThan(0.85);
-    for (let n = 0; n < 3; n += 1) story.attempt('failed', 0, 0);
+    for (let n = 0; n < 3; n += 1) story.attempt('backend', 0, 0);
     expect(story.standing(1).success).toBeLessThan(0.75);
     expect(story.standing(6_000_000).success).toBeGreaterThan(0.97);
+  });
+
+  it('a caller fault ends a trial without a verdict: the next create may try the backend', () => {
+    const story = new Story();
+    for (let n = 0; n < 5; n += 1) story.attempt('backend', n, 0);
+    expect(story.standing(15_004).breaker).toBe('half_open');
+    story.attempt('caller', 15_004, 10);
+    expect(story.standing(15_020).breaker).toBe('half_open');
+  });
+
+  it('a host fault counts against the host, not against the backend elsewhere', () => {
+    const { book } = new Story();
+    for (let n = 0; n < 6; n += 1) {
+      const key = {
+        attemptId: `h${n}`,
+        extensionId: header.id,
+        hostId: 'bad',
+        recipeClass: 'host/container',
+      };
+      book.started(key, n);
+      end(book, key, 'host', { tookMs: 10, at: n });
+    }
+    expect(book.standingOn('bad', header, 'healthy', recipe, 100)?.breaker).toBe('open');
+    expect(book.standing(header, 'healthy', recipe, 100)).toMatchObject({ breaker: 'closed', success: 0.98 });
+  });
+
+  it('two judgements of the same millisecond get two times, in the order in which they were made', () => {
+    const { book } = new Story();
+    const times = [5, 5, 4, 9].map((now) => book.judge('a', header.id, 'ready', now).at);
+    expect(times).toEqual([5, 6, 7, 9]);
   });
 });

@@ -1,36 +1,15 @@
 import type { ExtensionHealth } from '../../contract/extension.ts';
 import type { BackendStanding } from '../../contract/route.ts';
+import type { AttemptJudgement, AttemptOutcome } from '../attempt.ts';
 import type { ExtensionHeader } from '../extension.ts';
 import type { Recipe } from '../recipe.ts';
 import type { Breaker } from './breaker.ts';
-import { attempted, breakerState, CLOSED, failed, succeeded } from './breaker.ts';
+import { attempted, breakerState, CLOSED, failed, released, succeeded } from './breaker.ts';
 import { HedgeBudget } from './hedge-budget.ts';
 import { LatencySamples } from './latency-samples.ts';
 import type { LatencyPrior } from './peak-latency.ts';
 import { PeakLatency } from './peak-latency.ts';
 import { classPrior, PRIOR_SUCCESS } from './standing.ts';
-
-/** How an attempt ended, for the standing of its backend. */
-export type AttemptOutcome = 'ready' | 'failed' | 'capacity' | 'key_refused' | 'outrun' | 'not_its_fault';
-
-const CAPACITY: readonly string[] = ['SBX_BACKEND_QUOTA', 'SBX_RATE_LIMITED', 'SBX_QUOTA_EXCEEDED'];
-/** Refusals that say something of the request or of us, and nothing of the backend. */
-const NOT_ITS_FAULT: readonly string[] = [
-  'SBX_SECRET_UNRESOLVED',
-  'SBX_SECRET_DELIVERY',
-  'SBX_UNSUPPORTED',
-  'SBX_INVALID_REQUEST',
-  'SBX_PATH_REFUSED',
-  'SBX_PROVISION_FAILED',
-  'SBX_CANCELLED',
-  'SBX_GONE',
-];
-
-export function outcomeOf(code: string): AttemptOutcome {
-  if (CAPACITY.includes(code)) return 'capacity';
-  if (code === 'SBX_BACKEND_AUTH') return 'key_refused';
-  return NOT_ITS_FAULT.includes(code) ? 'not_its_fault' : 'failed';
-}
 
 /** Recipes that a backend takes about the same time for. */
 export function recipeClass(recipe: Pick<Recipe, 'image' | 'isolation'>): string {
@@ -84,6 +63,7 @@ export class HealthBook {
   readonly #full = new Map<string, number>();
   readonly #priors = new Map<string, LatencyPrior>();
   readonly hedges = new HedgeBudget();
+  #judgedAt = Number.NEGATIVE_INFINITY;
 
   /** What the registry says of a backend that was not measured yet. */
   setPrior(extensionId: string, prior: LatencyPrior): void {
@@ -99,22 +79,36 @@ export class HealthBook {
     for (const place of placesOf(key)) this.#breakers.set(place, attempted(this.#breaker(place), at));
   }
 
-  ended(key: AttemptKey, outcome: AttemptOutcome, tookMs: number, at: number): void {
-    const flights = this.#flights.get(key.extensionId);
-    const load = flights?.get(key.attemptId)?.load ?? 1;
-    flights?.delete(key.attemptId);
-    if (outcome === 'key_refused') this.#refusedKeys.set(key.extensionId, at);
+  /** The judgement of an attempt that ends now: its time is later than that of every judgement before. */
+  judge(attemptId: string, extensionId: string, outcome: AttemptOutcome, now: number): AttemptJudgement {
+    const load = this.#flights.get(extensionId)?.get(attemptId)?.load ?? 1;
+    return { at: this.nextJudgementAt(now), outcome, load };
+  }
+
+  /** `now`, or the first millisecond after the last judgement: two judgements never share a time. */
+  nextJudgementAt(now: number): number {
+    this.#judgedAt = Math.max(now, this.#judgedAt + 1);
+    return this.#judgedAt;
+  }
+
+  /** Learns a judgement that is stored. Faults of callers, keys, capacity and this server change nothing that others get. */
+  ended(key: AttemptKey, { at, outcome, load }: AttemptJudgement, tookMs: number): void {
+    this.#judgedAt = Math.max(this.#judgedAt, at);
+    this.#flights.get(key.extensionId)?.delete(key.attemptId);
+    if (outcome === 'key') this.#refusedKeys.set(key.extensionId, at);
     if (outcome === 'capacity') this.#full.set(key.extensionId, at);
     if (outcome === 'outrun')
       for (const scope of scopesOf(key)) this.#record(scope, at)?.spread.observe(tookMs);
-    if (outcome !== 'ready' && outcome !== 'failed') return;
-    const ok = outcome === 'ready';
+    const judged = outcome === 'ready' ? key : blamed(key, outcome);
     for (const place of placesOf(key)) {
       const breaker = this.#breaker(place);
-      this.#breakers.set(place, ok ? succeeded(breaker, at) : failed(breaker, at));
+      const counts = judged !== null && placesOf(judged).includes(place);
+      this.#breakers.set(place, counts ? after(breaker, outcome === 'ready', at) : released(breaker));
     }
+    if (judged === null) return;
+    const ok = outcome === 'ready';
     if (ok) this.#refusedKeys.delete(key.extensionId);
-    for (const scope of scopesOf(key)) this.#learn(scope, ok, tookMs, load, at);
+    for (const scope of scopesOf(judged)) this.#learn(scope, ok, tookMs, load, at);
   }
 
   /** One create will try again what was left alone: others wait for what comes of it. */
@@ -129,10 +123,8 @@ export class HealthBook {
 
   /** A canary tried it: that says whether it works, and nothing of the waits that customers meet. */
   probed(place: Pick<AttemptKey, 'extensionId' | 'hostId'>, ok: boolean, at: number): void {
-    for (const name of placesOf(place)) {
-      const breaker = this.#breaker(name);
-      this.#breakers.set(name, ok ? succeeded(breaker, at) : failed(breaker, at));
-    }
+    this.#judgedAt = Math.max(this.#judgedAt, at);
+    for (const name of placesOf(place)) this.#breakers.set(name, after(this.#breaker(name), ok, at));
   }
 
   /** It fails, or has no room: nobody should send it more than is needed. */
@@ -248,12 +240,26 @@ export function placeOn(extensionId: string, hostId: string): string {
   return `${extensionId}@${hostId}`;
 }
 
-function placesOf({ extensionId, hostId }: Pick<AttemptKey, 'extensionId' | 'hostId'>): string[] {
-  return hostId === null ? [extensionId] : [extensionId, placeOn(extensionId, hostId)];
+type Place = Pick<AttemptKey, 'extensionId' | 'hostId'> & { readonly onHostOnly?: boolean };
+
+function placesOf({ extensionId, hostId, onHostOnly = false }: Place): string[] {
+  if (hostId === null) return [extensionId];
+  const there = placeOn(extensionId, hostId);
+  return onHostOnly ? [there] : [extensionId, there];
+}
+
+/** The places that a failure counts against; `null` when it counts against none. */
+function blamed(key: AttemptKey, outcome: AttemptOutcome): (AttemptKey & Place) | null {
+  if (outcome === 'backend') return key;
+  return outcome === 'host' ? { ...key, onHostOnly: key.hostId !== null } : null;
+}
+
+function after(breaker: Breaker, ok: boolean, at: number): Breaker {
+  return ok ? succeeded(breaker, at) : failed(breaker, at);
 }
 
 /** What an attempt teaches about, from the wide to the narrow. */
-function scopesOf(key: AttemptKey): string[] {
+function scopesOf(key: AttemptKey & Place): string[] {
   return placesOf(key).flatMap((place) => [place, `${place}|${key.recipeClass}`]);
 }
 

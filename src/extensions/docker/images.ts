@@ -136,7 +136,7 @@ export class Images {
     const here = pull === 'always' ? null : await this.find(name, ctx.signal);
     if (here !== null) return here;
     if (pull === 'never') {
-      throw new SandboxerError('SBX_NOT_FOUND', `The engine does not have the image ${name}.`, {
+      throw new SandboxerError('SBX_IMAGE_UNAVAILABLE', `The engine does not have the image ${name}.`, {
         backend: BACKEND,
         creation: 'not_created',
         remedy: `Bring it there (docker pull ${name}), or set extensions.docker.images.pull to "missing".`,

@@ -44,7 +44,7 @@ async function* lines(answer: AsyncIterable<Buffer>): AsyncGenerator<string> {
 }
 
 function notFetched(detail: string, remedy?: string): SandboxerError {
-  return new SandboxerError('SBX_EXTENSION_FAILED', detail, {
+  return new SandboxerError('SBX_IMAGE_UNAVAILABLE', detail, {
     backend: BACKEND,
     creation: 'not_created',
     ...(remedy === undefined ? {} : { remedy }),
@@ -53,7 +53,7 @@ function notFetched(detail: string, remedy?: string): SandboxerError {
 
 function refusedPull(name: string, said: string): SandboxerError {
   if (/unauthorized|authentication required|denied|no basic auth/i.test(said)) {
-    return new SandboxerError('SBX_BACKEND_AUTH', `The registry refuses to give ${name}.`, {
+    return new SandboxerError('SBX_IMAGE_UNAVAILABLE', `The registry refuses to give ${name}.`, {
       backend: BACKEND,
       creation: 'not_created',
       remedy: 'Give this registry a login in extensions.docker.registries, or correct the one it has.',
@@ -66,7 +66,7 @@ function refusedPull(name: string, said: string): SandboxerError {
     );
   }
   if (/not found|manifest unknown|does not exist/i.test(said)) {
-    return new SandboxerError('SBX_NOT_FOUND', `There is no image ${name}.`, {
+    return new SandboxerError('SBX_IMAGE_UNAVAILABLE', `There is no image ${name}.`, {
       backend: BACKEND,
       creation: 'not_created',
       remedy: 'Correct the image’s name, tag or digest.',

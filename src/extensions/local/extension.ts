@@ -385,7 +385,7 @@ export class LocalExtension implements Extension {
     if (recipe.image === 'host') return null;
     const rootFs = recipe.keptImage && this.#images.rootFs(recipe.keptImage.imageId, stamp.owner);
     if (rootFs) return rootFs;
-    throw new SandboxerError('SBX_NOT_FOUND', `The image ${recipe.image} is not on this machine.`, {
+    throw new SandboxerError('SBX_IMAGE_UNAVAILABLE', `The image ${recipe.image} is not on this machine.`, {
       backend: this.header.id,
       creation: 'not_created',
       remedy: 'Import it: sandboxer images import FILE --name NAME.',

@@ -42,7 +42,13 @@ export class MemoryAttempts implements AttemptStore {
   }
 
   async recent(limit: number): Promise<readonly AttemptRecord[]> {
-    return [...this.#rows.values()].sort(newestFirst).slice(0, limit);
+    const counts = new Map<string, number>();
+    return [...this.#rows.values()].sort(newestFirst).filter(({ extensionId, hostId }) => {
+      const place = JSON.stringify([extensionId, hostId]);
+      const count = (counts.get(place) ?? 0) + 1;
+      counts.set(place, count);
+      return count <= limit;
+    });
   }
 
   async hostLoads(hostIds?: readonly string[]): Promise<HostLoads> {

@@ -96,6 +96,9 @@ export interface AttemptRow {
   started_at: Whole;
   provisioned_at: Whole | null;
   ended_at: Whole | null;
+  judged_at: Whole | null;
+  judged_as: Text | null;
+  judged_load: Whole | null;
   teardown_tries: Whole;
   teardown_error: Text | null;
   stuck_since: Whole | null;

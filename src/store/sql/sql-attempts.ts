@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import type { AttemptRecord } from '../../core/attempt.ts';
+import type { AttemptOutcome, AttemptRecord } from '../../core/attempt.ts';
 import type { HostLoads } from '../../core/host.ts';
 import type { SetupLog } from '../../core/setup-log.ts';
 import type { AttemptStore } from '../../core/store.ts';
@@ -52,11 +52,27 @@ export function attemptStatements(db: Kysely<Schema>) {
     ),
     recent: prepare<{ limit: number }, AttemptRow>(({ limit }) =>
       db
-        .selectFrom('attempts')
+        .selectFrom((inner) =>
+          inner
+            .selectFrom('attempts')
+            .selectAll()
+            .select(({ fn }) =>
+              fn
+                .agg<number>('row_number')
+                .over((over) =>
+                  over
+                    .partitionBy(['extension_id', 'host_id'])
+                    .orderBy('started_at', 'desc')
+                    .orderBy('attempt_id', 'desc'),
+                )
+                .as('place'),
+            )
+            .as('placed'),
+        )
         .selectAll()
+        .where('place', '<=', limit)
         .orderBy('started_at', 'desc')
-        .orderBy('attempt_id', 'desc')
-        .limit(atMost(limit)),
+        .orderBy('attempt_id', 'desc'),
     ),
   };
 }
@@ -165,6 +181,9 @@ function attemptRow(record: AttemptRecord): AttemptRow {
     started_at: record.startedAt,
     provisioned_at: record.provisionedAt,
     ended_at: record.endedAt,
+    judged_at: record.judged?.at ?? null,
+    judged_as: record.judged?.outcome ?? null,
+    judged_load: record.judged?.load ?? null,
     teardown_tries: record.teardownTries,
     teardown_error: record.teardownError,
     stuck_since: record.stuckSince,
@@ -174,6 +193,15 @@ function attemptRow(record: AttemptRecord): AttemptRow {
     reserved_millicpu: record.reserved.millicpu,
     reserved_memory_mb: record.reserved.memoryMb,
     provider_key_id: record.providerKeyId,
+  };
+}
+
+function judgement(row: AttemptRow): AttemptRecord['judged'] {
+  if (row.judged_at === null) return null;
+  return {
+    at: row.judged_at,
+    outcome: row.judged_as as AttemptOutcome,
+    load: row.judged_load ?? 1,
   };
 }
 
@@ -193,6 +221,7 @@ function attemptRecord(row: AttemptRow): AttemptRecord {
     startedAt: row.started_at,
     provisionedAt: row.provisioned_at,
     endedAt: row.ended_at,
+    judged: judgement(row),
     teardownTries: row.teardown_tries,
     teardownError: row.teardown_error,
     stuckSince: row.stuck_since,

@@ -43,17 +43,20 @@ export const attemptCases: StoreCase[] = [
     },
   },
   {
-    name: 'are found newest first, over all sandboxes',
+    name: 'attempts.recent gives the last of each backend on each host, newest first',
     async run(store) {
+      const other = { extensionId: 'ext.other' };
       await write(store, async (tx) => {
-        await tx.attempts.insert(sampleAttempt('a', { n: 1, startedAt: T0 + 1 }));
-        await tx.attempts.insert(sampleAttempt('b', { n: 1, startedAt: T0 + 3 }));
-        await tx.attempts.insert(sampleAttempt('c', { n: 1, startedAt: T0 + 2 }));
+        await tx.attempts.insert(sampleAttempt('a', { startedAt: T0 + 1 }));
+        await tx.attempts.insert(sampleAttempt('b', { startedAt: T0 + 5 }));
+        await tx.attempts.insert(sampleAttempt('c', { startedAt: T0 + 2 }));
+        await tx.attempts.insert(sampleAttempt('d', { startedAt: T0, ...other }));
+        await tx.attempts.insert(sampleAttempt('e', { startedAt: T0 + 3, ...other, hostId: 'h' }));
       });
       const recent = await read(store, (tx) => tx.attempts.recent(2));
       assert.deepEqual(
         recent.map(({ sandboxUid }) => sandboxUid),
-        ['b', 'c'],
+        ['b', 'e', 'c', 'd'],
       );
     },
   },
@@ -69,6 +72,7 @@ export const attemptCases: StoreCase[] = [
         hostId: 'h',
         provisionedAt: T0 + 1,
         endedAt: T0 + 2,
+        judged: { at: T0 + 2, outcome: 'ready', load: 3 },
         teardownTries: 3,
         teardownError: 'stuck',
         stuckSince: T0 + 3,

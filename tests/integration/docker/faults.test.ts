@@ -143,7 +143,7 @@ describe.skipIf(whyNot !== null)(`faults around ext.docker${whyNot ? ` (${whyNot
     const error = await errorOf(
       world.extension.provision(world.spec({ image: 'no/such:image' }), world.context),
     );
-    expect(error.code).toBe('SBX_NOT_FOUND');
+    expect(error.code).toBe('SBX_IMAGE_UNAVAILABLE');
     expect(error.extras.creation).toBe('not_created');
     expect(error.remedy).toContain('docker pull no/such:image');
     expect(await world.engine.docker('ps', '-aq')).toBe('');

@@ -63,10 +63,10 @@ describe.skipIf(whyNot !== null)(
 
     it('tells a wrong login and a missing image apart', async () => {
       const without = await worldWith({ logins: {} });
-      expect((await refusal(without, `${host}/team/tool:1`)).code).toBe('SBX_BACKEND_AUTH');
+      expect((await refusal(without, `${host}/team/tool:1`)).code).toBe('SBX_IMAGE_UNAVAILABLE');
       await without.extension.close();
       const world = await worldWith({});
-      expect((await refusal(world, `${host}/team/tool:2`)).code).toBe('SBX_NOT_FOUND');
+      expect((await refusal(world, `${host}/team/tool:2`)).code).toBe('SBX_IMAGE_UNAVAILABLE');
       await world.extension.close();
     });
 
@@ -76,7 +76,7 @@ describe.skipIf(whyNot !== null)(
       const { code, detail } = await refusal(world, `${host}/team/tool@${registry.digest}`);
       registry.lies = false;
       expect({ code, detail }).toEqual({
-        code: 'SBX_EXTENSION_FAILED',
+        code: 'SBX_IMAGE_UNAVAILABLE',
         detail: expect.stringContaining('not what its digest says'),
       });
       expect(await engine.docker('images', '-q', `${host}/team/tool`)).toBe('');
@@ -87,7 +87,7 @@ describe.skipIf(whyNot !== null)(
       const world = await worldWith({ requireDigest: true });
       expect((await refusal(world, `${host}/team/tool:1`)).remedy).toContain('sha256');
       const wrong = `${host}/team/tool@sha256:${'0'.repeat(64)}`;
-      expect((await refusal(world, wrong)).code).toBe('SBX_NOT_FOUND');
+      expect((await refusal(world, wrong)).code).toBe('SBX_IMAGE_UNAVAILABLE');
       await world.extension.close();
     });
 

@@ -49,7 +49,7 @@ test('of a sandbox that failed in setup, too, and its error tells no secret', as
   const secret_refs = [{ name: 'TOKEN', provider: 'env', delivery: 'env' }];
   const profile = await pushed('breaks', { run, secret_refs });
   const answer = await f.call('POST', '/v1/sandboxes', { json: { profile, id: 'broken' } });
-  expect(answer.status).toBe(502);
+  expect(answer.status).toBe(422);
   expect(answer.json.detail).toContain('setup.run[1] ended with 7: [secret] is wrong');
   expect(answer.json.remedy).toContain('sandboxer logs --setup');
   const items = await setupOf('broken');

@@ -1,0 +1,14 @@
+import type { Mutation } from './mutation.ts';
+
+export const restartForgetsSuccess: Mutation = {
+  name: 'restart-forgets-success',
+  what: 'a start learns nothing of attempts whose sandbox was destroyed since',
+  breaks: ['restart-keeps-health'],
+  patches: [
+    {
+      file: 'src/control/learn-from-attempts.ts',
+      search: 'if (judged === null && !isRunning(attempt)) return [];',
+      replace: "if (attempt.state === 'gone') return [];",
+    },
+  ],
+};
