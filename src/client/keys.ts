@@ -22,9 +22,13 @@ export class Keys {
     return this.#transport.json({ ...options, method: 'GET', path: '/v1/keys' });
   }
 
-  /** Repeating it is harmless. */
-  revoke(id: string, options: CallOptions = {}): Promise<ApiKey> {
-    return this.#transport.json({ ...options, method: 'DELETE', path: pathOf('keys', id) });
+  /** Ends the key, and the keys it made unless `keepMade` is set. Repeating it is harmless. */
+  revoke(
+    id: string,
+    { keepMade = false, ...options }: CallOptions & { readonly keepMade?: boolean } = {},
+  ): Promise<ApiKey> {
+    const path = `${pathOf('keys', id)}${keepMade ? '?keep_made=true' : ''}`;
+    return this.#transport.json({ ...options, method: 'DELETE', path });
   }
 
   /** A successor with the same rights. The old key ends now, or after the overlap. */

@@ -31,8 +31,20 @@ export const RenameTenantRequest = z.strictObject({ name: TenantName }).meta({ i
 /** An administrator with the scope `server` names the workspace that a request acts in. */
 export const WORKSPACE_HEADER = 'sandboxer-workspace';
 
-/** What a key may do. `adm` actors have them all within their workspace; `server` reaches over all workspaces. */
-export const KeyScope = z.enum(['read', 'sandboxes', 'profiles', 'credits', 'keys', 'webhooks', 'server']);
+/**
+ * What a key may do. `credits` sets budgets and limits, `billing` brings money; `server` has every scope and reaches over
+ * all workspaces.
+ */
+export const KeyScope = z.enum([
+  'read',
+  'sandboxes',
+  'profiles',
+  'credits',
+  'billing',
+  'keys',
+  'webhooks',
+  'server',
+]);
 export type KeyScope = z.infer<typeof KeyScope>;
 
 export const CreateKeyRequest = z
@@ -53,6 +65,14 @@ export const ApiKey = z
     name: z.string(),
     actor: Actor,
     scopes: z.array(KeyScope),
+    rotated_from: z.string().nullable().describe('The key it replaced.'),
+    line: z
+      .string()
+      .describe('The first key of its line of succession: budgets count all keys of a line together.'),
+    made_by: z
+      .string()
+      .nullable()
+      .describe('The line of the key that made it; `null` where the local administrator did.'),
     created_at: z.string(),
     expires_at: z.string().nullable(),
     revoked_at: z.string().nullable(),

@@ -14,7 +14,7 @@ import { requireRoute, takeTrials } from './plan-route.ts';
 import { requireRoom } from './require-room.ts';
 import type { Attribution } from './sandbox-edit.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
-import { admissionWant, policyOf, spenderOf, tellBudgets } from './sandbox-money.ts';
+import { admissionWant, policyOf, spenderIn, tellBudgets } from './sandbox-money.ts';
 import type { Claim } from './work.ts';
 
 export interface Admission {
@@ -134,7 +134,7 @@ export async function admitSandbox(
     generation: 1,
     at: now,
     policy,
-    spender: spenderOf(record),
+    spender: await spenderIn(tx, policy, record),
   });
   await tellBudgets(tx, deps, record.workspaceId, charges, now);
   const by: Attribution = { actor: caller.actor };

@@ -68,10 +68,13 @@ export async function createBudget(
     if (policy.budgets.length >= MOST_BUDGETS) {
       throw new SandboxerError('SBX_QUOTA_EXCEEDED', `A workspace has at most ${MOST_BUDGETS} budgets.`);
     }
+    const value = request.scope === 'workspace' ? null : request.value;
+    const key = request.scope === 'key' && value !== null ? await tx.tenancy.key(value) : null;
     const budget: BudgetRecord = {
       id,
       scope: request.scope,
-      value: request.scope === 'workspace' ? null : request.value,
+      value,
+      ...(key && { line: key.lines[0] }),
       period: request.period,
       limitMicroUsd: request.limit_micro_usd,
       throttleSeconds: request.throttle_seconds,

@@ -70,7 +70,7 @@ export async function grantCredits(
   caller: Caller,
   request: GrantRequest,
 ): Promise<WorkspaceBalance> {
-  requireScope(caller, 'credits');
+  requireScope(caller, 'billing');
   if (caller.actor !== 'adm')
     throw new SandboxerError('SBX_FORBIDDEN', 'Only an administrator grants credits.');
   const { workspaceId } = caller;

@@ -12,7 +12,7 @@ import type { Driver, TakenUp } from './driver.ts';
 import { findSandbox } from './find-sandbox.ts';
 import { awaitOperation, newOperation, requireNoOperation } from './operation.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
-import { admissionWant, policyOf, spenderOf, tellBudgets } from './sandbox-money.ts';
+import { admissionWant, policyOf, spenderIn, tellBudgets } from './sandbox-money.ts';
 
 /** What it costs until then, to us or to the workspace itself. */
 function meteredWant(deps: ControlDeps, meter: MeterRecord, now: number, deadlineAt: number) {
@@ -48,6 +48,7 @@ async function fundUntil(
   const wantUntil = (at: number) =>
     meter ? meteredWant(deps, meter, now, at) : admissionWant(deps, documents.plan, at - now);
   const want = wantUntil(deadlineAt);
+  const policy = await policyOf(tx, row.workspaceId);
   const charges = await deps.ledger.raise(tx, {
     ...want,
     amountMicroUsd: want.amountMicroUsd - hold.heldMicroUsd,
@@ -55,8 +56,8 @@ async function fundUntil(
     holdId: hold.id,
     transferId: `${hold.id}:raise:${row.eventSeq}`,
     at: now,
-    policy: await policyOf(tx, row.workspaceId),
-    spender: spenderOf(row),
+    policy,
+    spender: await spenderIn(tx, policy, row),
   });
   await tellBudgets(tx, deps, row.workspaceId, charges, now);
   return { leased: false };

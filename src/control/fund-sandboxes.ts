@@ -12,7 +12,7 @@ import { checkpointFirst } from './checkpoint-first.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from './sandbox-edit.ts';
-import { fundingRule, policyOf, spenderOf, tellBudgets } from './sandbox-money.ts';
+import { fundingRule, policyOf, spenderIn, tellBudgets } from './sandbox-money.ts';
 import { within } from './within.ts';
 
 /** At a time: each is a call to its backend. */
@@ -142,6 +142,7 @@ async function payNext(
     return { kind: 'nothing' };
   }
   const hold = await tx.ledger.getHold(meter.holdId);
+  const policy = await policyOf(tx, sandbox.workspaceId);
   try {
     const charges = await deps.ledger.raise(tx, {
       holdId: meter.holdId,
@@ -152,8 +153,8 @@ async function payNext(
       ownKeyMicroUsd: 0,
       rate: meter.runningRate,
       cheapest: null,
-      policy: await policyOf(tx, sandbox.workspaceId),
-      spender: spenderOf(sandbox),
+      policy,
+      spender: await spenderIn(tx, policy, sandbox),
     });
     await tellBudgets(tx, deps, sandbox.workspaceId, charges, now);
   } catch (error) {

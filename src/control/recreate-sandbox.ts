@@ -13,7 +13,7 @@ import { findSandbox } from './find-sandbox.ts';
 import { planRoute, requireRoute } from './plan-route.ts';
 import { requireRoom } from './require-room.ts';
 import { SandboxEdit } from './sandbox-edit.ts';
-import { admissionWant, policyOf, spenderOf, tellBudgets } from './sandbox-money.ts';
+import { admissionWant, policyOf, spenderIn, tellBudgets } from './sandbox-money.ts';
 import { waitForSandbox } from './wait-for-sandbox.ts';
 
 function refuseFrom(state: SandboxRecord['state']): SandboxerError {
@@ -79,7 +79,7 @@ export async function recreateSandbox(
       generation: next,
       at: now,
       policy,
-      spender: spenderOf(row),
+      spender: await spenderIn(tx, policy, row),
     });
     await tellBudgets(tx, deps, row.workspaceId, charges, now);
     return { ...takenUp, next };

@@ -31,8 +31,14 @@ export async function policyOf(tx: Tx, workspaceId: string): Promise<MoneyPolicy
   return (await tx.ledger.policy(workspaceId)) ?? defaultPolicy(workspaceId);
 }
 
-export function spenderOf({ keyId, profileId, actor, consumer }: SandboxRecord): Spender {
-  return { keyId, profileId, actor, runId: consumer.run_id ?? null };
+/** Who spends for a sandbox. Its key is looked at only where a budget asks for it. */
+export async function spenderIn(tx: Tx, policy: MoneyPolicy, sandbox: SandboxRecord): Promise<Spender> {
+  const { keyId, profileId, actor, consumer } = sandbox;
+  const counts = keyId !== null && policy.budgets.some(({ scope }) => scope === 'key');
+  const key = counts ? await tx.tenancy.key(keyId) : null;
+  const keyLines = key?.lines ?? (keyId === null ? [] : [keyId]);
+  const budgetLine = key?.budgetLine ?? keyId;
+  return { keyId, keyLines, budgetLine, profileId, actor, runId: consumer.run_id ?? null };
 }
 
 /** What must be reserved before any backend of the plan is called: enough for the dearest of them. */
@@ -96,7 +102,6 @@ export async function openMeter(tx: Tx, deps: ControlDeps, opening: MeterOpening
   // The backend was told later than the attempt began, so it ends no earlier than this.
   const bound = leaseEnd(rule, leased, attempt.startedAt, sandbox.deadlineAt) + rule.graceMs;
   const fundedUntil = deadlineMoved ? at : bound;
-  const spender = spenderOf(sandbox);
   await tx.meters.insert({
     ...terms,
     id: opening.meterId,
@@ -117,10 +122,10 @@ export async function openMeter(tx: Tx, deps: ControlDeps, opening: MeterOpening
     fundAt: leased ? (deadlineMoved ? at : nextFundAt(rule, fundedUntil, sandbox.deadlineAt)) : null,
     lowSince: null,
     sandboxId: sandbox.id,
-    profileId: spender.profileId,
-    actor: spender.actor,
-    keyId: spender.keyId,
-    runId: spender.runId,
+    profileId: sandbox.profileId,
+    actor: sandbox.actor,
+    keyId: sandbox.keyId,
+    runId: sandbox.consumer.run_id ?? null,
     evidence: 'own_clock',
     backendMs: null,
     millicpu: attempt.reserved.millicpu || USUAL_SIZE.millicpu,

@@ -11,6 +11,10 @@ export interface Caller {
   readonly orgId: string;
   /** `null` for the local administrator on the unix socket. */
   readonly keyId: string | null;
+  /** Of the key; left out for the local administrator. */
+  readonly keyNumber?: number;
+  /** When the key ends, as it was when the request came; `null` or left out: never. */
+  readonly keyEndsAt?: number | null;
   readonly scopes: ReadonlySet<KeyScope>;
   /** On the unix socket of this machine: the only caller whose paths the server may read. */
   readonly local: boolean;

@@ -374,6 +374,9 @@ export interface TenancyStore {
   workspaces(orgId: string | null): Promise<readonly WorkspaceRecord[]>;
   key(id: string): Promise<KeyRecord | null>;
   keyByHash(secretHash: string): Promise<KeyRecord | null>;
+  keyByNumber(number: number): Promise<KeyRecord | null>;
+  /** The highest number that a key has; 0 when there is none. */
+  lastKeyNumber(): Promise<number>;
   insertKey(key: KeyRecord): Promise<void>;
   updateKey(key: KeyRecord): Promise<void>;
   keys(workspaceId: string | null): Promise<readonly KeyRecord[]>;
@@ -466,6 +469,10 @@ export interface CommitNotice {
   readonly sandboxUids: ReadonlySet<string>;
   /** Highest event number of the commit; 0 when it wrote none. */
   readonly lastSeq: number;
+  /** The keys that it changed, as they are now. */
+  readonly keys: readonly KeyRecord[];
+  /** The workspaces that it deleted. */
+  readonly deletedWorkspaces: readonly string[];
 }
 
 export interface TransactionOptions<T> {

@@ -27,6 +27,14 @@ export interface KeyRecord {
   readonly name: string;
   /** SHA-256 of the secret, hex. The secret itself has 256 random bits, so no slow hash is needed. */
   readonly secretHash: string;
+  /** A short name of the key for where its id is too long, such as the host name of a preview. Given once, from 1 on. */
+  readonly number: number;
+  /** The key it replaced; `null` for the first key of a line of succession. */
+  readonly rotatedFrom: string | null;
+  /** Its line of succession, named by the line's first key, then the line of the key that made it, and so on. */
+  readonly lines: readonly [string, ...string[]];
+  /** The line that a budget of each key counts it under. */
+  readonly budgetLine: string;
   readonly actor: Actor;
   readonly scopes: readonly KeyScope[];
   readonly createdAt: number;

@@ -3,7 +3,7 @@ import type { Server, Socket } from 'node:net';
 import { SandboxerError } from '../contract/errors.ts';
 import { KeyScope } from '../contract/tenancy.ts';
 import type { ControlDeps } from '../control/deps.ts';
-import { authenticate } from '../control/keys.ts';
+import { authenticate, hashSecret } from '../control/keys/authenticate.ts';
 import type { Caller } from '../core/caller.ts';
 
 const BEARER = /^bearer +([\x21-\x7e]{8,512})$/i;
@@ -52,7 +52,7 @@ export function callerByTransport(
 
 async function callerByKey(deps: ControlDeps, authorization: string): Promise<Caller> {
   const secret = BEARER.exec(authorization)?.[1];
-  const caller = secret === undefined ? null : await authenticate(deps, secret);
+  const caller = secret === undefined ? null : await authenticate(deps, hashSecret(secret));
   if (caller) return caller;
   throw new SandboxerError('SBX_UNAUTHENTICATED', 'The key is not known, revoked or expired.');
 }

@@ -155,20 +155,19 @@ function fail(services: HttpServices, webSocket: WebSocket, requestId: string, e
 
 /** A program with its input open. Closing the connection kills it, unless it runs in the background. */
 export async function connectExec(context: WebSocketContext<{ id: string }>): Promise<void> {
-  const { services, caller, params, requestId } = context;
+  const { services, caller, params, requestId, signal } = context;
   const { use } = services;
   await openSandbox(use, caller, params.id, false);
-  const webSocket = await context.accept();
+  const webSocket = await context.accept((socket, reason) => fail(services, socket, requestId, reason));
   const inbox = new Inbox(webSocket);
   try {
     const request = parsed(ExecRequest, await inbox.first());
-    const gone = new AbortController();
-    webSocket.once('close', () => gone.abort(new Error('The client hung up.')));
-    const started = await execInSandbox(use, caller, params.id, request, true, gone.signal);
+    const started = await execInSandbox(use, caller, params.id, request, true, signal);
     const { process } = started;
     const detach = () => void process.detach().catch(() => {});
     if (webSocket.readyState !== webSocket.OPEN) return detach();
     webSocket.once('close', detach);
+    signal.addEventListener('abort', detach, { once: true });
     const failed = (error: unknown) =>
       void started.explain(error).then((why) => fail(services, webSocket, requestId, why));
     inbox.deliver(inputTo(webSocket, process, request, failed));

@@ -9,17 +9,16 @@ const FAILED = 1011;
 
 /** Bytes to and from a TCP port inside. The text message `end` closes our half; closing the socket closes both. */
 export async function connectPort(context: WebSocketContext<{ id: string; port: number }>): Promise<void> {
-  const { services, caller, params } = context;
-  const gone = new AbortController();
-  const connection = await dialPort(services.use, caller, params.id, params.port, gone.signal);
+  const { services, caller, params, signal } = context;
+  const connection = await dialPort(services.use, caller, params.id, params.port, signal);
   const webSocket = await context.accept().catch((error: unknown) => {
     connection.destroy();
     throw error;
   });
-  webSocket.once('close', () => {
-    connection.destroy();
-    gone.abort(new Error('The client hung up.'));
-  });
+  const hangUp = () => connection.destroy();
+  webSocket.once('close', hangUp);
+  signal.addEventListener('abort', hangUp, { once: true });
+  if (signal.aborted) hangUp();
   const failed = (error: unknown) => webSocket.close(FAILED, problemOf(error).code);
   const input = new InputQueue(webSocket, failed);
   webSocket.on('message', (data, isBinary) => {

@@ -8,6 +8,9 @@ export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
 
+/** What does not listen to the end of its key is cut after this. */
+const LAST_WORDS_MS = 1_000;
+
 /** What was asked for is the head alone, and that is sent: whatever makes the body ends. */
 class HeadAnswered extends ClientGone {}
 
@@ -22,6 +25,7 @@ export class Exchange {
   readonly startedAt = performance.now();
   readonly #open: Set<Exchange>;
   #abort: AbortController | null = null;
+  #ended: SandboxerError | null = null;
   #status = 0;
 
   /** `open`: the exchanges that want to know when the server stops. */
@@ -48,6 +52,7 @@ export class Exchange {
       if (!response.writableFinished) abort.abort(new ClientGone('The client hung up.'));
     });
     if (response.destroyed) abort.abort(new ClientGone('The client hung up.'));
+    if (this.#ended) abort.abort(this.#ended);
     if (this.headIsAll) abort.abort(new HeadAnswered());
     return abort.signal;
   }
@@ -55,6 +60,18 @@ export class Exchange {
   /** The server stops: whatever waits in this exchange ends now. */
   stop(): void {
     this.#abort?.abort(new SandboxerError('SBX_UNAVAILABLE', 'The server is stopping.'));
+  }
+
+  /** The key of the request has ended: what waits or streams ends now, and says why where it can. */
+  end(reason: SandboxerError): void {
+    const { response } = this;
+    if (response.writableEnded || response.destroyed) return;
+    this.#ended = reason;
+    this.#abort?.abort(reason);
+    const cut = () => {
+      if (!response.writableEnded) response.destroy();
+    };
+    setTimeout(cut, LAST_WORDS_MS).unref();
   }
 
   header(name: string): string | undefined {
@@ -122,6 +139,7 @@ export class Exchange {
   async write(chunk: Uint8Array | string): Promise<void> {
     if (this.response.destroyed) throw new ClientGone('The client hung up.');
     if (this.headIsAll) throw new HeadAnswered();
+    if (this.#ended) throw this.#ended;
     if (!this.response.write(chunk)) await this.drained();
   }
 

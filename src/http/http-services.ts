@@ -11,6 +11,7 @@ import { EventFeed } from './event-feed.ts';
 import type { Exchange } from './exchange.ts';
 import type { HttpLimits, HttpOptions } from './http-options.ts';
 import { DEFAULT_HTTP_LIMITS } from './http-options.ts';
+import { KeyEnds } from './keys/key-ends.ts';
 import { Presenter } from './present.ts';
 import { StreamSlots } from './stream-slots.ts';
 
@@ -23,6 +24,7 @@ export class HttpServices {
   readonly log: Log;
   readonly present: Presenter;
   readonly slots: StreamSlots;
+  readonly keyEnds: KeyEnds;
   readonly feed: EventFeed;
   readonly audit: AuditBatch;
   /** The `source` of our events. */
@@ -40,6 +42,7 @@ export class HttpServices {
     this.log = options.log === false ? silentLog : options.log;
     this.present = new Presenter(options.publicUrl ?? '');
     this.audit = new AuditBatch(deps.store, this.log);
+    this.keyEnds = new KeyEnds(deps);
     this.slots = new StreamSlots(this.limits.streamsPerKey);
     this.eventSource = `urn:sand-boxer:${deps.owner}`;
     this.feed = new EventFeed(deps.store, this.log, (event) =>

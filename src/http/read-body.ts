@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { SandboxerError } from '../contract/errors.ts';
+import type { Exchange } from './exchange.ts';
 import { ClientGone } from './exchange.ts';
 
 const LENGTH = /^\d{1,15}$/;
@@ -49,18 +50,34 @@ export function readBody(request: IncomingMessage, limit: number, timeoutMs: num
   });
 }
 
+async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  work.then(resolve, reject);
+  try {
+    return await promise;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
 /** The body as it comes, bounded in size; a client that falls silent in the middle is given up. */
 export class Upload implements AsyncIterable<Buffer> {
   readonly #request: IncomingMessage;
+  readonly #signal: AbortSignal;
   readonly #limit: number;
   readonly #idleMs: number;
   /** Why it broke off. Whoever was reading may have wrapped it into something of his own. */
   failure: Error | null = null;
 
-  constructor(request: IncomingMessage, limit: number, idleMs: number) {
+  /** `signal` breaks it off, with its reason. */
+  constructor({ request, signal }: Pick<Exchange, 'request' | 'signal'>, limit: number, idleMs: number) {
     const declared = declaredLength(request);
     if (declared !== null && declared > limit) throw tooLarge(limit);
     this.#request = request;
+    this.#signal = signal;
     this.#limit = limit;
     this.#idleMs = idleMs;
   }
@@ -85,12 +102,15 @@ export class Upload implements AsyncIterable<Buffer> {
       request.destroy();
     };
     const timer = setInterval(look, Math.max(10, this.#idleMs / 4));
+    const chunks: AsyncIterator<Buffer> = request.iterator({ destroyOnReturn: false });
     try {
-      for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+      for (;;) {
+        const { value, done } = await unlessAborted(this.#signal, chunks.next());
+        if (done) break;
         waitingSince = Number.POSITIVE_INFINITY;
-        size += (chunk as Buffer).length;
+        size += value.length;
         if (size > this.#limit) throw tooLarge(this.#limit);
-        yield chunk as Buffer;
+        yield value;
         waitingSince = performance.now();
       }
       if (!request.complete) throw new ClientGone('The client hung up.');
@@ -100,6 +120,7 @@ export class Upload implements AsyncIterable<Buffer> {
       throw this.failure;
     } finally {
       clearInterval(timer);
+      void chunks.return?.().catch(() => {});
     }
   }
 }

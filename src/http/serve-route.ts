@@ -134,6 +134,12 @@ async function readInput(services: HttpServices, exchange: Exchange, spec: BodyS
   return parsed.data;
 }
 
+function endWithKey({ keyEnds }: HttpServices, exchange: Exchange, caller: Caller): void {
+  const over = keyEnds.watch(caller, (reason) => exchange.end(reason));
+  if (exchange.response.destroyed) over();
+  else exchange.response.once('close', over);
+}
+
 /** From the request line to the answer. Rejects never: what goes wrong is the answer. */
 export async function serveRoute(
   services: HttpServices,
@@ -147,6 +153,7 @@ export async function serveRoute(
     requireHttp1(exchange.request);
     requireApiVersion(exchange);
     const caller = await identify(services, definition, exchange, audit);
+    if (caller !== NOBODY) endWithKey(services, exchange, caller);
     const { params, query } = readAddress(definition, exchange.request.url ?? '', rawParams);
     const body = definition.body && (await readInput(services, exchange, definition.body));
     audit.saw(params, body);

@@ -12,12 +12,23 @@ import { requestIdOf } from './request-id.ts';
 import type { RouteDefinition } from './route.ts';
 import { ROUTE_TABLE } from './route-table.ts';
 import { identify, readAddress, requireApiVersion } from './serve-route.ts';
+import type { Farewell } from './web-socket-route.ts';
 
 /** A browser cannot send an Authorization header with a WebSocket; it can offer a subprotocol. */
 const BEARER_PROTOCOL = /^bearer\.([\x21-\x2b\x2d-\x7e]{8,512})$/;
 const PROTOCOL = 'sandboxer.v1';
 const GOING_AWAY = 1001;
+const REFUSED = 1008;
 const LAST_WORDS_MS = 1_000;
+
+/** Nothing more is taken from it, whatever it sends; it is told why, and cut if it does not leave. */
+function shut(webSocket: WebSocket, code: number, reason: string): void {
+  webSocket.removeAllListeners('message');
+  webSocket.close(code, reason);
+  // The other side's good-bye has to be read.
+  webSocket.resume();
+  setTimeout(() => webSocket.terminate(), LAST_WORDS_MS).unref();
+}
 
 interface Upgradable {
   readonly definition: RouteDefinition;
@@ -131,11 +142,19 @@ export function serveUpgrades(server: Server, services: HttpServices): { stop():
     const { params } = readAddress(definition, request.url ?? '', rawParams);
     audit.saw(params, undefined);
     const release = services.slots.take(caller);
-    socket.once('close', release);
-    const accept = () => {
+    const gone = new AbortController();
+    const { signal } = gone;
+    const over = services.keyEnds.watch(caller, (reason) => gone.abort(reason));
+    socket.once('close', () => {
+      release();
+      over();
+      gone.abort(new ClientGone('The client hung up.'));
+    });
+    const accept = (farewell?: Farewell) => {
       void audit.done();
       return new Promise<WebSocket>((resolve, reject) => {
         const hungUp = () => reject(new ClientGone('The client hung up.'));
+        if (signal.aborted) return reject(signal.reason);
         if (socket.destroyed) return hungUp();
         // Also after a handshake that was refused: whoever waits here has something open inside.
         socket.once('close', hungUp);
@@ -146,11 +165,17 @@ export function serveUpgrades(server: Server, services: HttpServices): { stop():
           // Errors end in `close`, which is what everybody waits for.
           webSocket.on('error', () => {});
           keepAlive(webSocket);
+          const ended = () => {
+            if (signal.reason instanceof ClientGone) return;
+            farewell?.(webSocket, signal.reason);
+            shut(webSocket, REFUSED, problemOf(signal.reason).code);
+          };
+          signal.addEventListener('abort', ended, { once: true });
           resolve(webSocket);
         });
       });
     };
-    await definition.connect?.({ services, request, requestId, caller, params, accept } as never);
+    await definition.connect?.({ services, request, requestId, caller, params, signal, accept } as never);
   };
 
   const ignore = () => {};

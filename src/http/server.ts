@@ -100,7 +100,10 @@ export async function createHttpServer(options: HttpOptions): Promise<FastifyIns
     const force = setTimeout(() => app.server.closeAllConnections(), limits.shutdownMs);
     app.server.once('close', () => clearTimeout(force));
   });
-  app.addHook('onClose', () => services.audit.flush());
+  app.addHook('onClose', () => {
+    services.keyEnds.close();
+    return services.audit.flush();
+  });
   await app.ready();
   return app;
 }

@@ -6,14 +6,21 @@ import type { Caller } from '../core/caller.ts';
 import type { HttpServices } from './http-services.ts';
 import type { RouteDefinition } from './route.ts';
 
+export type Farewell = (webSocket: WebSocket, reason: SandboxerError) => void;
+
 export interface WebSocketContext<P> {
   readonly services: HttpServices;
   readonly request: IncomingMessage;
   readonly requestId: string;
   readonly caller: Caller;
   readonly params: P;
-  /** Answers the handshake. What is thrown before is an HTTP answer; afterwards only the socket can tell. */
-  accept(): Promise<WebSocket>;
+  /** Aborts with an error when the caller's key ends, and with any reason when the client is gone. */
+  readonly signal: AbortSignal;
+  /**
+   * Answers the handshake. What is thrown before is an HTTP answer; afterwards only the socket can tell. `farewell` sends
+   * why before the socket is closed with 1008, when the key ends.
+   */
+  accept(farewell?: Farewell): Promise<WebSocket>;
 }
 
 export type Connect<P> = (context: WebSocketContext<P>) => Promise<void>;

@@ -4,6 +4,7 @@ import { dialPort } from '../control/use-sandbox.ts';
 import type { Caller } from '../core/caller.ts';
 import type { Log } from '../core/log.ts';
 import type { Store } from '../core/store.ts';
+import { KeyEnds } from '../http/keys/key-ends.ts';
 import { portDuplex } from '../http/preview/port-duplex.ts';
 import { PreviewAccess } from '../http/preview/preview-access.ts';
 import type { PreviewOrigin } from '../http/preview/preview-origin.ts';
@@ -27,6 +28,7 @@ async function previewKey(store: Store): Promise<Buffer> {
 export class Previews implements PreviewOrigin {
   readonly access: PreviewAccess;
   readonly #server: PreviewServer;
+  readonly #keyEnds: KeyEnds;
   readonly #config: ResolvedConfig['preview'];
   readonly #log: Log;
   #listening: Promise<number> | null = null;
@@ -34,6 +36,7 @@ export class Previews implements PreviewOrigin {
   private constructor(control: ControlPlane, caller: Caller, config: ResolvedConfig['preview'], key: Buffer) {
     const { deps, sessions, activity } = control;
     this.access = new PreviewAccess(key);
+    this.#keyEnds = new KeyEnds(deps);
     this.#config = config;
     this.#log = deps.log;
     this.#server = new PreviewServer({
@@ -42,6 +45,7 @@ export class Previews implements PreviewOrigin {
       domain: config.domain,
       secure: config.url?.startsWith('https://') ?? false,
       now: () => deps.clock.now(),
+      keyEnds: this.#keyEnds,
       // The signature is what admits a visitor; the sandbox is then reached in our own name.
       dial: async (uid, port, signal) =>
         portDuplex(await dialPort({ deps, sessions, activity }, caller, uid, port, signal)),
@@ -66,6 +70,7 @@ export class Previews implements PreviewOrigin {
   }
 
   async close(): Promise<void> {
+    this.#keyEnds.close();
     if (this.#listening) await this.#server.close();
   }
 

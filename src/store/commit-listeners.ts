@@ -2,6 +2,10 @@ import type { CommitNotice } from '../core/store.ts';
 
 export type CommitListener = (notice: CommitNotice) => void;
 
+function hasNews({ sandboxUids, lastSeq, keys, deletedWorkspaces }: CommitNotice): boolean {
+  return sandboxUids.size > 0 || lastSeq > 0 || keys.length > 0 || deletedWorkspaces.length > 0;
+}
+
 /** A listener that throws is a defect, and no reason to tell a committed transaction that it failed. */
 export class CommitListeners {
   readonly #listeners = new Set<CommitListener>();
@@ -14,9 +18,9 @@ export class CommitListeners {
     };
   }
 
-  /** Commits that touched no sandbox and wrote no event are not told. */
+  /** Commits that nothing could follow from are not told. */
   tell(notice: CommitNotice): void {
-    if (this.#listeners.size === 0 || (notice.sandboxUids.size === 0 && notice.lastSeq === 0)) return;
+    if (this.#listeners.size === 0 || !hasNews(notice)) return;
     for (const listener of this.#listeners) {
       try {
         listener(notice);

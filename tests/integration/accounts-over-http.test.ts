@@ -16,7 +16,7 @@ const PROFILE = {
   ttl: { default: '10m', max: '2h' },
 };
 const OTHER = { ...PROFILE, id: 'profile.stub-other' };
-const SCOPES = ['read', 'sandboxes', 'profiles', 'credits', 'keys'] as const;
+const SCOPES = ['read', 'sandboxes', 'profiles', 'credits', 'billing', 'keys'] as const;
 const PLENTY = 1_000_000_000;
 
 let stub: RunningStub;

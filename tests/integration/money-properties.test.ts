@@ -20,7 +20,14 @@ const root = mkdtempSync(join(tmpdir(), 'sandboxer-money-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const PRICE = 1_000;
-const SPENDER = { keyId: null, profileId: 'profile.x', actor: 'agt', runId: null } as const;
+const SPENDER = {
+  keyId: null,
+  keyLines: [],
+  budgetLine: null,
+  profileId: 'profile.x',
+  actor: 'agt',
+  runId: null,
+} as const;
 
 async function admit(store: Store, n: number, policy = defaultPolicy('default')): Promise<string> {
   try {

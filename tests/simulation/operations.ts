@@ -46,7 +46,7 @@ function caller(actor: Caller['actor'], workspaceId: string, keyId: string): Cal
     workspaceId,
     orgId: 'o1',
     keyId,
-    scopes: new Set(['read', 'sandboxes', 'credits']),
+    scopes: new Set(['read', 'sandboxes', 'credits', 'billing']),
     local: false,
   };
 }

@@ -13,6 +13,7 @@ export const KEY_SCOPES: readonly KeyScope[] = [
   'sandboxes',
   'profiles',
   'credits',
+  'billing',
   'keys',
   'webhooks',
   'server',
@@ -95,11 +96,13 @@ export function define(command: Command, invocation: Invocation): void {
     });
   command
     .command('revoke')
-    .description('Revoke a key, from this moment on')
+    .description('Revoke a key and the keys it made, from this moment on')
     .argument('<key>', 'the id of the key')
-    .action(async (id: string) => {
+    .option('--keep-made', 'leave the keys that it made as they are')
+    .action(async (id: string, flags: { readonly keepMade?: boolean }) => {
       const { printer } = invocation;
-      const key = await (await invocation.client()).keys.revoke(id);
+      const options = flags.keepMade === true ? { keepMade: true } : {};
+      const key = await (await invocation.client()).keys.revoke(id, options);
       printer.result(key, () => printer.line(key.key_id));
     });
 }

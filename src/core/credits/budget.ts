@@ -9,6 +9,8 @@ export interface BudgetRecord {
   readonly scope: BudgetScope;
   /** Which key, profile, actor or run; `null` gives each of them this much of its own. */
   readonly value: string | null;
+  /** For a key: its line of succession, which is what is counted. Left out where it was made before keys had lines. */
+  readonly line?: string;
   readonly period: BudgetPeriod;
   readonly limitMicroUsd: number;
   /** From 80 % on, at most one admission in so many seconds. */
@@ -21,6 +23,10 @@ export interface BudgetRecord {
 /** Who spends, as budgets tell them apart. */
 export interface Spender {
   readonly keyId: string | null;
+  /** The lines of that key: its own, then those of the keys that made it. */
+  readonly keyLines: readonly string[];
+  /** The line that a budget of each key counts it under. */
+  readonly budgetLine: string | null;
   readonly profileId: string;
   readonly actor: Actor;
   readonly runId: string | null;
@@ -63,17 +69,18 @@ function isoDay(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
+function keyName({ value, line }: BudgetRecord, { keyLines, budgetLine }: Spender): string | null {
+  const counted = line ?? value;
+  if (counted === null) return budgetLine;
+  return keyLines.includes(counted) ? counted : null;
+}
+
 /** What the spender is called under this scope; `null` when the budget is not about them. */
 export function spenderName(budget: BudgetRecord, spender: Spender): string | null {
-  const named = {
-    workspace: 'all',
-    key: spender.keyId,
-    profile: spender.profileId,
-    actor: spender.actor,
-    run: spender.runId,
-  }[budget.scope];
-  if (named === null) return null;
-  return budget.scope === 'workspace' || budget.value === null || budget.value === named ? named : null;
+  if (budget.scope === 'workspace') return 'all';
+  if (budget.scope === 'key') return keyName(budget, spender);
+  const named = { profile: spender.profileId, actor: spender.actor, run: spender.runId }[budget.scope];
+  return budget.value === null || budget.value === named ? named : null;
 }
 
 /** The accounts of one budget for one spender in one window have this in their names. */

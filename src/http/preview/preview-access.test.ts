@@ -4,14 +4,19 @@ import type { PreviewGrant } from './preview-access.ts';
 import { PreviewAccess } from './preview-access.ts';
 
 const access = new PreviewAccess(Buffer.alloc(32, 7));
-const grant: PreviewGrant = { sandbox: '0123456789abcdefghjk', port: 3000, expiresAt: 1_900_000_000 };
+const grant: PreviewGrant = {
+  sandbox: '0123456789abcdefghjk',
+  port: 65_535,
+  expiresAt: 1_900_000_000,
+  keyNumber: 1_000_000,
+};
 
 describe('preview addresses', () => {
   it('fit in a host label and name their sandbox and port', () => {
     for (const label of [access.privateLabel(grant), access.publicLabel(grant)]) {
       expect(label.length).toBeLessThanOrEqual(63);
       expect(label).toMatch(/^[a-z0-9-]+$/);
-      expect(access.readLabel(label)?.grant).toMatchObject({ sandbox: grant.sandbox, port: 3000 });
+      expect(access.readLabel(label)?.grant).toMatchObject({ sandbox: grant.sandbox, port: grant.port });
     }
   });
 
@@ -26,8 +31,10 @@ describe('preview addresses', () => {
     expect(access.readToken(token, grant)).toEqual(grant);
     expect(access.readToken(token, { ...grant, port: 3001 })).toBeNull();
     expect(access.readToken(token, { ...grant, sandbox: 'zzzzzzzzzzzzzzzzzzzz' })).toBeNull();
-    const later = `${(grant.expiresAt + 1).toString(36)}.${token.split('.')[1]}`;
+    const [expiresAt, keyNumber, signature] = token.split('.');
+    const later = `${(grant.expiresAt + 1).toString(36)}.${keyNumber}.${signature}`;
     expect(access.readToken(later, grant)).toBeNull();
+    expect(access.readToken(`${expiresAt}.0.${signature}`, grant)).toBeNull();
   });
 
   it('take no nonsense', () => {

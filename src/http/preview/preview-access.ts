@@ -7,16 +7,19 @@ export interface PreviewGrant {
   readonly port: number;
   /** Seconds since 1970. */
   readonly expiresAt: number;
+  /** The number of the key it was made with, which it ends with; 0 for the local administrator. */
+  readonly keyNumber: number;
 }
 
-const SIGNATURE_LENGTH = 26;
+/** 120 bits: with everything else it fits the 63 characters of a host label. */
+const SIGNATURE_LENGTH = 24;
 const PRIVATE_LABEL = /^(\d{1,5})-([a-z0-9]{10,40})$/;
-const PUBLIC_LABEL = /^(\d{1,5})-([a-z0-9]{10,40})-([a-z0-9]{1,8})-([a-z2-7]{26})$/;
-const TOKEN = /^([a-z0-9]{1,8})\.([a-z2-7]{26})$/;
+const PUBLIC_LABEL = /^(\d{1,5})-([a-z0-9]{10,40})-([a-z0-9]{1,8})-([a-z0-9]{1,8})-([a-z2-7]{24})$/;
+const TOKEN = /^([a-z0-9]{1,8})\.([a-z0-9]{1,8})\.([a-z2-7]{24})$/;
 
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 
-/** Host names do not tell upper from lower case, so a signature in one is base32. 130 bits of the digest. */
+/** Host names do not tell upper from lower case, so a signature in one is base32. */
 function base32(bytes: Buffer): string {
   let text = '';
   let bits = 0;
@@ -51,45 +54,48 @@ export class PreviewAccess {
 
   /** The host label of a port that anybody who knows the address may use, until it expires. */
   publicLabel(grant: PreviewGrant): string {
-    return `${grant.port}-${grant.sandbox}-${grant.expiresAt.toString(36)}-${this.#sign('public', grant)}`;
+    const { sandbox, port, expiresAt, keyNumber } = grant;
+    const terms = `${expiresAt.toString(36)}-${keyNumber.toString(36)}`;
+    return `${port}-${sandbox}-${terms}-${this.#sign('public', grant)}`;
   }
 
   token(grant: PreviewGrant): string {
-    return `${grant.expiresAt.toString(36)}.${this.#sign('private', grant)}`;
+    const { expiresAt, keyNumber } = grant;
+    return `${expiresAt.toString(36)}.${keyNumber.toString(36)}.${this.#sign('private', grant)}`;
   }
 
   /** Which port a host label names, and whether the label alone is enough. `null` when it is none of ours. */
   readLabel(label: string): { grant: PreviewGrant; public: boolean } | null {
     const open = PUBLIC_LABEL.exec(label);
     if (open) {
-      const grant = {
-        port: Number(open[1]),
-        sandbox: open[2] as string,
-        expiresAt: Number.parseInt(open[3] as string, 36),
-      };
-      return this.#matches('public', grant, open[4] as string) ? { grant, public: true } : null;
+      const named = { port: Number(open[1]), sandbox: open[2] as string };
+      const grant = { ...named, ...readTerms(open[3], open[4]) };
+      return this.#matches('public', grant, open[5] as string) ? { grant, public: true } : null;
     }
     const closed = PRIVATE_LABEL.exec(label);
-    return closed
-      ? { grant: { port: Number(closed[1]), sandbox: closed[2] as string, expiresAt: 0 }, public: false }
-      : null;
+    if (!closed) return null;
+    const grant = { port: Number(closed[1]), sandbox: closed[2] as string, expiresAt: 0, keyNumber: 0 };
+    return { grant, public: false };
   }
 
-  /** The grant with the token's own expiry, or `null` when the token is not for this sandbox and port. */
+  /** The grant with the token's own terms, or `null` when the token is not for this sandbox and port. */
   readToken(token: string, named: PreviewGrant): PreviewGrant | null {
     const match = TOKEN.exec(token);
     if (!match) return null;
-    const grant = { ...named, expiresAt: Number.parseInt(match[1] as string, 36) };
-    return this.#matches('private', grant, match[2] as string) ? grant : null;
+    const grant = { ...named, ...readTerms(match[1], match[2]) };
+    return this.#matches('private', grant, match[3] as string) ? grant : null;
   }
 
-  #sign(purpose: 'public' | 'private', { sandbox, port, expiresAt }: PreviewGrant): string {
-    return base32(
-      createHmac('sha256', this.#key).update(`${purpose}\n${sandbox}\n${port}\n${expiresAt}`).digest(),
-    );
+  #sign(purpose: 'public' | 'private', { sandbox, port, expiresAt, keyNumber }: PreviewGrant): string {
+    const text = `${purpose}\n${sandbox}\n${port}\n${expiresAt}\n${keyNumber}`;
+    return base32(createHmac('sha256', this.#key).update(text).digest());
   }
 
   #matches(purpose: 'public' | 'private', grant: PreviewGrant, signature: string): boolean {
     return timingSafeEqual(Buffer.from(this.#sign(purpose, grant)), Buffer.from(signature));
   }
+}
+
+function readTerms(expiresAt = '', keyNumber = ''): Pick<PreviewGrant, 'expiresAt' | 'keyNumber'> {
+  return { expiresAt: Number.parseInt(expiresAt, 36), keyNumber: Number.parseInt(keyNumber, 36) };
 }

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { PortAccess, PortRequest } from '../../contract/port.ts';
 import type { ControlDeps } from '../../control/deps.ts';
+import type { Caller } from '../../core/caller.ts';
 import { isoTime } from '../../core/clock.ts';
 import type { SandboxRecord } from '../../core/sandbox.ts';
 import type { PreviewAccess } from './preview-access.ts';
@@ -15,15 +16,16 @@ export interface PreviewOrigin {
 
 const DEFAULT_SECONDS = 3600;
 
-/** Never longer than the sandbox itself can live. */
-function expiryOf(deps: ControlDeps, sandbox: SandboxRecord, seconds: number): number {
-  return Math.floor(Math.min(deps.clock.now() + seconds * 1000, sandbox.maxDeadlineAt) / 1000);
+/** Never longer than the sandbox itself can live, nor than the key it is made with. */
+function expiryOf(deps: ControlDeps, caller: Caller, sandbox: SandboxRecord, seconds: number): number {
+  const keyEndsAt = caller.keyEndsAt ?? Number.POSITIVE_INFINITY;
+  return Math.floor(Math.min(deps.clock.now() + seconds * 1000, sandbox.maxDeadlineAt, keyEndsAt) / 1000);
 }
 
 export async function previewAccess(
   deps: ControlDeps,
   origin: PreviewOrigin | undefined,
-  sandbox: SandboxRecord,
+  { caller, sandbox }: { readonly caller: Caller; readonly sandbox: SandboxRecord },
   request: z.output<typeof PortRequest>,
 ): Promise<z.output<typeof PortAccess>> {
   if (!origin) {
@@ -35,7 +37,8 @@ export async function previewAccess(
   const grant = {
     sandbox: sandbox.uid.replace(/^sbx_/, ''),
     port,
-    expiresAt: expiryOf(deps, sandbox, request.expires_in ?? DEFAULT_SECONDS),
+    expiresAt: expiryOf(deps, caller, sandbox, request.expires_in ?? DEFAULT_SECONDS),
+    keyNumber: caller.keyNumber ?? 0,
   };
   const expires_at = isoTime(grant.expiresAt * 1000);
   if (request.public) {

@@ -4,8 +4,9 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { Log } from '../../core/log.ts';
+import { atTime } from '../keys/at-time.ts';
+import type { KeyEnds } from '../keys/key-ends.ts';
 import { problemOf } from '../problem-of.ts';
-import { atTime } from './at-time.ts';
 import type { PreviewAccess, PreviewGrant } from './preview-access.ts';
 import { PreviewCookie } from './preview-cookie.ts';
 import type { Admitted } from './preview-gate.ts';
@@ -23,6 +24,8 @@ export interface PreviewOptions {
   /** Visitors come over https. */
   readonly secure: boolean;
   now(): number;
+  /** What ends with the key that a preview was made with. */
+  readonly keyEnds: Pick<KeyEnds, 'numbered' | 'watch'>;
   /** A byte stream to the port; rejects when the sandbox or the port is not there. */
   dial(sandboxUid: string, port: number, signal: AbortSignal): Promise<Duplex>;
 }
@@ -116,10 +119,11 @@ export class PreviewServer {
   ): Promise<void> {
     try {
       const admitted = this.#gate.admit(request);
+      const visitor = upgrade?.socket ?? response;
+      await this.#endWithKey(admitted.grant, visitor);
       const reads = request.method === 'GET' || request.method === 'HEAD';
       const keeps = admitted.fromAddress && reads && !upgrade && !isPartOfPage(request);
       if (keeps) return this.#keepToken(response, admitted);
-      const visitor = upgrade?.socket ?? response;
       const stream = await this.#reach(admitted.grant, visitor);
       const inside = {
         port: admitted.grant.port,
@@ -133,6 +137,24 @@ export class PreviewServer {
       const problem = problemOf(error);
       if (problem.code === 'SBX_INTERNAL') this.#options.log.error({ err: error }, 'a preview failed');
       refuse(request, response, problem);
+    }
+  }
+
+  /** The visit ends with the key that the preview was made with. */
+  async #endWithKey({ keyNumber }: PreviewGrant, visitor: Socket | ServerResponse): Promise<void> {
+    if (keyNumber === 0) return;
+    const { keyEnds } = this.#options;
+    try {
+      const holder = await keyEnds.numbered(keyNumber);
+      const over = keyEnds.watch(holder, () => visitor.destroy());
+      if (visitor.destroyed) over();
+      else visitor.once('close', over);
+    } catch (error) {
+      if (problemOf(error).status >= 500) throw error;
+      throw new SandboxerError(
+        'SBX_PREVIEW_EXPIRED',
+        'This preview has ended with the key it was made with.',
+      );
     }
   }
 

@@ -31,7 +31,7 @@ export const creditRoutes = [
     operationId: 'grantCredits',
     summary: 'Add credits. A repeated reference adds nothing again.',
     tag,
-    scope: 'credits',
+    scope: 'billing',
     body: jsonBody(GrantRequest),
     responses: { 200: json(Balance, 'The balance with the grant.') },
     async handler({ services, caller, body }) {

@@ -39,8 +39,8 @@ const LEFT_OUT = 'X-Sandboxer-Left-Out';
 const MOST_NAMED = 20;
 const BYTES = { 'application/octet-stream': null } as const;
 
-function uploadOf({ limits }: HttpServices, { request }: Exchange): Upload {
-  return new Upload(request, limits.uploadBytes, limits.idleUploadMs);
+function uploadOf({ limits }: HttpServices, exchange: Exchange): Upload {
+  return new Upload(exchange, limits.uploadBytes, limits.idleUploadMs);
 }
 
 /** Changes as they happen, until the client hangs up. The head is sent when they are followed, not before. */

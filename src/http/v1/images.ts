@@ -43,7 +43,7 @@ export const imageRoutes = [
     responses: { 201: json(Image, 'The image, by its digest.') },
     async handler({ services, exchange, caller, query }) {
       const { deps, limits } = services;
-      const upload = new Upload(exchange.request, limits.uploadBytes, limits.idleUploadMs);
+      const upload = new Upload(exchange, limits.uploadBytes, limits.idleUploadMs);
       const record = await upload.into((body) => importImage(deps, caller, query, body, exchange.signal));
       return { status: 201, body: presentImage(record) };
     },

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { KeyId } from '../../contract/ids.ts';
 import { ApiKey, CreatedKey, CreateKeyRequest, RotateKeyRequest, WhoAmI } from '../../contract/tenancy.ts';
-import { createKey, listKeys, revokeKey, rotateKey } from '../../control/keys.ts';
+import { createKey, listKeys, revokeKey, rotateKey } from '../../control/keys/manage-keys.ts';
 import { whoAmI } from '../../control/who-am-i.ts';
 import { presentCaller } from '../present-webhook.ts';
+import { flag } from '../query-schemas.ts';
 import { json, jsonBody, route } from '../route.ts';
 
 const KeyList = z.strictObject({ items: z.array(ApiKey) }).meta({ id: 'KeyList' });
@@ -41,13 +42,16 @@ export const keyRoutes = [
     method: 'DELETE',
     url: '/v1/keys/{key_id}',
     operationId: 'revokeKey',
-    summary: 'Revoke a key, from this moment on.',
+    summary: 'Revoke a key and the keys it made, from this moment on: what is open in their name is closed.',
     tag,
     scope: 'keys',
     params: z.strictObject({ key_id: KeyId }),
+    query: z.strictObject({
+      keep_made: flag().default(false).describe('Leave the keys that it made as they are.'),
+    }),
     responses: { 200: json(ApiKey, 'The revoked key.') },
-    async handler({ services, caller, params }) {
-      const key = await revokeKey(services.deps, caller, params.key_id);
+    async handler({ services, caller, params, query }) {
+      const key = await revokeKey(services.deps, caller, params.key_id, query.keep_made);
       return { status: 200, body: services.present.key(key) };
     },
   }),

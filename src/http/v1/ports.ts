@@ -21,7 +21,7 @@ export const portRoutes = [
     async handler({ services, caller, params, body }) {
       const { deps, options } = services;
       const sandbox = await openPort(deps, caller, params.id);
-      return { status: 200, body: await previewAccess(deps, options.preview, sandbox, body) };
+      return { status: 200, body: await previewAccess(deps, options.preview, { caller, sandbox }, body) };
     },
   }),
   webSocketRoute({

@@ -158,7 +158,7 @@ export const processRoutes = [
     responses: { 204: nothing('It was written.') },
     async handler({ services, exchange, caller, params, query }) {
       const { uploadBytes, idleUploadMs } = services.limits;
-      const upload = new Upload(exchange.request, uploadBytes, idleUploadMs);
+      const upload = new Upload(exchange, uploadBytes, idleUploadMs);
       await writeToProcess(services.use, caller, params.id, params.process_id, ARRIVAL_MS, (process) =>
         upload.into(async (body) => {
           for await (const chunk of body) await process.write(chunk);

@@ -89,7 +89,7 @@ export const snapshotRoutes = [
     responses: { 201: json(Snapshot, 'The snapshot.', ['Location']) },
     async handler({ services, exchange, caller, query }) {
       const { deps, limits, present } = services;
-      const upload = new Upload(exchange.request, limits.uploadBytes, limits.idleUploadMs);
+      const upload = new Upload(exchange, limits.uploadBytes, limits.idleUploadMs);
       const snapshot = await upload.into((body) =>
         importSnapshot(deps, caller, body, query, exchange.signal),
       );

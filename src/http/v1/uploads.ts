@@ -27,7 +27,7 @@ export const uploadRoutes = [
     responses: { 201: json(Upload, 'What a create names as `upload:<upload_id>`.', ['Location']) },
     async handler({ services, exchange, caller }) {
       const { deps, limits, present } = services;
-      const body = new UploadBody(exchange.request, limits.uploadBytes, limits.idleUploadMs);
+      const body = new UploadBody(exchange, limits.uploadBytes, limits.idleUploadMs);
       const record = await body.into((archive) => stageUpload(deps, caller, archive, exchange.signal));
       const headers = { location: present.uploadUrl(record.id) };
       return { status: 201, body: present.upload(record), headers };

@@ -1,4 +1,5 @@
 import type { CommitNotice } from '../../core/store.ts';
+import type { KeyRecord, WorkspaceRecord } from '../../core/tenancy.ts';
 import { notWritable } from '../rejections.ts';
 
 /** What the running transaction must take back if it fails, and will tell if it does not. */
@@ -6,6 +7,8 @@ class Entry implements CommitNotice {
   readonly undo: (() => void)[] = [];
   readonly sandboxUids = new Set<string>();
   lastSeq = 0;
+  readonly keys: KeyRecord[] = [];
+  readonly deletedWorkspaces: string[] = [];
 }
 
 /** One transaction at a time writes; every write leaves its inverse here before the next one happens. */
@@ -43,6 +46,14 @@ export class MemoryJournal {
 
   numbered(seq: number): void {
     this.#writable().lastSeq = seq;
+  }
+
+  changedKey(key: KeyRecord): void {
+    this.#writable().keys.push(key);
+  }
+
+  changedWorkspace({ id, deletedAt }: WorkspaceRecord): void {
+    if (deletedAt !== undefined) this.#writable().deletedWorkspaces.push(id);
   }
 
   #writable(): Entry {

@@ -53,6 +53,7 @@ export class MemoryTenancy implements TenancyStore {
     this.#journal.assertWritable();
     if (!this.#workspaces.has(workspace.id)) throw conflict(`The workspace ${workspace.id} is gone.`);
     this.#workspaces.set(workspace.id, workspace);
+    this.#journal.changedWorkspace(workspace);
   }
 
   async workspaces(orgId: string | null): Promise<readonly WorkspaceRecord[]> {
@@ -70,6 +71,14 @@ export class MemoryTenancy implements TenancyStore {
     return id === undefined ? null : (this.#keys.get(id) ?? null);
   }
 
+  async keyByNumber(number: number): Promise<KeyRecord | null> {
+    return [...this.#keys.values()].find((key) => key.number === number) ?? null;
+  }
+
+  async lastKeyNumber(): Promise<number> {
+    return [...this.#keys.values()].reduce((last, { number }) => Math.max(last, number), 0);
+  }
+
   async insertKey(key: KeyRecord): Promise<void> {
     this.#journal.assertWritable();
     if (this.#keys.has(key.id) || this.#keyIdByHash.has(key.secretHash)) {
@@ -84,6 +93,7 @@ export class MemoryTenancy implements TenancyStore {
     this.#journal.assertWritable();
     if (this.#keys.get(key.id)?.secretHash !== key.secretHash) throw conflict(`The key ${key.id} is gone.`);
     this.#keys.set(key.id, key);
+    this.#journal.changedKey(key);
   }
 
   async keys(workspaceId: string | null): Promise<readonly KeyRecord[]> {

@@ -373,6 +373,10 @@ export interface KeyRow {
   workspace_id: Text;
   name: Text;
   secret_hash: Text;
+  number: Whole;
+  rotated_from: Text | null;
+  lines: Document;
+  budget_line: Text;
   actor: Text;
   scopes: Document;
   created_at: Whole;

@@ -1,8 +1,11 @@
 import type { CompiledQuery } from 'kysely';
 import type { CommitNotice } from '../../core/store.ts';
+import type { KeyRecord, WorkspaceRecord } from '../../core/tenancy.ts';
 import { notWritable, storeClosed } from '../rejections.ts';
 import type { SqlConnection } from './sql-connection.ts';
 import type { Statement } from './statement.ts';
+
+const NONE: readonly never[] = [];
 
 /**
  * One transaction, or one read, on one connection: runs its statements and notes what it will tell. What a synchronous
@@ -11,6 +14,8 @@ import type { Statement } from './statement.ts';
 export class SqlSession implements CommitNotice {
   readonly sandboxUids = new Set<string>();
   lastSeq = 0;
+  keys: readonly KeyRecord[] = NONE;
+  deletedWorkspaces: readonly string[] = NONE;
   readonly writable: boolean;
   readonly #connection: SqlConnection;
   #ended = false;
@@ -51,6 +56,14 @@ export class SqlSession implements CommitNotice {
     this.assertWritable();
     const changed = this.#connection.run(sql, parameters);
     return changed instanceof Promise ? await changed : changed;
+  }
+
+  changedKey(key: KeyRecord): void {
+    this.keys = [...this.keys, key];
+  }
+
+  changedWorkspace({ id, deletedAt }: WorkspaceRecord): void {
+    if (deletedAt !== undefined) this.deletedWorkspaces = [...this.deletedWorkspaces, id];
   }
 
   assertWritable(): void {

@@ -26,6 +26,10 @@ export function tenancyStatements(db: Kysely<Schema>) {
     keyByHash: prepare<{ secretHash: string }, KeyRow>(({ secretHash }) =>
       keys.where('secret_hash', '=', secretHash),
     ),
+    keyByNumber: prepare<{ number: number }, KeyRow>(({ number }) => keys.where('number', '=', number)),
+    lastKeyNumber: prepare<object, { number: number | null }>(() =>
+      db.selectFrom('api_keys').select(({ fn }) => fn.max('number').as('number')),
+    ),
     allKeys: prepare<object, KeyRow>(() => keys),
     keysOf: prepare<{ workspaceId: string }, KeyRow>(({ workspaceId }) =>
       keys.where('workspace_id', '=', workspaceId),
@@ -78,6 +82,7 @@ export class SqlTenancy implements TenancyStore {
     const { id, ...rest } = workspaceRow(workspace);
     const updated = await this.#session.change(this.#statements.workspaceRows.update(rest, { id }));
     if (updated === 0) throw conflict(`The workspace ${id} is gone.`);
+    this.#session.changedWorkspace(workspace);
   }
 
   async workspaces(orgId: string | null): Promise<readonly WorkspaceRecord[]> {
@@ -98,6 +103,15 @@ export class SqlTenancy implements TenancyStore {
     return row && keyRecord(row);
   }
 
+  async keyByNumber(number: number): Promise<KeyRecord | null> {
+    const row = await this.#session.first(this.#statements.keyByNumber, { number });
+    return row && keyRecord(row);
+  }
+
+  async lastKeyNumber(): Promise<number> {
+    return (await this.#session.first(this.#statements.lastKeyNumber, {}))?.number ?? 0;
+  }
+
   async insertKey(key: KeyRecord): Promise<void> {
     const inserted = await this.#session.change(this.#statements.keyRows.insert(keyRow(key)));
     if (inserted === 0) throw conflict(`The key ${key.id} exists.`);
@@ -108,6 +122,7 @@ export class SqlTenancy implements TenancyStore {
     const { id, secret_hash, ...rest } = keyRow(key);
     const updated = await this.#session.change(this.#statements.keyRows.update(rest, { id, secret_hash }));
     if (updated === 0) throw conflict(`The key ${id} is gone.`);
+    this.#session.changedKey(key);
   }
 
   async keys(workspaceId: string | null): Promise<readonly KeyRecord[]> {
@@ -161,6 +176,10 @@ function keyRow(record: KeyRecord): KeyRow {
     workspace_id: record.workspaceId,
     name: record.name,
     secret_hash: record.secretHash,
+    number: record.number,
+    rotated_from: record.rotatedFrom,
+    lines: writeDocument(record.lines),
+    budget_line: record.budgetLine,
     actor: record.actor,
     scopes: writeDocument(record.scopes),
     created_at: record.createdAt,
@@ -176,6 +195,10 @@ function keyRecord(row: KeyRow): KeyRecord {
     workspaceId: row.workspace_id,
     name: row.name,
     secretHash: row.secret_hash,
+    number: row.number,
+    rotatedFrom: row.rotated_from,
+    lines: readDocument(row.lines),
+    budgetLine: row.budget_line,
     actor: row.actor as KeyRecord['actor'],
     scopes: readDocument(row.scopes),
     createdAt: row.created_at,

@@ -12,6 +12,10 @@ function key(id: string, over: Partial<KeyRecord> = {}): KeyRecord {
     workspaceId: 'default',
     name: 'n',
     secretHash: `hash-${id}`,
+    number: Number(/\d+/.exec(id)?.[0] ?? 0),
+    rotatedFrom: null,
+    lines: [id],
+    budgetLine: id,
     actor: 'agt',
     scopes: [],
     createdAt: T0,
@@ -115,6 +119,9 @@ export const tenancyCases: StoreCase[] = [
         assert.deepEqual(await tenancy.key('k1'), revoked);
         assert.deepEqual(await tenancy.keyByHash('hash-k1'), revoked);
         assert.equal(await tenancy.keyByHash('none'), null);
+        assert.deepEqual(await tenancy.keyByNumber(1), revoked);
+        assert.equal(await tenancy.keyByNumber(9), null);
+        assert.equal(await tenancy.lastKeyNumber(), 3);
         assert.deepEqual(idsOf(await tenancy.keys('default')), ['k1', 'k2']);
         assert.deepEqual(idsOf(await tenancy.keys(null)), ['k1', 'k3', 'k2']);
       });

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import type { Caller } from '../../core/caller.ts';
+import type { KeyRecord } from '../../core/tenancy.ts';
+import type { ControlDeps } from '../deps.ts';
+import { hasEnded } from './key-rights.ts';
+
+const USE_NOTED_MS = 60_000;
+
+export function hashSecret(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
+}
+
+/** Written at most once a minute, and never waited for. */
+function noteUse(deps: ControlDeps, { id, lastUsedAt }: KeyRecord, now: number): void {
+  const isNews = (at: number | null) => at === null || now - at >= USE_NOTED_MS;
+  if (!isNews(lastUsedAt)) return;
+  deps.store
+    .transaction('key-used', async (tx) => {
+      const key = await tx.tenancy.key(id);
+      if (key && isNews(key.lastUsedAt)) await tx.tenancy.updateKey({ ...key, lastUsedAt: now });
+    })
+    .catch((error: unknown) => deps.log.debug({ err: error, key: id }, 'the use of a key was not noted'));
+}
+
+/** The caller whose key has this hash, or `null`. The look-up is by hash, so its time tells nothing about near misses. */
+export async function authenticate(deps: ControlDeps, secretHash: string): Promise<Caller | null> {
+  const found = await deps.store.read('authenticate', async (tx) => {
+    const key = await tx.tenancy.keyByHash(secretHash);
+    const workspace = key ? await tx.tenancy.workspace(key.workspaceId) : null;
+    return key && workspace && workspace.deletedAt === undefined ? { key, workspace } : null;
+  });
+  if (!found) return null;
+  const { key, workspace } = found;
+  const now = deps.clock.now();
+  if (hasEnded(key, now)) return null;
+  noteUse(deps, key, now);
+  return {
+    actor: key.actor,
+    workspaceId: key.workspaceId,
+    orgId: workspace.orgId,
+    keyId: key.id,
+    keyNumber: key.number,
+    keyEndsAt: key.expiresAt,
+    scopes: new Set(key.scopes),
+    local: false,
+  };
+}
