@@ -3,6 +3,7 @@ import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { isoTime } from '../core/clock.ts';
 import { ledgerOf, mayBeNegative } from '../core/credits/accounts.ts';
+import { checkBilledTime } from '../core/credits/billed-time.ts';
 import { BudgetAudit } from '../core/credits/budget-audit.ts';
 import type { TransferRecord } from '../core/credits/transfer.ts';
 import { CHAIN_START, chainHash } from '../core/credits/transfer.ts';
@@ -22,6 +23,8 @@ class Replay {
   readonly balances = new Map<string, number>();
   readonly held = new Map<string, number>();
   readonly captured = new Map<string, number>();
+  /** Whatever money was ever reserved or owed for. */
+  readonly sandboxes = new Set<string>();
   readonly budgets = new BudgetAudit((budgetId, detail) => this.find('I12', budgetId, detail));
   count = 0;
   head = CHAIN_START;
@@ -32,6 +35,7 @@ class Replay {
 
   add(transfer: TransferRecord): void {
     const { id, seq, debit, credit, amountMicroUsd, hash, holdId, kind, priceVersion } = transfer;
+    if (transfer.sandboxUid !== null) this.sandboxes.add(transfer.sandboxUid);
     this.count += 1;
     if (seq !== this.count) this.find('I10', id, `Transfer ${this.count} is missing.`);
     // Rows from before there was a chain have no hash.
@@ -154,6 +158,8 @@ export async function auditLedger(deps: ControlDeps, caller: Caller): Promise<Le
     replay.budgets.finish(openHolds);
     const openMeters = await checkMeters(tx, deps, replay, openHolds);
     const accounts = await checkBalances(tx, replay);
+    const findTime = (meterId: string, detail: string) => replay.find('I13', meterId, detail);
+    for (const uid of replay.sandboxes) await checkBilledTime(tx, uid, deps.clock.now(), findTime);
     return {
       checked_at: isoTime(deps.clock.now()),
       transfers: replay.count,

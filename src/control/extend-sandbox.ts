@@ -10,7 +10,7 @@ import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
 import { findSandbox } from './find-sandbox.ts';
-import { awaitOperation, newOperation, requireNoOperation } from './operation.ts';
+import { awaitOperation, newOperation, requireBeforeDeadline, requireNoOperation } from './operation.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
 import { admissionWant, policyOf, spenderIn, tellBudgets } from './sandbox-money.ts';
 
@@ -81,6 +81,7 @@ export async function extendSandbox(
       );
     }
     const now = deps.clock.now();
+    requireBeforeDeadline(row, now);
     const deadlineAt = Math.min(now + ttlSeconds * 1000, row.maxDeadlineAt);
     const edit = new SandboxEdit(row, deps, now);
     const { leased } = await fundUntil(tx, deps, row, deadlineAt, now);
@@ -89,9 +90,15 @@ export async function extendSandbox(
     if (movesBackend) {
       requireNoOperation(row);
       edit.patch({ operation: newOperation(deps, 'extend', caller.actor, now), workDueAt: now });
-    } else if (!isEstablished(row.state) && !pendingOperation(row)) {
-      // Its backend may have been told the old deadline already: it is told this one as soon as it is ready.
-      edit.patch({ operation: newOperation(deps, 'extend', caller.actor, now) });
+    } else if (!isEstablished(row.state)) {
+      // The backend may have been told the old deadline already: this one follows as soon as the sandbox is ready.
+      const operation = pendingOperation(row) ?? newOperation(deps, 'extend', caller.actor, now);
+      const earliestDeadlineAt = Math.min(
+        row.deadlineAt,
+        deadlineAt,
+        operation.earliestDeadlineAt ?? deadlineAt,
+      );
+      edit.patch({ operation: { ...operation, earliestDeadlineAt } });
     }
     edit.patch({ deadlineAt });
     edit.note(

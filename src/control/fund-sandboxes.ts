@@ -136,11 +136,8 @@ async function payNext(
   const extension = deps.extensions.get(meter.extensionId);
   if (!sandbox || !isEstablished(sandbox.state) || !extension?.extendLife) return { kind: 'nothing' };
   const rule = fundingRule(deps);
+  // Also where that is what is on record: its backend may have been told a later end before it was ready.
   const until = leaseEnd(rule, true, now, sandbox.deadlineAt) + rule.graceMs;
-  if (until === meter.fundedUntil) {
-    await tx.meters.update({ ...meter, fundAt: nextFundAt(rule, until, sandbox.deadlineAt) });
-    return { kind: 'nothing' };
-  }
   const hold = await tx.ledger.getHold(meter.holdId);
   const policy = await policyOf(tx, sandbox.workspaceId);
   try {

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../contract/errors.ts';
 import { SandboxerError } from '../contract/errors.ts';
 import type { Actor } from '../contract/state.ts';
+import { isoTime } from '../core/clock.ts';
 import type { SandboxOperation, SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
@@ -32,6 +33,16 @@ export function requireNoOperation(sandbox: SandboxRecord): void {
   throw new SandboxerError('SBX_CONFLICT', `The sandbox is busy with ${pending.kind}.`, {
     remedy: 'Wait until it is done and repeat the request.',
   });
+}
+
+/** After its deadline a sandbox is about to be ended, also where no sweep has come by yet: nothing gives it more time. */
+export function requireBeforeDeadline({ id, deadlineAt }: SandboxRecord, now: number): void {
+  if (now < deadlineAt) return;
+  throw new SandboxerError(
+    'SBX_INVALID_STATE',
+    `The deadline of the sandbox "${id}" passed at ${isoTime(deadlineAt)}.`,
+    { remedy: 'Create another sandbox, and extend it before its `expires_at`.' },
+  );
 }
 
 /**

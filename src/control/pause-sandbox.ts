@@ -6,7 +6,7 @@ import { earlyWhenTaken } from './answers-early.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
 import { findSandbox } from './find-sandbox.ts';
-import { awaitOperation, newOperation, requireNoOperation } from './operation.ts';
+import { awaitOperation, newOperation, requireBeforeDeadline, requireNoOperation } from './operation.ts';
 import { SandboxEdit } from './sandbox-edit.ts';
 
 function requireCapability(deps: ControlDeps, sandbox: SandboxRecord): void {
@@ -38,6 +38,7 @@ async function request(
       if (there) return { sandbox: row, claim: null };
       requireCapability(deps, row);
       const now = deps.clock.now();
+      if (kind === 'resume') requireBeforeDeadline(row, now);
       const edit = new SandboxEdit(row, deps, now);
       edit.patch({ operation: newOperation(deps, kind, caller.actor, now), workDueAt: now });
       return driver.takeUp(tx, edit);

@@ -88,20 +88,21 @@ export interface MeterOpening {
   readonly plan: RoutePlan;
   readonly extension: Extension;
   readonly attempt: AttemptRecord;
-  /** The deadline was moved while the backend was at work: how long it lives there is not known. */
-  readonly deadlineMoved: boolean;
+  /** The earliest deadline since the backend began, where it was moved meanwhile: the backend was told none before it. */
+  readonly earliestDeadlineAt: number | null;
   readonly estimateMicroUsd: number;
   readonly at: number;
 }
 
 /** Usage counts from `ready` on: what establishment cost is ours. */
 export async function openMeter(tx: Tx, deps: ControlDeps, opening: MeterOpening): Promise<void> {
-  const { sandbox, attempt, at, deadlineMoved } = opening;
+  const { sandbox, attempt, at, earliestDeadlineAt } = opening;
   const { leased, ...terms } = offerIn(opening.plan, opening.extension);
   const rule = fundingRule(deps);
   // The backend was told later than the attempt began, so it ends no earlier than this.
-  const bound = leaseEnd(rule, leased, attempt.startedAt, sandbox.deadlineAt) + rule.graceMs;
-  const fundedUntil = deadlineMoved ? at : bound;
+  const toldDeadlineAt = Math.min(sandbox.deadlineAt, earliestDeadlineAt ?? sandbox.deadlineAt);
+  const fundedUntil = leaseEnd(rule, leased, attempt.startedAt, toldDeadlineAt) + rule.graceMs;
+  const fundAt = earliestDeadlineAt === null ? nextFundAt(rule, fundedUntil, sandbox.deadlineAt) : at;
   await tx.meters.insert({
     ...terms,
     id: opening.meterId,
@@ -119,7 +120,7 @@ export async function openMeter(tx: Tx, deps: ControlDeps, opening: MeterOpening
     chargedMicroUsd: 0,
     estimateMicroUsd: opening.estimateMicroUsd,
     fundedUntil: leased ? fundedUntil : null,
-    fundAt: leased ? (deadlineMoved ? at : nextFundAt(rule, fundedUntil, sandbox.deadlineAt)) : null,
+    fundAt: leased ? fundAt : null,
     lowSince: null,
     sandboxId: sandbox.id,
     profileId: sandbox.profileId,
@@ -153,19 +154,16 @@ async function captureUsed(tx: Tx, deps: ControlDeps, meter: MeterRecord, at: nu
   return { ...meter, chargedMicroUsd: chargedMicroUsd + taken };
 }
 
-/** Captures up to `at` and continues at `rate`. */
-export async function tickMeter(
-  tx: Tx,
-  deps: ControlDeps,
-  meter: MeterRecord,
-  at: number,
-  rate: bigint,
-): Promise<void> {
+/** Captures up to `at` and continues at the same rate. */
+export async function tickMeter(tx: Tx, deps: ControlDeps, meter: MeterRecord, at: number): Promise<void> {
   const charged = await captureUsed(tx, deps, meter, at);
-  await tx.meters.update(rebase(charged, at, rate));
+  await tx.meters.update(rebase(charged, at, meter.rate));
 }
 
-/** Pausing and resuming change the rate from this moment on. */
+/**
+ * Pausing and resuming change the rate from this moment on. What is not owed of the time before is never owed: the moment
+ * is not moved to an earlier one, which would bill the time after it at the rate before it.
+ */
 export async function changeRate(
   tx: Tx,
   deps: ControlDeps,
@@ -175,8 +173,12 @@ export async function changeRate(
 ): Promise<void> {
   const meter = sandbox.meterId === null ? null : await tx.meters.get(sandbox.meterId);
   if (!meter || meter.closedAt !== null) return;
-  const at = billedUntil(meter, sandbox.deadlineAt, billableAt(deps, now));
-  await tickMeter(tx, deps, meter, at, paused ? meter.pausedRate : meter.runningRate);
+  const at = billableAt(deps, now);
+  const owedUntil = billedUntil(meter, sandbox.deadlineAt, at);
+  const rate = paused ? meter.pausedRate : meter.runningRate;
+  if (rate === meter.rate) return tickMeter(tx, deps, meter, owedUntil);
+  const charged = await captureUsed(tx, deps, meter, owedUntil);
+  await tx.meters.update(rebase(charged, at, rate, owedUntil));
 }
 
 /** The end of a life: what was used is captured, the rest of the hold goes back. Without a meter nothing is charged. */

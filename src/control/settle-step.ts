@@ -186,7 +186,7 @@ export function settleReady(attempt: AttemptRecord, ready: Ready, documents: San
       plan: documents.plan,
       extension,
       attempt,
-      deadlineMoved: pendingOperation(edit.row)?.kind === 'extend',
+      earliestDeadlineAt: pendingOperation(edit.row)?.earliestDeadlineAt ?? null,
       estimateMicroUsd:
         chosen?.provider_key?.scope === 'workspace' ? 0 : (chosen?.quote?.max_charge_micro_usd ?? 0),
       at: edit.now,

@@ -18,7 +18,7 @@ export async function tickMeters(deps: ControlDeps): Promise<number> {
       const sandbox = await tx.sandboxes.get(meter.sandboxUid);
       const until = billedUntil(meter, sandbox?.deadlineAt ?? now, billableAt(deps, now));
       if (until <= meter.since) continue;
-      await tickMeter(tx, deps, meter, until, meter.rate);
+      await tickMeter(tx, deps, meter, until);
       moved += 1;
     }
     return moved;

@@ -115,9 +115,12 @@ export function countedMs(meter: MeterRecord, at: number): number {
   return rebase(meter, at, meter.rate).billedMs;
 }
 
-/** Moves the meter's base to `at` and continues at `rate`: pause, resume, a tick, or the end. */
-export function rebase(meter: MeterRecord, at: number, rate: bigint): MeterRecord {
-  const ms = elapsedMs(meter, at);
+/**
+ * Moves the meter's base to `at` and continues at `rate`: pause, resume, a tick, or the end. Time after `owedUntil` adds
+ * nothing, and does not move the base: a pause begins when it began, however much of the time before it is owed.
+ */
+export function rebase(meter: MeterRecord, at: number, rate: bigint, owedUntil = at): MeterRecord {
+  const ms = elapsedMs(meter, Math.min(at, owedUntil));
   return {
     ...meter,
     accrued: meter.accrued + meter.rate * ms,

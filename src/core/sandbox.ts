@@ -28,6 +28,8 @@ export interface SandboxOperation {
   /** For `snapshot`: the row that is being filled. */
   readonly snapshotId: string | null;
   readonly tries: number;
+  /** For `extend` before `ready`: the earliest of the deadlines that the backend may have been told. */
+  readonly earliestDeadlineAt?: number;
   readonly finishedAt: number | null;
   /** Why it did not work; `null` when it did or is not finished. */
   readonly error: { readonly code: string; readonly detail: string; readonly remedy?: string } | null;

@@ -473,6 +473,8 @@ export interface CommitNotice {
   readonly keys: readonly KeyRecord[];
   /** The workspaces that it deleted. */
   readonly deletedWorkspaces: readonly string[];
+  /** The earliest `fundAt` that it wrote on a meter; `null` when it wrote none. */
+  readonly fundAt: number | null;
 }
 
 export interface TransactionOptions<T> {

@@ -2,8 +2,9 @@ import type { CommitNotice } from '../core/store.ts';
 
 export type CommitListener = (notice: CommitNotice) => void;
 
-function hasNews({ sandboxUids, lastSeq, keys, deletedWorkspaces }: CommitNotice): boolean {
-  return sandboxUids.size > 0 || lastSeq > 0 || keys.length > 0 || deletedWorkspaces.length > 0;
+function hasNews({ sandboxUids, lastSeq, fundAt, keys, deletedWorkspaces }: CommitNotice): boolean {
+  const movesWork = sandboxUids.size > 0 || lastSeq > 0 || fundAt !== null;
+  return movesWork || keys.length > 0 || deletedWorkspaces.length > 0;
 }
 
 /** A listener that throws is a defect, and no reason to tell a committed transaction that it failed. */

@@ -12,6 +12,8 @@ import { uploadWorker } from './upload-worker.ts';
 
 /** Stored times lie seconds ahead: looking this long after a commit is soon enough, and once for many commits. */
 const NOTICE_MS = 200;
+/** A meter that is due for funding waits this long: until then its backend has not confirmed how long it lives. */
+const FUND_NOTICE_MS = 20;
 
 export interface Workers {
   wakeSinks(): void;
@@ -33,12 +35,13 @@ export async function startWorkers(use: Use, driver: Driver, sinks: readonly Eve
   await releaseDeadLeases(deps);
   if (sinks.length > 0) await beginSinks(deps, sinks);
   const lifecycle = lifecycleWorker(use, driver);
+  const funding = fundingWorker(deps, driver);
   const deliveries = sinks.map((sink) => deliveryWorker(deps, sink));
   const reconciles = deps.extensions.all().map((extension) => reconcileWorker(deps, driver, extension));
   const loops = [
     lifecycle,
     meterWorker(deps),
-    fundingWorker(deps, driver),
+    funding,
     pruneWorker(deps),
     snapshotWorker(deps),
     uploadWorker(deps),
@@ -47,6 +50,7 @@ export async function startWorkers(use: Use, driver: Driver, sinks: readonly Eve
   ];
   const unsubscribe = deps.store.onCommit((notice) => {
     if (notice.sandboxUids.size > 0) lifecycle.wakeBy(deps.clock.now() + NOTICE_MS);
+    if (notice.fundAt !== null) funding.wakeBy(Math.max(notice.fundAt, deps.clock.now() + FUND_NOTICE_MS));
     if (notice.lastSeq > 0) for (const delivery of deliveries) delivery.wakeBy();
   });
   for (const loop of loops) loop.start();

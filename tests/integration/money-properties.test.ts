@@ -136,6 +136,36 @@ describe('charges', () => {
     );
   });
 
+  it('never hold paused time, wherever the end of what is owed lies and however late it moves', () => {
+    const stretch = fc.record({
+      runMs: fc.nat(60_000),
+      pauseMs: fc.nat(60_000),
+      /** How much of the stretch its backend has confirmed when the pause begins, and whether the rest follows. */
+      confirmed: fc.double({ min: 0, max: 1.5, noNaN: true }),
+      isLate: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(rate, fc.array(stretch, { minLength: 1, maxLength: 8 }), (perSecond, stretches) => {
+        let meter = fresh(perSecond);
+        let now = 0;
+        let owed = 0;
+        for (const { runMs, pauseMs, confirmed, isLate } of stretches) {
+          const bound = now + Math.floor(runMs * confirmed);
+          owed += Math.min(runMs, bound - now);
+          now += runMs;
+          meter = rebase(meter, now, 0n, bound);
+          // A tick while it is paused, with the same end or with one that was confirmed meanwhile.
+          meter = rebase(meter, Math.min(now + pauseMs, isLate ? now + pauseMs : bound), 0n);
+          now += pauseMs;
+          meter = rebase(meter, now, perSecond, now);
+        }
+        expect(meter.billedMs).toBe(owed);
+        expect(meter.accrued).toBe(perSecond * BigInt(owed));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   it('are never raised by a clock that is up to five minutes wrong, either way', () => {
     const skew = fc.array(fc.integer({ min: -300_000, max: 300_000 }), { minLength: 1, maxLength: 20 });
     fc.assert(

@@ -4,6 +4,7 @@ import type { StubReply, StubRequest } from '../../src/extensions/saas-stub/prot
 import type { Coverage } from './coverage.ts';
 import type { AuditContext, Commit } from './invariants/audit-context.ts';
 import { BackendInvariants, uidOf } from './invariants/backend.ts';
+import { BilledTimeInvariants } from './invariants/billed-time.ts';
 import { BudgetInvariants } from './invariants/budgets.ts';
 import { checkCheckpoints } from './invariants/checkpoints.ts';
 import { EventInvariants } from './invariants/events.ts';
@@ -24,6 +25,7 @@ export class Auditor implements BackendWitness {
   readonly #coverage: Coverage;
   readonly backend: BackendInvariants;
   readonly #money: MoneyInvariants;
+  readonly #billedTime: BilledTimeInvariants;
   readonly #budgets: BudgetInvariants;
   readonly events: EventInvariants;
   readonly #requests: RequestInvariants;
@@ -37,6 +39,7 @@ export class Auditor implements BackendWitness {
     this.#coverage = coverage;
     this.backend = new BackendInvariants(ctx);
     this.#money = new MoneyInvariants(ctx);
+    this.#billedTime = new BilledTimeInvariants(ctx);
     this.#budgets = new BudgetInvariants(ctx);
     this.events = new EventInvariants(ctx, sinks);
     this.#requests = new RequestInvariants(ctx);
@@ -66,6 +69,7 @@ export class Auditor implements BackendWitness {
     checkLifecycle(this.#ctx, applied);
     checkCheckpoints(this.#ctx, applied);
     this.#money.onCommit(applied);
+    this.#billedTime.onCommit(applied);
     this.#budgets.onCommit(applied);
     this.events.onCommit(applied);
     this.backend.onCommit(applied);

@@ -9,6 +9,7 @@ class Entry implements CommitNotice {
   lastSeq = 0;
   readonly keys: KeyRecord[] = [];
   readonly deletedWorkspaces: string[] = [];
+  fundAt: number | null = null;
 }
 
 /** One transaction at a time writes; every write leaves its inverse here before the next one happens. */
@@ -42,6 +43,11 @@ export class MemoryJournal {
 
   touched(sandboxUid: string): void {
     this.#writable().sandboxUids.add(sandboxUid);
+  }
+
+  funds(at: number | null): void {
+    const entry = this.#writable();
+    if (at !== null) entry.fundAt = Math.min(entry.fundAt ?? at, at);
   }
 
   numbered(seq: number): void {

@@ -76,6 +76,7 @@ export class MemoryMeters implements MeterStore {
 
   #put(record: MeterRecord): void {
     this.#rows.set(record.id, record);
+    this.#journal.funds(record.closedAt === null ? record.fundAt : null);
     if (record.closedAt === null && record.rate > 0n) this.#running.set(record.id, record);
     else this.#running.delete(record.id);
     if (record.closedAt === null && record.fundAt !== null) this.#toFund.set(record.id, record);

@@ -84,6 +84,7 @@ export class SqlMeters implements MeterStore {
     const row = meterRow(record);
     const inserted = await this.#session.change(this.#statements.rows.insert(row));
     if (inserted === 0) throw conflict(`The meter ${record.id} exists.`);
+    this.#session.funds(row.watched_fund_at);
     this.#seen.set(row.id, row);
   }
 
@@ -95,6 +96,7 @@ export class SqlMeters implements MeterStore {
       this.#session.change(this.#statements.rows.update(changes, { id, sandbox_uid })),
     );
     if (!there) throw conflict(`The meter ${id} is gone.`);
+    this.#session.funds(row.watched_fund_at);
   }
 
   async forSandbox(uid: string): Promise<readonly MeterRecord[]> {

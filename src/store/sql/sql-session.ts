@@ -16,6 +16,7 @@ export class SqlSession implements CommitNotice {
   lastSeq = 0;
   keys: readonly KeyRecord[] = NONE;
   deletedWorkspaces: readonly string[] = NONE;
+  fundAt: number | null = null;
   readonly writable: boolean;
   readonly #connection: SqlConnection;
   #ended = false;
@@ -64,6 +65,10 @@ export class SqlSession implements CommitNotice {
 
   changedWorkspace({ id, deletedAt }: WorkspaceRecord): void {
     if (deletedAt !== undefined) this.deletedWorkspaces = [...this.deletedWorkspaces, id];
+  }
+
+  funds(at: number | null): void {
+    if (at !== null) this.fundAt = Math.min(this.fundAt ?? at, at);
   }
 
   assertWritable(): void {

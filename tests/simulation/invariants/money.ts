@@ -252,7 +252,10 @@ export class MoneyInvariants {
     const until = Math.min(row.stateSince, before.deadlineAt, funded);
     if (before.state !== row.state && is) {
       accrue(bill, until);
-      bill.rate = row.state === 'paused' ? bill.pausedRate : bill.runningRate;
+      const rate = row.state === 'paused' ? bill.pausedRate : bill.runningRate;
+      // A part of the time before a pause or a resume that is not owed then is never owed.
+      if (rate !== bill.rate) bill.since = Math.max(bill.since, row.stateSince);
+      bill.rate = rate;
     }
     if (is) return;
     accrue(bill, until);
