@@ -1,5 +1,5 @@
+import type { Resources } from '../../contract/profile.ts';
 import { LEAST_MEMORY_MB, LEAST_PIDS } from '../../contract/profile.ts';
-import type { ProvisionSpec } from '../../core/extension.ts';
 import type { LocalOptions } from './config.ts';
 import { DEFAULTS } from './config.ts';
 import type { HostFacts } from './host-facts.ts';
@@ -10,13 +10,22 @@ const LEAST_DEFAULT_PIDS = 256;
 /** Less has no room for the file system's own tables. */
 const LEAST_DISK_MB = 16;
 
+/** A request that names no limit. */
+export const NO_RESOURCES: Resources = {
+  cpu: null,
+  memory_mb: null,
+  disk_mb: null,
+  pids: null,
+  open_files: null,
+  gpu: null,
+};
+
 /** What was asked for, or the least that works; where nothing was, enough for any work and not enough for the whole machine. */
 export function limitsOf(
-  spec: ProvisionSpec,
+  { cpu, memory_mb, pids, open_files, disk_mb }: Resources,
   facts: HostFacts,
   options: LocalOptions,
 ): SandboxRecord['limits'] {
-  const { cpu, memory_mb, pids, open_files, disk_mb } = spec.recipe.resources;
   const has = (name: 'memory' | 'pids') => facts.controllers.includes(name);
   const share = options.defaultMemoryShare ?? DEFAULTS.defaultMemoryShare;
   const someMemory = has('memory') ? Math.floor(facts.memoryBytes * share) : null;

@@ -50,7 +50,7 @@ export function newRecord(spec: ProvisionSpec, ground: Ground): SandboxRecord {
     sealed: false,
     range: ground.range,
     ...rootFsOf(ground.rootFs),
-    limits: limitsOf(spec, ground.facts, ground.options),
+    limits: limitsOf(spec.recipe.resources, ground.facts, ground.options),
     volumes: (spec.recipe.volumes ?? []).map(({ volumeId, path, access }) => ({
       volumeId: volumeId ?? '',
       path,

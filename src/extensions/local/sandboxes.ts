@@ -24,7 +24,7 @@ import type { Layers } from './layers.ts';
 import type { Layout } from './layout.ts';
 import type { Levels } from './levels.ts';
 import { levelFor } from './levels.ts';
-import { limitFields, limitsOf } from './limits.ts';
+import { limitFields, limitsOf, NO_RESOURCES } from './limits.ts';
 import { checkedMounts } from './mount-policy.ts';
 import { checkedTargets } from './mount-targets.ts';
 import { newRecord } from './new-record.ts';
@@ -242,9 +242,14 @@ export class Sandboxes {
   /** One that runs already becomes this one. `false` when there is none. */
   async #claim(spec: ProvisionSpec, rootFs: RootFs, machinery: Machinery): Promise<boolean> {
     const { layout, facts, options } = this.#parts;
-    const limits = limitsOf(spec, facts, options);
-    const { openFiles } = limits;
-    const one = this.#ahead.take({ rootFs, openFiles, noNewPrivs: spec.recipe.noNewPrivs ?? false, limits });
+    const limits = limitsOf(spec.recipe.resources, facts, options);
+    const one = this.#ahead.take({
+      rootFs,
+      workspaceId: rootFs === machinery.hostImage ? null : spec.workspaceId,
+      openFiles: limits.openFiles,
+      noNewPrivs: spec.recipe.noNewPrivs ?? false,
+      limits,
+    });
     if (one === null) return false;
     const record = this.#newRecord(spec, rootFs, one.range, machinery);
     const name = layout.name(record.attemptId);
@@ -288,7 +293,8 @@ export class Sandboxes {
       const stamped = this.records.inDirectory(name) !== null;
       if (name.startsWith('warm-') || !stamped) await this.#parts.engine.call('destroy', { id: name });
     }
-    await this.#ahead.expect();
+    const { facts, options } = this.#parts;
+    await this.#ahead.expect(limitsOf(NO_RESOURCES, facts, options));
   }
 
   async close(): Promise<void> {

@@ -6,7 +6,6 @@ import type { EarlyAgents } from './early-agents.ts';
 import type { Engine, Machinery } from './engine.ts';
 import type { Layout } from './layout.ts';
 import { limitFields } from './limits.ts';
-import type { SandboxRecord } from './record.ts';
 import { rootFsFields } from './root-fs.ts';
 import type { WarmRecipe } from './warm-pools.ts';
 import { WarmPools } from './warm-pools.ts';
@@ -29,11 +28,12 @@ interface AheadParts {
 }
 
 const LIFE_MS = 3_600_000;
-const WIDE_BYTES = 64 * 1_048_576;
-const WIDE_PIDS = 32;
-/** What every program needs has then been looked up once in its file system. */
-const FIRST_PROGRAM = {
-  argv: ['/bin/sh', '-c', '/bin/true'],
+/**
+ * Our own agent, a second time: the first program then finds what every start needs in the caches. A program of the image
+ * would be a stranger's, and would run before any workspace is billed for it.
+ */
+const OWN_PROGRAM = {
+  argv: ['/.init', '--version'],
   env: {},
   cwd: null,
   user: null,
@@ -43,9 +43,11 @@ const FIRST_PROGRAM = {
   terminal: null,
 } as const;
 
-/** Whether a start, and a program in it, has room in them for certain. */
-function isWide({ memoryBytes, pids }: SandboxRecord['limits']): boolean {
-  return (memoryBytes ?? WIDE_BYTES) >= WIDE_BYTES && (pids ?? WIDE_PIDS) >= WIDE_PIDS;
+/** Resolves when the program has ended and its output was read. */
+async function warmUp(agent: AgentSession): Promise<void> {
+  const { output, exit } = await agent.spawn(OWN_PROGRAM);
+  for await (const _ of output);
+  await exit;
 }
 
 /** Sandboxes that are started before anybody asks; whoever does gets one once, by a name of their own. */
@@ -65,10 +67,10 @@ export class StartedAhead {
     return this.#pools.take(recipe);
   }
 
-  /** Has one of what most ask for. */
-  async expect(): Promise<void> {
+  /** Has one of what most ask for: the image `host`, with the limits of a profile that names none. */
+  async expect(limits: WarmRecipe['limits']): Promise<void> {
     const { hostImage: rootFs } = await this.#parts.engine.machinery();
-    this.#pools.expect({ rootFs, openFiles: null, noNewPrivs: false, limits: null });
+    this.#pools.expect({ rootFs, workspaceId: null, openFiles: null, noNewPrivs: false, limits });
   }
 
   /** It has gone by itself. */
@@ -118,17 +120,15 @@ export class StartedAhead {
         range,
         ends_at,
         keep: 0,
-        ...(limits !== null && isWide(limits) ? limitFields(limits) : {}),
+        // In force before any program runs; the claim may change them.
+        ...limitFields(limits),
       });
     } catch (error) {
       await this.discard({ name, range, agent: null });
       throw error;
     }
     const agent = await early.take(name);
-    await agent?.spawn(FIRST_PROGRAM).then(
-      ({ exit }) => exit.catch(() => {}),
-      () => {},
-    );
+    if (agent !== null) await warmUp(agent).catch(() => {});
     return { name, range, agent };
   }
 }

@@ -8,9 +8,11 @@ interface One {
   readonly layer: string;
 }
 
-function recipe(layer: string): WarmRecipe {
+function recipe(layer: string, workspaceId: string | null = null): WarmRecipe {
   const process = { env: {}, user: null, cwd: null };
-  return { rootFs: { layers: [layer], host: [], process }, openFiles: null, noNewPrivs: false, limits: null };
+  const limits = { memoryBytes: null, pids: null, cpuMillis: null, openFiles: null, diskMb: null };
+  const rootFs = { layers: [layer], host: [], process };
+  return { rootFs, workspaceId, openFiles: null, noNewPrivs: false, limits };
 }
 
 function pools(most: number, forgottenMs?: number) {
@@ -47,6 +49,15 @@ describe('WarmPools', () => {
     expect(warm.take(recipe('b'))).toBeNull();
     expect(warm.take({ ...recipe('a'), noNewPrivs: true })).toBeNull();
     expect(warm.take(recipe('a'))?.layer).toBe('a');
+    warm.close();
+  });
+
+  it('take: a sandbox of an image is for the workspace that it was made for', async () => {
+    const { warm, made } = pools(4);
+    warm.take(recipe('a', 'one'));
+    await until(() => made.length > 0);
+    expect(warm.take(recipe('a', 'another'))).toBeNull();
+    expect(warm.take(recipe('a', 'one'))?.layer).toBe('a');
     warm.close();
   });
 

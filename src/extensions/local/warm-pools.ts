@@ -5,10 +5,12 @@ import type { RootFs } from './root-fs.ts';
 /** All that the runtime is told at the start; whatever else a recipe says is given to a sandbox that runs already. */
 export interface WarmRecipe {
   readonly rootFs: RootFs;
+  /** The one whose image it is: a sandbox of an image is for its workspace alone. `null` for what the host itself shows. */
+  readonly workspaceId: string | null;
   readonly openFiles: number | null;
   readonly noNewPrivs: boolean;
-  /** Those of whoever asked last, in force from the start: the next one will want the same, or have them changed. */
-  readonly limits: SandboxRecord['limits'] | null;
+  /** Those of the last request, in force from the start: the next one will want the same, or have them changed. */
+  readonly limits: SandboxRecord['limits'];
 }
 
 interface Named {
@@ -84,8 +86,9 @@ export class WarmPools<One extends Named> {
   }
 
   #askedFor(recipe: WarmRecipe): Entry<One> {
-    const { rootFs, openFiles, noNewPrivs } = recipe;
-    const key = JSON.stringify([rootFs.layers, rootFs.host, rootFs.process, openFiles, noNewPrivs]);
+    const { rootFs, workspaceId, openFiles, noNewPrivs } = recipe;
+    const { layers, host, process } = rootFs;
+    const key = JSON.stringify([layers, host, process, workspaceId, openFiles, noNewPrivs]);
     const entry = this.#pools.get(key) ?? this.#begin(recipe);
     entry.recipe = recipe;
     this.#pools.delete(key);
