@@ -131,6 +131,18 @@ describe('a program', () => {
     expect((await process.exit).code).toBe(5);
   });
 
+  it('tells its exit also when a reader stops after all of it has arrived', async () => {
+    const process = await session.spawn(spawnSpec(shellArgv('echo first; sleep 0.2; echo second; exit 7')));
+    const output = process.output[Symbol.asyncIterator]();
+    await output.next();
+    // The answers of one connection come in order: the exit is there when a later program has ended.
+    await runShell(session, 'sleep 1');
+    await output.return?.();
+    expect(await Promise.race([process.exit, sleep(10_000, 'never', { ref: false })])).toMatchObject({
+      code: 7,
+    });
+  });
+
   it('in one channel does not wait for another that nobody reads', async () => {
     const stuck = await session.spawn(spawnSpec(['cat', '/dev/zero']));
     await sleep(100);

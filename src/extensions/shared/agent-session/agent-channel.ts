@@ -152,14 +152,15 @@ export class AgentChannel {
     this.#reader = null;
   }
 
-  /** Reads and throws away what is and will be there. */
+  /** Reads and throws away what is and will be there, except the last frame: the exit is in it. */
   discard(): void {
     this.#discarding = true;
-    for (; this.#first < this.#frames.length; this.#first += 1) {
-      const frame = this.#frames[this.#first];
-      if (frame !== undefined) this.#used(frame);
-    }
+    const unread = this.#frames.slice(this.#first);
     this.#drop();
+    for (const frame of unread) {
+      if (isLast(frame.type)) this.#frames.push(frame);
+      else this.#used(frame);
+    }
   }
 
   // What follows is called by the connection.
