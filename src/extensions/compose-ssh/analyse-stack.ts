@@ -1,11 +1,10 @@
 import type { ProvisionSpec } from '../../core/extension.ts';
 import { Findings } from './compose/finding.ts';
-import { judgeBoundary } from './compose/judge-boundary.ts';
-import type { Project } from './compose/load-project.ts';
 import { loadProject } from './compose/load-project.ts';
+import { readStack } from './compose/model/read-stack.ts';
+import type { StackModel } from './compose/model/stack-model.ts';
 import type { StackPlan } from './compose/plan-stack.ts';
 import { planStack } from './compose/plan-stack.ts';
-import { replicasOf } from './compose/share-limits.ts';
 import { TarTree } from './compose/tar-tree.ts';
 import { invalid } from './failure.ts';
 import type { StackHandle } from './handle.ts';
@@ -43,7 +42,7 @@ export class AnalysedStack {
   readonly inputs: ReturnType<typeof readStackInputs>;
   readonly extra: ReadonlyMap<string, string>;
   readonly #spec: ProvisionSpec;
-  readonly #project: Project;
+  readonly #model: StackModel;
   readonly #findings: Findings;
   readonly #fromSeed: boolean;
 
@@ -52,7 +51,7 @@ export class AnalysedStack {
     tree: TarTree,
     inputs: ReturnType<typeof readStackInputs>,
     extra: ReadonlyMap<string, string>,
-    project: Project,
+    model: StackModel,
     findings: Findings,
     fromSeed: boolean,
   ) {
@@ -60,7 +59,7 @@ export class AnalysedStack {
     this.tree = tree;
     this.inputs = inputs;
     this.extra = extra;
-    this.#project = project;
+    this.#model = model;
     this.#findings = findings;
     this.#fromSeed = fromSeed;
   }
@@ -78,9 +77,10 @@ export class AnalysedStack {
       profiles: inputs.profiles,
     };
     const project = await loadProject(tree, request, findings);
-    judgeBoundary(project, tree, findings, new Set(spec.secrets.map(({ name }) => name)));
+    const given = new Set(spec.secrets.map(({ name }) => name));
+    const model = readStack({ project, tree, findings, given });
     findings.settle(spec.recipe.elevated);
-    const analysed = new AnalysedStack(spec, tree, inputs, extra, project, findings, fromSeed);
+    const analysed = new AnalysedStack(spec, tree, inputs, extra, model, findings, fromSeed);
     analysed.plan(NOWHERE);
     analysed.#checkNames(inputs);
     return analysed;
@@ -92,15 +92,13 @@ export class AnalysedStack {
 
   /** So large that all containers fit into one network. */
   get prefix(): number {
-    return prefixFor(
-      [...this.#project.services.values()].reduce((sum, service) => sum + replicasOf(service), 1),
-    );
+    return prefixFor([...this.#model.services.values()].reduce((sum, { replicas }) => sum + replicas, 1));
   }
 
   plan(place: PlaceTerms): StackPlan {
     const { recipe, stamp, secrets } = this.#spec;
     const plan = planStack(
-      this.#project,
+      this.#model,
       this.tree,
       {
         project: projectOf(stamp),
@@ -145,11 +143,11 @@ export class AnalysedStack {
       ...wait_for.map((name) => ['wait_for', name] as const),
       ...(service === undefined ? [] : [['service', service] as const]),
     ]) {
-      if (!this.#project.services.has(name)) {
+      if (!this.#model.services.has(name)) {
         throw invalid(
           `inputs.${field}`,
           `There is no service ${name} in the stack.`,
-          `Name one of ${[...this.#project.services.keys()].join(', ')}.`,
+          `Name one of ${[...this.#model.services.keys()].join(', ')}.`,
         );
       }
     }

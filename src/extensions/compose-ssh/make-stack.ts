@@ -1,6 +1,7 @@
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ProvisionSpec } from '../../core/extension.ts';
 import type { AnalysedStack } from './analyse-stack.ts';
+import { hostVariables } from './compose/emit-service.ts';
 import type { StackPlan } from './compose/plan-stack.ts';
 import { BACKEND, hostFailure } from './failure.ts';
 import type { StackHandle } from './handle.ts';
@@ -73,8 +74,7 @@ function subnetsFor(stack: AnalysedStack, pool: string, taken: readonly string[]
 
 function filesOf(plan: StackPlan, handle: StackHandle, removePulled: boolean) {
   return [
-    textEntry('base.yml', plan.base),
-    textEntry('override.yml', plan.override),
+    textEntry('stack.yml', plan.file),
     textEntry('handle.json', JSON.stringify(handle)),
     textEntry('places', places(plan)),
     ...(removePulled
@@ -84,13 +84,16 @@ function filesOf(plan: StackPlan, handle: StackHandle, removePulled: boolean) {
   ];
 }
 
+/** Three words each, ended by NUL. */
 function places({ directories, copies }: StackPlan): string {
-  const lines = [
-    ...directories.map((path) => `directory\t${path}`),
-    // Deeper ones first: a copy of what lies above must not take them along half-way.
-    ...copies.map(({ from, to }) => `copy\t${from}\t${to}`),
+  const words = [
+    ...directories.map((path) => ['directory', path, '']),
+    ...copies.map(({ from, to, how }) => [how, from, to]),
   ];
-  return lines.map((line) => `${line}\n`).join('');
+  return words
+    .flat()
+    .map((word) => `${word}\0`)
+    .join('');
 }
 
 /** A line for each secret, and a line that ends them: the only way they travel. */
@@ -98,8 +101,10 @@ async function* secretsThen(
   spec: ProvisionSpec,
   rest: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
+  const variables = hostVariables(spec.secrets);
   for (const { name, delivery, value } of spec.secrets) {
-    yield Buffer.from(`${delivery} ${name} ${Buffer.from(value).toString('base64')}\n`);
+    const under = delivery === 'env' ? variables.get(name) : name;
+    yield Buffer.from(`${delivery} ${under} ${Buffer.from(value).toString('base64')}\n`);
   }
   yield Buffer.from('.\n');
   yield* rest;

@@ -1,4 +1,5 @@
 /** Stacks on a host, by their marks: a file beside each, and labels on whatever the engine has of it. */
+import { z } from 'zod';
 import type { Stamp } from '../../core/extension.ts';
 import { readMarker } from './labels.ts';
 
@@ -17,9 +18,17 @@ export function stampOf({ owner, sandboxUid, attemptId }: MarkedStack): Stamp | 
   return { owner, sandboxUid, attemptId };
 }
 
+const Labelled = z.tuple([z.string(), z.string().min(1), z.string(), z.string(), z.string()]);
+
+/** `["container","name","owner","uid","attempt"]`: JSON, as labels are text of whoever made the container. */
 function labelled(line: string): MarkedStack | null {
-  const [kind = '', name = '', owner, sandboxUid, attemptId] = line.split('\t');
-  if (name === '') return null;
+  let parts: z.infer<typeof Labelled>;
+  try {
+    parts = Labelled.parse(JSON.parse(line));
+  } catch {
+    return null;
+  }
+  const [kind, name, owner, sandboxUid, attemptId] = parts;
   return {
     owner: owner || null,
     sandboxUid: sandboxUid || null,

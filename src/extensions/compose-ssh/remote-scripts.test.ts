@@ -12,7 +12,7 @@ describe('what is run on a host', () => {
   const log = () => readFileSync(join(root, 'log'), 'utf8');
   const shim = (name: string, body = '') => {
     const path = join(root, 'bin', name);
-    writeFileSync(path, `#!/bin/sh\nprintf '%s\\n' "${name} $*" "TOKEN=$TOKEN" >>"${root}/log"\n${body}\n`);
+    writeFileSync(path, `#!/bin/sh\nprintf '%s\\n' "${name} $*" "TOKEN=$SBX_0" >>"${root}/log"\n${body}\n`);
     chmodSync(path, 0o755);
   };
   const sh = (script: string, args: readonly string[], input: Uint8Array = Buffer.alloc(0)) =>
@@ -36,11 +36,10 @@ describe('what is run on a host', () => {
     mkdirSync(stack, { recursive: true });
     writeFileSync(join(stack, 'marker'), '{}');
     const parts: Uint8Array[] = [Buffer.from(`file key ${Buffer.from('in memory').toString('base64')}\n`)];
-    parts.push(Buffer.from(`env TOKEN ${Buffer.from('two\nlines\n').toString('base64')}\n.\n`));
+    parts.push(Buffer.from(`env SBX_0 ${Buffer.from('two\nlines\n').toString('base64')}\n.\n`));
     const files = [
-      textEntry('base.yml', 'a'),
-      textEntry('override.yml', 'b'),
-      textEntry('places', 'directory\ttree/new\n'),
+      textEntry('stack.yml', 'a'),
+      textEntry('places', 'directory\0tree/new\0\0'),
     ];
     for await (const part of archiveOf(files)) parts.push(part);
     const { status } = sh(UP, [root, join(root, 'shm'), 'sbxp', generation], Buffer.concat(parts));
@@ -60,7 +59,7 @@ describe('what is run on a host', () => {
       const said = await up(generation);
       const stack = join(root, 'stacks', 'sbxp');
       expect(said).toContain(
-        `${command} -p sbxp --project-directory ${stack} --env-file no-variables -f base.yml -f override.yml up -d --quiet-pull\nTOKEN=two\nlines\n`,
+        `${command} -p sbxp --project-directory ${stack} --env-file no-variables -f stack.yml up -d --quiet-pull\nTOKEN=two\nlines\n`,
       );
       expect(
         said

@@ -46,23 +46,50 @@ ${NETWORKS}`;
 
 /**
  * Fills the volumes of a stack that is made from what was kept of another: its containers are there, none has run. Each
- * archive goes where the container of the same service and number has a volume.
+ * archive goes where the container of the same service and number has a volume. Snapshots of older versions have an
+ * `index` of lines.
  */
 const FILL = `
 if [ -e "$stack/seed" ]; then
   read -r seed <"$stack/seed"
   compose up --no-start 1>&2 </dev/null || exit 75
-  if [ -e "$seed/volumes/index" ]; then
-    while IFS='\t' read -r archive service number destination; do
-      id=$(docker ps -aq --no-trunc --filter "label=com.docker.compose.project=$key" --filter "label=io.sandboxer.service=$service" --filter "label=com.docker.compose.container-number=$number")
-      docker cp -a - "$id:$destination" <"$seed/volumes/$archive.tar" || exit 75
-    done <"$seed/volumes/index"
+  list=$seed/volumes/list
+  if [ ! -e "$list" ] && [ -e "$seed/volumes/index" ]; then
+    list=$stack/volumes-list; tr '\\t\\n' '\\0\\0' <"$seed/volumes/index" >"$list" || exit 74
   fi
-  rm -rf "$stack/seed" "$stack/fork"
+  if [ -e "$list" ]; then
+    export key seed
+    xargs -0 -r -n 4 sh -c '
+id=$(docker ps -aq --no-trunc --filter "label=com.docker.compose.project=$key" --filter "label=io.sandboxer.service=$2" --filter "label=com.docker.compose.container-number=$3") || exit 255
+[ -n "$id" ] && docker cp -a - "$id:$4" <"$seed/volumes/$1.tar" || exit 255
+' sh <"$list" || exit 75
+  fi
+  rm -rf "$stack/seed" "$stack/fork" "$stack/volumes-list"
 fi
 `;
 
-/** $1 root, $2 secrets, $3 project, $4 generation of compose, $5 agent and $6 image of the gateway, if it has one; lines of secrets, then our files as tar → containers. */
+/**
+ * Makes the places of sources, in the directory of the stack: words of three from \`places\`, each ended by NUL. It is
+ * done once, before any container runs: later a container could have put links where the sources were.
+ */
+const PLACE = `
+if [ ! -e "$stack/placed" ]; then
+  cd "$stack" && mkdir -p binds builds grants || exit 74
+  xargs -0 -r -n 3 sh -c '
+place() { [ -e "$2" ] || { rm -rf "$2.new" && "$3" "$1" "$2.new" && mv "$2.new" "$2"; }; }
+linked() { cp -al "$1" "$2" 2>/dev/null || { rm -rf "$2" && cp -a "$1" "$2"; }; }
+copied() { cp -a "$1" "$2"; }
+case $1 in
+  directory) mkdir -p "$2";;
+  link) place "$2" "$3" linked;;
+  copy) place "$2" "$3" copied;;
+  *) exit 255;;
+esac || exit 255
+' sh <places && : >placed || exit 74
+fi
+`;
+
+/** $1 root, $2 secrets, $3 project, $4 generation of compose, $5 agent and $6 image of the gateway, if it has one; lines of secrets (those by environment under names of ours), then our files as tar → containers. */
 export const UP = `
 stack=$1/stacks/$3; secrets=$2/$3; key=$3; generation=$4
 [ -e "$stack/marker" ] || exit 76
@@ -77,19 +104,13 @@ while IFS=' ' read -r kind name value; do
 done
 tar -xpf - -C "$stack" --no-same-owner || exit 74
 umask 022
-while IFS='	' read -r what from to; do
-  case $what in
-    directory) mkdir -p "$stack/$from" || exit 74;;
-    copy) mkdir -p "$stack/binds"; [ -e "$stack/$to" ] || cp -al "$stack/$from" "$stack/$to" 2>/dev/null || cp -a "$stack/$from" "$stack/$to" || exit 74;;
-  esac
-done <"$stack/places"
-if [ $# -ge 6 ] && ! docker image inspect "$6" >/dev/null 2>&1; then
+${PLACE}if [ $# -ge 6 ] && ! docker image inspect "$6" >/dev/null 2>&1; then
   tar -C "\${5%/*}" -cf - "\${5##*/}" | docker import --change "ENTRYPOINT [\\"/\${5##*/}\\"]" - "$6" >/dev/null || exit 75
 fi
 cd "$stack" && : >no-variables || exit 76
 export COMPOSE_HTTP_TIMEOUT=300
 if [ "$generation" = v2 ]; then program='docker compose'; else program=docker-compose; fi
-compose() { $program -p "$key" --project-directory "$stack" --env-file no-variables -f base.yml -f override.yml "$@"; }
+compose() { $program -p "$key" --project-directory "$stack" --env-file no-variables -f stack.yml "$@"; }
 if [ -e watched-images ] && [ ! -e pulled-images ]; then
   while read -r image; do docker image inspect "$image" >/dev/null 2>&1 || echo "$image"; done <watched-images >pulled-images.new
   mv pulled-images.new pulled-images || exit 74
@@ -142,7 +163,9 @@ while :; do
   [ $tries -ge 5 ] && break
   sleep 1
 done
-if [ "$keep" != keep ] && { [ ! -e "$stack/base.yml" ] || grep -q "sandboxer-$key-" "$stack/base.yml"; }; then
+# Stacks of older versions have a base.yml.
+file=$stack/stack.yml; [ -e "$file" ] || file=$stack/base.yml
+if [ "$keep" != keep ] && { [ ! -e "$file" ] || grep -q "sandboxer-$key-" "$file"; }; then
   # By name: the same image may have names that are not ours.
   images=$(docker image ls --format '{{.Repository}}:{{.Tag}}' --filter "reference=sandboxer-$key-*") || exit 75
   [ -z "$images" ] || docker rmi $images >/dev/null 2>&1
@@ -170,9 +193,10 @@ export const MARKED = `
 for marker in "$1"/stacks/*/marker; do [ -e "$marker" ] && { printf 'marker '; cat "$marker"; }; done
 for stack in "$1"/stacks/*; do [ -d "$stack" ] && [ ! -e "$stack/marker" ] && echo "unmarked $stack"; done
 for kind in container network volume; do
-  name='{{.Name}}'
-  case $kind in container) list='docker ps -a'; name='{{.Names}}';; *) list="docker $kind ls";; esac
-  found=$($list --filter label=io.sandboxer.attempt-id --format "labels $kind	$name	{{.Label \\"io.sandboxer.owner\\"}}	{{.Label \\"io.sandboxer.sandbox-uid\\"}}	{{.Label \\"io.sandboxer.attempt-id\\"}}") || exit 75
+  name=.Name
+  case $kind in container) list='docker ps -a'; name=.Names;; *) list="docker $kind ls";; esac
+  label() { echo "{{json (.Label \\"io.sandboxer.$1\\")}}"; }
+  found=$($list --filter label=io.sandboxer.attempt-id --format "labels [\\"$kind\\",{{json $name}},$(label owner),$(label sandbox-uid),$(label attempt-id)]") || exit 75
   [ -z "$found" ] || printf '%s\\n' "$found"
 done
 exit 0

@@ -5,7 +5,7 @@ import type { Json } from '../../contract/json.ts';
 import type { SnapshotSpec, TakenSnapshot } from '../../core/extension.ts';
 import type { InputTrees } from '../../core/inputs.ts';
 import type { SshHost } from '../shared/ssh/ssh-host.ts';
-import { IMAGE_PREFIX } from './compose/judge-boundary.ts';
+import { IMAGE_PREFIX } from './compose/model/image-name.ts';
 import { BACKEND, hostFailure, lost } from './failure.ts';
 import type { StackHandle } from './handle.ts';
 import { parseHandle } from './handle.ts';

@@ -24,7 +24,10 @@ function behindLink(tree: TarTree, name: string): boolean {
   return false;
 }
 
-/** The trees of a request as one archive: of what stands twice, the later. */
+/**
+ * The trees of a request as one archive: of what stands twice, the later. Links come last, so that nothing can be
+ * written through them by a `tar` that follows links.
+ */
 export async function* shipTree(
   inputs: InputTrees,
   names: Names,
@@ -33,19 +36,24 @@ export async function* shipTree(
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   async function* entries(): AsyncGenerator<TarEntry> {
+    const links: TarEntry[] = [];
     for (const [layer, name] of names.entries()) {
+      let serial = 0;
       for await (const entry of readTar(await inputs.open(name, { signal }))) {
         signal.throwIfAborted();
-        if (entry.name === '.' || !tree.isOf(entry.name, layer)) continue;
+        serial += 1;
+        if (entry.name === '.' || !tree.isOf(entry.name, layer, serial)) continue;
         if (behindLink(tree, entry.name)) {
           throw new SandboxerError('SBX_PATH_REFUSED', `${entry.name} lies behind a link of the tree.`, {
             creation: 'maybe_created',
           });
         }
-        yield entry;
+        if (entry.kind === 'symlink') links.push(entry);
+        else yield entry;
       }
     }
     for (const [path, text] of extra) yield textEntry(path, text);
+    yield* links;
   }
   yield* writeTar(entries());
 }

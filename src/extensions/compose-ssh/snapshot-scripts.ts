@@ -6,43 +6,76 @@
  */
 import { ENLIST, NETWORKS } from './remote-scripts.ts';
 
+/** Ends a word of a format of \`docker inspect\`. */
+const NUL = '{{"\\x00"}}';
+const words = (...values: string[]) => values.map((value) => `${value}${NUL}`).join('');
+const SERVICE = '{{index $labels "io.sandboxer.service"}}';
+const NUMBER = '{{index $labels "com.docker.compose.container-number"}}';
+
+/**
+ * Containers and their volumes, seven words each. The first word is empty, or the line break that the command writes
+ * after each container.
+ */
+const CONTAINERS = [
+  '{{$id := .Id}}{{$labels := .Config.Labels}}',
+  words('', 'container', '{{$id}}', SERVICE, NUMBER, '', ''),
+  '{{range .Mounts}}{{if eq .Type "volume"}}',
+  words('', 'volume', '{{$id}}', SERVICE, NUMBER, '{{.Name}}', '{{.Destination}}'),
+  '{{end}}{{end}}',
+].join('');
+
+/** Keeps the image of a container, or the content of a volume: words of CONTAINERS. */
+const CAPTURE_ONE = `
+[ $# -eq 7 ] || exit 0
+id=$3 service=$4 number=$5 name=$6 destination=$7
+[ "$service" = sandboxer-gateway ] && exit 0
+# An image that is made of a container remembers its variables for ever.
+knows_secret() { for secret in $secrets; do docker inspect --format "{{range .Config.Env}}{{println .}}{{end}}" "$id" </dev/null | grep -q "^$secret=" && return; done; return 1; }
+case $2 in
+  container)
+    [ "$number" = 1 ] || exit 0
+    tag=$prefix$(printf %s "$service" | tr A-Z a-z)
+    if knows_secret; then
+      image=$(docker inspect --format "{{.Image}}" "$id" </dev/null) && docker tag "$image" "$tag" || exit 255
+    else image=$(docker commit --pause=false "$id" "$tag" </dev/null) || exit 255; fi
+    echo "image $service $image" >>"$target/images";;
+  volume)
+    mkdir "$target/seen/$name" 2>/dev/null || exit 0
+    count=$(($(ls "$target/seen" | wc -l)))
+    docker cp "$id:$destination/." - </dev/null >"$target/volumes/$count.tar" || exit 255
+    printf "%s\\0%s\\0%s\\0%s\\0" "$count" "$service" "$number" "$destination" >>"$target/volumes/list";;
+esac
+`;
+
 /** $1 root, $2 project, $3 directory, $4 prefix of images, $5 whose it is, then variables that are secrets → images and kilobytes. */
 export const CAPTURE = `
 stack=$1/stacks/$2; key=$2; target=$3; prefix=$4; marker=$5; shift 5
+secrets=$*
 [ -e "$stack/marker" ] || exit 76
 told() { cat "$target/images"; echo "size $(du -sk "$target" | cut -f1)"; }
 [ -e "$target/done" ] && { told; exit 0; }
-# An image that is made of a container remembers its variables for ever.
-knows_secret() { for name; do docker inspect --format '{{range .Config.Env}}{{println .}}{{end}}' "$id" </dev/null | grep -q "^$name=" && return; done; return 1; }
 umask 077
-rm -rf "$target"; mkdir -p "$target/volumes" && printf '%s\\n' "$marker" >"$target/marker" || exit 73
+rm -rf "$target"; mkdir -p "$target/volumes" "$target/seen" && printf '%s\\n' "$marker" >"$target/marker" || exit 73
 : >"$target/images"
 ids=$(docker ps -aq --no-trunc --filter "label=com.docker.compose.project=$key") || exit 75
-running=$(docker ps -q --no-trunc --filter "label=com.docker.compose.project=$key" --filter status=running) || exit 75
-trap '[ -z "$running" ] || docker unpause $running >/dev/null 2>&1' EXIT
-[ -z "$running" ] || docker pause $running >/dev/null || exit 75
-docker inspect --type container --format 'container\t{{.Id}}\t{{index .Config.Labels "io.sandboxer.service"}}\t{{index .Config.Labels "com.docker.compose.container-number"}}{{println}}{{$id := .Id}}{{$labels := .Config.Labels}}{{range .Mounts}}{{if eq .Type "volume"}}volume\t{{$id}}\t{{index $labels "io.sandboxer.service"}}\t{{index $labels "com.docker.compose.container-number"}}\t{{.Name}}\t{{.Destination}}{{println}}{{end}}{{end}}' $ids >"$target/containers" || exit 75
-seen=' '; count=0
-while IFS='\t' read -r what id service number name destination; do
-  [ "$service" = sandboxer-gateway ] && continue
-  case $what in
-    container)
-      [ "$number" = 1 ] || continue
-      tag=$prefix$(printf %s "$service" | tr A-Z a-z)
-      if knows_secret "$@"; then
-        image=$(docker inspect --format '{{.Image}}' "$id" </dev/null) && docker tag "$image" "$tag" || exit 75
-      else image=$(docker commit --pause=false "$id" "$tag" </dev/null) || exit 75; fi
-      printf 'image %s %s\\n' "$service" "$image" >>"$target/images";;
-    volume)
-      case $seen in *" $name "*) continue;; esac
-      seen="$seen$name "; count=$((count + 1))
-      docker cp "$id:$destination/." - </dev/null >"$target/volumes/$count.tar" || exit 75
-      printf '%s\\t%s\\t%s\\t%s\\n' "$count" "$service" "$number" "$destination" >>"$target/volumes/index";;
-  esac
-done <"$target/containers"
+in_state() { docker ps -q --no-trunc --filter "label=com.docker.compose.project=$key" --filter "status=$1"; }
+paused=; stopped=; tries=0
+trap '[ -z "$paused" ] || docker unpause $paused >/dev/null 2>&1; [ -z "$stopped" ] || docker start $stopped >/dev/null 2>&1' EXIT
+# Nothing of the stack runs while its tree is copied: not even what its restart policy starts in the meantime.
+while :; do
+  running=$(in_state running) && restarting=$(in_state restarting) || exit 75
+  [ -z "$running$restarting" ] && break
+  tries=$((tries + 1)); [ $tries -le 10 ] || exit 75
+  [ -z "$running" ] || paused="$paused $(docker pause $running 2>/dev/null)"
+  [ -z "$restarting" ] || stopped="$stopped $(docker stop -t 0 $restarting 2>/dev/null)"
+done
+docker inspect --type container --format '${CONTAINERS}' $ids >"$target/containers" || exit 75
+export target prefix secrets
+xargs -0 -n 7 sh -c '${CAPTURE_ONE}' sh <"$target/containers" || exit 75
 for part in tree binds; do
   if [ -e "$stack/$part" ]; then cp -a "$stack/$part" "$target/$part" || exit 74; fi
 done
+rm -rf "$target/seen"
 : >"$target/done"
 told
 `;

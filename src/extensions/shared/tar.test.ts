@@ -54,6 +54,21 @@ async function* of(...entries: TarEntry[]): AsyncGenerator<TarEntry> {
   yield* entries;
 }
 
+/** Returns an archive whose first header says something else, as no writer of ours would. */
+function forged(archive: Buffer, { name, linkTarget }: { name?: string; linkTarget?: string }): Buffer {
+  const put = (text: string | undefined, offset: number) => {
+    if (text === undefined) return;
+    archive.fill(0, offset, offset + 100);
+    archive.write(text, offset);
+  };
+  put(name, 0);
+  put(linkTarget, 157);
+  archive.write(' '.repeat(8), 148, 'latin1');
+  const sum = archive.subarray(0, 512).reduce((all, byte) => all + byte, 0);
+  archive.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+  return archive;
+}
+
 const long = `${'deep/'.repeat(40)}${'ü'.repeat(60)}.txt`;
 
 describe('tar', () => {
@@ -108,14 +123,33 @@ describe('tar', () => {
     expect(names).toEqual(['a', 'b']);
   });
 
-  it.each(['/etc/passwd', '../up', 'a/../../up', '..'])('refuses the name %s', async (name) => {
-    const archive = await bytesOf(writeTar(of(entry(name, {}, 'x'))));
-    await expect(entriesOf(archive)).rejects.toMatchObject({ code: 'SBX_PATH_REFUSED' });
-  });
+  it.each(['/etc/passwd', '../up', 'a/../../up', '..', 'a/..'])(
+    'tar: the name %s is refused, read or written',
+    async (name) => {
+      const archive = forged(await bytesOf(writeTar(of(entry('x', {}, 'x')))), { name });
+      await expect(entriesOf(archive)).rejects.toMatchObject({ code: 'SBX_PATH_REFUSED' });
+      const written = bytesOf(writeTar(of(entry(name, {}, 'x'))));
+      await expect(written).rejects.toMatchObject({ code: 'SBX_PATH_REFUSED' });
+    },
+  );
 
-  it.each(['/etc', '..', 'a/../../..', '../x'])('refuses a link at the top to %s', async (linkTarget) => {
-    const archive = await bytesOf(writeTar(of(entry('link', { kind: 'symlink', linkTarget, size: 0 }))));
-    await expect(entriesOf(archive)).rejects.toMatchObject({ code: 'SBX_PATH_REFUSED' });
+  it.each(['/etc', '..', 'a/../../..', '../x'])(
+    'tar: a link at the top to %s is refused, read or written',
+    async (linkTarget) => {
+      const link = { kind: 'symlink' as const, size: 0 };
+      const plain = await bytesOf(writeTar(of(entry('link', { ...link, linkTarget: 'x' }))));
+      await expect(entriesOf(forged(plain, { linkTarget }))).rejects.toMatchObject({
+        code: 'SBX_PATH_REFUSED',
+      });
+      const written = bytesOf(writeTar(of(entry('link', { ...link, linkTarget }))));
+      await expect(written).rejects.toMatchObject({ code: 'SBX_PATH_REFUSED' });
+    },
+  );
+
+  it('tar: names with line breaks, tabs and quotes arrive as they are', async () => {
+    const names = ['a\nb', 'a\tb', '"', "'", '$x', '-rf', 'a b', '*'];
+    const archive = await bytesOf(writeTar(of(...names.map((name) => entry(name, {}, 'x')))));
+    expect((await entriesOf(archive)).map(({ name }) => name)).toEqual(names);
   });
 
   it('refuses hard links and devices', async () => {

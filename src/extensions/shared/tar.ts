@@ -200,9 +200,14 @@ function* headerBlocks(header: TarHeader): Generator<Buffer> {
   yield headerBlock(header, type, name, header.size > MAX_USTAR_SIZE ? 0 : header.size);
 }
 
-/** Writes entries; a body of another length than its header says ends the stream with an error. */
+/**
+ * Writes entries. Throws `SBX_PATH_REFUSED` on names and links that `readTar` refuses; a body of another length than its
+ * header says ends the stream with an error.
+ */
 export async function* writeTar(entries: AsyncIterable<TarEntry>): AsyncGenerator<Uint8Array> {
   for await (const entry of entries) {
+    const name = checkedName(entry.name);
+    if (entry.kind === 'symlink') checkedTarget(name, entry.linkTarget ?? '');
     yield* headerBlocks(entry);
     if (entry.kind !== 'file') continue;
     let written = 0;

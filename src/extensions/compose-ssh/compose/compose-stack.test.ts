@@ -3,10 +3,10 @@ import { parse } from 'yaml';
 import { SandboxerError } from '../../../contract/errors.ts';
 import type { Tree } from './compose-yaml.ts';
 import { Findings } from './finding.ts';
-import { judgeBoundary } from './judge-boundary.ts';
 import type { ProjectRequest } from './load-project.ts';
 import { loadProject } from './load-project.ts';
 import { memoryTree } from './memory-tree.ts';
+import { readStack } from './model/read-stack.ts';
 import type { StackTerms } from './plan-stack.ts';
 import { planStack } from './plan-stack.ts';
 
@@ -34,11 +34,12 @@ async function plan(files: Files, terms: Partial<StackTerms> = {}, request: Part
   const all = { ...TERMS, ...terms };
   const findings = new Findings();
   const project = await loadProject(tree, { files: [], env: {}, profiles: [], ...request }, findings);
-  judgeBoundary(project, tree, findings, new Set(all.secrets.map(({ name }) => name)));
+  const given = new Set(all.secrets.map(({ name }) => name));
+  const model = readStack({ project, tree, findings, given });
   findings.settle(all.elevated);
-  const made = planStack(project, tree, all, findings);
+  const made = planStack(model, tree, all, findings);
   findings.settle(all.elevated);
-  return { ...made, base: parse(made.base) as Tree, override: parse(made.override) as Tree };
+  return { ...made, emitted: parse(made.file) as Tree };
 }
 
 async function refused(files: Files, terms: Partial<StackTerms> = {}): Promise<SandboxerError> {
@@ -54,8 +55,8 @@ async function refused(files: Files, terms: Partial<StackTerms> = {}): Promise<S
   return error;
 }
 
-function service(made: { base: Tree; override: Tree }, name: string, part: 'base' | 'override'): Tree {
-  return ((made[part] as { services: Tree }).services as { [name: string]: Tree })[name] as Tree;
+function service({ emitted }: { emitted: Tree }, name: string): Tree {
+  return (emitted.services as { [name: string]: Tree })[name] as Tree;
 }
 
 const BOUNDARY: Readonly<Record<string, string>> = {
@@ -86,7 +87,7 @@ const BOUNDARY: Readonly<Record<string, string>> = {
   'oom_score_adj: -1000': 'oom_score_adj',
   'oom_kill_disable: true': 'oom_kill_disable',
   'external_links: [other]': 'external_links',
-  'logging: {driver: syslog, options: {syslog-address: "udp://192.0.2.1"}}': 'logging',
+  'logging: {driver: syslog, options: {syslog-address: "udp://192.0.2.1"}}': 'logging.driver',
   'volumes: ["/var/run/docker.sock:/var/run/docker.sock"]': 'volumes[0].source',
   'volumes: ["/:/host:ro"]': 'volumes[0].source',
   'volumes: ["~/.ssh:/ssh"]': 'volumes[0].source',
@@ -239,13 +240,11 @@ volumes: {data: {name: shared-by-all}}
 `,
     { resources: { ...RESOURCES, memory_mb: 300, pids: 100 } },
   );
-  expect(service(made, 'web', 'base')).toEqual({
+  expect(service(made, 'web')).toEqual({
     image: 'web:1',
     command: ['sh', '-c', 'echo $$HOME'],
     environment: { A: '1' },
     depends_on: { db: { condition: 'service_healthy' } },
-  });
-  expect(service(made, 'web', 'override')).toEqual({
     labels: { 'io.sandboxer.owner': 'me', 'io.sandboxer.service': 'web' },
     security_opt: ['no-new-privileges:true'],
     volumes: [{ type: 'bind', source: '/agent', target: '/.sandboxer/agent', read_only: true }],
@@ -256,19 +255,19 @@ volumes: {data: {name: shared-by-all}}
     dns: ['192.0.2.1'],
     networks: { front: { ipv4_address: '10.99.0.14' } },
   });
-  expect(service(made, 'db', 'override').mem_limit).toBe(100 * 1_048_576);
-  expect(made.override.networks).toMatchObject({
+  expect(service(made, 'db').mem_limit).toBe(100 * 1_048_576);
+  expect(made.emitted.networks).toMatchObject({
     front: { name: 'sbxtest_front', internal: true, ipam: { config: [{ subnet: '10.99.0.0/28' }] } },
     default: { name: 'sbxtest_default', internal: true },
   });
-  expect(made.override.volumes).toEqual({
+  expect(made.emitted.volumes).toEqual({
     data: { name: 'sbxtest_data', labels: { 'io.sandboxer.owner': 'me' } },
   });
   expect([...made.gatewayPorts.values()]).toEqual([
     { service: 'web', target: 80 },
     { service: 'web', target: 9000 },
   ]);
-  expect(service(made, 'sandboxer-gateway', 'override')).toMatchObject({
+  expect(service(made, 'sandboxer-gateway')).toMatchObject({
     command: ['--forward', '20000=10.99.0.14:80', '--forward', '20001=10.99.0.14:9000'],
     networks: { front: {}, 'sandboxer-ingress': {} },
     ports: ['127.0.0.1::20000', '127.0.0.1::20001'],
@@ -281,11 +280,7 @@ it('publishes on free ports of the loopback where the network is open', async ()
   const made = await plan('services: {web: {image: x, ports: ["8080:80", "5000-5001"]}}', {
     openNetwork: true,
   });
-  expect(service(made, 'web', 'override').ports).toEqual([
-    '127.0.0.1::80',
-    '127.0.0.1::5000',
-    '127.0.0.1::5001',
-  ]);
+  expect(service(made, 'web').ports).toEqual(['127.0.0.1::80', '127.0.0.1::5000', '127.0.0.1::5001']);
   expect(made.notes).toContain('web: port 80 is at a free port of the host instead of 8080.');
 });
 
@@ -304,12 +299,12 @@ services:
     'conf/nginx.conf': 'x',
   });
   expect(made.copies).toEqual([
-    { from: 'tree/conf/nginx.conf', to: 'binds/0' },
-    { from: 'tree/new', to: 'binds/1' },
+    { from: 'tree/conf/nginx.conf', to: 'binds/0', how: 'link' },
+    { from: 'tree/new', to: 'binds/1', how: 'link' },
   ]);
   expect(made.directories).toEqual(['tree/new']);
   const sources = (name: string) =>
-    (service(made, name, 'override').volumes as Tree[]).map(({ source, target }) => `${source} ${target}`);
+    (service(made, name).volumes as Tree[]).map(({ source, target }) => `${source} ${target}`);
   expect(sources('app').slice(0, 3)).toEqual([
     '/stack/tree /app',
     '/stack/binds/0 /app/conf/nginx.conf',
@@ -323,7 +318,7 @@ it('builds under a name of its own, without a network', async () => {
     'compose.yaml': 'services: {web: {build: ./app, image: "postgres:16"}}',
     'app/Dockerfile': 'FROM x',
   });
-  expect(service(made, 'web', 'base')).toMatchObject({
+  expect(service(made, 'web')).toMatchObject({
     image: 'sandboxer-sbxtest-web',
     build: { context: '/stack/tree/app', network: 'none' },
   });
@@ -343,17 +338,17 @@ services:
 secrets: {db_password: {external: true}}`,
     { secrets },
   );
-  expect(service(made, 'web', 'override').environment).toEqual({ TOKEN: null });
-  expect(service(made, 'db', 'override').environment).toBeUndefined();
-  expect(service(made, 'db', 'override').volumes).toContainEqual({
+  expect(service(made, 'web').environment).toEqual({ TOKEN: '${SBX_0}' });
+  expect(service(made, 'db').environment).toBeUndefined();
+  expect(service(made, 'db').volumes).toContainEqual({
     type: 'bind',
     source: '/secrets/db_password',
     target: '/run/secrets/pw',
     read_only: true,
   });
-  expect(JSON.stringify(service(made, 'web', 'override'))).not.toContain('db_password');
+  expect(JSON.stringify(service(made, 'web'))).not.toContain('db_password');
   const everybody = await plan('services: {a: {image: x}, b: {image: x}}', { secrets });
   for (const name of ['a', 'b'])
-    expect(JSON.stringify(service(everybody, name, 'override'))).toContain('/run/secrets/db_password');
+    expect(JSON.stringify(service(everybody, name))).toContain('/run/secrets/db_password');
   await refused('services: {db: {image: x, secrets: [other]}}\nsecrets: {other: {external: true}}');
 });

@@ -37,15 +37,24 @@ export function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What both generations of compose read back as exactly these values: every text quoted, every `$` doubled. */
+/** A variable of ours that compose puts the value of into the text: the value is in no file. */
+export class Reference {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** Returns what both generations of compose read back as exactly these values: every text quoted, every `$` doubled. */
 export function writeComposeYaml(value: Tree, heading: string): string {
   const literal = (at: unknown): unknown => {
+    if (at instanceof Reference) return `\${${at.name}}`;
     if (typeof at === 'string') return at.replaceAll('$', '$$$$');
     if (Array.isArray(at)) return at.map(literal);
     if (isTree(at)) return Object.fromEntries(Object.entries(at).map(([key, item]) => [key, literal(item)]));
     return at;
   };
   const comment = heading.replaceAll(/^/gm, '# ');
-  const body = writeQuotedYaml(literal(value));
-  return `${comment}\n${body}`;
+  return `${comment}\n${writeQuotedYaml(literal(value))}`;
 }

@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../../contract/errors.ts';
 
 /**
- * `invalid`: no engine would run it, or we cannot tell what it means. `boundary`: it would reach out of the sandbox;
+ * `invalid`: no engine would run it, or its meaning is unknown. `boundary`: it would reach out of the sandbox;
  * `elevated` lets it through.
  */
 export interface Finding {
@@ -15,17 +15,31 @@ export interface Finding {
 }
 
 const MOST_TOLD = 20;
+const MOST_SHOWN = 400;
 
-/** What is found while a stack is read. An error of the whole is thrown; the rest is collected, so that all are told at once. */
+/** Returns one printable line: names and values in messages come from the compose file. */
+function printable(text: string): string {
+  return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '\uFFFD').slice(0, MOST_SHOWN);
+}
+
+/** Findings and notes of a stack; `settle` reports all findings in one error. */
 export class Findings {
   readonly #all: Finding[] = [];
+  readonly #leftOut = new Map<string, Set<string>>();
 
   get all(): readonly Finding[] {
     return this.#all;
   }
 
+  /** One line for each service (or for the file): which fields the emitted file does not have. */
+  get notes(): readonly string[] {
+    return [...this.#leftOut].map(
+      ([service, fields]) => `${service === '' ? '' : `${service}: `}left out: ${[...fields].join(', ')}.`,
+    );
+  }
+
   add(kind: Finding['kind'], service: string | null, field: string, detail: string, remedy: string): void {
-    this.#all.push({ kind, service, field, detail, remedy });
+    this.#all.push({ kind, service, field: printable(field), detail: printable(detail), remedy });
   }
 
   invalid(service: string | null, field: string, detail: string, remedy: string): void {
@@ -36,7 +50,13 @@ export class Findings {
     this.add('boundary', service, field, detail, remedy);
   }
 
-  /** Throws what stands in the way. */
+  leaveOut(service: string | null, field: string): void {
+    const fields = this.#leftOut.get(service ?? '') ?? new Set();
+    this.#leftOut.set(service ?? '', fields);
+    if (fields.size < MOST_TOLD) fields.add(printable(field));
+  }
+
+  /** Throws an error that names the findings that stand in the way. */
   settle(elevated: boolean): void {
     const invalid = this.#all.filter(({ kind }) => kind === 'invalid');
     if (invalid.length > 0) throw stackError('SBX_COMPOSE_INVALID', invalid);
@@ -62,7 +82,8 @@ function stackError(code: 'SBX_COMPOSE_INVALID' | 'SBX_COMPOSE_REFUSED', finding
   });
 }
 
-/** Ends the reading at once: what follows would make no sense. */
+/** Returns an error that ends the reading at once, for input whose rest would make no sense. */
 export function invalidStack(field: string, detail: string, remedy: string, service: string | null = null) {
-  return stackError('SBX_COMPOSE_INVALID', [{ kind: 'invalid', service, field, detail, remedy }]);
+  const finding = { service, field: printable(field), detail: printable(detail), remedy };
+  return stackError('SBX_COMPOSE_INVALID', [{ kind: 'invalid', ...finding }]);
 }

@@ -9,6 +9,7 @@ import type { Findings } from './finding.ts';
 import { invalidStack } from './finding.ts';
 import { interpolateTree, Variables } from './interpolate.ts';
 import { mergeTrees } from './merge-services.ts';
+import { RESERVED_NAME, SERVICE_NAME } from './model/words.ts';
 import type { EnvFileRef } from './normalise-service.ts';
 import { normaliseService } from './normalise-service.ts';
 import { listOf, textOf } from './scalars.ts';
@@ -53,7 +54,6 @@ const TOP_LEVEL = new Set([
   'include',
 ]);
 const SECTIONS = ['services', 'networks', 'volumes', 'secrets', 'configs'] as const;
-const SERVICE_NAME = /^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$/;
 const MOST_FILES = 64;
 const MOST_SERVICES = 100;
 const DEEPEST = 8;
@@ -160,7 +160,7 @@ class Loader {
       own[section] =
         section === 'services'
           ? await this.#services(part, path, { ...around, variables })
-          : placed(part, around.base);
+          : placed(section, part, around.base);
     }
     sections = mergeSections(sections, own);
     for (const variable of variables.unset) this.#unset.add(variable);
@@ -199,9 +199,9 @@ class Loader {
         );
       }
       const [first = ''] = paths;
-      const firstRef = pathRef(around.base, first);
+      const firstRef = pathRef(around.base, first, field);
       const directory = textOf(entry.project_directory);
-      const baseRef = directory === null ? firstRef : pathRef(around.base, directory);
+      const baseRef = directory === null ? firstRef : pathRef(around.base, directory, field);
       if ('outside' in baseRef)
         throw invalidStack(
           field,
@@ -212,8 +212,10 @@ class Loader {
       let variables = around.variables;
       const envFiles =
         entry.env_file === undefined
-          ? [pathRef(base, '.env')]
-          : listOf(entry.env_file).map((path) => pathRef(around.base, textOf(path) ?? ''));
+          ? [pathRef(base, '.env', field)]
+          : listOf(entry.env_file).map((path) =>
+              pathRef(around.base, textOf(path) ?? '', `${field}.env_file`),
+            );
       for (const path of envFiles)
         variables = variables.over(
           await this.envFile(path, variables, null, `${field}.env_file`, entry.env_file !== undefined),
@@ -222,7 +224,7 @@ class Loader {
       for (const path of paths) {
         part = mergeSections(
           part,
-          await this.file(pathRef(around.base, path), { base, variables, depth: around.depth + 1 }),
+          await this.file(pathRef(around.base, path, field), { base, variables, depth: around.depth + 1 }),
         );
       }
       for (const section of SECTIONS) {
@@ -243,11 +245,11 @@ class Loader {
     const services: Tree = {};
     for (const name of Object.keys(part)) {
       if (name.startsWith('x-')) continue;
-      if (!SERVICE_NAME.test(name))
+      if (!SERVICE_NAME.test(name) || RESERVED_NAME.test(name))
         throw invalidStack(
           'services',
           `${JSON.stringify(name.slice(0, 64))} is no name of a service.`,
-          'Use letters, digits, ".", "_" and "-".',
+          'Use letters, digits, ".", "_" and "-"; names that begin with "sandboxer-" are ours.',
         );
       services[name] = await this.#service(name, part, path, around, []);
     }
@@ -288,7 +290,7 @@ class Loader {
   }
 
   async #otherFile(file: string, service: string, around: Around) {
-    const path = pathRef(around.base, file);
+    const path = pathRef(around.base, file, 'extends.file', service);
     if ('outside' in path || realInTree(this.#tree, path.inside) === null) {
       throw invalidStack(
         'extends.file',
@@ -304,12 +306,12 @@ class Loader {
 }
 
 /** Files of secrets and configs, told from the top. */
-function placed(part: Tree, base: string): Tree {
+function placed(section: string, part: Tree, base: string): Tree {
   return Object.fromEntries(
     Object.entries(part).map(([name, item]) => {
       const tree = isTree(item) ? item : {};
       const file = textOf(tree.file);
-      return [name, file === null ? tree : { ...tree, file: pathRef(base, file) }];
+      return [name, file === null ? tree : { ...tree, file: pathRef(base, file, `${section}.${name}.file`) }];
     }),
   );
 }
@@ -357,6 +359,13 @@ function chosen(services: Tree, profiles: ReadonlySet<string>): Map<string, Tree
   return new Map(wanted);
 }
 
+/** A name without a value gets the one from around: compose would take it from the shell that runs it. */
+function filledFrom(variables: Variables, values: Tree): Tree {
+  return Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [key, value ?? variables.get(key) ?? null]),
+  );
+}
+
 /** `env_file` becomes `environment`; a name without a value gets the one from around, or goes. */
 async function environmentOf(
   loader: Loader,
@@ -371,8 +380,13 @@ async function environmentOf(
     values = { ...values, ...Object.fromEntries(read) };
   }
   values = { ...values, ...(isTree(environment) ? environment : {}) };
-  const filled = Object.entries(values).map(([key, value]) => [key, value ?? variables.get(key) ?? null]);
-  return { ...rest, environment: Object.fromEntries(filled) };
+  return {
+    ...rest,
+    environment: filledFrom(variables, values),
+    ...(isTree(rest.build) && isTree(rest.build.args)
+      ? { build: { ...rest.build, args: filledFrom(variables, rest.build.args) } }
+      : {}),
+  };
 }
 
 export async function loadProject(
@@ -383,16 +397,19 @@ export async function loadProject(
   const loader = new Loader(tree, findings);
   const given = new Variables(new Map(Object.entries(request.env)));
   const [firstFile] = request.files;
-  const startRef = pathRef('', firstFile ?? '');
+  const startRef = pathRef('', firstFile ?? '', 'files');
   const start = firstFile === undefined || 'outside' in startRef ? '' : directoryOf(startRef.inside);
-  const dotEnv = await loader.envFile(pathRef(start, '.env'), given, null, '.env', false);
+  const dotEnv = await loader.envFile(pathRef(start, '.env', '.env'), given, null, '.env', false);
   const variables = given.over(dotEnv);
   const files = request.files.length > 0 ? request.files : defaultFiles(tree, variables);
-  const firstRef = pathRef('', files[0] ?? '');
+  const firstRef = pathRef('', files[0] ?? '', 'files');
   const base = 'inside' in firstRef ? directoryOf(firstRef.inside) : '';
   let sections: Sections = { ...NOTHING };
   for (const file of files)
-    sections = mergeSections(sections, await loader.file(pathRef('', file), { base, variables, depth: 0 }));
+    sections = mergeSections(
+      sections,
+      await loader.file(pathRef('', file, 'files'), { base, variables, depth: 0 }),
+    );
   const fromEnv = (variables.get('COMPOSE_PROFILES') ?? '').split(',').filter((name) => name !== '');
   const profiles = new Set(request.profiles.length > 0 ? request.profiles : fromEnv);
   const services = chosen(sections.services, profiles);

@@ -13,7 +13,7 @@ const KEYS: Readonly<Record<string, (item: Tree) => string>> = {
 };
 
 function mergeLists(field: string, base: readonly unknown[], over: readonly unknown[]): unknown[] {
-  const keyOf = KEYS[field];
+  const keyOf = Object.hasOwn(KEYS, field) ? KEYS[field] : undefined;
   const merged = new Map<string, unknown>();
   for (const item of [...base, ...over]) {
     merged.set(keyOf === undefined ? JSON.stringify(item) : keyOf(item as Tree), item);

@@ -9,7 +9,7 @@ import { readMount } from './mount.ts';
 import { readPorts } from './port-mapping.ts';
 import { listOf, textOf } from './scalars.ts';
 import type { PathRef } from './tree-path.ts';
-import { pathRef } from './tree-path.ts';
+import { outsideRef, pathRef } from './tree-path.ts';
 
 const PAIR_FIELDS = ['environment', 'labels', 'annotations', 'sysctls'] as const;
 /** `name: address` here, so that two files can each add some. */
@@ -54,7 +54,10 @@ function envFiles(value: unknown, base: string, service: string): EnvFileRef[] {
   return listOf(value).map((item, n) => {
     const path = textOf(isTree(item) ? item.path : item);
     if (path === null) throw unusable(service, `env_file[${n}]`);
-    return { path: pathRef(base, path), required: !isTree(item) || item.required !== false };
+    return {
+      path: pathRef(base, path, `env_file[${n}]`, service),
+      required: !isTree(item) || item.required !== false,
+    };
   });
 }
 
@@ -80,27 +83,34 @@ function namedMap(value: unknown, service: string, field: string): Tree {
 /** `secrets` and `configs` of a service. */
 function grants(value: unknown, service: string, field: string): Tree[] {
   return listOf(value).map((item, n) => {
-    if (isTree(item) && typeof item.source === 'string') return item;
-    const source = textOf(item);
+    const source = textOf(isTree(item) ? item.source : item);
     if (source === null) throw unusable(service, `${field}[${n}]`);
-    return { source };
+    return isTree(item) ? { ...item, source } : { source };
   });
 }
 
 /** Also an address of a repository, which the engine would fetch. */
-function contextRef(base: string, context: string): PathRef {
-  return /:\/\/|^git@|^github\.com\//.test(context) ? { outside: context } : pathRef(base, context);
+function contextRef(base: string, context: string, service: string): PathRef {
+  const field = 'build.context';
+  const isAddress = /:\/\/|^git@|^github\.com\//.test(context);
+  return isAddress ? outsideRef(context, field, service) : pathRef(base, context, field, service);
 }
 
 function build(value: unknown, base: string, service: string): Tree {
   const raw = typeof value === 'string' ? { context: value } : value;
   if (!isTree(raw)) throw unusable(service, 'build');
-  const { context, args, labels, ...rest } = raw;
+  const { context, args, labels, extra_hosts, additional_contexts, ...rest } = raw;
   return {
     ...rest,
-    context: contextRef(base, textOf(context) ?? '.'),
+    context: contextRef(base, textOf(context) ?? '.', service),
     ...(args === undefined ? {} : { args: pairs(args, service, 'build.args') }),
     ...(labels === undefined ? {} : { labels: pairs(labels, service, 'build.labels') }),
+    ...(extra_hosts === undefined
+      ? {}
+      : { extra_hosts: pairs(extra_hosts, service, 'build.extra_hosts', /[:=]/) }),
+    ...(additional_contexts === undefined
+      ? {}
+      : { additional_contexts: pairs(additional_contexts, service, 'build.additional_contexts') }),
   };
 }
 

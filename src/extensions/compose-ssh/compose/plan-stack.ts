@@ -1,24 +1,21 @@
 /**
- * Turns a judged project into the two files that are run: what the user’s files say, resolved, and the override that is
- * ours. Nothing else is given to compose, so that what was judged is what runs.
+ * Turns the model of a stack into the one file that is run. The file is written from the model, and compose is given
+ * nothing else, so that what was judged is what runs.
  */
 import type { Resources } from '../../../contract/profile.ts';
 import { fromTheTop } from '../subnets.ts';
-import { bindPlaces } from './bind-places.ts';
 import type { Tree } from './compose-yaml.ts';
-import { isTree, writeComposeYaml } from './compose-yaml.ts';
+import { writeComposeYaml } from './compose-yaml.ts';
+import { emitBuild, emitLimits, emitOwn } from './emit-service.ts';
 import type { Findings } from './finding.ts';
-import { IMAGE_PREFIX } from './judge-boundary.ts';
-import type { Project } from './load-project.ts';
-import type { PortMapping } from './port-mapping.ts';
-import { isTruthy, listOf, numberOf, textOf } from './scalars.ts';
-import { judgeField } from './service-fields.ts';
-import { ServiceMounts, wantsSecret } from './service-mounts.ts';
-import type { ServiceLimits } from './share-limits.ts';
-import { replicasOf, shareLimits } from './share-limits.ts';
-import type { PathRef } from './tree-path.ts';
+import { IMAGE_PREFIX } from './model/image-name.ts';
+import type { ServiceLimits, ServiceModel, StackModel } from './model/stack-model.ts';
+import { numberOf } from './scalars.ts';
+import { ServiceMounts } from './service-mounts.ts';
+import { shareLimits } from './share-limits.ts';
+import type { Copy } from './source-places.ts';
+import { SourcePlaces } from './source-places.ts';
 import type { TreeView } from './tree-view.ts';
-import { realInTree } from './tree-view.ts';
 
 export interface StackTerms {
   readonly project: string;
@@ -42,13 +39,13 @@ export interface StackTerms {
 }
 
 export interface StackPlan {
-  readonly base: string;
-  readonly override: string;
+  /** The file that compose is given. */
+  readonly file: string;
   readonly services: readonly string[];
   /** Small files of ours that services mount: path from the stack’s directory → content. */
   readonly files: ReadonlyMap<string, string>;
   readonly directories: readonly string[];
-  readonly copies: readonly { readonly from: string; readonly to: string }[];
+  readonly copies: readonly Copy[];
   /** Port of the gateway → the service and its port behind it. Empty where the engine itself publishes. */
   readonly gatewayPorts: ReadonlyMap<number, { readonly service: string; readonly target: number }>;
   /** Which service a port belongs to. */
@@ -60,20 +57,17 @@ export interface StackPlan {
   readonly notes: readonly string[];
 }
 
-/** Nobody answers there (RFC 5737): names of the outside are not looked up by the engine on the stack’s behalf. */
-const NO_RESOLVER = '192.0.2.1';
 export const GATEWAY = 'sandboxer-gateway';
 const INGRESS = 'sandboxer-ingress';
 const GATEWAY_FIRST_PORT = 20_000;
-const BASE_HEADING = 'What the compose files of the repository say, resolved by sand-boxer.';
-const OVERRIDE_HEADING = 'What sand-boxer adds: names, labels, limits, networks, ports, mounts.';
+const HEADING = 'Written by sand-boxer from what it understood of the compose files of the repository.';
+const NOWHERE: ServiceLimits = { cpus: null, memoryBytes: null, pids: null };
 
 class Planner {
-  readonly #project: Project;
-  readonly #tree: TreeView;
+  readonly #stack: StackModel;
   readonly #terms: StackTerms;
   readonly #notes: string[] = [];
-  readonly #places: ReturnType<typeof bindPlaces>;
+  readonly #places: SourcePlaces;
   readonly #mounts: ServiceMounts;
   readonly #limits: ReadonlyMap<string, ServiceLimits>;
   readonly #usedNetworks = new Set<string>();
@@ -81,31 +75,25 @@ class Planner {
   readonly #namedImages = new Set<string>();
   readonly #published: { service: string; target: number }[] = [];
 
-  constructor(project: Project, tree: TreeView, terms: StackTerms, findings: Findings) {
-    this.#project = project;
-    this.#tree = tree;
+  constructor(stack: StackModel, tree: TreeView, terms: StackTerms, findings: Findings) {
+    this.#stack = stack;
     this.#terms = terms;
-    this.#places = bindPlaces(project.services.values(), tree);
-    this.#mounts = new ServiceMounts(project, tree, terms, this.#places);
-    this.#limits = shareLimits(project.services, terms.resources, findings);
-    for (const name of project.unset) this.#notes.push(`The variable ${name} is not set: it is empty.`);
+    this.#places = new SourcePlaces(stack.services.values(), tree);
+    this.#mounts = new ServiceMounts(stack, terms, this.#places);
+    this.#limits = shareLimits(stack.services, terms.resources, findings);
+    this.#notes.push(...findings.notes);
+    for (const name of stack.unset) this.#notes.push(`The variable ${name} is not set: it is empty.`);
   }
 
   plan(): StackPlan {
-    const base: Tree = {};
-    const override: Tree = {};
-    for (const [name, service] of this.#project.services) {
-      base[name] = this.#base(name, service);
-      override[name] = this.#override(name, service);
-    }
-    const gateway = this.#terms.openNetwork ? null : this.#gateway(override);
-    if (gateway !== null) override[GATEWAY] = gateway.service;
+    const services: { [name: string]: Tree } = {};
+    for (const [name, service] of this.#stack.services) services[name] = this.#service(service);
+    const gateway = this.#terms.openNetwork ? null : this.#gateway(services);
+    if (gateway !== null) services[GATEWAY] = gateway.service;
     const networks = { ...this.#networks(), ...gateway?.networks };
-    const volumes = this.#volumes();
     return {
-      base: writeComposeYaml({ version: '3.8', services: base }, BASE_HEADING),
-      override: writeComposeYaml({ version: '3.8', services: override, networks, volumes }, OVERRIDE_HEADING),
-      services: [...this.#project.services.keys()],
+      file: writeComposeYaml({ version: '3.8', services, networks, volumes: this.#volumes() }, HEADING),
+      services: [...this.#stack.services.keys()],
       files: this.#mounts.files,
       directories: this.#places.missing,
       copies: this.#places.copies,
@@ -114,100 +102,42 @@ class Planner {
       builtImages: this.#builtImages,
       namedImages: [...this.#namedImages],
       networkCount: Object.keys(networks).length,
-      notes: this.#notes,
+      notes: [...new Set(this.#notes)],
     };
   }
 
-  /** What the user said, minus what we say instead. */
-  #base(name: string, service: Tree): Tree {
-    const base: Tree = {};
-    for (const [field, value] of Object.entries(service)) {
-      const { verdict } = judgeField(field, value);
-      if (verdict === 'plain' || verdict === 'boundary') base[field] = value;
-    }
-    const image = textOf(service.image);
-    const { fromSeed } = this.#terms;
-    if (fromSeed || isTree(service.build)) {
-      base.image = `${IMAGE_PREFIX}${this.#terms.project}-${name.toLowerCase()}`;
-      this.#builtImages.push(base.image as string);
-      if (!fromSeed && isTree(service.build)) base.build = this.#build(service.build);
-    } else if (image !== null) {
-      base.image = image;
-      this.#namedImages.add(image);
-    }
-    if (isTree(service.depends_on))
-      base.depends_on = dependencies(service.depends_on, this.#project.services);
-    if (service.volumes_from !== undefined) base.volumes_from = service.volumes_from;
-    if (isTree(service.labels)) base.labels = service.labels;
-    if (isTree(service.environment)) base.environment = withValues(service.environment);
-    if (service.ulimits !== undefined) base.ulimits = service.ulimits;
-    if (service.network_mode !== undefined) base.network_mode = service.network_mode;
-    if (this.#terms.openNetwork && service.dns !== undefined) base.dns = service.dns;
-    return base;
-  }
-
-  #build(build: Tree): Tree {
-    const { context, ...rest } = build;
-    const place = context as PathRef;
-    const source = 'inside' in place ? realInTree(this.#tree, place.inside) : null;
-    const path =
-      source === null
-        ? 'outside' in place
-          ? place.outside
-          : place.inside
-        : `${this.#terms.directory}/tree/${source}`;
-    if (this.#terms.openNetwork) return { ...rest, context: path };
-    this.#notes.push('Images are built without a network, as the sandbox has none.');
-    return { ...rest, context: path, network: 'none' };
-  }
-
-  #override(name: string, service: Tree): Tree {
-    const { labels, variables, secrets, openNetwork, resources } = this.#terms;
-    const count = replicasOf(service);
-    const own = isTree(service.environment) ? service.environment : {};
-    const environment: Tree = {};
-    for (const [key, value] of Object.entries(variables))
-      if (own[key] === undefined || own[key] === null) environment[key] = value;
-    for (const secret of secrets)
-      if (secret.delivery === 'env' && wantsSecret(this.#project, name, secret.name, 'environment'))
-        environment[secret.name] = null;
-    const override: Tree = {
-      labels: { ...labels, 'io.sandboxer.service': name },
-      security_opt: ['no-new-privileges:true'],
-      volumes: this.#mounts.of(name, service),
-      ...this.#limitFields(name),
-      ...(Object.keys(environment).length > 0 ? { environment } : {}),
-      ...(count === 1 ? { container_name: `${this.#terms.project}_${name}` } : { scale: count }),
-      ...(openNetwork ? {} : { dns: [NO_RESOLVER] }),
-      ...(resources.open_files === null
-        ? {}
-        : { ulimits: { nofile: { soft: resources.open_files, hard: resources.open_files } } }),
-    };
-    const ports = this.#ports(name, service);
-    if (ports.length > 0) override.ports = ports;
-    if (service.network_mode === undefined) override.networks = this.#serviceNetworks(service);
-    return override;
-  }
-
-  #limitFields(name: string): Tree {
-    const { cpus, memoryBytes, pids } = this.#limits.get(name) ?? {
-      cpus: null,
-      memoryBytes: null,
-      pids: null,
-    };
+  #service(service: ServiceModel): Tree {
+    const ports = this.#ports(service);
     return {
-      ...(cpus === null ? {} : { cpus }),
-      ...(memoryBytes === null ? {} : { mem_limit: memoryBytes, memswap_limit: memoryBytes }),
-      ...(pids === null ? {} : { pids_limit: pids }),
+      ...this.#image(service),
+      ...emitOwn(service, this.#stack, this.#terms),
+      ...emitLimits(service, this.#limits.get(service.name) ?? NOWHERE),
+      volumes: this.#mounts.of(service),
+      ...(ports.length > 0 ? { ports } : {}),
+      ...(service.networkMode === null ? { networks: this.#serviceNetworks(service) } : {}),
     };
   }
 
-  #ports(name: string, service: Tree): string[] {
+  #image({ name, image, build }: ServiceModel): Tree {
+    const { fromSeed, project, openNetwork } = this.#terms;
+    if (!fromSeed && build === null) {
+      if (image === null) return {};
+      this.#namedImages.add(image);
+      return { image };
+    }
+    const own = `${IMAGE_PREFIX}${project}-${name.toLowerCase()}`;
+    this.#builtImages.push(own);
+    if (fromSeed || build === null) return { image: own };
+    if (!openNetwork) this.#notes.push('Images are built without a network, as the sandbox has none.');
+    return { image: own, build: emitBuild(build, this.#places, this.#terms) };
+  }
+
+  #ports({ name, ports }: ServiceModel): string[] {
     const tcp = new Set<number>();
-    for (const { target, protocol, published } of listOf(service.ports) as PortMapping[]) {
+    for (const { target, protocol, published } of ports) {
       if (protocol === 'udp') this.#notes.push(`${name}: the udp port ${target} is not published.`);
       else tcp.add(target);
-      if (published !== null && /^(?:.*:)?\d+$/.test(published))
+      if (published !== null && /^(?:[\w.:[\]]{1,64}:)?\d{1,5}$/.test(published))
         this.#notes.push(`${name}: port ${target} is at a free port of the host instead of ${published}.`);
     }
     const targets = [...tcp];
@@ -215,11 +145,8 @@ class Planner {
     return this.#terms.openNetwork ? targets.map((target) => `127.0.0.1::${target}`) : [];
   }
 
-  #serviceNetworks(service: Tree): Tree {
-    const wanted =
-      isTree(service.networks) && Object.keys(service.networks).length > 0
-        ? service.networks
-        : { default: {} };
+  #serviceNetworks({ networks }: ServiceModel): Tree {
+    const wanted = networks.size > 0 ? Object.fromEntries(networks) : { default: {} };
     for (const network of Object.keys(wanted)) this.#usedNetworks.add(network);
     return wanted;
   }
@@ -228,7 +155,7 @@ class Planner {
    * A stack without a network has no ports on the host either. So one container of ours, that runs nothing but the agent,
    * stands in its networks and in one more, and hands connections on to the ports that services publish.
    */
-  #gateway(override: Tree) {
+  #gateway(services: { [name: string]: Tree }) {
     const ports = new Map<number, { service: string; target: number }>();
     const forwards: string[] = [];
     const joined: Tree = {};
@@ -236,9 +163,10 @@ class Planner {
     const addresses = new Map<string, string>();
     for (const { service, target } of this.#published) {
       const [, owner = service] =
-        /^service:(.+)$/.exec(textOf(this.#project.services.get(service)?.network_mode) ?? '') ?? [];
-      const tree = override[owner] as Tree;
-      const [network] = Object.keys(isTree(tree.networks) ? tree.networks : {});
+        /^service:(.+)$/.exec(this.#stack.services.get(service)?.networkMode ?? '') ?? [];
+      const tree = services[owner] ?? {};
+      const joinedBy = (tree.networks ?? {}) as { [network: string]: Tree };
+      const [network] = Object.keys(joinedBy);
       if (network === undefined || tree.scale !== undefined) {
         this.#notes.push(`${service}: port ${target} is not published: it has no one address.`);
         continue;
@@ -248,11 +176,7 @@ class Planner {
       const key = `${owner}\n${network}`;
       const address = addresses.get(key) ?? (subnet === undefined ? '0.0.0.0' : fromTheTop(subnet, taken));
       addresses.set(key, address);
-      const options = (tree.networks as Tree)[network];
-      tree.networks = {
-        ...(tree.networks as Tree),
-        [network]: { ...(isTree(options) ? options : {}), ipv4_address: address },
-      };
+      tree.networks = { ...joinedBy, [network]: { ...joinedBy[network], ipv4_address: address } };
       joined[network] = {};
       const port = GATEWAY_FIRST_PORT + ports.size;
       ports.set(port, { service, target });
@@ -290,25 +214,24 @@ class Planner {
     const { project, labels, openNetwork, elevated, subnets } = this.#terms;
     return Object.fromEntries(
       [...this.#usedNetworks].map((key, n) => {
-        const own = isTree(this.#project.networks[key]) ? this.#project.networks[key] : {};
+        const own = this.#stack.networks.get(key) ?? {};
         const subnet = subnets[n];
-        if (elevated && isTruthy(own.external))
-          return [key, { external: true, name: textOf(own.name) ?? key }];
-        const chosen =
-          elevated && isTree(own.ipam) ? own.ipam : subnet === undefined ? null : { config: [{ subnet }] };
-        const ours = openNetwork
-          ? { internal: isTruthy(own.internal) }
-          : { internal: true, driver_opts: { 'com.docker.network.bridge.inhibit_ipv4': 'true' } };
-        return [
-          key,
-          {
-            name: `${project}_${key}`,
-            driver: elevated ? (textOf(own.driver) ?? 'bridge') : 'bridge',
-            ...ours,
-            ...(chosen === null ? {} : { ipam: chosen }),
-            labels: { ...labels },
-          },
-        ];
+        if (elevated && own.external) return [key, { external: true, name: own.name ?? key }];
+        const given = elevated ? own.ipam : undefined;
+        const ipam = given ?? (subnet === undefined ? undefined : { config: [{ subnet }] });
+        const options = {
+          ...(elevated ? own.driver_opts : {}),
+          ...(openNetwork ? {} : { 'com.docker.network.bridge.inhibit_ipv4': 'true' }),
+        };
+        const network = {
+          name: `${project}_${key}`,
+          driver: elevated && own.driver !== 'default' ? (own.driver ?? 'bridge') : 'bridge',
+          internal: !openNetwork || own.internal === true,
+          ...(Object.keys(options).length > 0 ? { driver_opts: options } : {}),
+          ...(ipam === undefined ? {} : { ipam }),
+          labels: { ...labels },
+        };
+        return [key, network];
       }),
     );
   }
@@ -317,45 +240,31 @@ class Planner {
     const { project, labels, elevated } = this.#terms;
     return Object.fromEntries(
       [...this.#mounts.usedVolumes].map((key) => {
-        const own = isTree(this.#project.volumes[key]) ? this.#project.volumes[key] : {};
-        if (elevated && isTruthy(own.external))
-          return [key, { external: true, name: textOf(own.name) ?? key }];
-        const options = isTree(own.driver_opts) ? { driver_opts: own.driver_opts } : {};
-        return [key, { name: `${project}_${key}`, ...options, labels: { ...labels } }];
+        const { external, name, driver, driver_opts } = this.#stack.volumes.get(key) ?? {};
+        if (elevated && external) return [key, { external: true, name: name ?? key }];
+        const chosen = elevated && driver !== undefined && driver !== 'default' ? { driver } : {};
+        const options = driver_opts === undefined ? {} : { driver_opts };
+        return [key, { name: `${project}_${key}`, ...chosen, ...options, labels: { ...labels } }];
       }),
     );
   }
 
   #portOwners(): Map<number, string> {
     const owners = new Map<number, string>();
-    for (const [name, service] of this.#project.services) {
-      const exposed = listOf(service.expose).map((port) => numberOf(String(port).split('/')[0]));
-      const ports = [...(listOf(service.ports) as PortMapping[]).map(({ target }) => target), ...exposed];
-      for (const port of ports) if (port !== null && !owners.has(port)) owners.set(port, name);
+    for (const { name, ports, fields } of this.#stack.services.values()) {
+      const exposed = (fields.expose ?? []).map((port) => numberOf(port.split('/')[0]));
+      for (const port of [...ports.map(({ target }) => target), ...exposed])
+        if (port !== null && !owners.has(port)) owners.set(port, name);
     }
     return owners;
   }
 }
 
-function withValues(environment: Tree): Tree {
-  return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== null));
-}
-
-function dependencies(all: Tree, services: ReadonlyMap<string, Tree>): Tree {
-  const there = Object.entries(all).filter(([name]) => services.has(name));
-  return Object.fromEntries(
-    there.map(([name, options]) => [
-      name,
-      { condition: (isTree(options) ? textOf(options.condition) : null) ?? 'service_started' },
-    ]),
-  );
-}
-
 export function planStack(
-  project: Project,
+  stack: StackModel,
   tree: TreeView,
   terms: StackTerms,
   findings: Findings,
 ): StackPlan {
-  return new Planner(project, tree, terms, findings).plan();
+  return new Planner(stack, tree, terms, findings).plan();
 }

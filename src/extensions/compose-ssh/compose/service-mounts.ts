@@ -1,146 +1,130 @@
 /** What is mounted into a service: volumes and binds of its own, secrets and configs, and our agent. */
-import type { bindPlaces } from './bind-places.ts';
-import { realSource } from './bind-places.ts';
 import type { Tree } from './compose-yaml.ts';
-import { isTree } from './compose-yaml.ts';
-import { AGENT_DIRECTORY } from './judge-boundary.ts';
-import type { Project } from './load-project.ts';
+import { AGENT_DIRECTORY } from './model/read-service.ts';
+import type { Grant, ServiceModel, StackModel } from './model/stack-model.ts';
 import type { Mount } from './mount.ts';
 import type { StackTerms } from './plan-stack.ts';
-import { listOf, textOf } from './scalars.ts';
-import type { PathRef } from './tree-path.ts';
-import type { TreeView } from './tree-view.ts';
-import { realInTree } from './tree-view.ts';
+import type { SourcePlaces } from './source-places.ts';
 
 type Terms = Pick<StackTerms, 'directory' | 'secretDirectory' | 'agent' | 'secrets' | 'fromSeed'>;
 
-/** Services that name a secret get it; where nobody does, everybody. */
+/** Services that name a secret get it; where none does, all do. */
 export function wantsSecret(
-  project: Project,
-  service: string,
+  services: ReadonlyMap<string, ServiceModel>,
+  service: ServiceModel,
   secret: string,
   by: 'environment' | 'secrets',
 ): boolean {
-  const names = (tree: Tree) =>
-    by === 'environment'
-      ? isTree(tree.environment) && tree.environment[secret] === null
-      : (listOf(tree.secrets) as { source: string }[]).some(({ source }) => source === secret);
-  const named = [...project.services].filter(([, tree]) => names(tree)).map(([name]) => name);
-  return named.length === 0 || named.includes(service);
+  const names = ({ unvalued, secrets }: ServiceModel) =>
+    by === 'environment' ? unvalued.includes(secret) : secrets.some(({ source }) => source === secret);
+  return names(service) || ![...services.values()].some(names);
 }
 
 export class ServiceMounts {
-  /** Small files of ours that services mount. */
+  /** Small files of ours that services mount: path from the stack’s directory → content. */
   readonly files = new Map<string, string>();
   readonly usedVolumes = new Set<string>();
-  readonly #project: Project;
-  readonly #tree: TreeView;
+  readonly #stack: StackModel;
   readonly #terms: Terms;
-  readonly #places: ReturnType<typeof bindPlaces>;
+  readonly #places: SourcePlaces;
 
-  constructor(project: Project, tree: TreeView, terms: Terms, places: ReturnType<typeof bindPlaces>) {
-    this.#project = project;
-    this.#tree = tree;
+  constructor(stack: StackModel, terms: Terms, places: SourcePlaces) {
+    this.#stack = stack;
     this.#terms = terms;
     this.#places = places;
+  }
+
+  of(service: ServiceModel): Tree[] {
+    const mounts: Tree[] = [];
+    const targets = new Set(service.mounts.map(({ target }) => target));
+    for (const mount of service.mounts) {
+      mounts.push(this.#mount(mount));
+      if (mount.type !== 'bind' || 'outside' in mount.source) continue;
+      for (const { place, below } of this.#places.inner(mount.source.inside)) {
+        const target = `${mount.target}/${below}`;
+        if (!targets.has(target)) mounts.push(bind(this.#hostPath(place), target, mount.readOnly));
+      }
+    }
+    mounts.push(
+      ...this.#given(service),
+      ...this.#grants('secrets', service),
+      ...this.#grants('configs', service),
+    );
+    return [...mounts, bind(this.#terms.agent, `${AGENT_DIRECTORY}/agent`, true)];
   }
 
   #hostPath(place: string): string {
     return `${this.#terms.directory}/${place}`;
   }
 
-  of(name: string, service: Tree): Tree[] {
-    const mounts: Tree[] = [];
-    const targets = new Set((listOf(service.volumes) as Mount[]).map(({ target }) => target));
-    for (const mount of listOf(service.volumes) as Mount[]) {
-      mounts.push(this.#mount(mount));
-      const source = realSource(mount, this.#tree);
-      if (source === null) continue;
-      for (const { place, below } of this.#places.inner(source)) {
-        const target = `${mount.target.replace(/\/$/, '')}/${below}`;
-        if (!targets.has(target)) mounts.push(bind(this.#hostPath(place), target, mount.readOnly));
-      }
-    }
-    mounts.push(...this.#grants(name, service), bind(this.#terms.agent, `${AGENT_DIRECTORY}/agent`, true));
-    return mounts;
-  }
-
   #mount(mount: Mount): Tree {
+    const { target, readOnly } = mount;
     if (mount.type === 'tmpfs') {
-      const { sizeBytes, mode, target } = mount;
-      const options = {
+      const { sizeBytes, mode } = mount;
+      const tmpfs = {
         ...(sizeBytes === null ? {} : { size: sizeBytes }),
         ...(mode === null ? {} : { mode }),
       };
-      return { type: 'tmpfs', target, ...(Object.keys(options).length > 0 ? { tmpfs: options } : {}) };
+      return { type: 'tmpfs', target, ...(Object.keys(tmpfs).length > 0 ? { tmpfs } : {}) };
     }
     if (mount.type === 'volume') {
       if (mount.source !== null) this.usedVolumes.add(mount.source);
       return {
         type: 'volume',
-        target: mount.target,
+        target,
         ...(mount.source === null ? {} : { source: mount.source }),
-        ...(mount.readOnly ? { read_only: true } : {}),
+        ...(readOnly ? { read_only: true } : {}),
         ...(mount.nocopy || this.#terms.fromSeed ? { volume: { nocopy: true } } : {}),
       };
     }
-    const source = realSource(mount, this.#tree);
-    if (source !== null)
-      return bind(this.#hostPath(this.#places.placeOf(source)), mount.target, mount.readOnly);
-    const { source: named, propagation } = mount;
-    const outside = 'outside' in named ? named.outside : this.#hostPath(`tree/${named.inside}`);
+    const { source, propagation } = mount;
+    const path = 'inside' in source ? this.#hostPath(this.#places.bind(source.inside)) : source.outside;
     return {
-      ...bind(outside, mount.target, mount.readOnly),
-      ...(propagation === null ? {} : { bind: { propagation } }),
+      ...bind(path, target, readOnly),
+      ...('outside' in source && propagation !== null ? { bind: { propagation } } : {}),
     };
   }
 
-  /** Secrets and configs as the files they are: both generations of compose, and both kinds, do the same with a bind. */
-  #grants(name: string, service: Tree): Tree[] {
-    const mounts: Tree[] = [];
-    for (const { name: secret, delivery } of this.#terms.secrets) {
-      if (delivery !== 'file' || !wantsSecret(this.#project, name, secret, 'secrets')) continue;
-      const grant = (listOf(service.secrets) as Tree[]).find(({ source }) => source === secret);
-      mounts.push(
-        bind(`${this.#terms.secretDirectory}/${secret}`, grantTarget('/run/secrets', secret, grant), true),
-      );
-    }
-    for (const kind of ['secrets', 'configs'] as const) {
-      for (const grant of listOf(service[kind]) as Tree[]) {
-        const source = String(grant.source);
-        if (
-          kind === 'secrets' &&
-          this.#terms.secrets.some(({ name: given, delivery }) => given === source && delivery === 'file')
-        )
-          continue;
-        const definition = this.#project[kind][source];
-        const path = this.#grantSource(kind, source, isTree(definition) ? definition : {});
-        if (path !== null)
-          mounts.push(bind(path, grantTarget(kind === 'secrets' ? '/run/secrets' : '', source, grant), true));
-      }
-    }
-    return mounts;
+  /** Secrets of the sandbox that are delivered by file. */
+  #given(service: ServiceModel): Tree[] {
+    return this.#terms.secrets
+      .filter(({ name, delivery }) => delivery === 'file' && this.#wants(service, name))
+      .map(({ name }) => {
+        const { target } = service.secrets.find(({ source }) => source === name) ?? {
+          target: `/run/secrets/${name}`,
+        };
+        return bind(`${this.#terms.secretDirectory}/${name}`, target, true);
+      });
   }
 
-  #grantSource(kind: 'secrets' | 'configs', source: string, definition: Tree): string | null {
-    const file = definition.file as PathRef | undefined;
-    if (file !== undefined) {
-      const real = 'inside' in file ? realInTree(this.#tree, file.inside) : null;
-      return real === null ? ('outside' in file ? file.outside : null) : this.#hostPath(`tree/${real}`);
-    }
-    const content = textOf(definition.content);
+  #wants(service: ServiceModel, secret: string): boolean {
+    return wantsSecret(this.#stack.services, service, secret, 'secrets');
+  }
+
+  /** Secrets and configs as the files they are: both generations of compose, and both kinds, do the same with a bind. */
+  #grants(kind: 'secrets' | 'configs', service: ServiceModel): Tree[] {
+    const isGiven = (grant: Grant) =>
+      kind === 'secrets' &&
+      this.#terms.secrets.some(({ name, delivery }) => name === grant.source && delivery === 'file');
+    return service[kind].flatMap((grant) => {
+      const path = isGiven(grant) ? null : this.#contentOf(kind, grant.source);
+      return path === null ? [] : [bind(path, grant.target, true)];
+    });
+  }
+
+  #contentOf(kind: 'secrets' | 'configs', name: string): string | null {
+    const content = this.#stack[kind].get(name) ?? null;
     if (content === null) return null;
-    const place = `${kind}/${source}`;
-    this.files.set(place, content);
+    if ('file' in content)
+      return 'inside' in content.file
+        ? this.#hostPath(this.#places.file(content.file.inside))
+        : content.file.outside;
+    const place = `texts/${[...this.#stack[kind].keys()].indexOf(name)}`;
+    this.files.set(place, content.text);
     return this.#hostPath(place);
   }
 }
 
 function bind(source: string, target: string, readOnly: boolean): Tree {
   return { type: 'bind', source, target, ...(readOnly ? { read_only: true } : {}) };
-}
-
-function grantTarget(directory: string, name: string, grant: Tree | undefined): string {
-  const target = textOf(grant?.target) ?? name;
-  return target.startsWith('/') ? target : `${directory}/${target}`;
 }

@@ -1,15 +1,7 @@
 /** The sandbox’s limits, dealt out to its services: together they never have more. */
 import type { Resources } from '../../../contract/profile.ts';
-import type { Tree } from './compose-yaml.ts';
-import { isTree } from './compose-yaml.ts';
 import type { Findings } from './finding.ts';
-import { bytesOf, numberOf } from './scalars.ts';
-
-export interface ServiceLimits {
-  readonly cpus: number | null;
-  readonly memoryBytes: number | null;
-  readonly pids: number | null;
-}
+import type { ServiceLimits, ServiceModel } from './model/stack-model.ts';
 
 const MIB = 1_048_576;
 /** The engine runs nothing with less. */
@@ -24,36 +16,17 @@ const FIELDS: Readonly<Record<LimitName, string>> = {
   pids: 'pids_limit',
 };
 
-export function replicasOf(service: Tree): number {
-  const deploy = isTree(service.deploy) ? service.deploy : {};
-  const count = numberOf(service.scale) ?? numberOf(deploy.replicas) ?? 1;
-  return Math.max(0, Math.trunc(count));
-}
-
-/** What the file itself says, in whichever of the two places. */
-function declaredLimits(service: Tree): ServiceLimits {
-  const deploy = isTree(service.deploy) ? service.deploy : {};
-  const resources = isTree(deploy.resources) ? deploy.resources : {};
-  const limits = isTree(resources.limits) ? resources.limits : {};
-  const positive = (value: number | null) => (value !== null && value > 0 ? value : null);
-  return {
-    cpus: positive(numberOf(service.cpus)) ?? positive(numberOf(limits.cpus)),
-    memoryBytes: positive(bytesOf(service.mem_limit)) ?? positive(bytesOf(limits.memory)),
-    pids: positive(numberOf(service.pids_limit)) ?? positive(numberOf(limits.pids)),
-  };
-}
-
 /** What is left of `total` after those who name their part, in equal parts for the others. */
 function deal(
   name: LimitName,
   total: number | null,
-  services: ReadonlyMap<string, Tree>,
+  services: ReadonlyMap<string, ServiceModel>,
   findings: Findings,
 ): Map<string, number | null> {
-  const parts = [...services].map(([service, tree]) => ({
-    service,
-    declared: declaredLimits(tree)[name],
-    count: Math.max(1, replicasOf(tree)),
+  const parts = [...services.values()].map((service) => ({
+    service: service.name,
+    declared: service.declared[name],
+    count: Math.max(1, service.replicas),
   }));
   if (total === null) {
     return new Map(
@@ -81,7 +54,7 @@ function deal(
 }
 
 export function shareLimits(
-  services: ReadonlyMap<string, Tree>,
+  services: ReadonlyMap<string, ServiceModel>,
   resources: Resources,
   findings: Findings,
 ): Map<string, ServiceLimits> {

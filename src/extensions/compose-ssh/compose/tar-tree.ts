@@ -10,6 +10,8 @@ interface Entry {
   readonly kind: 'file' | 'directory' | 'symlink';
   readonly linkTarget: string | null;
   readonly layer: number;
+  /** Which entry of its archive it is; -1 for a directory that no entry names. */
+  readonly serial: number;
 }
 
 const MOST_ENTRIES = 500_000;
@@ -53,9 +55,10 @@ export class TarTree implements TreeView {
     return this.#entries.get(path)?.kind ?? null;
   }
 
-  /** Whether this is the tree whose entry of that name counts. */
-  isOf(path: string, layer: number): boolean {
-    return this.#entries.get(path)?.layer === layer;
+  /** Whether this entry is the one of its name that counts: the last of the last tree that has one. */
+  isOf(path: string, layer: number, serial: number): boolean {
+    const entry = this.#entries.get(path);
+    return entry?.layer === layer && entry.serial === serial;
   }
 
   linkTarget(path: string): string | null {
@@ -69,8 +72,10 @@ export class TarTree implements TreeView {
     if (entry?.kind !== 'file') return null;
     const name = this.#names[entry.layer];
     if (name === undefined) return null;
+    let serial = 0;
     for await (const item of readTar(await this.#inputs.open(name, { signal: this.#signal }))) {
-      if (item.name !== path) continue;
+      serial += 1;
+      if (item.name !== path || serial !== entry.serial) continue;
       const text = await collect(item.body, path);
       this.#texts.set(path, text);
       return text;
@@ -80,11 +85,13 @@ export class TarTree implements TreeView {
 
   async #index(): Promise<void> {
     for (const [layer, name] of this.#names.entries()) {
+      let serial = 0;
       for await (const item of readTar(await this.#inputs.open(name, { signal: this.#signal }))) {
+        serial += 1;
         if (item.name === '.') continue;
         if (this.#entries.size >= MOST_ENTRIES) throw tooLarge(`more than ${MOST_ENTRIES} files`);
         this.#parents(item.name, layer);
-        this.#entries.set(item.name, { kind: item.kind, linkTarget: item.linkTarget, layer });
+        this.#entries.set(item.name, { kind: item.kind, linkTarget: item.linkTarget, layer, serial });
         // Most stacks are read with these alone: the archive is then read once.
         if (item.kind === 'file' && /(?:^|\/)(?:(?:docker-)?compose[\w.-]*\.ya?ml|\.env)$/.test(item.name)) {
           this.#texts.set(item.name, await collect(item.body, item.name));
@@ -93,7 +100,7 @@ export class TarTree implements TreeView {
     }
     for (const path of this.#extra.keys()) {
       this.#parents(path, this.#names.length);
-      this.#entries.set(path, { kind: 'file', linkTarget: null, layer: this.#names.length });
+      this.#entries.set(path, { kind: 'file', linkTarget: null, layer: this.#names.length, serial: -1 });
     }
     this.#judgeLinks();
   }
@@ -120,7 +127,7 @@ export class TarTree implements TreeView {
     for (let slash = path.lastIndexOf('/'); slash > 0; slash = path.lastIndexOf('/', slash - 1)) {
       const parent = path.slice(0, slash);
       if (this.#entries.has(parent)) return;
-      this.#entries.set(parent, { kind: 'directory', linkTarget: null, layer });
+      this.#entries.set(parent, { kind: 'directory', linkTarget: null, layer, serial: -1 });
     }
   }
 }

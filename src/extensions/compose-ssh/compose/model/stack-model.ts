@@ -1,0 +1,65 @@
+/**
+ * Everything that is understood of a compose file, and judged. The file that an engine gets is written from this alone:
+ * no mapping, list or text of the input is in it unread.
+ */
+import type { Mount } from '../mount.ts';
+import type { PortMapping } from '../port-mapping.ts';
+import type { PathRef } from '../tree-path.ts';
+import type { BuildModel } from './build-shape.ts';
+import type { Attachment, NetworkModel, VolumeModel } from './section-shapes.ts';
+import type { PlainFields, TakenFields } from './service-shape.ts';
+
+export interface Grant {
+  readonly source: string;
+  /** Absolute and resolved, in the container. */
+  readonly target: string;
+}
+
+export interface ServiceLimits {
+  readonly cpus: number | null;
+  readonly memoryBytes: number | null;
+  readonly pids: number | null;
+}
+
+export interface ServiceModel {
+  readonly name: string;
+  /** Of the engine or a registry; `null`: it is built. */
+  readonly image: string | null;
+  readonly build: BuildModel | null;
+  /** Emitted under the same names. */
+  readonly fields: PlainFields;
+  readonly taken: TakenFields;
+  readonly environment: { readonly [name: string]: string };
+  /** Variables that are named without a value. */
+  readonly unvalued: readonly string[];
+  readonly labels: { readonly [name: string]: string };
+  /** Sources of binds are real paths of the tree, or outside of it where elevated. */
+  readonly mounts: readonly Mount[];
+  readonly volumesFrom: readonly string[];
+  readonly ports: readonly PortMapping[];
+  readonly networks: ReadonlyMap<string, Attachment>;
+  readonly networkMode: string | null;
+  readonly dependsOn: ReadonlyMap<string, string>;
+  readonly links: readonly string[];
+  readonly dns: readonly string[];
+  readonly secrets: readonly Grant[];
+  readonly configs: readonly Grant[];
+  /** What the file asks for; `null` where it does not say. */
+  readonly declared: ServiceLimits;
+  readonly cpuShares: number | null;
+  readonly reservedMemoryBytes: number | null;
+  readonly replicas: number;
+}
+
+/** Where the content of a secret or config is; `null`: it is given with the sandbox. */
+export type GrantContent = { readonly file: PathRef } | { readonly text: string } | null;
+
+export interface StackModel {
+  readonly services: ReadonlyMap<string, ServiceModel>;
+  readonly networks: ReadonlyMap<string, NetworkModel>;
+  readonly volumes: ReadonlyMap<string, VolumeModel>;
+  readonly secrets: ReadonlyMap<string, GrantContent>;
+  readonly configs: ReadonlyMap<string, GrantContent>;
+  /** Variables of the compose file that have no value. */
+  readonly unset: readonly string[];
+}
