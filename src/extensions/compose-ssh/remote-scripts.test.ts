@@ -37,10 +37,7 @@ describe('what is run on a host', () => {
     writeFileSync(join(stack, 'marker'), '{}');
     const parts: Uint8Array[] = [Buffer.from(`file key ${Buffer.from('in memory').toString('base64')}\n`)];
     parts.push(Buffer.from(`env SBX_0 ${Buffer.from('two\nlines\n').toString('base64')}\n.\n`));
-    const files = [
-      textEntry('stack.yml', 'a'),
-      textEntry('places', 'directory\0tree/new\0\0'),
-    ];
+    const files = [textEntry('stack.yml', 'a'), textEntry('places', 'directory\0tree/new\0\0')];
     for await (const part of archiveOf(files)) parts.push(part);
     const { status } = sh(UP, [root, join(root, 'shm'), 'sbxp', generation], Buffer.concat(parts));
     expect(status).toBe(0);

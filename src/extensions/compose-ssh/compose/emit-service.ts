@@ -24,7 +24,7 @@ function some<T extends object>(key: string, value: T): Tree {
   return (Array.isArray(value) ? value.length : Object.keys(value).length) > 0 ? { [key]: value } : {};
 }
 
-export function emitEnvironment(service: ServiceModel, { services }: StackModel, terms: StackTerms): Tree {
+function emitEnvironment(service: ServiceModel, { services }: StackModel, terms: StackTerms): Tree {
   const environment: Tree = { ...terms.variables, ...service.environment };
   for (const [name, variable] of hostVariables(terms.secrets))
     if (wantsSecret(services, service, name, 'environment')) environment[name] = new Reference(variable);

@@ -15,7 +15,7 @@ function known<T extends PathRef>(path: T): T {
 }
 
 /** Refuses a path of a compose file that holds control characters: it would enter lists and scripts. */
-export function checkPath(path: string, field: string, service: string | null): void {
+function checkPath(path: string, field: string, service: string | null): void {
   if (path.length > LONGEST || CONTROL.test(path)) {
     throw invalidStack(
       field,

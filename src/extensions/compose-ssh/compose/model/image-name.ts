@@ -20,7 +20,7 @@ const OURS = new RegExp(
  * Returns the name with a tag or digest: a short name without one could also be the beginning of an image's id.
  * `null` when it is not a name, or when it may mean an image of another sandbox.
  */
-export function readImageName(given: string): { readonly image: string } | { readonly wrong: string } {
+function readImageName(given: string): { readonly image: string } | { readonly wrong: string } {
   const [, repository = '', tag, digest = ''] = (given.length <= LONGEST && REFERENCE.exec(given)) || [];
   const shown = JSON.stringify(given.slice(0, 80));
   if (repository === '') return { wrong: `${shown} is no name of an image.` };

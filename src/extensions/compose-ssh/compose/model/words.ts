@@ -43,7 +43,6 @@ export const freeText: Shape<string> = {
 const HOST_NAME = word('a host name', /^[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252})$/, 'box.example');
 export const hostName = text(HOST_NAME);
 export const hostNameRule = HOST_NAME;
-export const serviceName = text(word('a name of a service', SERVICE_NAME, 'db'));
 export const sectionName = text(word('a name', SECTION_NAME, 'data'));
 export const userName = text(word('a user', /^[\w.-]{1,64}(?::[\w.-]{1,64})?$/, '1000:1000', 'app'));
 export const groupName = text(word('a group', /^[\w.-]{1,64}$/, 'staff'));
@@ -118,7 +117,7 @@ export function insidePath(value: string): string | null {
 }
 
 /** A path in the container, resolved. */
-export const containerPath: Shape<string> = {
+const containerPath: Shape<string> = {
   read(value, at) {
     const path = insidePath(textOf(value) ?? '');
     return (
