@@ -205,9 +205,9 @@ function* headerBlocks(header: TarHeader): Generator<Buffer> {
  * header says ends the stream with an error.
  */
 export async function* writeTar(entries: AsyncIterable<TarEntry>): AsyncGenerator<Uint8Array> {
+  const links = new ArchiveLinks();
   for await (const entry of entries) {
-    const name = checkedName(entry.name);
-    if (entry.kind === 'symlink') checkedTarget(name, entry.linkTarget ?? '');
+    refuseLink(links.take(checkedName(entry.name), entry.kind, entry.linkTarget));
     yield* headerBlocks(entry);
     if (entry.kind !== 'file') continue;
     let written = 0;
@@ -220,5 +220,6 @@ export async function* writeTar(entries: AsyncIterable<TarEntry>): AsyncGenerato
     const padding = (BLOCK - (written % BLOCK)) % BLOCK;
     if (padding > 0) yield Buffer.alloc(padding);
   }
+  refuseLink(links.finish());
   yield Buffer.alloc(2 * BLOCK);
 }

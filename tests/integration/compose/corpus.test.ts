@@ -2,10 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { Findings } from '../../../src/extensions/compose-ssh/compose/finding.ts';
-import { judgeBoundary } from '../../../src/extensions/compose-ssh/compose/judge-boundary.ts';
 import { loadProject } from '../../../src/extensions/compose-ssh/compose/load-project.ts';
 import { memoryTree } from '../../../src/extensions/compose-ssh/compose/memory-tree.ts';
-import { planStack } from '../../../src/extensions/compose-ssh/compose/plan-stack.ts';
+import { readStack } from '../../../src/extensions/compose-ssh/compose/model/read-stack.ts';
+import { GATEWAY, planStack } from '../../../src/extensions/compose-ssh/compose/plan-stack.ts';
 import type { CorpusStack } from '../../support/compose-corpus.ts';
 import { readCorpus } from '../../support/compose-corpus.ts';
 
@@ -15,10 +15,10 @@ async function plan({ files, composeFiles, env, profiles }: CorpusStack) {
   const tree = memoryTree(files);
   const findings = new Findings();
   const project = await loadProject(tree, { files: composeFiles, env, profiles }, findings);
-  judgeBoundary(project, tree, findings);
+  const model = readStack({ project, tree, findings, given: new Set() });
   findings.settle(false);
   const planned = planStack(
-    project,
+    model,
     tree,
     {
       project: 'sbxcorpus',
@@ -49,9 +49,9 @@ describe('compose: the corpus of 50 honest stacks', () => {
   it.each(CORPUS.map((stack) => [stack.name, stack] as const))(
     '%s is accepted, with the notes expected',
     async (_name, stack) => {
-      const { base, notes, services } = await plan(stack);
+      const { file, notes, services } = await plan(stack);
       expect(services.length).toBeGreaterThan(0);
-      expect(Object.keys(parse(base).services)).toEqual([...services]);
+      expect(Object.keys(parse(file).services).filter((name) => name !== GATEWAY)).toEqual([...services]);
       expect([...notes].sort()).toEqual([...stack.notes].sort());
     },
   );

@@ -146,7 +146,8 @@ function readGrants(raw: unknown, kind: 'secrets' | 'configs', at: Reading): Gra
     const below = at.below(kind);
     const { source, target = source, uid, gid, mode } = grant.read(item, below) ?? {};
     if (source === undefined || target === undefined) return [];
-    if ([uid, gid, mode].some((field) => field !== undefined)) below.below('uid, gid, mode').leaveOut();
+    for (const [field, given] of Object.entries({ uid, gid, mode }))
+      if (given !== undefined) below.below(field).leaveOut();
     const path = grantTarget(kind === 'secrets' ? '/run/secrets' : '', target);
     if (path === null) {
       below.invalid(`${JSON.stringify(target)} leads out of its directory.`, 'Write a path without "..".');
