@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 
 /** Weakest first: a profile names the least it relies on, a backend may give more. */
 export const IsolationLevel = z.enum(['none', 'policy', 'container', 'gvisor', 'microvm']);
@@ -116,7 +117,9 @@ export const Requirements = z
       .optional()
       .describe('A region, such as `eu`: every region the backend may use must lie in it.'),
     gpu: z.string().max(64).optional(),
-    resources: z.array(ResourceName).max(16).optional().describe('Limits that must be enforced.'),
+    resources: boundedList(z.array(ResourceName).max(16), 16)
+      .optional()
+      .describe('Limits that must be enforced.'),
     memory_overrun: MemoryOverrun.optional().describe(
       '`process`: more memory than it may have must not end the sandbox as a whole.',
     ),

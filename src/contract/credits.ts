@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 import type { WorkspaceId } from './ids.ts';
 import { MicroUsd } from './money.ts';
 import type { Actor } from './state.ts';
@@ -144,15 +145,18 @@ export type LedgerAudit = z.infer<typeof LedgerAudit>;
 
 export const ReconcileRequest = z
   .strictObject({
-    invoice: z
-      .array(
-        z.strictObject({
-          extension: z.string().min(1).max(128),
-          sandbox: z.string().min(1).max(128).describe('The uid that its objects carry.'),
-          amount_micro_usd: MicroUsd.min(0),
-        }),
-      )
-      .max(10_000)
+    invoice: boundedList(
+      z
+        .array(
+          z.strictObject({
+            extension: z.string().min(1).max(128),
+            sandbox: z.string().min(1).max(128).describe('The uid that its objects carry.'),
+            amount_micro_usd: MicroUsd.min(0),
+          }),
+        )
+        .max(10_000),
+      10_000,
+    )
       .default([])
       .describe('What the backend billed, by sandbox.'),
     from: z.iso

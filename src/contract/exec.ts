@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 import { DurationSeconds } from './duration.ts';
 import { EnvVars } from './json.ts';
 
@@ -38,11 +39,10 @@ export const ExecRequest = z
   .strictObject({
     command: z
       .union([
-        z
-          .array(Argument)
-          .min(1)
-          .max(MOST_ARGUMENTS, `A program gets at most ${MOST_ARGUMENTS} arguments.`)
-          .refine((argv) => argv[0] !== '', 'The program has no name.'),
+        boundedList(
+          z.array(Argument).min(1).max(MOST_ARGUMENTS, `A program gets at most ${MOST_ARGUMENTS} arguments.`),
+          MOST_ARGUMENTS,
+        ).refine((argv) => argv[0] !== '', 'The program has no name.'),
         Argument.min(1).describe('Run by `/bin/sh -c`.'),
       ])
       .describe('A program and its arguments, or one shell command.'),

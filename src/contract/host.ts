@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 import { IsolationLevel } from './capability.ts';
 import { ExtensionId, HostId } from './ids.ts';
 import { Labels } from './json.ts';
@@ -24,14 +25,16 @@ const SshHop = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9_.][A-Za-z0-9_.@-]{0,63}$/)
     .optional(),
-  host_keys: z.array(HostKey).min(1).max(16).describe('The only keys that the host may show.'),
+  host_keys: boundedList(z.array(HostKey).min(1).max(16), 16).describe(
+    'The only keys that the host may show.',
+  ),
   identity_file: FilePath.optional().describe('Private key, on the server. Default: its ssh agent.'),
   certificate_file: FilePath.optional().describe('Certificate for the key, on the server.'),
 });
 
 /** How a host is reached. Files are named, never sent. */
 export const HostSsh = SshHop.extend({
-  jump: z.array(SshHop).max(4).default([]).describe('Hosts to go through, nearest first.'),
+  jump: boundedList(z.array(SshHop).max(4), 4).default([]).describe('Hosts to go through, nearest first.'),
   tunnel: z
     .string()
     .regex(/^[a-z0-9][a-z0-9.-]{0,62}$/)
@@ -53,9 +56,13 @@ export const HostSpec = z
       .default('sandbox')
       .describe('`production` is never a target: it is registered only to be refused.'),
     ssh: HostSsh,
-    extensions: z.array(ExtensionId).max(32).default([]).describe('Which it serves; none means every one.'),
+    extensions: boundedList(z.array(ExtensionId).max(32), 32)
+      .default([])
+      .describe('Which it serves; none means every one.'),
     labels: Labels.default({}),
-    isolation: z.array(IsolationLevel).default([]).describe('Levels to be had there; none means any.'),
+    isolation: boundedList(z.array(IsolationLevel).max(8), 8)
+      .default([])
+      .describe('Levels to be had there; none means any.'),
     capacity: z
       .strictObject({
         sandboxes: z.number().int().positive().max(100_000).nullable().default(null),

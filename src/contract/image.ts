@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 import { DurationSeconds } from './duration.ts';
 import { ExtensionId } from './ids.ts';
 
@@ -62,7 +63,7 @@ export const BuildImageRequest = z
   .strictObject({
     name: ImageName,
     suite: Debian.default('stable').describe('Such as bookworm.'),
-    packages: z.array(Debian).max(512).default([]),
+    packages: boundedList(z.array(Debian).max(512), 512).default([]),
     extension: ExtensionId.default('ext.local'),
     shared: z.boolean().default(false),
     retain: DurationSeconds.optional().describe('Deleted by us after this time.'),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedRecord } from './bounded.ts';
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -16,8 +17,8 @@ export const JsonValue: z.ZodType<Json> = z
   .any()
   .refine((value) => depthOf(value) <= MAX_DEPTH, `Nest at most ${MAX_DEPTH} levels.`) as never;
 
-export const Labels = z
-  .record(
+export const Labels = boundedRecord(
+  z.record(
     z
       .string()
       .regex(
@@ -25,12 +26,14 @@ export const Labels = z
         'A label key has 1–63 letters, digits, ".", "_", "/" or "-".',
       ),
     z.string().max(256),
-  )
-  .refine((labels) => Object.keys(labels).length <= 64, 'At most 64 labels.');
+  ),
+  64,
+  'At most 64 labels.',
+);
 
 /** Environment variables for a process. A NUL byte cannot be passed to a program. */
-export const EnvVars = z
-  .record(
+export const EnvVars = boundedRecord(
+  z.record(
     z
       .string()
       .max(256)
@@ -39,5 +42,7 @@ export const EnvVars = z
       .string()
       .max(131_072)
       .refine((value) => !value.includes('\0'), 'A value cannot hold a NUL byte.'),
-  )
-  .refine((env) => Object.keys(env).length <= 1024, 'At most 1024 variables.');
+  ),
+  1024,
+  'At most 1024 variables.',
+);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 import { IsolationLevel, Persistence, Requirements } from './capability.ts';
 import { DurationSeconds } from './duration.ts';
 import { ExtensionId, ProfileId, ProfileVersion } from './ids.ts';
@@ -19,13 +20,15 @@ export const EgressRule = z
         'A lower-case host name; a leading "*." matches one label.',
       ),
     port: z.number().int().min(1).max(65_535).default(443),
-    methods: z
-      .array(z.string().regex(/^[A-Z]{3,10}$/))
-      .min(1)
-      .max(16)
-      .optional(),
-    paths: z.array(z.string().startsWith('/').max(512)).max(64).optional(),
-    binaries: z.array(z.string().startsWith('/').max(512)).max(64).optional(),
+    methods: boundedList(
+      z
+        .array(z.string().regex(/^[A-Z]{3,10}$/))
+        .min(1)
+        .max(16),
+      16,
+    ).optional(),
+    paths: boundedList(z.array(z.string().startsWith('/').max(512)).max(64), 64).optional(),
+    binaries: boundedList(z.array(z.string().startsWith('/').max(512)).max(64), 64).optional(),
     credential: z
       .string()
       .max(128)
@@ -38,7 +41,7 @@ export type EgressRule = z.infer<typeof EgressRule>;
 export const NetworkPolicy = z
   .strictObject({
     default: z.enum(['deny', 'allow']).default('deny'),
-    egress: z.array(EgressRule).max(256).default([]),
+    egress: boundedList(z.array(EgressRule).max(256), 256).default([]),
   })
   .meta({ id: 'NetworkPolicy' });
 export type NetworkPolicy = z.infer<typeof NetworkPolicy>;
@@ -89,13 +92,11 @@ export const Setup = z
       .max(65_536)
       .default('')
       .describe('Prose for whoever boots the environment; never executed.'),
-    run: z
-      .array(z.string().max(65_536))
-      .max(64)
+    run: boundedList(z.array(z.string().max(65_536)).max(64), 64)
       .default([])
       .describe('Shell commands executed once, in order, before `ready`.'),
     variables: EnvVars.default({}).describe('Plain text, visible to everybody inside.'),
-    secret_refs: z.array(SecretRef).max(64).default([]),
+    secret_refs: boundedList(z.array(SecretRef).max(64), 64).default([]),
     request_secrets: z
       .enum(['declared', 'any'])
       .default('declared')
@@ -181,7 +182,7 @@ export const Profile = z
       })
       .default({ tunnel: null, identity: null }),
     route: RoutePolicy.default({}),
-    overridable: z.array(Overridable).max(16).default([]),
+    overridable: boundedList(z.array(Overridable).max(16), 16).default([]),
     labels: Labels.default({}),
     metadata: z
       .strictObject({

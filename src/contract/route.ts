@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 import { IsolationLevel, Requirements } from './capability.ts';
 import { DurationSeconds } from './duration.ts';
 import { ExtensionId, HostId } from './ids.ts';
@@ -7,7 +8,7 @@ import { MicroUsd, Quote } from './money.ts';
 export const RouteStrategy = z.enum(['prefer-self-hosted', 'lowest-cost', 'lowest-latency', 'explicit']);
 export type RouteStrategy = z.infer<typeof RouteStrategy>;
 
-const ExtensionList = z.array(ExtensionId).max(64);
+const ExtensionList = boundedList(z.array(ExtensionId).max(64), 64);
 
 const Usd = z.number().min(0).max(1_000_000);
 
@@ -93,9 +94,7 @@ export type RoutePolicy = z.infer<typeof RoutePolicy>;
 export const RouteCeiling = RoutePolicy.pick({ only: true, ignore: true, constraints: true })
   .extend({
     hedge: z.enum(['off']).optional().describe('Forbids second attempts, whatever a request says.'),
-    git_hosts: z
-      .array(z.string().min(1).max(300))
-      .max(256)
+    git_hosts: boundedList(z.array(z.string().min(1).max(300)).max(256), 256)
       .optional()
       .describe('Hosts that repositories may be fetched from: no more than the server allows anyway.'),
   })
@@ -258,8 +257,8 @@ export const RoutePlan = z
 export type RoutePlan = z.infer<typeof RoutePlan>;
 
 export const Placement = z.strictObject({
-  prefer: z.array(HostId).max(64).default([]),
-  fallback: z.array(HostId).max(64).default([]),
+  prefer: boundedList(z.array(HostId).max(64), 64).default([]),
+  fallback: boundedList(z.array(HostId).max(64), 64).default([]),
   strategy: z
     .enum(['spread', 'pack'])
     .optional()

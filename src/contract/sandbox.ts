@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList, boundedRecord } from './bounded.ts';
 import { DurationSeconds } from './duration.ts';
 import { ProfileRef, ProfileVersion, SandboxId } from './ids.ts';
 import { SandboxInput, TreeSource } from './inputs.ts';
@@ -36,10 +37,7 @@ export const CreateSandboxRequest = z
     ),
     profile: ProfileRef.default('profile.sandbox-canary'),
     profile_version: ProfileVersion.optional(),
-    inputs: z
-      .record(z.string().max(128), JsonValue)
-      .refine((inputs) => Object.keys(inputs).length <= 64, 'At most 64 inputs.')
-      .default({}),
+    inputs: boundedRecord(z.record(z.string().max(128), JsonValue), 64, 'At most 64 inputs.').default({}),
     scope: Scope.optional(),
     workspace: z
       .strictObject({
@@ -66,7 +64,7 @@ export const CreateSandboxRequest = z
         instructions_ref: z.string().max(2048).optional(),
         instructions: z.string().max(65_536).optional(),
         variables: EnvVars.optional(),
-        secret_refs: z.array(RequestedSecretRef).max(64).optional(),
+        secret_refs: boundedList(z.array(RequestedSecretRef).max(64), 64).optional(),
       })
       .optional(),
     quote_id: QuoteId.optional().describe(

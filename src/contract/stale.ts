@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 import { DurationSeconds } from './duration.ts';
 
 /**
@@ -41,7 +42,9 @@ export const ReapRequest = z
   .strictObject({
     dry_run: z.boolean().default(true).describe('Only tell what would be removed.'),
     older_than: DurationSeconds.optional().describe('Only what is so for this long.'),
-    kinds: z.array(StaleKind).max(5).optional().describe('Only these. Default: all that are ours.'),
+    kinds: boundedList(z.array(StaleKind).max(5), 5)
+      .optional()
+      .describe('Only these. Default: all that are ours.'),
   })
   .meta({ id: 'ReapRequest' });
 export type ReapRequest = z.infer<typeof ReapRequest>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 import { DurationSeconds } from './duration.ts';
 import { OrgId, WorkspaceId } from './ids.ts';
 import { RouteCeiling } from './route.ts';
@@ -51,7 +52,7 @@ export const CreateKeyRequest = z
   .strictObject({
     name: z.string().min(1).max(128),
     actor: Actor.default('agt'),
-    scopes: z.array(KeyScope).min(1).max(8).default(['read', 'sandboxes']),
+    scopes: boundedList(z.array(KeyScope).min(1).max(8), 8).default(['read', 'sandboxes']),
     expires_in: DurationSeconds.optional(),
     workspace_id: WorkspaceId.optional(),
   })

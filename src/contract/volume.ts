@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 import { ExtensionId } from './ids.ts';
 import { Labels } from './json.ts';
 import { SizeMb } from './size.ts';
@@ -42,13 +43,10 @@ export const VolumeMount = z
   .meta({ id: 'VolumeMount' });
 export type VolumeMount = z.infer<typeof VolumeMount>;
 
-export const VolumeMounts = z
-  .array(VolumeMount)
-  .max(16)
-  .refine(
-    (mounts) => new Set(mounts.map(({ path }) => path)).size === mounts.length,
-    'Two volumes have the same path.',
-  );
+export const VolumeMounts = boundedList(z.array(VolumeMount).max(16), 16).refine(
+  (mounts) => new Set(mounts.map(({ path }) => path)).size === mounts.length,
+  'Two volumes have the same path.',
+);
 
 export const CreateVolumeRequest = z
   .strictObject({

@@ -1,13 +1,13 @@
 import { z } from 'zod';
+import { boundedList } from './bounded.ts';
 import { DurationSeconds } from './duration.ts';
 import { EventType } from './event.ts';
 import { WebhookId, WorkspaceId } from './ids.ts';
 
-const Types = z
-  .array(EventType)
-  .min(1)
-  .max(64)
-  .refine((types) => new Set(types).size === types.length, 'Name each type once.');
+const Types = boundedList(z.array(EventType).min(1).max(64), 64).refine(
+  (types) => new Set(types).size === types.length,
+  'Name each type once.',
+);
 
 const WebhookUrl = z
   .url({ protocol: /^https?$/, error: 'Write a URL such as "https://example.com/hook".' })

@@ -15,6 +15,7 @@ import type { WebSocketContext } from './web-socket-route.ts';
 import { WebSocketSender } from './web-socket-sender.ts';
 
 const HEADER_BYTES = 5;
+const MOST_CONTROL_BYTES = 1_024;
 const FIRST_MESSAGE_MS = 15_000;
 const NORMAL = 1000;
 const REFUSED = 1008;
@@ -42,6 +43,12 @@ function framesOf(message: Buffer): Frame[] {
     at = end;
   }
   return frames;
+}
+
+/** Sizes and signals are a few words. */
+function short(payload: Buffer): Buffer {
+  if (payload.length <= MOST_CONTROL_BYTES) return payload;
+  throw new SandboxerError('SBX_INVALID_REQUEST', `A control frame has at most ${MOST_CONTROL_BYTES} bytes.`);
 }
 
 function brokenFrame(): SandboxerError {
@@ -104,9 +111,9 @@ function inputTo(
         input.add(0, () => process.endInput());
         return undefined;
       case FRAME_TYPE.resize:
-        return process.resize(parsed(TerminalSize, payload));
+        return process.resize(parsed(TerminalSize, short(payload)));
       case FRAME_TYPE.signal:
-        return process.kill(parsed(SignalRequest, payload).signal);
+        return process.kill(parsed(SignalRequest, short(payload)).signal);
       default:
         throw new SandboxerError('SBX_INVALID_REQUEST', `There is no frame of type ${type}.`);
     }

@@ -12,8 +12,15 @@ import type { RateLimits } from './rate-limits.ts';
 
 /** Bounds on everything a client can make the server hold. Sizes are bytes, times milliseconds. */
 export interface HttpLimits {
+  /** A JSON body, unless its route needs more. */
   readonly jsonBytes: number;
+  /** A JSON body that carries instructions, variables or long lists. */
+  readonly largeJsonBytes: number;
+  /** The body of an exec: input of the program is part of it. */
   readonly execBytes: number;
+  /** Values in one JSON body. */
+  readonly jsonValues: number;
+  readonly largeJsonValues: number;
   /** One file or tree that is written through the API. */
   readonly uploadBytes: number;
   /** Output kept of each stream when an exec is answered as one JSON document. */
@@ -38,8 +45,11 @@ export interface HttpLimits {
 const MIB = 1_048_576;
 
 export const DEFAULT_HTTP_LIMITS: HttpLimits = {
-  jsonBytes: MIB,
+  jsonBytes: MIB / 4,
+  largeJsonBytes: MIB,
   execBytes: 10 * MIB,
+  jsonValues: 10_000,
+  largeJsonValues: 50_000,
   uploadBytes: 64 * 1024 * MIB,
   execOutputBytes: 10 * MIB,
   headerBytes: 32 * 1024,

@@ -1,29 +1,17 @@
+import { setImmediate } from 'node:timers/promises';
 import { SandboxerError } from '../contract/errors.ts';
+import { JsonScanner } from './bounds/json-scanner.ts';
 
-const MOST_LEVELS = 64;
+/** Of a text that no route bounds itself. */
+const MOST_VALUES = 50_000;
+const IN_ONE_GO_BYTES = 256 * 1024;
+let lastLarge: Promise<unknown> = Promise.resolve();
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 /** Escapes and names that need a closer look; most bodies have none of them. */
 const SUSPICIOUS = /\\u|__proto__|"constructor"/;
 
 function refuse(detail: string, field?: string): SandboxerError {
   return new SandboxerError('SBX_INVALID_REQUEST', detail, field === undefined ? {} : { field });
-}
-
-/** Counts brackets outside of strings, before anything recurses over them. */
-function requireShallow(body: Buffer): void {
-  let depth = 0;
-  let inString = false;
-  for (let at = 0; at < body.length; at += 1) {
-    const byte = body[at];
-    if (inString) {
-      if (byte === 0x5c) at += 1;
-      else if (byte === 0x22) inString = false;
-    } else if (byte === 0x22) inString = true;
-    else if (byte === 0x7b || byte === 0x5b) {
-      depth += 1;
-      if (depth > MOST_LEVELS) throw refuse(`The body is nested deeper than ${MOST_LEVELS} levels.`);
-    } else if (byte === 0x7d || byte === 0x5d) depth -= 1;
-  }
 }
 
 function requireText(text: string, field: string, allowsNul: boolean): void {
@@ -61,11 +49,42 @@ export function decodeText(body: Buffer, allowsNul = false): string {
   return text;
 }
 
-/** Strict JSON: UTF-8, bounded nesting, no prototype names, no ill-formed text. */
-export function parseJson(body: Buffer, allowsNul: boolean): unknown {
-  requireShallow(body);
+/** Strict JSON: UTF-8, bounded nesting and number of values, no prototype names, no ill-formed text. */
+export function parseJson(body: Buffer, allowsNul: boolean, mostValues = MOST_VALUES): unknown {
+  new JsonScanner(mostValues).feed(body);
   // A bare NUL is no JSON anyway.
-  const text = decodeText(body, true);
+  return parseText(decodeText(body, true), allowsNul);
+}
+
+/**
+ * The same for a body that was scanned as it arrived. A large one is decoded in pieces with other work in between, one
+ * body at a time: what is left to do in one go is bounded by the number of values.
+ */
+export async function parseScanned(body: Buffer, allowsNul: boolean): Promise<unknown> {
+  if (body.length <= IN_ONE_GO_BYTES) return parseText(decodeText(body, true), allowsNul);
+  const parsed = lastLarge.then(() => parseLarge(body, allowsNul));
+  lastLarge = parsed.catch(() => {});
+  return parsed;
+}
+
+async function parseLarge(body: Buffer, allowsNul: boolean): Promise<unknown> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const pieces: string[] = [];
+  try {
+    for (let at = 0; at < body.length; at += IN_ONE_GO_BYTES) {
+      pieces.push(decoder.decode(body.subarray(at, at + IN_ONE_GO_BYTES), { stream: true }));
+      await setImmediate();
+    }
+    pieces.push(decoder.decode());
+  } catch {
+    throw refuse('The body is not valid UTF-8.');
+  }
+  const text = pieces.join('');
+  await setImmediate();
+  return parseText(text, allowsNul);
+}
+
+function parseText(text: string, allowsNul: boolean): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);

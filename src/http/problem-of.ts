@@ -39,7 +39,9 @@ function noneOf(field: string, input: unknown, allowed: readonly string[]): Fiel
 function issuesOf(issue: z.core.$ZodIssue, prefix: readonly PropertyKey[]): FieldIssue[] {
   const path = [...prefix, ...issue.path];
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ field: fieldOf([...path, key]), problem: 'There is no such field.' }));
+    return issue.keys
+      .slice(0, MOST_ISSUES)
+      .map((key) => ({ field: fieldOf([...path, key]), problem: 'There is no such field.' }));
   }
   if (issue.code === 'invalid_union') {
     const nested = closest(issue.errors).flatMap((inner) => issuesOf(inner, path));
@@ -54,6 +56,7 @@ function issuesOf(issue: z.core.$ZodIssue, prefix: readonly PropertyKey[]): Fiel
 /** What a schema found, as an error that names the first field and lists them all. */
 export function invalidRequest(error: z.ZodError, where: 'body' | 'query' | 'path'): SandboxerError {
   const issues = error.issues
+    .slice(0, MOST_ISSUES)
     .flatMap((issue) => issuesOf(issue, []))
     // A parameter that takes several is known by its name alone.
     .map((issue) => (where === 'query' ? { ...issue, field: issue.field.replace(/\.\d+$/, '') } : issue))

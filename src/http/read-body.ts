@@ -25,8 +25,17 @@ export function declaredLength(request: IncomingMessage): number | null {
   return Number(length);
 }
 
+export interface BodyBounds {
+  readonly bytes: number;
+  /** The body is complete within this time. */
+  readonly timeoutMs: number;
+  /** Looks at each piece before it is kept; what it throws ends the reading. */
+  look?(piece: Buffer): void;
+}
+
 /** The whole body, bounded in size and time. */
-export function readBody(request: IncomingMessage, limit: number, timeoutMs: number): Promise<Buffer> {
+export function readBody(request: IncomingMessage, bounds: BodyBounds): Promise<Buffer> {
+  const { bytes: limit, timeoutMs } = bounds;
   const declared = declaredLength(request);
   if (declared !== null && declared > limit) throw tooLarge(limit);
   const chunks: Buffer[] = [];
@@ -40,8 +49,13 @@ export function readBody(request: IncomingMessage, limit: number, timeoutMs: num
     };
     const onData = (chunk: Buffer) => {
       size += chunk.length;
-      if (size > limit) finish(() => reject(tooLarge(limit)));
-      else chunks.push(chunk);
+      try {
+        if (size > limit) throw tooLarge(limit);
+        bounds.look?.(chunk);
+        chunks.push(chunk);
+      } catch (error) {
+        finish(() => reject(error));
+      }
     };
     const onEnd = () =>
       finish(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size)));

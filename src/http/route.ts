@@ -40,11 +40,13 @@ export type BodySpec =
       readonly kind: 'json';
       readonly schema: z.ZodType;
       readonly limit: keyof HttpLimits;
+      /** How many values it may have: names and items, at every level. */
+      readonly values: keyof HttpLimits;
       /** Programs may be fed NUL characters; databases may not. */
       readonly allowsNul: boolean;
     }
   /** A profile as JSON or YAML; what it says is checked by the catalogue, which names line and field. */
-  | { readonly kind: 'document'; readonly limit: keyof HttpLimits }
+  | { readonly kind: 'document'; readonly limit: keyof HttpLimits; readonly values: keyof HttpLimits }
   | { readonly kind: 'stream'; readonly mediaTypes: readonly string[]; readonly description: string };
 
 export interface RouteContext<P, Q, B> {
@@ -116,8 +118,10 @@ export function json<S extends z.ZodType>(
   };
 }
 
-export function jsonBody<S extends z.ZodType>(schema: S, limit: keyof HttpLimits = 'jsonBytes') {
-  return { kind: 'json', schema, limit, allowsNul: false } as const;
+export function jsonBody<S extends z.ZodType>(schema: S, size: 'usual' | 'large' = 'usual') {
+  const limit = size === 'large' ? 'largeJsonBytes' : 'jsonBytes';
+  const values = size === 'large' ? 'largeJsonValues' : 'jsonValues';
+  return { kind: 'json', schema, limit, values, allowsNul: false } as const;
 }
 
 /** An answer without a body. */

@@ -6,10 +6,11 @@ import { API_VERSION, API_VERSION_HEADER } from '../contract/version.ts';
 import { actIn } from '../control/tenants.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
+import { JsonScanner } from './bounds/json-scanner.ts';
 import type { Exchange } from './exchange.ts';
 import { ClientGone } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';
-import { decodeText, parseJson } from './parse-json.ts';
+import { decodeText, parseScanned } from './parse-json.ts';
 import { parseQuery } from './parse-query.ts';
 import { invalidRequest, problemOf } from './problem-of.ts';
 import { declaredLength, readBody } from './read-body.ts';
@@ -110,6 +111,21 @@ function acceptedTypes(spec: BodySpec): readonly string[] {
   return spec.kind === 'json' ? ['application/json'] : ['application/json', ...YAML_TYPES];
 }
 
+/** The bytes of a body that is kept whole. JSON is counted while it arrives. */
+function receive(
+  { limits }: HttpServices,
+  { request }: Exchange,
+  spec: Exclude<BodySpec, { kind: 'stream' }>,
+  isYaml: boolean,
+): Promise<Buffer> {
+  const scanner = isYaml ? null : new JsonScanner(limits[spec.values]);
+  return readBody(request, {
+    bytes: limits[spec.limit],
+    timeoutMs: limits.bodyMs,
+    look: (piece) => scanner?.feed(piece),
+  });
+}
+
 async function readInput(services: HttpServices, exchange: Exchange, spec: BodySpec): Promise<unknown> {
   const mediaType = mediaTypeOf(exchange);
   const accepted = acceptedTypes(spec);
@@ -121,15 +137,14 @@ async function readInput(services: HttpServices, exchange: Exchange, spec: BodyS
   requireIdentityEncoding(exchange);
   if (spec.kind === 'stream') return undefined;
   requireUtf8(exchange);
-  const { limits } = services;
-  const bytes = empty ? EMPTY_OBJECT : await readBody(exchange.request, limits[spec.limit], limits.bodyMs);
+  const isYaml = YAML_TYPES.includes(mediaType);
+  const bytes = empty ? EMPTY_OBJECT : await receive(services, exchange, spec, isYaml);
   if (spec.kind === 'document') {
-    if (YAML_TYPES.includes(mediaType)) return { kind: 'yaml', text: decodeText(bytes) };
-    return { kind: 'json', document: parseJson(bytes, false) };
+    if (isYaml) return { kind: 'yaml', text: decodeText(bytes) };
+    return { kind: 'json', document: await parseScanned(bytes, false) };
   }
-  const parsed = spec.schema.safeParse(parseJson(bytes.length === 0 ? EMPTY_OBJECT : bytes, spec.allowsNul), {
-    reportInput: true,
-  });
+  const value = await parseScanned(bytes.length === 0 ? EMPTY_OBJECT : bytes, spec.allowsNul);
+  const parsed = spec.schema.safeParse(value, { reportInput: true });
   if (!parsed.success) throw invalidRequest(parsed.error, 'body');
   return parsed.data;
 }

@@ -65,7 +65,7 @@ beforeAll(async () => {
   const store = await SqliteStore.open({ path: join(directory, 'fuzz.db') });
   f = await startFixture({
     store,
-    limits: { waitMs: 100, jsonBytes: 64_000, execBytes: 64_000, bodyMs: 2_000 },
+    limits: { waitMs: 100, jsonBytes: 64_000, largeJsonBytes: 64_000, execBytes: 64_000, bodyMs: 2_000 },
   });
 });
 afterAll(async () => {

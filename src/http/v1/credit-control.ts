@@ -125,7 +125,7 @@ export const creditControlRoutes = [
       'Compare our meters with what lives, with what backends say was used, and with what they billed.',
     tag,
     scope: 'server',
-    body: jsonBody(ReconcileRequest),
+    body: jsonBody(ReconcileRequest, 'large'),
     responses: { 200: json(ReconcileReport, 'Every difference, by kind.') },
     async handler({ services, caller, body, exchange }) {
       return { status: 200, body: await reconcileCredits(services.deps, caller, body, exchange.signal) };

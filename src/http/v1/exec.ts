@@ -36,7 +36,13 @@ export const execRoutes = [
     tag: 'exec',
     scope: 'sandboxes',
     params: SandboxPathParams,
-    body: { kind: 'json', schema: ExecRequest, limit: 'execBytes', allowsNul: true } as const,
+    body: {
+      kind: 'json',
+      schema: ExecRequest,
+      limit: 'execBytes',
+      values: 'largeJsonValues',
+      allowsNul: true,
+    } as const,
     responses: {
       200: ended,
       202: json(ProcessInfo, 'It runs in the background; read its output at `Location`.', ['Location']),

@@ -56,7 +56,7 @@ export const profileRoutes = [
     query: z.strictObject({
       validate: flag().default(false).describe('Check it as a push would, and store nothing.'),
     }),
-    body: { kind: 'document', limit: 'jsonBytes' } as const,
+    body: { kind: 'document', limit: 'jsonBytes', values: 'jsonValues' } as const,
     responses: {
       200: json(
         z.union([ProfileEntry, ProfileVerdict]),

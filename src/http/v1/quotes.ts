@@ -12,7 +12,7 @@ export const quoteRoutes = [
     summary: 'What a create would cost on each backend. A create with the quote keeps its prices.',
     tag: 'routes',
     scope: 'sandboxes',
-    body: jsonBody(CreateSandboxRequest),
+    body: jsonBody(CreateSandboxRequest, 'large'),
     responses: { 201: json(SandboxQuote, 'The quote.') },
     async handler({ services, caller, body }) {
       const quote = await quoteSandbox(services.deps, caller, body);

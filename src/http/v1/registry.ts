@@ -34,7 +34,7 @@ export const registryRoutes = [
     summary: 'Check a price list before it is published. Nothing is stored.',
     tag,
     scope: 'read',
-    body: jsonBody(RegistryFile),
+    body: jsonBody(RegistryFile, 'large'),
     responses: { 200: json(RegistryReport, 'What is wrong with it, if anything.') },
     async handler({ services, body }) {
       const problems = [...services.options.checkPriceList(body.file, body.text)];

@@ -15,7 +15,7 @@ export const routingRoutes = [
     summary: 'Where a create would go and why, without creating anything.',
     tag,
     scope: 'read',
-    body: jsonBody(CreateSandboxRequest),
+    body: jsonBody(CreateSandboxRequest, 'large'),
     responses: { 200: json(RoutePlan, 'Every candidate with its rank or what excludes it.') },
     async handler({ services, caller, body }) {
       return { status: 200, body: await resolveRoute(services.deps, caller, body) };

@@ -71,7 +71,7 @@ export const sandboxRoutes = [
     scope: 'sandboxes',
     query: WaitReady,
     headers: ['Idempotency-Key'],
-    body: jsonBody(CreateSandboxRequest),
+    body: jsonBody(CreateSandboxRequest, 'large'),
     responses: ESTABLISHED,
     async handler({ services, exchange, caller, query, body }) {
       const options = { ...waitOptions(services, exchange, query), ...idempotencyKeyOf(exchange) };

@@ -7,7 +7,7 @@ import { answerTo, MEMORY_PROFILE, send, startFixture } from './fixture.ts';
 
 let f: Fixture;
 beforeAll(async () => {
-  f = await startFixture({ limits: { jsonBytes: 2000, bodyMs: 300, headersMs: 500 } });
+  f = await startFixture({ limits: { jsonBytes: 2000, largeJsonBytes: 2000, bodyMs: 300, headersMs: 500 } });
 });
 afterAll(() => f.close());
 
