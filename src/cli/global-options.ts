@@ -56,6 +56,12 @@ export function globalOptionsOf(command: Command, env: NodeJS.ProcessEnv): Globa
   };
 }
 
+/** Takes the global options out of what the action of a command is given: none of them reaches a request. */
+export function dropGlobalOptions(command: Command): void {
+  const own = command.opts<Record<string, unknown>>();
+  for (const name of Object.keys(DEFAULT_OPTIONS)) delete own[name];
+}
+
 /** The words that are no global options, in order: the command's name comes first. */
 export function plainWordsIn(argv: readonly string[]): string[] {
   const words: string[] = [];

@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --
 import { enableCompileCache } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 import { compileCacheDir } from './compile-cache.ts';

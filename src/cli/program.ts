@@ -3,6 +3,7 @@ import { COMMANDS, findCommand, otherNamesOf } from './command-table.ts';
 import {
   addGlobalOptions,
   DEFAULT_OPTIONS,
+  dropGlobalOptions,
   globalOptionsOf,
   mayBeValue,
   plainWordsIn,
@@ -67,6 +68,7 @@ async function runCommand(
     .configureOutput({ outputError: () => {} });
   program.hook('preAction', (_program, action) => {
     invocation.configure(globalOptionsOf(action, invocation.env));
+    dropGlobalOptions(action);
   });
   const command = program
     .command(entry.name)

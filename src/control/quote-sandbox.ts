@@ -14,7 +14,14 @@ import { planRoute, requireRoute } from './plan-route.ts';
 /** Long enough to ask a person, short enough that prices are still true. */
 const VALID_MS = 15 * 60_000;
 
-function digestWithoutQuote({ quote_id: _quote, ...request }: CreateSandboxRequest): string {
+function digestOfPriced({
+  quote_id: _quote,
+  id: _id,
+  labels: _labels,
+  consumer: _consumer,
+  scope: _scope,
+  ...request
+}: CreateSandboxRequest): string {
   return digestOf(request);
 }
 
@@ -42,7 +49,7 @@ export async function quoteSandbox(
       workspaceId: caller.workspaceId,
       createdAt: now,
       expiresAt: now + VALID_MS,
-      requestDigest: digestWithoutQuote(request),
+      requestDigest: digestOfPriced(request),
       profile: `${recipe.profileId}@${recipe.profileVersion}`,
       seconds: recipe.ttlSeconds,
       prices: Object.fromEntries(prices),
@@ -69,7 +76,7 @@ export async function quoteOf(
   if (!quote || quote.workspaceId !== caller.workspaceId)
     throw refuse(`There is no quote ${request.quote_id}.`, 'Ask for a quote, and create with its id.');
   if (quote.expiresAt <= deps.clock.now()) throw refuse('The quote has expired.', 'Ask for a new quote.');
-  if (quote.requestDigest !== digestWithoutQuote(request))
+  if (quote.requestDigest !== digestOfPriced(request))
     throw refuse(
       'The quote is for another request.',
       'Send exactly what was quoted, or ask for a new quote.',

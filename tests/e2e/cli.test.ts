@@ -172,6 +172,12 @@ describe('exec', () => {
       stdout: 'out\n',
       stderr: 'err\n',
     });
+    expect((await world.run(['exec', 'box', '-e', 'A=5', '--', 'sh', '-c', 'echo $A'])).stdout).toBe('5\n');
+    expect((await world.run(['exec', 'box', '-e', 'A=6', 'printenv', 'A'])).stdout).toBe('6\n');
+    expect(await world.run(['exec', 'box', '--nonsense', 'true'])).toMatchObject({
+      code: 125,
+      stderr: expect.stringContaining('--nonsense'),
+    });
     expect((await world.run(['exec', 'box', 'no-such-program'])).code).toBe(127);
     expect((await world.run(['exec', 'box', '/etc/passwd'])).code).toBe(126);
     expect((await world.run(['exec', 'nowhere', 'true'])).code).toBe(125);

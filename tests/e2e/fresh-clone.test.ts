@@ -57,6 +57,10 @@ describe.runIf(canRun)('a fresh clone', () => {
 
     const second = run('run', '--', 'python3', '-c', 'print(2)');
     expect(second).toMatchObject({ status: 0, stdout: '2\n', stderr: '' });
+
+    // Options of the program that Node has, too, are the program's.
+    const third = run('run', 'echo', '--env-file=nowhere');
+    expect(third).toMatchObject({ status: 0, stdout: '--env-file=nowhere\n', stderr: '' });
     expect(spawnSync('git', ['status', '--porcelain'], { cwd: clone, encoding: 'utf8' }).stdout).toBe('');
   }, 300_000);
 });

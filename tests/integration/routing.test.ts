@@ -210,7 +210,9 @@ describe('a quote', () => {
     expect(other).toMatchObject({ status: 400, json: { field: 'quote_id' } });
     const missing = await post('/v1/sandboxes', routed({ ttl: '20m', quote_id: 'qte_00000000000000000000' }));
     expect(missing).toMatchObject({ status: 400, json: { field: 'quote_id' } });
-    const made = await post('/v1/sandboxes', routed({ ttl: '20m', quote_id: quote.json.quote_id }));
+    const unpriced = { id: 'of-a-quote', labels: { team: 'a' }, consumer: { run_id: 'r1' } };
+    const quoted = routed({ ttl: '20m', quote_id: quote.json.quote_id, ...unpriced });
+    const made = await post('/v1/sandboxes', quoted);
     expect(made.status).toBe(201);
     const { json } = await fixture.call('GET', `/v1/sandboxes/${made.json.sandbox_id}/route`);
     const used = json.plan.candidates.find(({ rank }: { rank: number | null }) => rank === 0);

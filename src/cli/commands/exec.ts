@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { addNotes } from '../command-notes.ts';
 import type { Invocation } from '../invocation.ts';
 import type { ExecFlags } from '../terminal/exec-options.ts';
-import { addExecOptions, argvOf, execRequestOf } from '../terminal/exec-options.ts';
+import { addExecOptions, argvOf, execRequestOf, withLateOptions } from '../terminal/exec-options.ts';
 import { ProgramControl } from '../terminal/program-control.ts';
 import { runInSandbox } from '../terminal/run-in-sandbox.ts';
 import { terminalSize } from '../terminal/take-terminal.ts';
@@ -72,8 +72,9 @@ export function define(command: Command, invocation: Invocation): void {
     .option('-i, --interactive', 'pass our input on')
     .option('-t, --tty', 'in a terminal')
     .option('-d, --detach', 'in the background: prints the id of the process')
-    .action(async (id: string, words: string[], flags: Flags) => {
-      const argv = argvOf(words);
+    .action(async (id: string, words: string[], given: Flags) => {
+      const argv = argvOf(withLateOptions(command, words));
+      const flags = { ...given, ...command.opts<Flags>() };
       if (argv.length === 0)
         throw new UsageError('There is no program to run.', `Write sandboxer exec ${id} -- <program>.`);
       if (flags.detach) return startInBackground(invocation, id, argv, flags);

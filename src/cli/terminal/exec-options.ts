@@ -3,6 +3,7 @@ import type { ExecInput } from '../../contract/exec.ts';
 import { duration } from '../args/numbers.ts';
 import type { Pairs } from '../args/pairs.ts';
 import { variables } from '../args/pairs.ts';
+import { UsageError } from '../usage-error.ts';
 
 export interface ExecFlags {
   readonly env?: Pairs;
@@ -31,6 +32,19 @@ export function execRequestOf(command: ExecInput['command'], flags: ExecFlags): 
     ...(flags.service === undefined ? {} : { service: flags.service }),
     ...(flags.timeout === undefined ? {} : { timeout: flags.timeout }),
   };
+}
+
+/** Options that stand behind the id: `exec id --service db -- ls`. A program's name never begins with a dash. */
+export function withLateOptions(command: Command, words: readonly string[]): readonly string[] {
+  if (words[0] === undefined || words[0] === '--' || !words[0].startsWith('-')) return words;
+  const { operands, unknown } = command.parseOptions([...words]);
+  const [stranger] = unknown;
+  if (stranger?.startsWith('-') && operands.length === 0)
+    throw new UsageError(
+      `Unknown option '${stranger}'.`,
+      `Write the program behind --, as in sandboxer ${command.name()} <id> -- <program>.`,
+    );
+  return [...operands, ...unknown];
 }
 
 /** `exec id -- ls`: the separator is not part of the program. */

@@ -180,7 +180,12 @@ export const CALLS: Readonly<Record<string, CommandCall>> = {
   'images build': {
     args: [],
     skip: () => 'it needs a mirror of Debian',
-    fails: { args: ['--name', 'tried', '--extension', 'ext.saas-stub'], ...INVALID },
+    // A refusal of the backend: the body was valid, so that no global option was in it.
+    fails: {
+      args: ['--name', 'tried', '--extension', 'ext.saas-stub'],
+      code: 4,
+      error: 'SBX_UNSUPPORTED',
+    },
   },
   'volumes create': {
     args: ['cache', '--size', '1gb'],
