@@ -8,7 +8,7 @@ import { NetworkPolicy, Resources, Scope, WorkspaceAccess, WorkspaceMode } from 
 import { QuoteId } from './quote.ts';
 import { RoutePolicy } from './route.ts';
 import { RequestedSecretRef } from './secret.ts';
-import { Actor, PauseKind, SandboxState } from './state.ts';
+import { Actor, Creation, PauseKind, SandboxState } from './state.ts';
 import { VolumeMounts } from './volume.ts';
 
 const ExternalId = z
@@ -98,7 +98,14 @@ export const Reachability = z
 export type Reachability = z.infer<typeof Reachability>;
 
 export const SandboxFailure = z
-  .strictObject({ code: z.string(), detail: z.string(), remedy: z.string(), at: z.string() })
+  .strictObject({
+    code: z.string(),
+    detail: z.string(),
+    remedy: z.string(),
+    at: z.string(),
+    creation: Creation.optional().describe('What the attempts may have made; it is removed again.'),
+    backend: z.string().optional().describe('Left out when the failure sums up several backends.'),
+  })
   .meta({ id: 'SandboxFailure' });
 
 export const Sandbox = z

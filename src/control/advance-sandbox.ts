@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../contract/errors.ts';
 import { ERRORS, failsEverywhere } from '../contract/errors.ts';
+import { Creation } from '../contract/state.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
 import type { WaitingStep } from '../core/next-step.ts';
 import { nextSteps } from '../core/next-step.ts';
@@ -21,6 +22,12 @@ export type BackendStep =
       readonly isFirstCall: boolean;
     };
 
+/** The most that one of the attempts may have made. */
+function creationOf(attempts: readonly AttemptRecord[]): Creation {
+  const made = attempts.map(({ creation }) => Creation.options.indexOf(creation ?? 'not_created'));
+  return Creation.options[Math.max(0, ...made)] as Creation;
+}
+
 /** The last error of the attempts, when the request fails with it everywhere. */
 function errorOfRequest(attempts: readonly AttemptRecord[]): AttemptRecord['error'] {
   const error = attempts.at(-1)?.error ?? null;
@@ -38,7 +45,8 @@ export function failureOf(attempts: readonly AttemptRecord[], at: number): Sandb
     (failed.map((attempt) => `${attempt.extensionId}: ${attempt.error?.detail}`).join('; ') ||
       'No backend could be tried.');
   const remedy = single?.remedy ?? ERRORS[code]?.remedy ?? ERRORS.SBX_PROVISION_FAILED.remedy;
-  return { code, detail, remedy, at };
+  const backend = failed.find(({ error }) => error === single)?.extensionId;
+  return { code, detail, remedy, at, creation: creationOf(attempts), ...(backend && { backend }) };
 }
 
 async function tryNext(

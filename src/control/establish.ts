@@ -31,11 +31,12 @@ export function requireEstablished(sandbox: SandboxRecord): void {
   if (isEstablished(sandbox.state) || !isSettled(sandbox)) return;
   const members = { sandbox_id: sandbox.id, uid: sandbox.uid, state: sandbox.state };
   if (sandbox.failure) {
-    const { code, detail, remedy, at } = sandbox.failure;
+    const { code, detail, remedy, at, creation, backend = sandbox.extensionId } = sandbox.failure;
     throw new SandboxerError(code as ErrorCode, detail, {
       members: { ...members, failed_at: isoTime(at) },
       remedy,
-      ...(sandbox.extensionId && { backend: sandbox.extensionId }),
+      ...(creation && { creation }),
+      ...(backend && { backend }),
     });
   }
   throw new SandboxerError('SBX_CANCELLED', `The sandbox became ${sandbox.state} before it was ready.`, {

@@ -2,7 +2,7 @@ import type { Json } from '../contract/json.ts';
 import type { Scope } from '../contract/profile.ts';
 import type { RoutePlan } from '../contract/route.ts';
 import type { Consumer, CreateSandboxRequest, Reachability } from '../contract/sandbox.ts';
-import type { Actor, PauseKind, SandboxState } from '../contract/state.ts';
+import type { Actor, Creation, PauseKind, SandboxState } from '../contract/state.ts';
 import type { Handle } from './extension.ts';
 import type { TreeInput } from './inputs.ts';
 import type { Recipe } from './recipe.ts';
@@ -40,6 +40,10 @@ export interface SandboxFailureRecord {
   readonly detail: string;
   readonly remedy: string;
   readonly at: number;
+  /** What the attempts left at backends; left out in rows of earlier versions. */
+  readonly creation?: Creation;
+  /** The backend of the attempt that it tells of; left out when it sums up several. */
+  readonly backend?: string;
 }
 
 /** The hot row of a sandbox. Times are milliseconds since 1970. */

@@ -60,7 +60,10 @@ describe('what one tenant does to another', () => {
     for (let n = 0; n < MORE_THAN_A_BREAKER_BEARS; n += 1) {
       const json = { profile: 'profile.stub-fails', id: `fails-${n}` };
       const answer = await f.call('POST', '/v1/sandboxes', { json, ...inWorkspace('careless') });
-      expect(answer).toMatchObject({ status: 422, json: { code: 'SBX_SETUP_FAILED', fault: 'caller' } });
+      expect(answer).toMatchObject({
+        status: 422,
+        json: { code: 'SBX_SETUP_FAILED', fault: 'caller', creation: 'created', backend: 'ext.memory' },
+      });
       const route = await f.call('GET', `/v1/sandboxes/fails-${n}/route`, inWorkspace('careless'));
       expect(route.json.attempts).toHaveLength(1);
     }
