@@ -15,9 +15,11 @@ const Usd = z.number().min(0).max(1_000_000);
 /** Hard ceilings on list prices, in US dollars. */
 export const MaxPrice = z
   .strictObject({
-    vcpu_hour: Usd.optional(),
-    gib_hour: Usd.optional(),
-    gpu_hour: Usd.optional(),
+    vcpu_hour: Usd.optional().describe(
+      'For each vCPU that is asked for, region included. A base rate and the price of a size that is sold whole count in full.',
+    ),
+    gib_hour: Usd.optional().describe('For each GiB of memory that is asked for, in the same way.'),
+    gpu_hour: Usd.optional().describe('For the GPU that is asked for, in the same way.'),
     create: Usd.optional(),
   })
   .meta({ id: 'MaxPrice' });

@@ -51,7 +51,7 @@ function billedShare(basis: BillingBasis | undefined, used: bigint): bigint {
 }
 
 /** The cheapest size on sale that covers the request; `null` when none is large enough. */
-function shapeFor(price: Price, resources: Resources): PriceShape | null {
+export function shapeFor(price: Price, resources: Resources): PriceShape | null {
   const vcpu = resources.cpu ?? USUAL_VCPU;
   const memoryMb = resources.memory_mb ?? USUAL_MEMORY_MB;
   let cheapest: PriceShape | null = null;
@@ -94,7 +94,8 @@ function gpuRate(price: Price, gpu: string | null): bigint {
   return gpu === null ? 0n : BigInt(price.gpus?.[gpu] ?? price.gpu_pico_usd_per_second);
 }
 
-function inRegion(price: Price, rate: bigint, region: string | null): bigint {
+/** A rate as it is in this region. */
+export function inRegion(price: Price, rate: bigint, region: string | null): bigint {
   const multiplier = region === null ? undefined : price.region_multipliers?.[region];
   return multiplier === undefined ? rate : (rate * BigInt(Math.round(multiplier * 1000))) / 1000n;
 }

@@ -3,8 +3,10 @@ import type { BackendStanding, Exclusion, MaxPrice } from '../contract/route.ts'
 import type { ExtensionHeader } from './extension.ts';
 import { headerMisfits } from './header-misfits.ts';
 import { sellsSize } from './pricing.ts';
+import type { Recipe } from './recipe.ts';
 import { matches } from './route-names.ts';
 import type { RouteInput } from './routing.ts';
+import { unitPrices } from './unit-prices.ts';
 
 /** Every reason why a backend is not a candidate, from the fixed vocabulary. Only the last two groups pass with time. */
 export function exclusionsOf(
@@ -88,7 +90,8 @@ function dollars(microUsd: number): string {
 function priceExclusions(input: RouteInput, price: Price, quote: Quote): Exclusion[] {
   const { constraints } = input.recipe.route;
   const excluded: Exclusion[] = [];
-  if (!sellsSize(price, input.recipe.resources)) {
+  const isSold = sellsSize(price, input.recipe.resources);
+  if (!isSold) {
     excluded.push({ code: 'resources', detail: 'sells no size that is large enough' });
   }
   const hourly = constraints?.max_cost_per_hour ?? null;
@@ -106,27 +109,29 @@ function priceExclusions(input: RouteInput, price: Price, quote: Quote): Exclusi
     });
   }
   const ceilings = constraints?.max_price;
-  if (ceilings) excluded.push(...overMaxPrice(ceilings, price, input.recipe.resources.gpu));
+  if (ceilings && isSold) excluded.push(...overMaxPrice(ceilings, price, input.recipe));
   return excluded;
 }
 
-function overMaxPrice(ceilings: MaxPrice, price: Price, gpu: string | null): Exclusion[] {
-  const hourly = (picoUsd: string | undefined) => (Number(picoUsd ?? '0') * 3600) / 1e12;
-  const asked: readonly [keyof MaxPrice, number, string][] = [
-    ['vcpu_hour', hourly(price.vcpu_pico_usd_per_second), 'a vCPU hour'],
-    ['gib_hour', hourly(price.gib_pico_usd_per_second), 'a GiB hour'],
-    ['gpu_hour', gpu === null ? 0 : hourly(price.gpus?.[gpu] ?? price.gpu_pico_usd_per_second), 'a GPU hour'],
-    ['create', price.create_fee_micro_usd / 1_000_000, 'a create'],
-  ];
-  return asked.flatMap(([name, usd, what]) => {
+const UNIT_NAMES: readonly (readonly [keyof MaxPrice, string])[] = [
+  ['vcpu_hour', 'a vCPU hour'],
+  ['gib_hour', 'a GiB hour'],
+  ['gpu_hour', 'a GPU hour'],
+  ['create', 'a create'],
+];
+
+/** Compares what is really paid. A price that cannot be compared is over every ceiling. */
+function overMaxPrice(ceilings: MaxPrice, price: Price, { resources, requires }: Recipe): Exclusion[] {
+  const prices = unitPrices(price, resources, requires.region ?? null);
+  return UNIT_NAMES.flatMap(([name, what]) => {
     const ceiling = ceilings[name];
-    if (ceiling === undefined || usd <= ceiling) return [];
-    return [
-      {
-        code: 'max_price' as const,
-        detail: `${what} costs $${usd.toFixed(4)}, at most $${ceiling} is allowed`,
-      },
-    ];
+    const unit = prices[name];
+    if (ceiling === undefined || ('usd' in unit && unit.usd <= ceiling)) return [];
+    const detail =
+      'usd' in unit
+        ? `${what} costs $${unit.usd.toFixed(4)}, at most $${ceiling} is allowed`
+        : `the price of ${what} cannot be compared with $${ceiling}: ${unit.unknown}`;
+    return [{ code: 'max_price' as const, detail }];
   });
 }
 

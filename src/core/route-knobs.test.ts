@@ -78,7 +78,7 @@ describe('each knob of a route', () => {
     ['gib_hour', { gib_pico_usd_per_second: '10000000' }],
     ['create', { create_fee_micro_usd: 36_000 }],
   ] as [keyof NonNullable<NonNullable<Route['constraints']>['max_price']>, Partial<Price>][])(
-    'max_price.%s is a ceiling on the list price',
+    'max_price.%s is a ceiling on the price',
     (name, over) => {
       const sells = [backend('ext.x', 0, over)];
       const codes = (usd: number) =>
@@ -89,6 +89,50 @@ describe('each knob of a route', () => {
       expect(codes(0.0359)).toEqual(['max_price']);
     },
   );
+
+  const dollarsAnHour = (usd: number) => String(Math.round((usd * 1e12) / 3600));
+  it.each([
+    [
+      'a region',
+      'vcpu_hour',
+      { vcpu_pico_usd_per_second: '14000000', region_multipliers: { eu: 3 } },
+      0.1512,
+    ],
+    ['a base rate', 'vcpu_hour', { base_pico_usd_per_second: dollarsAnHour(0.2) }, 0.2],
+    ['a base rate', 'gib_hour', { base_pico_usd_per_second: dollarsAnHour(0.2) }, 0.2],
+    ['a size', 'vcpu_hour', { shapes: [{ vcpu: 1, memory_mb: 2048, usd: 1.008 }] }, 1.008],
+    ['a size', 'gib_hour', { shapes: [{ vcpu: 1, memory_mb: 2048, usd: 1.008 }] }, 1.008],
+    ['a larger size', 'vcpu_hour', { shapes: [{ vcpu: 4, memory_mb: 8192, usd: 0.4 }] }, 0.4],
+  ] as const)('max_price counts %s towards %s', (_what, name, { ...over }, paid) => {
+    const shapes =
+      'shapes' in over
+        ? over.shapes.map(({ usd, ...size }) => ({
+            ...size,
+            name: 's',
+            pico_usd_per_second: dollarsAnHour(usd),
+          }))
+        : undefined;
+    const sells = [backend('ext.x', 0, { ...over, ...(shapes && { shapes }) } as Partial<Price>)];
+    const codes = (usd: number) =>
+      planned(
+        { constraints: { region: 'eu', max_price: { [name]: usd } } },
+        sells,
+        {},
+      ).candidates[0]?.excluded_by.map(({ code }) => code);
+    expect(codes(paid + 0.0001)).toEqual([]);
+    expect(codes(paid - 0.0001)).toEqual(['max_price']);
+  });
+
+  it('max_price excludes a GPU whose price is not told apart from that of its size, and says so', () => {
+    const shapes = [{ name: 'gpu', vcpu: 8, memory_mb: 65_536, pico_usd_per_second: '500000000' }];
+    const able = { ...backend('ext.x', 0, { shapes }), capabilities: { ...ABLE, gpu: ['h100'] } };
+    const route = { constraints: { gpu: 'h100', max_price: { gpu_hour: 1_000 } } };
+    const [candidate] = planned(route, [able], {}, { resources: { gpu: 'h100' } }).candidates;
+    expect(candidate?.excluded_by).toContainEqual({
+      code: 'max_price',
+      detail: expect.stringContaining('cannot be compared'),
+    });
+  });
 
   it.each([
     ['gpu', { gpu: 'h100' }, {}],

@@ -22,7 +22,7 @@ const vectors = fc.record({
 const prices: fc.Arbitrary<Price> = fc.record({
   version: fc.constant('p'),
   create_fee_micro_usd: fc.nat(10_000),
-  base_pico_usd_per_second: fc.constant('0'),
+  base_pico_usd_per_second: fc.oneof(fc.constant('0'), fc.nat(60_000_000).map(String)),
   vcpu_pico_usd_per_second: fc.nat(60_000_000).map(String),
   gib_pico_usd_per_second: fc.nat(12_000_000).map(String),
   gpu_pico_usd_per_second: fc.constant('0'),
@@ -43,6 +43,28 @@ const standings: fc.Arbitrary<BackendStanding> = fc.record({
   in_flight: fc.nat(50),
 });
 
+const ceiling = fc.nat(2_000).map((thousandths) => thousandths / 1_000);
+const ceilings = fc.record(
+  { vcpu_hour: ceiling, gib_hour: ceiling, create: fc.nat(20).map((thousandths) => thousandths / 1_000) },
+  { requiredKeys: [] },
+);
+/** The ways to sell: by units, in sizes, dearer or cheaper by region. */
+const sales = fc.record(
+  {
+    region_multipliers: fc.record({ eu: fc.integer({ min: 500, max: 3_000 }).map((n) => n / 1000) }),
+    shapes: fc.array(
+      fc.record({
+        name: fc.constant('s'),
+        vcpu: fc.constantFrom(1, 2, 8),
+        memory_mb: fc.constantFrom(1024, 4096, 16_384),
+        pico_usd_per_second: fc.nat(200_000_000).map(String),
+      }),
+      { minLength: 1, maxLength: 3 },
+    ),
+  },
+  { requiredKeys: [] },
+);
+
 const routes: fc.Arbitrary<RoutePolicy> = fc.record(
   {
     strategy: fc.constantFrom('prefer-self-hosted', 'lowest-cost', 'lowest-latency'),
@@ -56,7 +78,7 @@ const routes: fc.Arbitrary<RoutePolicy> = fc.record(
       {
         max_cost_per_hour: fc.double({ min: 0, max: 0.3, noNaN: true }),
         max_total_cost: fc.double({ min: 0, max: 0.6, noNaN: true }),
-        max_price: fc.record({ vcpu_hour: fc.double({ min: 0, max: 0.2, noNaN: true }) }),
+        max_price: ceilings,
         region: fc.constantFrom('eu', 'us'),
         data_residency: fc.constantFrom('eu', 'us'),
         snapshot: fc.constantFrom('filesystem', 'memory'),
@@ -167,6 +189,39 @@ describe('for every request, catalogue and state of health', () => {
         }
       }),
     );
+  });
+
+  it('max_price: nothing that is used costs more for each unit that was asked for', () => {
+    const sizes = fc.record({ cpu: fc.constantFrom(0.5, 1, 4), memory_mb: fc.constantFrom(512, 2048, 8192) });
+    const sells = fc.array(fc.tuple(prices, sales), { minLength: 1, maxLength: NAMES.length });
+    let compared = 0;
+    fc.assert(
+      fc.property(sells, ceilings, sizes, fc.boolean(), (drawn, max_price, resources, isInEu) => {
+        const extensions = drawn.map(([price, over], index) =>
+          sampleHeader(NAMES[index] as string, { price: { ...price, ...over } as Price }),
+        );
+        const constraints = { max_price, ...(isInEu && { region: 'eu' }) };
+        const input = sampleRouteInput({ resources, route: { constraints } }, extensions, { standing: {} });
+        for (const { extension, quote } of rankedCandidates(decide(input))) {
+          const price = extensions.find(({ id }) => id === extension)?.price as Price;
+          const times = isInEu ? (price.region_multipliers?.eu ?? 1) : 1;
+          const hourly = (Number(quote?.pico_usd_per_second) * 3600) / 1e12;
+          // The bill without what the other unit costs by itself, for each that was asked for.
+          const alone = (rate: string, units: number) =>
+            price.shapes ? 0 : (Number(rate) * times * units * 3600) / 1e12;
+          const [vcpus, gib] = [resources.cpu, resources.memory_mb / 1024];
+          const perVcpu = (hourly - alone(price.gib_pico_usd_per_second, gib)) / vcpus;
+          const perGib = (hourly - alone(price.vcpu_pico_usd_per_second, vcpus)) / gib;
+          const nearly = (usd: number | undefined) => (usd ?? Number.POSITIVE_INFINITY) + 1e-7;
+          expect(perVcpu).toBeLessThanOrEqual(nearly(max_price.vcpu_hour));
+          expect(perGib).toBeLessThanOrEqual(nearly(max_price.gib_hour));
+          expect(price.create_fee_micro_usd / 1e6).toBeLessThanOrEqual(nearly(max_price.create));
+          compared += 1;
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+    expect(compared).toBeGreaterThan(100);
   });
 
   it('a wish never excludes', () => {
