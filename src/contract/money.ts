@@ -130,7 +130,9 @@ export const GrantRequest = z
       .string()
       .max(200)
       .optional()
-      .describe('Your own name for this grant; a repeated reference is the same grant.'),
+      .describe(
+        'Your own name for this grant; a repeated reference is the same grant, and is refused (422) with another amount or kind.',
+      ),
   })
   .meta({ id: 'GrantRequest' });
 export type GrantRequest = z.infer<typeof GrantRequest>;

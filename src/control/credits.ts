@@ -5,6 +5,7 @@ import { requireScope } from '../core/caller.ts';
 import { accounts } from '../core/credits/accounts.ts';
 import { burnDown } from '../core/credits/grant.ts';
 import type { TransferRecord } from '../core/credits/transfer.ts';
+import { dollars } from '../core/dollars.ts';
 import type { TransferQuery, Tx } from '../core/store.ts';
 import { auditedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
@@ -64,6 +65,20 @@ export async function getBalance(deps: ControlDeps, caller: Caller): Promise<Wor
   return deps.store.read('balance', (tx) => balanceOf(tx, caller.workspaceId));
 }
 
+/** A reference names one grant for ever: another amount under it is a mistake that nobody would notice. */
+function requireSameGrant(
+  before: TransferRecord,
+  reference: string,
+  { amount_micro_usd: amountMicroUsd, kind }: GrantRequest,
+): void {
+  if (before.amountMicroUsd === amountMicroUsd && before.kind === kind) return;
+  throw new SandboxerError(
+    'SBX_IDEMPOTENCY_MISMATCH',
+    `The reference "${reference}" is that of a ${before.kind} of ${dollars(before.amountMicroUsd)}, not of a ${kind} of ${dollars(amountMicroUsd)}.`,
+    { remedy: 'Repeat the amount and kind of the first request, or choose another `reference`.' },
+  );
+}
+
 /** A repeated reference is the same grant: it adds nothing again. */
 export async function grantCredits(
   deps: ControlDeps,
@@ -81,7 +96,11 @@ export async function grantCredits(
   return auditedTransaction(deps, caller, 'grant', subject, async (tx) => {
     const now = deps.clock.now();
     const id = `grant:${workspaceId}:${reference}`;
-    if ((await tx.ledger.getTransfer(id)) !== null) return balanceOf(tx, workspaceId);
+    const before = await tx.ledger.getTransfer(id);
+    if (before !== null) {
+      requireSameGrant(before, reference, request);
+      return balanceOf(tx, workspaceId);
+    }
     const { purse } = await policyOf(tx, workspaceId);
     await settleGrants(tx, purse, now);
     const expiresAt = request.expires_in === undefined ? null : now + request.expires_in * 1000;

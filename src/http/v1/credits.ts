@@ -29,7 +29,7 @@ export const creditRoutes = [
     method: 'POST',
     url: '/v1/credits/grants',
     operationId: 'grantCredits',
-    summary: 'Add credits. A repeated reference adds nothing again.',
+    summary: 'Add credits. A repeated reference adds nothing again; with another amount it is refused.',
     tag,
     scope: 'billing',
     body: jsonBody(GrantRequest),
