@@ -31,7 +31,7 @@ flags="-std=gnu11 -O2 -Wall -Wextra -Werror -Wshadow -Wno-format-truncation $(sh
 static="$flags -static-pie -fPIE"
 # shellcheck disable=SC2086 # a list of flags
 "$cc" $static -DSPAWNER_BUILD="\"$revision\"" -o "$temporary" "$source"/main.c "$source"/control.c "$source"/sandbox*.c "$source"/inspect.c "$source"/host-parts.c "$source"/unpack.c "$source"/volume.c \
-  "$source"/launcher.c "$source"/mounter.c "$source"/keeper.c "$source"/birth.c "$source"/pass-fds.c "$source"/scatter.c "$source"/cgroup.c "$source"/slot.c "$source"/slot-limits.c "$source"/slot-use.c "$source"/idmap.c "$source"/capabilities.c "$source"/overlay.c "$source"/disk.c "$source"/tree.c "$source"/tree-walk.c "$source"/file-copy.c "$source"/pack.c "$source"/subvolume.c "$source"/work.c "$source"/rootless.c "$source"/runtime.c "$source"/binds.c "$source"/targets.c
+  "$source"/launcher.c "$source"/mounter.c "$source"/keeper.c "$source"/birth.c "$source"/pass-fds.c "$source"/scatter.c "$source"/cgroup.c "$source"/slot.c "$source"/slot-limits.c "$source"/slot-use.c "$source"/idmap.c "$source"/capabilities.c "$source"/confine.c "$source"/overlay.c "$source"/disk.c "$source"/tree.c "$source"/tree-walk.c "$source"/file-copy.c "$source"/pack.c "$source"/subvolume.c "$source"/work.c "$source"/rootless.c "$source"/runtime.c "$source"/binds.c "$source"/targets.c
 # shellcheck disable=SC2086
 "$cc" $static -o "$temporary.sudo" "$source"/sudo.c
 # Without it the runtime is loaded for every sandbox anew. It goes into the runtime, and must be of its C library.

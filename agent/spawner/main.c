@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "spawner.h"
+#include "confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -204,6 +204,9 @@ static void leave_host_mounts(void) {
   if (settings.usermap[0] && enter_user_namespace(settings.usermap) < 0) refuse("user namespace");
   if (unshare(CLONE_NEWNS) < 0) refuse("mount namespace");
   if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) refuse("private mounts");
+  /* Nothing here needs a network; each sandbox has one of its own. */
+  if (unshare(CLONE_NEWNET) < 0) refuse("network namespace");
+  if (confine_spawner() < 0) refuse("capabilities");
   cgroups_open();
   struct stat info;
   if (stat("/sys/fs/cgroup/unified", &info) == 0 && umount2("/sys/fs/cgroup/unified", MNT_DETACH) < 0)

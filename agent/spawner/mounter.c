@@ -2,6 +2,7 @@
  * goes there, mounts, sends the configuration and comes back. A few do that for everybody; what may wait for something
  * outside of this machine, or for a disk, has a process of its own. */
 #define _GNU_SOURCE
+#include "confine.h"
 #include "sandbox.h"
 
 #include <errno.h>
@@ -140,6 +141,7 @@ static void begin(pid_t spawner) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != spawner) _exit(0);
   prctl(PR_SET_NAME, "sbx-mounter");
+  if (confine(DUTY_MOUNT) < 0) _exit(2);
 }
 
 static void __attribute__((noreturn)) mounter_main(pid_t spawner) {

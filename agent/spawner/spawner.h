@@ -138,6 +138,7 @@ bool disk_is_image(const char *id, char *path, size_t size);
 /* ---- subvolume.c: disks that are copied at once ---- */
 int disk_directory(const char *path);
 bool is_subvolume(const char *path);
+bool on_subvolumes(void);
 int subvolume_copy(const char *from, const char *to);
 int subvolume_remove(const char *path);
 

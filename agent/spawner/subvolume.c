@@ -23,6 +23,8 @@ static bool on_btrfs(const char *path) {
   return statfs(path, &info) == 0 && (unsigned long)info.f_type == BTRFS_SUPER_MAGIC;
 }
 
+bool on_subvolumes(void) { return on_btrfs(settings.base); }
+
 /* The directory that holds `path`, and its last part. */
 static int open_holder(const char *path, char name[BTRFS_SUBVOL_NAME_MAX + 1]) {
   char copy[PATH_MAX * 2];

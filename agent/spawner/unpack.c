@@ -2,7 +2,7 @@
  * and no link in the archive leads out of it. Owners are shifted into the stored range; what overlayfs gives a meaning to
  * is made only from the marks of an image layer (.wh.…), never taken from the archive. */
 #define _GNU_SOURCE
-#include "spawner.h"
+#include "confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -370,6 +370,7 @@ int unpack_layer(const char *from, const char *to, const struct unpack_bounds *b
   archive.size = info.st_size;
   if (mkdir(to, 0755) < 0 || chown(to, settings.storage, settings.storage) < 0) return -1;
   if (chroot(to) < 0 || chdir("/") < 0) return -1;
+  if (confine(bounds->marks ? DUTY_UNPACK_MARKS : DUTY_UNPACK) < 0) return -1;
   umask(0);
   int got;
   while ((got = next_entry(&archive, &entry)) > 0) {

@@ -1,6 +1,6 @@
 /* The janitor removes what was thrown away; a copy runs in a process of its own and reports when it is done. */
 #define _GNU_SOURCE
-#include "spawner.h"
+#include "confine.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -101,6 +101,7 @@ static void __attribute__((noreturn)) janitor_main(int wake) {
   dup2(wake, 3);
   close_range(4, ~0u, 0);
   setpriority(PRIO_PROCESS, 0, 5);
+  if (confine(DUTY_REMOVE) < 0) _exit(2);
   tree_meanwhile = make_room;
   do {
     seen->busy = true;
@@ -211,7 +212,7 @@ static int copy_from_image(const char *image, const char *to, struct tally *tall
   snprintf(point, sizeof point, "%s/mnt/u", settings.base);
   if (unshare(CLONE_NEWNS) < 0 || disk_mount(image, point) < 0) return -1;
   strcat(point, "/upper");
-  return tree_copy(point, to, tally);
+  return confine(DUTY_COPY) < 0 ? -1 : tree_copy(point, to, tally);
 }
 
 /* A link in a layer must not lead out of it. */
@@ -234,7 +235,7 @@ static int copy_merged(const struct launch *layers, const char *to, struct tally
     length += snprintf(options + length, sizeof options - (size_t)length, "%s%s", i ? ":" : "", name);
   }
   if (mount("overlay", "u", "overlay", MS_NODEV | MS_NOSUID | MS_RDONLY, options) < 0) return -1;
-  if (tree_copy("u", to, tally) < 0) return -1;
+  if (confine(DUTY_COPY) < 0 || tree_copy("u", to, tally) < 0) return -1;
   /* What was removed of the host's own must stay removed: there the marks of overlayfs are carried on. */
   for (int part = 0; part < layers->host_count; part++) {
     snprintf(source, sizeof source, "%s/%s", to, layers->host[part]);
@@ -249,23 +250,30 @@ static int copy_merged(const struct launch *layers, const char *to, struct tally
 
 /* The whole file system at once: to wait for each of thousands of files would take longer. */
 static int flush(const char *path) {
-  int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int fd = confine(DUTY_READ) < 0 ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   return fd < 0 ? -1 : syncfs(fd);
 }
 
+static int measure(const char *path, struct tally *tally) {
+  return confine(DUTY_READ) < 0 || tree_exceeds(path, INT64_MAX, INT64_MAX, tally) ? -1 : 0;
+}
+
+/* What cannot be done by a worker that is confined comes first: finding its place, mounting, calling Node. */
 static int perform(const struct job *job, struct tally *tally) {
   if (job->subvolume) {
+    if (confine(DUTY_COPY) < 0) return -1;
     char upper[PATH_MAX * 2];
     snprintf(upper, sizeof upper, "%s/upper", job->to);
     /* Other than a copy it does not know what is in there: that is not looked for. */
     return subvolume_copy(job->subvolume, job->to) < 0 ? -1 : access(upper, F_OK);
   }
   if (job->pack) return pack_layer(job->pack, job->to, job->most, tally);
-  if (job->measure) return tree_exceeds(job->measure, INT64_MAX, INT64_MAX, tally) ? -1 : 0;
+  if (job->measure) return measure(job->measure, tally);
   if (job->flush) return flush(job->flush);
   if (job->archive) return unpack_layer(job->archive, job->to, &job->bounds, tally);
   if (job->layers) return copy_merged(job->layers, job->to, tally);
-  return job->image ? copy_from_image(job->image, job->to, tally) : tree_copy(job->from, job->to, tally);
+  if (job->image) return copy_from_image(job->image, job->to, tally);
+  return confine(DUTY_COPY) < 0 ? -1 : tree_copy(job->from, job->to, tally);
 }
 
 /* What stays is written out, while nobody waits for it: the end of an overlay does not see to that. */
@@ -290,7 +298,7 @@ struct work *work_start(const struct job *job, work_done done, void *context) {
   }
   if (pid == 0) {
     struct outcome outcome = {{0, 0}, 0, ""};
-    child_begins("sbx-copy");
+    child_begins(job->archive ? "sbx-unpack" : job->pack ? "sbx-pack" : job->measure ? "sbx-measure" : "sbx-copy");
     dup2(ends[1], 3);
     close_range(4, ~0u, 0);
     if (perform(job, &outcome.tally) < 0) outcome.error = errno ? errno : EIO;
