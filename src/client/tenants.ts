@@ -68,7 +68,13 @@ export class Tenants {
       : this.#transport.json({ ...options, method: 'PUT', path, json: policy });
   }
 
-  deleteWorkspace(id: string, options: CallOptions = {}): Promise<void> {
-    return this.#transport.json({ ...options, method: 'DELETE', path: pathOf('workspaces', id) });
+  /** `left`: what becomes of credits that it has. */
+  deleteWorkspace(
+    id: string,
+    left: { readonly credits?: 'move' | 'expire' | undefined; readonly to?: string | undefined } = {},
+    options: CallOptions = {},
+  ): Promise<void> {
+    const path = `${pathOf('workspaces', id)}${queryOf({ ...left })}`;
+    return this.#transport.json({ ...options, method: 'DELETE', path });
   }
 }

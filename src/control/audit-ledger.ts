@@ -5,6 +5,7 @@ import { isoTime } from '../core/clock.ts';
 import { ledgerOf, mayBeNegative } from '../core/credits/accounts.ts';
 import { checkBilledTime } from '../core/credits/billed-time.ts';
 import { BudgetAudit } from '../core/credits/budget-audit.ts';
+import { checkStranded } from '../core/credits/stranded.ts';
 import type { TransferRecord } from '../core/credits/transfer.ts';
 import { CHAIN_START, chainHash } from '../core/credits/transfer.ts';
 import { isEstablished, isLiving } from '../core/lifecycle.ts';
@@ -158,6 +159,7 @@ export async function auditLedger(deps: ControlDeps, caller: Caller): Promise<Le
     replay.budgets.finish(openHolds);
     const openMeters = await checkMeters(tx, deps, replay, openHolds);
     const accounts = await checkBalances(tx, replay);
+    await checkStranded(tx, (account, detail) => replay.find('I14', account, detail));
     const findTime = (meterId: string, detail: string) => replay.find('I13', meterId, detail);
     for (const uid of replay.sandboxes) await checkBilledTime(tx, uid, deps.clock.now(), findTime);
     return {

@@ -1,4 +1,4 @@
-import type { Budget, CreateBudgetRequest, CreditLimits, OrgCredits } from '../contract/credits.ts';
+import type { Budget, CreateBudgetRequest, CreditLimits } from '../contract/credits.ts';
 import { SandboxerError } from '../contract/errors.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
@@ -118,52 +118,5 @@ export async function setLimits(
     const { max_living: maxLiving, creates_per_minute: createsPerMinute } = limits;
     await tx.ledger.setPolicy({ ...policy, maxLiving, createsPerMinute });
     return limits;
-  });
-}
-
-/**
- * Whether the workspaces of an org spend from one purse. What they have moves along: into the shared purse, and back
- * into the purse of the workspace that is named first when it is split. What is on hold goes back where it came from.
- */
-export async function setOrgCredits(
-  deps: ControlDeps,
-  caller: Caller,
-  orgId: string,
-  { mode }: OrgCredits,
-): Promise<OrgCredits> {
-  requireScope(caller, 'server');
-  const subject = { action: 'setOrgCredits', target: orgId, details: { mode } };
-  return auditedTransaction(deps, caller, 'org-credits', subject, async (tx) => {
-    const org = await tx.tenancy.org(orgId);
-    if (!org || org.deletedAt !== undefined)
-      throw new SandboxerError('SBX_NOT_FOUND', `There is no org "${orgId}".`);
-    const now = deps.clock.now();
-    const shared = accounts.orgCredits(orgId);
-    for (const workspace of await tx.tenancy.workspaces(orgId)) {
-      if (workspace.deletedAt !== undefined) continue;
-      const policy = await policyOf(tx, workspace.id);
-      const purse = mode === 'shared' ? shared : accounts.credits(workspace.id);
-      if (policy.purse === purse) continue;
-      const amountMicroUsd = await tx.ledger.balance(policy.purse);
-      if (amountMicroUsd > 0) {
-        await tx.ledger.transfer([
-          {
-            id: `move:${workspace.id}:${deps.ids.next('move')}`,
-            at: now,
-            kind: 'move',
-            debit: policy.purse,
-            credit: purse,
-            amountMicroUsd,
-            workspaceId: workspace.id,
-            holdId: null,
-            sandboxUid: null,
-          },
-        ]);
-        for (const grant of await tx.ledger.liveGrants(policy.purse))
-          await tx.ledger.updateGrant({ ...grant, purse });
-      }
-      await tx.ledger.setPolicy({ ...policy, purse });
-    }
-    return { mode };
   });
 }

@@ -8,6 +8,8 @@ import type { Tx } from '../core/store.ts';
 import type { OrgRecord, WorkspaceRecord } from '../core/tenancy.ts';
 import { webhookSinkId } from '../core/webhook.ts';
 import { auditedTransaction } from './audit.ts';
+import type { LeftCredits } from './clear-purses.ts';
+import { clearPurses } from './clear-purses.ts';
 import type { ControlDeps } from './deps.ts';
 
 /** Orgs and workspaces are the server's business: all of this needs the scope `server`. */
@@ -84,6 +86,11 @@ export async function deleteOrg(deps: ControlDeps, caller: Caller, id: string): 
     if ((await tx.tenancy.workspaces(id)).some(isThere)) {
       throw refused('The org has workspaces.', 'Delete its workspaces first.');
     }
+    if ((await tx.ledger.balance(accounts.orgCredits(id))) > 0)
+      throw refused(
+        'The purse of the org has credits.',
+        'Create a workspace in it, set the credits of the org to `shared` and to `split`, and delete the workspace with `credits=move`.',
+      );
     await tx.tenancy.updateOrg({ ...org, deletedAt: deps.clock.now() });
   });
 }
@@ -182,14 +189,33 @@ async function requireEmpty(tx: Tx, id: string): Promise<void> {
     throw refused('The workspace has money on hold.', 'Try again when its last hold is resolved.');
 }
 
-/** Its keys end and its webhooks go with it; its money and its history stay, and its id is never given again. */
-export async function deleteWorkspace(deps: ControlDeps, caller: Caller, id: string): Promise<void> {
+/**
+ * The keys of the workspace end and its webhooks go with it; its history stays, and its id is never given again. Credits
+ * that it has are moved or taken back, or it is not deleted.
+ */
+export async function deleteWorkspace(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  left: LeftCredits = { kind: 'none' },
+): Promise<void> {
   requireScope(caller, 'server');
-  const subject = { action: 'deleteWorkspace', target: id, workspaceId: id };
+  const subject = {
+    action: 'deleteWorkspace',
+    target: id,
+    workspaceId: id,
+    details: { credits: { ...left } },
+  };
   await auditedTransaction(deps, caller, 'delete-workspace', subject, async (tx) => {
     const workspace = await findWorkspace(tx, id);
     if (id === PERMANENT) throw refused('This workspace is always there.', 'Leave it.');
     await requireEmpty(tx, id);
+    if (left.kind === 'move') {
+      await findWorkspace(tx, left.to);
+      if (left.to === id)
+        throw refused('Credits are not moved into the workspace that is deleted.', 'Name another in `to`.');
+    }
+    await clearPurses(tx, deps, workspace, left);
     const now = deps.clock.now();
     for (const key of await tx.tenancy.keys(id)) {
       if (key.revokedAt === null) await tx.tenancy.updateKey({ ...key, revokedAt: now });

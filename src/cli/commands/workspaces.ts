@@ -119,8 +119,12 @@ export function define(command: Command, invocation: Invocation): void {
     .command('delete')
     .description('Delete a workspace that is empty')
     .argument('<workspace>', 'its id')
-    .action(async (id: string) => {
-      await (await invocation.client()).tenants.deleteWorkspace(id);
+    .option('--move-credits <workspace>', 'move credits that it has to this workspace')
+    .option('--expire-credits', 'take back credits that it has')
+    .action(async (id: string, options: { moveCredits?: string; expireCredits?: boolean }) => {
+      const { moveCredits: to, expireCredits } = options;
+      const credits = to !== undefined ? 'move' : expireCredits ? 'expire' : undefined;
+      await (await invocation.client()).tenants.deleteWorkspace(id, { credits, to });
       invocation.printer.result({ workspace_id: id }, () => invocation.printer.line(id));
     });
 }

@@ -6,6 +6,7 @@ import type { Spender } from './budget.ts';
 import type { BudgetCharge } from './budget-ledger.ts';
 import { captureBudgets, releaseBudgets, reserveBudgets } from './budget-ledger.ts';
 import type { MoneyPolicy } from './policy.ts';
+import { defaultPolicy } from './policy.ts';
 import type { HoldRecord, TransferDraft, TransferKind } from './transfer.ts';
 
 /** A backend that would cost less, for a refusal to name. */
@@ -67,7 +68,7 @@ export interface Ledger {
   capture(tx: Tx, capture: Capture): Promise<number>;
   /** Counts what a vendor bills the workspace itself, in the budgets that want it. */
   count(tx: Tx, counted: Pick<Capture, 'holdId' | 'transferId' | 'amountMicroUsd' | 'at'>): Promise<void>;
-  /** Ends a hold: the rest goes back. `voided` when nothing was established. A resolved hold stays as it is. */
+  /** Ends a hold: the rest goes back to where the workspace spends from. `voided` when nothing was established. A resolved hold stays as it is. */
   resolve(tx: Tx, holdId: string, outcome: 'settled' | 'voided', at: number): Promise<void>;
 }
 
@@ -112,10 +113,25 @@ function move(
 }
 
 /** Of the purse; nothing where only budgets are concerned. */
-function reservation(hold: HoldRecord, id: string, amountMicroUsd: number, at: number): TransferDraft[] {
+function reservation(
+  hold: HoldRecord,
+  id: string,
+  amountMicroUsd: number,
+  at: number,
+  purse = hold.purse,
+): TransferDraft[] {
   if (amountMicroUsd === 0) return [];
-  const between = { debit: hold.purse, credit: accounts.held(hold.purse) };
+  const between = { debit: purse, credit: accounts.held(hold.purse) };
   return [move(hold, { id, at, kind: 'hold', ...between, amountMicroUsd })];
+}
+
+/** What was reserved comes back to where the workspace spends from now: nobody spends from the purse that it left. */
+async function wayBack(
+  tx: Tx,
+  { purse, workspaceId }: HoldRecord,
+): Promise<{ debit: string; credit: string }> {
+  const policy = (await tx.ledger.policy(workspaceId)) ?? defaultPolicy(workspaceId);
+  return { debit: accounts.held(purse), credit: policy.purse };
 }
 
 export const ledger: Ledger = {
@@ -153,9 +169,11 @@ export const ledger: Ledger = {
     const hold = await openHold(tx, holdId);
     if (!hold) throw new SandboxerError('SBX_CONFLICT', 'The hold of this sandbox is resolved already.');
     const more = Math.max(0, amountMicroUsd);
-    await requireAvailable(tx, hold.purse, more, raise);
+    // The workspace may spend from another purse by now.
+    const { purse } = raise.policy;
+    await requireAvailable(tx, purse, more, raise);
     const reserved = await reserveBudgets(tx, hold, { ...raise, admits: false });
-    await tx.ledger.transfer([...reservation(hold, transferId, more, at), ...reserved.transfers]);
+    await tx.ledger.transfer([...reservation(hold, transferId, more, at, purse), ...reserved.transfers]);
     await tx.ledger.updateHold({
       ...hold,
       heldMicroUsd: hold.heldMicroUsd + more,
@@ -196,12 +214,19 @@ export const ledger: Ledger = {
   async resolve(tx, holdId, outcome, at) {
     const hold = await openHold(tx, holdId);
     if (!hold) return;
-    const { heldMicroUsd, purse } = hold;
+    const { heldMicroUsd } = hold;
     const id = `${holdId}:release`;
-    const between = { debit: accounts.held(purse), credit: purse };
     const rest =
       heldMicroUsd > 0
-        ? [move(hold, { id, at, kind: 'release', ...between, amountMicroUsd: heldMicroUsd })]
+        ? [
+            move(hold, {
+              id,
+              at,
+              kind: 'release',
+              ...(await wayBack(tx, hold)),
+              amountMicroUsd: heldMicroUsd,
+            }),
+          ]
         : [];
     const transfers = [...rest, ...releaseBudgets(hold, id, at)];
     if (transfers.length > 0) await tx.ledger.transfer(transfers);

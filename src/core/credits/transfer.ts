@@ -81,7 +81,7 @@ export interface HoldRecord {
   readonly sandboxUid: string;
   readonly generation: number;
   readonly state: 'open' | 'settled' | 'voided';
-  /** The account that it was taken from, and that the rest goes back to. */
+  /** The account that it was first taken from. The rest goes back to where the workspace spends from by then. */
   readonly purse: string;
   readonly heldMicroUsd: number;
   readonly capturedMicroUsd: number;

@@ -15,15 +15,9 @@ import {
 } from '../../contract/credits.ts';
 import { BudgetId, OrgId } from '../../contract/ids.ts';
 import { auditLedger } from '../../control/audit-ledger.ts';
-import {
-  createBudget,
-  deleteBudget,
-  getLimits,
-  listBudgets,
-  setLimits,
-  setOrgCredits,
-} from '../../control/budgets.ts';
+import { createBudget, deleteBudget, getLimits, listBudgets, setLimits } from '../../control/budgets.ts';
 import { exportCharges, usageReport } from '../../control/credit-reports.ts';
+import { setOrgCredits } from '../../control/org-credits.ts';
 import { reconcileCredits } from '../../control/reconcile-credits.ts';
 import { reportHostCosts } from '../../control/report-host-costs.ts';
 import { wholeNumber } from '../query-schemas.ts';
@@ -199,7 +193,8 @@ export const creditControlRoutes = [
     method: 'PUT',
     url: '/v1/orgs/{org_id}/credits',
     operationId: 'setOrgCredits',
-    summary: 'Have the workspaces of an org spend from one purse, or each from its own.',
+    summary:
+      'Have the workspaces of an org spend from one purse, or each from its own: split, each gets its share by what it put in.',
     tag,
     scope: 'server',
     params: z.strictObject({ org_id: OrgId }),

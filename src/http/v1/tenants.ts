@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SandboxerError } from '../../contract/errors.ts';
 import { OrgId, WorkspaceId } from '../../contract/ids.ts';
 import { RouteCeiling } from '../../contract/route.ts';
 import {
@@ -8,6 +9,7 @@ import {
   RenameTenantRequest,
   Workspace,
 } from '../../contract/tenancy.ts';
+import type { LeftCredits } from '../../control/clear-purses.ts';
 import {
   createOrg,
   createWorkspace,
@@ -28,6 +30,21 @@ const OrgList = z.strictObject({ items: z.array(Org) }).meta({ id: 'OrgList' });
 const WorkspaceList = z.strictObject({ items: z.array(Workspace) }).meta({ id: 'WorkspaceList' });
 const orgParams = z.strictObject({ org_id: OrgId });
 const workspaceParams = z.strictObject({ workspace_id: WorkspaceId });
+const leftCredits = z.strictObject({
+  credits: z
+    .enum(['move', 'expire'])
+    .optional()
+    .describe('What becomes of credits that are left: moved to `to`, or taken back.'),
+  to: WorkspaceId.optional().describe('With `credits=move`: the workspace that gets them.'),
+});
+
+function leftOf({ credits, to }: z.infer<typeof leftCredits>): LeftCredits {
+  if (credits === 'move' && to !== undefined) return { kind: 'move', to };
+  if (credits !== 'move' && to === undefined) return { kind: credits ?? 'none' };
+  throw new SandboxerError('SBX_INVALID_REQUEST', '`credits=move` and `to` go together.', {
+    remedy: 'Name the workspace that gets the credits in `to`, with `credits=move`.',
+  });
+}
 const tag = 'tenants';
 const scope = 'server';
 
@@ -194,13 +211,15 @@ export const tenantRoutes = [
     method: 'DELETE',
     url: '/v1/workspaces/{workspace_id}',
     operationId: 'deleteWorkspace',
-    summary: 'Delete a workspace without sandboxes and snapshots. Its keys end; its id is never given again.',
+    summary:
+      'Delete a workspace without sandboxes and snapshots. Its keys end; its id is never given again. Credits that it has are moved or expire, or it is not deleted.',
     tag,
     scope,
     params: workspaceParams,
+    query: leftCredits,
     responses: { 204: nothing('It is gone.') },
-    async handler({ services, caller, params }) {
-      await deleteWorkspace(services.deps, caller, params.workspace_id);
+    async handler({ services, caller, params, query }) {
+      await deleteWorkspace(services.deps, caller, params.workspace_id, leftOf(query));
       return { status: 204, body: undefined };
     },
   }),
