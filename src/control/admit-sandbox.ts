@@ -5,8 +5,9 @@ import type { Caller } from '../core/caller.ts';
 import type { Recipe } from '../core/recipe.ts';
 import { recipeFingerprint } from '../core/resolve-recipe.ts';
 import type { SandboxOrigin, SandboxRecord } from '../core/sandbox.ts';
-import type { Tx } from '../core/store.ts';
+import type { TransactionOptions, Tx } from '../core/store.ts';
 import { advanceSandbox } from './advance-sandbox.ts';
+import type { Recorded } from './audit.ts';
 import { auditDraft } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
@@ -16,6 +17,7 @@ import type { Attribution } from './sandbox-edit.ts';
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
 import { admissionWant, policyOf, spenderIn, tellBudgets } from './sandbox-money.ts';
 import type { Claim } from './work.ts';
+import { isClaim } from './work.ts';
 
 export interface Admission {
   readonly uid: string;
@@ -107,6 +109,16 @@ async function requireWorkspace(tx: Tx, id: string): Promise<void> {
   const workspace = await tx.tenancy.workspace(id);
   if (workspace?.deletedAt === undefined) return;
   throw new SandboxerError('SBX_NOT_FOUND', `There is no workspace ${id}.`, { creation: 'not_created' });
+}
+
+/** How the admission of a sandbox is recorded: with the sandbox, and not when it is one that was there. */
+export function recordedAdmission(
+  label: string,
+  action: string,
+  options: TransactionOptions<Claim | SandboxRecord>,
+): Recorded<Claim | SandboxRecord> {
+  const target = (result: Claim | SandboxRecord) => (isClaim(result) ? result.sandbox.id : result.id);
+  return { label, action, target, changed: isClaim, options };
 }
 
 /**

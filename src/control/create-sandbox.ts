@@ -9,8 +9,9 @@ import type { ResolvedRecipe } from '../core/resolve-recipe.ts';
 import { recipeFingerprint, resolveRecipe, scopeKey } from '../core/resolve-recipe.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
-import { admitSandbox } from './admit-sandbox.ts';
+import { admitSandbox, recordedAdmission } from './admit-sandbox.ts';
 import { earlyWhenWaiting } from './answers-early.ts';
+import { recordedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
 import type { Establishment, WaitOptions } from './establish.ts';
@@ -106,8 +107,10 @@ export async function createSandbox(
   const uid = deps.ids.next('sbx');
   let again: SandboxRecord | null = null;
 
-  const admitted = await deps.store.transaction(
-    'create',
+  const admitted = await recordedTransaction(
+    deps,
+    caller,
+    recordedAdmission('create', 'createSandbox', earlyWhenWaiting(deps, options)),
     async (tx): Promise<Claim | SandboxRecord> => {
       again = null;
       const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
@@ -135,7 +138,6 @@ export async function createSandbox(
       await rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${result.uid}`);
       return claim ?? result;
     },
-    earlyWhenWaiting(deps, options),
   );
   // The failure of the same key is told again; the same id under another is a new wish.
   if (again !== null) {

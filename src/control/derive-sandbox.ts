@@ -9,8 +9,9 @@ import { isEstablished } from '../core/lifecycle.ts';
 import type { Recipe } from '../core/recipe.ts';
 import type { SandboxDocuments, SandboxOrigin, SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
-import { admitSandbox } from './admit-sandbox.ts';
+import { admitSandbox, recordedAdmission } from './admit-sandbox.ts';
 import { earlyWhenWaiting } from './answers-early.ts';
+import { recordedTransaction } from './audit.ts';
 import type { CreateOptions } from './create-sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
@@ -73,8 +74,11 @@ async function derive(
 ): Promise<Establishment> {
   requireScope(caller, 'sandboxes');
   const uid = deps.ids.next('sbx');
-  const admitted = await deps.store.transaction(
-    label,
+  const action = label === 'fork' ? 'forkSandbox' : 'restoreSnapshot';
+  const admitted = await recordedTransaction(
+    deps,
+    caller,
+    recordedAdmission(label, action, earlyWhenWaiting(deps, options)),
     async (tx): Promise<Claim | SandboxRecord> => {
       const source = await sourceOf(tx);
       const digest = digestOf({ [label]: source.origin, request });
@@ -109,7 +113,6 @@ async function derive(
       await rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${uid}`);
       return claim;
     },
-    earlyWhenWaiting(deps, options),
   );
   return establish(deps, driver, admitted, options);
 }

@@ -4,6 +4,8 @@ import type { SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import { earlyWhenTaken } from './answers-early.ts';
+import type { Recorded } from './audit.ts';
+import { recordedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
 import type { WaitOptions } from './establish.ts';
@@ -38,8 +40,17 @@ export async function destroySandbox(
 ): Promise<Destruction> {
   requireScope(caller, 'sandboxes');
   let interrupts = false;
-  const outcome = await deps.store.transaction(
-    'destroy',
+  const recorded: Recorded<Destruction & TakenUp> = {
+    label: 'destroy',
+    action: 'destroySandbox',
+    target: ({ sandbox }) => sandbox.id,
+    changed: ({ sandbox, released }) => !released && sandbox.state !== 'destroyed',
+    options: earlyWhenTaken(deps, options),
+  };
+  const outcome = await recordedTransaction(
+    deps,
+    caller,
+    recorded,
     async (tx): Promise<Destruction & TakenUp> => {
       interrupts = false;
       const row = await findSandbox(tx, caller, id);
@@ -55,7 +66,6 @@ export async function destroySandbox(
       }
       return { ...(await driver.takeUp(tx, edit)), released: false };
     },
-    earlyWhenTaken(deps, options),
   );
   const { sandbox, released } = outcome;
   if (released || sandbox.state === 'destroyed') return outcome;

@@ -7,6 +7,8 @@ import { neededMicroUsd } from '../core/meter.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
+import type { Recorded } from './audit.ts';
+import { recordedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
 import { findSandbox } from './find-sandbox.ts';
@@ -72,7 +74,12 @@ export async function extendSandbox(
   ttlSeconds: number,
 ): Promise<SandboxRecord> {
   requireScope(caller, 'sandboxes');
-  const taken = await deps.store.transaction('extend', async (tx): Promise<TakenUp> => {
+  const recorded: Recorded<TakenUp> = {
+    label: 'extend',
+    action: 'extendSandbox',
+    target: ({ sandbox }) => sandbox.id,
+  };
+  const taken = await recordedTransaction(deps, caller, recorded, async (tx): Promise<TakenUp> => {
     const row = await findSandbox(tx, caller, id);
     if (!isLiving(row.state)) {
       throw new SandboxerError(

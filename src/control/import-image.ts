@@ -5,6 +5,7 @@ import { requireScope } from '../core/caller.ts';
 import type { Extension, ImageSpec, ImportedImage } from '../core/extension.ts';
 import type { ImageRecord } from '../core/image.ts';
 import type { Tx } from '../core/store.ts';
+import { recordedTransaction } from './audit.ts';
 import { contextFor } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { requireSharer } from './find-kept.ts';
@@ -55,7 +56,8 @@ async function keepImage(
   const extension = extensionOf(deps, request.extension);
   const now = deps.clock.now();
   const id = deps.ids.next('img');
-  const { maxBytes, begun } = await deps.store.transaction('image-begin', async (tx) => {
+  const recorded = { label: 'image-begin', action: 'importImage', target: () => id };
+  const { maxBytes, begun } = await recordedTransaction(deps, caller, recorded, async (tx) => {
     const left = await requireImageRoom(tx, deps, caller.workspaceId);
     const record: ImageRecord = {
       id,

@@ -6,6 +6,7 @@ import type { Extension } from '../core/extension.ts';
 import { resolveRecipe } from '../core/resolve-recipe.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { Tx } from '../core/store.ts';
+import { recordedTransaction } from './audit.ts';
 import { contextFor } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { measureSnapshots } from './measure-snapshots.ts';
@@ -74,7 +75,8 @@ async function begin(
   const request = { profile: profile.id, inputs: {}, consumer: {}, labels: {}, elevated: false };
   const { recipe } = resolveRecipe(profile, request, caller);
   const id = deps.ids.next('snap');
-  return await deps.store.transaction('import-snapshot', async (tx) => {
+  const recorded = { label: 'import-snapshot', action: 'importSnapshot', target: () => id };
+  return await recordedTransaction(deps, caller, recorded, async (tx) => {
     await requireSnapshotRoom(tx, deps, caller.workspaceId);
     const now = deps.clock.now();
     const snapshot: SnapshotRecord = {

@@ -3,6 +3,7 @@ import { requireScope, visibleWorkspace } from '../core/caller.ts';
 import type { ImageRecord } from '../core/image.ts';
 import { imageReference } from '../core/image.ts';
 import type { Tx } from '../core/store.ts';
+import { recordedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import { findKept, requireOwn } from './find-kept.ts';
 import { sweepKept } from './sweep-kept.ts';
@@ -32,7 +33,8 @@ export async function getImage(deps: ControlDeps, caller: Caller, ref: string): 
 /** Idempotent by id. Sandboxes and snapshots that were made from it go on. */
 export async function deleteImage(deps: ControlDeps, caller: Caller, ref: string): Promise<void> {
   requireScope(caller, 'sandboxes');
-  const marked = await deps.store.transaction('delete-image', async (tx) => {
+  const recorded = { label: 'delete-image', action: 'deleteImage', target: ({ id }: ImageRecord) => id };
+  const marked = await recordedTransaction(deps, caller, recorded, async (tx) => {
     const image = await findImage(tx, caller, ref);
     requireOwn(caller, image, 'image');
     return image.state === 'deleting' ? image : await tx.images.update({ ...image, state: 'deleting' });

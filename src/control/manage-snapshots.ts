@@ -3,6 +3,7 @@ import type { Caller } from '../core/caller.ts';
 import { requireScope, visibleWorkspace } from '../core/caller.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { Page, SnapshotQuery } from '../core/store.ts';
+import { recordedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import { findSnapshot } from './find-snapshot.ts';
 import { snapshotExpiry } from './new-snapshot.ts';
@@ -24,6 +25,8 @@ export async function listSnapshots(
   );
 }
 
+const idOf = ({ id }: SnapshotRecord) => id;
+
 export async function renameSnapshot(
   deps: ControlDeps,
   caller: Caller,
@@ -31,7 +34,8 @@ export async function renameSnapshot(
   name: string | null,
 ): Promise<SnapshotRecord> {
   requireScope(caller, 'sandboxes');
-  return deps.store.transaction('rename-snapshot', async (tx) => {
+  const recorded = { label: 'rename-snapshot', action: 'renameSnapshot', target: idOf };
+  return recordedTransaction(deps, caller, recorded, async (tx) => {
     const snapshot = await findSnapshot(tx, caller, id);
     const { createdAt, expiresAt } = snapshot;
     // What retention would end, a name keeps; a time that was asked for stays.
@@ -44,7 +48,8 @@ export async function renameSnapshot(
 /** Idempotent. The row says `deleting` until the backend confirmed it. */
 export async function deleteSnapshot(deps: ControlDeps, caller: Caller, id: string): Promise<SnapshotRecord> {
   requireScope(caller, 'sandboxes');
-  const marked = await deps.store.transaction('delete-snapshot', async (tx) => {
+  const recorded = { label: 'delete-snapshot', action: 'deleteSnapshot', target: idOf };
+  const marked = await recordedTransaction(deps, caller, recorded, async (tx) => {
     const snapshot = await findSnapshot(tx, caller, id, true);
     if (snapshot.state === 'creating') {
       throw new SandboxerError('SBX_INVALID_STATE', 'The snapshot is still being taken.', {

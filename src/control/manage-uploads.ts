@@ -3,6 +3,7 @@ import type { Caller } from '../core/caller.ts';
 import { requireScope, visibleWorkspace } from '../core/caller.ts';
 import type { Page, Tx } from '../core/store.ts';
 import type { UploadRecord } from '../core/upload.ts';
+import { recordedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import { requireInputs } from './stage-upload.ts';
 
@@ -43,8 +44,9 @@ export async function uploadEntries(
 
 export async function deleteUpload(deps: ControlDeps, caller: Caller, id: string): Promise<void> {
   requireScope(caller, 'sandboxes');
+  const recorded = { label: 'delete-upload', action: 'deleteUpload', target: () => id };
   await requireInputs(deps).drop(id, () =>
-    deps.store.transaction('delete-upload', async (tx) => {
+    recordedTransaction(deps, caller, recorded, async (tx) => {
       const { id: found } = await findUpload(tx, caller, id);
       if (await tx.uploads.inUse(found)) {
         throw new SandboxerError('SBX_INVALID_STATE', 'A sandbox was made from this upload.', {

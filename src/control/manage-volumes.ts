@@ -3,6 +3,7 @@ import type { CreateVolumeRequest } from '../contract/volume.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope, visibleWorkspace } from '../core/caller.ts';
 import type { VolumeRecord } from '../core/volume.ts';
+import { recordedTransaction } from './audit.ts';
 import { contextFor } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { findKept, requireOwn } from './find-kept.ts';
@@ -36,7 +37,9 @@ export async function createVolume(
   }
   const { maxVolumes } = deps.settings;
   const now = deps.clock.now();
-  const begun = await deps.store.transaction('volume-begin', async (tx) => {
+  const target = ({ id }: VolumeRecord) => id;
+  const recorded = { label: 'volume-begin', action: 'createVolume', target };
+  const begun = await recordedTransaction(deps, caller, recorded, async (tx) => {
     const own = (await tx.volumes.list(caller.workspaceId)).filter(
       (row) => row.workspaceId === caller.workspaceId,
     );
@@ -107,7 +110,9 @@ export async function getVolume(deps: ControlDeps, caller: Caller, ref: string):
 /** Refused while a sandbox has it: what it holds is somebody's. */
 export async function deleteVolume(deps: ControlDeps, caller: Caller, ref: string): Promise<void> {
   requireScope(caller, 'sandboxes');
-  const marked = await deps.store.transaction('delete-volume', async (tx) => {
+  const target = ({ id }: VolumeRecord) => id;
+  const recorded = { label: 'delete-volume', action: 'deleteVolume', target };
+  const marked = await recordedTransaction(deps, caller, recorded, async (tx) => {
     const volume = await findKept(tx.volumes, caller, 'volume', ref);
     requireOwn(caller, volume, 'volume');
     if (volume.state === 'deleting') return volume;

@@ -2,7 +2,10 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
+import { pendingOperation } from '../core/sandbox.ts';
 import { earlyWhenTaken } from './answers-early.ts';
+import type { Recorded } from './audit.ts';
+import { recordedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
 import { findSandbox } from './find-sandbox.ts';
@@ -25,8 +28,17 @@ async function request(
   kind: 'pause' | 'resume',
 ): Promise<SandboxRecord> {
   requireScope(caller, 'sandboxes');
-  const taken = await deps.store.transaction(
-    kind,
+  const recorded: Recorded<TakenUp> = {
+    label: kind,
+    action: `${kind}Sandbox`,
+    target: ({ sandbox }) => sandbox.id,
+    changed: ({ sandbox }) => pendingOperation(sandbox) !== null,
+    options: earlyWhenTaken(deps),
+  };
+  const taken = await recordedTransaction(
+    deps,
+    caller,
+    recorded,
     async (tx): Promise<TakenUp> => {
       const row = await findSandbox(tx, caller, id);
       const running = row.state === 'ready' || row.state === 'active';
@@ -43,7 +55,6 @@ async function request(
       edit.patch({ operation: newOperation(deps, kind, caller.actor, now), workDueAt: now });
       return driver.takeUp(tx, edit);
     },
-    earlyWhenTaken(deps),
   );
   const { sandbox } = taken;
   if (sandbox.operation?.kind !== kind || sandbox.operation.finishedAt !== null) return sandbox;

@@ -8,6 +8,7 @@ import type { QuoteRecord } from '../core/quote.ts';
 import { resolveRecipe } from '../core/resolve-recipe.ts';
 import { rankedCandidates } from '../core/routing.ts';
 import type { Tx } from '../core/store.ts';
+import { recordedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import { planRoute, requireRoute } from './plan-route.ts';
 
@@ -35,7 +36,8 @@ export async function quoteSandbox(
   const { profile } = deps.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
   const { recipe } = resolveRecipe(profile, request, caller);
   const id = deps.ids.next('qte');
-  return deps.store.transaction('quote', async (tx) => {
+  const recorded = { label: 'quote', action: 'quoteSandbox', target: () => id };
+  return recordedTransaction(deps, caller, recorded, async (tx) => {
     const plan = await planRoute(tx, deps, caller.workspaceId, recipe, { seed: id });
     requireRoute(plan);
     const ranked = rankedCandidates(plan);

@@ -36,7 +36,10 @@ async function reapOne(
   signal: AbortSignal,
 ): Promise<Outcome> {
   if (stale.row) {
-    const destroying = destroySandbox(deps, driver, caller, stale.row.uid, {
+    // Each has a record of its own beside that of the request.
+    const trail = caller.trail && { ...caller.trail };
+    const by = trail ? { ...caller, trail } : caller;
+    const destroying = destroySandbox(deps, driver, by, stale.row.uid, {
       wait: true,
       timeoutMs: deps.settings.teardownTimeoutMs,
       signal,

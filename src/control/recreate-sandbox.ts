@@ -5,6 +5,8 @@ import { isLiving } from '../core/lifecycle.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
+import type { Recorded } from './audit.ts';
+import { recordedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver, TakenUp } from './driver.ts';
 import type { Establishment, WaitOptions } from './establish.ts';
@@ -44,7 +46,17 @@ export async function recreateSandbox(
 ): Promise<Establishment> {
   requireScope(caller, 'sandboxes');
   let interrupts = false;
-  const taken = await deps.store.transaction('recreate', async (tx): Promise<TakenUp & { next: number }> => {
+  let changes = false;
+  type Taken = TakenUp & { readonly next: number };
+  const recorded: Recorded<Taken> = {
+    label: 'recreate',
+    action: 'recreateSandbox',
+    target: ({ sandbox }) => sandbox.id,
+    // A sandbox that is further than the caller knows, or on its way already, is left as it is.
+    changed: () => changes,
+  };
+  const taken = await recordedTransaction(deps, caller, recorded, async (tx): Promise<Taken> => {
+    changes = false;
     interrupts = false;
     const row = await findSandbox(tx, caller, id);
     await options.alsoWrite?.(tx);
@@ -54,6 +66,7 @@ export async function recreateSandbox(
     if (row.state === 'destroying' && row.recreating) return { sandbox: row, claim: null, next };
     if (row.state === 'destroying' || row.state === 'destroyed' || row.state === 'expired')
       throw refuseFrom(row.state);
+    changes = true;
     const now = deps.clock.now();
     const seed = (await tx.sandboxes.documents(row.uid, row.generation)) as SandboxDocuments;
     const bound = seed.origin.kind === 'recipe' ? null : seed.origin.extensionId;

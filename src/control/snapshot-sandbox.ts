@@ -5,8 +5,10 @@ import { requireScope } from '../core/caller.ts';
 import { digestOf } from '../core/canonical-json.ts';
 import { isEstablished } from '../core/lifecycle.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
+import type { Recorded } from './audit.ts';
+import { recordedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
-import type { Driver } from './driver.ts';
+import type { Driver, TakenUp } from './driver.ts';
 import { findSandbox } from './find-sandbox.ts';
 import { rememberResult, replayedResult } from './idempotency.ts';
 import { measureSnapshots } from './measure-snapshots.ts';
@@ -26,10 +28,17 @@ export async function snapshotSandbox(
 ): Promise<SnapshotRecord> {
   requireScope(caller, 'sandboxes');
   await measureSnapshots(deps, async (tx) => (await findSandbox(tx, caller, id)).workspaceId);
-  const begun = await deps.store.transaction('snapshot', async (tx) => {
+  let replayed: string | null = null;
+  const recorded: Recorded<TakenUp & { readonly snapshotId: string }> = {
+    label: 'snapshot',
+    action: 'snapshotSandbox',
+    target: ({ snapshotId }) => snapshotId,
+    changed: () => replayed === null,
+  };
+  const begun = await recordedTransaction(deps, caller, recorded, async (tx) => {
     const row = await findSandbox(tx, caller, id);
     const digest = digestOf({ sandbox: row.uid, request });
-    const replayed = await replayedResult(tx, caller, idempotencyKey, digest, 'snapshot');
+    replayed = await replayedResult(tx, caller, idempotencyKey, digest, 'snapshot');
     if (replayed !== null) return { sandbox: row, claim: null, snapshotId: replayed };
     if (!isEstablished(row.state)) {
       throw new SandboxerError(

@@ -71,7 +71,7 @@ async function keepArchive(
 ): Promise<TreeInputOf> {
   const staged = await port.stage(archive, signal);
   try {
-    const { id, digest } = await keepStaged(deps, caller.workspaceId, staged, origin);
+    const { id, digest } = await keepStaged(deps, caller, staged, origin);
     return { uploadId: id, digest, origin };
   } finally {
     await staged.discard();

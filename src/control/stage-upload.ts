@@ -5,6 +5,7 @@ import { requireScope } from '../core/caller.ts';
 import type { InputPort, StagedArchive, TreeOrigin } from '../core/inputs.ts';
 import type { Tx } from '../core/store.ts';
 import type { UploadRecord } from '../core/upload.ts';
+import { recordedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 
 export function requireInputs(deps: ControlDeps): InputPort {
@@ -36,11 +37,12 @@ async function write(tx: Tx, limits: InputPort['limits'], record: UploadRecord):
 /** Blob first, row second: a crash in between leaves a blob that the sweep removes. */
 export async function keepStaged(
   deps: ControlDeps,
-  workspaceId: string,
+  caller: Caller,
   staged: StagedArchive,
   origin: TreeOrigin,
 ): Promise<UploadRecord> {
   const { limits } = requireInputs(deps);
+  const { workspaceId } = caller;
   const id = uploadId(workspaceId, staged.digest);
   const now = deps.clock.now();
   const record: UploadRecord = {
@@ -53,7 +55,14 @@ export async function keepStaged(
     createdAt: now,
     expiresAt: now + limits.keepMs,
   };
-  return staged.keep(id, () => deps.store.transaction('upload', (tx) => write(tx, limits, record)));
+  const recorded = { label: 'upload', action: 'createUpload', target: () => id };
+  const put = (tx: Tx) => write(tx, limits, record);
+  return staged.keep(id, () =>
+    // What a create brings along is told by the record of the create.
+    origin.kind === 'upload'
+      ? recordedTransaction(deps, caller, recorded, put)
+      : deps.store.transaction('upload', put),
+  );
 }
 
 /** Receives an archive, checks it and holds it for a sandbox to be made from. */
@@ -70,7 +79,7 @@ export async function stageUpload(
   if (total >= port.limits.workspaceBytes) throw tooMuch(port.limits);
   const staged = await port.stage(archive, signal);
   try {
-    return await keepStaged(deps, workspaceId, staged, { kind: 'upload' });
+    return await keepStaged(deps, caller, staged, { kind: 'upload' });
   } finally {
     await staged.discard();
   }

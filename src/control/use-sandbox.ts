@@ -6,6 +6,7 @@ import type { SandboxRecord } from '../core/sandbox.ts';
 import type { SandboxFiles, SandboxServices, SandboxSession } from '../core/session.ts';
 import type { Tx } from '../core/store.ts';
 import type { Activity } from './activity.ts';
+import { recordBegun } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import { findSandbox } from './find-sandbox.ts';
 import type { Sessions } from './sessions.ts';
@@ -22,7 +23,7 @@ export interface OpenSandbox {
 }
 
 export interface BegunUse extends OpenSandbox {
-  /** Resolves when the use is on record. Nobody may be told of what it led to before that. */
+  /** Resolves when the use and who began it are on record. Nobody may be told of what it led to before that. */
   readonly noted: Promise<void>;
 }
 
@@ -63,7 +64,8 @@ export async function openSandbox(
 export async function beginUse(use: Use, caller: Caller, id: string, service?: string): Promise<BegunUse> {
   requireScope(caller, 'sandboxes');
   const opened = await channelInto(use, caller, id, service);
-  const noted = use.activity.touch(opened.sandbox);
+  const writes = [use.activity.touch(opened.sandbox), recordBegun(use.deps, caller)];
+  const noted = Promise.all(writes).then(() => {});
   noted.catch(() => {});
   return { ...opened, noted };
 }

@@ -24,9 +24,17 @@ export interface AuditRecord extends AuditDraft {
   readonly seq: number;
 }
 
-/** Goes with one request: what writes its own record in its own transaction says so here, after the commit. */
+/** Goes with one request: a verb that writes its record in its own transaction says so here, after the commit. */
 export interface AuditTrail {
   readonly requestId: string;
+  /** The operation, as the OpenAPI document names it. */
+  readonly action: string;
+  /** The ids in the path, joined. */
+  target: string;
+  /** What was made, once that is known. */
+  made: string | null;
   consumer: Consumer;
   written: boolean;
+  /** Has the records of earlier requests written before the next one: the log is in order. */
+  writeEarlier(): void;
 }

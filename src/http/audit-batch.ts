@@ -6,13 +6,17 @@ const FLUSH_MS = 200;
 const MOST_AT_ONCE = 200;
 const MOST_WAITING = 20_000;
 
-/** Records of everyday calls, written together soon after. A crash loses the last moments of them. */
+/**
+ * Records of what was refused, asked or given up, written together soon after. A crash loses the last moments of them;
+ * what was changed is recorded with the change, or before it is answered.
+ */
 export class AuditBatch {
   readonly #store: Store;
   readonly #log: Log;
   #waiting: AuditDraft[] = [];
   #timer: NodeJS.Timeout | null = null;
   #writing: Promise<void> = Promise.resolve();
+  #isWriting = false;
 
   constructor(store: Store, log: Log) {
     this.#store = store;
@@ -29,19 +33,33 @@ export class AuditBatch {
     else this.#timer ??= setTimeout(() => void this.flush(), FLUSH_MS).unref();
   }
 
-  /** Now, and durable when it resolves; rejects when it is not. */
-  append(draft: AuditDraft): Promise<void> {
-    return this.#store.transaction('audit', (tx) => tx.audit.append([draft]));
+  /** Now: it outlasts this process when it resolves, and with `isDurable` the machine; rejects when it does not. */
+  append(draft: AuditDraft, isDurable: boolean): Promise<void> {
+    this.writeWaiting();
+    const options = isDurable ? {} : { answersEarly: () => true };
+    return this.#store.transaction('audit', (tx) => tx.audit.append([draft]), options);
+  }
+
+  /** Before whatever is written next. */
+  writeWaiting(): void {
+    if (this.#waiting.length > 0) void this.flush();
   }
 
   flush(): Promise<void> {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
-    this.#writing = this.#writing.then(() => this.#write());
+    // Asked for in this very turn, so that what is written next comes behind it.
+    this.#writing = this.#isWriting ? this.#writing.then(() => this.#write()) : this.#write();
     return this.#writing;
   }
 
   async #write(): Promise<void> {
+    this.#isWriting = true;
+    await this.#writeAll();
+    this.#isWriting = false;
+  }
+
+  async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, MOST_AT_ONCE);
       try {

@@ -24,7 +24,6 @@ export class RequestAudit {
   readonly #requestId: string;
   readonly #changes: boolean;
   #caller: Caller | null = null;
-  #target = '';
 
   constructor(services: HttpServices, definition: RouteDefinition, requestId: string) {
     this.#services = services;
@@ -37,7 +36,18 @@ export class RequestAudit {
   /** The caller with the trail that use-cases write their own records by. */
   begin(caller: Caller): Caller {
     if (!this.#changes) return caller;
-    this.#caller = { ...caller, trail: { requestId: this.#requestId, consumer: {}, written: false } };
+    const { operationId: action } = this.#definition;
+    const { audit } = this.#services;
+    const trail = {
+      requestId: this.#requestId,
+      action,
+      target: '',
+      made: null,
+      consumer: {},
+      written: false,
+      writeEarlier: () => audit.writeWaiting(),
+    };
+    this.#caller = { ...caller, trail };
     return this.#caller;
   }
 
@@ -47,40 +57,50 @@ export class RequestAudit {
   }
 
   saw(params: unknown, body: unknown): void {
-    if (!this.#caller?.trail) return;
-    this.#target = Object.values((params as Record<string, unknown> | undefined) ?? {}).join('/');
+    const trail = this.#caller?.trail;
+    if (!trail) return;
+    trail.target = Object.values((params as Record<string, unknown> | undefined) ?? {}).join('/');
     const { consumer } = (body ?? {}) as { consumer?: Consumer };
-    if (consumer) this.#caller.trail.consumer = consumer;
+    if (consumer) trail.consumer = consumer;
   }
 
+  /** Resolves when the record outlasts this process: the answer is given afterwards. */
   async done(answer?: unknown): Promise<void> {
-    const made = madeBy(answer);
-    const details = this.#target !== '' && made !== null && made !== this.#target ? { made } : {};
-    if (this.#target === '') this.#target = made ?? '';
-    await this.#record('ok', this.#isAdmin(), details);
+    const trail = this.#caller?.trail;
+    if (!trail || trail.written) return;
+    trail.made ??= madeBy(answer);
+    await this.#record('ok', this.#reads() ? 'later' : 'now');
   }
 
   /** Rejects never: the caller is owed the answer in any case. */
   async failed(error: unknown): Promise<void> {
-    if (error instanceof ClientGone) return this.#record('client_gone', false, {});
+    if (error instanceof ClientGone) {
+      if (this.#caller?.trail?.written !== true) await this.#record('client_gone', 'later');
+      return;
+    }
     const { code } = problemOf(error);
     if (code === 'SBX_RATE_LIMITED') return;
-    await this.#record(code, this.#isAdmin() || REFUSALS.has(code), {});
+    await this.#record(code, ADMIN_SCOPES.has(this.#definition.scope) || REFUSALS.has(code) ? 'durable' : 'later');
   }
 
-  #isAdmin(): boolean {
-    return ADMIN_SCOPES.has(this.#definition.scope);
+  /** A question that is too long for an address. */
+  #reads(): boolean {
+    const { scope, connect } = this.#definition;
+    return scope === 'read' && connect === undefined;
   }
 
-  async #record(outcome: string, now: boolean, details: Record<string, unknown>): Promise<void> {
+  async #record(outcome: string, when: 'later' | 'now' | 'durable'): Promise<void> {
     const caller = this.#caller;
-    if (!caller || caller.trail?.written) return;
-    if (caller.trail) caller.trail.written = true;
+    if (!caller?.trail) return;
+    const { action, target, made } = caller.trail;
+    caller.trail.written = true;
     const { deps, audit, log } = this.#services;
-    const subject = { action: this.#definition.operationId, target: this.#target, details };
-    const draft = auditDraft(deps, caller, subject, outcome);
-    if (!now) return audit.add(draft);
-    await audit.append(draft).catch((error: unknown) => {
+    const named = target === '' ? (made ?? '') : target;
+    const details = made !== null && made !== named ? { made } : {};
+    const draft = auditDraft(deps, caller, { action, target: named, details }, outcome);
+    if (when === 'later') return audit.add(draft);
+    const isDurable = when === 'durable' || ADMIN_SCOPES.has(this.#definition.scope);
+    await audit.append(draft, isDurable).catch((error: unknown) => {
       log.error({ err: error, request_id: this.#requestId }, 'a record of the audit log is late');
       audit.add(draft);
     });

@@ -150,8 +150,8 @@ export function serveUpgrades(server: Server, services: HttpServices): { stop():
       over();
       gone.abort(new ClientGone('The client hung up.'));
     });
-    const accept = (farewell?: Farewell) => {
-      void audit.done();
+    const accept = async (farewell?: Farewell) => {
+      await audit.done();
       return new Promise<WebSocket>((resolve, reject) => {
         const hungUp = () => reject(new ClientGone('The client hung up.'));
         if (signal.aborted) return reject(signal.reason);

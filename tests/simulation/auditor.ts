@@ -10,6 +10,7 @@ import { checkCheckpoints } from './invariants/checkpoints.ts';
 import { EventInvariants } from './invariants/events.ts';
 import { checkLifecycle } from './invariants/lifecycle.ts';
 import { MoneyInvariants } from './invariants/money.ts';
+import { checkRecords } from './invariants/records.ts';
 import { describe, RequestInvariants } from './invariants/requests.ts';
 import { checkTiming } from './invariants/timing.ts';
 import type { BackendWitness } from './sim-network.ts';
@@ -68,6 +69,7 @@ export class Auditor implements BackendWitness {
     const applied = { ...commit, before, after };
     checkLifecycle(this.#ctx, applied);
     checkCheckpoints(this.#ctx, applied);
+    checkRecords(this.#ctx, applied);
     this.#money.onCommit(applied);
     this.#billedTime.onCommit(applied);
     this.#budgets.onCommit(applied);

@@ -1,4 +1,5 @@
 import type { AttemptRecord } from '../../src/core/attempt.ts';
+import type { AuditDraft } from '../../src/core/audit.ts';
 import type { HoldRecord, TransferDraft } from '../../src/core/credits/transfer.ts';
 import type { EventRecord } from '../../src/core/event.ts';
 import type { MeterRecord } from '../../src/core/meter.ts';
@@ -19,6 +20,7 @@ export type Write =
   | { readonly table: 'parked'; readonly row: ParkedDelivery }
   | { readonly table: 'unparked'; readonly sinkId: string; readonly seq: number }
   | { readonly table: 'cursor' }
+  | { readonly table: 'audit'; readonly row: AuditDraft }
   | { readonly table: 'documents'; readonly row: SandboxDocuments }
   | { readonly table: 'keys-forgotten'; readonly keys: readonly string[] }
   | {

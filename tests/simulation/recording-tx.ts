@@ -22,6 +22,7 @@ export class RecordingTx {
       snapshots: this.#snapshots(),
       meters: this.#meters(),
       ledger: this.#ledger(),
+      audit: this.#audit(),
     });
   }
 
@@ -106,6 +107,16 @@ export class RecordingTx {
       setCursor: (cursor) => this.#noted({ table: 'cursor' }, outbox.setCursor(cursor)),
       park: (row) => this.#noted({ table: 'parked', row }, outbox.park(row)),
       unpark: (sinkId, seq) => this.#noted({ table: 'unparked', sinkId, seq }, outbox.unpark(sinkId, seq)),
+    });
+  }
+
+  #audit(): Tx['audit'] {
+    const { audit } = this.#inner;
+    return delegate<Tx['audit']>(audit, {
+      append: (drafts) => {
+        for (const row of drafts) this.writes.push({ table: 'audit', row });
+        return audit.append(drafts);
+      },
     });
   }
 

@@ -12,6 +12,7 @@ import { livingCounter } from './mutations/living-counter.ts';
 import { loserLeftAlone } from './mutations/loser-left-alone.ts';
 import type { Mutation, Patch } from './mutations/mutation.ts';
 import { pauseIsBelieved } from './mutations/pause-is-believed.ts';
+import { recordOutsideTransaction } from './mutations/record-outside-transaction.ts';
 import { readyIsNotPaid } from './mutations/ready-is-not-paid.ts';
 import { restartForgetsSuccess } from './mutations/restart-forgets-success.ts';
 import { ttlTimerInMemory } from './mutations/ttl-timer-in-memory.ts';
@@ -28,6 +29,7 @@ const MUTATIONS: readonly Mutation[] = [
   loserLeftAlone,
   pauseIsBelieved,
   budgetMiscounts,
+  recordOutsideTransaction,
   restartForgetsSuccess,
   readyIsNotPaid,
 ];
