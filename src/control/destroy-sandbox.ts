@@ -40,11 +40,12 @@ export async function destroySandbox(
 ): Promise<Destruction> {
   requireScope(caller, 'sandboxes');
   let interrupts = false;
+  let changes = false;
   const recorded: Recorded<Destruction & TakenUp> = {
     label: 'destroy',
     action: 'destroySandbox',
     target: ({ sandbox }) => sandbox.id,
-    changed: ({ sandbox, released }) => !released && sandbox.state !== 'destroyed',
+    changed: () => changes,
     options: earlyWhenTaken(deps, options),
   };
   const outcome = await recordedTransaction(
@@ -53,9 +54,11 @@ export async function destroySandbox(
     recorded,
     async (tx): Promise<Destruction & TakenUp> => {
       interrupts = false;
+      changes = false;
       const row = await findSandbox(tx, caller, id);
       if (row.state === 'destroyed') return { sandbox: row, claim: null, released: false };
       if (!mayDestroy(caller, row)) return { sandbox: row, claim: null, released: true };
+      changes = true;
       const edit = new SandboxEdit(row, deps, deps.clock.now());
       if (row.state === 'destroying') {
         await cancelRecreate(tx, deps, edit);

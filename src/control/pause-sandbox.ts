@@ -2,7 +2,6 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
-import { pendingOperation } from '../core/sandbox.ts';
 import { earlyWhenTaken } from './answers-early.ts';
 import type { Recorded } from './audit.ts';
 import { recordedTransaction } from './audit.ts';
@@ -28,34 +27,32 @@ async function request(
   kind: 'pause' | 'resume',
 ): Promise<SandboxRecord> {
   requireScope(caller, 'sandboxes');
+  let changes = false;
   const recorded: Recorded<TakenUp> = {
     label: kind,
     action: `${kind}Sandbox`,
     target: ({ sandbox }) => sandbox.id,
-    changed: ({ sandbox }) => pendingOperation(sandbox) !== null,
+    changed: () => changes,
     options: earlyWhenTaken(deps),
   };
-  const taken = await recordedTransaction(
-    deps,
-    caller,
-    recorded,
-    async (tx): Promise<TakenUp> => {
-      const row = await findSandbox(tx, caller, id);
-      const running = row.state === 'ready' || row.state === 'active';
-      if (!running && row.state !== 'paused') {
-        throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${row.state} cannot ${kind}.`);
-      }
-      requireNoOperation(row);
-      const there = kind === 'pause' ? row.state === 'paused' : running;
-      if (there) return { sandbox: row, claim: null };
-      requireCapability(deps, row);
-      const now = deps.clock.now();
-      if (kind === 'resume') requireBeforeDeadline(row, now);
-      const edit = new SandboxEdit(row, deps, now);
-      edit.patch({ operation: newOperation(deps, kind, caller.actor, now), workDueAt: now });
-      return driver.takeUp(tx, edit);
-    },
-  );
+  const taken = await recordedTransaction(deps, caller, recorded, async (tx): Promise<TakenUp> => {
+    const row = await findSandbox(tx, caller, id);
+    const running = row.state === 'ready' || row.state === 'active';
+    if (!running && row.state !== 'paused') {
+      throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${row.state} cannot ${kind}.`);
+    }
+    requireNoOperation(row);
+    changes = false;
+    const there = kind === 'pause' ? row.state === 'paused' : running;
+    if (there) return { sandbox: row, claim: null };
+    changes = true;
+    requireCapability(deps, row);
+    const now = deps.clock.now();
+    if (kind === 'resume') requireBeforeDeadline(row, now);
+    const edit = new SandboxEdit(row, deps, now);
+    edit.patch({ operation: newOperation(deps, kind, caller.actor, now), workDueAt: now });
+    return driver.takeUp(tx, edit);
+  });
   const { sandbox } = taken;
   if (sandbox.operation?.kind !== kind || sandbox.operation.finishedAt !== null) return sandbox;
   return awaitOperation(deps, sandbox, sandbox.operation.id, driver.follow(taken));

@@ -80,7 +80,10 @@ export class RequestAudit {
     }
     const { code } = problemOf(error);
     if (code === 'SBX_RATE_LIMITED') return;
-    await this.#record(code, ADMIN_SCOPES.has(this.#definition.scope) || REFUSALS.has(code) ? 'durable' : 'later');
+    await this.#record(
+      code,
+      ADMIN_SCOPES.has(this.#definition.scope) || REFUSALS.has(code) ? 'durable' : 'later',
+    );
   }
 
   /** A question that is too long for an address. */

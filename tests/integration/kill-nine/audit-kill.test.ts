@@ -79,7 +79,8 @@ async function lane(client: UnixClient, n: number, stopped: () => boolean): Prom
       if (id === undefined || roll < 0.4) {
         const wanted = `a-${n}-${turn}`;
         const json = { id: wanted, profile: 'profile.stub-metered', ttl: '30m' };
-        if (await done('createSandbox', wanted, 'POST', `/v1/sandboxes?wait=${wait}`, json)) mine.push(wanted);
+        if (await done('createSandbox', wanted, 'POST', `/v1/sandboxes?wait=${wait}`, json))
+          mine.push(wanted);
       } else if (roll < 0.6) {
         mine.splice(mine.indexOf(id), 1);
         await done('destroySandbox', id, 'DELETE', `/v1/sandboxes/${id}?wait=none`);

@@ -26,9 +26,11 @@ export function checkRecords(ctx: AuditContext, { request, label, writes, after 
     named.add(write.row.target);
     if (typeof write.row.details.made === 'string') named.add(write.row.details.made);
   }
-  if (named.size === 0) ctx.fail('record-with-change', `a ${label} by request #${request.id} has no audit row`);
+  if (named.size === 0)
+    ctx.fail('record-with-change', `a ${label} by request #${request.id} has no audit row`);
   if (label === 'snapshot') return;
   for (const { id } of after.values()) {
-    if (!named.has(id)) ctx.fail('record-with-change', `${id} was changed by ${label} and is in no audit row`);
+    if (!named.has(id))
+      ctx.fail('record-with-change', `${id} was changed by ${label} and is in no audit row`);
   }
 }
