@@ -242,4 +242,6 @@ export interface ChargeDetails {
   readonly key_id: string | null;
   readonly run_id: string | null;
   readonly linked_to: string | null;
+  /** A charge is worked out while time passes, by our clock; what its backend observed is told with the meter. */
+  readonly evidence: 'own_clock';
 }

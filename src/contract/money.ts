@@ -78,7 +78,10 @@ export const Quote = z
   .meta({ id: 'Quote' });
 export type Quote = z.infer<typeof Quote>;
 
-/** How well billed time is known, best first: the vendor's own bill, what it told us, our own clock. */
+/**
+ * How well all of the billed time is known, best first: the vendor's own bill, a figure of the vendor's that covers all of
+ * it, our own clock.
+ */
 export const Evidence = z.enum(['provider_exact', 'provider_observed', 'own_clock']);
 export type Evidence = z.infer<typeof Evidence>;
 
@@ -99,7 +102,13 @@ export const Meter = z
       .enum(['credits', 'own_key'])
       .describe('`own_key`: the vendor bills you; nothing is charged here.'),
     provider_key_id: z.string().nullable(),
-    evidence: Evidence,
+    evidence: Evidence.describe(
+      '`provider_observed` only where the backend’s own figure covers all of the billed time; else `own_clock`.',
+    ),
+    observed_seconds: z
+      .number()
+      .nullable()
+      .describe('Of the billed seconds, those that the backend’s figure covers; the rest is by our clock.'),
   })
   .meta({ id: 'Meter' });
 export type Meter = z.infer<typeof Meter>;

@@ -42,6 +42,7 @@ class Attribution {
       key_id: meter?.keyId ?? null,
       run_id: meter?.runId ?? null,
       linked_to: transfer.linkedTo,
+      evidence: 'own_clock',
     };
   }
 

@@ -4,7 +4,7 @@ import { leaseEnd, nextFundAt } from '../core/credits/funding.ts';
 import type { Extension, Handle } from '../core/extension.ts';
 import { isEstablished } from '../core/lifecycle.ts';
 import type { MeterRecord } from '../core/meter.ts';
-import { countedMs, mayRunUnnoticed, neededMicroUsd } from '../core/meter.ts';
+import { countedMs, mayRunUnnoticed, neededMicroUsd, observed } from '../core/meter.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import { contextOf } from './backend-context.ts';
@@ -131,7 +131,7 @@ async function payNext(
   const stored = await tx.meters.get(meterId);
   if (!stored || stored.closedAt !== null || stored.fundAt === null || stored.fundAt > now)
     return { kind: 'nothing' };
-  const meter = observed(stored, seen);
+  const meter = seen === null ? stored : observed(stored, seen.backendMs, seen.askedAt);
   const sandbox = await tx.sandboxes.get(meter.sandboxUid);
   const extension = deps.extensions.get(meter.extensionId);
   if (!sandbox || !isEstablished(sandbox.state) || !extension?.extendLife) return { kind: 'nothing' };
@@ -161,13 +161,6 @@ async function payNext(
   // Another look is due soon, unless the backend confirms.
   await tx.meters.update({ ...meter, fundAt: now + retryMs(deps), lowSince: null });
   return { kind: 'paid', sandbox, extension, until };
-}
-
-/** Answers may come late and twice: what was billed once stays billed. */
-function observed(meter: MeterRecord, seen: SeenUse | null): MeterRecord {
-  if (seen === null) return meter;
-  const backendMs = Math.max(seen.backendMs, meter.backendMs ?? 0);
-  return { ...meter, backendMs, evidence: 'provider_observed' };
 }
 
 function retryMs({ settings }: ControlDeps): number {

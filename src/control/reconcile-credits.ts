@@ -7,6 +7,7 @@ import type { TransferRecord } from '../core/credits/transfer.ts';
 import type { Extension, Handle } from '../core/extension.ts';
 import { isEstablished } from '../core/lifecycle.ts';
 import type { MeterRecord } from '../core/meter.ts';
+import { observed } from '../core/meter.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import { auditedTransaction } from './audit.ts';
@@ -78,6 +79,7 @@ async function usageDrift(
   sandbox: SandboxRecord,
   signal: AbortSignal,
 ): Promise<string | null> {
+  const askedAt = deps.clock.now();
   let backendMs: number;
   try {
     const { billedSeconds } = await within(deps, deps.settings.operationTimeoutMs, signal, async (given) =>
@@ -93,7 +95,7 @@ async function usageDrift(
   const stored = await deps.store.transaction('usage-evidence', async (tx) => {
     const now = await tx.meters.get(meter.id);
     if (!now || now.closedAt !== null) return null;
-    const next = { ...now, evidence: 'provider_observed' as const, backendMs };
+    const next = observed(now, backendMs, askedAt);
     await tx.meters.update(next);
     return next;
   });

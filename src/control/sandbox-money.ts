@@ -11,7 +11,14 @@ import { defaultPolicy } from '../core/credits/policy.ts';
 import { offerIn, offerOf } from '../core/credits/terms.ts';
 import type { Extension } from '../core/extension.ts';
 import type { MeterRecord } from '../core/meter.ts';
-import { costMicroUsd, cumulativeMicroUsd, mostMicroUsd, rebase } from '../core/meter.ts';
+import {
+  costMicroUsd,
+  cumulativeMicroUsd,
+  evidenceOf,
+  mostMicroUsd,
+  observedSeconds,
+  rebase,
+} from '../core/meter.ts';
 import { USUAL_SIZE } from '../core/pricing.ts';
 import { rankedCandidates } from '../core/routing.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
@@ -129,6 +136,7 @@ export async function openMeter(tx: Tx, deps: ControlDeps, opening: MeterOpening
     runId: sandbox.consumer.run_id ?? null,
     evidence: 'own_clock',
     backendMs: null,
+    observedMs: null,
     millicpu: attempt.reserved.millicpu || USUAL_SIZE.millicpu,
     memoryMb: attempt.reserved.memoryMb || USUAL_SIZE.memoryMb,
     cpuMs: null,
@@ -218,7 +226,8 @@ export function billOf(meter: MeterRecord): Record<string, unknown> {
     billed_seconds: meter.billedMs / 1000,
     charged_micro_usd: meter.chargedMicroUsd,
     estimate_micro_usd: meter.estimateMicroUsd,
-    evidence: meter.evidence,
+    evidence: evidenceOf(meter, meter.billedMs),
+    observed_seconds: observedSeconds(meter, meter.billedMs),
     payer: meter.payer,
     provider_key_id: meter.providerKeyId,
   };

@@ -35,6 +35,7 @@ function meterAt(rate: bigint, changes: Partial<MeterRecord> = {}): MeterRecord 
     runId: null,
     evidence: 'own_clock',
     backendMs: null,
+    observedMs: null,
     millicpu: 1000,
     memoryMb: 1024,
     cpuMs: null,

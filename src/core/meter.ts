@@ -44,6 +44,8 @@ export interface MeterRecord {
   readonly evidence: Evidence;
   /** What the backend itself says it billed, where it was asked. */
   readonly backendMs: number | null;
+  /** Of the billed milliseconds, those that its figure covers: the rest is by our clock. */
+  readonly observedMs: number | null;
   /** The vendor's key that it runs under; `null` for the backend's own configuration. */
   readonly providerKeyId: string | null;
   /** What an `own_key` uses is counted here and billed by the vendor: it is never charged. */
@@ -134,4 +136,23 @@ export function rebase(meter: MeterRecord, at: number, rate: bigint, owedUntil =
 export function costMicroUsd(rate: bigint, seconds: number): number {
   const exact = rate * BigInt(Math.ceil(seconds));
   return Number((exact + 999_999n) / 1_000_000n);
+}
+
+/** With what its backend says that it billed, asked at `askedAt`. Answers come late and twice: what was billed stays billed. */
+export function observed(meter: MeterRecord, saidMs: number, askedAt: number): MeterRecord {
+  const backendMs = Math.max(saidMs, meter.backendMs ?? 0);
+  const countedThen = countedMs(meter, askedAt) - Math.max(0, meter.since - askedAt);
+  const observedMs = Math.max(meter.observedMs ?? 0, Math.min(backendMs, Math.max(0, countedThen)));
+  return { ...meter, backendMs, observedMs, evidence: 'provider_observed' };
+}
+
+/** How well all of the billed time is known: a backend's figure of mid-life is no evidence for the time after it. */
+export function evidenceOf({ evidence, observedMs }: MeterRecord, billedMs: number): Evidence {
+  const isCovered = (observedMs ?? 0) >= billedMs;
+  return evidence === 'provider_observed' && !isCovered ? 'own_clock' : evidence;
+}
+
+/** The part of the billed time that its backend's figure covers; `null` where it was never asked. */
+export function observedSeconds({ observedMs }: MeterRecord, billedMs: number): number | null {
+  return observedMs === null ? null : Math.min(observedMs, billedMs) / 1000;
 }

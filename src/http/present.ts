@@ -18,7 +18,7 @@ import { isoTime, isoTimeOrNull } from '../core/clock.ts';
 import type { TransferRecord } from '../core/credits/transfer.ts';
 import type { Extension } from '../core/extension.ts';
 import type { MeterRecord } from '../core/meter.ts';
-import { rebase } from '../core/meter.ts';
+import { evidenceOf, observedSeconds, rebase } from '../core/meter.ts';
 
 import type { SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
@@ -186,7 +186,8 @@ export class Presenter {
       estimate_micro_usd: record.estimateMicroUsd,
       payer: record.payer,
       provider_key_id: record.providerKeyId,
-      evidence: record.evidence,
+      evidence: evidenceOf(record, billedMs),
+      observed_seconds: observedSeconds(record, billedMs),
     };
   }
 

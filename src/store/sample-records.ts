@@ -222,6 +222,7 @@ export function sampleMeter(id: string, over: Partial<MeterRecord> = {}): MeterR
     runId: null,
     evidence: 'own_clock',
     backendMs: null,
+    observedMs: null,
     millicpu: 1000,
     memoryMb: 1024,
     cpuMs: null,

@@ -9,7 +9,7 @@ import { billableTime } from '../../src/core/credits/billable-time.ts';
 import { ledger } from '../../src/core/credits/ledger.ts';
 import { defaultPolicy } from '../../src/core/credits/policy.ts';
 import type { MeterRecord } from '../../src/core/meter.ts';
-import { cumulativeMicroUsd, rebase } from '../../src/core/meter.ts';
+import { cumulativeMicroUsd, evidenceOf, observed, observedSeconds, rebase } from '../../src/core/meter.ts';
 import type { Store } from '../../src/core/store.ts';
 import { memoryDatabase } from '../../src/store/memory/memory-database.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
@@ -133,6 +133,20 @@ describe('charges', () => {
         expect(chargeWith(meter, twice, end)).toBe(chargeWith(meter, [], end));
       }),
       { numRuns: 500 },
+    );
+  });
+
+  it('a figure of mid-life is evidence for the time before it alone', () => {
+    fc.assert(
+      fc.property(life, fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(5_000), (end, share, ahead) => {
+        const askedAt = Math.floor(end * share);
+        // A tick may come between the question and its answer, and the backend bills what was before ready, too.
+        const ticked = rebase(fresh(1_000n), Math.min(end, askedAt + 700), 1_000n);
+        const closed = rebase(observed(ticked, askedAt + ahead, askedAt), end, 0n);
+        expect(observedSeconds(closed, closed.billedMs)).toBe(askedAt / 1000);
+        const evidence = askedAt === end ? 'provider_observed' : 'own_clock';
+        expect(evidenceOf(closed, closed.billedMs)).toBe(evidence);
+      }),
     );
   });
 

@@ -240,6 +240,7 @@ export interface MeterRow {
   run_id: Text | null;
   evidence: Text;
   backend_ms: Whole | null;
+  observed_ms: Whole | null;
   watched_fund_at: Whole | null;
   provider_key_id: Text | null;
   payer: Text;
