@@ -140,6 +140,15 @@ export const testLevels: readonly TestLevel[] = [
     skipReason: () =>
       existsSync('tests/simulation/run.ts') ? undefined : 'no tests yet: tests/simulation/run.ts',
   },
+  {
+    name: 'fuzz',
+    what: 'frames, archives and requests against sanitized builds, for a short while',
+    command: ['node', 'tests/fuzz/run.ts'],
+    company: 'in turn',
+    again: 'whole',
+    limitMinutes: 10,
+    skipReason: always,
+  },
   vitest('security'),
   vitest('e2e'),
   vitest('docs'),

@@ -77,6 +77,9 @@ static const int ALLOWED[] = {
     CALL(rt_sigreturn), CALL(sched_getaffinity), CALL(sched_yield), CALL(sendfile), CALL(set_robust_list), CALL(setfsgid),
     CALL(setfsuid), CALL(shutdown), CALL(statfs), CALL(statx), CALL(symlinkat), CALL(syncfs), CALL(sysinfo), CALL(umask),
     CALL(uname), CALL(unlinkat), CALL(utimensat), CALL(write), CALL(writev),
+#if defined __SANITIZE_ADDRESS__
+    CALL(sigaltstack),
+#endif
 #if defined __x86_64__
     CALL(access), CALL(chmod), CALL(chown), CALL(dup2), CALL(getdents), CALL(lchown), CALL(link), CALL(lstat), CALL(mkdir),
     CALL(mknod), CALL(open), CALL(poll), CALL(readlink), CALL(rename), CALL(rmdir), CALL(stat), CALL(symlink), CALL(unlink),
