@@ -4,20 +4,12 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { SandboxerError } from '../../contract/errors.ts';
+import { BlankDisks } from './blank-disks.ts';
 import type { LocalOptions } from './config.ts';
 import { DEFAULTS } from './config.ts';
 import type { HostFacts } from './host-facts.ts';
@@ -79,7 +71,7 @@ export class Engine {
   readonly #onUp: () => void;
   #running: Promise<Machinery> | null = null;
   #client: SpawnerClient | null = null;
-  readonly #blanks = new Map<number, Promise<void>>();
+  readonly blanks: BlankDisks;
   readonly #flush = new SharedFlush(() => this.call('flush'));
   #bpf: string | null = null;
   #closed = false;
@@ -92,6 +84,7 @@ export class Engine {
   ) {
     this.#options = options;
     this.#facts = facts;
+    this.blanks = new BlankDisks(join(layout.base, 'disks'), facts.diskMaker ?? 'mkfs.ext4');
     this.#layout = layout;
     this.#onEvent = on.event;
     this.#onUp = on.up;
@@ -160,30 +153,6 @@ export class Engine {
     return this.#bpf === null && tells ? { learn: this.#filterName() } : {};
   }
 
-  /** An empty disk of this size, made once; each sandbox gets a copy of it, which is mostly holes. */
-  async blankDisk(sizeMb: number): Promise<string> {
-    const name = join('disks', `${sizeMb}.ext4`);
-    const making = this.#blanks.get(sizeMb) ?? this.#makeBlank(join(this.#layout.base, name), sizeMb);
-    this.#blanks.set(sizeMb, making);
-    await making.catch((error: unknown) => {
-      this.#blanks.delete(sizeMb);
-      throw error;
-    });
-    return name;
-  }
-
-  async #makeBlank(path: string, sizeMb: number): Promise<void> {
-    if (existsSync(path)) return;
-    const temporary = `${path}.${process.pid}`;
-    const file = openSync(temporary, 'w', 0o600);
-    ftruncateSync(file, sizeMb * 1_048_576);
-    closeSync(file);
-    const lazily = 'lazy_itable_init=1,lazy_journal_init=1,nodiscard';
-    const args = ['-q', '-F', '-m', '0', '-E', lazily, '-J', 'size=4', temporary];
-    await promisify(execFile)(this.#facts.diskMaker ?? 'mkfs.ext4', args);
-    renameSync(temporary, path);
-  }
-
   #filterName(): string {
     const key = JSON.stringify([seccompProfile(), this.#facts.runtime]);
     const digest = createHash('sha256').update(key).digest('hex').slice(0, 24);
@@ -214,6 +183,7 @@ export class Engine {
     const agent = this.#agentCopy(binaries.agent);
     const client = await this.#connect(binaries.spawner, agent);
     this.#client = client;
+    this.blanks.sweep();
     const hello = await client.call('hello');
     const skeleton = await this.#skeleton(client);
     setImmediate(this.#onUp);

@@ -361,6 +361,8 @@ export class LocalExtension implements Extension {
     ahead = false,
   ): Promise<Handle> {
     refuseMisfit(this.header, spec);
+    const { disk_mb: diskMb } = spec.recipe.resources;
+    if (diskMb !== null) this.#engine.blanks.refuseTooLarge(diskMb, 'resources.disk_mb');
     for (const { volumeId, name } of spec.recipe.volumes ?? [])
       this.#volumes.require(volumeId, name, spec.stamp.owner);
     if (ctx.signal.aborted) throw cancelled();

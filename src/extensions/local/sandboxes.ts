@@ -334,27 +334,27 @@ export class Sandboxes {
     let mounts: { release(): void } | null = null;
     try {
       const { range, secretFiles, process, noNewPrivs, volumes, mounts: shown } = record;
-      const { openFiles } = record.limits;
+      const { openFiles, diskMb } = record.limits;
       const own = { range, secretFiles, process, noNewPrivs, volumes, openFiles, mounts: shown };
       const higher = await this.#higher(record);
       mounts = prepareMounts(record, layout.sandbox(record.attemptId), this.#mountPolicy());
       this.#writeBundle(id, { ...own, calls: higher !== null });
-      const disk =
-        record.limits.diskMb === null ? {} : { disk: await engine.blankDisk(record.limits.diskMb) };
-      await machinery.client.call('create', {
-        id,
-        ...disk,
-        ...rootFsFields(record),
-        volumes: record.volumes
-          .map(({ volumeId, readOnly }) => (readOnly ? `${volumeId},ro` : volumeId))
-          .join(':'),
-        range: record.range,
-        ends_at: record.endsAt,
-        keep: record.keep ? 1 : 0,
-        ...(higher === null ? engine.filterToLearn() : {}),
-        ...limitFields(record.limits),
-        ...higher,
-      });
+      const create = (disk: { disk?: string }) =>
+        machinery.client.call('create', {
+          id,
+          ...disk,
+          ...rootFsFields(record),
+          volumes: record.volumes
+            .map(({ volumeId, readOnly }) => (readOnly ? `${volumeId},ro` : volumeId))
+            .join(':'),
+          range: record.range,
+          ends_at: record.endsAt,
+          keep: record.keep ? 1 : 0,
+          ...(higher === null ? engine.filterToLearn() : {}),
+          ...limitFields(record.limits),
+          ...higher,
+        });
+      await engine.blanks.with(diskMb, create);
       if (secrets.length > 0) await deliverSecrets(await this.#agent(record), secrets);
     } catch (error) {
       throw failed(error, 'maybe_created');

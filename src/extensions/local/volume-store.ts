@@ -28,9 +28,13 @@ export class VolumeStore {
         remedy: 'Leave the size out, or run the server as root with loop devices and mkfs.ext4.',
       });
     }
-    const disk = sizeMb === null ? {} : { disk: await this.#engine.blankDisk(Math.max(16, sizeMb)) };
+    if (sizeMb !== null) this.#engine.blanks.refuseTooLarge(sizeMb, 'size_mb');
+    const id = this.#layout.name(volumeId);
     try {
-      await this.#engine.call('volume', { id: this.#layout.name(volumeId), ...disk });
+      // The spawner makes the directory of the blanks.
+      await this.#engine.machinery();
+      const leastMb = sizeMb === null ? null : Math.max(16, sizeMb);
+      await this.#engine.blanks.with(leastMb, (disk) => this.#engine.call('volume', { id, ...disk }));
       await this.#engine.flushed();
     } catch (error) {
       throw failed(error);
