@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer';
+import { setImmediate } from 'node:timers/promises';
 import type { ExecResult } from '../contract/exec.ts';
 import type { Followed } from '../control/exec-in-sandbox.ts';
+import type { BufferLease } from './bounds/buffer-budget.ts';
 import type { Exchange } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';
 import { detachWhenGone } from './stream-process.ts';
@@ -8,17 +10,25 @@ import { detachWhenGone } from './stream-process.ts';
 /** One stream of output, up to a limit. The rest is read and thrown away, so that the program can go on. */
 class Collected {
   readonly #chunks: Uint8Array[] = [];
+  readonly #lease: BufferLease | null;
   #room: number;
   truncated = false;
 
-  constructor(limit: number) {
+  constructor(limit: number, lease: BufferLease | null) {
     this.#room = limit;
+    this.#lease = lease;
   }
 
   add(data: Uint8Array): void {
     const kept = data.length > this.#room ? data.subarray(0, this.#room) : data;
     if (kept.length < data.length) this.truncated = true;
     if (kept.length === 0) return;
+    // The program has done its work: an error would make the caller do it twice. The answer says that it is cut.
+    if (this.#lease?.tryGrow(kept.length) === false) {
+      this.truncated = true;
+      this.#room = 0;
+      return;
+    }
     // A copy: whoever produced the chunk may use its memory again.
     this.#chunks.push(Buffer.from(kept));
     this.#room -= kept.length;
@@ -36,6 +46,22 @@ class Collected {
   }
 }
 
+/** Divides by three, so that pieces of base64 are whole. */
+const PIECE_BYTES = 192 * 1024;
+
+/** In pieces, with other work in between. */
+async function textOf(bytes: Buffer, encoding: 'utf8' | 'base64'): Promise<string> {
+  if (bytes.length <= PIECE_BYTES) return bytes.toString(encoding);
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  let text = '';
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    const piece = bytes.subarray(at, at + PIECE_BYTES);
+    text += encoding === 'utf8' ? decoder.decode(piece, { stream: true }) : piece.toString(encoding);
+    await setImmediate();
+  }
+  return text + decoder.decode();
+}
+
 /** A process as one answer, when it has ended. */
 export async function collectProcess(
   services: HttpServices,
@@ -44,8 +70,8 @@ export async function collectProcess(
 ): Promise<ExecResult> {
   detachWhenGone(exchange, process);
   const { execOutputBytes } = services.limits;
-  const out = new Collected(execOutputBytes);
-  const err = new Collected(execOutputBytes);
+  const out = new Collected(execOutputBytes, exchange.buffered);
+  const err = new Collected(execOutputBytes, exchange.buffered);
   try {
     for await (const chunk of process.output) {
       if (chunk.stream === 'gap') {
@@ -61,8 +87,8 @@ export async function collectProcess(
     return {
       process_id: process.id,
       exit,
-      stdout: stdout.toString(encoding),
-      stderr: stderr.toString(encoding),
+      stdout: await textOf(stdout, encoding),
+      stderr: await textOf(stderr, encoding),
       encoding,
       stdout_truncated: out.truncated,
       stderr_truncated: err.truncated,

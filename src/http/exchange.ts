@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SandboxerError, toProblem } from '../contract/errors.ts';
 import { API_VERSION, API_VERSION_HEADER } from '../contract/version.ts';
+import type { BufferLease } from './bounds/buffer-budget.ts';
+import { isLarge, jsonPieces } from './bounds/json-pieces.ts';
 import { discardRest } from './discard-rest.ts';
 
 /** The client hung up. Nobody is left to tell, and it is nobody's error. */
@@ -15,6 +17,7 @@ const LAST_WORDS_MS = 1_000;
 class HeadAnswered extends ClientGone {}
 
 export const API_VERSION_TEXT = String(API_VERSION);
+const JSON_TYPE = 'application/json; charset=utf-8';
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
 
 /** One request and its answer. */
@@ -23,6 +26,8 @@ export class Exchange {
   readonly response: ServerResponse;
   readonly id: string;
   readonly startedAt = performance.now();
+  /** The memory that this exchange makes the server hold, once its caller is known. */
+  buffered: BufferLease | null = null;
   readonly #open: Set<Exchange>;
   #abort: AbortController | null = null;
   #ended: SandboxerError | null = null;
@@ -79,8 +84,14 @@ export class Exchange {
     return Array.isArray(value) ? value.join(', ') : value;
   }
 
-  sendJson(status: number, body: unknown, headers?: Readonly<Record<string, string>>): void {
-    this.#send(status, 'application/json; charset=utf-8', JSON.stringify(body), headers);
+  /** A large body goes in pieces, as fast as the client reads: its text never exists as a whole. */
+  async sendJson(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Promise<void> {
+    if (!isLarge(body)) return this.#send(status, JSON_TYPE, JSON.stringify(body), headers);
+    if (this.request.method === 'HEAD')
+      return this.sendEmpty(status, { 'content-type': JSON_TYPE, ...headers });
+    this.begin(status, { 'content-type': JSON_TYPE, ...headers });
+    for (const piece of jsonPieces(body)) await this.write(piece);
+    this.response.end();
   }
 
   sendText(status: number, mediaType: string, text: string): void {

@@ -37,6 +37,14 @@ export interface HttpLimits {
   readonly streamsPerKey: number;
   /** What may lie unread by one event subscriber before it is dropped. */
   readonly subscriberBytes: number;
+  /** Bodies, messages and output that requests of one key make the server hold, together. */
+  readonly bufferedPerKey: number;
+  /** The same of all keys together. */
+  readonly bufferedBytes: number;
+  /** The first message of a WebSocket that begins with a request. */
+  readonly firstMessageBytes: number;
+  /** A message of a WebSocket is complete within this time. */
+  readonly messageMs: number;
   readonly heartbeatMs: number;
   /** How long a stop waits for requests in flight. */
   readonly shutdownMs: number;
@@ -59,6 +67,10 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   waitMs: 15 * 60_000,
   streamsPerKey: 4096,
   subscriberBytes: MIB,
+  bufferedPerKey: 64 * MIB,
+  bufferedBytes: 128 * MIB,
+  firstMessageBytes: MIB,
+  messageMs: 30_000,
   heartbeatMs: 15_000,
   shutdownMs: 10_000,
 };

@@ -7,6 +7,7 @@ import { toCloudEvent } from '../core/event.ts';
 import type { Log } from '../core/log.ts';
 import { silentLog } from '../core/log.ts';
 import { AuditBatch } from './audit-batch.ts';
+import { BufferBudget } from './bounds/buffer-budget.ts';
 import { EventFeed } from './event-feed.ts';
 import type { Exchange } from './exchange.ts';
 import type { HttpLimits, HttpOptions } from './http-options.ts';
@@ -24,6 +25,7 @@ export class HttpServices {
   readonly log: Log;
   readonly present: Presenter;
   readonly slots: StreamSlots;
+  readonly buffers: BufferBudget;
   readonly keyEnds: KeyEnds;
   readonly feed: EventFeed;
   readonly audit: AuditBatch;
@@ -43,6 +45,10 @@ export class HttpServices {
     this.present = new Presenter(options.publicUrl ?? '');
     this.audit = new AuditBatch(deps.store, this.log);
     this.keyEnds = new KeyEnds(deps);
+    this.buffers = new BufferBudget({
+      perKey: this.limits.bufferedPerKey,
+      total: this.limits.bufferedBytes,
+    });
     this.slots = new StreamSlots(this.limits.streamsPerKey);
     this.eventSource = `urn:sand-boxer:${deps.owner}`;
     this.feed = new EventFeed(deps.store, this.log, (event) =>

@@ -1,4 +1,6 @@
 import type { WebSocket } from 'ws';
+import { SandboxerError } from '../contract/errors.ts';
+import { leaseOf } from './bounds/message-watch.ts';
 
 const PAUSE_ABOVE_BYTES = 1_048_576;
 
@@ -16,6 +18,11 @@ export class InputQueue {
 
   add(bytes: number, pass: () => Promise<void>): void {
     const webSocket = this.#webSocket;
+    const lease = leaseOf(webSocket);
+    if (lease && !lease.tryGrow(bytes)) {
+      this.#failed(noRoom());
+      return;
+    }
     this.#waiting += bytes;
     if (this.#waiting > PAUSE_ABOVE_BYTES) webSocket.pause();
     this.#last = this.#last
@@ -23,7 +30,15 @@ export class InputQueue {
       .catch(this.#failed)
       .then(() => {
         this.#waiting -= bytes;
+        lease?.shrink(bytes);
         if (webSocket.isPaused && this.#waiting <= PAUSE_ABOVE_BYTES / 2) webSocket.resume();
       });
   }
+}
+
+function noRoom(): SandboxerError {
+  return new SandboxerError('SBX_UNAVAILABLE', 'Too much input waits to be passed on.', {
+    retryAfterSeconds: 1,
+    remedy: 'Send input as fast as the program reads it.',
+  });
 }

@@ -75,6 +75,8 @@ export interface RouteDefinition {
   readonly responses: Responses;
   /** Served as a WebSocket. */
   readonly connect?: Connect<never>;
+  /** The first message of the WebSocket is a request, and bounded as one. */
+  readonly beginsWithRequest?: boolean;
   handler(context: RouteContext<never, never, never>): Promise<unknown>;
 }
 

@@ -114,7 +114,7 @@ function acceptedTypes(spec: BodySpec): readonly string[] {
 /** The bytes of a body that is kept whole. JSON is counted while it arrives. */
 function receive(
   { limits }: HttpServices,
-  { request }: Exchange,
+  { request, buffered }: Exchange,
   spec: Exclude<BodySpec, { kind: 'stream' }>,
   isYaml: boolean,
 ): Promise<Buffer> {
@@ -122,7 +122,10 @@ function receive(
   return readBody(request, {
     bytes: limits[spec.limit],
     timeoutMs: limits.bodyMs,
-    look: (piece) => scanner?.feed(piece),
+    look(piece) {
+      buffered?.grow(piece.length);
+      scanner?.feed(piece);
+    },
   });
 }
 
@@ -149,8 +152,15 @@ async function readInput(services: HttpServices, exchange: Exchange, spec: BodyS
   return parsed.data;
 }
 
-function endWithKey({ keyEnds }: HttpServices, exchange: Exchange, caller: Caller): void {
-  const over = keyEnds.watch(caller, (reason) => exchange.end(reason));
+/** What an exchange holds of its caller until it is over: its place among what ends with the key, and its memory. */
+function holdFor({ keyEnds, buffers }: HttpServices, exchange: Exchange, caller: Caller): void {
+  const forget = keyEnds.watch(caller, (reason) => exchange.end(reason));
+  const lease = buffers.lease(caller);
+  exchange.buffered = lease;
+  const over = () => {
+    forget();
+    lease.release();
+  };
   if (exchange.response.destroyed) over();
   else exchange.response.once('close', over);
 }
@@ -168,7 +178,7 @@ export async function serveRoute(
     requireHttp1(exchange.request);
     requireApiVersion(exchange);
     const caller = await identify(services, definition, exchange, audit);
-    if (caller !== NOBODY) endWithKey(services, exchange, caller);
+    if (caller !== NOBODY) holdFor(services, exchange, caller);
     const { params, query } = readAddress(definition, exchange.request.url ?? '', rawParams);
     const body = definition.body && (await readInput(services, exchange, definition.body));
     audit.saw(params, body);
@@ -183,7 +193,7 @@ export async function serveRoute(
       return;
     }
     if (answer.body === undefined) exchange.sendEmpty(answer.status, answer.headers);
-    else exchange.sendJson(answer.status, answer.body, answer.headers);
+    else await exchange.sendJson(answer.status, answer.body, answer.headers);
   } catch (error) {
     await audit.failed(error);
     failExchange(services, exchange, error);

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { WebSocketServer } from 'ws';
 import { SandboxerError } from '../contract/errors.ts';
+import { watchMessages } from './bounds/message-watch.ts';
 import { answerOnSocket } from './client-error.ts';
 import { ClientGone } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';
@@ -165,6 +166,10 @@ export function serveUpgrades(server: Server, services: HttpServices): { stop():
           // Errors end in `close`, which is what everybody waits for.
           webSocket.on('error', () => {});
           keepAlive(webSocket);
+          watchMessages(webSocket, socket, services.buffers.lease(caller), {
+            messageMs: limits.messageMs,
+            firstBytes: definition.beginsWithRequest ? limits.firstMessageBytes : null,
+          });
           const ended = () => {
             if (signal.reason instanceof ClientGone) return;
             farewell?.(webSocket, signal.reason);

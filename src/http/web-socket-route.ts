@@ -27,7 +27,10 @@ export type Connect<P> = (context: WebSocketContext<P>) => Promise<void>;
 
 /** A route that is served as a WebSocket; a plain GET of it is told so. */
 export function webSocketRoute<P extends z.ZodObject>(
-  definition: Pick<RouteDefinition, 'url' | 'operationId' | 'summary' | 'tag' | 'scope'> & {
+  definition: Pick<
+    RouteDefinition,
+    'url' | 'operationId' | 'summary' | 'tag' | 'scope' | 'beginsWithRequest'
+  > & {
     readonly params: P;
     readonly connect: Connect<z.output<P>>;
   },

@@ -84,6 +84,7 @@ export const execRoutes = [
     tag: 'exec',
     scope: 'sandboxes',
     params: SandboxPathParams,
+    beginsWithRequest: true,
     connect: connectExec,
   }),
 ];
