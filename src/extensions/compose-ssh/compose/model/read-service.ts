@@ -4,7 +4,7 @@ import type { Mount } from '../mount.ts';
 import type { PortMapping } from '../port-mapping.ts';
 import { listOf, numberOf, textOf } from '../scalars.ts';
 import type { TreeView } from '../tree-view.ts';
-import { readBuild } from './build-shape.ts';
+import { BUILD, readBuild } from './build-shape.ts';
 import { deploy } from './deploy-shape.ts';
 import { imageName } from './image-name.ts';
 import { labels } from './label-names.ts';
@@ -76,7 +76,7 @@ const grant = record({
 });
 
 /** Read into fields of the model that have another form than the file. */
-export const MODELLED = {
+const MODELLED = {
   cpu_period: limit(1e9, 100_000),
   cpu_quota: limit(1e12, 50_000),
   cpu_shares: words.integer(0, 262_144, 512),
@@ -105,9 +105,37 @@ export const MODELLED = {
   volumes_from: volumesFrom,
 } satisfies { readonly [field: string]: Shape<unknown> };
 
-/** Read before services are merged; what is left of them is judged below. */
-const PREPARED = new Set(['build', 'volumes', 'ports', 'secrets', 'configs', 'env_file', 'extends']);
+/** Read before services are merged, with examples of their forms; what is left of them is judged below. */
+const PREPARED: { readonly [field: string]: readonly unknown[] } = {
+  build: [
+    '.',
+    ...['context', 'dockerfile'].map((field) => ({
+      context: '.',
+      dockerfile: 'Dockerfile',
+      [field]: field === 'context' ? 'dir' : 'Dockerfile',
+    })),
+    ...record(BUILD).examples.map((fields) => ({ context: '.', ...(fields as Tree) })),
+  ],
+  configs: ['settings', { source: 'settings', target: '/etc/settings', mode: '0440' }],
+  env_file: ['app.env', { path: 'app.env', required: false }],
+  extends: [{ service: 'base', file: 'other.yml' }, 'base'],
+  ports: ['127.0.0.1:8080:80/tcp', { target: 80, published: '8080', protocol: 'tcp', name: 'web' }],
+  secrets: ['token', { source: 'token', target: 'renamed', uid: '1000' }],
+  volumes: [
+    './dir:/data:ro',
+    'data:/data:nocopy',
+    { type: 'bind', source: './dir', target: '/data', bind: { propagation: 'rprivate' } },
+    { type: 'volume', source: 'data', target: '/data', volume: { nocopy: true } },
+    { type: 'tmpfs', target: '/data', tmpfs: { size: '64m' } },
+  ],
+};
 const ALL = { ...PLAIN, ...TAKEN, ...DROPPED, ...REFUSED, ...MODELLED };
+
+/** Every field of a service, with examples of what it may hold. */
+export const SERVICE_FIELDS: { readonly [field: string]: readonly unknown[] } = {
+  ...Object.fromEntries(Object.entries(ALL).map(([field, { examples }]) => [field, examples])),
+  ...PREPARED,
+};
 
 function readFields<F extends { readonly [field: string]: Shape<unknown> }>(
   fields: F,
@@ -191,7 +219,7 @@ function declaredLimits({
 /** Returns a normalised and merged service as its model; findings tell what is wrong with it. */
 export function readService(name: string, raw: Tree, tree: TreeView, at: Reading): ServiceModel {
   for (const [field, value] of Object.entries(raw)) {
-    if (PREPARED.has(field) || Object.hasOwn(ALL, field) || value === undefined) continue;
+    if (Object.hasOwn(SERVICE_FIELDS, field) || value === undefined) continue;
     at.below(field).invalid('It is not understood, so it cannot be judged.', 'Remove it.');
   }
   readFields(DROPPED, raw, at);
