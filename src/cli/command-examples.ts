@@ -115,6 +115,7 @@ export const COMMAND_EXAMPLES: Readonly<Record<string, readonly CommandExample[]
   ],
   extensions: [runs('sandboxer extensions list', 'sandboxer extensions show ext.saas-stub')],
   route: [runs('sandboxer route explain box', 'sandboxer route resolve --profile stub-metered --ttl 30m')],
+  compose: [shown('sandboxer compose plan .', 'sandboxer compose plan . --input profiles=dev --json')],
   estimate: [runs('sandboxer estimate --profile stub-metered --ttl 30m')],
   registry: [
     runs('sandboxer registry export --json'),

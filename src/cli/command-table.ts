@@ -61,6 +61,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'profiles', group: 'Catalogue and routing', summary: 'List, show, push and validate profiles', subcommands: ['list', 'show', 'push', 'validate'], load: () => import('./commands/profiles.ts') },
   { name: 'extensions', group: 'Catalogue and routing', summary: 'Show the backends and how they are', subcommands: ['list', 'show'], load: () => import('./commands/extensions.ts') },
   { name: 'route', group: 'Catalogue and routing', summary: 'Explain where a sandbox went, or would go', subcommands: ['explain', 'resolve'], load: () => import('./commands/route.ts') },
+  { name: 'compose', group: 'Catalogue and routing', summary: 'Show what would become of a compose stack', subcommands: ['plan'], load: () => import('./commands/compose.ts') },
   { name: 'estimate', group: 'Catalogue and routing', summary: 'What a create would cost, with a price that holds', load: () => import('./commands/estimate.ts') },
   { name: 'registry', group: 'Catalogue and routing', summary: 'Export what is offered here; check price lists', subcommands: ['export', 'validate'], load: () => import('./commands/registry.ts') },
   { name: 'images', group: 'Images and volumes', summary: 'List, show, import, build and remove images', subcommands: ['list', 'show', 'import', 'build', 'rm'], load: () => import('./commands/images.ts') },

@@ -23,6 +23,7 @@ import { Routes } from './routes.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { Sinks } from './sinks.ts';
 import { Snapshots } from './snapshots.ts';
+import { Stacks } from './stacks.ts';
 import { Stale } from './stale.ts';
 import { Tenants } from './tenants.ts';
 import type { CallOptions, RequestSpec, Transport } from './transport.ts';
@@ -42,6 +43,7 @@ export class SandboxerClient {
   readonly profiles: Profiles;
   readonly extensions: Extensions;
   readonly hosts: Hosts;
+  readonly stacks: Stacks;
   readonly stale: Stale;
   readonly routes: Routes;
   readonly registry: Registry;
@@ -69,6 +71,7 @@ export class SandboxerClient {
     this.profiles = new Profiles(transport);
     this.extensions = new Extensions(transport);
     this.hosts = new Hosts(transport);
+    this.stacks = new Stacks(transport);
     this.stale = new Stale(transport);
     this.routes = new Routes(transport);
     this.registry = new Registry(transport);

@@ -4,7 +4,7 @@ import type { SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
 
 /** The file trees of a sandbox, as its backend may read them. */
-export function inputTrees(deps: ControlDeps, { inputs }: SandboxRecord): InputTrees {
+export function inputTrees(deps: ControlDeps, { inputs }: Pick<SandboxRecord, 'inputs'>): InputTrees {
   return {
     list: inputs,
     async open(name) {

@@ -15,6 +15,7 @@ import type { IsolationFacts } from '../contract/isolation.ts';
 import type { Json } from '../contract/json.ts';
 import type { Price } from '../contract/money.ts';
 import type { Reachability } from '../contract/sandbox.ts';
+import type { StackPlan } from '../contract/stack-plan.ts';
 import type { PauseKind } from '../contract/state.ts';
 import type { Clock } from './clock.ts';
 import type { SshAccess } from './host-access.ts';
@@ -303,6 +304,8 @@ export interface Extension {
   deleteVolume?(volumeId: string, owner: string, ctx: ExtensionContext): Promise<void>;
   /** What is in force for this very sandbox, read where it is enforced. */
   inspectIsolation?(handle: Handle, ctx: ExtensionContext): Promise<IsolationFacts>;
+  /** What would become of the compose stack of a request: nothing is asked of any host. */
+  planStack?(spec: ProvisionSpec, signal: AbortSignal): Promise<StackPlan>;
   /** What to try it out with on the host of `ctx`. Exists wherever the header has `needsInput`, to be tried at all. */
   canary?(ctx: ExtensionContext): Promise<CanaryKit>;
   /** Releases what the extension itself holds open. */

@@ -21,6 +21,7 @@ import { sandboxRoutes } from './v1/sandboxes.ts';
 import { serviceLogRoutes } from './v1/service-log.ts';
 import { sinkRoutes } from './v1/sinks.ts';
 import { snapshotRoutes } from './v1/snapshots.ts';
+import { stackRoutes } from './v1/stacks.ts';
 import { staleRoutes } from './v1/stale.ts';
 import { tenantRoutes } from './v1/tenants.ts';
 import { uploadRoutes } from './v1/uploads.ts';
@@ -45,6 +46,7 @@ export const ROUTE_TABLE: readonly RouteDefinition[] = metaRoutes([
   ...staleRoutes,
   ...routingRoutes,
   ...quoteRoutes,
+  ...stackRoutes,
   ...registryRoutes,
   ...creditRoutes,
   ...creditControlRoutes,

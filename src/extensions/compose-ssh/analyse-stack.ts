@@ -1,4 +1,5 @@
 import type { ProvisionSpec } from '../../core/extension.ts';
+import type { Finding } from './compose/finding.ts';
 import { Findings } from './compose/finding.ts';
 import { loadProject } from './compose/load-project.ts';
 import { readStack } from './compose/model/read-stack.ts';
@@ -84,6 +85,11 @@ export class AnalysedStack {
     analysed.plan(NOWHERE);
     analysed.#checkNames(inputs);
     return analysed;
+  }
+
+  /** What was found and let through. */
+  get findings(): readonly Finding[] {
+    return this.#findings.all;
   }
 
   get networkCount(): number {

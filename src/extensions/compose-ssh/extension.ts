@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { ExtensionHealth } from '../../contract/extension.ts';
 import type { Json } from '../../contract/json.ts';
+import type { StackPlan } from '../../contract/stack-plan.ts';
 import type { PauseKind } from '../../contract/state.ts';
 import { isoTime } from '../../core/clock.ts';
 import type {
@@ -44,6 +45,7 @@ import { markerOf } from './labels.ts';
 import { makeStack } from './make-stack.ts';
 import type { MarkedStack } from './marked-stacks.ts';
 import { stampOf } from './marked-stacks.ts';
+import { plannedStack } from './planned-stack.ts';
 import type { Seed } from './remote-snapshots.ts';
 import { RemoteSnapshots, seedOf } from './remote-snapshots.ts';
 import type { HostPlace, Uploaded } from './remote-stacks.ts';
@@ -105,6 +107,10 @@ export class ComposeExtension implements Extension {
         checks: [{ name: ctx.host.id, ok: false, detail, fix }],
       };
     }
+  }
+
+  async planStack(spec: ProvisionSpec, signal: AbortSignal): Promise<StackPlan> {
+    return await plannedStack(spec, signal);
   }
 
   async provision(spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {

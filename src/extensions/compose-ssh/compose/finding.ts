@@ -77,7 +77,7 @@ function stackError(code: 'SBX_COMPOSE_INVALID' | 'SBX_COMPOSE_REFUSED', finding
     creation: 'not_created',
     backend: 'ext.compose-ssh',
     remedy: first.remedy,
-    field: first.service === null ? first.field : `services.${first.service}.${first.field}`,
+    field: first.service === null ? first.field || 'compose' : `services.${first.service}.${first.field}`,
     members: { issues: findings.slice(0, MOST_TOLD) },
   });
 }

@@ -1,0 +1,28 @@
+import { z } from 'zod';
+
+export const StackFinding = z
+  .strictObject({
+    kind: z
+      .enum(['invalid', 'boundary'])
+      .describe('`invalid`: nobody may run it. `boundary`: it reaches out of the sandbox; elevated only.'),
+    service: z.string().nullable().describe('`null`: it is about the file as a whole.'),
+    field: z.string(),
+    detail: z.string(),
+    remedy: z.string(),
+  })
+  .meta({ id: 'StackFinding' });
+
+/** What would become of a compose stack, with nothing started. */
+export const StackPlan = z
+  .strictObject({
+    accepted: z.boolean(),
+    file: z
+      .string()
+      .nullable()
+      .describe('The one compose file that the engine would get; `null` where the stack is refused.'),
+    services: z.array(z.string()),
+    findings: z.array(StackFinding).describe('What is refused, or let through by `elevated`.'),
+    notes: z.array(z.string()).describe('What is left out or changed.'),
+  })
+  .meta({ id: 'StackPlan' });
+export type StackPlan = z.infer<typeof StackPlan>;

@@ -1,0 +1,20 @@
+import { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import { StackPlan } from '../../contract/stack-plan.ts';
+import { planStack } from '../../control/plan-stack.ts';
+import { json, jsonBody, route } from '../route.ts';
+
+export const stackRoutes = [
+  route({
+    method: 'POST',
+    url: '/v1/stacks/plan',
+    operationId: 'planStack',
+    summary: 'What a create would make of a compose stack: the file for the engine, findings and notes.',
+    tag: 'routes',
+    scope: 'sandboxes',
+    body: jsonBody(CreateSandboxRequest),
+    responses: { 200: json(StackPlan, 'The plan. A stack that would be refused is one, too.') },
+    async handler({ services, caller, body, exchange }) {
+      return { status: 200, body: await planStack(services.deps, caller, body, exchange.signal) };
+    },
+  }),
+];
