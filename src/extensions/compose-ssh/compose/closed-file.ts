@@ -3,8 +3,8 @@
  * field, source, name or option beside these.
  */
 import { posix } from 'node:path';
-import { parse } from 'yaml';
 import type { Tree } from './compose-yaml.ts';
+import { parseComposeYaml } from './compose-yaml.ts';
 import type { StackPlan } from './plan-stack.ts';
 
 const CONTROL = /[\p{C}\p{Zl}\p{Zp}]/u;
@@ -142,7 +142,7 @@ function faultsOfSections({ networks, volumes }: Tree, project: string): string[
 
 /** Returns what an emitted file, or what is made beside it, holds that it must not. */
 export function faultsOfPlan(plan: StackPlan, project: string): string[] {
-  const file = parse(plan.file) as Tree;
+  const file = parseComposeYaml(plan.file, 'stack.yml');
   const places = [...plan.directories, ...plan.copies.map(({ from }) => from)];
   const services = file.services as { [name: string]: Tree };
   return [
