@@ -27,7 +27,7 @@ export interface TimeByEvents {
  * The time of one meter by its events, oldest first. Nothing is owed after `owedUntil`, nor for a stretch whose end its
  * backend chose: it may have stopped long before that was noticed. `null` when the events begin after it was ready.
  */
-export function timeByEvents(
+function timeByEvents(
   meter: Pick<MeterRecord, 'generation' | 'pausedRate'>,
   events: readonly EventRecord[],
   now: number,
