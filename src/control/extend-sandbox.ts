@@ -1,6 +1,7 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
+import type { Reserve } from '../core/credits/affordable.ts';
 import { isEstablished, isLiving } from '../core/lifecycle.ts';
 import type { MeterRecord } from '../core/meter.ts';
 import { neededMicroUsd } from '../core/meter.ts';
@@ -17,15 +18,10 @@ import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
 import { admissionWant, policyOf, spenderIn, tellBudgets } from './sandbox-money.ts';
 
 /** What it costs until then, to us or to the workspace itself. */
-function meteredWant(deps: ControlDeps, meter: MeterRecord, now: number, deadlineAt: number) {
+function meteredReserve(deps: ControlDeps, meter: MeterRecord, now: number, deadlineAt: number): Reserve {
   const needed = neededMicroUsd(meter, now, deadlineAt + deps.settings.deadManGraceMs);
   const isOurs = meter.payer === 'credits';
-  return {
-    amountMicroUsd: isOurs ? needed : 0,
-    ownKeyMicroUsd: isOurs ? 0 : needed,
-    rate: meter.runningRate,
-    cheapest: null,
-  };
+  return { amountMicroUsd: isOurs ? needed : 0, ownKeyMicroUsd: isOurs ? 0 : needed };
 }
 
 /**
@@ -47,14 +43,21 @@ async function fundUntil(
   const hold = row.holdId === null ? null : await tx.ledger.getHold(row.holdId);
   if (!hold) return { leased: false };
   const documents = (await tx.sandboxes.documents(row.uid, row.generation)) as SandboxDocuments;
-  const wantUntil = (at: number) =>
-    meter ? meteredWant(deps, meter, now, at) : admissionWant(deps, documents.plan, at - now);
-  const want = wantUntil(deadlineAt);
+  const reserveUntil = (at: number): Reserve =>
+    meter ? meteredReserve(deps, meter, now, at) : admissionWant(deps, documents.plan, at - now);
+  const { ownKeyMicroUsd: reserved } = reserveUntil(row.deadlineAt);
+  const raiseUntil = (at: number): Reserve => {
+    const { amountMicroUsd, ownKeyMicroUsd } = reserveUntil(at);
+    return { amountMicroUsd: amountMicroUsd - hold.heldMicroUsd, ownKeyMicroUsd: ownKeyMicroUsd - reserved };
+  };
   const policy = await policyOf(tx, row.workspaceId);
   const charges = await deps.ledger.raise(tx, {
-    ...want,
-    amountMicroUsd: want.amountMicroUsd - hold.heldMicroUsd,
-    ownKeyMicroUsd: want.ownKeyMicroUsd - wantUntil(row.deadlineAt).ownKeyMicroUsd,
+    ...raiseUntil(deadlineAt),
+    lives: {
+      seconds: Math.ceil((deadlineAt - now) / 1000),
+      reserve: (seconds) => raiseUntil(Math.min(now + seconds * 1000, deadlineAt)),
+    },
+    cheapest: null,
     holdId: hold.id,
     transferId: `${hold.id}:raise:${row.eventSeq}`,
     at: now,

@@ -140,15 +140,21 @@ async function payNext(
   const until = leaseEnd(rule, true, now, sandbox.deadlineAt) + rule.graceMs;
   const hold = await tx.ledger.getHold(meter.holdId);
   const policy = await policyOf(tx, sandbox.workspaceId);
+  const unnoticed = unnoticedMs(meter, seen, now);
+  const raiseUntil = (at: number) => ({
+    amountMicroUsd: neededMicroUsd(meter, now, at, unnoticed) - (hold?.heldMicroUsd ?? 0),
+    ownKeyMicroUsd: 0,
+  });
   try {
     const charges = await deps.ledger.raise(tx, {
+      ...raiseUntil(until),
+      lives: {
+        seconds: Math.ceil((until - rule.graceMs - now) / 1000),
+        reserve: (seconds) => raiseUntil(Math.min(now + seconds * 1000 + rule.graceMs, until)),
+      },
       holdId: meter.holdId,
       transferId: `${meter.id}:fund:${now}`,
-      amountMicroUsd:
-        neededMicroUsd(meter, now, until, unnoticedMs(meter, seen, now)) - (hold?.heldMicroUsd ?? 0),
       at: now,
-      ownKeyMicroUsd: 0,
-      rate: meter.runningRate,
       cheapest: null,
       policy,
       spender: await spenderIn(tx, policy, sandbox),

@@ -4,10 +4,17 @@ import { accounts } from '../core/credits/accounts.ts';
 import type { Spender } from '../core/credits/budget.ts';
 import type { BudgetCharge } from '../core/credits/budget-ledger.ts';
 import type { FundingRule } from '../core/credits/funding.ts';
-import { admissionMicroUsd, billedUntil, leaseEnd, nextFundAt } from '../core/credits/funding.ts';
+import {
+  admissionMicroUsd,
+  admissionReserve,
+  billedUntil,
+  leaseEnd,
+  nextFundAt,
+} from '../core/credits/funding.ts';
 import type { Alternative, Want } from '../core/credits/ledger.ts';
 import type { MoneyPolicy } from '../core/credits/policy.ts';
 import { defaultPolicy } from '../core/credits/policy.ts';
+import type { Offer } from '../core/credits/terms.ts';
 import { offerIn, offerOf } from '../core/credits/terms.ts';
 import type { Extension } from '../core/extension.ts';
 import type { MeterRecord } from '../core/meter.ts';
@@ -49,31 +56,30 @@ export async function spenderIn(tx: Tx, policy: MoneyPolicy, sandbox: SandboxRec
 }
 
 /** What must be reserved before any backend of the plan is called: enough for the dearest of them. */
-export function admissionWant(
-  deps: ControlDeps,
-  plan: RoutePlan,
-  lifeMs: number,
-): Want & { readonly amountMicroUsd: number } {
+export function admissionWant(deps: ControlDeps, plan: RoutePlan, lifeMs: number): Want {
   const rule = fundingRule(deps);
-  let amountMicroUsd = 0;
-  let ownKeyMicroUsd = 0;
-  let rate = 0n;
-  let cheapest: Alternative | null = null;
-  for (const candidate of rankedCandidates(plan)) {
+  const offers = rankedCandidates(plan).flatMap((candidate) => {
     const extension = deps.extensions.get(candidate.extension);
-    if (!extension) continue;
-    const offer = offerOf(candidate, extension);
-    const needed = admissionMicroUsd(rule, offer, lifeMs);
-    amountMicroUsd = Math.max(amountMicroUsd, needed);
-    if (offer.payer === 'own_key')
-      ownKeyMicroUsd = Math.max(ownKeyMicroUsd, mostMicroUsd(offer, lifeMs + rule.graceMs));
-    if (needed > 0 && offer.runningRate > rate) rate = offer.runningRate;
-    if (cheapest === null || needed < cheapest.needed_micro_usd) {
-      const perHour = needed === 0 ? 0 : costMicroUsd(offer.runningRate, 3600);
-      cheapest = { extension: candidate.extension, micro_usd_per_hour: perHour, needed_micro_usd: needed };
-    }
-  }
-  return { amountMicroUsd, ownKeyMicroUsd, rate, cheapest };
+    return extension ? [offerOf(candidate, extension)] : [];
+  });
+  return {
+    ...admissionReserve(rule, offers, lifeMs),
+    lives: {
+      seconds: Math.ceil(lifeMs / 1000),
+      reserve: (seconds) => admissionReserve(rule, offers, seconds * 1000),
+    },
+    cheapest: cheapestOf(rule, offers, lifeMs),
+  };
+}
+
+function cheapestOf(rule: FundingRule, offers: readonly Offer[], lifeMs: number): Alternative | null {
+  const [first] = offers
+    .map((offer) => ({ offer, needed: admissionMicroUsd(rule, offer, lifeMs) }))
+    .sort((a, b) => a.needed - b.needed);
+  if (!first) return null;
+  const { offer, needed } = first;
+  const perHour = needed === 0 ? 0 : costMicroUsd(offer.runningRate, 3600);
+  return { extension: offer.extensionId, micro_usd_per_hour: perHour, needed_micro_usd: needed };
 }
 
 /** When the backend ends the sandbox by itself: a little after we would, and no later than it is paid for. */

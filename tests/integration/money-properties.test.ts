@@ -40,7 +40,7 @@ async function admit(store: Store, n: number, policy = defaultPolicy('default'))
         amountMicroUsd: PRICE,
         ownKeyMicroUsd: 0,
         at: 1,
-        rate: 1_000_000n,
+        lives: { seconds: 1, reserve: () => ({ amountMicroUsd: PRICE, ownKeyMicroUsd: 0 }) },
         cheapest: null,
         policy,
         spender: SPENDER,

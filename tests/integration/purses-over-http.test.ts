@@ -51,7 +51,8 @@ describe('a shared purse, over HTTP', () => {
       const policy = await tx.ledger.policy('held-b');
       if (policy === null) throw new Error('no policy');
       const spender = { keyIds: [], keyId: null, profileId: 'p', actor: 'agt', runId: null } as never;
-      const want = { amountMicroUsd: 60, ownKeyMicroUsd: 0, rate: 1n, cheapest: null, at: 1 };
+      const reserve = { amountMicroUsd: 60, ownKeyMicroUsd: 0 };
+      const want = { ...reserve, lives: { seconds: 1, reserve: () => reserve }, cheapest: null, at: 1 };
       const owner = { holdId: 'h1', workspaceId: 'held-b', sandboxUid: 's1', generation: 1 };
       await ledger.hold(tx, { ...want, ...owner, policy, spender });
     });

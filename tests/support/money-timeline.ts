@@ -95,6 +95,7 @@ export class MoneyTimeline {
 
   async start(process = this.spawn()): Promise<void> {
     process.start();
+    await drained();
     while (process.upSince === null) await this.#step();
   }
 

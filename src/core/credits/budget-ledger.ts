@@ -2,6 +2,8 @@ import { SandboxerError } from '../../contract/errors.ts';
 import { dollars } from '../dollars.ts';
 import type { BudgetState, Tx } from '../store.ts';
 import { accounts } from './accounts.ts';
+import type { Lives, Reserve } from './affordable.ts';
+import { affordableSeconds, budgetShareOf } from './affordable.ts';
 import type { BudgetRecord, Spender } from './budget.ts';
 import { alertAt, budgetMark, rearm, spenderName, windowOf } from './budget.ts';
 import type { Alternative } from './ledger.ts';
@@ -16,15 +18,12 @@ export interface BudgetCharge {
   readonly tell: number | null;
 }
 
-interface Reservation {
+interface Reservation extends Reserve {
   /** A new sandbox, which a throttle holds back; what runs is not throttled. */
   readonly admits: boolean;
   readonly transferId: string;
-  readonly amountMicroUsd: number;
-  /** What it may cost under a key of the workspace's own, for the budgets that count that. */
-  readonly ownKeyMicroUsd: number;
   readonly at: number;
-  readonly rate: bigint;
+  readonly lives: Lives;
   readonly cheapest: Alternative | null;
   readonly policy: MoneyPolicy;
   readonly spender: Spender;
@@ -38,16 +37,21 @@ interface Reserved {
 
 const THROTTLE_FROM_PERCENT = 80;
 
-function exceeded(
-  budget: BudgetRecord,
-  name: string,
-  left: number,
-  amountMicroUsd: number,
-  { rate, at, cheapest }: Reservation,
-): SandboxerError {
-  const { resetsAt } = windowOf(budget.period, at);
+/** A budget with less left than is asked of it. */
+interface Shortage {
+  readonly budget: BudgetRecord;
+  readonly name: string;
+  readonly left: number;
+  readonly amountMicroUsd: number;
+}
+
+async function exceeded(
+  tx: Tx,
+  { budget, name, left, amountMicroUsd }: Shortage,
+  request: Reservation,
+): Promise<SandboxerError> {
+  const { resetsAt } = windowOf(budget.period, request.at);
   const of = budget.scope === 'workspace' ? 'the workspace' : `${budget.scope} ${name}`;
-  const seconds = rate > 0n ? Number((BigInt(Math.max(0, left)) * 1_000_000n) / rate) : 0;
   return new SandboxerError(
     'SBX_BUDGET_EXCEEDED',
     `This needs ${dollars(amountMicroUsd)}, and the ${budget.period} budget of ${of} has ${dollars(left)} left.`,
@@ -58,9 +62,9 @@ function exceeded(
         budget_id: budget.id,
         shortfall_micro_usd: amountMicroUsd - left,
         available_micro_usd: left,
-        affordable_seconds: seconds,
+        affordable_seconds: await affordableSeconds(tx, request, request.lives),
         resets_at: resetsAt === null ? null : new Date(resetsAt).toISOString(),
-        cheapest_alternative: cheapest,
+        cheapest_alternative: request.cheapest,
       },
     },
   );
@@ -84,12 +88,12 @@ export async function reserveBudgets(tx: Tx, hold: HoldRecord, request: Reservat
   for (const budget of policy.budgets) {
     const name = spenderName(budget, spender);
     const ownKeys = budget.ownKeys === true;
-    const amountMicroUsd = Math.max(request.amountMicroUsd, ownKeys ? request.ownKeyMicroUsd : 0);
+    const amountMicroUsd = budgetShareOf(budget, request);
     if (name === null || amountMicroUsd <= 0) continue;
     const mark = budgetMark(budget, name, at);
     const used = -(await tx.ledger.balance(accounts.budgetQuota(mark)));
     const left = budget.limitMicroUsd - used;
-    if (amountMicroUsd > left) throw exceeded(budget, name, left, amountMicroUsd, request);
+    if (amountMicroUsd > left) throw await exceeded(tx, { budget, name, left, amountMicroUsd }, request);
     const usedMicroUsd = used + amountMicroUsd;
     const state = await tx.ledger.budgetState(mark);
     if (request.admits && budget.throttleSeconds !== null && state !== null) {

@@ -1,5 +1,6 @@
 import type { MeterRecord } from '../meter.ts';
 import { mostMicroUsd } from '../meter.ts';
+import type { Reserve } from './affordable.ts';
 import type { Offer } from './terms.ts';
 
 /** How a sandbox is paid for ahead. Times are milliseconds. */
@@ -19,6 +20,16 @@ export function leaseEnd(rule: FundingRule, leased: boolean, from: number, deadl
 export function admissionMicroUsd(rule: FundingRule, offer: Offer, lifeMs: number): number {
   if (offer.payer === 'own_key') return 0;
   return mostMicroUsd(offer, leaseEnd(rule, offer.leased, 0, lifeMs) + rule.graceMs);
+}
+
+/** The reserve of an admission: enough for the dearest candidate. */
+export function admissionReserve(rule: FundingRule, offers: readonly Offer[], lifeMs: number): Reserve {
+  const most = (amounts: readonly number[]) => amounts.reduce((a, b) => Math.max(a, b), 0);
+  const own = offers.filter(({ payer }) => payer === 'own_key');
+  return {
+    amountMicroUsd: most(offers.map((offer) => admissionMicroUsd(rule, offer, lifeMs))),
+    ownKeyMicroUsd: most(own.map((offer) => mostMicroUsd(offer, lifeMs + rule.graceMs))),
+  };
 }
 
 /** When the next stretch is to be paid for: with half of this one left; never when it reaches the deadline. */

@@ -2,6 +2,8 @@ import { SandboxerError } from '../../contract/errors.ts';
 import { dollars } from '../dollars.ts';
 import type { Tx } from '../store.ts';
 import { accounts } from './accounts.ts';
+import type { Lives, Reserve } from './affordable.ts';
+import { affordableSeconds } from './affordable.ts';
 import type { Spender } from './budget.ts';
 import type { BudgetCharge } from './budget-ledger.ts';
 import { captureBudgets, releaseBudgets, reserveBudgets } from './budget-ledger.ts';
@@ -17,12 +19,10 @@ export interface Alternative {
 }
 
 /** What is asked for, in the terms of a refusal. */
-export interface Want {
-  /** What one second costs, in pico-USD. */
-  readonly rate: bigint;
+export interface Want extends Reserve {
+  /** Reserves of shorter lives, so that a refusal can name the longest that is admitted. */
+  readonly lives: Lives;
   readonly cheapest: Alternative | null;
-  /** What it may cost under a key of the workspace's own: nothing is taken for it, and budgets may count it. */
-  readonly ownKeyMicroUsd: number;
 }
 
 export interface HoldRequest extends Want {
@@ -30,7 +30,6 @@ export interface HoldRequest extends Want {
   readonly workspaceId: string;
   readonly sandboxUid: string;
   readonly generation: number;
-  readonly amountMicroUsd: number;
   readonly at: number;
   readonly policy: MoneyPolicy;
   readonly spender: Spender;
@@ -40,7 +39,6 @@ export interface Raise extends Want {
   readonly holdId: string;
   /** Derived from what it is for: repeating it cannot reserve twice. */
   readonly transferId: string;
-  readonly amountMicroUsd: number;
   readonly at: number;
   readonly policy: MoneyPolicy;
   readonly spender: Spender;
@@ -72,28 +70,34 @@ export interface Ledger {
   resolve(tx: Tx, holdId: string, outcome: 'settled' | 'voided', at: number): Promise<void>;
 }
 
-function insufficient(purse: string, available: number, needed: number, want: Want): SandboxerError {
-  const seconds = want.rate > 0n ? Number((BigInt(Math.max(0, available)) * 1_000_000n) / want.rate) : 0;
+type Payment = Want & Pick<HoldRequest, 'policy' | 'spender' | 'at'>;
+
+async function insufficient(
+  tx: Tx,
+  available: number,
+  needed: number,
+  payment: Payment,
+): Promise<SandboxerError> {
   return new SandboxerError(
     'SBX_INSUFFICIENT_CREDITS',
     `This needs ${dollars(needed)}, ${dollars(available)} is available, ${dollars(needed - available)} is missing.`,
     {
       creation: 'not_created',
       members: {
-        scope: purse.startsWith(accounts.orgCredits('')) ? 'org' : 'workspace',
+        scope: payment.policy.purse.startsWith(accounts.orgCredits('')) ? 'org' : 'workspace',
         shortfall_micro_usd: needed - available,
         available_micro_usd: available,
-        affordable_seconds: seconds,
+        affordable_seconds: await affordableSeconds(tx, payment, payment.lives),
         resets_at: null,
-        cheapest_alternative: want.cheapest,
+        cheapest_alternative: payment.cheapest,
       },
     },
   );
 }
 
-async function requireAvailable(tx: Tx, purse: string, amount: number, want: Want): Promise<void> {
-  const available = await tx.ledger.balance(purse);
-  if (available < amount) throw insufficient(purse, available, amount, want);
+async function requireAvailable(tx: Tx, amount: number, payment: Payment): Promise<void> {
+  const available = await tx.ledger.balance(payment.policy.purse);
+  if (available < amount) throw await insufficient(tx, available, amount, payment);
 }
 
 async function openHold(tx: Tx, holdId: string): Promise<HoldRecord | null> {
@@ -155,7 +159,7 @@ export const ledger: Ledger = {
       await tx.ledger.insertHold(hold);
       return [];
     }
-    await requireAvailable(tx, purse, amountMicroUsd, request);
+    await requireAvailable(tx, amountMicroUsd, request);
     const transferId = `${holdId}:hold`;
     const reserved = await reserveBudgets(tx, hold, { ...request, transferId, admits: true });
     await tx.ledger.insertHold({ ...hold, budgets: reserved.shares });
@@ -171,7 +175,7 @@ export const ledger: Ledger = {
     const more = Math.max(0, amountMicroUsd);
     // The workspace may spend from another purse by now.
     const { purse } = raise.policy;
-    await requireAvailable(tx, purse, more, raise);
+    await requireAvailable(tx, more, raise);
     const reserved = await reserveBudgets(tx, hold, { ...raise, admits: false });
     await tx.ledger.transfer([...reservation(hold, transferId, more, at, purse), ...reserved.transfers]);
     await tx.ledger.updateHold({

@@ -8,6 +8,7 @@ type PricedCandidate = Pick<RouteCandidate, 'quote' | 'provider_key'>;
 
 /** What one backend asks for one recipe, and whether the end of its sandboxes can be moved. */
 export interface Offer extends Terms {
+  readonly extensionId: string;
   readonly priceVersion: string;
   readonly pausedRate: bigint;
   readonly payer: Payer;
@@ -36,6 +37,7 @@ export function offerOf(candidate: PricedCandidate | undefined, extension: Exten
   const terms = termsOf(quote);
   return {
     ...terms,
+    extensionId: extension.header.id,
     priceVersion: quote?.price_version ?? 'free',
     pausedRate: BigInt(quote?.paused_pico_usd_per_second ?? 0),
     payer,
