@@ -7,6 +7,7 @@ import { WorkspaceAccess } from '../contract/profile.ts';
 import type { CreateSandboxRequest } from '../contract/sandbox.ts';
 import type { Caller } from './caller.ts';
 import { canonicalJson, digestOf } from './canonical-json.ts';
+import { requireConsumerActor } from './consumer-actor.ts';
 import type { RequestedTree } from './input-refs.ts';
 import { requestedInputs } from './input-refs.ts';
 import type { MergedSecretRefs } from './merge-secret-refs.ts';
@@ -33,6 +34,7 @@ export function resolveRecipe(
   request: CreateSandboxRequest,
   caller: Caller,
 ): ResolvedRecipe {
+  requireConsumerActor(caller, request.consumer);
   const ttlSeconds = resolveTtl(profile, request);
   const setup = request.setup_metadata ?? {};
   const secrets = mergeSecretRefs(profile, setup.secret_refs ?? [], caller);

@@ -13,11 +13,15 @@ interface ProgressEvent {
   readonly occurred_at: string;
   readonly author: string;
   readonly summary: string;
+  /** Who caused it: the key of the request, or `atm` for what sand-boxer does by itself. */
   readonly actor: string;
+  /** On whose behalf, as the consumer said; `null` where it did not. */
+  readonly consumer_actor: string | null;
   readonly harness: string | null;
   readonly session_id: string | null;
   readonly run_id: string | null;
   readonly job_id: string | null;
+  readonly agent_id: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
@@ -30,10 +34,12 @@ function progressEvent(event: EventRecord, source: string): ProgressEvent {
     author: source,
     summary: summaryOf(event),
     actor: event.actor,
+    consumer_actor: consumer.actor ?? null,
     harness: consumer.harness ?? null,
     session_id: consumer.session_id ?? null,
     run_id: consumer.run_id ?? null,
     job_id: consumer.job_id ?? null,
+    agent_id: consumer.agent_id ?? null,
     detail: {
       workspace_id: event.workspaceId,
       subject: event.subject,

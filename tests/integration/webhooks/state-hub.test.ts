@@ -38,7 +38,7 @@ it('loses nothing and delays nothing while the hub is down', async () => {
     state_hub: { url, token_file: tokenFile, timeout: 10_000 },
   }));
   try {
-    const consumer = { actor: 'agt', harness: 'glas-harness', session_id: 's1' };
+    const consumer = { actor: 'agt', harness: 'glas-harness', session_id: 's1', agent_id: 'a7' };
     const startedAt = performance.now();
     for (const id of ['a', 'b', 'c']) {
       await server.expect(201, 'POST', '/v1/sandboxes', {
@@ -74,6 +74,9 @@ it('loses nothing and delays nothing while the hub is down', async () => {
       session_id: 's1',
       run_id: null,
       job_id: null,
+      agent_id: 'a7',
+      actor: 'atm',
+      consumer_actor: 'agt',
       detail: { state: 'ready', previous_state: 'provisioning', workspace_id: 'default' },
     });
     await until('nothing is left', async () => {
