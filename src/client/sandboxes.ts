@@ -2,7 +2,7 @@ import type { CloudEvent } from '../contract/event.ts';
 import type { IsolationReport } from '../contract/isolation.ts';
 import type { Meter } from '../contract/money.ts';
 import type { RouteExplanation } from '../contract/route.ts';
-import type { CreateSandboxInput, ForkRequest, Sandbox } from '../contract/sandbox.ts';
+import type { CreateSandboxInput, ExtendedSandbox, ForkRequest, Sandbox } from '../contract/sandbox.ts';
 import type { SetupLog } from '../contract/setup-log.ts';
 import type { Snapshot, SnapshotRequest } from '../contract/snapshot.ts';
 import type { SandboxState } from '../contract/state.ts';
@@ -104,8 +104,11 @@ export class Sandboxes {
     return this.#transport.json({ ...waitingCall(options), method: 'DELETE', path });
   }
 
-  /** The new deadline is now + ttl, capped by the profile. */
-  extend(id: string, ttl: string | number, options: CallOptions = {}): Promise<Sandbox> {
+  /**
+   * The new deadline is now + ttl, at most the end of the profile's longest life. `extended` tells the deadline before and
+   * whether that end cut the new one.
+   */
+  extend(id: string, ttl: string | number, options: CallOptions = {}): Promise<ExtendedSandbox> {
     return this.#post(id, 'extend', { ttl }, options);
   }
 
@@ -147,7 +150,7 @@ export class Sandboxes {
     return this.#transport.json({ ...options, method: 'GET', path: pathOf('sandboxes', id, 'route') });
   }
 
-  /** What the setup commands of its profile wrote; of a failed one, too. */
+  /** Reads the instructions of a sandbox and the output of its setup commands; of a failed one, too. */
   setup(id: string, options: CallOptions = {}): Promise<SetupLog> {
     return this.#transport.json({ ...options, method: 'GET', path: pathOf('sandboxes', id, 'setup') });
   }

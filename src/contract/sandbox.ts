@@ -148,7 +148,13 @@ export const Sandbox = z
       .nullable(),
     operation: z.strictObject({ kind: z.string(), since: z.string() }).nullable(),
     reused: z.boolean().describe('Whether this answer found a living sandbox instead of making one.'),
-    links: z.strictObject({ self: z.string(), events: z.string(), exec: z.string(), route: z.string() }),
+    links: z.strictObject({
+      self: z.string(),
+      events: z.string(),
+      exec: z.string(),
+      route: z.string(),
+      setup: z.string().describe('Its instructions, and what its setup commands wrote.'),
+    }),
   })
   .meta({ id: 'Sandbox' });
 export type Sandbox = z.infer<typeof Sandbox>;
@@ -157,7 +163,24 @@ export const SandboxPage = z
   .strictObject({ items: z.array(Sandbox), next_cursor: z.string().nullable() })
   .meta({ id: 'SandboxPage' });
 
-export const ExtendRequest = z.strictObject({ ttl: DurationSeconds }).meta({ id: 'ExtendRequest' });
+export const ExtendRequest = z
+  .strictObject({
+    ttl: DurationSeconds.describe('The new deadline is now + this, also where that is earlier.'),
+  })
+  .meta({ id: 'ExtendRequest' });
+
+export const ExtendedSandbox = Sandbox.extend({
+  extended: z
+    .strictObject({
+      previous_expires_at: z.string().describe('The deadline before; `expires_at` may be earlier.'),
+      asked_expires_at: z.string().describe('Now + ttl.'),
+      limited: z
+        .boolean()
+        .describe('The longest life of the profile ends before now + ttl: `expires_at` is `max_expires_at`.'),
+    })
+    .describe('What became of the deadline.'),
+}).meta({ id: 'ExtendedSandbox' });
+export type ExtendedSandbox = z.infer<typeof ExtendedSandbox>;
 export const ForkRequest = z
   .strictObject({ id: SandboxId.optional(), ttl: DurationSeconds.optional(), labels: Labels.optional() })
   .meta({ id: 'ForkRequest' });

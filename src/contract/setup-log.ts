@@ -16,6 +16,16 @@ const SetupStep = z
   })
   .meta({ id: 'SetupStep', description: 'One command of a profile’s `setup.run`, as it went.' });
 
-export const SetupLog = z.strictObject({ items: z.array(SetupStep) }).meta({ id: 'SetupLog' });
+export const SetupLog = z
+  .strictObject({
+    instructions: z
+      .string()
+      .describe(
+        'For whoever boots it: the instructions of its profile, then those of the request. Nothing runs them.',
+      ),
+    instructions_ref: z.string().nullable().describe('As the request named it; it is not fetched.'),
+    items: z.array(SetupStep),
+  })
+  .meta({ id: 'SetupLog' });
 
 export type SetupLog = z.infer<typeof SetupLog>;

@@ -17,7 +17,7 @@ import { awaitOperation, newOperation, requireBeforeDeadline, requireNoOperation
 import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
 import { admissionWant, policyOf, spenderIn, tellBudgets } from './sandbox-money.ts';
 
-/** What it costs until then, to us or to the workspace itself. */
+/** Money to reserve for a metered life until `deadlineAt`. */
 function meteredReserve(deps: ControlDeps, meter: MeterRecord, now: number, deadlineAt: number): Reserve {
   const needed = neededMicroUsd(meter, now, deadlineAt + deps.settings.deadManGraceMs);
   const isOurs = meter.payer === 'credits';
@@ -68,20 +68,31 @@ async function fundUntil(
   return { leased: false };
 }
 
-/** The new deadline is now + ttl, at most the profile's longest life counted from creation. */
+/** The outcome of an extend. */
+export interface Extended {
+  readonly sandbox: SandboxRecord;
+  readonly previousDeadlineAt: number;
+  readonly askedDeadlineAt: number;
+}
+
+/**
+ * The new deadline is now + ttl, at most the profile's longest life counted from creation. The
+ * answer carries the deadline before and the one that was asked for, so that a cut or a shorter life shows.
+ */
 export async function extendSandbox(
   deps: ControlDeps,
   driver: Driver,
   caller: Caller,
   id: string,
   ttlSeconds: number,
-): Promise<SandboxRecord> {
+): Promise<Extended> {
   requireScope(caller, 'sandboxes');
   const recorded: Recorded<TakenUp> = {
     label: 'extend',
     action: 'extendSandbox',
     target: ({ sandbox }) => sandbox.id,
   };
+  const asked = { previousDeadlineAt: 0, askedDeadlineAt: 0 };
   const taken = await recordedTransaction(deps, caller, recorded, async (tx): Promise<TakenUp> => {
     const row = await findSandbox(tx, caller, id);
     if (!isLiving(row.state)) {
@@ -92,7 +103,8 @@ export async function extendSandbox(
     }
     const now = deps.clock.now();
     requireBeforeDeadline(row, now);
-    const deadlineAt = Math.min(now + ttlSeconds * 1000, row.maxDeadlineAt);
+    Object.assign(asked, { previousDeadlineAt: row.deadlineAt, askedDeadlineAt: now + ttlSeconds * 1000 });
+    const deadlineAt = Math.min(asked.askedDeadlineAt, row.maxDeadlineAt);
     const edit = new SandboxEdit(row, deps, now);
     const { leased } = await fundUntil(tx, deps, row, deadlineAt, now);
     const movesBackend =
@@ -119,7 +131,9 @@ export async function extendSandbox(
     return movesBackend ? driver.takeUp(tx, edit) : { sandbox: await saveEdit(tx, deps, edit), claim: null };
   });
   const { sandbox } = taken;
-  if (!isEstablished(sandbox.state)) return sandbox;
-  if (sandbox.operation?.kind !== 'extend' || sandbox.operation.finishedAt !== null) return sandbox;
-  return awaitOperation(deps, sandbox, sandbox.operation.id, driver.follow(taken));
+  const { operation } = sandbox;
+  const isAwaited =
+    isEstablished(sandbox.state) && operation?.kind === 'extend' && operation.finishedAt === null;
+  if (!isAwaited) return { sandbox, ...asked };
+  return { sandbox: await awaitOperation(deps, sandbox, operation.id, driver.follow(taken)), ...asked };
 }

@@ -2,6 +2,7 @@ import type { AttemptRecord } from '../core/attempt.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import type { MeterRecord } from '../core/meter.ts';
+import type { Recipe } from '../core/recipe.ts';
 import type { SandboxDocuments, SandboxRecord } from '../core/sandbox.ts';
 import type { SetupLog } from '../core/setup-log.ts';
 import type { ControlDeps } from './deps.ts';
@@ -57,15 +58,17 @@ export async function sandboxUsage(
   });
 }
 
-/** What the setup commands of each attempt wrote. */
-export async function sandboxSetup(
-  deps: ControlDeps,
-  caller: Caller,
-  id: string,
-): Promise<readonly SetupLog[]> {
+/** The setup of a sandbox: its instructions, and the output of the setup commands of each attempt. */
+export interface SetupView {
+  readonly recipe: Pick<Recipe, 'instructions' | 'instructionsRef'>;
+  readonly logs: readonly SetupLog[];
+}
+
+export async function sandboxSetup(deps: ControlDeps, caller: Caller, id: string): Promise<SetupView> {
   requireScope(caller, 'read');
   return deps.store.read('setup', async (tx) => {
     const sandbox = await findSandbox(tx, caller, id);
-    return tx.attempts.setups(sandbox.uid);
+    const { recipe } = (await tx.sandboxes.documents(sandbox.uid, sandbox.generation)) as SandboxDocuments;
+    return { recipe, logs: await tx.attempts.setups(sandbox.uid) };
   });
 }

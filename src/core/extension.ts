@@ -53,6 +53,7 @@ export interface ProvisionSpec {
   readonly sandboxId: string;
   readonly workspaceId: string;
   readonly generation: number;
+  /** The recipe to build. `instructions` and `instructionsRef` are prose for a bootstrap program; no part of sand-boxer runs them. */
   readonly recipe: Recipe;
   readonly labels: Readonly<Record<string, string>>;
   readonly secrets: readonly ResolvedSecret[];

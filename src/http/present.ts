@@ -3,14 +3,15 @@ import type { ExtensionEntry } from '../contract/extension.ts';
 import type { Balance, Meter, Transfer } from '../contract/money.ts';
 import type { ProfileEntry, ProfileVerdict } from '../contract/profile.ts';
 import type { RouteExplanation } from '../contract/route.ts';
-import type { Sandbox } from '../contract/sandbox.ts';
+import type { ExtendedSandbox, Sandbox } from '../contract/sandbox.ts';
 import type { SetupLog } from '../contract/setup-log.ts';
 import type { Snapshot } from '../contract/snapshot.ts';
 import type { ApiKey } from '../contract/tenancy.ts';
 import type { Upload } from '../contract/upload.ts';
 import type { WorkspaceBalance } from '../control/credits.ts';
 import type { ControlDeps } from '../control/deps.ts';
-import type { RouteView } from '../control/get-sandbox.ts';
+import type { Extended } from '../control/extend-sandbox.ts';
+import type { RouteView, SetupView } from '../control/get-sandbox.ts';
 import type { ProfileView } from '../control/list-profiles.ts';
 import type { ProfileVerdict as Verdict } from '../control/validate-profile.ts';
 import type { AttemptRecord } from '../core/attempt.ts';
@@ -22,7 +23,6 @@ import { evidenceOf, observedSeconds, rebase } from '../core/meter.ts';
 
 import type { SandboxRecord } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
-import type { SetupLog as SetupRecord } from '../core/setup-log.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
 import type { KeyRecord } from '../core/tenancy.ts';
 import type { UploadRecord } from '../core/upload.ts';
@@ -91,7 +91,18 @@ export class Presenter {
       },
       operation: operation && { kind: operation.kind, since: isoTime(operation.requestedAt) },
       reused: seen.reused ?? false,
-      links: { self, events: `${self}/events`, exec, route: `${self}/route` },
+      links: { self, events: `${self}/events`, exec, route: `${self}/route`, setup: `${self}/setup` },
+    };
+  }
+
+  extended({ sandbox, previousDeadlineAt, askedDeadlineAt }: Extended): ExtendedSandbox {
+    return {
+      ...this.sandbox(sandbox),
+      extended: {
+        previous_expires_at: isoTime(previousDeadlineAt),
+        asked_expires_at: isoTime(askedDeadlineAt),
+        limited: askedDeadlineAt > sandbox.maxDeadlineAt,
+      },
     };
   }
 
@@ -133,7 +144,7 @@ export class Presenter {
     };
   }
 
-  setup(logs: readonly SetupRecord[]): SetupLog {
+  setup({ recipe, logs }: SetupView): SetupLog {
     const items = logs.flatMap(({ generation, n, extensionId, steps }) =>
       steps.map((step) => ({
         generation,
@@ -147,7 +158,7 @@ export class Presenter {
         ended_at: isoTimeOrNull(step.endedAt),
       })),
     );
-    return { items };
+    return { instructions: recipe.instructions, instructions_ref: recipe.instructionsRef, items };
   }
 
   route({ documents, attempts }: RouteView): z.output<typeof RouteExplanation> {

@@ -84,6 +84,13 @@ describe('sandboxes', () => {
     expect(table.stdout).toMatch(/^one +ready +stub-basic/m);
     expect((await world.run(['list', '-q', '-l', 'who=me'])).stdout).toBe('one\n');
     expect((await world.run(['extend', 'one', '30m'])).stderr).toMatch(/expires in (30m|29m59s)/);
+    const shorter = await world.run(['extend', 'one', '5m']);
+    expect(shorter.stderr).toMatch(/earlier than before.*"sandboxer extend one (30m|29m\d+s)" restores it/);
+    const cut = await world.run(['extend', 'one', '100h']);
+    expect(cut.stderr).toMatch(/100h is more than is left of the longest life of profile\.stub-basic/);
+    expect(await world.json<Record<string, unknown>>(['extend', 'one', '100h'])).toMatchObject({
+      extended: { limited: true },
+    });
     expect(await world.run(['rm', 'one'])).toMatchObject({ code: 0, stdout: 'one\n' });
     expect(await stateOf('one')).toBe('destroyed');
     expect((await world.json<{ items: unknown[] }>(['list', '--label', 'who=me'])).items).toEqual([]);

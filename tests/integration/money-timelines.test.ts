@@ -70,7 +70,7 @@ async function take(timeline: MoneyTimeline, { id }: SandboxRecord, one: Step): 
   }
   if (one.kind === 'funding') return timeline.pass(15_000);
   await timeline
-    .ask((deps, { driver }) => {
+    .ask<unknown>((deps, { driver }) => {
       if (one.kind === 'pause') return pauseSandbox(deps, driver, caller, id);
       if (one.kind === 'resume') return resumeSandbox(deps, driver, caller, id);
       return extendSandbox(deps, driver, caller, id, one.kind === 'extend' ? one.ttl : 1);

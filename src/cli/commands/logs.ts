@@ -6,7 +6,7 @@ import { wholeNumber } from '../args/numbers.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
-import { printSetup } from '../output/setup-view.ts';
+import { hasSetup, printSetup } from '../output/setup-view.ts';
 import { writeChunk } from '../terminal/write-output.ts';
 
 interface Flags {
@@ -34,7 +34,7 @@ async function showSetup(
   otherwise: unknown,
 ): Promise<void> {
   const log = await client.sandboxes.setup(id);
-  if (log.items.length === 0) throw otherwise;
+  if (!hasSetup(log)) throw otherwise;
   printSetup(printer, log);
 }
 
@@ -95,7 +95,10 @@ export function define(command: Command, invocation: Invocation): void {
     .option('-f, --follow', 'go on until the process ends')
     .option('--from <offset>', 'skip so many bytes of output', wholeNumber, 0)
     .option('--service <name>', 'what this service wrote, where a sandbox is made of services')
-    .option('--setup', 'what the setup commands of its profile wrote; of a failed sandbox, too')
+    .option(
+      '--setup',
+      'its instructions, and what the setup commands of its profile wrote; of a failed sandbox, too',
+    )
     .option('--tail <lines>', 'of a service: so many lines from the end', wholeNumber)
     .action(async (id: string, process: string | undefined, flags: Flags) => {
       const client = await invocation.client();

@@ -10,9 +10,20 @@ function endText({ exit_code, started_at, ended_at }: Step): string {
   return exit_code === 0 ? `done${took}` : `ended with ${exit_code}${took}`;
 }
 
-/** What the commands wrote on stdout; which command it was and how it ended, on stderr. */
+/** Whether a sandbox has instructions or setup output. */
+export function hasSetup({ instructions, instructions_ref, items }: SetupLog): boolean {
+  return instructions !== '' || instructions_ref !== null || items.length > 0;
+}
+
+/** The instructions and what the commands wrote on stdout; which command it was and how it ended, on stderr. */
 export function printSetup(printer: Printer, log: SetupLog): void {
   printer.result(log, () => {
+    const { instructions, instructions_ref } = log;
+    if (instructions_ref !== null) printer.details([['instructions', instructions_ref]]);
+    if (instructions !== '') {
+      printer.note('instructions:');
+      printer.line(instructions);
+    }
     const retried = log.items.some(({ generation, attempt }) => generation > 1 || attempt > 1);
     for (const step of log.items) {
       const { generation, attempt, extension, command, output, truncated } = step;

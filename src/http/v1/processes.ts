@@ -37,14 +37,15 @@ export const processRoutes = [
     method: 'GET',
     url: '/v1/sandboxes/{id}/setup',
     operationId: 'readSetupLog',
-    summary: 'What the setup commands of its profile wrote, attempt by attempt; of a failed sandbox, too.',
+    summary:
+      'Its instructions, and what the setup commands of its profile wrote, attempt by attempt; of a failed sandbox, too.',
     tag,
     scope: 'read',
     params: SandboxPathParams,
     responses: { 200: json(SetupLog, 'The commands in order, with their output.') },
     async handler({ services, caller, params }) {
-      const logs = await sandboxSetup(services.deps, caller, params.id);
-      return { status: 200, body: services.present.setup(logs) };
+      const setup = await sandboxSetup(services.deps, caller, params.id);
+      return { status: 200, body: services.present.setup(setup) };
     },
   }),
   route({

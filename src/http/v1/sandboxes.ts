@@ -3,6 +3,7 @@ import { ExtensionId, ProfileRef } from '../../contract/ids.ts';
 import { IsolationReport } from '../../contract/isolation.ts';
 import {
   CreateSandboxRequest,
+  ExtendedSandbox,
   ExtendRequest,
   ForkRequest,
   Sandbox,
@@ -193,21 +194,19 @@ export const sandboxRoutes = [
     method: 'POST',
     url: '/v1/sandboxes/{id}/extend',
     operationId: 'extendSandbox',
-    summary: 'Move the deadline to now + ttl, at most the profile’s longest life.',
+    summary:
+      'Move the deadline to now + ttl, earlier or later, at most to the end of the profile’s longest life.',
     tag,
     scope: 'sandboxes',
     params: SandboxPathParams,
     body: jsonBody(ExtendRequest),
-    responses: { 200: json(Sandbox, '`expires_at` is the resulting deadline.') },
+    responses: {
+      200: json(ExtendedSandbox, '`expires_at` is the resulting deadline, `extended` how it came about.'),
+    },
     async handler({ services, caller, params, body }) {
-      const sandbox = await extendSandbox(
-        services.deps,
-        services.options.driver,
-        caller,
-        params.id,
-        body.ttl,
-      );
-      return { status: 200, body: services.present.sandbox(sandbox) };
+      const { deps, options, present } = services;
+      const extended = await extendSandbox(deps, options.driver, caller, params.id, body.ttl);
+      return { status: 200, body: present.extended(extended) };
     },
   }),
   ...(['pause', 'resume'] as const).map((verb) =>
