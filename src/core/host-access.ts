@@ -17,4 +17,6 @@ export interface SshAccess {
   readonly jumps: readonly Omit<SshAccess, 'jumps'>[];
   /** The operator's own OpenSSH configuration; it cannot weaken ours. */
   readonly configFile: string | null;
+  /** The tunnel of ops-bridge that `configFile` describes; left out where there is none. */
+  readonly tunnel?: string;
 }

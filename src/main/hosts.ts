@@ -49,7 +49,7 @@ export class ReachedHosts implements HostPort {
       ...hopOf(spec.ssh),
       jumps: jump.map(hopOf),
       ...(identity === 'ops-warden' && (await this.#sources.certificate(id))),
-      ...(tunnel !== undefined && { configFile: await this.#sources.tunnelConfig(tunnel) }),
+      ...(tunnel !== undefined && { configFile: await this.#sources.tunnelConfig(tunnel), tunnel }),
     };
     return { id, labels: spec.labels, ssh: access };
   }

@@ -124,7 +124,7 @@ export class AnalysedStack {
   }
 
   handle(plan: StackPlan): StackHandle {
-    const { stamp, recipe, secrets } = this.#spec;
+    const { stamp, secrets } = this.#spec;
     const [first = ''] = plan.services;
     return {
       project: projectOf(stamp),
@@ -137,7 +137,6 @@ export class AnalysedStack {
       ),
       wait_for: [...this.inputs.wait_for],
       wait_seconds: this.inputs.wait_seconds,
-      tunnel: recipe.reachability.tunnel,
       keep_images: this.inputs.keep_images,
       notes: [...plan.notes],
       secret_variables: secrets.flatMap(({ name, delivery }) => (delivery === 'env' ? [name] : [])),

@@ -27,6 +27,7 @@ import { refuseMisfit } from '../../core/refuse-misfit.ts';
 import type { SandboxSession } from '../../core/session.ts';
 import type { Channel } from '../shared/channel.ts';
 import { KeptChannels } from '../shared/kept-channels.ts';
+import { hostReachability } from '../shared/ssh/host-reachability.ts';
 import type { SshHost } from '../shared/ssh/ssh-host.ts';
 import { SshHosts } from '../shared/ssh/ssh-hosts.ts';
 import type { AgentBinaries } from '../shared/ssh/upload-agent.ts';
@@ -200,7 +201,7 @@ export class ComposeExtension implements Extension {
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
     const stack = readHandle(handle);
-    const { access, host, stacks, place } = await this.#reach(ctx);
+    const { stacks, place } = await this.#reach(ctx);
     const states = await this.#settled(stack, stacks, place, ctx);
     const container = runningOf(stack.service, states);
     const channel = await openChannel(stacks, container ?? noneRunning(stack, states), ctx.signal);
@@ -209,13 +210,7 @@ export class ComposeExtension implements Extension {
     return {
       reachability: {
         exec_url: null,
-        ssh: {
-          host: access.destination,
-          port: access.port ?? 22,
-          user: access.user ?? '',
-          host_key: access.hostKeys[0] ?? null,
-        },
-        tunnel_ref: stack.tunnel === null ? null : `${stack.tunnel}:${host.id}`,
+        ...(await hostReachability(stacks.host)),
         endpoints,
         services: servicesOf(states.filter(({ service }) => service !== GATEWAY)),
       },

@@ -18,7 +18,6 @@ const HandleData = z.object({
   gateway: z.record(z.string(), z.object({ service: z.string(), target: z.number() })),
   wait_for: z.array(z.string()),
   wait_seconds: z.number(),
-  tunnel: z.string().nullable(),
   keep_images: z.boolean(),
   notes: z.array(z.string()),
   /** Variables of services whose values are secrets: they are kept in no snapshot. */

@@ -8,6 +8,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { promisify } from 'node:util';
+import { effectiveConfig } from '../shared/ssh/effective-config.ts';
 import { SshHost } from '../shared/ssh/ssh-host.ts';
 import type { SshEndpoint } from './endpoint.ts';
 import type { EngineConnector } from './engine-connector.ts';
@@ -35,14 +36,7 @@ function ownConfig(): string | null {
 
 /** What OpenSSH would do for this name: the name it looks for among known hosts, and in which files. */
 async function resolved(host: string, configFile: string | null): Promise<{ name: string; files: string[] }> {
-  const config = configFile === null ? [] : ['-F', configFile];
-  const { stdout } = await run('ssh', ['-G', ...config, '--', host]);
-  const settings = new Map(
-    stdout.split('\n').map((line) => {
-      const at = line.indexOf(' ');
-      return [line.slice(0, at), line.slice(at + 1)] as const;
-    }),
-  );
+  const settings = await effectiveConfig(host, configFile);
   const files = `${settings.get('userknownhostsfile') ?? ''} ${settings.get('globalknownhostsfile') ?? ''}`;
   const alias = settings.get('hostkeyalias');
   const name = alias ?? settings.get('hostname') ?? host;

@@ -18,6 +18,7 @@ import { refuseMisfit } from '../../core/refuse-misfit.ts';
 import type { SandboxSession } from '../../core/session.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import { connectAgent } from '../shared/agent-session/connect-agent.ts';
+import { hostReachability } from '../shared/ssh/host-reachability.ts';
 import type { SshHost } from '../shared/ssh/ssh-host.ts';
 import { SshHosts } from '../shared/ssh/ssh-hosts.ts';
 import { forgetAgent, uploadAgent } from '../shared/ssh/upload-agent.ts';
@@ -117,17 +118,10 @@ export class SshExtension implements Extension {
       await session.close();
     }
     const { isolation, files } = readHandle(handle);
-    const { destination, port, user, hostKeys } = ctx.host?.ssh ?? { destination: '', hostKeys: [] };
     return {
       reachability: {
         exec_url: null,
-        ssh: {
-          host: destination,
-          port: port ?? 22,
-          user: user ?? '',
-          host_key: hostKeys[0] ?? null,
-        },
-        tunnel_ref: null,
+        ...(await hostReachability(this.#host(ctx))),
         endpoints: [],
         services: [],
       },

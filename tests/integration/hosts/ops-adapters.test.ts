@@ -11,6 +11,16 @@ import type { SshServer } from '../../../src/testing/ssh-server.ts';
 import { sshServerMissing, startSshServer } from '../../../src/testing/ssh-server.ts';
 
 const missing = sshServerMissing();
+/** Names the kind of tunnel that it hopes for, as profile.compose-e2e does. */
+const DIRECT_PROFILE = {
+  id: 'profile.direct',
+  version: '1.0.0',
+  extension: 'ext.ssh',
+  isolation: { level: 'none' },
+  network: { default: 'allow' },
+  reachability: { tunnel: 'ops-bridge' },
+  ttl: { default: '10m', max: '1h' },
+};
 
 describe.skipIf(missing !== null)('ops adapters', () => {
   const directory = mkdtempSync(join(tmpdir(), 'sandboxer-ops-'));
@@ -38,7 +48,12 @@ describe.skipIf(missing !== null)('ops adapters', () => {
         ops_bridge: { directory: tunnels },
         ops_warden: { command: ['sh', warden] },
       },
-      extensions: { local: { enabled: false }, docker: { enabled: false }, compose_ssh: { enabled: false } },
+      extensions: {
+        local: { enabled: false },
+        docker: { enabled: false },
+        compose_ssh: { enabled: false },
+        ssh: { enabled: true },
+      },
     });
     server = await serve({ config, env });
     client = new SandboxerClient({ url: `unix:${server.socketPath}` });
@@ -68,6 +83,21 @@ describe.skipIf(missing !== null)('ops adapters', () => {
       `Host behind-the-bridge\n  HostName ${destination}\n  Port ${port}\n  User ${user}\n  StrictHostKeyChecking no\n`,
     );
     expect((await client.hosts.probe('lab')).health).toMatchObject({ failures: 0, detail: 'It answers.' });
+    // A host that was unhealthy is believed after several probes.
+    while ((await client.hosts.probe('lab')).health.status !== 'healthy');
+    // A consumer is told the tunnel that exists, and where its configuration leads.
+    await client.request({ method: 'POST', path: '/v1/profiles', json: DIRECT_PROFILE });
+    const [host_key] = hostKeys;
+    const endpoint = { host: destination, port, user, host_key };
+    const through = await client.sandboxes.create({ profile: DIRECT_PROFILE.id, route: { host: 'lab' } });
+    expect(through.reachability).toMatchObject({ tunnel_ref: 'ops-bridge:lab', ssh: endpoint });
+    await client.sandboxes.destroy(through.sandbox_id);
+    const direct = { destination, port: port as number, user: user as string, host_keys: [...hostKeys] };
+    const identity_file = identityFile as string;
+    await client.hosts.add({ id: 'direct', ssh: { ...direct, identity_file } });
+    const beside = await client.sandboxes.create({ profile: DIRECT_PROFILE.id, route: { host: 'direct' } });
+    expect(beside.reachability).toMatchObject({ tunnel_ref: null, ssh: endpoint });
+    await client.sandboxes.destroy(beside.sandbox_id);
     // The tunnel cannot weaken what is pinned.
     const other = await startSshServer();
     try {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { SandboxerError } from '../../../contract/errors.ts';
 import type { Creation } from '../../../contract/state.ts';
 import type { SshAccess } from '../../../core/host-access.ts';
+import { effectiveConfig } from './effective-config.ts';
 import { remoteCommand } from './quote-command.ts';
 import { makeRunDirectory } from './run-directory.ts';
 import type { SshTiming } from './ssh-config.ts';
@@ -81,7 +82,7 @@ async function feed(process: SshProcess, stdin: RunOptions['stdin']): Promise<vo
  */
 export class SshHost {
   readonly id: string;
-  readonly #access: SshAccess;
+  readonly access: SshAccess;
   readonly #options: SshHostOptions;
   readonly #lanes = new Set<SshLane>();
   #starting: Promise<unknown> = Promise.resolve();
@@ -91,7 +92,7 @@ export class SshHost {
 
   constructor(id: string, access: SshAccess, options: SshHostOptions = {}) {
     this.id = id;
-    this.#access = access;
+    this.access = access;
     this.#options = options;
   }
 
@@ -209,11 +210,7 @@ export class SshHost {
       throw new SandboxerError('SBX_UNAVAILABLE', `The connection to ${this.id} was closed.`, {
         creation: 'not_created',
       });
-    this.#place ??= this.#prepare();
-    const place = await this.#place.catch((error: unknown) => {
-      this.#place = null;
-      throw error;
-    });
+    const place = await this.#placed();
     this.#laneNumber += 1;
     const lane = new SshLane(place, `c${this.#laneNumber}`);
     const said = await this.#within(lane);
@@ -238,21 +235,35 @@ export class SshHost {
     }
   }
 
+  /** The options that OpenSSH reaches this host with, the operator's own configuration included. */
+  async effectiveConfig(): Promise<ReadonlyMap<string, string>> {
+    const { configFile, destination } = await this.#placed();
+    return await effectiveConfig(destination, configFile);
+  }
+
+  async #placed(): Promise<LanePlace> {
+    this.#place ??= this.#prepare();
+    return await this.#place.catch((error: unknown) => {
+      this.#place = null;
+      throw error;
+    });
+  }
+
   async #prepare(): Promise<LanePlace> {
     const { connectSeconds, aliveSeconds } = { ...DEFAULTS, ...this.#options };
-    const known = knownHosts(this.#access);
+    const known = knownHosts(this.access);
     const directory = await makeRunDirectory(this.#options.runRoot);
     const knownHostsFile = join(directory, 'known_hosts');
     const configFile = join(directory, 'config');
     try {
-      const config = sshConfig(this.#access, knownHostsFile, { connectSeconds, aliveSeconds });
+      const config = sshConfig(this.access, knownHostsFile, { connectSeconds, aliveSeconds });
       await writeFile(knownHostsFile, known, { mode: 0o600 });
       await writeFile(configFile, config, { mode: 0o600 });
     } catch (error) {
       await rm(directory, { recursive: true, force: true });
       throw error;
     }
-    return { directory, configFile, destination: this.#access.destination };
+    return { directory, configFile, destination: this.access.destination };
   }
 
   #leave(lane: SshLane): void {

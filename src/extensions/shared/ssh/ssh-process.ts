@@ -14,7 +14,7 @@ const GRACE_MS = 2_000;
 /** How a run of the ssh command ended: by the remote command's own status, or because ssh itself failed. */
 export type SshEnd = { readonly code: number } | { readonly said: string };
 
-function environment(): NodeJS.ProcessEnv {
+export function sshEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     PASSED.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
   );
@@ -30,7 +30,7 @@ export class SshProcess {
   #stderr = Buffer.alloc(0);
 
   constructor(args: readonly string[], logFile: string) {
-    this.#child = spawn('ssh', ['-E', logFile, ...args], { stdio: 'pipe', env: environment() });
+    this.#child = spawn('ssh', ['-E', logFile, ...args], { stdio: 'pipe', env: sshEnvironment() });
     this.stdin = this.#child.stdin as Writable;
     this.stdout = this.#child.stdout as Readable;
     // A command that does not read its input is no error of ours.
