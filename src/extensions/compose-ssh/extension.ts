@@ -355,8 +355,7 @@ export class ComposeExtension implements Extension {
       const waiting = stack.wait_for.filter((name) => waitedFor(name, states) !== 'yes');
       if (waiting.length === 0) return states;
       const never = waiting.find((name) => waitedFor(name, states) === 'never');
-      if (never !== undefined) throw notComing(never, states, 'SBX_EXTENSION_FAILED');
-      if (Date.now() >= until) throw notComing(waiting[0] ?? '', states, 'SBX_TIMEOUT');
+      if (never !== undefined || Date.now() >= until) throw notComing(never ?? waiting[0] ?? '', states);
       await sleep(LOOK_MS, undefined, { signal: ctx.signal });
     }
   }

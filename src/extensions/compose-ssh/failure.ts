@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../contract/errors.ts';
-import { SandboxerError } from '../../contract/errors.ts';
+import { ERRORS, SandboxerError } from '../../contract/errors.ts';
 import type { Creation } from '../../contract/state.ts';
 
 export const BACKEND = 'ext.compose-ssh';
@@ -86,6 +86,20 @@ export function hostFailure(what: string, said: string, creation: Creation): San
     backend: BACKEND,
     creation,
     ...(sign === undefined ? {} : { remedy: sign.remedy }),
+  });
+}
+
+/**
+ * Builds the error of a stack that failed on its host. `said` may contain output of a stranger's program, so it never proves
+ * a fault of the backend: while the engine answers, the stack is at fault, or the host has no room.
+ */
+export function stackFailure(what: string, said: string, engineAnswers: boolean): SandboxerError {
+  const failure = hostFailure(what, said, 'created');
+  if (!engineAnswers || ['caller', 'capacity'].includes(ERRORS[failure.code].fault)) return failure;
+  return new SandboxerError('SBX_COMPOSE_INVALID', `${what}: ${shown(said)}`, {
+    backend: BACKEND,
+    creation: 'created',
+    remedy: 'See the detail: compose of the host, or a service of the stack, ended with it.',
   });
 }
 

@@ -3,7 +3,7 @@ import type { Stamp } from '../../core/extension.ts';
 import type { ServiceLogOptions } from '../../core/session.ts';
 import { Gate } from '../shared/gate.ts';
 import type { RemoteProcess, SshHost } from '../shared/ssh/ssh-host.ts';
-import { hostFailure, lost } from './failure.ts';
+import { hostFailure, lost, stackFailure } from './failure.ts';
 import type { StackHandle } from './handle.ts';
 import { parseHandle, projectOf } from './handle.ts';
 import type { MarkedStack } from './marked-stacks.ts';
@@ -36,6 +36,7 @@ export interface Removed {
 
 const UPLOAD_MS = 30 * 60_000;
 const UP_MS = 30 * 60_000;
+const ENGINE_ANSWER_MS = 20_000;
 
 /** Runs of compose at a time: each is a program of some weight on the host, and more of them are no faster. */
 const MOST_AT_ONCE = 4;
@@ -132,7 +133,22 @@ export class RemoteStacks {
     const states = readStates(result.stdout.toString());
     const dead = states.filter(({ status, exitCode }) => status === 'exited' && exitCode !== 0);
     const note = dead.map(({ service, exitCode }) => ` ${service} exited with ${exitCode}.`).join('');
-    throw hostFailure('The stack did not come up', `${result.stderr}${note}`, 'created');
+    throw stackFailure(
+      'The stack did not come up',
+      `${result.stderr}${note}`,
+      await this.engineAnswers(call.signal),
+    );
+  }
+
+  /** Whether the engine answers: a failure just before was then not the engine's. */
+  async engineAnswers(signal: AbortSignal | undefined): Promise<boolean> {
+    const asked = await this.host
+      .run(['docker', 'version', '--format', '{{.Server.Version}}'], {
+        timeoutMs: ENGINE_ANSWER_MS,
+        ...(signal !== undefined && { signal }),
+      })
+      .catch(() => null);
+    return asked?.code === 0;
   }
 
   async state({ root }: HostPlace, project: string, call: Call): Promise<ContainerState[]> {

@@ -1,7 +1,6 @@
-import { SandboxerError } from '../../contract/errors.ts';
 import { connectAgent } from '../shared/agent-session/connect-agent.ts';
 import type { Channel } from '../shared/channel.ts';
-import { BACKEND, lost, shown } from './failure.ts';
+import { BACKEND, lost, shown, stackFailure } from './failure.ts';
 import type { HostPlace, RemoteStacks } from './remote-stacks.ts';
 import type { ContainerState } from './stack-state.ts';
 
@@ -41,12 +40,9 @@ export async function openChannel(
     remote.kill();
     signal.throwIfAborted();
     const said = shown(remote.process.stderr);
-    throw said === ''
-      ? error
-      : new SandboxerError('SBX_EXTENSION_FAILED', `No program can be run in ${container.service}: ${said}`, {
-          backend: BACKEND,
-          cause: error,
-        });
+    if (said === '') throw error;
+    const what = `No program can be run in ${container.service}`;
+    throw stackFailure(what, said, await stacks.engineAnswers(signal));
   } finally {
     signal.removeEventListener('abort', end);
   }

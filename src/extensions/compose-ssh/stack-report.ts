@@ -29,7 +29,7 @@ function told(states: readonly ContainerState[]): string {
 
 export function noneRunning(stack: StackHandle, states: readonly ContainerState[]): never {
   throw new SandboxerError(
-    'SBX_EXTENSION_FAILED',
+    'SBX_COMPOSE_INVALID',
     `Nothing can be run in ${stack.service}: ${told(states) || 'it has no container'}.`,
     {
       backend: BACKEND,
@@ -39,14 +39,12 @@ export function noneRunning(stack: StackHandle, states: readonly ContainerState[
   );
 }
 
-export function notComing(
-  name: string,
-  states: readonly ContainerState[],
-  code: 'SBX_TIMEOUT' | 'SBX_EXTENSION_FAILED',
-) {
-  return new SandboxerError(code, `${name} was waited for and is not healthy: ${told(states)}.`, {
+/** Blames the stack, as for a dependency that does not become healthy: the request itself chose how long to wait. */
+export function notComing(name: string, states: readonly ContainerState[]): SandboxerError {
+  const detail = `${name} was waited for and is not healthy: ${told(states)}.`;
+  return new SandboxerError('SBX_COMPOSE_INVALID', detail, {
     backend: BACKEND,
     creation: 'created',
-    remedy: 'See the log of the service; leave it out of wait_for to get the stack as it is.',
+    remedy: 'See the log of the service; wait longer, or leave it out of wait_for to get the stack as it is.',
   });
 }

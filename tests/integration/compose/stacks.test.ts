@@ -155,7 +155,7 @@ volumes: {data: {}, logs: {}}
     const error = await failure({
       recipe: { inputs: { compose: sick, wait_for: ['web'], wait_seconds: 4 } },
     });
-    expect(error.code).toBe('SBX_TIMEOUT');
+    expect(error.code).toBe('SBX_COMPOSE_INVALID');
     expect(error.detail).toContain('web');
     const well = sick.replace('"false"', '"true"');
     const waited = await make({ recipe: { inputs: { compose: well, wait_for: 'web' } } });
@@ -163,6 +163,7 @@ volumes: {data: {}, logs: {}}
     await teardown(waited);
   });
 
+  // Whatever a stack does wrong is its own fault, and says nothing of the host to other workspaces.
   it.each([
     [
       'an image that is not there',
@@ -172,7 +173,12 @@ volumes: {data: {}, logs: {}}
     [
       'a service that ends at once',
       () => `services: {web: {image: ${image}, command: ["false"]}}`,
-      'SBX_EXTENSION_FAILED',
+      'SBX_COMPOSE_INVALID',
+    ],
+    [
+      'a service that ends again and again',
+      () => `services: {web: {image: ${image}, command: ["false"], restart: always}}`,
+      'SBX_COMPOSE_INVALID',
     ],
     [
       'a dependency that never gets healthy',
