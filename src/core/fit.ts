@@ -22,13 +22,6 @@ function neededEgress(recipe: Recipe): 'l3' | 'l7' | null {
   return fine || named ? 'l7' : 'l3';
 }
 
-/** `eu` covers `eu` and `eu-west-1`. One's own machines are where one put them: they name a region or none. */
-function staysIn(region: string, vector: CapabilityVector): boolean {
-  return (
-    vector.regions.length > 0 && vector.regions.every((one) => one === region || one.startsWith(`${region}-`))
-  );
-}
-
 /** What must hold, and what to say where it does not: put into words only then. */
 type Check = readonly [ExclusionCode, boolean, string | (() => string)];
 
@@ -66,17 +59,6 @@ function requirementChecks(requires: Requirements, vector: CapabilityVector): Ch
       'hosting',
       requires.hosting === undefined || vector.hosting === requires.hosting,
       () => `is ${vector.hosting}`,
-    ],
-    [
-      'region',
-      requires.region === undefined || vector.regions.includes(requires.region),
-      () => `needs region ${requires.region}, offers ${vector.regions.join(', ') || 'none by name'}`,
-    ],
-    [
-      'data_residency',
-      requires.data_residency === undefined || staysIn(requires.data_residency, vector),
-      () =>
-        `must stay in ${requires.data_residency}, may use ${vector.regions.join(', ') || 'regions it does not name'}`,
     ],
     ['gpu', requires.gpu === undefined || vector.gpu.includes(requires.gpu), () => `has no ${requires.gpu}`],
     [
@@ -182,7 +164,10 @@ function recipeChecks(recipe: Recipe, vector: CapabilityVector): Check[] {
   ];
 }
 
-/** Every reason why this backend cannot truthfully give what the recipe asks. Empty: it fits. */
+/**
+ * Every reason why this backend cannot truthfully give what the recipe asks, wherever it runs. Empty: it fits, but for the
+ * region, which depends on the host (`regions.ts`).
+ */
 export function misfits(recipe: Recipe, declared: CapabilityVector): Exclusion[] {
   const vector = capabilitiesAt(declared, recipe.isolation);
   const failed: Exclusion[] = [];

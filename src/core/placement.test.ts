@@ -28,7 +28,8 @@ const header = (over: object = {}) =>
   ({ id: 'ext.ssh', runsOn: 'hosts', capabilities: { hosting: 'self-hosted' }, ...over }) as ExtensionHeader;
 
 function input(hosts: readonly HostRecord[], recipe: object = {}, over: Partial<PlacementInput> = {}) {
-  const base = { isolation: 'none', resources: {}, route: {}, placement: { prefer: [], fallback: [] } };
+  const placement = { prefer: [], fallback: [] };
+  const base = { isolation: 'none', resources: {}, route: {}, requires: {}, placement };
   return {
     recipe: { ...base, ...recipe } as unknown as Recipe,
     hosts,
@@ -43,6 +44,31 @@ const load = (sandboxes: number): HostLoad => ({ sandboxes, millicpu: 0, memoryM
 const capacity = (sandboxes: number) => ({ capacity: { sandboxes, cpu: null, memory_mb: null } });
 
 describe('placement', () => {
+  it('a required region: only a host whose label names it is chosen, whatever is preferred', () => {
+    const labels = fc.constantFrom(undefined, 'eu', 'us', 'eu-west-1');
+    const wanted = fc.constantFrom({ region: 'eu' }, { data_residency: 'eu' }, { region: 'us' });
+    fc.assert(
+      fc.property(fc.array(labels, { minLength: 1, maxLength: 5 }), wanted, (regions, requires) => {
+        const many = regions.map((region, n) =>
+          host(`h${n}`, region === undefined ? {} : { labels: { region } }),
+        );
+        const suits = (region: string | undefined) =>
+          requires.region === undefined
+            ? region === 'eu' || region === 'eu-west-1'
+            : region === requires.region;
+        const placement = { prefer: ['h0'], fallback: [] };
+        const { hostId, otherHosts, refused, passes } = place(header(), input(many, { requires, placement }));
+        const fit = many.filter((_, n) => suits(regions[n])).map(({ id }) => id);
+        expect(refused).toBe(fit.length === 0);
+        expect(passes).toBe(false);
+        for (const id of [hostId, ...otherHosts]) if (id !== null) expect(fit).toContain(id);
+      }),
+    );
+    expect(place(header(), input([host('a')], { requires: { region: 'eu' } })).reason).toBe(
+      'a has no label region, eu is needed (sandboxer hosts add --label region=eu)',
+    );
+  });
+
   it('never chooses a production host, not even when it is asked for by name', () => {
     const hosts = [host('prod', { class: 'production' })];
     for (const recipe of [{}, { route: { host: 'prod' } }, { placement: { prefer: ['prod'], fallback: [] } }])

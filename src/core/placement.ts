@@ -4,6 +4,7 @@ import type { HostLoads, HostRecord } from './host.ts';
 import { LOCAL_HOST } from './host.ts';
 import { busyShare } from './host-facts.ts';
 import type { Recipe } from './recipe.ts';
+import { hostRegionMisfit } from './regions.ts';
 
 export interface PlacementInput {
   readonly recipe: Recipe;
@@ -101,6 +102,8 @@ function obstacle(host: HostRecord, header: ExtensionHeader, input: PlacementInp
   if (spec.class === 'production') return lasting('is a production host, which is never a target');
   if (!serves(host, header.id)) return lasting(`does not serve ${header.id}`);
   if (state === 'draining') return lasting('is draining');
+  const elsewhere = header.runsOn === 'hosts' ? hostRegionMisfit(host, input.recipe.requires) : null;
+  if (elsewhere !== null) return lasting(elsewhere);
   const least = rankOf(input.recipe.isolation);
   if (spec.isolation.length > 0 && !spec.isolation.some((level) => rankOf(level) >= least))
     return lasting(`has no isolation ${input.recipe.isolation}`);

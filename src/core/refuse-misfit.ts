@@ -1,6 +1,7 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { ExtensionHeader, ProvisionSpec } from './extension.ts';
 import { headerMisfits } from './header-misfits.ts';
+import { regionMisfits } from './regions.ts';
 
 /**
  * The first line of every `provision`: what the header does not declare is refused before anything is made, also when
@@ -14,7 +15,12 @@ export function refuseMisfit(header: ExtensionHeader, spec: ProvisionSpec): void
     const list = undeliverable.map(({ name, delivery }) => `${name} by ${delivery}`).join(', ');
     throw new SandboxerError('SBX_SECRET_DELIVERY', `${header.id} cannot deliver ${list}.`, extras);
   }
-  const [first] = headerMisfits(header, spec.recipe);
+  // Where hosts say it by their labels, placement has judged it.
+  const declares = capabilities.hosting === 'saas' || capabilities.regions.length > 0;
+  const [first] = [
+    ...headerMisfits(header, spec.recipe),
+    ...(declares ? regionMisfits(spec.recipe.requires, capabilities.regions) : []),
+  ];
   if (first === undefined) return;
   const code = first.code === 'credentials' ? 'SBX_SECRET_DELIVERY' : 'SBX_UNSUPPORTED';
   throw new SandboxerError(code, `${header.id} ${first.detail}.`, extras);

@@ -4,6 +4,7 @@ import type { ExtensionHeader } from './extension.ts';
 import { headerMisfits } from './header-misfits.ts';
 import { sellsSize } from './pricing.ts';
 import type { Recipe } from './recipe.ts';
+import { regionMisfits, regionsOf } from './regions.ts';
 import { matches } from './route-names.ts';
 import type { RouteInput } from './routing.ts';
 import { unitPrices } from './unit-prices.ts';
@@ -19,12 +20,19 @@ export function exclusionsOf(
   return [
     ...policyExclusions(input, header.id),
     ...headerMisfits(header, input.recipe),
+    ...regionExclusions(input, header),
     ...inputExclusions(input, header),
     ...priceExclusions(input, price, quote),
     ...probeExclusions(standing),
     ...keyExclusions(input, header.id, standing),
     ...breakerExclusions(standing),
   ];
+}
+
+/** Of a backend on hosts, placement judges each host by its label. */
+function regionExclusions({ recipe, hosts = [] }: RouteInput, header: ExtensionHeader): Exclusion[] {
+  const regions = regionsOf(header, hosts);
+  return regions === null ? [] : regionMisfits(recipe.requires, regions);
 }
 
 /** Until then the next probe has looked, a refused key is tried again, or room was made. */

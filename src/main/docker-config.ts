@@ -100,6 +100,11 @@ export const DockerConfig = z.strictObject({
     .default(false)
     .describe('Whether the engine’s storage driver keeps disk_mb: overlay2 on xfs with pquota does.'),
   warm: z.number().int().min(0).max(256).default(0).describe('Most containers kept running ahead of need.'),
+  regions: z
+    .array(z.string().min(1).max(64))
+    .max(16)
+    .default([])
+    .describe('Where the engine stands, for requests that need a region: `eu`.'),
 });
 
 type Settings = z.infer<typeof DockerConfig>;
@@ -121,8 +126,19 @@ export function dockerOptions(
 ): BuiltinsConfig['docker'] {
   const url = urlOf(config, env);
   if (!(config.enabled ?? url !== null) || env.SANDBOXER_DOCKER === '0') return null;
-  const { images, registries, tls, ssh, directory, default_image, network, channel, disk_quota, warm } =
-    config;
+  const {
+    images,
+    registries,
+    tls,
+    ssh,
+    directory,
+    default_image,
+    network,
+    channel,
+    disk_quota,
+    warm,
+    regions,
+  } = config;
   return {
     url: url ?? `unix://${SOCKETS[0]}`,
     tls: tls ?? null,
@@ -140,5 +156,6 @@ export function dockerOptions(
     channel,
     diskQuota: disk_quota,
     warm,
+    regions,
   };
 }

@@ -40,6 +40,8 @@ export interface DockerOptions {
   readonly diskQuota?: boolean;
   /** Most containers that are kept running ahead of their claim; 0 turns it off. */
   readonly warm?: number;
+  /** Where the engine stands. */
+  readonly regions?: readonly string[];
   readonly defaultPids?: number;
   readonly defaultMemoryShare?: number;
   /** Longest wait for an answer of the engine. */
@@ -95,7 +97,7 @@ export function capabilitiesOf(
     ssh: false,
     resources: limits.filter(([, kept]) => kept).map(([name]) => name),
     images: options.defaultImage === null ? ['reference'] : ['host', 'reference'],
-    regions: [],
+    regions: [...(options.regions ?? [])],
     gpu: [],
     max_ttl_seconds: null,
     pricing: 'free',

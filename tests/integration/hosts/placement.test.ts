@@ -49,6 +49,18 @@ describe('placement', () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
+  it('a required region is met by the label of a host', async () => {
+    const eu = { profile: PROFILE.id, route: { constraints: { region: 'eu' } } };
+    const refused = await client.sandboxes.create(eu).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: 'SBX_NO_ROUTE', retryable: false });
+    expect((refused as Error).message).toContain('sandboxer hosts add --label region=eu');
+    await client.hosts.add({ id: 'far', ssh, labels: { region: 'eu' } });
+    const { sandbox_id, host } = await client.sandboxes.create(eu);
+    expect(host).toBe('far');
+    await client.sandboxes.destroy(sandbox_id);
+    await client.hosts.remove('far');
+  });
+
   it('spreads a burst over the hosts, fills them, refuses the rest, and tells why', async () => {
     const burst = await Promise.allSettled(
       Array.from({ length: 66 }, () => client.sandboxes.create({ profile: PROFILE.id }, { wait: 'ready' })),
