@@ -109,7 +109,10 @@ function rounded(share: number): number {
   return Math.round(share * 10_000) / 10_000;
 }
 
-/** What our own machines cost, who used it, and what the same would have cost at the cheapest vendor. */
+/**
+ * Reports the cost of own machines, the part that each sandbox used, and the price of the same at the cheapest vendor. A
+ * backend for demos sells nothing and is no vendor.
+ */
 export async function reportHostCosts(
   deps: ControlDeps,
   caller: Caller,
@@ -119,7 +122,7 @@ export async function reportHostCosts(
   const sellers = deps.extensions
     .all()
     .flatMap(({ header }) =>
-      header.capabilities.hosting === 'saas' && header.price !== null
+      header.capabilities.hosting === 'saas' && !header.capabilities.demo && header.price !== null
         ? [{ extension: header.id, price: header.price }]
         : [],
     );

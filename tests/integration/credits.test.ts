@@ -44,7 +44,12 @@ const NEEDED = 1_000 + 10 * (10 + 2) * 60;
 let f: Fixture;
 beforeAll(async () => {
   const transport = new WorldTransport(world, clock);
-  f = await startFixture({ extensions: [createSaasStubExtension({ transport, price })] });
+  // A vendor in earnest, and dearer than the demo beside it.
+  const dearer = { ...price, version: 'vendor-1', create_fee_micro_usd: 5_000 };
+  const vendor = { id: 'ext.vendor', transport, price: dearer, capabilities: { demo: false } };
+  f = await startFixture({
+    extensions: [createSaasStubExtension({ transport, price }), createSaasStubExtension(vendor)],
+  });
   const workspace = { workspace_id: 'paid', org_id: 'default' };
   expect((await f.call('POST', '/v1/workspaces', { json: workspace })).status).toBe(201);
   expect((await call('POST', '/v1/profiles', { json: PROFILE })).status).toBe(201);
@@ -234,7 +239,7 @@ describe('credits', () => {
 });
 
 describe('the cost of own hosts', () => {
-  it('is divided among what ran there, and set against what it would have cost elsewhere', async () => {
+  it('a host’s cost: divided among what ran there and compared with the cheapest vendor, never with a demo', async () => {
     const capacity = { sandboxes: null, cpu: 8, memory_mb: 16_384 };
     const ssh = { destination: 'own.invalid', host_keys: ['ssh-ed25519 AAAA'] };
     const json = { ssh, capacity, cost_micro_usd_per_hour: 400_000 };
@@ -265,8 +270,8 @@ describe('the cost of own hosts', () => {
     expect(own.utilisation).toBeCloseTo(0.25, 2);
     // Four processors for twelve hours at ten micro-dollars a second each, and two fees.
     expect(own).toMatchObject({
-      cheapest_elsewhere: 'ext.saas-stub',
-      elsewhere_micro_usd: 2 * (1_000 + 4 * 10 * 6 * 3600),
+      cheapest_elsewhere: 'ext.vendor',
+      elsewhere_micro_usd: 2 * (5_000 + 4 * 10 * 6 * 3600),
     });
     expect(own.saved_micro_usd).toBe(own.elsewhere_micro_usd - own.total_micro_usd);
     expect(own.break_even_utilisation).toBeGreaterThan(1);
