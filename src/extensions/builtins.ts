@@ -3,6 +3,8 @@ import type { Extension } from '../core/extension.ts';
 import type { ComposeOptions } from './compose-ssh/config.ts';
 import type { DockerOptions, ImagePolicy } from './docker/config.ts';
 import type { LocalOptions } from './local/config.ts';
+import type { StubPrice } from './saas-stub/config.ts';
+import { pricedAs } from './saas-stub/config.ts';
 import { HttpTransport } from './saas-stub/http-transport.ts';
 import { createSaasStubExtension } from './saas-stub/index.ts';
 import type { SshOptions } from './ssh/config.ts';
@@ -36,7 +38,10 @@ export interface BuiltinsConfig {
   /** `null` where it is not turned on. */
   readonly ssh: SshOptions | null;
   readonly saas_stub: Readonly<
-    Record<string, { readonly url: string; readonly key_file?: string | undefined }>
+    Record<
+      string,
+      { readonly url: string; readonly key_file?: string | undefined; readonly price?: StubPrice | undefined }
+    >
   >;
 }
 
@@ -80,10 +85,11 @@ export async function builtinExtensions(
     const { createComposeExtension } = await import('./compose-ssh/index.ts');
     found.push(createComposeExtension(config.compose_ssh));
   }
-  for (const [name, { url, key_file }] of Object.entries(config.saas_stub)) {
+  for (const [name, { url, key_file, price }] of Object.entries(config.saas_stub)) {
     found.push(
       createSaasStubExtension({
         id: name === 'default' ? 'ext.saas-stub' : `ext.saas-stub#${name}`,
+        ...(price !== undefined && pricedAs(price)),
         transport: transportFor(url, key_file ? readFileSync(key_file, 'utf8').trim() : ''),
       }),
     );

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { DurationSeconds } from '../contract/duration.ts';
 import { SandboxerError } from '../contract/errors.ts';
 import { HostSpec } from '../contract/host.ts';
+import { Price } from '../contract/money.ts';
 import { DEFAULT_SETTINGS } from '../control/settings.ts';
 import type { BuiltinsConfig } from '../extensions/builtins.ts';
 import { ownAgents } from '../extensions/shared/own-programs.ts';
@@ -21,6 +22,11 @@ const Duration = DurationSeconds.transform((seconds) => seconds * 1000);
 const StubInstance = z.strictObject({
   url: z.string().max(2048).describe('Where the stub listens: http://127.0.0.1:port, or unix:/path/of.sock.'),
   key_file: z.string().optional().describe('File with the bearer key of the stub.'),
+  price: Price.partial()
+    .optional()
+    .describe(
+      'The price of this instance; fields left out keep the default. It offers the GPUs that `gpus` names.',
+    ),
 });
 
 const WebhookConfig = z.strictObject({

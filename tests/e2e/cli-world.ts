@@ -26,6 +26,8 @@ export interface WorldOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** More settings of the server. */
   readonly config?: Readonly<Record<string, unknown>>;
+  /** Instances of the stub by name, each with settings of its own. Default: one. */
+  readonly stubs?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
 export class CliWorld {
@@ -64,11 +66,15 @@ export class CliWorld {
     const world = new CliWorld(directory, stub, bundleCommand(), options.env);
     const keyFile = join(directory, 'stub.key');
     writeFileSync(keyFile, stub.key, { mode: 0o600 });
+    const stubs = Object.entries(options.stubs ?? { default: {} }).map(([name, settings]) => [
+      name,
+      { url: stub.url, key_file: keyFile, ...settings },
+    ]);
     const config = {
       ...options.config,
       extensions: {
         compose_ssh: { enabled: false },
-        saas_stub: { default: { url: stub.url, key_file: keyFile } },
+        saas_stub: Object.fromEntries(stubs),
       },
     };
     writeFileSync(join(directory, 'config.yaml'), JSON.stringify(config));

@@ -1,5 +1,6 @@
 import type { CapabilityVector } from '../../contract/capability.ts';
 import type { Price } from '../../contract/money.ts';
+import { digestOf } from '../../core/canonical-json.ts';
 import type { StubTransport } from './transport.ts';
 
 export interface SaasStubOptions {
@@ -25,6 +26,15 @@ export const DEFAULT_PRICE: Price = {
   bills_when_paused: false,
   minimum_seconds: 0,
 };
+
+/** A price as a configuration gives it: fields left out are those of `DEFAULT_PRICE`. */
+export type StubPrice = { readonly [Name in keyof Price]?: Price[Name] | undefined };
+
+/** Options of a stub with this price. It offers the GPUs that the price names; without a version, one is derived. */
+export function pricedAs(given: StubPrice): Pick<SaasStubOptions, 'price' | 'capabilities'> {
+  const price = { ...DEFAULT_PRICE, version: `saas-stub-${digestOf(given).slice(-8)}`, ...given } as Price;
+  return { price, capabilities: { gpu: Object.keys(price.gpus ?? {}) } };
+}
 
 export const CAPABILITIES: CapabilityVector = {
   isolation: ['none'],
