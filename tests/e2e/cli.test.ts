@@ -99,6 +99,31 @@ describe('sandboxes', () => {
     ).toHaveLength(1);
   });
 
+  it('a failed create: its answer and the sandbox name the backend and what was made', async () => {
+    const fault = 'fault:={"op":"create","kind":"quota"}';
+    const failed = await world.run([
+      '--json',
+      'create',
+      '-p',
+      'stub-basic',
+      '--id',
+      'full',
+      '--input',
+      fault,
+    ]);
+    expect(failed.code).toBe(5);
+    const whose = { backend: 'ext.saas-stub', creation: 'not_created' };
+    expect(JSON.parse(failed.stdout)).toMatchObject({
+      error: { code: 'SBX_BACKEND_QUOTA', fault: 'capacity', ...whose },
+    });
+    expect(await world.json(['get', 'full'])).toMatchObject({
+      state: 'failed',
+      failure: { code: 'SBX_BACKEND_QUOTA', ...whose },
+    });
+    expect((await world.run(['get', 'full'])).stdout).toMatch(/failed on +ext\.saas-stub/);
+    await world.json(['destroy', 'full']);
+  });
+
   it('are paused, resumed, recreated, snapshotted, restored and forked', async () => {
     await world.json(['create', '-p', 'stub-basic', '--id', 'life']);
     await world.run(['cp', '-', 'life:note.txt'], { input: 'remember' });

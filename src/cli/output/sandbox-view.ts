@@ -75,6 +75,7 @@ export function printSandbox(printer: Printer, sandbox: Sandbox, now: number): v
     ['elevated', sandbox.elevated ? 'yes' : null],
     ['notes', sandbox.notes.join('\n') || null],
     ['failure', failure && `${failure.detail}\n${failure.code}: ${failure.remedy}`],
+    ['failed on', failure?.backend ?? null],
     [
       'teardown',
       teardown && `${teardown.tries} tries${teardown.last_error ? `: ${teardown.last_error}` : ''}`,
