@@ -215,4 +215,31 @@ describe('routing', () => {
     expect(panicked).toMatchObject({ rank: 0, host: expect.any(String) });
     expect(panicked?.excluded_hosts).toBeUndefined();
   });
+
+  it('the machine of the server: no other host to a backend whose only host fails', () => {
+    const ssh = { destination: 'h.example', host_keys: ['ssh-ed25519 AAAA'] };
+    const row = {
+      version: 1,
+      source: 'api' as const,
+      state: 'active' as const,
+      health: UNPROBED,
+      createdAt: 0,
+    };
+    const spec = HostSpec.parse({ id: 'only', ssh });
+    const hosts = [
+      { ...row, id: 'only', spec },
+      { ...row, id: 'local', spec: { ...spec, ssh: null } },
+    ];
+    const ours = { ...backend('ext.ours', { hosting: 'self-hosted' }), runsOn: 'hosts' as const };
+    const open = { ...unmeasured('healthy', 'fast'), breaker: 'open' as const };
+    const known = { 'ext.ours@only': open, 'ext.ours': open };
+    const [alone] = plan({}, [ours], { hosts, standing: known }).candidates;
+    expect(alone).toMatchObject({ rank: 0, host: 'only', excluded_by: [] });
+    // Beside another backend it is left alone for a while, as a breaker has it, and never for want of a host.
+    const { candidates } = plan({}, [ours, backend('ext.b')], { hosts, standing: known });
+    expect(candidates.find(({ extension }) => extension === 'ext.ours')).toMatchObject({
+      host: 'only',
+      excluded_by: [{ code: 'breaker_open', retry_after_seconds: expect.any(Number) }],
+    });
+  });
 });

@@ -1,4 +1,7 @@
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ErrorCode } from '../../src/contract/errors.ts';
+import { ERRORS, SandboxerError } from '../../src/contract/errors.ts';
 import { memoryDatabase } from '../../src/store/memory/memory-database.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { createMemoryExtension } from '../../src/testing/memory-extension.ts';
@@ -7,6 +10,13 @@ import { MEMORY_PROFILE, startFixture } from './http/fixture.ts';
 
 const database = memoryDatabase();
 const second = createMemoryExtension({ id: 'ext.memory#b' });
+const { provision } = second;
+/** Fails as a request has it fail, as backends do with what requests bring. */
+second.provision = async (spec, ctx) => {
+  const { throws } = spec.recipe.inputs;
+  if (typeof throws !== 'string') return provision.call(second, spec, ctx);
+  throw new SandboxerError(throws as ErrorCode, 'as the request has it', { creation: 'not_created' });
+};
 const MORE_THAN_A_BREAKER_BEARS = 8;
 
 function profile(name: string, over: object = {}): Record<string, unknown> {
@@ -50,11 +60,57 @@ beforeAll(async () => {
     await f.call('POST', '/v1/workspaces', { json: { workspace_id: name, org_id: 'default' } });
   await push('honest', profile('honest'));
   await push('careless', profile('fails', { setup: { run: ['exit 3'] } }));
+  await push('careless', profile('storms', { route: { only: ['ext.memory#b'] } }));
   await push('careless', profile('hangs', { setup: { run: ['sleep 60'] } }));
 });
 afterAll(() => f.close());
 
+/** Codes that a tenant's own requests can bring about; a refused key is its own where it stored one. */
+const OWN_CODES = (Object.keys(ERRORS) as ErrorCode[]).filter((code) =>
+  ['caller', 'capacity'].includes(ERRORS[code].fault),
+);
+
+const careless = inWorkspace('careless');
+let asked = 0;
+
+async function ask(profileId: string, inputs: object, wait = ''): Promise<string> {
+  asked += 1;
+  const id = `storm-${asked}`;
+  const json = { profile: profileId, id, inputs };
+  const made = await f.call('POST', `/v1/sandboxes${wait}`, { json, ...careless });
+  expect(made.json.state, made.text).not.toBe('ready');
+  return id;
+}
+
 describe('what one tenant does to another', () => {
+  it('no sequence of faults that are a tenant’s own changes another tenant’s plan', async () => {
+    const act = fc.oneof(
+      { weight: 4, arbitrary: fc.constantFrom(...OWN_CODES) },
+      { weight: 1, arbitrary: fc.constantFrom('setup' as const, 'given up' as const) },
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(act, { minLength: 1, maxLength: 12 }),
+        fc.nat({ max: 12 }),
+        async (acts, restartAt) => {
+          const before = await offered();
+          for (const [n, one] of acts.entries()) {
+            if (one === 'setup') await ask('profile.stub-fails', {});
+            else if (one === 'given up') {
+              const id = await ask('profile.stub-hangs', {}, '?wait=none');
+              await f.call('DELETE', `/v1/sandboxes/${id}`, careless);
+            } else await ask('profile.stub-storms', { throws: one });
+            if (n !== restartAt) continue;
+            await f.close();
+            await start();
+          }
+          expect(await offered()).toEqual(before);
+        },
+      ),
+      { numRuns: 25 },
+    );
+  });
+
   it('setup commands that fail change no other tenant’s route and are tried on one backend', async () => {
     const before = await offered();
     for (let n = 0; n < MORE_THAN_A_BREAKER_BEARS; n += 1) {
