@@ -53,6 +53,18 @@ describe('seccompProfile', () => {
     expect(allowed.find(({ names: [name] }) => name === 'clone')?.args).toHaveLength(1);
   });
 
+  it('ioctl: refuses to type into a terminal, another line discipline and the console, behind any upper bits', () => {
+    const refused = [0x5412, 0x541c, 0x5423];
+    const usual = [0x5401, 0x5402, 0x5413, 0x5414, 0x541b, 0x5421, 0x5422, 0x5424, 0x802c_542a, 0xffff_ffff];
+    const near = refused.flatMap((request) => [request - 1, request + 1, request ^ 0x8000_0000]);
+    for (const upper of [0n, 1n << 32n, 0xffff_ffffn << 32n]) {
+      for (const request of refused)
+        expect(answersTo('ioctl', [3n, upper | BigInt(request), 0n])).toEqual(['SCMP_ACT_ERRNO']);
+      for (const request of [0, ...usual, ...near])
+        expect(answersTo('ioctl', [3n, upper | BigInt(request >>> 0), 0n])).toEqual(['SCMP_ACT_ALLOW']);
+    }
+  });
+
   it('socket: only unix, TCP, UDP, ping and netlink routes are allowed, whatever the type and its flags', () => {
     const allowed = 'SCMP_ACT_ALLOW';
     const types = [...Array.from({ length: 18 }, (_, type) => type), 0x10 | 1];

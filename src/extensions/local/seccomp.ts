@@ -6,6 +6,7 @@
 import { arch } from 'node:os';
 import { socketRules } from './seccomp/socket-rules.ts';
 import { allow, EPERM, is, refuse } from './seccomp/syscall-rules.ts';
+import { terminalRules } from './seccomp/terminal-rules.ts';
 
 const ENOSYS = 38;
 
@@ -17,7 +18,7 @@ const words = (text: string) => text.trim().split(/\s+/);
 const FILES = words(`
   access chdir chmod chown close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fallocate
   fchdir fchmod fchmodat fchmodat2 fchown fchownat fcntl fdatasync fgetxattr flistxattr flock fremovexattr fsetxattr fstat
-  fstatfs fsync ftruncate futimesat getcwd getdents getdents64 getxattr ioctl lchown lgetxattr link linkat listxattr
+  fstatfs fsync ftruncate futimesat getcwd getdents getdents64 getxattr lchown lgetxattr link linkat listxattr
   llistxattr lremovexattr lseek lsetxattr lstat mkdir mkdirat mknod mknodat name_to_handle_at newfstatat open openat openat2
   pipe pipe2 pread64 preadv preadv2 pwrite64 pwritev pwritev2 read readahead readlink readlinkat readv removexattr rename
   renameat renameat2 rmdir sendfile setxattr splice stat statfs statx symlink symlinkat sync sync_file_range syncfs tee
@@ -83,6 +84,7 @@ export function seccompProfile(architecture = arch()): object | null {
       refuse(['clone3'], ENOSYS),
       allow(['clone'], [{ index: 0, value: NEW_NAMESPACES, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }]),
       ...PERSONALITIES.map((value) => allow(['personality'], [is(0, value)])),
+      ...terminalRules(),
       ...socketRules(),
     ],
   };

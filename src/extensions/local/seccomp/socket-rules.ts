@@ -4,7 +4,7 @@
  * protocol are all judged here. Rules never overlap: libseccomp does not say which of two would hold.
  */
 import type { Argument, SyscallRule } from './syscall-rules.ts';
-import { above, allow, EPERM, is, masked, refuse } from './syscall-rules.ts';
+import { ALL_BITS, above, allow, between, EPERM, is, masked, refuse } from './syscall-rules.ts';
 
 const EINVAL = 22;
 const EPROTONOSUPPORT = 93;
@@ -24,7 +24,6 @@ const IPPROTO_TCP = 6;
 const IPPROTO_UDP = 17;
 const IPPROTO_ICMPV6 = 58;
 
-const ALL_BITS = 0xffff_ffff;
 /** Without the flags SOCK_CLOEXEC and SOCK_NONBLOCK; the kernel refuses any other bit above the type itself. */
 const TYPE_BITS = 0xfff7_f7ff;
 const SOCK_STREAM = 1;
@@ -33,18 +32,6 @@ const SOCK_RAW = 3;
 const TYPES = 16;
 
 const ofType = (type: number): Argument => masked(1, TYPE_BITS, type);
-
-/** All numbers from `first` to `last`, as few masks: each block begins at a multiple of its own length. */
-function between(index: number, bits: number, first: number, last: number): Argument[] {
-  const blocks: Argument[] = [];
-  for (let at = first; at <= last; ) {
-    let length = 1;
-    while (at % (length * 2) === 0 && at + length * 2 - 1 <= last) length *= 2;
-    blocks.push(masked(index, (bits & ~(length - 1)) >>> 0, at));
-    at += length;
-  }
-  return blocks;
-}
 
 /** 0 stands for the one protocol that the type usually has. */
 function protocolRules(family: number, type: number, protocols: readonly number[]): SyscallRule[] {

@@ -1,6 +1,8 @@
 /** Rules of an OCI seccomp profile: which values of a system call's arguments are allowed, or refused with which error. */
 
 export const EPERM = 1;
+/** Of the 32 that the kernel reads of most arguments. */
+export const ALL_BITS = 0xffff_ffff;
 
 export interface Argument {
   readonly index: number;
@@ -26,6 +28,18 @@ export const masked = (index: number, mask: number, value: number): Argument => 
   valueTwo: value,
   op: 'SCMP_CMP_MASKED_EQ',
 });
+
+/** All numbers from `first` to `last`, as few masks: each block begins at a multiple of its own length. */
+export function between(index: number, bits: number, first: number, last: number): Argument[] {
+  const blocks: Argument[] = [];
+  for (let at = first; at <= last; ) {
+    let length = 1;
+    while (at % (length * 2) === 0 && at + length * 2 - 1 <= last) length *= 2;
+    blocks.push(masked(index, (bits & ~(length - 1)) >>> 0, at));
+    at += length;
+  }
+  return blocks;
+}
 
 export const allow = (names: readonly string[], args?: readonly Argument[]): SyscallRule => ({
   names,

@@ -1,0 +1,23 @@
+/**
+ * Which requests a program may make of a terminal or another device: all but those that type into a terminal, that ask for
+ * another line discipline (the kernel loads its module for whoever asks, and attaches it to any pseudo-terminal), and that
+ * are the console's. The kernel reads 32 bits of the request; rules never overlap.
+ */
+import type { SyscallRule } from './syscall-rules.ts';
+import { ALL_BITS, allow, between, EPERM, masked, refuse } from './syscall-rules.ts';
+
+const TIOCSTI = 0x5412;
+const TIOCLINUX = 0x541c;
+const TIOCSETD = 0x5423;
+const REFUSED = [TIOCSTI, TIOCLINUX, TIOCSETD];
+
+export function terminalRules(): SyscallRule[] {
+  const starts = [0, ...REFUSED.map((request) => request + 1)];
+  const ends = [...REFUSED.map((request) => request - 1), ALL_BITS];
+  return [
+    ...starts.flatMap((start, n) =>
+      between(1, ALL_BITS, start, ends[n] ?? ALL_BITS).map((requests) => allow(['ioctl'], [requests])),
+    ),
+    ...REFUSED.map((request) => refuse(['ioctl'], EPERM, [masked(1, ALL_BITS, request)])),
+  ];
+}
