@@ -1,5 +1,6 @@
 import { apiHtml } from './api-html.ts';
 import { apiPage } from './api-page.ts';
+import { attemptsPage, attemptsSummary } from './attempts-pages.ts';
 import { cliPage } from './cli-page.ts';
 import { configPage } from './config-page.ts';
 import { errorsPage } from './errors-page.ts';
@@ -21,6 +22,8 @@ export const allGenerators: readonly Generator[] = [
   openApiJson,
   apiPage,
   apiHtml,
+  attemptsPage,
+  attemptsSummary,
   capabilityEntry,
   ...extensionEntries,
 ];

@@ -107,6 +107,12 @@ export class LocalWorld {
   }
 
   async close(): Promise<void> {
+    await this.stop();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  /** Leaves the directory: an ordinary user may not remove what belongs to his subordinate ids. */
+  async stop(): Promise<void> {
     for await (const { stamp, handle } of this.extension.listOwned(OWNER)) {
       await this.extension.teardown({ stamp, handle }, this.context);
     }
@@ -117,7 +123,6 @@ export class LocalWorld {
     client?.close();
     for (let tries = 0; tries < 2_400 && existsSync(socket); tries++) await sleep(25);
     await sleep(50);
-    rmSync(this.directory, { recursive: true, force: true });
   }
 
   #create(): LocalExtension {

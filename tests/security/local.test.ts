@@ -1,10 +1,7 @@
-/**
- * The doors of a sandbox on this machine, one after another, tried from inside as its user and as its root. The probe
- * refuses to run outside of namespaces of its own; the host is compared before and after.
- */
+/** How a sandbox on this machine is seen from outside, and the host from inside; the host is compared before and after. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,53 +11,14 @@ import { LocalWorld, shell } from './local-world.ts';
 
 const world = new LocalWorld();
 const before = hostCanary(world.base);
-const folder = mkdtempSync(join(tmpdir(), 'sandboxer-probe-'));
-const probe = join(folder, 'probe');
-const built = spawnSync(process.env.CC ?? 'cc', [
-  '-O1',
-  '-static',
-  '-o',
-  probe,
-  join(import.meta.dirname, 'local-probe.c'),
-]);
-const reason = built.status === 0 ? await world.whyNot() : 'there is no C compiler for the probe';
-
-/**
- * To root inside its own root directory is no secret: it leads where it is already. What it writes in `/usr` is its own;
- * the canary has the host's.
- */
-const OPEN_TO_ROOT = ['chroot escape', 'write /usr/bin/true', 'link into /usr'];
-/** What programs need must work. */
-const OPEN_TO_ALL = ['usual sockets'];
-
-async function tried(living: Living, user: string): Promise<Map<string, number>> {
-  const { stdout, code } = await shell(
-    living.session,
-    `/tmp/probe "${readlinkSync('/proc/self/ns/mnt')}" "${readlinkSync('/proc/self/ns/uts')}"`,
-    user,
-  );
-  expect(code).toBe(0);
-  const lines = stdout
-    .trim()
-    .split('\n')
-    .map((line) => line.split('\t'));
-  return new Map(lines.map(([name = '', error]) => [name, Number(error)]));
-}
-
-async function putProbe(living: Living): Promise<void> {
-  await living.session.files?.write('/tmp/probe', bytes(readFileSync(probe)), { mode: 0o755 });
-}
-
-async function* bytes(data: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield data;
-}
+const folder = mkdtempSync(join(tmpdir(), 'sandboxer-trap-'));
+const reason = await world.whyNot();
 
 describe.skipIf(reason !== null)(`ext.local holds${reason === null ? '' : ` (${reason})`}`, () => {
   let living: Living;
 
   beforeAll(async () => {
     living = await world.establish();
-    await putProbe(living);
   });
 
   afterAll(async () => {
@@ -68,22 +26,6 @@ describe.skipIf(reason !== null)(`ext.local holds${reason === null ? '' : ` (${r
     rmSync(folder, { recursive: true });
     expect(hostCanary(world.base)).toBe(before);
   });
-
-  for (const user of ['user', 'root']) {
-    it(`no door is open to ${user}`, async () => {
-      const results = await tried(living, user);
-      expect(results.size).toBeGreaterThan(90);
-      const allowed = [...OPEN_TO_ALL, ...(user === 'root' ? OPEN_TO_ROOT : [])];
-      for (const name of OPEN_TO_ALL) expect([name, results.get(name)]).toEqual([name, 0]);
-      const open = [...results]
-        .filter(([name, error]) => error === 0 && !allowed.includes(name))
-        .map(([name]) => name);
-      expect(open).toEqual([]);
-      expect(hostCanary(world.base).replace(/"groups":[^\]]*\]/, '')).toBe(
-        before.replace(/"groups":[^\]]*\]/, ''),
-      );
-    });
-  }
 
   it('who it is outside: never root, never the user of this server', async () => {
     const { stdout } = await shell(

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { SshServer } from '../../src/testing/ssh-server.ts';
 import { startSshServer } from '../../src/testing/ssh-server.ts';
 
-const UID = 41_957;
+export const PLAIN_UID = 41_957;
 export const PLAIN_USER = 'sandboxer-plain';
 
 /** Why there can be none here, or `null`. */
@@ -23,13 +23,14 @@ export async function startPlainUserServer(): Promise<SshServer> {
   const home = join(directory, 'home');
   mkdirSync(home);
   chmodSync(directory, 0o755);
-  chownSync(home, UID, UID);
+  chownSync(home, PLAIN_UID, PLAIN_UID);
   const passwd = join(directory, 'passwd');
-  const line = `${PLAIN_USER}:x:${UID}:${UID}::${home}:/bin/sh\n`;
+  const line = `${PLAIN_USER}:x:${PLAIN_UID}:${PLAIN_UID}::${home}:/bin/sh\n`;
   writeFileSync(passwd, readFileSync('/etc/passwd', 'utf8') + line);
   const inside = 'mount --bind "$0" /etc/passwd && exec "$@"';
   return await startSshServer({
-    wrapper: ['unshare', '--mount', 'sh', '-c', inside, passwd],
+    // Names of the machine are none of its business: an attempt to change them is made in a namespace of its own.
+    wrapper: ['unshare', '--mount', '--uts', 'sh', '-c', inside, passwd],
     user: PLAIN_USER,
     environment: { HOME: home },
     scratch: directory,
