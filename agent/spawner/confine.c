@@ -7,6 +7,7 @@
 #include "confine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/btrfs.h>
 #include <linux/capability.h>
@@ -67,12 +68,12 @@ static uint64_t capabilities_of(enum duty duty) {
 static const int ALLOWED[] = {
     CALL(brk), CALL(chdir), CALL(clock_gettime), CALL(clock_nanosleep), CALL(close), CALL(close_range), CALL(copy_file_range),
     CALL(dup), CALL(dup3), CALL(exit), CALL(exit_group), CALL(faccessat), CALL(faccessat2), CALL(fadvise64), CALL(fallocate),
-    CALL(fchdir), CALL(fchmod), CALL(fchmodat), CALL(fchown), CALL(fchownat), CALL(fcntl), CALL(fdatasync), CALL(fgetxattr),
+    CALL(fchdir), CALL(fchmod), CALL(fchmodat), CALL(fchown), CALL(fchownat), CALL(fdatasync), CALL(fgetxattr),
     CALL(flistxattr), CALL(fsetxattr), CALL(fstat), CALL(fstatfs), CALL(fsync), CALL(ftruncate), CALL(futex), CALL(getcwd),
     CALL(getdents64), CALL(getegid), CALL(geteuid), CALL(getgid), CALL(getpid), CALL(getppid), CALL(getpriority),
     CALL(getrandom), CALL(gettid), CALL(gettimeofday), CALL(getuid), CALL(linkat), CALL(lseek), CALL(madvise), CALL(mkdirat),
-    CALL(mknodat), CALL(mmap), CALL(mprotect), CALL(mremap), CALL(munmap), CALL(nanosleep), CALL(newfstatat), CALL(openat),
-    CALL(ppoll), CALL(pread64), CALL(prlimit64), CALL(pwrite64), CALL(read), CALL(readlinkat), CALL(readv), CALL(recvmsg),
+    CALL(mmap), CALL(mprotect), CALL(mremap), CALL(munmap), CALL(nanosleep), CALL(newfstatat), CALL(openat),
+    CALL(ppoll), CALL(pread64), CALL(pwrite64), CALL(read), CALL(readlinkat), CALL(readv), CALL(recvmsg),
     CALL(renameat), CALL(renameat2), CALL(restart_syscall), CALL(rseq), CALL(rt_sigaction), CALL(rt_sigprocmask),
     CALL(rt_sigreturn), CALL(sched_getaffinity), CALL(sched_yield), CALL(sendfile), CALL(set_robust_list), CALL(setfsgid),
     CALL(setfsuid), CALL(shutdown), CALL(statfs), CALL(statx), CALL(symlinkat), CALL(syncfs), CALL(sysinfo), CALL(umask),
@@ -82,7 +83,7 @@ static const int ALLOWED[] = {
 #endif
 #if defined __x86_64__
     CALL(access), CALL(chmod), CALL(chown), CALL(dup2), CALL(getdents), CALL(lchown), CALL(link), CALL(lstat), CALL(mkdir),
-    CALL(mknod), CALL(open), CALL(poll), CALL(readlink), CALL(rename), CALL(rmdir), CALL(stat), CALL(symlink), CALL(unlink),
+    CALL(open), CALL(poll), CALL(readlink), CALL(rename), CALL(rmdir), CALL(stat), CALL(symlink), CALL(unlink),
 #endif
 };
 
@@ -110,11 +111,16 @@ static const int MOUNTING[] = {
 /* Copies that share blocks; disks of btrfs. */
 static const unsigned long IOCTLS[] = {FICLONE, BTRFS_IOC_SNAP_CREATE_V2, BTRFS_IOC_SNAP_DESTROY};
 
+/* Descriptors and locks of the worker's own; others have the kernel signal another process. */
+static const unsigned long FCNTLS[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW};
+/* The device that is a mark of overlayfs, and what a pipe and a file have there; the process itself. */
+static const unsigned long NONE[] = {0};
+
 #define NAMESPACES                                                                                                     \
   (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_PTRACE)
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
-#define MOST (16 + 2 * (COUNT(ALLOWED) + COUNT(DEADLY) + COUNT(MOUNTING) + COUNT(IOCTLS)) + 16)
+#define MOST (16 + 2 * (COUNT(ALLOWED) + COUNT(DEADLY) + COUNT(MOUNTING) + COUNT(IOCTLS) + COUNT(FCNTLS)) + 48)
 
 static struct sock_filter program[MOST];
 static unsigned short length;
@@ -129,7 +135,7 @@ static void answer_to(const int *calls, size_t count, unsigned answer) {
 }
 
 /* A call that is allowed with one of these values of an argument. Nothing is decided by the upper half: the kernel has the
- * numbers of ioctl and prctl in 32 bits, and a pid. */
+ * numbers of ioctl, fcntl and prctl in 32 bits, a device and a pid. */
 static void allow_with(int call, int argument, const unsigned long *values, size_t count, unsigned otherwise) {
   add((struct sock_filter)IF_NOT((unsigned)call, (unsigned char)(2 + 2 * count)));
   add((struct sock_filter)LOAD(args[argument]));
@@ -169,6 +175,12 @@ static int filter_calls(enum duty duty) {
     answer_to(ALLOWED, COUNT(ALLOWED), SECCOMP_RET_ALLOW);
     allow_with(CALL(ioctl), 1, IOCTLS, COUNT(IOCTLS), SECCOMP_RET_ERRNO | ENOTTY);
     allow_with(CALL(prctl), 0, SECURITY_BITS, COUNT(SECURITY_BITS), SECCOMP_RET_ERRNO | EPERM);
+    allow_with(CALL(fcntl), 1, FCNTLS, COUNT(FCNTLS), SECCOMP_RET_KILL_PROCESS);
+    allow_with(CALL(prlimit64), 0, NONE, COUNT(NONE), SECCOMP_RET_KILL_PROCESS);
+    allow_with(CALL(mknodat), 3, NONE, COUNT(NONE), SECCOMP_RET_KILL_PROCESS);
+#if defined __x86_64__
+    allow_with(CALL(mknod), 2, NONE, COUNT(NONE), SECCOMP_RET_KILL_PROCESS);
+#endif
     allow_with(CALL(tgkill), 0, self, 1, SECCOMP_RET_KILL_PROCESS);
     add((struct sock_filter)ANSWER(ABSENT));
   }

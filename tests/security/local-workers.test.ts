@@ -237,7 +237,10 @@ describe.skipIf(reason !== null)(`workers of the spawner${reason === null ? '' :
     function tried(duty: string, ...more: string[]): Map<string, string> {
       const guard = ['--mount', '--pid', '--net', '--uts', '--ipc', '--fork', '--kill-child', '--mount-proc'];
       const number = String(Object.keys(DUTIES).indexOf(duty));
-      const output = execFileSync('unshare', [...guard, probe, number, ...more], { encoding: 'utf8' });
+      const output = execFileSync('unshare', [...guard, probe, number, ...more], {
+        cwd: folder,
+        encoding: 'utf8',
+      });
       return new Map(
         output
           .trim()
@@ -247,7 +250,7 @@ describe.skipIf(reason !== null)(`workers of the spawner${reason === null ? '' :
     }
 
     for (const duty of Object.keys(DUTIES)) {
-      it(`${duty}: sockets, processes, tracing, modules, keys${duty === 'mount' ? '' : ', mounts'}: killed`, () => {
+      it(`${duty}: sockets, processes, tracing, modules, keys${duty === 'mount' ? '' : ', mounts, devices, others’ limits and signals'}: killed`, () => {
         const results = tried(duty);
         expect(results.size).toBeGreaterThan(40);
         const allowed = duty === 'mount' ? MOUNTING : [];
