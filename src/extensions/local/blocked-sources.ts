@@ -3,7 +3,7 @@ import type { Stats } from 'node:fs';
 import { lstatSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { basename, dirname, isAbsolute, join } from 'node:path';
-import { BLOCKED_IN_HOME, isHistory } from './blocked/in-home.ts';
+import { BLOCKED_IN_HOME, isBlockedByName } from './blocked/in-home.ts';
 import { plain } from './mount-targets.ts';
 
 /** The machine's own secrets, devices, engines and schedules. */
@@ -101,7 +101,7 @@ function namesIn(directory: string): string[] {
 function blockedInHome(home: string): string[] {
   const place = canonicalPath(home);
   const names = namesIn(home);
-  const all = [...BLOCKED_IN_HOME, ...names.filter(isHistory)];
+  const all = [...BLOCKED_IN_HOME, ...names.filter(isBlockedByName)];
   const existing = all.filter((name) => names.includes(name.split('/')[0] ?? name));
   return [
     ...all.flatMap((name) => [join(plain(home), name), join(place, name)]),

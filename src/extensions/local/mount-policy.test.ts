@@ -84,16 +84,21 @@ describe('sources', () => {
     .minikube .fly .claude.json .local/share/containers .ollama .mylogin.cnf .k5login .authinfo .local/share/fish .rclone.conf
     .modal.toml .pip .sbt .android .gitcookies .viminfo .node_repl_history .lesshst .local/share/kwalletd .cache/mozilla`;
   const HISTORIES = '.some_history .tool-history .octave_hist .calchst .shell.history';
-  it.each([SECRETS, HISTORIES].join(' ').split(/\s+/))(
-    'credentials and histories: a mount of ~/%s is refused',
+  const COPIES = `.psql_history-mydb .bash_history-00123.tmp .zsh_history.LOCK .bash_history~ .netrc~ .pgpass.bak .ssh.old .ssh-old
+    .aws_backup .git-credentials.1 .config.bak.2 .my.cnf.save`;
+  it.each([SECRETS, HISTORIES, COPIES].join(' ').split(/\s+/))(
+    'credentials, histories and copies of them: a mount of ~/%s is refused',
     (name) => {
       expect(refusal(() => mountOfHome(name))).toBe(FIELD);
     },
   );
 
-  it.each(['history', 'projects', '.cache/pip'])('a mount of ~/%s is allowed', (name) => {
-    expect(refusal(() => mountOfHome(name))).toBe('not refused');
-  });
+  it.each(['history', 'projects', '.cache/pip', 'backup', '.histogram', 'notes.bak', '.tool.bak'])(
+    'a mount of ~/%s is allowed',
+    (name) => {
+      expect(refusal(() => mountOfHome(name))).toBe('not refused');
+    },
+  );
 
   it('are not ours, not everything, not relative, not nothing', () => {
     for (const source of [

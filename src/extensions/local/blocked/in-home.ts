@@ -1,6 +1,6 @@
 /**
  * Places of a home that no sandbox is shown: credentials, histories of commands, and what a shell or a tool of the host runs.
- * Histories are found by their names, too (`isHistory`).
+ * Histories, and copies of all of them, are found by their names (`isBlockedByName`).
  */
 const words = (text: string) => text.trim().split(/\s+/);
 
@@ -74,7 +74,15 @@ export const BLOCKED_IN_HOME: readonly string[] = [
   ...MAIL_AND_WEB,
 ].toSorted();
 
-/** Whether a file in a home is named as programs name the list of what was typed into them: `.psql_history`, `.octave_hist`. */
-export function isHistory(name: string): boolean {
-  return /^\..*(hist|history|hst)$/i.test(name);
+const LISTED: ReadonlySet<string> = new Set(BLOCKED_IN_HOME);
+
+/** What programs and people append to the name of a copy: `.netrc~`, `.aws.bak`, `.ssh-old`, `.pgpass.2`. */
+const OF_A_COPY = /(?:~|\.\d+|[-._](?:backup|bak|copy|lock|new|old|orig|save|swp|tmp))+$/i;
+
+/** As programs name the list of what was typed into them: `.psql_history`, `.octave_hist`, `.psql_history-mydb`. */
+const HISTORY = /^\..*(?:hist|history|hst)(?:[-.~].*)?$/i;
+
+/** Whether a file in a home is a history, or a copy of a place that is blocked, by its name. */
+export function isBlockedByName(name: string): boolean {
+  return HISTORY.test(name) || LISTED.has(name.replace(OF_A_COPY, ''));
 }
