@@ -194,3 +194,8 @@ int confine(enum duty duty) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return -1;
   return filter_calls(duty);
 }
+
+/* The same, with this directory as the root directory: what lies outside of it has no name any more. */
+int confine_below(const char *directory, enum duty duty) {
+  return chroot(directory) < 0 || chdir("/") < 0 ? -1 : confine(duty);
+}

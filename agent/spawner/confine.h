@@ -13,4 +13,5 @@ enum duty {
   DUTY_MOUNT,        /* root file systems */
 };
 int confine(enum duty duty);
+int confine_below(const char *directory, enum duty duty);
 int confine_spawner(void);

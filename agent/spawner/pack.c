@@ -275,7 +275,7 @@ int pack_layer(const char *from, const char *to, long long most, struct tally *t
   struct stat info;
   int top = open(from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (top < 0 || fstat(top, &info) < 0 || (output = call_back(to)) < 0) return -1;
-  if (confine(DUTY_PACK) < 0) return -1;
+  if (confine_below(from, DUTY_PACK) < 0) return -1;
   left = most;
   if (pack_directory(top, 0, 0, tally) < 0 || put_entry("./", '5', &info, 0, "", top) < 0) return -1;
   if (put(end, sizeof end) < 0 || flush() < 0) return -1;

@@ -369,8 +369,7 @@ int unpack_layer(const char *from, const char *to, const struct unpack_bounds *b
   if (archive.file == NULL || fstat(fileno(archive.file), &info) < 0) return -1;
   archive.size = info.st_size;
   if (mkdir(to, 0755) < 0 || chown(to, settings.storage, settings.storage) < 0) return -1;
-  if (chroot(to) < 0 || chdir("/") < 0) return -1;
-  if (confine(bounds->marks ? DUTY_UNPACK_MARKS : DUTY_UNPACK) < 0) return -1;
+  if (confine_below(to, bounds->marks ? DUTY_UNPACK_MARKS : DUTY_UNPACK) < 0) return -1;
   umask(0);
   int got;
   while ((got = next_entry(&archive, &entry)) > 0) {

@@ -206,13 +206,15 @@ static void work_finished(void *context, uint32_t events) {
   free(work);
 }
 
+/* As a worker that is confined to the base has it. */
+static const char *below_base(const char *path) { return path + strlen(settings.base); }
+
 /* In a mount namespace of its own: what it mounts is gone with it. */
 static int copy_from_image(const char *image, const char *to, struct tally *tally) {
   char point[PATH_MAX + 32];
   snprintf(point, sizeof point, "%s/mnt/u", settings.base);
   if (unshare(CLONE_NEWNS) < 0 || disk_mount(image, point) < 0) return -1;
-  strcat(point, "/upper");
-  return confine(DUTY_COPY) < 0 ? -1 : tree_copy(point, to, tally);
+  return confine_below(settings.base, DUTY_COPY) < 0 ? -1 : tree_copy("/mnt/u/upper", below_base(to), tally);
 }
 
 /* A link in a layer must not lead out of it. */
@@ -235,7 +237,9 @@ static int copy_merged(const struct launch *layers, const char *to, struct tally
     length += snprintf(options + length, sizeof options - (size_t)length, "%s%s", i ? ":" : "", name);
   }
   if (mount("overlay", "u", "overlay", MS_NODEV | MS_NOSUID | MS_RDONLY, options) < 0) return -1;
-  if (confine(DUTY_COPY) < 0 || tree_copy("u", to, tally) < 0) return -1;
+  if (confine_below(settings.base, DUTY_COPY) < 0 || chdir("/mnt") < 0) return -1;
+  to = below_base(to);
+  if (tree_copy("u", to, tally) < 0) return -1;
   /* What was removed of the host's own must stay removed: there the marks of overlayfs are carried on. */
   for (int part = 0; part < layers->host_count; part++) {
     snprintf(source, sizeof source, "%s/%s", to, layers->host[part]);
@@ -250,22 +254,23 @@ static int copy_merged(const struct launch *layers, const char *to, struct tally
 
 /* The whole file system at once: to wait for each of thousands of files would take longer. */
 static int flush(const char *path) {
-  int fd = confine(DUTY_READ) < 0 ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int fd = confine_below(path, DUTY_READ) < 0 ? -1 : open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   return fd < 0 ? -1 : syncfs(fd);
 }
 
 static int measure(const char *path, struct tally *tally) {
-  return confine(DUTY_READ) < 0 || tree_exceeds(path, INT64_MAX, INT64_MAX, tally) ? -1 : 0;
+  return confine_below(path, DUTY_READ) < 0 || tree_exceeds("/", INT64_MAX, INT64_MAX, tally) ? -1 : 0;
 }
 
 /* What cannot be done by a worker that is confined comes first: finding its place, mounting, calling Node. */
 static int perform(const struct job *job, struct tally *tally) {
   if (job->subvolume) {
-    if (confine(DUTY_COPY) < 0) return -1;
+    if (confine_below(settings.base, DUTY_COPY) < 0) return -1;
     char upper[PATH_MAX * 2];
-    snprintf(upper, sizeof upper, "%s/upper", job->to);
+    const char *to = below_base(job->to);
+    snprintf(upper, sizeof upper, "%s/upper", to);
     /* Other than a copy it does not know what is in there: that is not looked for. */
-    return subvolume_copy(job->subvolume, job->to) < 0 ? -1 : access(upper, F_OK);
+    return subvolume_copy(below_base(job->subvolume), to) < 0 ? -1 : access(upper, F_OK);
   }
   if (job->pack) return pack_layer(job->pack, job->to, job->most, tally);
   if (job->measure) return measure(job->measure, tally);
@@ -273,7 +278,8 @@ static int perform(const struct job *job, struct tally *tally) {
   if (job->archive) return unpack_layer(job->archive, job->to, &job->bounds, tally);
   if (job->layers) return copy_merged(job->layers, job->to, tally);
   if (job->image) return copy_from_image(job->image, job->to, tally);
-  return confine(DUTY_COPY) < 0 ? -1 : tree_copy(job->from, job->to, tally);
+  if (confine_below(settings.base, DUTY_COPY) < 0) return -1;
+  return tree_copy(below_base(job->from), below_base(job->to), tally);
 }
 
 /* What stays is written out, while nobody waits for it: the end of an overlay does not see to that. */

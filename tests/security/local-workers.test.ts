@@ -117,8 +117,9 @@ describe.skipIf(reason !== null)(`workers of the spawner${reason === null ? '' :
     rmSync(folder, { recursive: true, force: true });
   });
 
-  function expectConfined(pid: number, duty: string): void {
+  function expectConfined(pid: number, duty: string, root: string): void {
     const found = held(pid);
+    expect(readlinkSync(`/proc/${pid}/root`)).toBe(root);
     const mask = maskOf(DUTIES[duty] ?? []);
     expect(found).toEqual({
       effective: mask,
@@ -152,8 +153,7 @@ describe.skipIf(reason !== null)(`workers of the spawner${reason === null ? '' :
       const pid = await worker('sbx-unpack');
       // It has begun to write: what it was to lose is lost.
       await until(() => readdirSync(join(world.base, `${from}.layer`)).includes('file'));
-      expectConfined(pid, duty);
-      expect(readlinkSync(`/proc/${pid}/root`)).toBe(join(world.base, `${from}.layer`));
+      expectConfined(pid, duty, join(world.base, `${from}.layer`));
       signal(pid, 'SIGKILL');
       expect(await done).toBe('Input/output error');
       closeSync(pipe);
@@ -176,7 +176,7 @@ describe.skipIf(reason !== null)(`workers of the spawner${reason === null ? '' :
     const socket = await called;
     const pid = await worker('sbx-pack');
     await until(() => held(pid).seccomp === '2');
-    expectConfined(pid, 'pack');
+    expectConfined(pid, 'pack', join(world.base, 'layers', 'w', 'packed'));
     socket.resume();
     expect(await done).toMatchObject({ files: '1' });
     await until(() => bytes > 8 << 20);
@@ -199,7 +199,7 @@ describe.skipIf(reason !== null)(`workers of the spawner${reason === null ? '' :
     const pid = await worker('sbx-copy');
     await until(made);
     signal(pid, 'SIGSTOP');
-    expectConfined(pid, 'copy');
+    expectConfined(pid, 'copy', world.base);
     signal(pid, 'SIGCONT');
     await done;
     expect(readdirSync(flat)).toHaveLength(6000);
@@ -209,8 +209,8 @@ describe.skipIf(reason !== null)(`workers of the spawner${reason === null ? '' :
     const janitors = childrenOf(spawnerPid, 'sbx-janitor');
     const mounters = childrenOf(spawnerPid, 'sbx-mounter');
     expect([janitors.length, mounters.length]).toEqual([1, 2]);
-    for (const pid of janitors) expectConfined(pid, 'remove');
-    for (const pid of mounters) expectConfined(pid, 'mount');
+    for (const pid of janitors) expectConfined(pid, 'remove', '/');
+    for (const pid of mounters) expectConfined(pid, 'mount', '/');
   });
 
   it('spawner: no network, and none of the capabilities that no runtime needs', () => {
