@@ -50,6 +50,9 @@ export interface AttemptClass {
   readonly attempts: readonly Attempt[];
 }
 
+/** What a filter of system calls beside Landlock holds; `open` as long as `policy` has none. */
+export const BY_POLICY_FILTER = { policy: 'open' } as const;
+
 type Expectations = Expected | Partial<Record<Setting, Expected>>;
 type More = Partial<Pick<Attempt, 'withoutWall'>>;
 

@@ -1,9 +1,10 @@
 import type { AttemptClass } from './attempt.ts';
-import { attempt, everywhere, forRoot } from './attempt.ts';
+import { attempt, BY_POLICY_FILTER, everywhere, forRoot } from './attempt.ts';
 
 const SESSION = -3;
 /** ext.docker has the filter of its engine, which lets programs do this. */
 const ENGINE = { docker: 'open' } as const;
+const ASYNCHRONOUS = { ...ENGINE, ...BY_POLICY_FILTER };
 const REFUSED = { withoutWall: 'is refused' } as const;
 const HARM = { withoutWall: 'would do harm' } as const;
 
@@ -12,22 +13,22 @@ export const kernelCalls: AttemptClass = {
   why: 'each is a part of the kernel with faults of its own, or changes the machine',
   policy: 'open',
   attempts: [
-    attempt('keyctl: the session keyring', `call keyctl 0 ${SESSION} 1`),
-    attempt('keyctl: a new session', 'call keyctl 1 0'),
-    attempt('keyctl: the persistent keyring', 'call keyctl 22 -1 -2'),
-    attempt('keyctl: describe', `call keyctl 6 ${SESSION} & 4096`),
-    attempt('keyctl: link', `call keyctl 8 -4 ${SESSION}`),
-    attempt('add_key', `call add_key @user @attempt @x 1 ${SESSION}`),
-    attempt('add_key: keyring', `call add_key @keyring @attempt 0 0 ${SESSION}`),
-    attempt('request_key', `call request_key @user @attempt 0 ${SESSION}`),
+    attempt('keyctl: the session keyring', `call keyctl 0 ${SESSION} 1`, BY_POLICY_FILTER),
+    attempt('keyctl: a new session', 'call keyctl 1 0', BY_POLICY_FILTER),
+    attempt('keyctl: the persistent keyring', 'call keyctl 22 -1 -2', BY_POLICY_FILTER),
+    attempt('keyctl: describe', `call keyctl 6 ${SESSION} & 4096`, BY_POLICY_FILTER),
+    attempt('keyctl: link', `call keyctl 8 -4 ${SESSION}`, BY_POLICY_FILTER),
+    attempt('add_key', `call add_key @user @attempt @x 1 ${SESSION}`, BY_POLICY_FILTER),
+    attempt('add_key: keyring', `call add_key @keyring @attempt 0 0 ${SESSION}`, BY_POLICY_FILTER),
+    attempt('request_key', `call request_key @user @attempt 0 ${SESSION}`, BY_POLICY_FILTER),
     attempt('bpf: make a map', 'call bpf 0 & 72'),
     attempt('bpf: load a program', 'call bpf 5 & 72'),
     attempt('bpf: next program', 'call bpf 11 & 72'),
     attempt('perf_event_open', 'call perf_event_open & 0 -1 -1 0'),
     attempt('perf_event_open: the machine', 'call perf_event_open & -1 0 -1 0'),
-    attempt('io_uring_setup', 'call io_uring_setup 1 &', ENGINE),
-    attempt('io_uring_enter', 'call io_uring_enter -1 0 0 0 0 0', ENGINE),
-    attempt('io_uring_register', 'call io_uring_register -1 0 0 0', ENGINE),
+    attempt('io_uring_setup', 'call io_uring_setup 1 &', ASYNCHRONOUS),
+    attempt('io_uring_enter', 'call io_uring_enter -1 0 0 0 0 0', ASYNCHRONOUS),
+    attempt('io_uring_register', 'call io_uring_register -1 0 0 0', ASYNCHRONOUS),
     attempt('userfaultfd', 'call userfaultfd 0'),
     attempt('userfaultfd: user mode', 'call userfaultfd 1'),
     attempt('fanotify_init', 'call fanotify_init 0 0'),
@@ -100,8 +101,13 @@ export const otherAbis: AttemptClass = {
   policy: 'open',
   attempts: [
     ...Object.entries(NUMBERS).map(([name, number]) =>
-      attempt(`int 0x80: ${name}`, `int80 ${number}`, { docker: name === 'getpid' ? 'own' : 'held' }),
+      attempt(`int 0x80: ${name}`, `int80 ${number}`, {
+        ...BY_POLICY_FILTER,
+        docker: name === 'getpid' ? 'own' : 'held',
+      }),
     ),
-    ...Object.entries(NUMBERS_X32).map(([name, number]) => attempt(`x32: ${name}`, `x32 ${number}`)),
+    ...Object.entries(NUMBERS_X32).map(([name, number]) =>
+      attempt(`x32: ${name}`, `x32 ${number}`, BY_POLICY_FILTER),
+    ),
   ],
 };

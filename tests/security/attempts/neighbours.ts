@@ -1,5 +1,5 @@
-import type { Attempt, AttemptClass, Setting } from './attempt.ts';
-import { attempt, each, inContainers } from './attempt.ts';
+import type { Attempt, AttemptClass, Expected, Setting } from './attempt.ts';
+import { attempt, BY_POLICY_FILTER, each, inContainers } from './attempt.ts';
 
 /** What `probe --serve NAME KEY PORT` offers; the name, key, port and process id come from where it runs. */
 const OFFERED = {
@@ -23,7 +23,7 @@ const OF_THE_PROCESS = {
 } as const;
 
 /** Landlock names files and abstract sockets alone, and lets /dev be read. */
-const AT_POLICY = ['a socket by its path', 'a port on loopback', 'a POSIX queue', 'a file in /dev/shm'];
+const AT_POLICY = ['a port on loopback', 'a POSIX queue', 'a file in /dev/shm'];
 
 function offered(
   whose: 'HOST' | 'OTHER' | 'OWN',
@@ -40,8 +40,12 @@ function offered(
   );
 }
 
-const atPolicy = (what: string): Partial<Record<Setting, 'open'>> =>
-  AT_POLICY.includes(what) || what.startsWith('System V') ? { policy: 'open' } : {};
+const atPolicy = (what: string): Partial<Record<Setting, Expected>> =>
+  what === 'a socket by its path'
+    ? BY_POLICY_FILTER
+    : AT_POLICY.includes(what) || what.startsWith('System V')
+      ? { policy: 'open' }
+      : {};
 
 const SOCKETS_OF_DAEMONS = `/var/run/docker.sock /run/docker.sock /run/containerd/containerd.sock /run/podman/podman.sock
   /run/crio/crio.sock /run/libvirt/libvirt-sock /run/dbus/system_bus_socket /run/systemd/private /run/systemd/notify
@@ -68,7 +72,7 @@ export const neighbours: AttemptClass = {
     ...offered('OWN', OFFERED, () => ({ ...inContainers('works'), policy: 'open' })),
     attempt('names of sockets: of the host', 'sockets-named {HOST_NAME}', { policy: 'open' }),
     attempt('names of sockets: of another sandbox', 'sockets-named {OTHER_NAME}', { policy: 'open' }),
-    ...each('connect', SOCKETS_OF_DAEMONS, { policy: 'open' }),
+    ...each('connect', SOCKETS_OF_DAEMONS, BY_POLICY_FILTER),
     ...each('read', FILES_OF_THE_HOST),
     // /etc is shown to programs at this level.
     ...each('read', '/etc/ssh /etc/machine-id', { policy: 'open' }),

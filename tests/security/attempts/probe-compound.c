@@ -267,14 +267,11 @@ static long unusual_socket(const char *unused) {
 static long usual_sockets(const char *unused) {
   (void)unused;
   static const struct { int family, type, protocol; } USED[] = {
-      {AF_UNIX, SOCK_STREAM, 0},          {AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0}, {AF_INET, SOCK_STREAM, 0},
-      {AF_INET, SOCK_STREAM, 6},          {AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0},    {AF_INET, SOCK_DGRAM, 17},
-      {AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0}, {AF_INET6, SOCK_STREAM, 6},          {AF_INET6, SOCK_DGRAM, 17},
-      {AF_NETLINK, SOCK_RAW, 0}};
-  int pair[2];
+      {AF_INET, SOCK_STREAM, 0},  {AF_INET, SOCK_STREAM, 6},  {AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0}, {AF_INET, SOCK_DGRAM, 17},
+      {AF_INET6, SOCK_STREAM, 6}, {AF_INET6, SOCK_DGRAM, 17}, {AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0}, {AF_NETLINK, SOCK_RAW, 0}};
   for (size_t i = 0; i < sizeof USED / sizeof *USED; i++)
     if (socket(USED[i].family, USED[i].type, USED[i].protocol) < 0 && errno != EAFNOSUPPORT) return -1;
-  return socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+  return 0;
 }
 
 /* The kernel reads 32 bits of each argument, a filter sees 64. */

@@ -1,5 +1,5 @@
 import type { Attempt, AttemptClass } from './attempt.ts';
-import { attempt } from './attempt.ts';
+import { attempt, BY_POLICY_FILTER, inContainers } from './attempt.ts';
 
 const [STREAM, DGRAM, RAW, SEQPACKET, DCCP, PACKET] = [1, 2, 3, 5, 6, 10];
 const FLAGS = 0o2004000;
@@ -93,7 +93,7 @@ export const sockets: AttemptClass = {
       attempt(
         `family ${name}`,
         `socket ${family} ${name === 'ALG' ? SEQPACKET : name === 'XDP' ? RAW : DGRAM} 0`,
-        { docker },
+        { docker, ...BY_POLICY_FILTER },
       ),
     ),
     ...Object.entries(NETLINKS).map(([name, protocol]) =>
@@ -102,8 +102,8 @@ export const sockets: AttemptClass = {
     attempt('raw: ICMP', `socket ${INET} ${RAW} 1`),
     attempt('raw: any protocol', `socket ${INET} ${RAW} 255`),
     attempt('raw: ICMP over IPv6', `socket 10 ${RAW} 58`),
-    attempt('packets: raw', `socket ${AF_PACKET} ${RAW} 768`),
-    attempt('packets: without headers', `socket ${AF_PACKET} ${DGRAM} 768`),
+    attempt('packets: raw', `socket ${AF_PACKET} ${RAW} 768`, BY_POLICY_FILTER),
+    attempt('packets: without headers', `socket ${AF_PACKET} ${DGRAM} 768`, BY_POLICY_FILTER),
     attempt('packets: the old type', `socket ${INET} ${PACKET} 768`),
     attempt('MPTCP behind bits that the kernel drops', 'wide-socket 262', { docker }),
     attempt('any unusual family, type and protocol', 'unusual-socket', { docker }),
@@ -113,6 +113,8 @@ export const sockets: AttemptClass = {
     attempt('a new interface: wireguard', 'new-link wireguard', { policy: 'held' }),
     attempt('loopback taken down', 'link-flags 0', { policy: 'held' }),
     attempt('loopback in promiscuous mode', 'link-flags 0x149', { policy: 'held' }),
-    attempt('the usual sockets', 'usual-sockets', 'works'),
+    attempt('the usual sockets over IP', 'usual-sockets', 'works'),
+    attempt('a unix socket', 'socket 1 1 0', inContainers('works')),
+    attempt('a pair of unix sockets', 'call socketpair 1 1 0 &', 'works'),
   ],
 };
