@@ -136,6 +136,13 @@ export const ERRORS = {
     title: 'The sandbox is in a state that does not allow this',
     remedy: 'Look at the state of the sandbox and the lifecycle reference.',
   },
+  SBX_REQUEST_TIMEOUT: {
+    status: 408,
+    fault: 'caller',
+    retryable: true,
+    title: 'The request did not arrive in time',
+    remedy: 'Send the request without pauses.',
+  },
   SBX_CONFLICT: {
     status: 409,
     fault: 'caller',
@@ -227,6 +234,13 @@ export const ERRORS = {
     retryable: false,
     title: 'The backend does not offer this',
     remedy: 'Choose a profile whose backend declares the capability.',
+  },
+  SBX_PROVIDER_KEY_REFUSED: {
+    status: 422,
+    fault: 'caller',
+    retryable: false,
+    title: 'The vendor refuses this key',
+    remedy: 'Send a key that the vendor accepts; nothing was stored.',
   },
   SBX_SECRET_UNRESOLVED: {
     status: 422,

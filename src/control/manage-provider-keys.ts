@@ -60,6 +60,10 @@ async function tryKey(
   );
 }
 
+function isRefusal(error: unknown): boolean {
+  return error instanceof SandboxerError && error.code === 'SBX_BACKEND_AUTH';
+}
+
 /** The first one is made; one that is there gets another secret, which what runs under it uses from then on. */
 export async function setProviderKey(
   deps: ControlDeps,
@@ -70,7 +74,13 @@ export async function setProviderKey(
   const { extension: extensionId, scope, secret, label } = request;
   requireScope(caller, scope === 'platform' ? 'server' : 'keys');
   const box = boxOf(deps);
-  await tryKey(deps, extensionId, secret, signal);
+  await tryKey(deps, extensionId, secret, signal).catch((error: unknown) => {
+    if (!isRefusal(error)) throw error;
+    throw new SandboxerError('SBX_PROVIDER_KEY_REFUSED', `The vendor of ${extensionId} refuses this key.`, {
+      field: 'secret',
+      cause: error,
+    });
+  });
   const workspaceId = scope === 'platform' ? null : caller.workspaceId;
   const fresh = deps.ids.next('pky');
   const subject = { action: 'setProviderKey', target: extensionId, details: { scope } };
@@ -121,7 +131,7 @@ export async function testProviderKey(
   try {
     await tryKey(deps, key.extensionId, box.open(key.sealed, keyContext(id)), signal);
   } catch (error) {
-    if (!(error instanceof SandboxerError) || error.code !== 'SBX_BACKEND_AUTH') throw error;
+    if (!isRefusal(error)) throw error;
     refused = true;
   }
   return change(deps, caller, id, 'testProviderKey', (now, at) =>

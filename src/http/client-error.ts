@@ -32,11 +32,12 @@ export function answerClientError(error: Error & { code?: string }, socket: Sock
     socket.destroy();
     return;
   }
-  const detail =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? 'The header is too large.'
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? 'The header did not arrive in time.'
-        : 'The bytes are not an HTTP request.';
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    const late = new SandboxerError('SBX_REQUEST_TIMEOUT', 'The header did not arrive in time.');
+    answerOnSocket(socket, late);
+    return;
+  }
+  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
+  const detail = tooLarge ? 'The header is too large.' : 'The bytes are not an HTTP request.';
   answerOnSocket(socket, new SandboxerError('SBX_INVALID_REQUEST', detail));
 }

@@ -72,7 +72,8 @@ class Inbox {
 
   first(): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      const late = () => reject(new SandboxerError('SBX_TIMEOUT', 'The first message did not come in time.'));
+      const late = () =>
+        reject(new SandboxerError('SBX_REQUEST_TIMEOUT', 'The first message did not come in time.'));
       const timer = setTimeout(late, FIRST_MESSAGE_MS);
       this.#webSocket.once('message', () => {
         clearTimeout(timer);

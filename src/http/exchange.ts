@@ -3,7 +3,7 @@ import { SandboxerError, toProblem } from '../contract/errors.ts';
 import { API_VERSION, API_VERSION_HEADER } from '../contract/version.ts';
 import type { BufferLease } from './bounds/buffer-budget.ts';
 import { isLarge, jsonPieces } from './bounds/json-pieces.ts';
-import { discardRest } from './discard-rest.ts';
+import { closeIfUnasked, endAnswer } from './discard-rest.ts';
 
 /** The client hung up. Nobody is left to tell, and it is nobody's error. */
 export class ClientGone extends Error {
@@ -32,6 +32,7 @@ export class Exchange {
   #abort: AbortController | null = null;
   #ended: SandboxerError | null = null;
   #status = 0;
+  #answered = false;
 
   /** `open`: the exchanges that want to know when the server stops. */
   constructor(request: IncomingMessage, response: ServerResponse, id: string, open: Set<Exchange>) {
@@ -43,6 +44,11 @@ export class Exchange {
 
   get status(): number {
     return this.#status;
+  }
+
+  /** Whether the whole answer was written, also when the rest of the request is still read. */
+  get isAnswered(): boolean {
+    return this.#answered;
   }
 
   /** Aborts when the client is gone or the server stops. */
@@ -91,7 +97,7 @@ export class Exchange {
       return this.sendEmpty(status, { 'content-type': JSON_TYPE, ...headers });
     this.begin(status, { 'content-type': JSON_TYPE, ...headers });
     for (const piece of jsonPieces(body)) await this.write(piece);
-    this.response.end();
+    this.#finish();
   }
 
   sendText(status: number, mediaType: string, text: string): void {
@@ -100,7 +106,7 @@ export class Exchange {
 
   sendEmpty(status: number, headers?: Readonly<Record<string, string | number>>): void {
     this.#writeHead(status, headers);
-    this.response.end();
+    this.#finish();
   }
 
   /** Nothing but the problem itself, whatever was prepared before. A stream that has begun can only be cut. */
@@ -115,7 +121,6 @@ export class Exchange {
       ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterSeconds)) }),
       ...(error.code === 'SBX_UNAUTHENTICATED' ? { 'www-authenticate': 'Bearer realm="sand-boxer"' } : {}),
     });
-    if (!this.request.complete) discardRest(this.request);
   }
 
   /** Writes the head. The body follows by `write` and `end`, unless the head is all that was asked for. */
@@ -137,6 +142,7 @@ export class Exchange {
 
   #writeHead(status: number, headers: Readonly<Record<string, string | number>> = {}): void {
     this.#status = status;
+    closeIfUnasked(this.request, this.response);
     this.response.writeHead(status, {
       'x-request-id': this.id,
       [API_VERSION_HEADER]: API_VERSION_TEXT,
@@ -176,6 +182,13 @@ export class Exchange {
       'content-length': Buffer.byteLength(text),
       ...headers,
     });
-    this.response.end(this.request.method === 'HEAD' ? undefined : text);
+    this.#finish(this.request.method === 'HEAD' ? undefined : text);
+  }
+
+  #finish(text?: string): void {
+    // What is still read of a body is thrown away.
+    if (!this.request.complete) this.buffered?.release();
+    this.#answered = true;
+    endAnswer(this.request, this.response, text);
   }
 }

@@ -155,6 +155,11 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 /** Longer than this is a stream or a wait, and says nothing about speed. */
 const STREAMING = /\/(?:exec|events|output|watch|tree|wait|connect)$/;
 
+/** A client that hangs up once it has the answer, while its own body is still read, has aborted nothing. */
+function isWhole({ response, request, isAnswered }: Exchange): boolean {
+  return response.writableFinished || (isAnswered && !request.complete);
+}
+
 export function createMetrics(services: HttpServices): Metrics {
   const { metrics: registry } = services.options;
   const servers = sharing.get(registry) ?? new Set();
@@ -170,7 +175,7 @@ export function createMetrics(services: HttpServices): Metrics {
         const labels = {
           method: METHODS.has(method) ? method : 'OTHER',
           route,
-          status: exchange.response.writableFinished ? String(exchange.status) : 'aborted',
+          status: isWhole(exchange) ? String(exchange.status) : 'aborted',
         };
         requests.inc(labels);
         if (!STREAMING.test(route))

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { SandboxerError } from '../contract/errors.ts';
 import type { Exchange } from './exchange.ts';
 import { ClientGone } from './exchange.ts';
+import { askForBody } from './expected-continue.ts';
 
 const LENGTH = /^\d{1,15}$/;
 
@@ -10,7 +11,7 @@ function tooLarge(limit: number): SandboxerError {
 }
 
 function tooSlow(): SandboxerError {
-  return new SandboxerError('SBX_TIMEOUT', 'The body did not arrive in time.', {
+  return new SandboxerError('SBX_REQUEST_TIMEOUT', 'The body did not arrive in time.', {
     remedy: 'Send the body without pauses.',
   });
 }
@@ -38,6 +39,7 @@ export function readBody(request: IncomingMessage, bounds: BodyBounds): Promise<
   const { bytes: limit, timeoutMs } = bounds;
   const declared = declaredLength(request);
   if (declared !== null && declared > limit) throw tooLarge(limit);
+  askForBody(request);
   const chunks: Buffer[] = [];
   let size = 0;
   return new Promise((resolve, reject) => {
@@ -107,6 +109,7 @@ export class Upload implements AsyncIterable<Buffer> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
     const request = this.#request;
+    askForBody(request);
     let size = 0;
     // Only the client's silence counts, not the time that the sandbox takes.
     let waitingSince = performance.now();

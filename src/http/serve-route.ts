@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import { SandboxerError } from '../contract/errors.ts';
 import { WorkspaceId } from '../contract/ids.ts';
 import { WORKSPACE_HEADER } from '../contract/tenancy.ts';
@@ -10,6 +9,7 @@ import { JsonScanner } from './bounds/json-scanner.ts';
 import type { Exchange } from './exchange.ts';
 import { ClientGone } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';
+import { requireClearHead } from './message-head.ts';
 import { decodeText, parseScanned } from './parse-json.ts';
 import { parseQuery } from './parse-query.ts';
 import { invalidRequest, problemOf } from './problem-of.ts';
@@ -80,12 +80,6 @@ export function readAddress(definition: RouteDefinition, url: string, params: un
     });
   }
   return { params: path?.data, query: query?.data };
-}
-
-/** A line without a version is HTTP/0.9, which has neither headers nor a status. */
-function requireHttp1(request: IncomingMessage): void {
-  if (request.httpVersionMajor >= 1) return;
-  throw new SandboxerError('SBX_INVALID_REQUEST', 'The request line names no version of HTTP.');
 }
 
 function mediaTypeOf(exchange: Exchange): string {
@@ -175,7 +169,7 @@ export async function serveRoute(
   const audit = new RequestAudit(services, definition, exchange.id);
   try {
     services.requireRunning();
-    requireHttp1(exchange.request);
+    requireClearHead(exchange.request);
     requireApiVersion(exchange);
     const caller = await identify(services, definition, exchange, audit);
     if (caller !== NOBODY) holdFor(services, exchange, caller);

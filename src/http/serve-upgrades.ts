@@ -7,6 +7,7 @@ import { watchMessages } from './bounds/message-watch.ts';
 import { answerOnSocket } from './client-error.ts';
 import { ClientGone } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';
+import { requireClearHead } from './message-head.ts';
 import { problemOf } from './problem-of.ts';
 import { RequestAudit } from './request-audit.ts';
 import { requestIdOf } from './request-id.ts';
@@ -114,6 +115,7 @@ export function serveUpgrades(server: Server, services: HttpServices): { stop():
 
   const serve = async (request: IncomingMessage, socket: Socket, head: Buffer, requestId: string) => {
     services.requireRunning();
+    requireClearHead(request);
     if (!isWebSocketRequest(request)) {
       throw new SandboxerError('SBX_INVALID_REQUEST', 'The only upgrade offered is "websocket", by GET.');
     }

@@ -3,8 +3,10 @@ import type { FastifyInstance } from 'fastify';
 import Fastify from 'fastify';
 import { answerClientError } from './client-error.ts';
 import { Exchange } from './exchange.ts';
+import { holdContinue } from './expected-continue.ts';
 import type { HttpOptions } from './http-options.ts';
 import { HttpServices } from './http-services.ts';
+import { requireClearHead } from './message-head.ts';
 import { createMetrics } from './metrics.ts';
 import { optionsOf, unknownRoute } from './not-found.ts';
 import { requestIdOf } from './request-id.ts';
@@ -83,16 +85,22 @@ export async function createHttpServer(options: HttpOptions): Promise<FastifyIns
   app.setNotFoundHandler((request, reply) => {
     reply.hijack();
     const exchange = exchangeOf(request.raw, reply.raw, 'unmatched');
-    const options = optionsOf(request.raw);
-    if (options) return exchange.sendEmpty(204, options);
-    const { error, headers } = unknownRoute(request.raw);
-    failExchange(services, exchange, error, headers);
+    try {
+      requireClearHead(request.raw);
+      const options = optionsOf(request.raw);
+      if (options) return exchange.sendEmpty(204, options);
+      const { error, headers } = unknownRoute(request.raw);
+      failExchange(services, exchange, error, headers);
+    } catch (error) {
+      failExchange(services, exchange, error);
+    }
   });
   app.setErrorHandler((error, request, reply) => {
     reply.hijack();
     failExchange(services, exchangeOf(request.raw, reply.raw, 'unmatched'), error);
   });
 
+  holdContinue(app.server);
   const upgrades = serveUpgrades(app.server, services);
   app.addHook('preClose', async () => {
     services.stop();

@@ -22,7 +22,12 @@ function parentsOf(name: string): string[] {
   return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'));
 }
 
-async function* checkedEntries(
+/**
+ * Reads an archive to its end and tells what is in it. Beyond what the reader refuses (names and links that leave their
+ * place, devices, hard links), no name comes twice and nothing lies below what is not a directory: an archive means
+ * the same to every program that unpacks it.
+ */
+export async function* checkArchive(
   archive: AsyncIterable<Uint8Array>,
   mostEntries: number,
 ): AsyncGenerator<UploadEntry> {
@@ -51,26 +56,4 @@ async function* checkedEntries(
     yield { path: name, kind, mode, size, digest, link_target: linkTarget };
   }
   if (kinds.size === 0) throw refuse('The archive is empty, or it is not a tar archive.');
-}
-
-/**
- * Reads an archive to its end and tells what is in it. Beyond what the reader refuses (names and links that leave their
- * place, devices, hard links), no name comes twice and nothing lies below what is not a directory: an archive means
- * the same to every program that unpacks it.
- */
-export async function* checkArchive(
-  archive: AsyncIterable<Uint8Array>,
-  mostEntries: number,
-): AsyncGenerator<UploadEntry> {
-  let ended = false;
-  async function* watched() {
-    yield* archive;
-    ended = true;
-  }
-  try {
-    yield* checkedEntries(watched(), mostEntries);
-  } catch (error) {
-    // One that ends too soon is the sender's fault; a source that fails is not.
-    throw ended && !(error instanceof SandboxerError) ? refuse('The archive is cut off.') : error;
-  }
 }

@@ -37,6 +37,36 @@ async function expectClean(): Promise<void> {
   expect(await visit(GET)).toMatch(/^HTTP\/1\.1 200 OK\r\n.*fine$/s);
 }
 
+describe('the head of a visitor’s request', () => {
+  it('preview: a second Host is refused', async () => {
+    const twice = GET.replace('\r\n', '\r\nHost: other.localhost\r\n');
+    expect(statusOf(await visit(twice))).toBe(400);
+    expect(world.inside.seen).toEqual([]);
+  });
+
+  it('preview: a visitor without the token is never asked for a body', async () => {
+    const expecting = 'Expect: 100-continue\r\nContent-Length: 4\r\n';
+    const post = `POST / HTTP/1.1\r\nHost: {host}\r\n${expecting}Connection: close\r\n\r\n`;
+    expect(statusOf(await visit(post))).toBe(401);
+    const admitted = new Visitor(preview, post.replace('\r\n\r\n', `\r\n${TOKEN}\r\n`));
+    await admitted.until('100 Continue');
+    admitted.socket.write('body');
+    expect(await admitted.all()).toMatch(/200 OK.*fine$/s);
+  });
+
+  it('preview: a refusal is read also when the visitor sent 4 MB and closes', async () => {
+    const visitor = new Visitor(
+      preview,
+      'POST / HTTP/1.1\r\nHost: {host}\r\nContent-Length: 4000000\r\nConnection: close\r\n\r\n',
+    );
+    let failed: Error | null = null;
+    visitor.socket.on('error', (error) => (failed = error));
+    visitor.socket.write(Buffer.alloc(4_000_000));
+    expect(statusOf(await visitor.all())).toBe(401);
+    expect(failed).toBeNull();
+  });
+});
+
 describe('a visitor’s request target', () => {
   const at = (target: string) =>
     `GET ${target} HTTP/1.1\r\nHost: {host}\r\n${TOKEN}Connection: close\r\n\r\n`;

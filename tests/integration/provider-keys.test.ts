@@ -54,7 +54,12 @@ const keys = async (key: string) => (await server.expect(200, 'GET', '/v1/provid
 describe('provider keys', () => {
   it('are tried at the vendor first, and not kept when it refuses them', async () => {
     const refused = await set(alpha, 'not-a-key-of-anybody');
-    expect(refused.json).toMatchObject({ code: 'SBX_BACKEND_AUTH' });
+    expect(refused.json).toMatchObject({
+      status: 422,
+      code: 'SBX_PROVIDER_KEY_REFUSED',
+      fault: 'caller',
+      field: 'secret',
+    });
     expect(refused.text).not.toContain('not-a-key-of-anybody');
     expect(await keys(alpha)).toEqual([]);
     const unkeyed = { extension: 'ext.memory', secret: OWN };

@@ -1,4 +1,10 @@
-/** Takes counted bytes from a stream of chunks, holding at most one chunk more than was asked for. */
+import { SandboxerError } from '../../contract/errors.ts';
+
+function cutOff(): SandboxerError {
+  return new SandboxerError('SBX_PATH_REFUSED', 'The archive is cut off.');
+}
+
+/** Takes counted bytes from the chunks of an archive, holding at most one chunk more than was asked for. */
 export class ByteReader {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #held: Buffer = Buffer.alloc(0);
@@ -8,7 +14,7 @@ export class ByteReader {
     this.#chunks = source[Symbol.asyncIterator]();
   }
 
-  /** `null` at the end of the stream; throws when it ends in the middle. */
+  /** `null` at the end of the stream; throws `SBX_PATH_REFUSED` when it ends in the middle. */
   async exactly(count: number): Promise<Buffer | null> {
     const parts: Buffer[] = [];
     let missing = count;
@@ -16,7 +22,7 @@ export class ByteReader {
       const part = await this.#some(missing);
       if (part === null) {
         if (missing === count) return null;
-        throw new Error('The stream ended early.');
+        throw cutOff();
       }
       parts.push(part);
       missing -= part.length;
@@ -31,7 +37,7 @@ export class ByteReader {
     async function* bytes(): AsyncGenerator<Uint8Array> {
       while (left > 0) {
         const part = await some(left);
-        if (part === null) throw new Error('The stream ended early.');
+        if (part === null) throw cutOff();
         left -= part.length;
         yield part;
       }
@@ -42,7 +48,7 @@ export class ByteReader {
   async skip(count: number): Promise<void> {
     for (let left = count; left > 0; ) {
       const part = await this.#some(left);
-      if (part === null) throw new Error('The stream ended early.');
+      if (part === null) throw cutOff();
       left -= part.length;
     }
   }

@@ -48,7 +48,7 @@ export function watchMessages(
     timer = null;
     // While we do not read, nothing can arrive.
     if (webSocket.isPaused) timer = setTimeout(late, messageMs);
-    else end(TOO_SLOW, 'SBX_TIMEOUT');
+    else end(TOO_SLOW, 'SBX_REQUEST_TIMEOUT');
   };
   const arrived = (bytes: Buffer) => {
     meter.feed(bytes);

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { SandboxerError } from '../../contract/errors.ts';
 import { ERRORS, toProblem } from '../../contract/errors.ts';
+import { closeIfUnasked, endAnswer } from '../discard-rest.ts';
 import { PROBLEM_MEDIA_TYPE } from '../exchange.ts';
 
 /** Tells our own answers from those of the service inside. */
@@ -15,6 +16,7 @@ export function refuse(request: IncomingMessage, response: ServerResponse, error
   const body = people
     ? `${ERRORS[code].title}\n\n${detail}\n${remedy}\n\n${code}\n`
     : JSON.stringify(toProblem(error));
+  closeIfUnasked(request, response);
   response.writeHead(status, {
     'content-type': people ? 'text/plain; charset=utf-8' : PROBLEM_MEDIA_TYPE,
     'content-length': Buffer.byteLength(body),
@@ -23,5 +25,5 @@ export function refuse(request: IncomingMessage, response: ServerResponse, error
     [ERROR_HEADER]: code,
     ...(extras.retryAfterSeconds === undefined ? {} : { 'retry-after': String(extras.retryAfterSeconds) }),
   });
-  response.end(request.method === 'HEAD' ? undefined : body);
+  endAnswer(request, response, request.method === 'HEAD' ? undefined : body);
 }

@@ -4,8 +4,10 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { SandboxerError } from '../../contract/errors.ts';
 import type { Log } from '../../core/log.ts';
+import { holdContinue } from '../expected-continue.ts';
 import { atTime } from '../keys/at-time.ts';
 import type { KeyEnds } from '../keys/key-ends.ts';
+import { requireClearHead } from '../message-head.ts';
 import { problemOf } from '../problem-of.ts';
 import type { PreviewAccess, PreviewGrant } from './preview-access.ts';
 import { PreviewCookie } from './preview-cookie.ts';
@@ -72,6 +74,7 @@ export class PreviewServer {
       requestTimeout: 0,
     });
     this.server.maxConnections = MOST_CONNECTIONS;
+    holdContinue(this.server);
     this.server.on('request', (request, response) => this.#inTurn(request, response));
     this.server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket as Socket, head));
   }
@@ -118,6 +121,7 @@ export class PreviewServer {
     upgrade: { readonly socket: Socket; readonly head: Buffer } | null,
   ): Promise<void> {
     try {
+      requireClearHead(request);
       const admitted = this.#gate.admit(request);
       const visitor = upgrade?.socket ?? response;
       await this.#endWithKey(admitted.grant, visitor);

@@ -2,7 +2,8 @@ import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders, ServerRespons
 import { request as httpRequest } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { SandboxerError } from '../../contract/errors.ts';
-import { discardRest } from '../discard-rest.ts';
+import { endAnswer } from '../discard-rest.ts';
+import { askForBody } from '../expected-continue.ts';
 import type { Inside } from './preview-headers.ts';
 import { forwardedHeaders, returnedHeaders } from './preview-headers.ts';
 import { refuse } from './preview-refusal.ts';
@@ -77,7 +78,8 @@ function answer({ request, response, inside, stream }: Visit, incoming: Incoming
     return;
   }
   incoming.on('error', () => response.destroy());
-  incoming.pipe(response);
+  incoming.once('end', () => endAnswer(request, response));
+  incoming.pipe(response, { end: false });
 }
 
 function begin(response: ServerResponse, incoming: IncomingMessage, port: number): void {
@@ -92,15 +94,11 @@ function begin(response: ServerResponse, incoming: IncomingMessage, port: number
 
 /** One request and its answer, both as streams. */
 export function relayRequest(visit: Visit): void {
-  const { request, response } = visit;
+  const { request } = visit;
   const encoding = request.headers['transfer-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'chunked')
     throw new SandboxerError('SBX_INVALID_REQUEST', 'The only transfer coding that is taken is "chunked".');
-  response.once('finish', () => {
-    if (request.complete) return;
-    request.unpipe();
-    discardRest(request);
-  });
+  askForBody(request);
   request.pipe(ask(visit, {}));
 }
 

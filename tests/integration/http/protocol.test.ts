@@ -198,12 +198,12 @@ describe('slow clients', () => {
     const answer = await raw(
       'POST /v1/sandboxes HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{"a',
     );
-    expect(answer).toContain('SBX_TIMEOUT');
+    expect(answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*"SBX_REQUEST_TIMEOUT"/);
   });
 
   test('a header that does not come', async () => {
     const answer = await raw('GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: ');
-    expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
+    expect(answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*"SBX_REQUEST_TIMEOUT"/);
   });
 });
 
