@@ -5,6 +5,8 @@ import { KeyScope } from '../contract/tenancy.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import { authenticate, hashSecret } from '../control/keys/authenticate.ts';
 import type { Caller } from '../core/caller.ts';
+import { trustedProxies } from './keys/client-address.ts';
+import { WrongKeys } from './keys/wrong-keys.ts';
 
 const BEARER = /^bearer +([\x21-\x7e]{8,512})$/i;
 
@@ -29,6 +31,7 @@ function isUnixServer(server: Server): boolean {
 export function callerByTransport(
   deps: ControlDeps,
   local: Caller,
+  wrongKeys = new WrongKeys(deps.clock, trustedProxies([])),
 ): (request: IncomingMessage) => Caller | Promise<Caller> {
   const unix = new WeakMap<Server, boolean>();
   const fromUnix = (socket: Socket & { server?: Server }) => {
@@ -46,13 +49,17 @@ export function callerByTransport(
       if (fromUnix(request.socket)) return local;
       throw new SandboxerError('SBX_UNAUTHENTICATED', 'The request carries no key.');
     }
-    return callerByKey(deps, authorization);
+    return callerByKey(deps, request, wrongKeys);
   };
 }
 
-async function callerByKey(deps: ControlDeps, authorization: string): Promise<Caller> {
-  const secret = BEARER.exec(authorization)?.[1];
+async function callerByKey(
+  deps: ControlDeps,
+  request: IncomingMessage,
+  wrongKeys: WrongKeys,
+): Promise<Caller> {
+  const secret = BEARER.exec(request.headers.authorization ?? '')?.[1];
   const caller = secret === undefined ? null : await authenticate(deps, hashSecret(secret));
   if (caller) return caller;
-  throw new SandboxerError('SBX_UNAUTHENTICATED', 'The key is not known, revoked or expired.');
+  throw wrongKeys.refusal(request);
 }

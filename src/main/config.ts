@@ -9,6 +9,7 @@ import { Price } from '../contract/money.ts';
 import { DEFAULT_SETTINGS } from '../control/settings.ts';
 import type { BuiltinsConfig } from '../extensions/builtins.ts';
 import { ownAgents } from '../extensions/shared/own-programs.ts';
+import { isNetwork } from '../http/keys/client-address.ts';
 import { isFaulty, readYaml } from '../yaml/read-yaml.ts';
 import { FILE } from '../yaml/yaml-limits.ts';
 import { ComposeConfig, composeOptions } from './compose-config.ts';
@@ -163,8 +164,20 @@ export const Config = z.strictObject({
         .nullable()
         .default(null)
         .describe('Address and port for callers with a key.'),
+      trusted_proxies: z
+        .array(
+          z
+            .string()
+            .max(64)
+            .refine(isNetwork, 'Write an address or a network, such as "10.0.0.7" or "fd00::/8".'),
+        )
+        .max(64)
+        .default([])
+        .describe(
+          'Addresses or networks of proxies. What they say in X-Forwarded-For is the address of a client; from others it is ignored.',
+        ),
     })
-    .default({ tcp: null }),
+    .default({ tcp: null, trusted_proxies: [] }),
   log: z.strictObject({ level: LogLevel.default('info') }).default({ level: 'info' }),
   profiles: z
     .strictObject({ folders: z.array(z.string()).default([]).describe('Further catalogue folders.') })

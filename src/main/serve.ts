@@ -6,6 +6,8 @@ import type { EventSink } from '../control/deliver-events.ts';
 import type { Extension } from '../core/extension.ts';
 import { callerByTransport, localCaller } from '../http/caller-for.ts';
 import type { HttpOptions, ProfileUpload } from '../http/http-options.ts';
+import { trustedProxies } from '../http/keys/client-address.ts';
+import { WrongKeys } from '../http/keys/wrong-keys.ts';
 import { RateLimits } from '../http/rate-limits.ts';
 import { createHttpServer } from '../http/server.ts';
 import { firstAdminKey } from './admin-key.ts';
@@ -73,7 +75,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const control = await wire({ ...options, log });
   const local = localCaller(DEFAULT_WORKSPACE, DEFAULT_ORG);
   const previews = await Previews.open(control, local, config.preview);
-  let ready = true;
+  const wrongKeys = new WrongKeys(systemClock, trustedProxies(config.listen.trusted_proxies));
+  let ready = false;
   const shared: HttpOptions = {
     deps: control.deps,
     driver: control.driver,
@@ -83,7 +86,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     apiPage,
     log,
     metrics: new Registry(),
-    callerFor: callerByTransport(control.deps, local),
+    callerFor: callerByTransport(control.deps, local, wrongKeys),
     isReady: () => ready,
     parseProfile,
     checkPriceList,
@@ -100,9 +103,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     if (config.listen.tcp !== null) {
       const remote = await createHttpServer(shared);
       servers.push(remote);
-      tcpAddress = await remote.listen({ ...hostAndPort(config.listen.tcp), backlog: BACKLOG });
+      // Whoever can connect, or is told that the server is ready, finds the key.
       adminKeyFile = await firstAdminKey(control.deps, config.stateDir);
+      tcpAddress = await remote.listen({ ...hostAndPort(config.listen.tcp), backlog: BACKLOG });
     }
+    ready = true;
   } catch (error) {
     await Promise.all([previews.close(), ...servers.map((server) => server.close())]);
     await control.stop();
