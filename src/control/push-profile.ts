@@ -47,7 +47,8 @@ export async function pushProfile(
         at: now,
         type: 'profile.pushed',
         workspaceId: caller.workspaceId,
-        subject: `profile:${profile.id}@${profile.version}`,
+        // Workspaces may push the same version: subject and sequence together are unique in the feed of the server.
+        subject: `workspace:${caller.workspaceId}:profile:${profile.id}@${profile.version}`,
         subjectSeq: 1,
         sandboxUid: null,
         sandboxId: null,

@@ -1,7 +1,7 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { RouteCeiling } from '../contract/route.ts';
 import type { Caller } from '../core/caller.ts';
-import { requireScope } from '../core/caller.ts';
+import { requireScope, visibleWorkspace } from '../core/caller.ts';
 import { accounts } from '../core/credits/accounts.ts';
 import { defaultPolicy } from '../core/credits/policy.ts';
 import type { Tx } from '../core/store.ts';
@@ -229,8 +229,9 @@ export async function deleteWorkspace(
   await deps.webhooks?.changed();
 }
 
-/** The same caller in another workspace, which it then does not reach beyond. */
+/** The same caller in another workspace, which it then does not reach beyond. Any caller may name its own. */
 export async function actIn(deps: ControlDeps, caller: Caller, workspaceId: string): Promise<Caller> {
+  if (workspaceId === caller.workspaceId && visibleWorkspace(caller) === workspaceId) return caller;
   if (caller.actor !== 'adm' || !caller.scopes.has('server')) {
     throw new SandboxerError(
       'SBX_FORBIDDEN',

@@ -114,4 +114,16 @@ describe('look-ups', () => {
     expect((await lookUp([])).error).not.toBeNull();
     expect((await lookUp(['10.0.0.7'], true)).error).toBeNull();
   });
+
+  it('guardedLookup: a name that does not exist and one that is private are refused in the same words', async () => {
+    const missing = ((_name: string, _options: object, done: (error: Error) => void) =>
+      done(Object.assign(new Error('getaddrinfo ENOTFOUND db.internal'), { code: 'ENOTFOUND' }))) as never;
+    const refusal = (policy: { allowPrivate: boolean; allowHttp: boolean }) =>
+      new Promise<Error | null>((done) =>
+        guardedLookup(policy, missing)('db.internal', { all: true }, (error) => done(error)),
+      );
+    const { error } = await lookUp(['10.0.0.7']);
+    expect((await refusal(STRICT))?.message).toBe(error?.message);
+    expect((await refusal({ ...STRICT, allowPrivate: true }))?.message).toContain('ENOTFOUND');
+  });
 });

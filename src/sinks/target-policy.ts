@@ -52,7 +52,8 @@ export function guardedLookup(
 ): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, found) => {
-      if (error) return callback(error, '', 0);
+      // A name that does not exist and one that is private are told apart by nobody: it would make us a map of names inside.
+      if (error) return callback(policy.allowPrivate ? error : new Error(PRIVATE, { cause: error }), '', 0);
       const addresses = found as LookupAddress[];
       const [first] = addresses;
       const refused = !policy.allowPrivate && addresses.some(({ address }) => isPrivateAddress(address));

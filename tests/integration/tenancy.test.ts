@@ -76,6 +76,9 @@ describe('orgs and workspaces', () => {
         })
       ).status,
     ).toBe(403);
+    // Its own workspace anybody may name: a client that always sends the header works with any key.
+    const own = await server.call('GET', '/v1/whoami', { key: team, headers });
+    expect(own.json).toMatchObject({ workspace_id: 'team' });
     const agent = await server.key('default', 'agt', ['read', 'server']);
     expect((await server.call('GET', '/v1/sandboxes', { key: agent, headers })).status).toBe(403);
     const admin = await server.key('default', 'adm', ['read', 'server']);
