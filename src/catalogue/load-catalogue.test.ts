@@ -173,7 +173,7 @@ describe('overrides', () => {
     const catalogue = await load(['a', 'b']);
     expect(catalogue.issues[0]).toMatchObject({ file: 'b/o.yaml', line: 4, field: 'network.defualt' });
     const error = thrownBy(() => catalogue.get('x'));
-    expect([error.code, error.extras.members?.issues]).toEqual(['SBX_PROFILE_INVALID', catalogue.issues]);
+    expect([error.code, error.extras.issues]).toEqual(['SBX_PROFILE_INVALID', catalogue.issues]);
   });
 });
 

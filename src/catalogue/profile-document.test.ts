@@ -10,7 +10,7 @@ function issuesOf(act: () => unknown): ProfileIssue[] {
     if (!(error instanceof SandboxerError)) throw error;
     expect(error.code).toBe('SBX_PROFILE_INVALID');
     expect(error.extras.remedy).toBeTruthy();
-    return error.extras.members?.issues as ProfileIssue[];
+    return error.extras.issues as ProfileIssue[];
   }
   throw new Error('it was accepted');
 }

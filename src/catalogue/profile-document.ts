@@ -45,6 +45,6 @@ export function invalidProfile(issues: readonly ProfileIssue[]): SandboxerError 
   return new SandboxerError('SBX_PROFILE_INVALID', `${field}${first?.problem}${place}`, {
     ...(first?.field && { field: first.field }),
     ...(first && { remedy: first.remedy }),
-    members: { issues },
+    issues,
   });
 }

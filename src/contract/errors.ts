@@ -446,6 +446,12 @@ export function failsEverywhere(code: string): boolean {
 
 export const ErrorCode = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]);
 
+/** A fault of a request or a document, of which there may be several. */
+export const ErrorIssue = z
+  .looseObject({ field: z.string(), problem: z.string(), remedy: z.string().optional() })
+  .meta({ id: 'ErrorIssue' });
+export type ErrorIssue = z.infer<typeof ErrorIssue>;
+
 export interface ErrorExtras {
   readonly cause?: unknown;
   /** The request or document field at fault, as a path: `ttl.max`. */
@@ -455,7 +461,9 @@ export interface ErrorExtras {
   readonly creation?: Creation;
   readonly backend?: string;
   readonly retryAfterSeconds?: number;
-  /** Further members of the problem document (snake_case): candidates, shortfall, issues … Never a secret. */
+  /** Everything that is wrong, where more than one thing may be; the error itself tells of the first. */
+  readonly issues?: readonly ErrorIssue[];
+  /** Further members of the problem document (snake_case): candidates, shortfall … Never a secret. */
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
@@ -506,12 +514,13 @@ export const Problem = z
     creation: Creation.optional(),
     backend: z.string().optional(),
     retry_after_seconds: z.number().optional(),
+    issues: z.array(ErrorIssue).optional().describe('Everything that is wrong, not only the first.'),
   })
   .meta({ id: 'Problem', description: 'An error: RFC 9457 problem details with a code and a remedy.' });
 export type Problem = z.infer<typeof Problem>;
 
 export function toProblem(error: SandboxerError, requestId?: string): Problem {
-  const { field, creation, backend, retryAfterSeconds, members } = error.extras;
+  const { field, creation, backend, retryAfterSeconds, issues, members } = error.extras;
   return {
     ...members,
     type: `urn:sand-boxer:error:${error.code}`,
@@ -527,5 +536,6 @@ export function toProblem(error: SandboxerError, requestId?: string): Problem {
     ...(creation === undefined ? {} : { creation }),
     ...(backend === undefined ? {} : { backend }),
     ...(retryAfterSeconds === undefined ? {} : { retry_after_seconds: retryAfterSeconds }),
+    ...(issues === undefined ? {} : { issues: [...issues] }),
   };
 }

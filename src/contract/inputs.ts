@@ -35,6 +35,52 @@ export type Mount = z.infer<typeof Mount>;
 
 export const Mounts = z.array(Mount).max(16);
 
+const TRUTH: Readonly<Record<string, boolean>> = {
+  true: true,
+  yes: true,
+  '1': true,
+  false: false,
+  no: false,
+  '0': false,
+};
+const TRUTH_REMEDY = 'Write true or false.';
+
+/** The one reader of true and false among inputs, which are text on the command line. Nothing else is understood. */
+export const BooleanInput = z
+  .union([z.boolean(), z.number(), z.string()], { error: TRUTH_REMEDY })
+  .transform((value, context): boolean => {
+    const word = String(value).toLowerCase();
+    const truth = Object.hasOwn(TRUTH, word) ? TRUTH[word] : undefined;
+    if (truth !== undefined) return truth;
+    context.addIssue({ code: 'custom', message: TRUTH_REMEDY });
+    return z.NEVER;
+  });
+
+/** A number, or its text. */
+export const NumberInput = z.union(
+  [
+    z.number(),
+    z
+      .string()
+      .regex(/^\d{1,15}(?:\.\d{1,6})?$/)
+      .transform(Number),
+  ],
+  { error: 'Write a number.' },
+);
+
+/** The inputs that a backend takes: the name of each, and what it may hold. */
+export type InputSchemas = Readonly<Record<string, z.ZodType>>;
+
+/** Inputs that no backend declares, as all of them take these. */
+export const CommonInputs = z.object({
+  elevated: BooleanInput.optional(),
+  warm: BooleanInput.optional().describe(
+    '`false`: never a sandbox that was running before. A backend that starts none ahead has no other.',
+  ),
+});
+
+export type CommonInputs = z.infer<typeof CommonInputs>;
+
 /** What a sandbox was made from, as it is shown. */
 export const SandboxInput = z
   .strictObject({

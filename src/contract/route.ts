@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { boundedList } from './bounded.ts';
 import { IsolationLevel, Requirements } from './capability.ts';
 import { DurationSeconds } from './duration.ts';
+import { ErrorIssue } from './errors.ts';
 import { ExtensionId, HostId } from './ids.ts';
 import { MicroUsd, Quote } from './money.ts';
 
@@ -280,7 +281,15 @@ export const Attempt = z
     provider_key_id: z.string().nullable().describe('The key of the vendor that it was made with.'),
     started_at: z.string(),
     ended_at: z.string().nullable(),
-    error: z.strictObject({ code: z.string(), detail: z.string() }).nullable(),
+    error: z
+      .strictObject({
+        code: z.string(),
+        detail: z.string(),
+        remedy: z.string().optional(),
+        field: z.string().optional(),
+        issues: z.array(ErrorIssue).optional(),
+      })
+      .nullable(),
     hedges: z.number().int().nullable().describe('The slow attempt that it was started next to.'),
     outrun_by: z.number().int().nullable().describe('The attempt that was ready before it.'),
   })

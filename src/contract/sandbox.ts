@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { boundedList, boundedRecord } from './bounded.ts';
 import { DurationSeconds } from './duration.ts';
+import { ErrorIssue } from './errors.ts';
 import { ProfileRef, ProfileVersion, SandboxId } from './ids.ts';
 import { SandboxInput, TreeSource } from './inputs.ts';
 import { EnvVars, JsonValue, Labels } from './json.ts';
@@ -105,6 +106,8 @@ export const SandboxFailure = z
     at: z.string(),
     creation: Creation.optional().describe('What the attempts may have made; it is removed again.'),
     backend: z.string().optional().describe('Left out when the failure sums up several backends.'),
+    field: z.string().optional().describe('The field of the request or document at fault.'),
+    issues: z.array(ErrorIssue).optional().describe('Everything that is wrong, not only the first.'),
   })
   .meta({ id: 'SandboxFailure' });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-export const StackFinding = z
+const StackFinding = z
   .strictObject({
     kind: z
       .enum(['invalid', 'boundary'])

@@ -6,6 +6,7 @@ import type { WaitingStep } from '../core/next-step.ts';
 import { nextSteps } from '../core/next-step.ts';
 import type { SandboxDocuments, SandboxFailureRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
+import { wrongParts } from './backend-error.ts';
 import type { ControlDeps } from './deps.ts';
 import { journalNext } from './journal-attempt.ts';
 import type { SandboxEdit } from './sandbox-edit.ts';
@@ -46,7 +47,13 @@ export function failureOf(attempts: readonly AttemptRecord[], at: number): Sandb
       'No backend could be tried.');
   const remedy = single?.remedy ?? ERRORS[code]?.remedy ?? ERRORS.SBX_PROVISION_FAILED.remedy;
   const backend = failed.find(({ error }) => error === single)?.extensionId;
-  return { code, detail, remedy, at, creation: creationOf(attempts), ...(backend && { backend }) };
+  const creation = creationOf(attempts);
+  return { code, detail, remedy, at, creation, ...(backend && { backend }), ...wrongParts(single ?? {}) };
+}
+
+/** Returns the details of the event of a failure. */
+export function failureDetails(failure: SandboxFailureRecord): Readonly<Record<string, unknown>> {
+  return { code: failure.code, detail: failure.detail, ...wrongParts(failure) };
 }
 
 async function tryNext(
@@ -63,7 +70,7 @@ async function tryNext(
   if (!isHopeless && (await journalNext(tx, edit, attempts, documents, { hedgeAt }))) return;
   const failure = failureOf(tried, edit.now);
   edit.patch({ failure });
-  edit.move('failed', AUTOMATION, { code: failure.code, detail: failure.detail });
+  edit.move('failed', AUTOMATION, failureDetails(failure));
 }
 
 function startNextGeneration(edit: SandboxEdit, documents: SandboxDocuments): void {

@@ -1,5 +1,7 @@
+import type { ErrorExtras } from '../contract/errors.ts';
 import { SandboxerError } from '../contract/errors.ts';
 import type { Creation } from '../contract/state.ts';
+import type { AttemptError } from '../core/attempt.ts';
 import { Interrupted, Outrun } from './run-step.ts';
 
 export interface BackendFailure {
@@ -7,6 +9,18 @@ export interface BackendFailure {
   readonly detail: string;
   readonly creation: Creation;
   readonly error: SandboxerError;
+}
+
+type WrongParts = Pick<AttemptError, 'field' | 'issues'>;
+
+/** Returns which fields an error names, of an error or of its record. */
+export function wrongParts({ field, issues }: Pick<ErrorExtras, 'field' | 'issues'>): WrongParts {
+  return { ...(field !== undefined && { field }), ...(issues !== undefined && { issues: [...issues] }) };
+}
+
+/** Returns a failure as the attempt that it ended keeps it. */
+export function recordedError({ code, detail, error }: BackendFailure): AttemptError {
+  return { code, detail, remedy: error.remedy, ...wrongParts(error.extras) };
 }
 
 /** Whatever an extension threw, as one of our errors. What it does not say about creation may have happened. */

@@ -6,7 +6,7 @@ import { digestOf } from '../core/canonical-json.ts';
 import { isLiving } from '../core/lifecycle.ts';
 import type { Recipe } from '../core/recipe.ts';
 import type { ResolvedRecipe } from '../core/resolve-recipe.ts';
-import { recipeFingerprint, resolveRecipe, scopeKey } from '../core/resolve-recipe.ts';
+import { recipeFingerprint, scopeKey } from '../core/resolve-recipe.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import { admitSandbox, recordedAdmission } from './admit-sandbox.ts';
@@ -21,6 +21,7 @@ import { pinKept } from './pin-kept.ts';
 import { planRoute, requireRoute } from './plan-route.ts';
 import { quoteOf } from './quote-sandbox.ts';
 import { recreateSandbox } from './recreate-sandbox.ts';
+import { resolveRequest } from './resolve-request.ts';
 import { stageTrees } from './stage-trees.ts';
 import type { Claim } from './work.ts';
 
@@ -96,8 +97,8 @@ export async function createSandbox(
 ): Promise<Establishment> {
   requireScope(caller, 'sandboxes');
   const digest = digestOf(request);
-  const { profile } = deps.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
-  const resolved = resolveRecipe(profile, request, caller);
+  const resolved = resolveRequest(deps, caller, request);
+  const { profile } = resolved;
   const pinned = { ...resolved, recipe: await pinKept(deps, caller, resolved.recipe) };
   const recipe = await stagedRecipe(deps, caller, request, options, digest, pinned);
   const key = scopeKey(recipe.scope, request, caller, recipe.profileId);

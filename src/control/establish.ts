@@ -3,6 +3,7 @@ import { SandboxerError } from '../contract/errors.ts';
 import { isoTime } from '../core/clock.ts';
 import { isEstablished, isSettledState } from '../core/lifecycle.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
+import { wrongParts } from './backend-error.ts';
 import type { ControlDeps } from './deps.ts';
 import type { Driver } from './driver.ts';
 import { firstWithin, waitForSandbox } from './wait-for-sandbox.ts';
@@ -36,6 +37,7 @@ export function requireEstablished(sandbox: SandboxRecord): void {
       members: { ...members, failed_at: isoTime(at) },
       remedy,
       ...(creation && { creation }),
+      ...wrongParts(sandbox.failure),
       ...(backend && { backend }),
     });
   }

@@ -4,9 +4,9 @@ import type { StackPlan } from '../contract/stack-plan.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import type { ProvisionSpec } from '../core/extension.ts';
-import { resolveRecipe } from '../core/resolve-recipe.ts';
 import type { ControlDeps } from './deps.ts';
 import { inputTrees } from './input-trees.ts';
+import { resolveRequest } from './resolve-request.ts';
 import { stageTrees } from './stage-trees.ts';
 
 const NOBODY = { owner: 'plan', sandboxUid: 'plan', attemptId: 'plan' };
@@ -24,8 +24,7 @@ export async function planStack(
     throw new SandboxerError('SBX_UNSUPPORTED', 'No backend of this server runs compose stacks.', {
       remedy: 'Enable ext.compose-ssh in the configuration of the server.',
     });
-  const { profile } = deps.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
-  const { recipe, trees } = resolveRecipe(profile, request, caller);
+  const { profile, recipe, trees } = resolveRequest(deps, caller, request);
   const inputs = await stageTrees(deps, caller, profile, trees, signal);
   const spec: ProvisionSpec = {
     stamp: NOBODY,

@@ -5,12 +5,12 @@ import { requireScope } from '../core/caller.ts';
 import { digestOf } from '../core/canonical-json.ts';
 import { priceOrFree } from '../core/pricing.ts';
 import type { QuoteRecord } from '../core/quote.ts';
-import { resolveRecipe } from '../core/resolve-recipe.ts';
 import { rankedCandidates } from '../core/routing.ts';
 import type { Tx } from '../core/store.ts';
 import { recordedTransaction } from './audit.ts';
 import type { ControlDeps } from './deps.ts';
 import { planRoute, requireRoute } from './plan-route.ts';
+import { resolveRequest } from './resolve-request.ts';
 
 /** Long enough to ask a person, short enough that prices are still true. */
 const VALID_MS = 15 * 60_000;
@@ -33,8 +33,7 @@ export async function quoteSandbox(
   request: CreateSandboxRequest,
 ): Promise<QuoteRecord> {
   requireScope(caller, 'sandboxes');
-  const { profile } = deps.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
-  const { recipe } = resolveRecipe(profile, request, caller);
+  const { recipe } = resolveRequest(deps, caller, request);
   const id = deps.ids.next('qte');
   const recorded = { label: 'quote', action: 'quoteSandbox', target: () => id };
   return recordedTransaction(deps, caller, recorded, async (tx) => {

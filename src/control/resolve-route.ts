@@ -2,10 +2,10 @@ import type { RoutePlan } from '../contract/route.ts';
 import type { CreateSandboxRequest } from '../contract/sandbox.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
-import { resolveRecipe } from '../core/resolve-recipe.ts';
 import type { ControlDeps } from './deps.ts';
 import { pinKept } from './pin-kept.ts';
 import { planRoute } from './plan-route.ts';
+import { resolveRequest } from './resolve-request.ts';
 
 /** Where a create would go, without creating anything. */
 export async function resolveRoute(
@@ -14,8 +14,7 @@ export async function resolveRoute(
   request: CreateSandboxRequest,
 ): Promise<RoutePlan> {
   requireScope(caller, 'read');
-  const { profile } = deps.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
-  const recipe = await pinKept(deps, caller, resolveRecipe(profile, request, caller).recipe);
+  const recipe = await pinKept(deps, caller, resolveRequest(deps, caller, request).recipe);
   return deps.store.read('route', (tx) =>
     planRoute(tx, deps, caller.workspaceId, recipe, { seed: 'dry-run' }),
   );

@@ -7,8 +7,9 @@ import type { SandboxDocuments, SandboxOperation } from '../core/sandbox.ts';
 import { pendingOperation } from '../core/sandbox.ts';
 import type { SetupStep } from '../core/setup-log.ts';
 import type { Tx } from '../core/store.ts';
-import { failureOf } from './advance-sandbox.ts';
+import { failureDetails, failureOf } from './advance-sandbox.ts';
 import type { BackendFailure } from './backend-error.ts';
+import { recordedError, wrongParts } from './backend-error.ts';
 import type { ControlDeps } from './deps.ts';
 import { isolateKey } from './isolate-key.ts';
 import { noteUse } from './measure-use.ts';
@@ -126,7 +127,7 @@ export function settleAttemptFailed(attempt: AttemptRecord, failure: BackendFail
       creation: failure.creation,
       // What was outrun was stopped by us: why is on record already.
       ...(!isOutrun(scope, attempt) && {
-        error: { code: failure.code, detail: failure.detail, remedy: failure.error.remedy },
+        error: recordedError(failure),
         endedAt: edit.now,
       }),
     });
@@ -138,6 +139,7 @@ export function settleAttemptFailed(attempt: AttemptRecord, failure: BackendFail
         code: failure.code,
         detail: failure.detail,
         creation: failure.creation,
+        ...wrongParts(failure.error.extras),
       });
     }
     return GO_ON;
@@ -259,7 +261,7 @@ export function settleTeardown(
       const tried = scope.attempts.filter((other) => other.generation === edit.row.generation);
       const cause = failureOf(tried, edit.now);
       edit.patch({ failure: cause });
-      edit.move('failed', AUTOMATION, { code: cause.code, detail: cause.detail });
+      edit.move('failed', AUTOMATION, failureDetails(cause));
     }
     return { retryAt: edit.now + backoffMs(deps.settings, tries, deps.ids.random()) };
   };

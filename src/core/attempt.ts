@@ -1,3 +1,4 @@
+import type { ErrorIssue } from '../contract/errors.ts';
 import type { Fault } from '../contract/fault.ts';
 import type { Creation } from '../contract/state.ts';
 import type { Handle } from './extension.ts';
@@ -20,6 +21,14 @@ export interface AttemptJudgement {
   readonly load: number;
 }
 
+export interface AttemptError {
+  readonly code: string;
+  readonly detail: string;
+  readonly remedy?: string;
+  readonly field?: string;
+  readonly issues?: ErrorIssue[];
+}
+
 export interface AttemptRecord {
   /** Stamped on the backend object; derives from sandbox, generation and number alone. */
   readonly attemptId: string;
@@ -33,7 +42,7 @@ export interface AttemptRecord {
   readonly state: AttemptState;
   readonly handle: Handle | null;
   readonly creation: Creation | null;
-  readonly error: { readonly code: string; readonly detail: string; readonly remedy?: string } | null;
+  readonly error: AttemptError | null;
   readonly startedAt: number;
   readonly provisionedAt: number | null;
   readonly endedAt: number | null;

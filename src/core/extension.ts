@@ -11,6 +11,7 @@
 import type { CapabilityVector, IsolationLevel } from '../contract/capability.ts';
 import type { ExtensionHealth } from '../contract/extension.ts';
 import type { ImageConfig, ImageSource } from '../contract/image.ts';
+import type { InputSchemas } from '../contract/inputs.ts';
 import type { IsolationFacts } from '../contract/isolation.ts';
 import type { Json } from '../contract/json.ts';
 import type { Price } from '../contract/money.ts';
@@ -224,6 +225,8 @@ export interface ExtensionHeader {
   readonly price: Price | null;
   /** How long one attempt may take before it is given up. */
   readonly provisionTimeoutSeconds: number;
+  /** Inputs that it takes besides file trees, `mounts`, `elevated` and `warm`. An input that is not listed is refused. */
+  readonly inputs?: InputSchemas;
   /** It makes a sandbox only of one of these inputs: a request without any is not for it. */
   readonly needsInput?: readonly string[];
   /**

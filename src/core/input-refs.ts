@@ -1,6 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
 import type { Mount } from '../contract/inputs.ts';
-import { Mounts, TreeSource } from '../contract/inputs.ts';
+import { CommonInputs, Mounts, TreeSource } from '../contract/inputs.ts';
 import type { Json } from '../contract/json.ts';
 import type { CreateSandboxRequest } from '../contract/sandbox.ts';
 import type { RequestedSecretRef } from '../contract/secret.ts';
@@ -28,6 +28,7 @@ export interface RequestedInputs {
   readonly plain: Readonly<Record<string, Json>>;
   readonly trees: readonly RequestedTree[];
   readonly mounts: readonly Mount[];
+  readonly elevated: boolean;
 }
 
 const UPLOAD = 'upload:';
@@ -88,10 +89,24 @@ function readMounts(value: Json, caller: Caller): readonly Mount[] {
   });
 }
 
-/** Tells the file trees and mounts among the inputs from plain values. */
+function readCommon(given: Record<string, unknown>): CommonInputs {
+  const parsed = CommonInputs.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const field = ['inputs', ...(issue?.path ?? [])].join('.');
+  const detail = `${field}: this is neither true nor false.`;
+  throw new SandboxerError('SBX_INVALID_REQUEST', detail, {
+    field,
+    creation: 'not_created',
+    remedy: issue?.message ?? 'Leave it out.',
+  });
+}
+
+/** Tells the file trees, the mounts and what every backend takes among the inputs from plain values. */
 export function requestedInputs(request: CreateSandboxRequest, caller: Caller): RequestedInputs {
-  const { mounts, ...inputs } = request.inputs;
-  const plain: Record<string, Json> = { ...inputs };
+  const { mounts, elevated: _elevated, ...inputs } = request.inputs;
+  const { elevated = false, warm } = readCommon(request.inputs);
+  const plain: Record<string, Json> = { ...inputs, ...(warm !== undefined && { warm }) };
   const trees: RequestedTree[] = [];
   for (const name of TREE_INPUTS) {
     const spellings = [name, `${name}_ref`].filter((key) => Object.hasOwn(inputs, key));
@@ -112,5 +127,5 @@ export function requestedInputs(request: CreateSandboxRequest, caller: Caller): 
     for (const key of spellings) delete plain[key];
     trees.push({ name, field, ref: treeRef(value, field, caller) });
   }
-  return { plain, trees, mounts: mounts === undefined ? [] : readMounts(mounts, caller) };
+  return { plain, trees, elevated, mounts: mounts === undefined ? [] : readMounts(mounts, caller) };
 }

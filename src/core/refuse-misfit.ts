@@ -2,6 +2,7 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { ExtensionHeader, ProvisionSpec } from './extension.ts';
 import { headerMisfits } from './header-misfits.ts';
 import { regionMisfits } from './regions.ts';
+import { requireUsableInputs } from './usable-inputs.ts';
 
 /**
  * The first line of every `provision`: what the header does not declare is refused before anything is made, also when
@@ -15,6 +16,7 @@ export function refuseMisfit(header: ExtensionHeader, spec: ProvisionSpec): void
     const list = undeliverable.map(({ name, delivery }) => `${name} by ${delivery}`).join(', ');
     throw new SandboxerError('SBX_SECRET_DELIVERY', `${header.id} cannot deliver ${list}.`, extras);
   }
+  requireUsableInputs([header], { ...spec.recipe, pinnedExtension: null });
   // Where hosts say it by their labels, placement has judged it.
   const declares = capabilities.hosting === 'saas' || capabilities.regions.length > 0;
   const [first] = [

@@ -1,7 +1,6 @@
 import type { Requirements } from '../contract/capability.ts';
 import { formatDuration } from '../contract/duration.ts';
 import { SandboxerError } from '../contract/errors.ts';
-import type { Json } from '../contract/json.ts';
 import type { Overridable, Profile, Resources, Scope } from '../contract/profile.ts';
 import { WorkspaceAccess } from '../contract/profile.ts';
 import type { CreateSandboxRequest } from '../contract/sandbox.ts';
@@ -64,7 +63,7 @@ export function resolveRecipe(
     inputs: profile.warm === false ? { ...given.plain, warm: false } : given.plain,
     trees: [],
     mounts: given.mounts,
-    elevated: resolveElevated(request, caller),
+    elevated: resolveElevated(request, given.elevated, caller),
     scope: request.scope ?? profile.scope_default,
     ttlSeconds,
     maxTtlSeconds: profile.ttl.max,
@@ -137,21 +136,14 @@ function resolveTtl(profile: Profile, request: CreateSandboxRequest): number {
   );
 }
 
-function resolveElevated(request: CreateSandboxRequest, caller: Caller): boolean {
-  const elevated = request.elevated || isTruthy(request.inputs.elevated);
+function resolveElevated(request: CreateSandboxRequest, byInput: boolean, caller: Caller): boolean {
+  const elevated = request.elevated || byInput;
   if (elevated && caller.actor !== 'adm') {
     throw new SandboxerError('SBX_ELEVATION_REFUSED', 'Elevated access was asked for without an "adm" key.', {
       field: request.elevated ? 'elevated' : 'inputs.elevated',
     });
   }
   return elevated;
-}
-
-/** Inputs of the command line are text. */
-function isTruthy(value: Json | undefined): boolean {
-  return typeof value === 'string'
-    ? !['', '0', 'false', 'no', 'off'].includes(value.toLowerCase())
-    : Boolean(value);
 }
 
 function resolveImage(profile: Profile, request: CreateSandboxRequest): string {

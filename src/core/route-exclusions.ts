@@ -8,6 +8,7 @@ import { regionMisfits, regionsOf } from './regions.ts';
 import { matches } from './route-names.ts';
 import type { RouteInput } from './routing.ts';
 import { unitPrices } from './unit-prices.ts';
+import { inputMisfits } from './usable-inputs.ts';
 
 /** Every reason why a backend is not a candidate, from the fixed vocabulary. Only the last two groups pass with time. */
 export function exclusionsOf(
@@ -39,11 +40,13 @@ function regionExclusions({ recipe, hosts = [] }: RouteInput, header: ExtensionH
 export const PASSES_SECONDS = 60;
 
 /** Who pins a backend gets its own, exact refusal. */
-function inputExclusions({ recipe }: RouteInput, { needsInput }: ExtensionHeader): Exclusion[] {
-  if (needsInput === undefined || recipe.pinnedExtension !== null) return [];
+function inputExclusions({ recipe }: RouteInput, header: ExtensionHeader): Exclusion[] {
+  const misfits = inputMisfits(header, recipe);
+  const { needsInput } = header;
+  if (needsInput === undefined || recipe.pinnedExtension !== null) return misfits;
   const given = new Set([...Object.keys(recipe.inputs), ...recipe.trees.map(({ name }) => name)]);
-  if (needsInput.some((name) => given.has(name))) return [];
-  return [{ code: 'inputs', detail: `needs one of the inputs ${needsInput.join(', ')}` }];
+  if (needsInput.some((name) => given.has(name))) return misfits;
+  return [...misfits, { code: 'inputs', detail: `needs one of the inputs ${needsInput.join(', ')}` }];
 }
 
 /** What is ignored when every backend that fits looks broken: a guess about the near future, not a fact. */

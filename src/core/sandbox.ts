@@ -1,3 +1,4 @@
+import type { ErrorIssue } from '../contract/errors.ts';
 import type { Json } from '../contract/json.ts';
 import type { Scope } from '../contract/profile.ts';
 import type { RoutePlan } from '../contract/route.ts';
@@ -44,6 +45,8 @@ export interface SandboxFailureRecord {
   readonly creation?: Creation;
   /** The backend of the attempt that it tells of; left out when it sums up several. */
   readonly backend?: string;
+  readonly field?: string;
+  readonly issues?: ErrorIssue[];
 }
 
 /** The hot row of a sandbox. Times are milliseconds since 1970. */

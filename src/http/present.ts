@@ -174,7 +174,7 @@ export class Presenter {
         provider_key_id: attempt.providerKeyId,
         started_at: isoTime(attempt.startedAt),
         ended_at: isoTimeOrNull(attempt.endedAt),
-        error: attempt.error && { code: attempt.error.code, detail: attempt.error.detail },
+        error: attempt.error && { ...attempt.error },
         hedges: attempt.hedges,
         outrun_by: attempt.outrunBy,
       })),

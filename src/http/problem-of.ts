@@ -1,17 +1,11 @@
 import type { z } from 'zod';
-import type { ErrorCode } from '../contract/errors.ts';
+import type { ErrorCode, ErrorIssue } from '../contract/errors.ts';
 import { SandboxerError } from '../contract/errors.ts';
 import { nearestNames } from '../core/nearest-names.ts';
 
 const MOST_ISSUES = 20;
 const MOST_CHARACTERS = 300;
 const MOST_QUOTED = 60;
-
-interface FieldIssue {
-  readonly field: string;
-  readonly problem: string;
-  readonly remedy?: string;
-}
 
 function fieldOf(path: readonly PropertyKey[]): string {
   return path.map(String).join('.').slice(0, MOST_CHARACTERS);
@@ -30,13 +24,13 @@ function given(input: unknown): string {
   return typeof input === 'string' && input.length <= MOST_QUOTED ? JSON.stringify(input) : 'This';
 }
 
-function noneOf(field: string, input: unknown, allowed: readonly string[]): FieldIssue {
+function noneOf(field: string, input: unknown, allowed: readonly string[]): ErrorIssue {
   const problem = `${given(input)} is not one of ${allowed.join(', ')}.`.slice(0, MOST_CHARACTERS);
   const [near] = typeof input === 'string' ? nearestNames(input, allowed, 1) : [];
   return near === undefined ? { field, problem } : { field, problem, remedy: `Did you mean "${near}"?` };
 }
 
-function issuesOf(issue: z.core.$ZodIssue, prefix: readonly PropertyKey[]): FieldIssue[] {
+function issuesOf(issue: z.core.$ZodIssue, prefix: readonly PropertyKey[]): ErrorIssue[] {
   const path = [...prefix, ...issue.path];
   if (issue.code === 'unrecognized_keys') {
     return issue.keys
@@ -61,12 +55,12 @@ export function invalidRequest(error: z.ZodError, where: 'body' | 'query' | 'pat
     // A parameter that takes several is known by its name alone.
     .map((issue) => (where === 'query' ? { ...issue, field: issue.field.replace(/\.\d+$/, '') } : issue))
     .slice(0, MOST_ISSUES);
-  const first: FieldIssue = issues[0] ?? { field: '', problem: 'It is not valid.' };
+  const first: ErrorIssue = issues[0] ?? { field: '', problem: 'It is not valid.' };
   const subject = first.field === '' ? `The ${where}` : `"${first.field}" in the ${where}`;
   return new SandboxerError('SBX_INVALID_REQUEST', `${subject}: ${first.problem}`, {
     ...(first.field === '' ? {} : { field: first.field }),
     ...(first.remedy === undefined ? {} : { remedy: first.remedy }),
-    members: { issues },
+    issues,
   });
 }
 

@@ -37,7 +37,7 @@ function columns(_rows: readonly CatalogueProfile[], _now: number, printer: Prin
 function inFile(error: unknown, path: string): unknown {
   if (!(error instanceof SandboxerApiError) || !Array.isArray(error.problem.issues)) return error;
   const file = path === '-' ? 'input' : path;
-  const issues = error.problem.issues.map((issue: object) => ({ ...issue, file }));
+  const issues = error.problem.issues.map((issue) => ({ ...issue, file }));
   const count = issues.length === 1 ? 'one fault' : `${issues.length} faults`;
   const remedy = 'Correct what is named, then check it again: sandboxer profiles validate.';
   return new SandboxerApiError({ ...error.problem, detail: `${file} has ${count}.`, remedy, issues });

@@ -6,6 +6,8 @@ import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { moneyText } from '../output/amounts.ts';
 import { useText } from '../output/expected-use.ts';
+import { plainText } from '../output/plain-text.ts';
+import { issueLines } from '../output/print-error.ts';
 import type { Printer } from '../output/printer.ts';
 import { relativeTime, waitText } from '../output/relative-time.ts';
 import type { Column } from '../output/table.ts';
@@ -101,6 +103,16 @@ function printExcluded(printer: Printer, candidates: readonly RouteCandidate[]):
   printer.details([...backends, ...hosts]);
 }
 
+/** Everything that was wrong for an attempt whose error tells of the first alone. */
+function printIssues(printer: Printer, attempts: readonly Attempt[]): void {
+  for (const { n, error } of attempts) {
+    if ((error?.issues?.length ?? 0) < 2) continue;
+    printer.line('');
+    printer.line(printer.out.dim(`What stood in the way of attempt ${n}`));
+    for (const line of issueLines(error?.issues)) printer.line(`  ${plainText(line)}`);
+  }
+}
+
 /** Why this host of several; of the machine of the server and of vendors there is nothing to tell. */
 function placementText({ candidates }: RoutePlan): string | null {
   const first = candidates.find(({ rank }) => rank === 0);
@@ -138,6 +150,7 @@ export function define(command: Command, invocation: Invocation): void {
         if (explanation.attempts.length === 0) return;
         printer.line('');
         printer.table(attemptColumns(explanation.attempts, Date.now()), explanation.attempts);
+        printIssues(printer, explanation.attempts);
       });
     });
   addCreateOptions(

@@ -61,6 +61,15 @@ function affordable({ affordable_seconds: seconds }: Problem): string[] {
   return [`What is available lasts for ${shortDuration(seconds)}.`];
 }
 
+/** Returns one line for each issue: its place, what is wrong, what to do. */
+export function issueLines(issues: unknown): string[] {
+  return list(issues).map((item) => {
+    const { file, line, field, problem: what, remedy } = item as Issue;
+    const place = [file, line].filter((part) => part !== undefined && part !== null).join(':');
+    return [place && `${place}:`, field && `${field}:`, what, remedy].filter(Boolean).join(' ');
+  });
+}
+
 /** The members that some problems have: candidates of a route, issues of a document, what money is left. */
 function notesOf(problem: Problem): string[] {
   const candidates = list(problem.candidates).map((item) => {
@@ -68,11 +77,7 @@ function notesOf(problem: Problem): string[] {
     const reasons = list(excluded_by).map((reason) => (reason as { detail?: unknown }).detail);
     return `${extension}: ${reasons.join('; ') || 'a candidate'}`;
   });
-  const issues = list(problem.issues).map((item) => {
-    const { file, line, field, problem: what, remedy } = item as Issue;
-    const place = [file, line].filter((part) => part !== undefined && part !== null).join(':');
-    return [place && `${place}:`, `${field}:`, what, remedy].filter(Boolean).join(' ');
-  });
+  const issues = issueLines(problem.issues);
   const single =
     issues.length === 1 &&
     candidates.length === 0 &&

@@ -1,4 +1,5 @@
 import type { Sandbox } from '../../contract/sandbox.ts';
+import { issueLines } from './print-error.ts';
 import type { Detail, Printer } from './printer.ts';
 import { ageOf, relativeTime, shortDuration, waitText } from './relative-time.ts';
 import type { Column } from './table.ts';
@@ -51,6 +52,11 @@ function reachabilityDetails({ reachability }: Sandbox): Detail[] {
   ];
 }
 
+/** Returns the failure with every issue, and what to do. */
+function failureText({ detail, code, remedy, issues = [] }: NonNullable<Sandbox['failure']>): string {
+  return [detail, ...(issues.length > 1 ? issueLines(issues) : []), `${code}: ${remedy}`].join('\n');
+}
+
 /** Everything worth knowing, for `get`. */
 export function printSandbox(printer: Printer, sandbox: Sandbox, now: number): void {
   const { failure, teardown, consumer } = sandbox;
@@ -74,7 +80,7 @@ export function printSandbox(printer: Printer, sandbox: Sandbox, now: number): v
     ['exposed', sandbox.exposed_secrets.join(', ') || null],
     ['elevated', sandbox.elevated ? 'yes' : null],
     ['notes', sandbox.notes.join('\n') || null],
-    ['failure', failure && `${failure.detail}\n${failure.code}: ${failure.remedy}`],
+    ['failure', failure && failureText(failure)],
     ['failed on', failure?.backend ?? null],
     [
       'teardown',

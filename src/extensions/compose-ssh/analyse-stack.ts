@@ -1,4 +1,5 @@
 import type { ProvisionSpec } from '../../core/extension.ts';
+import { bundleFiles } from './compose/compose-files.ts';
 import type { Finding } from './compose/finding.ts';
 import { Findings } from './compose/finding.ts';
 import { loadProject } from './compose/load-project.ts';
@@ -11,7 +12,7 @@ import { invalid } from './failure.ts';
 import type { StackHandle } from './handle.ts';
 import { projectOf } from './handle.ts';
 import { labelsOf } from './labels.ts';
-import type { StackInputs } from './stack-inputs.ts';
+import type { RequestedStack, StackInputs } from './stack-inputs.ts';
 import { readStackInputs } from './stack-inputs.ts';
 import { prefixFor } from './subnets.ts';
 
@@ -40,7 +41,7 @@ const NOWHERE: PlaceTerms = {
 /** A request’s stack, read and judged: nothing has been asked of any host yet. */
 export class AnalysedStack {
   readonly tree: TarTree;
-  readonly inputs: ReturnType<typeof readStackInputs>;
+  readonly inputs: RequestedStack;
   readonly extra: ReadonlyMap<string, string>;
   readonly #spec: ProvisionSpec;
   readonly #model: StackModel;
@@ -50,7 +51,7 @@ export class AnalysedStack {
   private constructor(
     spec: ProvisionSpec,
     tree: TarTree,
-    inputs: ReturnType<typeof readStackInputs>,
+    inputs: RequestedStack,
     extra: ReadonlyMap<string, string>,
     model: StackModel,
     findings: Findings,
@@ -73,7 +74,11 @@ export class AnalysedStack {
     const tree = await TarTree.open(spec.inputs, inputs.trees, extra, signal);
     const findings = new Findings();
     const request = {
-      files: inputs.compose === undefined ? inputs.compose_files : [INLINE, ...inputs.compose_files],
+      files: [
+        ...(inputs.compose === undefined ? [] : [INLINE]),
+        ...(inputs.bundle === null ? [] : bundleFiles(tree, inputs.bundle.place, inputs.bundle.field)),
+        ...inputs.compose_files,
+      ],
       env: { ...spec.recipe.variables, ...inputs.env },
       profiles: inputs.profiles,
     };

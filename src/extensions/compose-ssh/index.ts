@@ -5,6 +5,7 @@ import { CAPABILITIES } from './config.ts';
 import { ComposeExtension } from './extension.ts';
 import { BACKEND } from './failure.ts';
 import { HANDLE_VERSION } from './handle.ts';
+import { StackInputs } from './stack-inputs.ts';
 
 /** A repository’s compose stack on a registered host, over OpenSSH. */
 export function createComposeExtension(options: ComposeOptions = {}): ComposeExtension {
@@ -17,6 +18,7 @@ export function createComposeExtension(options: ComposeOptions = {}): ComposeExt
     price: null,
     provisionTimeoutSeconds: 900,
     shipsInputs: true,
+    inputs: StackInputs.shape,
     needsInput: ['repo', 'files', 'compose_bundle', 'compose'],
   };
   return new ComposeExtension(header, options, options.agents ?? ownAgents());

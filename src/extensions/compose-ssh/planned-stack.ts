@@ -1,10 +1,8 @@
-import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors.ts';
 import type { StackPlan } from '../../contract/stack-plan.ts';
-import { StackFinding } from '../../contract/stack-plan.ts';
 import type { ProvisionSpec } from '../../core/extension.ts';
 import type { PlaceTerms } from './analyse-stack.ts';
 import { AnalysedStack } from './analyse-stack.ts';
+import { StackRefusal } from './compose/finding.ts';
 
 /** In place of what only a host can tell. */
 const SOMEWHERE: PlaceTerms = {
@@ -14,8 +12,6 @@ const SOMEWHERE: PlaceTerms = {
   gatewayImage: 'sandboxer-gateway:latest',
   subnets: [],
 };
-
-const Issues = z.array(StackFinding);
 
 /** Returns what provision would make of a stack, also where that is a refusal. */
 export async function plannedStack(spec: ProvisionSpec, signal: AbortSignal): Promise<StackPlan> {
@@ -30,9 +26,7 @@ export async function plannedStack(spec: ProvisionSpec, signal: AbortSignal): Pr
       notes: [...notes],
     };
   } catch (error) {
-    const issues = error instanceof SandboxerError ? error.extras.members?.issues : undefined;
-    const findings = Issues.safeParse(issues);
-    if (!findings.success) throw error;
-    return { accepted: false, file: null, services: [], findings: findings.data, notes: [] };
+    if (!(error instanceof StackRefusal)) throw error;
+    return { accepted: false, file: null, services: [], findings: [...error.findings], notes: [] };
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { BooleanInput, NumberInput } from '../../contract/inputs.ts';
 import type { ProvisionSpec } from '../../core/extension.ts';
 import { invalid } from './failure.ts';
 
@@ -6,10 +7,16 @@ const Names = z
   .union([z.string().transform((text) => text.split(',')), z.array(z.string())])
   .pipe(z.array(z.string().min(1).max(1024)).max(64));
 
+/** A file or directory of the tree. */
+const Place = z.string().min(1).max(1024);
+
 /** What a request may say about the stack, besides the trees it ships. */
-const StackInputs = z.object({
+export const StackInputs = z.object({
   /** Compose files, as paths of the tree. */
   compose_files: Names.default([]),
+  /** A compose file of the tree, or the directory of one, in place of a tree of its own. */
+  compose_bundle: Place.optional(),
+  compose_bundle_ref: Place.optional(),
   /** A compose file as text: for stacks that need no repository. */
   compose: z.string().max(262_144).optional(),
   env: z
@@ -24,22 +31,31 @@ const StackInputs = z.object({
   profiles: Names.default([]),
   /** Services whose health is a condition of `ready`. */
   wait_for: Names.default([]),
-  wait_seconds: z.coerce.number().positive().max(3600).default(120),
+  wait_seconds: NumberInput.pipe(z.number().positive().max(3600)).default(120),
   /** Where programs run and files are. */
   service: z.string().max(64).optional(),
   /** Whether images that were built for it stay on the host. */
-  keep_images: z.coerce.boolean().default(false),
+  keep_images: BooleanInput.default(false),
   /** Whether images that the host pulled for it go with it, unless something else uses them. */
-  remove_pulled: z.coerce.boolean().default(false),
+  remove_pulled: BooleanInput.default(false),
 });
 export type StackInputs = z.infer<typeof StackInputs>;
 
 const TREES = ['workspace', 'repo', 'files', 'compose_bundle'] as const;
 
-export function readStackInputs({
-  recipe,
-  inputs,
-}: ProvisionSpec): StackInputs & { trees: (typeof TREES)[number][] } {
+export interface RequestedStack extends StackInputs {
+  readonly trees: (typeof TREES)[number][];
+  /** A place of the tree that stands for the compose files, and the input that named it. */
+  readonly bundle: { readonly place: string; readonly field: string } | null;
+}
+
+function bundleOf({ compose_bundle, compose_bundle_ref }: StackInputs): RequestedStack['bundle'] {
+  if (compose_bundle !== undefined) return { place: compose_bundle, field: 'inputs.compose_bundle' };
+  if (compose_bundle_ref === undefined) return null;
+  return { place: compose_bundle_ref, field: 'inputs.compose_bundle_ref' };
+}
+
+export function readStackInputs({ recipe, inputs }: ProvisionSpec): RequestedStack {
   const parsed = StackInputs.safeParse(recipe.inputs);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -54,5 +70,5 @@ export function readStackInputs({
       'Give a repository (repo, repo_ref), a bundle (compose_bundle_ref), or the compose file itself (compose).',
     );
   }
-  return { ...parsed.data, trees };
+  return { ...parsed.data, trees, bundle: bundleOf(parsed.data) };
 }

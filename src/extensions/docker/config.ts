@@ -1,4 +1,7 @@
+import { z } from 'zod';
 import type { CapabilityVector, ResourceName } from '../../contract/capability.ts';
+import { BooleanInput } from '../../contract/inputs.ts';
+import type { Recipe } from '../../core/recipe.ts';
 import type { ChannelKind } from './container-config.ts';
 import type { TlsFiles } from './endpoint.ts';
 import type { EngineFacts } from './engine-facts.ts';
@@ -48,6 +51,14 @@ export interface DockerOptions {
   readonly timeoutMs?: number;
   /** Path of the agent. Default: `agent/build/sandboxer-agent`. */
   readonly agent?: string;
+}
+
+export const DockerInputs = z.object({
+  read_only_root: BooleanInput.default(false).describe('Whether the root of the container is read-only.'),
+});
+
+export function wantsReadOnlyRoot({ inputs }: Recipe): boolean {
+  return DockerInputs.parse(inputs).read_only_root;
 }
 
 export const DEFAULTS = { warm: 0, pids: 4096, memoryShare: 0.8, timeoutMs: 60_000 } as const;

@@ -4,7 +4,7 @@ import { ownAgents, programFolder } from '../shared/own-programs.ts';
 import { remediesOf } from '../shared/tried-levels.ts';
 import { ChannelChoice } from './channel-choice.ts';
 import type { DockerOptions } from './config.ts';
-import { capabilitiesOf, DEFAULTS } from './config.ts';
+import { capabilitiesOf, DEFAULTS, DockerInputs } from './config.ts';
 import { isLocal, parseEndpoint } from './endpoint.ts';
 import { EngineClient } from './engine-client.ts';
 import { engineConnector } from './engine-connector.ts';
@@ -34,6 +34,7 @@ export async function createDockerExtension(options: DockerOptions): Promise<Doc
     handleVersion: HANDLE_VERSION,
     capabilities: capabilitiesOf(facts, options, levels, bare),
     remedies: remediesOf(levels),
+    inputs: DockerInputs.shape,
     price: null,
     provisionTimeoutSeconds: 600,
   };

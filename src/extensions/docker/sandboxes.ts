@@ -12,6 +12,7 @@ import { agentInside } from './agent-inside.ts';
 import type { ChannelChoice } from './channel-choice.ts';
 import { isStronger, lesserOf } from './channel-choice.ts';
 import type { DockerOptions } from './config.ts';
+import { wantsReadOnlyRoot } from './config.ts';
 import type { ChannelKind, ContainerPlan } from './container-config.ts';
 import { containerConfig, INSIDE } from './container-config.ts';
 import type { Containers, Listed } from './containers.ts';
@@ -249,7 +250,7 @@ export class Sandboxes {
         runtime: this.#runtimeFor(recipe.isolation),
         keep: recipe.persistence !== 'ephemeral',
         secrets: spec.secrets.length > 0,
-        readOnlyRoot: recipe.inputs.read_only_root === true,
+        readOnlyRoot: wantsReadOnlyRoot(recipe),
         openNetwork: recipe.network.default === 'allow',
         resources: recipe.resources,
       });

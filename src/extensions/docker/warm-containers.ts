@@ -5,7 +5,7 @@ import { silentLog } from '../../core/log.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import { WarmPool } from '../shared/warm-pool.ts';
 import type { DockerOptions } from './config.ts';
-import { DEFAULTS } from './config.ts';
+import { DEFAULTS, wantsReadOnlyRoot } from './config.ts';
 import type { ContainerPlan } from './container-config.ts';
 import { containerConfig, limitFields } from './container-config.ts';
 import type { Containers, Listed } from './containers.ts';
@@ -44,7 +44,7 @@ export function canBeWarm({ recipe, secrets }: ProvisionSpec): boolean {
     secrets.length === 0 &&
     resources.open_files === null &&
     resources.disk_mb === null &&
-    inputs.read_only_root !== true &&
+    !wantsReadOnlyRoot(recipe) &&
     inputs.warm !== false
   );
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors.ts';
 import type { ProvisionSpec } from '../../core/extension.ts';
 import type { Boot, FaultRule } from './protocol.ts';
 import { FaultRule as FaultRuleSchema } from './protocol.ts';
@@ -15,25 +14,17 @@ export function bootOf(spec: ProvisionSpec): Boot {
   return { env, files };
 }
 
-/** `inputs.fault`: one rule or several, for the attempts at this sandbox alone. */
+/** `fault`: one rule or several, for the attempts at this sandbox alone. */
+export const StubInputs = z.object({
+  fault: z
+    .preprocess(
+      (given) => (Array.isArray(given) ? given : given === null ? [] : [given]),
+      z.array(FaultRuleSchema).max(32),
+    )
+    .optional(),
+});
+
 export function faultsOf(spec: ProvisionSpec, extensionId: string): FaultRule[] {
-  const given = spec.recipe.inputs.fault;
-  if (given === undefined || given === null) return [];
-  const parsed = z
-    .array(FaultRuleSchema)
-    .max(32)
-    .safeParse(Array.isArray(given) ? given : [given]);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    throw new SandboxerError(
-      'SBX_INVALID_REQUEST',
-      `The fault is not valid: ${issue?.message ?? 'unknown'}`,
-      {
-        field: ['inputs', 'fault', ...(issue?.path ?? [])].join('.'),
-        creation: 'not_created',
-        backend: extensionId,
-      },
-    );
-  }
-  return parsed.data.filter(({ match }) => match?.extension === undefined || match.extension === extensionId);
+  const { fault = [] } = StubInputs.parse(spec.recipe.inputs);
+  return fault.filter(({ match }) => match?.extension === undefined || match.extension === extensionId);
 }

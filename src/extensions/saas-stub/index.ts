@@ -1,4 +1,5 @@
 import type { ExtensionHeader } from '../../core/extension.ts';
+import { StubInputs } from './boot.ts';
 import type { SaasStubOptions } from './config.ts';
 import { CAPABILITIES, DEFAULT_PRICE, WITHOUT_CHANNEL } from './config.ts';
 import { SaasStubExtension } from './extension.ts';
@@ -16,6 +17,7 @@ export function createSaasStubExtension(options: SaasStubOptions): SaasStubExten
       ...options.capabilities,
     },
     price: options.price === undefined ? DEFAULT_PRICE : options.price,
+    inputs: StubInputs.shape,
     provisionTimeoutSeconds: options.provisionTimeoutSeconds ?? 60,
   };
   return new SaasStubExtension(header, options);

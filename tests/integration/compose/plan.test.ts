@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
+import { archiveOf } from '../../../src/testing/conformance/tar-archive.ts';
 import { TestServer } from '../../support/test-server.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -56,6 +58,32 @@ describe('compose: the plan of a stack', { timeout: 120_000 }, () => {
     expect(found).toMatchObject({ accepted: false, file: null });
     expect(found.findings.map(({ field }: { field: string }) => field)).toEqual(['privileged', 'pid']);
     for (const { remedy } of found.findings) expect(remedy).not.toBe('');
+  });
+
+  it('plan: a bundle in the repository is its compose file, or the directory of one; any other is refused', async () => {
+    const body = archiveOf([
+      { name: 'deploy/compose.yml', content: 'services: {fromdeploy: {image: a}}' },
+      { name: 'compose.yml', content: 'services: {fromtop: {image: a}}' },
+      { name: 'empty/readme', content: '' },
+    ]);
+    const client = new SandboxerClient({ url: `unix:${join(server.dir, 'sandboxer.sock')}` });
+    const { upload_id } = await client.uploads.create(body);
+    client.close();
+    const withBundle = (place: object) => plan('', { inputs: { repo_ref: `upload:${upload_id}`, ...place } });
+    expect((await withBundle({})).services).toEqual(['fromtop']);
+    for (const place of ['deploy', 'deploy/compose.yml', './deploy/'])
+      expect((await withBundle({ compose_bundle_ref: place })).services).toEqual(['fromdeploy']);
+    for (const [name, place] of [
+      ['compose_bundle_ref', 'bundle-v3'],
+      ['compose_bundle', 'empty'],
+      ['compose_bundle_ref', 'deploy/../..'],
+    ] as const) {
+      const found = await server.call('POST', '/v1/stacks/plan', {
+        json: { profile: 'profile.compose-e2e', inputs: { repo_ref: `upload:${upload_id}`, [name]: place } },
+      });
+      const field = found.json.field ?? found.json.findings[0].field;
+      expect([place, field, found.json.accepted ?? false]).toEqual([place, `inputs.${name}`, false]);
+    }
   });
 
   it('plan: the commands of the guide do what it says', async () => {

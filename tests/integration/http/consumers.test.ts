@@ -1,6 +1,7 @@
 /** SPEC §12: what the neighbours send, as they send it. The dots of the specification are filled in. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CapabilityVector } from '../../../src/contract/capability.ts';
+import { StackInputs } from '../../../src/extensions/compose-ssh/stack-inputs.ts';
 import { createSaasStubExtension } from '../../../src/extensions/saas-stub/index.ts';
 import { StubWorld } from '../../../src/extensions/saas-stub/world.ts';
 import { WorldTransport } from '../../../src/extensions/saas-stub/world-transport.ts';
@@ -25,7 +26,7 @@ function backend(id: string) {
   const transport = new WorldTransport(new StubWorld({ clock: systemClock }), systemClock);
   const extension = createSaasStubExtension({ id, transport, price: null, capabilities: STRONG });
   // Like the backends that stand behind these names, it takes repositories to where they belong by itself.
-  const header = { ...extension.header, shipsInputs: true };
+  const header = { ...extension.header, shipsInputs: true, inputs: StackInputs.shape };
   return Object.defineProperty(extension, 'header', { value: header });
 }
 

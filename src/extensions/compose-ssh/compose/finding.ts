@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../../contract/errors.ts';
 import { SandboxerError } from '../../../contract/errors.ts';
 
 /**
@@ -15,6 +16,8 @@ export interface Finding {
 }
 
 const MOST_TOLD = 20;
+/** Issues are kept with the sandbox and sent with its events. */
+const MOST_ISSUES = 100;
 const MOST_SHOWN = 400;
 
 /** Returns one printable line: names and values in messages come from the compose file. */
@@ -59,9 +62,9 @@ export class Findings {
   /** Throws an error that names the findings that stand in the way. */
   settle(elevated: boolean): void {
     const invalid = this.#all.filter(({ kind }) => kind === 'invalid');
-    if (invalid.length > 0) throw stackError('SBX_COMPOSE_INVALID', invalid);
-    const boundary = this.#all.filter(({ kind }) => kind === 'boundary');
-    if (boundary.length > 0 && !elevated) throw stackError('SBX_COMPOSE_REFUSED', boundary);
+    const boundary = elevated ? [] : this.#all.filter(({ kind }) => kind === 'boundary');
+    if (invalid.length > 0) throw new StackRefusal('SBX_COMPOSE_INVALID', [...invalid, ...boundary]);
+    if (boundary.length > 0) throw new StackRefusal('SBX_COMPOSE_REFUSED', boundary);
   }
 }
 
@@ -70,20 +73,37 @@ function told({ service, field, detail }: Finding): string {
   return `${service === null ? '' : `${service}: `}${field === '' ? '' : `${field}: `}${detail}`;
 }
 
-function stackError(code: 'SBX_COMPOSE_INVALID' | 'SBX_COMPOSE_REFUSED', findings: readonly Finding[]) {
-  const [first] = findings as [Finding, ...Finding[]];
-  const more = findings.length > 1 ? ` (and ${findings.length - 1} more)` : '';
-  return new SandboxerError(code, `${told(first)}${more}`, {
-    creation: 'not_created',
-    backend: 'ext.compose-ssh',
-    remedy: first.remedy,
-    field: first.service === null ? first.field || 'compose' : `services.${first.service}.${first.field}`,
-    members: { issues: findings.slice(0, MOST_TOLD) },
-  });
+/** Returns where in the request or the stack it is: `services.web.privileged`, `inputs.compose_files`. */
+function placeOf({ service, field }: Finding): string {
+  return service === null ? field || 'compose' : ['services', service, field].filter(Boolean).join('.');
+}
+
+/** A stack that cannot be used, with everything that stands in the way. */
+export class StackRefusal extends SandboxerError {
+  readonly findings: readonly Finding[];
+
+  constructor(code: ErrorCode, findings: readonly Finding[]) {
+    const [first] = findings as [Finding, ...Finding[]];
+    const more = findings.length > 1 ? ` (and ${findings.length - 1} more)` : '';
+    super(code, `${told(first)}${more}`, {
+      creation: 'not_created',
+      backend: 'ext.compose-ssh',
+      remedy: first.remedy,
+      field: placeOf(first),
+      issues: findings.slice(0, MOST_ISSUES).map((finding) => ({
+        field: placeOf(finding),
+        problem: finding.detail,
+        remedy: finding.remedy,
+        kind: finding.kind,
+        service: finding.service,
+      })),
+    });
+    this.findings = findings;
+  }
 }
 
 /** Returns an error that ends the reading at once, for input whose rest would make no sense. */
 export function invalidStack(field: string, detail: string, remedy: string, service: string | null = null) {
   const finding = { service, field: printable(field), detail: printable(detail), remedy };
-  return stackError('SBX_COMPOSE_INVALID', [{ kind: 'invalid', ...finding }]);
+  return new StackRefusal('SBX_COMPOSE_INVALID', [{ kind: 'invalid', ...finding }]);
 }

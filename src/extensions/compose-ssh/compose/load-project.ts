@@ -2,6 +2,7 @@
  * Reads a stack as compose would: its files merged in order, what they include and extend, variables put in, profiles
  * chosen. The result names no other file any more, except those that services mount or build from.
  */
+import { defaultFiles, FILES_INPUT } from './compose-files.ts';
 import type { Tree } from './compose-yaml.ts';
 import { isTree, LARGEST_FILE_BYTES, parseComposeYaml } from './compose-yaml.ts';
 import { parseEnvFile } from './env-file.ts';
@@ -36,13 +37,6 @@ export interface Project {
   readonly unset: readonly string[];
 }
 
-const DEFAULT_FILES = ['compose.yaml', 'compose.yml', 'docker-compose.yaml', 'docker-compose.yml'];
-const DEFAULT_OVERRIDES = [
-  'compose.override.yaml',
-  'compose.override.yml',
-  'docker-compose.override.yml',
-  'docker-compose.override.yaml',
-];
 const TOP_LEVEL = new Set([
   'version',
   'name',
@@ -174,7 +168,7 @@ class Loader {
       throw invalidStack(
         name,
         `There is no ${name} in the shipped tree.`,
-        'Name a compose file of the tree in the input "files".',
+        'Name a compose file of the tree in the input "compose_files".',
       );
     return {
       raw: interpolateTree(parseComposeYaml(text, name), around.variables),
@@ -330,25 +324,6 @@ function mergeNamed(base: Tree, over: Tree): Tree {
   return merged;
 }
 
-function firstThere(tree: TreeView, names: readonly string[]): string | undefined {
-  return names.find((name) => tree.kind(name) !== null);
-}
-
-function defaultFiles(tree: TreeView, variables: Variables): string[] {
-  const named = variables.get('COMPOSE_FILE');
-  if (named !== undefined && named !== '') return named.split(variables.get('COMPOSE_PATH_SEPARATOR') || ':');
-  const main = firstThere(tree, DEFAULT_FILES);
-  if (main === undefined) {
-    throw invalidStack(
-      'files',
-      'There is no compose file at the top of the shipped tree.',
-      `Add one of ${DEFAULT_FILES.join(', ')}, or name yours in the input "files".`,
-    );
-  }
-  const override = firstThere(tree, DEFAULT_OVERRIDES);
-  return override === undefined ? [main] : [main, override];
-}
-
 /** Those that no profile keeps out, or one of the chosen profiles brings in. */
 function chosen(services: Tree, profiles: ReadonlySet<string>): Map<string, Tree> {
   const all = Object.entries(services as { [name: string]: Tree });
@@ -397,18 +372,18 @@ export async function loadProject(
   const loader = new Loader(tree, findings);
   const given = new Variables(new Map(Object.entries(request.env)));
   const [firstFile] = request.files;
-  const startRef = pathRef('', firstFile ?? '', 'files');
+  const startRef = pathRef('', firstFile ?? '', FILES_INPUT);
   const start = firstFile === undefined || 'outside' in startRef ? '' : directoryOf(startRef.inside);
   const dotEnv = await loader.envFile(pathRef(start, '.env', '.env'), given, null, '.env', false);
   const variables = given.over(dotEnv);
   const files = request.files.length > 0 ? request.files : defaultFiles(tree, variables);
-  const firstRef = pathRef('', files[0] ?? '', 'files');
+  const firstRef = pathRef('', files[0] ?? '', FILES_INPUT);
   const base = 'inside' in firstRef ? directoryOf(firstRef.inside) : '';
   let sections: Sections = { ...NOTHING };
   for (const file of files)
     sections = mergeSections(
       sections,
-      await loader.file(pathRef('', file, 'files'), { base, variables, depth: 0 }),
+      await loader.file(pathRef('', file, FILES_INPUT), { base, variables, depth: 0 }),
     );
   const fromEnv = (variables.get('COMPOSE_PROFILES') ?? '').split(',').filter((name) => name !== '');
   const profiles = new Set(request.profiles.length > 0 ? request.profiles : fromEnv);
