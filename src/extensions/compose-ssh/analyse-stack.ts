@@ -27,6 +27,7 @@ export interface PlaceTerms {
   readonly agent: string;
   readonly gatewayImage: string;
   readonly subnets: readonly string[];
+  readonly composeVersion: string | null;
 }
 
 /** To see what a plan needs before it is known where it goes. */
@@ -36,6 +37,7 @@ const NOWHERE: PlaceTerms = {
   agent: '/',
   gatewayImage: 'none',
   subnets: [],
+  composeVersion: null,
 };
 
 /** A request’s stack, read and judged: nothing has been asked of any host yet. */
@@ -104,6 +106,11 @@ export class AnalysedStack {
   /** So large that all containers fit into one network. */
   get prefix(): number {
     return prefixFor([...this.#model.services.values()].reduce((sum, { replicas }) => sum + replicas, 1));
+  }
+
+  /** Throws where the compose of a host knows too little, before anything is sent there. */
+  checkFor(composeVersion: string): void {
+    this.plan({ ...NOWHERE, composeVersion });
   }
 
   plan(place: PlaceTerms): StackPlan {

@@ -95,7 +95,7 @@ export class ComposeExtension implements Extension {
     }
     try {
       const { place } = await this.#reach(ctx, true);
-      const detail = `engine ${place.engine}, compose ${place.generation}`;
+      const detail = `engine ${place.engine}, compose ${place.generation} (${place.composeVersion})`;
       return { status: 'healthy', detail, checked_at, checks: [] };
     } catch (error) {
       ctx.signal.throwIfAborted();
@@ -190,6 +190,7 @@ export class ComposeExtension implements Extension {
     const { signal } = ctx;
     const reached = await this.#reach(ctx);
     const { stacks, place } = reached;
+    stack.checkFor(place.composeVersion);
     const agent = await uploadAgent(stacks.host, place.root, this.#agents, signal);
     const uploaded = await ship(projectOf(spec.stamp), markerOf(spec.stamp, ctx.clock.now()), reached);
     if (uploaded.handle !== null) return handleOf(uploaded.handle);

@@ -42,6 +42,7 @@ export async function makeStack(
     secretDirectory: `${place.secrets}/${project}`,
     agent,
     gatewayImage: gatewayImageOf(agent),
+    composeVersion: place.composeVersion,
   };
   for (let tries = 0; tries < NETWORK_TRIES; tries += 1) {
     const subnets = subnetsFor(stack, pool, takenSubnets, `${project} ${tries}`);

@@ -11,6 +11,7 @@ const SOMEWHERE: PlaceTerms = {
   agent: '/AGENT',
   gatewayImage: 'sandboxer-gateway:latest',
   subnets: [],
+  composeVersion: null,
 };
 
 /** Returns what provision would make of a stack, also where that is a refusal. */

@@ -27,7 +27,7 @@ shm=/dev/shm/sandboxer-$(id -u)
 { mkdir -p "$shm" && [ -O "$shm" ] && chmod 700 "$shm"; } 2>/dev/null || { shm=$root/secrets; mkdir -p "$shm"; }
 echo "root $root"
 echo "secrets $shm"
-if docker compose version >/dev/null 2>&1; then echo "compose v2"
+if said=$(docker compose version 2>/dev/null); then echo "compose v2"; echo "version $(echo $said)"
 elif command -v docker-compose >/dev/null 2>&1; then echo "compose v1"; fi
 docker version --format 'engine {{.Server.Version}}'
 `;

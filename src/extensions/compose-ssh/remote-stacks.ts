@@ -20,6 +20,7 @@ export interface HostPlace {
   readonly root: string;
   readonly secrets: string;
   readonly generation: 'v1' | 'v2';
+  readonly composeVersion: string;
   readonly engine: string;
 }
 
@@ -34,6 +35,9 @@ export interface Removed {
   readonly left: readonly string[];
 }
 
+/** Asking `docker-compose` itself takes most of a second, and nothing older is in any distribution that is kept up. */
+const LAST_OF_V1 = '1.29';
+const FIRST_OF_V2 = '2.0';
 const UPLOAD_MS = 30 * 60_000;
 const UP_MS = 30 * 60_000;
 const ENGINE_ANSWER_MS = 20_000;
@@ -102,7 +106,9 @@ export class RemoteStacks {
         'not_created',
       );
     }
-    return { root, secrets, generation, engine };
+    const [, told] = /v?(\d+\.\d+(?:\.\d+)?)/.exec(facts.get('version') ?? '') ?? [];
+    const composeVersion = generation === 'v1' ? LAST_OF_V1 : (told ?? FIRST_OF_V2);
+    return { root, secrets, generation, composeVersion, engine };
   }
 
   async upload({ root }: HostPlace, project: string, marker: string, call: Call): Promise<Uploaded> {

@@ -15,7 +15,7 @@ it.skipIf(whyNoComposeHost() !== null)(
     const extension = createComposeExtension({ directory: host.directory });
     const ctx = context(host.host);
     try {
-      expect((await extension.probe(ctx)).detail).toMatch(/compose v2$/);
+      expect((await extension.probe(ctx)).detail).toMatch(/compose v2 \(2.24.5\)$/);
       const service = `{image: ${host.engine.image}, command: [sleep, "999"], init: true, volumes: ["data:/data"]}`;
       const inputs = repo({ 'compose.yaml': `services: {a: ${service}}\nvolumes: {data: {}}\n` });
       const secrets = [{ name: 'TOKEN', delivery: 'env' as const, value: 'told' }];

@@ -92,9 +92,13 @@ export function emitOwn(service: ServiceModel, stack: StackModel, terms: StackTe
     : [];
   const openFiles = terms.resources.open_files;
   const nofile = openFiles === null ? {} : { nofile: { soft: openFiles, hard: openFiles } };
-  const { ulimits = {}, ...plain } = fields;
+  const { ulimits = {}, pull_policy, ...plain } = fields;
   return {
     ...plain,
+    // Both generations of compose know this word.
+    ...(pull_policy === undefined
+      ? {}
+      : { pull_policy: pull_policy === 'missing' ? 'if_not_present' : pull_policy }),
     ...(terms.elevated ? elevatedFields(service) : {}),
     ...emitEnvironment(service, stack, terms),
     ...some(

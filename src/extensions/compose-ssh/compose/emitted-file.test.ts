@@ -27,6 +27,7 @@ const TERMS: StackTerms = {
   agent: '/agent',
   gatewayImage: 'gateway',
   subnets: ['10.99.0.0/28', '10.99.0.16/28', '10.99.0.32/28'],
+  composeVersion: null,
 };
 
 async function planOf(text: string, terms: Partial<StackTerms> = {}): Promise<StackPlan> {

@@ -7,9 +7,11 @@ import { fromTheTop } from '../subnets.ts';
 import type { Tree } from './compose-yaml.ts';
 import { writeComposeYaml } from './compose-yaml.ts';
 import { emitBuild, emitLimits, emitOwn } from './emit-service.ts';
-import type { Findings } from './finding.ts';
+import type { Finding, Findings } from './finding.ts';
+import { StackRefusal } from './finding.ts';
 import { IMAGE_PREFIX } from './model/image-name.ts';
 import type { ServiceLimits, ServiceModel, StackModel } from './model/stack-model.ts';
+import { knownTo } from './newer-fields.ts';
 import { numberOf } from './scalars.ts';
 import { ServiceMounts } from './service-mounts.ts';
 import { shareLimits } from './share-limits.ts';
@@ -36,6 +38,8 @@ export interface StackTerms {
   readonly fromSeed: boolean;
   /** One for each network, in order; more than there are is fine. */
   readonly subnets: readonly string[];
+  /** The version of the compose that reads the file; `null`: one that knows every field. */
+  readonly composeVersion: string | null;
 }
 
 export interface StackPlan {
@@ -67,6 +71,7 @@ class Planner {
   readonly #stack: StackModel;
   readonly #terms: StackTerms;
   readonly #notes: string[] = [];
+  readonly #tooNew: Finding[] = [];
   readonly #places: SourcePlaces;
   readonly #mounts: ServiceMounts;
   readonly #limits: ReadonlyMap<string, ServiceLimits>;
@@ -87,7 +92,9 @@ class Planner {
 
   plan(): StackPlan {
     const services: { [name: string]: Tree } = {};
-    for (const [name, service] of this.#stack.services) services[name] = this.#service(service);
+    for (const [name, service] of this.#stack.services)
+      services[name] = this.#known(name, this.#service(service));
+    if (this.#tooNew.length > 0) throw new StackRefusal('SBX_UNSUPPORTED', this.#tooNew);
     const gateway = this.#terms.openNetwork ? null : this.#gateway(services);
     if (gateway !== null) services[GATEWAY] = gateway.service;
     const networks = { ...this.#networks(), ...gateway?.networks };
@@ -116,6 +123,26 @@ class Planner {
       ...(ports.length > 0 ? { ports } : {}),
       ...(service.networkMode === null ? { networks: this.#serviceNetworks(service) } : {}),
     };
+  }
+
+  /** Leaves out what the host's compose does not know, with a note, or refuses it. */
+  #known(name: string, emitted: Tree): Tree {
+    const { composeVersion } = this.#terms;
+    if (composeVersion === null) return emitted;
+    const { service, unknown } = knownTo(composeVersion, emitted);
+    for (const { field, place } of unknown) {
+      const why = `it needs compose ${field.since}, and the host has ${composeVersion}`;
+      if (field.otherwise === 'dropped') this.#notes.push(`${name}: left out: ${place}: ${why}.`);
+      else
+        this.#tooNew.push({
+          kind: 'invalid',
+          service: name,
+          field: place,
+          detail: `${why[0]?.toUpperCase()}${why.slice(1)}.`,
+          remedy: field.remedy ?? 'Remove it, or use a host with a newer compose.',
+        });
+    }
+    return service;
   }
 
   #image({ name, image, build }: ServiceModel): Tree {

@@ -136,7 +136,17 @@ const logging = record({
 });
 
 const rise = words.integer(-1, 2 ** 53 - 1, 65_535);
-const limit = either(isTree, record({ soft: rise, hard: rise }), rise);
+const limitParts = record({ soft: rise, hard: rise });
+/** Compose 1.29 takes both limits or none. */
+const limitPair: Shape<{ soft: number; hard: number }> = {
+  read(value, at) {
+    const { soft, hard = soft } = limitParts.read(value, at) ?? {};
+    if (hard !== undefined) return { soft: soft ?? hard, hard };
+    return at.invalid('It names no limit.', 'Write a number, or "soft" and "hard".');
+  },
+  examples: limitParts.examples,
+};
+const limit = either(isTree, limitPair, rise);
 const limitName = {
   what: 'a limit',
   pattern:
@@ -263,7 +273,7 @@ export const TAKEN = {
 export const DROPPED = {
   attach: ignored(true),
   blkio_config: ignored({ weight: 300 }),
-  container_name: silent('mine'),
+  container_name: ignored('mine'),
   cpu_count: ignored(2),
   cpu_percent: ignored(50),
   cpu_rt_period: ignored('1400us'),
