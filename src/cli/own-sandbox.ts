@@ -1,4 +1,5 @@
 import { SandboxerApiError } from '../client/api-error.ts';
+import { SandboxerConnectionError } from '../client/connection-error.ts';
 import type { SandboxerClient } from '../client/sandboxer-client.ts';
 import type { CreateSandboxInput, Sandbox } from '../contract/sandbox.ts';
 import { CommandFailure } from './command-failure.ts';
@@ -12,6 +13,13 @@ const MARK = 'sand-boxer.run';
 function freshId(): string {
   const bytes = process.getBuiltinModule('node:crypto').randomBytes(12);
   return `run-${[...bytes].map((byte) => ID_LETTERS[byte % ID_LETTERS.length]).join('')}`;
+}
+
+/** Whether the server never had the request, or refused it before anything was written. */
+function madeNothing(error: unknown): boolean {
+  if (error instanceof SandboxerConnectionError) return !error.sent;
+  if (!(error instanceof SandboxerApiError)) return false;
+  return [400, 401, 403].includes(error.status) || error.code === 'SBX_ID_TAKEN';
 }
 
 /**
@@ -42,8 +50,8 @@ export class OwnSandbox {
       this.#made = 'yes';
       return sandbox;
     } catch (error) {
+      if (madeNothing(error)) this.#made = 'no';
       if (!(error instanceof SandboxerApiError) || error.code !== 'SBX_ID_TAKEN') throw error;
-      this.#made = 'no';
       throw new CommandFailure(error.message, {
         code: error.code,
         remedy: `Choose another id, or run it in that one: sandboxer exec ${this.id} -- <program>`,

@@ -3,6 +3,7 @@ import type { CreateSandboxRequest } from '../contract/sandbox.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { digestOf } from '../core/canonical-json.ts';
+import { unstaged } from '../core/input-refs.ts';
 import { isLiving } from '../core/lifecycle.ts';
 import type { Recipe } from '../core/recipe.ts';
 import type { ResolvedRecipe } from '../core/resolve-recipe.ts';
@@ -79,7 +80,8 @@ async function stagedRecipe(
   const wanted = await deps.store.read('repetition', async (tx) => {
     const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
     if (replayed !== null || (await existingFor(tx, caller, request, digest, null)) !== null) return false;
-    requireRoute(await planRoute(tx, deps, caller.workspaceId, recipe, { seed: 'before-staging' }));
+    const expected = { ...recipe, trees: unstaged(trees) };
+    requireRoute(await planRoute(tx, deps, caller.workspaceId, expected, { seed: 'before-staging' }));
     return true;
   });
   if (!wanted) return recipe;

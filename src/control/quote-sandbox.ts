@@ -3,6 +3,7 @@ import type { CreateSandboxRequest } from '../contract/sandbox.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { digestOf } from '../core/canonical-json.ts';
+import { unstaged } from '../core/input-refs.ts';
 import { priceOrFree } from '../core/pricing.ts';
 import type { QuoteRecord } from '../core/quote.ts';
 import { rankedCandidates } from '../core/routing.ts';
@@ -33,7 +34,8 @@ export async function quoteSandbox(
   request: CreateSandboxRequest,
 ): Promise<QuoteRecord> {
   requireScope(caller, 'sandboxes');
-  const { recipe } = resolveRequest(deps, caller, request);
+  const { recipe: resolved, trees } = resolveRequest(deps, caller, request);
+  const recipe = { ...resolved, trees: unstaged(trees) };
   const id = deps.ids.next('qte');
   const recorded = { label: 'quote', action: 'quoteSandbox', target: () => id };
   return recordedTransaction(deps, caller, recorded, async (tx) => {

@@ -2,6 +2,7 @@ import type { RoutePlan } from '../contract/route.ts';
 import type { CreateSandboxRequest } from '../contract/sandbox.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
+import { unstaged } from '../core/input-refs.ts';
 import type { ControlDeps } from './deps.ts';
 import { pinKept } from './pin-kept.ts';
 import { planRoute } from './plan-route.ts';
@@ -14,7 +15,8 @@ export async function resolveRoute(
   request: CreateSandboxRequest,
 ): Promise<RoutePlan> {
   requireScope(caller, 'read');
-  const recipe = await pinKept(deps, caller, resolveRequest(deps, caller, request).recipe);
+  const { recipe: resolved, trees } = resolveRequest(deps, caller, request);
+  const recipe = await pinKept(deps, caller, { ...resolved, trees: unstaged(trees) });
   return deps.store.read('route', (tx) =>
     planRoute(tx, deps, caller.workspaceId, recipe, { seed: 'dry-run' }),
   );

@@ -8,7 +8,7 @@ import { UploadId } from '../contract/upload.ts';
 import type { Caller } from './caller.ts';
 import type { GitRef } from './git-ref.ts';
 import { looksLikeGit, parseGitRef } from './git-ref.ts';
-import type { TreeInputName } from './inputs.ts';
+import type { TreeInput, TreeInputName } from './inputs.ts';
 import { TREE_INPUTS } from './inputs.ts';
 
 export type TreeRef =
@@ -100,6 +100,11 @@ function readCommon(given: Record<string, unknown>): CommonInputs {
     creation: 'not_created',
     remedy: issue?.message ?? 'Leave it out.',
   });
+}
+
+/** Trees as a recipe has them, before any of them is staged: routing looks at their names alone. */
+export function unstaged(trees: readonly RequestedTree[]): readonly TreeInput[] {
+  return trees.map(({ name }) => ({ name, uploadId: '', digest: '', origin: { kind: 'upload' } }));
 }
 
 /** Tells the file trees, the mounts and what every backend takes among the inputs from plain values. */

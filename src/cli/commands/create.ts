@@ -9,8 +9,8 @@ import type { Invocation } from '../invocation.ts';
 import { establishedText } from '../output/sandbox-view.ts';
 import { establish } from '../terminal/establish.ts';
 import { rememberMirror } from '../transfer/mirror-state.ts';
+import { stageForCreate } from '../transfer/stage-for-create.ts';
 import type { StageFlags } from '../transfer/stage-inputs.ts';
-import { stageInputs } from '../transfer/stage-inputs.ts';
 import type { WorkdirFlags } from '../upload-workdir.ts';
 import { requestWithWorkdir, uploadWorkdir } from '../upload-workdir.ts';
 
@@ -37,7 +37,7 @@ export function define(command: Command, invocation: Invocation): void {
         ...createRequestOf(flags),
         ...(flags.quote === undefined ? {} : { quote_id: flags.quote }),
       };
-      const staged = await stageInputs(invocation, async () => client, asked, flags);
+      const staged = await stageForCreate(invocation, client, asked, flags);
       const withWorkdir = await requestWithWorkdir(invocation, client, staged, flags);
       const request = withWorkdir ?? staged;
       const progress = invocation.progress(`Creating a sandbox from ${request.profile ?? 'the canary'}`);

@@ -16,8 +16,8 @@ import { ProgramControl } from '../terminal/program-control.ts';
 import { runInSandbox } from '../terminal/run-in-sandbox.ts';
 import { isTerminal } from '../terminal/take-terminal.ts';
 import { rememberMirror } from '../transfer/mirror-state.ts';
+import { stageForCreate } from '../transfer/stage-for-create.ts';
 import type { StageFlags } from '../transfer/stage-inputs.ts';
-import { stageInputs } from '../transfer/stage-inputs.ts';
 import type { WorkdirFlags } from '../upload-workdir.ts';
 import { requestWithWorkdir, requireDirectory, uploadWorkdir } from '../upload-workdir.ts';
 
@@ -47,8 +47,8 @@ async function execute(
   const { signal } = control;
   const { id } = own;
   const startedAt = Date.now();
-  const plain = createRequestOf({ profile: PROFILE, ...flags, id });
-  const staged = await stageInputs(invocation, async () => client, plain, flags, signal);
+  const plain = createRequestOf({ profile: PROFILE, ...flags });
+  const staged = { ...(await stageForCreate(invocation, client, plain, flags, signal)), id };
   const withWorkdir = await requestWithWorkdir(invocation, client, staged, flags, signal);
   const request = withWorkdir ?? staged;
   const progress = invocation.progress(`Creating a sandbox from ${request.profile}`);

@@ -24,6 +24,20 @@ function localPath(name: string, value: unknown): string | null {
   return path;
 }
 
+/** In place of an upload that is not made yet: no archive has this id. */
+const NOT_YET = `upload:upl_${'0'.repeat(40)}`;
+
+/** The request as it will be, with an id of no upload for each tree of this machine; `null` when it names none. */
+export function unstagedRequest(request: CreateSandboxInput, flags: StageFlags): CreateSandboxInput | null {
+  const given = Object.entries(request.inputs ?? {});
+  const inputs = given.map(([name, value]) => [name, localPath(name, value) === null ? value : NOT_YET]);
+  const isLocal = inputs.some(([, value], at) => value !== given[at]?.[1]);
+  if (!isLocal && flags.mirror === undefined) return null;
+  const staged = { ...request, ...(request.inputs && { inputs: Object.fromEntries(inputs) }) };
+  if (flags.mirror === undefined) return staged;
+  return { ...staged, workspace: { ...staged.workspace, mode: 'mirror', source: NOT_YET } };
+}
+
 /** The request with everything uploaded that it names of this machine: the server reads no paths. */
 export async function stageInputs(
   invocation: Invocation,
