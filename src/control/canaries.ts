@@ -220,7 +220,15 @@ export async function runCanary(
   requireScope(caller, 'server');
   const { host } = await getHost(deps, caller, hostId);
   if (host.spec.class === 'production')
-    throw new SandboxerError('SBX_INVALID_STATE', `${hostId} is a production host, which is never a target.`);
+    throw new SandboxerError(
+      'SBX_INVALID_REQUEST',
+      `${hostId} is a production host, which is never a target.`,
+      {
+        field: 'host',
+        creation: 'not_created',
+        remedy: 'Name another host; or register this one as class "sandbox" if sandboxes may run there.',
+      },
+    );
   return tryHost(deps, host, canaryBackends(deps, host), signal);
 }
 

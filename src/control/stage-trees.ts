@@ -3,7 +3,7 @@ import type { Profile } from '../contract/profile.ts';
 import type { RequestedSecretRef, SecretRef } from '../contract/secret.ts';
 import type { Caller } from '../core/caller.ts';
 import type { GitRef } from '../core/git-ref.ts';
-import { allowsHost } from '../core/git-ref.ts';
+import { addressOf, allowsHost } from '../core/git-ref.ts';
 import type { RequestedTree } from '../core/input-refs.ts';
 import type { InputPort, TreeInput, TreeOrigin } from '../core/inputs.ts';
 import { mergeSecretRefs } from '../core/merge-secret-refs.ts';
@@ -32,10 +32,12 @@ async function requireAllowedHost(
   const ceiling = workspace?.policy?.git_hosts;
   const allowed = caller.local || allowsHost(port.gitHosts, git);
   if (allowed && (ceiling === undefined || allowsHost(ceiling, git))) return;
-  throw new SandboxerError('SBX_REF_REFUSED', `Repositories are not fetched from ${git.host}.`, {
+  const host = addressOf(git);
+  const missing = allowed ? 'git_hosts of the policy of the workspace' : 'git.allow of the server';
+  throw new SandboxerError('SBX_REF_REFUSED', `Repositories are not fetched from ${host}.`, {
     field,
     creation: 'not_created',
-    remedy: 'Upload the files, or have the host added to git.allow and to what the workspace allows.',
+    remedy: `Upload the files, or have "${host}" added to ${missing}.`,
   });
 }
 
@@ -92,6 +94,11 @@ async function uploaded({ deps, caller }: Staging, id: string, field: string): P
   });
 }
 
+/** Returns the error with this field, unless it names one. */
+function atField({ code, detail, extras }: SandboxerError, field: string): SandboxerError {
+  return new SandboxerError(code, detail, { field, ...extras });
+}
+
 async function staged(staging: Staging, { field, ref }: RequestedTree): Promise<TreeInputOf> {
   const { port, signal } = staging;
   if (ref.kind === 'upload') return uploaded(staging, ref.uploadId, field);
@@ -99,9 +106,13 @@ async function staged(staging: Staging, { field, ref }: RequestedTree): Promise<
   await requireAllowedHost(staging, ref.git, field);
   const credential = await credentialOf(staging, ref.credential);
   const { url, ref: asked } = ref.git;
-  return port.fetch(ref.git, credential, signal, ({ commit, archive }) =>
-    keepArchive(staging, archive, { kind: 'git', url, ref: asked, commit }),
-  );
+  try {
+    return await port.fetch(ref.git, credential, signal, ({ commit, archive }) =>
+      keepArchive(staging, archive, { kind: 'git', url, ref: asked, commit }),
+    );
+  } catch (error) {
+    throw error instanceof SandboxerError ? atField(error, field) : error;
+  }
 }
 
 /** Brings everything that a request names here, before anything is provisioned: afterwards nothing outside is asked again. */

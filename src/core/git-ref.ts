@@ -62,9 +62,14 @@ export function parseGitRef(text: string, ref: string | null, field: string): Gi
   }
   const port = url.port === '' ? DEFAULT_PORT[protocol] : Number(url.port);
   const user = url.username === '' ? null : url.username;
-  const at = port === DEFAULT_PORT[protocol] ? host : `${host}:${port}`;
+  const at = addressOf({ protocol, host, port });
   const shown = `${protocol}://${user === null ? '' : `${user}@`}${at}${url.pathname}`;
   return { url: shown, protocol, host, port, user, ref: checkedRef(ref ?? fragment, field) };
+}
+
+/** The host as an allowlist names it: with the port where it is not the usual one of the protocol. */
+export function addressOf({ host, port, protocol }: Pick<GitRef, 'host' | 'port' | 'protocol'>): string {
+  return port === DEFAULT_PORT[protocol] ? host : `${host}:${port}`;
 }
 
 /** One host of an allowlist: `host`, `host:port` or `*.domain`. Without a port only the usual one of the protocol is meant. */

@@ -1,4 +1,6 @@
 /** The inputs that the built-in backends declare. On the command line every value of theirs is text. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CommonInputs } from '../contract/inputs.ts';
 import { StackInputs } from './compose-ssh/stack-inputs.ts';
@@ -33,6 +35,18 @@ describe('declared inputs', () => {
   it.each(DECLARED.filter(isBoolean))('%s: anything else is refused', (_name, schema) => {
     for (const value of ['', 'maybe', 'off', 'on', ' true', 2, null, [], {}, 'constructor'])
       expect([value, schema.safeParse(value).success]).toEqual([value, false]);
+  });
+
+  it('errors: every input that a remedy of a stack names is one that is taken', () => {
+    const folder = join(import.meta.dirname, 'compose-ssh');
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) =>
+      /(?<!\.test)\.ts$/.test(path),
+    );
+    const named = files.flatMap((path) =>
+      [...readFileSync(join(folder, path), 'utf8').matchAll(/\binput "(\w+)"/g)].map(([, name = '']) => name),
+    );
+    expect(named).toContain('compose_files');
+    for (const name of named) expect(Object.keys(StackInputs.shape)).toContain(name);
   });
 
   it('wait_seconds: a number, or its text', () => {

@@ -109,10 +109,26 @@ describe('over https', () => {
   test('HEAD when nothing is said, and an error that tells why', async () => {
     expect((await create({ repo: git.url('app') })).status).toBe(201);
     const missing = await create({ repo: `${git.url('app')}#nowhere` });
-    expect([missing.status, missing.json.code]).toEqual([502, 'SBX_FETCH_FAILED']);
+    expect(missing.json).toMatchObject({
+      status: 404,
+      code: 'SBX_NOT_FOUND',
+      fault: 'caller',
+      retryable: false,
+      field: 'inputs.repo',
+      remedy: expect.stringMatching(/branch, tag or commit/),
+    });
     expect(missing.json.detail).toContain('nowhere');
     expect(missing.json.detail).not.toContain(server.dir);
-    expect((await create({ repo: git.url('none') })).json.code).toBe('SBX_FETCH_FAILED');
+    const absent = await create({ repo_ref: `${git.url('app')}#${'0'.repeat(40)}` });
+    expect(absent.json).toMatchObject({ status: 404, retryable: false, field: 'inputs.repo_ref' });
+    const none = await create({ repo_ref: git.url('none') });
+    expect(none.json).toMatchObject({
+      status: 404,
+      code: 'SBX_NOT_FOUND',
+      retryable: false,
+      field: 'inputs.repo_ref',
+      remedy: expect.stringMatching(/address.*credential/),
+    });
     expect(scratch()).toEqual([]);
   });
 
@@ -122,7 +138,12 @@ describe('over https', () => {
       mkdirSync(join(git.directory, folder), { recursive: true });
     writeFileSync(join(git.directory, 'secrets/team/GIT_TOKEN'), TOKEN, { mode: 0o600 });
     const without = await create({ repo: git.url('app') }, { key });
-    expect(without.json.code).toBe('SBX_FETCH_FAILED');
+    expect(without.json).toMatchObject({
+      status: 403,
+      code: 'SBX_REF_REFUSED',
+      retryable: false,
+      remedy: expect.stringMatching(/credential/),
+    });
     const inputs = { repo: { git: git.url('app'), credential: 'file:GIT_TOKEN' } };
     // The profile that declares it would deliver it, too; this one's administrator brings it for the fetch alone.
     const made = await create(inputs, { key });
@@ -179,10 +200,16 @@ describe('the policy', () => {
     expect(elsewhere.json).toMatchObject({ status: 403, code: 'SBX_REF_REFUSED', field: 'inputs.repo' });
     const otherPort = await create({ repo: 'https://localhost/app.git' }, { key });
     expect(otherPort.json.code).toBe('SBX_REF_REFUSED');
+    const unusual = await create({ repo: 'https://localhost:1/app.git' }, { key });
+    expect(unusual.json).toMatchObject({
+      detail: 'Repositories are not fetched from localhost:1.',
+      remedy: expect.stringMatching(/"localhost:1" added to git\.allow /),
+    });
     const json = { git_hosts: ['git.example.org'] };
     await server.expect(200, 'PUT', '/v1/workspaces/team/policy', { json });
     const ceiling = await create({ repo: git.url('app') }, { key });
     expect(ceiling.json.code).toBe('SBX_REF_REFUSED');
+    expect(ceiling.json.remedy).toMatch(/"localhost:\d+" added to git_hosts of the policy/);
     await server.expect(200, 'DELETE', '/v1/workspaces/team/policy');
     expect((await create({ repo: git.url('app') }, { key })).status).toBe(201);
     expect(git.requests.length).toBeGreaterThan(0);
@@ -249,7 +276,7 @@ describe.skipIf(sshServerMissing() !== null)('over ssh', () => {
       open.call('POST', '/v1/sandboxes', { json: { profile: MEMORY_PROFILE.id, inputs } });
     try {
       const without = await call({ repo: url });
-      expect(without.json.code).toBe('SBX_FETCH_FAILED');
+      expect(without.json).toMatchObject({ status: 403, code: 'SBX_REF_REFUSED', field: 'inputs.repo' });
       const made = await call({ repo: { git: `${url}#v1`, credential: 'file:KEY' } });
       expect(made.json.inputs?.[0].git.commit).toBe(firstCommit);
       expect(made.text).not.toContain('PRIVATE KEY');

@@ -53,6 +53,13 @@ const SIGNS: readonly Sign[] = [
     remedy: 'Put the user into the group of the engine ("docker").',
   },
   {
+    pattern: /requires BuildKit|unknown flag: (?:checksum|exclude|keep-git-dir|link|parents)\b/i,
+    code: 'SBX_COMPOSE_INVALID',
+    what: 'The Dockerfile needs BuildKit, which the compose of this host does not build with',
+    remedy:
+      'Write it without "RUN --mount", "COPY --link", "--chmod" and their like, name a built image, or use a host with compose v2.',
+  },
+  {
     pattern: /failed to build|executor failed running|returned a non-zero code/i,
     code: 'SBX_COMPOSE_INVALID',
     what: 'An image could not be built',

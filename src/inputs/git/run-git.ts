@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import type { ErrorCode } from '../../contract/errors.ts';
 import { SandboxerError } from '../../contract/errors.ts';
 
 const KEPT_TEXT = 4_000;
@@ -37,8 +38,41 @@ function reasonOf(text: string, cwd: string): string {
   return lines.slice(-3).join(' ').slice(0, 500) || 'git failed without a reason';
 }
 
+interface Sign {
+  readonly pattern: RegExp;
+  readonly code: ErrorCode;
+  readonly remedy: string;
+}
+
+/** Messages of git about a request that would fail the next time, too. */
+const CALLERS_FAULT: readonly Sign[] = [
+  {
+    pattern: /couldn't find remote ref|not our ref|unadvertised object|unknown revision/i,
+    code: 'SBX_NOT_FOUND',
+    remedy: 'Name a branch, tag or commit that the repository has; without one its HEAD is taken.',
+  },
+  {
+    pattern:
+      /repository .*not found|does not appear to be a git repository|returned error: (?:404|410)|project you were looking for/i,
+    code: 'SBX_NOT_FOUND',
+    remedy:
+      'Correct the address. A repository that is not public needs a credential: {"git": …, "credential": …}.',
+  },
+  {
+    pattern:
+      /authentication failed|could not read (?:username|password)|returned error: (?:401|403)|permission denied/i,
+    code: 'SBX_REF_REFUSED',
+    remedy: 'Give a credential that may read the repository: {"git": …, "credential": …}.',
+  },
+];
+
 function fetchFailed(reason: string): SandboxerError {
-  return new SandboxerError('SBX_FETCH_FAILED', `git: ${reason}`, { creation: 'not_created' });
+  const sign = CALLERS_FAULT.find(({ pattern }) => pattern.test(reason));
+  const remedy = sign === undefined ? {} : { remedy: sign.remedy };
+  return new SandboxerError(sign?.code ?? 'SBX_FETCH_FAILED', `git: ${reason}`, {
+    creation: 'not_created',
+    ...remedy,
+  });
 }
 
 /** One run of git in a process group of its own, ended with everything it started when it takes too long or too much. */

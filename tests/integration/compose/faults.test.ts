@@ -6,7 +6,7 @@ import { createComposeExtension } from '../../../src/extensions/compose-ssh/inde
 import type { ComposeHost } from '../../support/compose-host.ts';
 import { startComposeHost, whyNoComposeHost } from '../../support/compose-host.ts';
 import type { SpecParts } from './compose-world.ts';
-import { context, errorOf, establish, output, owned, specFor } from './compose-world.ts';
+import { context, errorOf, establish, output, owned, repo, specFor } from './compose-world.ts';
 import { slowRepo } from './slow-repo.ts';
 
 const missing = whyNoComposeHost();
@@ -50,6 +50,41 @@ describe.skipIf(missing !== null)('what can go wrong on a host of stacks', { tim
     await host.server.start();
     expect(await owned(extension, host.host)).toEqual([spec.stamp.attemptId]);
     await gone(spec);
+  });
+
+  it('a Dockerfile for BuildKit on a host whose compose builds without it: the error says so', async () => {
+    const inputs = repo({
+      'compose.yaml': 'services: {web: {build: .}}',
+      Dockerfile: `FROM ${host.engine.image}\nRUN --mount=type=cache,target=/cache true\n`,
+    });
+    const spec = specFor(extension, { inputs });
+    const error = await errorOf(extension.provision(spec, context(host.host)));
+    expect(error.code).toBe('SBX_COMPOSE_INVALID');
+    expect(error.detail).toMatch(/^The Dockerfile needs BuildKit/);
+    expect(error.remedy).toMatch(/RUN --mount.*compose v2/);
+    expect(error.remedy).not.toMatch(/network/);
+    await gone(spec);
+  });
+
+  it('fields that the compose of the host does not know: left out with a note, or refused before anything is sent', async () => {
+    const service = (more: string) =>
+      `services: {web: {image: ${host.engine.image}, init: true, command: [sleep, "9999"], ${more}}}`;
+    const dropped = service('healthcheck: {test: ["CMD", "true"], start_interval: 1s}, container_name: mine');
+    const made = await establish(extension, host.host, { recipe: { inputs: { compose: dropped } } });
+    expect(made.ready.notes).toContain('web: left out: container_name.');
+    expect(made.ready.notes).toContain(
+      'web: left out: healthcheck.start_interval: it needs compose 2.20.2, and the host has 1.29.',
+    );
+    await made.session.close();
+    await gone(made.spec);
+    const refused = service('volumes: [{type: tmpfs, target: /x, tmpfs: {mode: 511}}]');
+    const spec = specFor(extension, { recipe: { inputs: { compose: refused } } });
+    const error = await errorOf(extension.provision(spec, context(host.host)));
+    expect(error).toMatchObject({
+      code: 'SBX_UNSUPPORTED',
+      extras: { creation: 'not_created', field: 'services.web.volumes.0.tmpfs.mode' },
+    });
+    expect(await owned(extension, host.host)).toEqual([]);
   });
 
   it('a host that is away before anything began leaves nothing to wonder about', async () => {

@@ -85,6 +85,10 @@ describe.skipIf(missing !== null)('hosts', () => {
   it('of production are refused, by name and otherwise', async () => {
     await expect(created('prod')).rejects.toMatchObject({ code: 'SBX_NO_ROUTE' });
     await expect(created('prod')).rejects.toThrow(/production host/);
+    const tried = await client.hosts.canary('prod').catch((error) => error);
+    expect(tried).toMatchObject({ code: 'SBX_INVALID_REQUEST', status: 400, field: 'host' });
+    expect(`${tried.problem.title} ${tried.remedy}`).not.toMatch(/state of the sandbox|lifecycle/);
+    expect(tried.remedy).toMatch(/class "sandbox"/);
   });
 
   it('take sandboxes up to what they have, in a burst too, and give the reason', async () => {

@@ -168,10 +168,24 @@ describe.skipIf(missing !== null)(`commands over ssh${missing === null ? '' : `:
   }
 
   it('refuse a host with another key, without a key, and hostile names', async () => {
-    await expect(hostWith({ hostKeys: [otherKey()] }).run(['true'])).rejects.toMatchObject({
+    const pinned = otherKey();
+    const fingerprint = (key: string) =>
+      execFileSync('ssh-keygen', ['-l', '-f', '-'], { input: key, encoding: 'utf8' }).split(' ')[1];
+    const [offered = ''] = server.access().hostKeys;
+    await expect(hostWith({ hostKeys: [pinned] }).run(['true'])).rejects.toMatchObject({
       code: 'SBX_HOST_KEY_CHANGED',
+      detail: expect.stringMatching(/^Host \S+: pinned ED25519 SHA256:\S+, offered ED25519 SHA256:\S+\.$/),
       extras: { creation: 'not_created' },
     });
+    const { detail, remedy } = await hostWith({ hostKeys: [pinned] })
+      .run(['true'])
+      .catch((error) => error);
+    expect(detail).toContain(
+      `pinned ED25519 ${fingerprint(pinned)}, offered ED25519 ${fingerprint(offered)}.`,
+    );
+    // The advice of ssh is to edit a temporary file, which is gone by then.
+    expect(`${detail} ${remedy}`).not.toMatch(/known_hosts|ssh-keygen|\/tmp/);
+    expect(remedy).toContain('sandboxer hosts add');
     for (const bad of [
       { hostKeys: [] },
       { hostKeys: ['ssh-ed25519 A*'] },

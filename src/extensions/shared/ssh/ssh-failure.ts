@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { SandboxerError } from '../../../contract/errors.ts';
 import type { Creation } from '../../../contract/state.ts';
 
@@ -19,16 +20,50 @@ function shown(text: string): string {
     .slice(-MAX_SHOWN);
 }
 
+export interface SshFailureTerms {
+  /** `creation` of an error after a connection stood. */
+  readonly afterwards: Creation;
+  /** Public keys that the host is registered with, as `ssh-ed25519 AAAA…`. */
+  readonly pinned: readonly string[];
+}
+
+/** `ED25519 SHA256:…`, as OpenSSH names a key. */
+function fingerprintOf(key: string): string {
+  const [type = '', blob = ''] = key
+    .trim()
+    .replace(/^@\S+\s+/, '')
+    .split(/\s+/);
+  const name = type.replace(/^(?:ssh-|ecdsa-sha2-.*)/, (start) => (start === 'ssh-' ? '' : 'ecdsa'));
+  const digest = createHash('sha256').update(Buffer.from(blob, 'base64')).digest('base64').replace(/=+$/, '');
+  return `${name.toUpperCase()} SHA256:${digest}`;
+}
+
+/** Which keys are registered, and which one the host offered: what ssh says itself names a file that is gone by then. */
+function keysOf(said: string, pinned: readonly string[]): string {
+  const [, type] =
+    /fingerprint for the (\S+) key|No (\S+) host key is known/i.exec(said)?.filter(Boolean) ?? [];
+  const [fingerprint = 'one that is not pinned'] = /SHA256:[A-Za-z0-9+/]{43}/.exec(said) ?? [];
+  const offered = [type, fingerprint].filter(Boolean).join(' ');
+  return `pinned ${pinned.map(fingerprintOf).join(', ')}, offered ${offered}.`;
+}
+
 /**
  * Why OpenSSH itself failed, from what it said. Before a connection stood nothing can have been made on the host;
  * afterwards it is as the caller says.
  */
-export function sshFailure(hostId: string, said: string, afterwards: Creation): SandboxerError {
+export function sshFailure(
+  hostId: string,
+  said: string,
+  { afterwards, pinned }: SshFailureTerms,
+): SandboxerError {
   const why = shown(said) || 'ssh ended without a word';
   const early = KEY_CHANGED.test(said) || REFUSED_US.test(said) || NEVER_STOOD.test(said);
   const creation = early ? 'not_created' : afterwards;
   if (KEY_CHANGED.test(said))
-    return new SandboxerError('SBX_HOST_KEY_CHANGED', `Host ${hostId}: ${why}`, { creation });
+    return new SandboxerError('SBX_HOST_KEY_CHANGED', `Host ${hostId}: ${keysOf(said, pinned)}`, {
+      creation,
+      remedy: `Find out why. If the offered key is right, register it: sandboxer hosts add ${hostId} --host-key …`,
+    });
   if (REFUSED_US.test(said))
     return new SandboxerError('SBX_BACKEND_AUTH', `Host ${hostId} refused our key: ${why}`, {
       creation,

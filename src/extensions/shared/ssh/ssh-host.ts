@@ -150,7 +150,7 @@ export class SshHost {
       if ('said' in end && failure === null) lane.isDoubtful = true;
       this.#leave(lane);
       if (failure !== null) throw failure;
-      if ('said' in end) throw sshFailure(this.id, end.said, creation);
+      if ('said' in end) throw this.#failure(end.said, creation);
       return end.code;
     });
     exit.catch(() => {});
@@ -216,11 +216,17 @@ export class SshHost {
     const said = await this.#within(lane);
     if (said !== null) {
       await lane.end();
-      throw said instanceof SandboxerError ? said : sshFailure(this.id, said, 'not_created');
+      throw said instanceof SandboxerError ? said : this.#failure(said, 'not_created');
     }
     lane.used = 1;
     this.#lanes.add(lane);
     return lane;
+  }
+
+  #failure(said: string, afterwards: Creation): SandboxerError {
+    // A host on the way may be the one whose key changed.
+    const pinned = [this.#access, ...this.#access.jumps].flatMap(({ hostKeys }) => hostKeys);
+    return sshFailure(this.id, said, { afterwards, pinned });
   }
 
   /** OpenSSH bounds the dialling, not what follows. */
