@@ -72,9 +72,11 @@ typedef struct {
   const char *read[MAX_CONFINED], *write[MAX_CONFINED];
   size_t read_len, write_len;
 } Confinement;
-int confine_version(void); /* 0: the kernel cannot */
-bool confine(const Confinement *confinement);
+const char *confine(const Confinement *confinement); /* NULL, or what cannot be held: then nothing may be started */
 int confine_look(int base, const char *path); /* 0, or why it may not be described */
+
+/* confine-calls.c: no unix socket but connected pairs, no other way to one; for good, and for all that is started */
+bool confine_calls(void);
 
 /* child.c: processes that are waited for */
 typedef struct Child Child;

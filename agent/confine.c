@@ -1,4 +1,4 @@
-/* Landlock: what this process, and all that it starts, may reach of the file system from now on. */
+/* Landlock: what this process, and all that it starts, may reach of the file system; the filter of confine-calls.c beside it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -44,7 +44,7 @@ typedef struct __attribute__((packed)) {
 
 static bool confined;
 
-int confine_version(void) {
+static int landlock_version(void) {
   long version = syscall(CREATE_RULESET, NULL, 0, 1u);
   return version < LEAST_VERSION ? 0 : (int)version;
 }
@@ -61,27 +61,35 @@ static bool allow(int ruleset, const char *path, uint64_t rights) {
   return added;
 }
 
-bool confine(const Confinement *c) {
-  int version = confine_version();
-  if (version == 0) {
-    errno = EOPNOTSUPP;
-    return false;
-  }
+static const char *restrict_files(const Confinement *c, int version) {
   uint64_t all = RIGHTS_OF_3 | (version >= 5 ? IOCTL_DEVICE : 0);
   Ruleset handled = {.files = all, .scoped = SCOPES};
   size_t size = version >= 6 ? sizeof handled : sizeof handled.files;
   int ruleset = (int)syscall(CREATE_RULESET, &handled, size, 0);
-  if (ruleset < 0) return false;
+  if (ruleset < 0) return "Landlock makes no set of rules";
   bool done = true;
   for (size_t i = 0; done && i < c->read_len; i++) done = allow(ruleset, c->read[i], READ);
   for (size_t i = 0; done && i < c->write_len; i++) done = allow(ruleset, c->write[i], all);
-  struct rlimit none = {0, 0};
-  done = done && setrlimit(RLIMIT_CORE, &none) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         syscall(RESTRICT_SELF, ruleset, 0) == 0;
+  done = done && syscall(RESTRICT_SELF, ruleset, 0) == 0;
   int error = errno;
   close(ruleset);
   errno = error;
-  return confined = done;
+  return done ? NULL : "Landlock does not take the rules";
+}
+
+const char *confine(const Confinement *c) {
+  int version = landlock_version();
+  struct rlimit none = {0, 0};
+  if (version == 0) {
+    errno = EOPNOTSUPP;
+    return "the kernel has no Landlock of version 3 (Linux 6.2)";
+  }
+  if (setrlimit(RLIMIT_CORE, &none) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    return "core files and new privileges cannot be ruled out";
+  const char *lacking = restrict_files(c, version);
+  if (lacking == NULL && !confine_calls()) lacking = "the kernel takes no filter of system calls for this processor";
+  confined = lacking == NULL;
+  return lacking;
 }
 
 /* The kernel describes what it does not let be opened. So whoever may not list a directory is told of nothing in it. */

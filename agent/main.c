@@ -266,6 +266,12 @@ static bool is_socket(int fd) {
   return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
+static bool confined_by(const Confinement *confinement) {
+  const char *lacking = confine(confinement);
+  if (lacking != NULL) say("cannot confine: %s: %s", lacking, strerror(errno));
+  return lacking == NULL;
+}
+
 /* Forks away once the socket listens: whoever started us may then connect at once. */
 static bool detach_from_caller(void) {
   pid_t pid = fork();
@@ -283,7 +289,8 @@ int main(int argc, char **argv) {
     printf("sandboxer-agent protocol %d\n", PROTOCOL_VERSION);
     return 0;
   }
-  if (argc == 2 && strcmp(argv[1], "--can-confine") == 0) return confine_version() == 0;
+  /* By doing it: this process has nothing else to do. */
+  if (argc == 2 && strcmp(argv[1], "--can-confine") == 0) return !confined_by(&o.confinement);
   if (!take_options(argc, argv, &o)) {
     dprintf(2, "%s", usage);
     return 2;
@@ -300,8 +307,7 @@ int main(int argc, char **argv) {
     return error == EADDRINUSE ? EXIT_TAKEN : 1;
   }
   /* Before anybody is told that it listens: what cannot be held back is not begun. */
-  if (o.confined && !confine(&o.confinement)) {
-    say("cannot confine: %s", strerror(errno));
+  if (o.confined && !confined_by(&o.confinement)) {
     if (o.listen_path != NULL) (void)unlink(o.listen_path);
     return 1;
   }

@@ -11,7 +11,7 @@ export interface SshOptions {
 
 export const DIRECTORY = '.sandboxer';
 
-/** A directory and a user. `none` holds nothing back; `policy` is Landlock on a user that is not root. */
+/** A directory and a user. `none` holds nothing back; `policy` is Landlock and a filter of system calls, on a user that is not root. */
 export const CAPABILITIES: CapabilityVector = {
   isolation: ['none', 'policy'],
   egress: 'none',

@@ -75,7 +75,7 @@ export class SshExtension implements Extension {
     const argv = ['sh', '-c', PROVISION, 'sh', directory, nameOf(stamp.attemptId), agent, level, files];
     const stdin = given(spec, ctx.clock.now());
     const { code, stdout, stderr } = await host.run(argv, { stdin, signal: ctx.signal });
-    if (code === EXIT.root || code === EXIT.cannotConfine) throw noPolicy(host, code);
+    if (code === EXIT.root || code === EXIT.cannotConfine) throw noPolicy(host, code, stderr);
     if (code !== 0) {
       forgetAgent(host, `${directory}/bin`);
       throw failed(host, 'The directory could not be made', stderr);
@@ -279,7 +279,8 @@ async function secretEnvironment(
   );
 }
 
-function noPolicy(host: SshHost, code: number): SandboxerError {
+function noPolicy(host: SshHost, code: number, said: string): SandboxerError {
+  const lacking = /cannot confine: ([^\n]{1,200})/.exec(said)?.[1] ?? 'the kernel cannot confine programs';
   const why =
     code === EXIT.root
       ? {
@@ -287,8 +288,9 @@ function noPolicy(host: SshHost, code: number): SandboxerError {
           remedy: 'Register it with a user that is not root.',
         }
       : {
-          what: 'has a kernel without Landlock 3',
-          remedy: 'Use a host with Linux 6.2 or newer, or isolation none.',
+          what: `cannot hold programs back (${lacking})`,
+          remedy:
+            'Use a host with Linux 6.2 or newer, Landlock and seccomp, on x86-64 or arm64; or isolation none.',
         };
   return new SandboxerError(
     'SBX_UNSUPPORTED',

@@ -2,41 +2,17 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { machine, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ExtensionContext, Handle, ProvisionSpec } from '../../../src/core/extension.ts';
-import { NO_INPUTS } from '../../../src/core/inputs.ts';
-import { silentLog } from '../../../src/core/log.ts';
+import type { Handle } from '../../../src/core/extension.ts';
 import type { SandboxSession } from '../../../src/core/session.ts';
-import { CAPABILITIES } from '../../../src/extensions/ssh/config.ts';
 import { createSshExtension } from '../../../src/extensions/ssh/index.ts';
-import { defaultRecipe } from '../../../src/testing/conformance/default-recipe.ts';
 import { runShell } from '../../../src/testing/conformance/run-program.ts';
 import type { SshServer } from '../../../src/testing/ssh-server.ts';
 import { sshServerMissing, startSshServer } from '../../../src/testing/ssh-server.ts';
 import { startPlainUserServer, whyNoPlainUser } from '../../support/plain-user-server.ts';
+import { contextOf, policySpec } from './policy-spec.ts';
 
 const agent = join(import.meta.dirname, '..', '..', '..', 'agent', 'build', 'sandboxer-agent');
-
-function contextOf(server: SshServer): ExtensionContext {
-  const clock = { now: () => Date.now(), sleep: async (ms: number) => void (await sleep(ms)) };
-  const host = { id: 'h1', labels: {}, ssh: server.access() };
-  return { signal: new AbortController().signal, clock, log: silentLog, host };
-}
-
-function specOf(attemptId: string): ProvisionSpec {
-  return {
-    stamp: { sandboxUid: 'u', attemptId, owner: 'tests' },
-    sandboxId: 'u',
-    workspaceId: 'w',
-    generation: 1,
-    recipe: { ...defaultRecipe(CAPABILITIES), isolation: 'policy' },
-    labels: {},
-    secrets: [],
-    inputs: NO_INPUTS,
-    endsAt: Date.now() + 600_000,
-  };
-}
 
 describe.skipIf((sshServerMissing() ?? whyNoPlainUser()) !== null)('isolation policy over ssh', () => {
   const extension = createSshExtension({ agents: { [machine()]: agent } });
@@ -52,13 +28,13 @@ describe.skipIf((sshServerMissing() ?? whyNoPlainUser()) !== null)('isolation po
   beforeAll(async () => {
     writeFileSync(join(outside, 'world-readable'), 'precious', { mode: 0o644 });
     server = await startPlainUserServer();
-    handle = await extension.provision(specOf('a1'), contextOf(server));
+    handle = await extension.provision(policySpec('a1'), contextOf(server));
     session = await extension.connect(handle, contextOf(server));
   });
 
   afterAll(async () => {
     await session?.close();
-    const report = await extension.teardown({ stamp: specOf('a1').stamp, handle }, contextOf(server));
+    const report = await extension.teardown({ stamp: policySpec('a1').stamp, handle }, contextOf(server));
     expect(report).toMatchObject({ gone: true });
     await extension.close();
     await server?.stop();
@@ -97,7 +73,7 @@ describe.skipIf((sshServerMissing() ?? whyNoPlainUser()) !== null)('isolation po
 
   it('is refused where root would log in', async () => {
     const asRoot = await startSshServer();
-    const work = extension.provision(specOf('a2'), contextOf(asRoot));
+    const work = extension.provision(policySpec('a2'), contextOf(asRoot));
     await expect(work).rejects.toMatchObject({
       code: 'SBX_UNSUPPORTED',
       extras: { creation: 'not_created' },
