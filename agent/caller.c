@@ -1,8 +1,14 @@
 /*
  * The other way round: the host listens, and the agent calls. One connection always waits to be greeted, so that the
  * host has one at hand whenever it wants one more; a host that has gone away is called again until it is back.
+ *
+ * The directory of the socket is opened once, at the start, and every call goes through that descriptor: the host moves the
+ * directory away from what programs inside can name before it answers the first call.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -35,8 +41,16 @@ static void call(Timer *timer) {
 static Timer next_call = {.fire = call};
 
 bool caller_start(const char *path) {
-  if (strlen(path) >= sizeof home.sun_path) return false;
-  strcpy(home.sun_path, path);
+  char directory[PATH_MAX];
+  const char *slash = strrchr(path, '/');
+  size_t len = slash == NULL ? 0 : (size_t)(slash - path);
+  if (slash == NULL || slash[1] == 0 || strchr(path, '/') != path || len >= sizeof directory) return false;
+  memcpy(directory, path, len);
+  directory[len] = 0;
+  int fd = open(len == 0 ? "/" : directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return false;
+  int written = snprintf(home.sun_path, sizeof home.sun_path, "/proc/self/fd/%d/%s", fd, slash + 1);
+  if (written < 0 || (size_t)written >= sizeof home.sun_path) return false;
   calling = true;
   call(&next_call);
   return true;

@@ -1,6 +1,4 @@
-import { readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { AgentDoor } from '../shared/agent-door.ts';
+import { AgentDoor, doorsIn, removeDoor } from '../shared/agent-door.ts';
 import { BACKEND } from './engine-error.ts';
 import { isDoor } from './reach.ts';
 
@@ -16,7 +14,7 @@ export class AgentDoors {
   open(name: string): Promise<AgentDoor> {
     let door = this.#doors.get(name);
     if (door === undefined) {
-      door = AgentDoor.open(this.#directory, name, { backend: BACKEND });
+      door = AgentDoor.open(this.#directory, name, { backend: BACKEND, sharedKernel: true });
       door.catch(() => this.#doors.delete(name));
       this.#doors.set(name, door);
     }
@@ -28,24 +26,17 @@ export class AgentDoors {
     const door = this.#doors.get(name);
     this.#doors.delete(name);
     if (door !== undefined) (await door.catch(() => null))?.close();
-    rmSync(join(this.#directory, name), { recursive: true, force: true });
+    removeDoor(this.#directory, name);
   }
 
   /** What an earlier process has left behind for nobody. */
   async removeOthers(kept: ReadonlySet<string | undefined>): Promise<void> {
-    for (const name of this.#onDisk()) if (!kept.has(name) && !this.#doors.has(name)) await this.remove(name);
+    for (const name of doorsIn(this.#directory))
+      if (!kept.has(name) && !this.#doors.has(name)) await this.remove(name);
   }
 
   async close(): Promise<void> {
     for (const door of this.#doors.values()) (await door.catch(() => null))?.close();
     this.#doors.clear();
-  }
-
-  #onDisk(): string[] {
-    try {
-      return readdirSync(this.#directory);
-    } catch {
-      return [];
-    }
   }
 }

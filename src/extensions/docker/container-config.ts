@@ -1,5 +1,6 @@
 /** Everything the engine is told about a container, and nothing secret: whatever is not asked for is not there. */
 import type { ProvisionSpec } from '../../core/extension.ts';
+import { DOOR_SOCKET } from '../shared/agent-door.ts';
 import type { DockerOptions } from './config.ts';
 import { DEFAULTS } from './config.ts';
 import type { EngineFacts } from './engine-facts.ts';
@@ -10,7 +11,7 @@ export const INSIDE = {
   agent: '/.sandboxer/agent',
   /** The directory that the host listens in, mounted read-only. */
   door: '/.sandboxer/door',
-  socket: '/.sandboxer/door/h.sock',
+  socket: `/.sandboxer/door/${DOOR_SOCKET}`,
   /** Where the agent listens instead, when nothing of the host can be mounted. */
   run: '/run/sandboxer',
   relay: '/run/sandboxer/a.sock',

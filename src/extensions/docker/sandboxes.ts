@@ -314,6 +314,7 @@ export class Sandboxes {
   async #start(name: string, beginning: Beginning, signal: AbortSignal): Promise<void> {
     for (;;) {
       try {
+        await this.#openDoor(name);
         await this.#parts.containers.start(name);
         await this.#greet(name, beginning, signal);
         return;
@@ -322,6 +323,12 @@ export class Sandboxes {
         if (!again) throw failed(error, { creation: 'maybe_created' });
       }
     }
+  }
+
+  /** Nothing runs in the container yet: the agent, as its first process, is the one that finds the door. */
+  async #openDoor(name: string): Promise<void> {
+    const reach = this.#reach.get(name);
+    if (reach?.channel === 'call') (await this.#doors.open(reach.door)).makeReachable();
   }
 
   /** The channel that is the first to be answered, and brings the secrets, serves whoever comes next. */

@@ -18,9 +18,9 @@ export class Doors {
     this.#layout = layout;
   }
 
-  /** Before its agent calls; and again after a restart of ours, for it calls until somebody is there. */
+  /** Before the sandbox starts: its agent, as its first process, is the one that finds the socket. */
   async open({ attemptId, range }: SandboxRecord): Promise<void> {
-    await this.#at(attemptId, range);
+    (await this.#at(attemptId, range)).makeReachable();
   }
 
   async agent({ attemptId, range }: SandboxRecord, signal?: AbortSignal): Promise<AgentSession> {
@@ -46,7 +46,8 @@ export class Doors {
   #at(attemptId: string, owner: number): Promise<AgentDoor> {
     const known = this.#open.get(attemptId);
     if (known !== undefined) return known;
-    const opening = AgentDoor.open(this.#layout.sandbox(attemptId), 'door', { backend: BACKEND, owner });
+    const options = { backend: BACKEND, owner, sharedKernel: false };
+    const opening = AgentDoor.open(this.#layout.sandbox(attemptId), 'door', options);
     opening.catch(() => this.#open.delete(attemptId));
     this.#open.set(attemptId, opening);
     return opening;

@@ -1,78 +1,147 @@
-/** A socket that the agents inside call: each connection they open waits here until somebody wants one. */
-import { chmodSync, chownSync, closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
+/**
+ * A socket of the host that the agent inside calls, and nobody else inside.
+ *
+ * The socket lies in a directory `in` of the directory that is shown inside. The agent opens `in` as the first process of the
+ * sandbox, before any program can run there, and connects through that descriptor from then on. With the first call, and
+ * before it is answered, the host moves `in` out of what is shown: no path inside leads to the socket any more. The moved
+ * directory stays the agent's, whose memory and descriptors the kernel keeps from programs of the same user (it is not
+ * dumpable), so a later call is the agent's too, also after a restart of the server.
+ *
+ * `makeReachable` moves the directory back, for the agent of a sandbox that is about to start.
+ */
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import type { Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { SandboxerError } from '../../contract/errors.ts';
 
-/** Its name in the directory that is shown inside. */
-export const DOOR_SOCKET = 'h.sock';
-/** An agent keeps one waiting; whoever opens more is not one. */
-const MOST_WAITING = 4;
+const SOCKET = 'h.sock';
+const INNER = 'in';
+/** The socket, from the directory that is shown inside. */
+export const DOOR_SOCKET = `${INNER}/${SOCKET}`;
+/** Beside the directory that is shown: where its inner one is from the first call on. */
+const HELD = '.held';
+/** The agent keeps one connection waiting; one more may be of an agent that has just ended. */
+const MAX_WAITING = 2;
+const MAX_QUEUED = 8;
+/** Each `take` that waits is a request of a client. */
+const MAX_WANTED = 4096;
+/** An agent calls once for each session; more than that in a row closes the socket for a while. */
+const MAX_CALLS = 64;
+const CALLS_MS = 1_000;
 
 interface DoorOptions {
-  /** Whose errors it tells. */
+  /** The backend of the errors. */
   readonly backend: string;
-  /** The only one who may call; otherwise whoever is inside. */
+  /** The only user who may connect; without it the mode of the socket lets in everybody. */
   readonly owner?: number;
+  /**
+   * Whether the sandbox runs on the kernel of this machine. The file server of another kernel (gVisor) finds the socket by
+   * its path each time, and would lose it: there the directory is not moved, and `owner` alone decides who may call.
+   */
+  readonly sharedKernel: boolean;
+}
+
+/** Every file of a door of this name. */
+export function removeDoor(base: string, name: string): void {
+  for (const path of [join(base, name), join(base, name + HELD)])
+    rmSync(path, { recursive: true, force: true });
+}
+
+/** The names of all doors below a directory. */
+export function doorsIn(base: string): Set<string> {
+  try {
+    return new Set(
+      readdirSync(base).map((name) => (name.endsWith(HELD) ? name.slice(0, -HELD.length) : name)),
+    );
+  } catch {
+    return new Set();
+  }
 }
 
 export class AgentDoor {
+  /** Shown inside. */
   readonly directory: string;
-  readonly #backend: string;
-  readonly #server: Server;
+  readonly #held: string;
+  readonly #base: string;
+  readonly #name: string;
+  readonly #options: DoorOptions;
   readonly #waiting: Socket[] = [];
   readonly #wanted: ((socket: Socket) => void)[] = [];
+  #server: Server | null = null;
+  #calls = 0;
+  #countedSince = 0;
+  #pause: NodeJS.Timeout | null = null;
   #closed = false;
 
-  private constructor(directory: string, backend: string) {
-    this.directory = directory;
-    this.#backend = backend;
-    this.#server = createServer((socket) => this.#called(socket));
-    this.#server.unref();
+  private constructor(base: string, name: string, options: DoorOptions) {
+    this.#base = base;
+    this.#name = name;
+    this.directory = join(base, name);
+    this.#held = join(base, name + HELD);
+    this.#options = options;
   }
 
-  /** `base` must be open to nobody else; the directory itself is read by whoever is inside. */
-  static async open(base: string, name: string, { backend, owner }: DoorOptions): Promise<AgentDoor> {
-    const door = new AgentDoor(join(base, name), backend);
+  /** `base` must be open to nobody else; the directory itself is read by whatever runs inside. */
+  static async open(base: string, name: string, options: DoorOptions): Promise<AgentDoor> {
+    const door = new AgentDoor(base, name, options);
     mkdirSync(base, { recursive: true, mode: 0o700 });
     mkdirSync(door.directory, { recursive: true });
     chmodSync(door.directory, 0o755);
-    rmSync(join(door.directory, DOOR_SOCKET), { force: true });
-    // Through the open directory: its path may be longer than the address of a socket.
-    const fd = openSync(door.directory, 'r');
-    const path = `/proc/self/fd/${fd}/${DOOR_SOCKET}`;
-    try {
-      await new Promise<void>((resolve, reject) => {
-        door.#server.once('error', reject);
-        door.#server.listen(path, resolve);
-      });
-      chmodSync(path, owner === undefined ? 0o666 : 0o600);
-      if (owner !== undefined) chownSync(path, owner, owner);
-    } finally {
-      closeSync(fd);
-    }
+    await door.#listen();
     return door;
   }
 
+  /** Whether a connection of the agent waits to be taken. */
   get hasCaller(): boolean {
     return this.#waiting.some((socket) => !socket.destroyed);
   }
 
-  /** A connection that an agent has opened, as soon as there is one. */
+  /**
+   * Lets the first process of a sandbox find the socket by its path. Only for a sandbox in which nothing runs: a program of
+   * it would find the socket as well.
+   */
+  makeReachable(): void {
+    for (const socket of this.#waiting.splice(0)) socket.destroy();
+    if (!existsSync(this.#held)) return;
+    const inner = join(this.directory, INNER);
+    rmSync(inner, { recursive: true, force: true });
+    renameSync(this.#held, inner);
+  }
+
+  /** Resolves with a connection of the agent, as soon as there is one. */
   async take(signal: AbortSignal, withinMs: number): Promise<Socket> {
+    const { backend } = this.#options;
     for (let socket = this.#waiting.shift(); socket !== undefined; socket = this.#waiting.shift()) {
       if (!socket.destroyed) return socket.ref();
     }
-    if (this.#closed)
-      throw new SandboxerError('SBX_BACKEND_LOST', 'It has ended.', { backend: this.#backend });
+    if (this.#closed) throw new SandboxerError('SBX_BACKEND_LOST', 'It has ended.', { backend });
+    if (this.#wanted.length >= MAX_WANTED) {
+      throw new SandboxerError(
+        'SBX_EXTENSION_FAILED',
+        'Too many sessions wait for the agent of the sandbox.',
+        {
+          backend,
+        },
+      );
+    }
     const called = Promise.withResolvers<Socket>();
     const give = (socket: Socket) => called.resolve(socket);
     this.#wanted.push(give);
     const fail = (code: 'SBX_TIMEOUT' | 'SBX_CANCELLED', detail: string) =>
-      called.reject(new SandboxerError(code, detail, { backend: this.#backend, creation: 'maybe_created' }));
+      called.reject(new SandboxerError(code, detail, { backend, creation: 'maybe_created' }));
     const timer = setTimeout(
-      () => fail('SBX_TIMEOUT', `Nobody inside has called within ${withinMs} ms.`),
+      () => fail('SBX_TIMEOUT', `The agent inside has not called within ${withinMs} ms.`),
       withinMs,
     );
     const abort = () => fail('SBX_CANCELLED', 'It was given up before the agent called.');
@@ -88,31 +157,99 @@ export class AgentDoor {
     }
   }
 
-  /** Hears nobody any more; the directory stays for whoever listens next. */
+  /** Takes no more calls; the directories stay for the next server. */
   close(): void {
     this.#closed = true;
-    this.#server.close();
+    if (this.#pause !== null) clearTimeout(this.#pause);
+    this.#server?.close();
+    this.#server = null;
     for (const socket of this.#waiting.splice(0)) socket.destroy();
   }
 
   remove(): void {
     this.close();
-    rmSync(this.directory, { recursive: true, force: true });
+    removeDoor(this.#base, this.#name);
+  }
+
+  async #listen(): Promise<void> {
+    const { owner } = this.#options;
+    const place = existsSync(this.#held) ? this.#held : join(this.directory, INNER);
+    mkdirSync(place, { recursive: true });
+    chmodSync(place, 0o755);
+    // Through the open directory: its path may be longer than the address of a socket, and it may be moved meanwhile.
+    const fd = openSync(place, 'r');
+    const path = `/proc/self/fd/${fd}/${SOCKET}`;
+    const server = createServer((socket) => this.#called(socket));
+    server.unref();
+    this.#server = server;
+    try {
+      rmSync(path, { force: true });
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject);
+        server.listen({ path, backlog: MAX_QUEUED }, resolve);
+      });
+      chmodSync(path, owner === undefined ? 0o666 : 0o600);
+      if (owner !== undefined) chownSync(path, owner, owner);
+    } finally {
+      closeSync(fd);
+    }
   }
 
   #called(socket: Socket): void {
     socket.on('error', () => socket.destroy());
+    if (this.#isFlooded()) this.#pauseListening();
+    if (!this.#hold()) {
+      socket.destroy();
+      return;
+    }
     const wanted = this.#wanted.shift();
     if (wanted !== undefined) {
       wanted(socket);
       return;
     }
-    if (this.#waiting.length >= MOST_WAITING) this.#waiting.shift()?.destroy();
+    // Those that waited longer are as good, and cannot be pushed out.
+    if (this.#waiting.length >= MAX_WAITING) {
+      socket.destroy();
+      return;
+    }
     this.#waiting.push(socket);
     socket.unref();
     socket.on('close', () => {
       const at = this.#waiting.indexOf(socket);
       if (at >= 0) this.#waiting.splice(at, 1);
     });
+  }
+
+  /** Before the first call is answered: until then no program has run inside. */
+  #hold(): boolean {
+    if (!this.#options.sharedKernel) return true;
+    const inner = join(this.directory, INNER);
+    try {
+      if (existsSync(inner)) renameSync(inner, this.#held);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #isFlooded(): boolean {
+    const now = performance.now();
+    if (now - this.#countedSince > CALLS_MS) {
+      this.#countedSince = now;
+      this.#calls = 0;
+    }
+    this.#calls += 1;
+    return this.#calls > MAX_CALLS;
+  }
+
+  /** Without a listening socket the kernel turns callers away, at no cost of ours. */
+  #pauseListening(): void {
+    if (this.#pause !== null || this.#closed) return;
+    this.#server?.close();
+    this.#server = null;
+    this.#pause = setTimeout(() => {
+      this.#pause = null;
+      if (!this.#closed) this.#listen().catch(() => this.#pauseListening());
+    }, CALLS_MS).unref();
   }
 }

@@ -49,7 +49,7 @@ describe.skipIf(whyNot !== null)(
       expect(status).toMatch(/^1000$/m);
       expect(await output(living.session, 'ls /sys/class/net')).toBe('lo');
       const tries =
-        'echo x >/.sandboxer/door/x; rm /.sandboxer/door/h.sock; echo x >/.sandboxer/agent; mount -t tmpfs none /tmp';
+        'echo x >/.sandboxer/door/x; mkdir /.sandboxer/door/in; echo x >/.sandboxer/agent; mount -t tmpfs none /tmp';
       const refusals = await output(living.session, tries);
       expect(refusals.match(/Read-only|denied|not permitted/gi)?.length).toBeGreaterThanOrEqual(4);
       await world.end(living);

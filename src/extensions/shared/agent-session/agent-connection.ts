@@ -129,6 +129,8 @@ export class AgentConnection implements FrameSink, ChannelPort {
   take(id: number, subject: string): AgentChannel {
     if ((id & AGENT_CHANNEL) === 0 || this.#channels.has(id))
       throw new ProtocolViolation('a channel is opened twice');
+    // Each side opens no more than that, and may not know yet what the other has opened.
+    if (this.#channels.size >= 2 * MAX_CHANNELS) throw new ProtocolViolation('too many channels are open');
     const channel = this.#register(id, subject, this.windowBytes);
     this.credit(id, this.windowBytes);
     return channel;
