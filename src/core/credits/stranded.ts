@@ -10,7 +10,7 @@ async function spendsFrom(tx: Tx, workspaceId: string, purse: string): Promise<b
 }
 
 /** Why nobody can spend what a purse has; `null` where a workspace can. */
-export async function strandedIn(tx: Tx, purse: string): Promise<string | null> {
+async function strandedIn(tx: Tx, purse: string): Promise<string | null> {
   if (purse.startsWith(ORG_PURSE)) {
     const orgId = purse.slice(ORG_PURSE.length);
     for (const { id, deletedAt } of await tx.tenancy.workspaces(orgId))

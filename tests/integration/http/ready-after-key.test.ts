@@ -10,7 +10,8 @@ it('first start: admin.key is there before anything listens on TCP, and before /
   const server = new TestServer(({ listen }) => ({ listen: { ...listen, tcp: '127.0.0.1:0' } }));
   const onTcp: boolean[] = [];
   const listens = (message: unknown) => {
-    if ('port' in (message as { options: object }).options) onTcp.push(existsSync(join(server.dir, 'admin.key')));
+    if ('port' in (message as { options: object }).options)
+      onTcp.push(existsSync(join(server.dir, 'admin.key')));
   };
   subscribe(LISTENS, listens);
   try {

@@ -225,7 +225,7 @@ export class SshHost {
 
   #failure(said: string, afterwards: Creation): SandboxerError {
     // A host on the way may be the one whose key changed.
-    const pinned = [this.#access, ...this.#access.jumps].flatMap(({ hostKeys }) => hostKeys);
+    const pinned = [this.access, ...this.access.jumps].flatMap(({ hostKeys }) => hostKeys);
     return sshFailure(this.id, said, { afterwards, pinned });
   }
 
