@@ -14,7 +14,7 @@ const codes = Object.keys(ERRORS) as ErrorCode[];
 /** Faults that one workspace can cause by its requests alone. */
 const TENANTS_OWN: readonly Fault[] = ['caller', 'key', 'capacity'];
 /** A vendor key that the workspace stored. */
-const OWN_KEY = { providerKeyId: 'key-of-workspace' };
+const OWN_KEY = { providerKeyId: 'key-of-workspace', hostId: null };
 
 interface Story {
   readonly code: ErrorCode | 'ready';
@@ -57,7 +57,18 @@ describe('whose fault an error is', () => {
   });
 
   it('a code that no catalogue knows counts as the fault of the backend', () => {
-    expect(outcomeOfError('SBX_OF_LATER', { providerKeyId: null })).toBe('backend');
+    expect(outcomeOfError('SBX_OF_LATER', { providerKeyId: null, hostId: null })).toBe('backend');
+  });
+
+  it('a host that refuses our key: its own fault, and the backend goes on with other hosts', () => {
+    const on = (hostId: string | null) => outcomeOfError('SBX_BACKEND_AUTH', { providerKeyId: null, hostId });
+    expect([on('h1'), on('local'), on(null)]).toEqual(['host', 'key', 'key']);
+    const book = new HealthBook();
+    const key = { attemptId: 'a', extensionId: header.id, hostId: 'h1', recipeClass: 'host/container' };
+    book.started(key, 0);
+    book.ended(key, book.judge(key.attemptId, header.id, on('h1'), 10), 10);
+    expect(book.standing(header, 'healthy', recipe, 20)).toMatchObject({ key_refused: false, samples: 0 });
+    expect(book.standingOn('h1', header, 'healthy', recipe, 20)).toMatchObject({ samples: 1 });
   });
 
   it('no storm of faults that a tenant can cause changes the standing that other tenants get', () => {

@@ -1,16 +1,19 @@
 import type { ErrorCode } from '../../contract/errors.ts';
 import { ERRORS } from '../../contract/errors.ts';
 import type { AttemptOutcome, AttemptRecord } from '../attempt.ts';
+import { LOCAL_HOST } from '../host.ts';
 
 /**
  * What an error says of the backend it came from. A refused or exhausted key of a workspace or of the platform is set
- * aside by itself, so that it says nothing of the backend under other keys.
+ * aside by itself, so that it says nothing of the backend under other keys. A registered host that refuses our key is that
+ * host's fault alone: the backend goes on with other hosts.
  */
 export function outcomeOfError(
   code: string,
-  { providerKeyId }: Pick<AttemptRecord, 'providerKeyId'>,
+  { providerKeyId, hostId }: Pick<AttemptRecord, 'providerKeyId' | 'hostId'>,
 ): AttemptOutcome {
   const fault = ERRORS[code as ErrorCode]?.fault ?? 'backend';
   const isOfKey = fault === 'key' || fault === 'capacity';
-  return isOfKey && providerKeyId !== null ? 'caller' : fault;
+  if (isOfKey && providerKeyId !== null) return 'caller';
+  return fault === 'key' && hostId !== null && hostId !== LOCAL_HOST ? 'host' : fault;
 }

@@ -143,7 +143,7 @@ describe('what our attempts say of a backend', () => {
       for (const fault of ['caller', 'server'] as const) story.attempt(fault, n);
     }
     expect(story.standing(1000)).toMatchObject({ breaker: 'closed', success: 0.98, in_flight: 0 });
-    const platform = { providerKeyId: null };
+    const platform = { providerKeyId: null, hostId: null };
     expect(outcomeOfError('SBX_BACKEND_QUOTA', platform)).toBe('capacity');
     expect(outcomeOfError('SBX_SECRET_UNRESOLVED', platform)).toBe('caller');
     expect(outcomeOfError('SBX_TIMEOUT', platform)).toBe('backend');
