@@ -1,19 +1,22 @@
 import { ANY_TREE, goesUpAgain, judgeLink, partsOf } from './link-judge.ts';
+import { PathTable, TOP } from './path-table.ts';
+
+/** Files, directories and links of one archive, directories that no entry names included. */
+const MOST_PATHS = 2_000_000;
 
 /**
  * The links of one archive, in whatever order its entries come. `take` refuses at once what the rest of the archive cannot
  * make right; `finish` judges the links whose targets depend on directories that may come later.
  */
 export class ArchiveLinks {
-  readonly #directories = new Set<string>(['']);
-  readonly #links = new Set<string>();
+  readonly #paths = new PathTable();
   readonly #open: { readonly name: string; readonly target: string }[] = [];
 
   /** `null`, or why the entry is refused. `name` is relative and has no `..`. */
   take(name: string, kind: 'file' | 'directory' | 'symlink', target: string | null): string | null {
     const parts = partsOf(name);
     const path = parts.join('/');
-    const reason = this.#parents(parts) ?? this.#itself(path, kind);
+    const reason = this.#place(parts, kind);
     if (reason !== null || kind !== 'symlink') return reason;
     const lead = judgeLink(ANY_TREE, path, target ?? '');
     if ('refused' in lead) return `${name} → ${target} leads ${lead.refused}`;
@@ -23,7 +26,10 @@ export class ArchiveLinks {
 
   /** After the last entry: `null`, or why the archive is refused. */
   finish(): string | null {
-    const look = (path: string) => (this.#directories.has(path) ? 'directory' : null);
+    const look = (path: string) => {
+      const kind = this.#paths.at(partsOf(path));
+      return kind === 'open' || kind === 'directory' ? 'directory' : null;
+    };
     for (const { name, target } of this.#open) {
       const lead = judgeLink(look, name, target);
       if ('refused' in lead) return `${name} → ${target} leads ${lead.refused}`;
@@ -31,26 +37,29 @@ export class ArchiveLinks {
     return null;
   }
 
-  #parents(parts: readonly string[]): string | null {
-    for (let count = parts.length - 1; count > 0; count -= 1) {
-      const parent = parts.slice(0, count).join('/');
-      if (this.#links.has(parent)) return `${parts.join('/')} lies behind the link ${parent}`;
-      if (this.#directories.has(parent)) return null;
-      this.#directories.add(parent);
-    }
-    return null;
-  }
-
   /** A path that is a link or a directory in one entry is nothing else in another. */
-  #itself(path: string, kind: 'file' | 'directory' | 'symlink'): string | null {
-    if (kind === 'directory') {
-      if (this.#links.has(path)) return `${path} is a link and a directory`;
-      this.#directories.add(path);
-      return null;
+  #place(parts: readonly string[], kind: 'file' | 'directory' | 'symlink'): string | null {
+    if (this.#paths.size + parts.length > MOST_PATHS) return `there are more than ${MOST_PATHS} paths`;
+    let directory = TOP;
+    for (const [level, part] of parts.slice(0, -1).entries()) {
+      const known = this.#paths.find(directory, part);
+      if (known !== undefined && this.#paths.kind(known) === 'symlink')
+        return `${parts.join('/')} lies behind the link ${parts.slice(0, level + 1).join('/')}`;
+      directory = known ?? this.#paths.set(directory, part, 'open');
     }
-    if (this.#directories.has(path)) return `${path} is a directory and a ${kind}`;
-    if (kind === 'symlink') this.#links.add(path);
-    else if (this.#links.has(path)) return `${path} is a link and a file`;
+    const last = parts.at(-1);
+    if (last === undefined) return null;
+    const known = this.#paths.find(directory, last);
+    const clash = known === undefined ? null : clashOf(this.#paths.kind(known), kind);
+    if (clash !== null) return `${parts.join('/')} is ${clash}`;
+    this.#paths.set(directory, last, kind);
     return null;
   }
+}
+
+function clashOf(known: 'open' | 'file' | 'directory' | 'symlink', kind: string): string | null {
+  const isDirectory = known === 'open' || known === 'directory';
+  if (kind === 'directory') return known === 'symlink' ? 'a link and a directory' : null;
+  if (isDirectory) return `a directory and a ${kind}`;
+  return known === 'symlink' && kind === 'file' ? 'a link and a file' : null;
 }

@@ -15,6 +15,9 @@ export type Look = (path: string) => Standing;
 
 export type Lead = { readonly to: string } | { readonly refused: string };
 
+/** The kernel's own bound on the length of a target. */
+const LONGEST_TARGET = 4_095;
+
 /** The kernel's own bound on links in one path. */
 const MOST_LINKS = 40;
 
@@ -47,6 +50,8 @@ class Walk {
         continue;
       }
       at.push(part);
+      // Nothing is asked of a tree that is not known: only others need the path.
+      if (this.#look === ANY_TREE && !this.#isNowhere) continue;
       const path = at.join('/');
       const there = this.#isNowhere ? null : this.#look(path);
       if (there === 'directory') continue;
@@ -66,7 +71,7 @@ class Walk {
  * real ones. `to` is where it leads, also without inner `..`.
  */
 export function judgeLink(look: Look, name: string, target: string): Lead {
-  if (target === '' || target.includes('\0')) return { refused: 'nowhere' };
+  if (target === '' || target.length > LONGEST_TARGET || target.includes('\0')) return { refused: 'nowhere' };
   try {
     return { to: new Walk(look).from(partsOf(name).slice(0, -1), target).join('/') };
   } catch (error) {

@@ -1,7 +1,9 @@
+import { globMatcher } from './glob.ts';
+
 /** The rules of `.gitignore` that people use: `*`, `?`, `[…]`, `**`, `!`, a leading and a trailing slash. */
 
 interface Rule {
-  readonly pattern: RegExp;
+  readonly matches: (path: string) => boolean;
   readonly negated: boolean;
   readonly directoriesOnly: boolean;
 }
@@ -13,56 +15,25 @@ interface RuleSet {
   readonly rules: readonly Rule[];
 }
 
-function classAt(glob: string, at: number): { text: string; next: number } | null {
-  const start = glob[at + 1] === '!' || glob[at + 1] === '^' ? at + 2 : at + 1;
-  const end = glob.indexOf(']', start + 1);
-  if (end === -1) return null;
-  const inside = glob.slice(start, end).replace(/[\\\]^]/g, '\\$&');
-  return { text: `[${start === at + 2 ? '^/' : ''}${inside}]`, next: end + 1 };
-}
-
-/** A glob without its slashes at the ends, as the source of a regular expression. */
-function sourceOf(glob: string): string {
-  let source = '';
-  for (let at = 0; at < glob.length; ) {
-    if (glob.startsWith('**/', at) && (at === 0 || glob[at - 1] === '/')) {
-      source += '(?:.*/)?';
-      at += 3;
-    } else if (glob.startsWith('/**', at) && at + 3 === glob.length) {
-      source += '/.+';
-      at += 3;
-    } else if (glob[at] === '*') {
-      source += '[^/]*';
-      while (glob[at] === '*') at += 1;
-    } else if (glob[at] === '?') {
-      source += '[^/]';
-      at += 1;
-    } else {
-      const charClass = glob[at] === '[' ? classAt(glob, at) : null;
-      if (glob[at] === '\\' && at + 1 < glob.length) at += 1;
-      source += charClass?.text ?? (glob[at] as string).replace(/[.+^${}()|[\]\\/]/g, '\\$&');
-      at = charClass?.next ?? at + 1;
-    }
-  }
-  return source;
+/** Spaces at the end do not count, unless a backslash stands before them. */
+function withoutLastSpaces(line: string): string {
+  let end = line.length;
+  while (line[end - 1] === ' ') end -= 1;
+  return line.slice(0, end < line.length && line[end - 1] === '\\' ? end + 1 : end);
 }
 
 function ruleOf(line: string): Rule | null {
-  let glob = line.replace(/\r$/, '').replace(/(?<!\\) +$/, '');
+  let glob = withoutLastSpaces(line.replace(/\r$/, ''));
   if (glob === '' || glob.startsWith('#')) return null;
   const negated = glob.startsWith('!');
   if (negated) glob = glob.slice(1);
   const directoriesOnly = glob.endsWith('/');
-  glob = glob.replace(/\/+$/, '');
+  while (glob.endsWith('/')) glob = glob.slice(0, -1);
   const anchored = glob.includes('/');
   glob = glob.replace(/^\//, '');
   if (glob === '') return null;
-  try {
-    const pattern = new RegExp(`^${anchored ? '' : '(?:.*/)?'}${sourceOf(glob)}$`, 's');
-    return { pattern, negated, directoriesOnly };
-  } catch {
-    return null;
-  }
+  const matches = globMatcher(glob, anchored);
+  return matches && { matches, negated, directoriesOnly };
 }
 
 function parseRules(text: string): Rule[] {
@@ -96,7 +67,7 @@ export class IgnoreRules {
       const below = path.slice(base.length);
       for (const rule of rules) {
         if (rule.directoriesOnly && !isDirectory) continue;
-        if (ignored === rule.negated && rule.pattern.test(below)) ignored = !rule.negated;
+        if (ignored === rule.negated && rule.matches(below)) ignored = !rule.negated;
       }
     }
     return ignored;

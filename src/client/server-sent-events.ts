@@ -6,18 +6,28 @@ export interface ServerSentEvent {
   readonly data: string;
 }
 
+const LINE_END = /[\r\n]/;
+
 /** The `text/event-stream` format: takes bytes as they arrive, gives whole events. Comments keep the line alive. */
 export class ServerSentEventDecoder {
   readonly #text = new StringDecoder('utf8');
-  #rest = '';
+  /** The line that has not ended yet, in the pieces it came in. */
+  #rest: string[] = [];
   #id: string | null = null;
   #event = '';
   #data: string[] = [];
 
   decode(bytes: Buffer): ServerSentEvent[] {
     const events: ServerSentEvent[] = [];
-    const lines = (this.#rest + this.#text.write(bytes)).split(/\r\n|\n|\r(?!$)/);
-    this.#rest = lines.pop() ?? '';
+    const text = this.#text.write(bytes);
+    // A line that came without its end before: what was looked through is not looked through again.
+    if (!LINE_END.test(text) && !this.#rest.at(-1)?.endsWith('\r')) {
+      if (text !== '') this.#rest.push(text);
+      return events;
+    }
+    this.#rest.push(text);
+    const lines = this.#rest.join('').split(/\r\n|\n|\r(?!$)/);
+    this.#rest = [lines.pop() ?? ''];
     for (const line of lines) {
       if (line === '') this.#dispatch(events);
       else this.#field(line);

@@ -172,6 +172,8 @@ function number(block: Buffer, at: number, length: number): number {
   return digits === '' ? 0 : Number.parseInt(digits, 8);
 }
 
+const PAX_KEYS: ReadonlySet<string> = new Set(['linkpath', 'path', 'size']);
+
 function paxRecords(body: Buffer, into: Map<string, string>): void {
   for (let at = 0; at < body.length; ) {
     const space = body.indexOf(0x20, at);
@@ -181,7 +183,9 @@ function paxRecords(body: Buffer, into: Map<string, string>): void {
     }
     const record = nameOfBytes(body.subarray(space + 1, at + length - 1));
     const equals = record.indexOf('=');
-    if (equals > 0) into.set(record.slice(0, equals), record.slice(equals + 1));
+    const key = record.slice(0, equals);
+    // Others are not kept: headers may go on without an entry for as long as the archive does.
+    if (equals > 0 && PAX_KEYS.has(key)) into.set(key, record.slice(equals + 1));
     at += length;
   }
 }
@@ -210,6 +214,12 @@ async function takeExtension(
   else if (type === 'K') into.set('linkpath', text(body, 0, body.length));
 }
 
+function withoutLastSlashes(name: string): string {
+  let end = name.length;
+  while (name[end - 1] === '/') end -= 1;
+  return name.slice(0, end);
+}
+
 /** Entries one after another. Names are as the archive has them: whoever unpacks must not trust them. */
 export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry> {
   const blocks = new Blocks(source);
@@ -235,7 +245,7 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
       extended = new Map();
       const remaining = { bytes: size };
       yield {
-        name: name.replace(/\/+$/, '') || '.',
+        name: withoutLastSlashes(name) || '.',
         kind,
         mode: number(block, 100, 8) & 0o7777,
         size: kind === 'file' ? size : 0,

@@ -140,7 +140,13 @@ export class WebSocketDecoder {
     if (this.#pendingBytes < count) return null;
     const first = this.#pending[0] as Buffer;
     if (first.length >= count) return first.subarray(0, count);
-    return Buffer.concat(this.#pending).subarray(0, count);
+    const parts: Buffer[] = [];
+    for (let at = 0, have = 0; have < count; at += 1) {
+      const part = this.#pending[at] as Buffer;
+      parts.push(part);
+      have += part.length;
+    }
+    return Buffer.concat(parts).subarray(0, count);
   }
 
   /** Without a copy when the bytes lie in one piece. */

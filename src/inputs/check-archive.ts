@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { PathTable, TOP } from '../archive/path-table.ts';
 import { SandboxerError } from '../contract/errors.ts';
 import type { UploadEntry } from '../contract/upload.ts';
 import type { TarEntry } from '../extensions/shared/tar.ts';
@@ -17,9 +18,23 @@ async function contentDigest(entry: TarEntry): Promise<string> {
   return `sha256:${hash.digest('hex')}`;
 }
 
-function parentsOf(name: string): string[] {
+/** The same directory may come twice, nothing else may. */
+function place(paths: PathTable, name: string, kind: TarEntry['kind']): void {
   const parts = name.split('/');
-  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'));
+  const last = parts.pop() as string;
+  let directory = TOP;
+  for (const part of parts) {
+    const known = paths.find(directory, part);
+    const below = known === undefined ? 'open' : paths.kind(known);
+    if (below !== 'open' && below !== 'directory')
+      throw refuse(`The archive puts something below what is no directory: ${name}`);
+    directory = known ?? paths.set(directory, part, 'open');
+  }
+  const known = paths.find(directory, last);
+  const before = known === undefined ? null : paths.kind(known);
+  const again = kind === 'directory' && (before === 'open' || before === 'directory');
+  if (before !== null && !again) throw refuse(`The archive holds a name twice: ${name}`);
+  paths.set(directory, last, kind);
 }
 
 /**
@@ -31,29 +46,19 @@ export async function* checkArchive(
   archive: AsyncIterable<Uint8Array>,
   mostEntries: number,
 ): AsyncGenerator<UploadEntry> {
-  const kinds = new Map<string, TarEntry['kind']>();
+  const paths = new PathTable();
   for await (const entry of readTar(archive)) {
     const { name, kind, mode, size, linkTarget } = entry;
     if (name === '.') {
       if (kind !== 'directory') throw refuse('The archive is not a directory.');
       continue;
     }
-    if (kinds.size >= mostEntries) {
+    if (paths.size > mostEntries) {
       throw new SandboxerError('SBX_PAYLOAD_TOO_LARGE', `An archive has at most ${mostEntries} entries.`);
     }
-    const known = kinds.get(name);
-    if (known !== undefined && !(known === 'directory' && kind === 'directory')) {
-      throw refuse(`The archive holds a name twice: ${name}`);
-    }
-    for (const parent of parentsOf(name)) {
-      if ((kinds.get(parent) ?? 'directory') !== 'directory') {
-        throw refuse(`The archive puts something below what is no directory: ${name}`);
-      }
-      kinds.set(parent, 'directory');
-    }
-    kinds.set(name, kind);
+    place(paths, name, kind);
     const digest = kind === 'file' ? await contentDigest(entry) : null;
     yield { path: name, kind, mode, size, digest, link_target: linkTarget };
   }
-  if (kinds.size === 0) throw refuse('The archive is empty, or it is not a tar archive.');
+  if (paths.size === 1) throw refuse('The archive is empty, or it is not a tar archive.');
 }

@@ -67,6 +67,8 @@ function checksumOf(block: Buffer): number {
   return sum;
 }
 
+const PAX_KEYS: ReadonlySet<string> = new Set(['linkpath', 'path', 'size']);
+
 function paxRecords(body: Buffer): Map<string, string> {
   const records = new Map<string, string>();
   for (let at = 0; at < body.length; ) {
@@ -77,7 +79,9 @@ function paxRecords(body: Buffer): Map<string, string> {
     }
     const record = body.toString('utf8', space + 1, at + length - 1);
     const equals = record.indexOf('=');
-    if (equals > 0) records.set(record.slice(0, equals), record.slice(equals + 1));
+    const key = record.slice(0, equals);
+    // Others are not kept: headers may go on without an entry for as long as the archive does.
+    if (equals > 0 && PAX_KEYS.has(key)) records.set(key, record.slice(equals + 1));
     at += length;
   }
   return records;

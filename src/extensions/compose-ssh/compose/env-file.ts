@@ -9,20 +9,30 @@ function unquoted(value: string): string {
   return (comment === -1 ? value : value.slice(0, comment)).trim();
 }
 
+/** Whether a quoted value goes on behind this line. A line break behind a backslash belongs to it. */
+function isOpen(line: string, quote: string): boolean {
+  for (let at = 0; at < line.length; at += 1) {
+    if (line[at] === quote) return false;
+    if (line[at] === '\\' && quote === '"') at += 1;
+  }
+  return true;
+}
+
 /** Lines, but a quoted value may go over several. */
 function* statements(text: string): Generator<string> {
   const lines = text.replaceAll('\r\n', '\n').split('\n');
   for (let at = 0; at < lines.length; at += 1) {
     let line = lines[at] ?? '';
     const [, quote] = /=[ \t]*(["'])/.exec(line) ?? [];
-    const closed = (candidate: string) => {
-      const open = candidate.indexOf(quote as string);
-      return new RegExp(quote === '"' ? '^"(?:[^"\\\\]|\\\\[\\s\\S])*"' : "^'[^']*'").test(
-        candidate.slice(open),
-      );
-    };
     if (quote !== undefined && !/^\s*#/.test(line)) {
-      while (!closed(line) && at + 1 < lines.length) line += `\n${lines[++at]}`;
+      const begin = line.indexOf(quote) + 1;
+      const parts = [line];
+      for (let open = isOpen(line.slice(begin), quote); open && at + 1 < lines.length; ) {
+        const more = lines[++at] ?? '';
+        parts.push(more);
+        open = isOpen(more, quote);
+      }
+      line = parts.join('\n');
     }
     yield line;
   }
@@ -34,6 +44,7 @@ function* statements(text: string): Generator<string> {
  */
 export function parseEnvFile(text: string, around: Variables, file: string): Map<string, string> {
   const values = new Map<string, string>();
+  const known = around.over(values);
   for (const line of statements(text.replace(/^\uFEFF/, ''))) {
     if (line.trim() === '' || /^\s*#/.test(line)) continue;
     const [, name, raw] = LINE.exec(line) ?? [];
@@ -52,7 +63,7 @@ export function parseEnvFile(text: string, around: Variables, file: string): Map
             sign === '$' ? '$$' : (ESCAPES[sign] ?? (/["\\]/.test(sign) ? sign : whole)),
           )
         : unquoted(raw);
-      values.set(name, interpolateText(text, around.over(values), `${file}: ${name}`));
+      values.set(name, interpolateText(text, known, `${file}: ${name}`));
     }
   }
   return values;

@@ -4,31 +4,30 @@ import { invalidStack } from './finding.ts';
 
 /** The values that a compose file may name, and those it named that are not there. */
 export class Variables {
-  readonly #values: ReadonlyMap<string, string>;
+  /** What is looked into first comes first. Maps are shared, not copied: one may still grow. */
+  readonly #layers: readonly ReadonlyMap<string, string>[];
   readonly unset = new Set<string>();
   #written = 0;
 
-  constructor(values: ReadonlyMap<string, string>) {
-    this.#values = values;
+  constructor(...layers: readonly ReadonlyMap<string, string>[]) {
+    this.#layers = layers;
   }
 
   get(name: string): string | undefined {
-    return this.#values.get(name);
-  }
-
-  /** With others that win over these. */
-  under(values: ReadonlyMap<string, string>): Variables {
-    const merged = new Variables(new Map([...this.#values, ...values]));
-    return merged;
+    for (const layer of this.#layers) {
+      const value = layer.get(name);
+      if (value !== undefined) return value;
+    }
+    return undefined;
   }
 
   /** With others that these win over. */
   over(values: ReadonlyMap<string, string>): Variables {
-    return new Variables(new Map([...values, ...this.#values]));
+    return new Variables(...this.#layers, values);
   }
 
   entries(): IterableIterator<[string, string]> {
-    return this.#values.entries();
+    return new Map(this.#layers.toReversed().flatMap((layer) => [...layer])).entries();
   }
 
   /** Short references to long values would otherwise multiply. */
