@@ -205,7 +205,15 @@ void init_begin(void);
 void report_ready(int fd);
 
 /* relay.c */
-int relay_stdio(const char *path);
+#define EXIT_IMPOSTOR 4
+/* The process that must have begun to listen; pid 0: any */
+typedef struct {
+  pid_t pid;
+  unsigned long long since; /* 0: whenever it started */
+} ListenerPeer;
+bool parse_listener(const char *text, ListenerPeer *listener);
+unsigned long long process_since(pid_t pid);
+int relay_stdio(const char *path, const ListenerPeer *listener);
 int relay_sockets(int a, int b);
 bool forward_add(const char *text);
 int forward_run(void);

@@ -40,6 +40,7 @@ typedef struct {
   size_t boot_len;
   int listen_fd, ready_fd;
   bool forward, stdio, daemon, loopback, any_ip, keep_capabilities, confined;
+  ListenerPeer relay_to;
   Confinement confinement;
 } Options;
 
@@ -49,7 +50,7 @@ static const char usage[] =
     "                       [--loopback] [--any-ip] [--boot-listen tcp|udp:ADDRESS:PORT]... [--keep-capabilities]\n"
     "                       [--confine-read PATH]... [--confine-write PATH]...\n"
     "       sandboxer-agent --can-confine\n"
-    "       sandboxer-agent --relay PATH\n"
+    "       sandboxer-agent --relay PATH [--peer PID[:SINCE]]\n"
     "       sandboxer-agent --forward PORT=ADDRESS:PORT...\n"
     "       sandboxer-agent --version\n";
 
@@ -176,6 +177,7 @@ static bool take_option(Options *o, const char *name, const char *value, bool *u
   if (strcmp(name, "--call") == 0) return (o->call_path = value) != NULL;
   if (strcmp(name, "--forward") == 0) return o->forward = forward_add(value);
   if (strcmp(name, "--relay") == 0) return (o->relay_path = value) != NULL;
+  if (strcmp(name, "--peer") == 0) return parse_listener(value, &o->relay_to);
   if (strcmp(name, "--user") == 0) return (agent.user = value) != NULL;
   if (strcmp(name, "--cwd") == 0) return *(agent.cwd = value) == '/';
   if (strcmp(name, "--confine-read") == 0 && o->confinement.read_len < MAX_CONFINED)
@@ -249,7 +251,6 @@ static bool prepare(const Options *o) {
   }
   if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) random = (uint32_t)getpid() ^ (uint32_t)now_ms();
   snprintf(agent.run_id, sizeof agent.run_id, "%08x", random);
-  (void)prctl(PR_SET_DUMPABLE, 0);
   if (getpid() != 1) (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (agent.init) init_begin();
   agent.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -272,11 +273,25 @@ static bool confined_by(const Confinement *confinement) {
   return lacking == NULL;
 }
 
-/* Forks away once the socket listens: whoever started us may then connect at once. */
-static bool detach_from_caller(void) {
+/*
+ * Forks away once the socket listens, so that the caller may connect as soon as this returns to it. The process that stays
+ * listens anew, for the kernel to name it as the listener; the one that leaves prints "agent PID SINCE" of it.
+ */
+static bool detach_from_caller(int fd) {
+  int ready[2];
+  char listens = 0;
+  if (pipe2(ready, O_CLOEXEC) != 0) return false;
   pid_t pid = fork();
   if (pid < 0) return false;
-  if (pid > 0) _exit(0);
+  if (pid > 0) {
+    close(ready[1]);
+    if (read(ready[0], &listens, 1) != 1) _exit(1);
+    dprintf(1, "agent %d %llu\n", (int)pid, process_since(pid));
+    _exit(0);
+  }
+  if (listen(fd, 64) != 0 || write(ready[1], "", 1) != 1) _exit(1);
+  close(ready[0]);
+  close(ready[1]);
   (void)setsid();
   init_begin();
   return true;
@@ -284,6 +299,8 @@ static bool detach_from_caller(void) {
 
 int main(int argc, char **argv) {
   Options o = {.listen_fd = 3, .ready_fd = -1};
+  /* First of all: from here on no program of the same user can trace it, or take its descriptors. */
+  (void)prctl(PR_SET_DUMPABLE, 0);
   agent.oom_score = 500;
   if (argc == 2 && strcmp(argv[1], "--version") == 0) {
     printf("sandboxer-agent protocol %d\n", PROTOCOL_VERSION);
@@ -297,7 +314,7 @@ int main(int argc, char **argv) {
   }
   if (o.relay_path != NULL) {
     signal(SIGPIPE, SIG_IGN);
-    return relay_stdio(o.relay_path);
+    return relay_stdio(o.relay_path, &o.relay_to);
   }
   if (o.forward) return forward_run();
   int fd = o.listen_fd;
@@ -311,7 +328,7 @@ int main(int argc, char **argv) {
     if (o.listen_path != NULL) (void)unlink(o.listen_path);
     return 1;
   }
-  if (o.daemon && !detach_from_caller()) return 1;
+  if (o.daemon && !detach_from_caller(fd)) return 1;
   if (o.ready_fd < 0 && agent.init) o.ready_fd = 4;
   close_others(o.stdio || o.call_path != NULL ? -1 : fd, o.ready_fd);
   /* Looked at now: its number may be taken by something of ours. */
@@ -332,7 +349,8 @@ int main(int argc, char **argv) {
                 : o.call_path ? caller_start(o.call_path)
                               : is_socket(fd) && open_door(fd, o.listen_path != NULL);
   if (!opened) {
-    say("there is nothing to listen on: give a listening socket as fd %d, --listen, --call or --stdio", fd);
+    if (o.call_path != NULL) say("cannot call %s: %s", o.call_path, strerror(errno));
+    else say("there is nothing to listen on: give a listening socket as fd %d, --listen, --call or --stdio", fd);
     return 1;
   }
   if (ready) report_ready(o.ready_fd);

@@ -1,7 +1,11 @@
 /* Standard input and output as one connection to an agent that listens on a path: for `docker exec`, ssh and the like. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -59,7 +63,45 @@ static int relay(Way *in, bool in_is_socket, Way *out, bool out_is_socket) {
   return 0;
 }
 
-int relay_stdio(const char *path) {
+/* Clock ticks from the start of the machine to the start of a process; 0 when it is gone. */
+unsigned long long process_since(pid_t pid) {
+  char path[48], text[1024];
+  unsigned long long since = 0;
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  ssize_t n = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (n <= 0) return 0;
+  text[n] = 0;
+  const char *at = strrchr(text, ')'); /* a name may hold anything */
+  for (int field = 2; at != NULL && field < 22; field++) at = strchr(at + 1, ' ');
+  return at != NULL && sscanf(at, " %llu", &since) == 1 ? since : 0;
+}
+
+/* `PID`, or `PID:SINCE` where the number may have gone to another process. */
+bool parse_listener(const char *text, ListenerPeer *listener) {
+  char *end;
+  if (!isdigit((unsigned char)*text)) return false;
+  long pid = strtol(text, &end, 10);
+  listener->since = 0;
+  listener->pid = (pid_t)pid;
+  if (pid <= 0 || pid > INT_MAX) return false;
+  if (*end == 0) return true;
+  if (*end != ':' || !isdigit((unsigned char)end[1])) return false;
+  listener->since = strtoull(end + 1, &end, 10);
+  return *end == 0;
+}
+
+/* The kernel keeps which process has begun to listen: a socket of anybody else at that path is not relayed to. */
+static bool is_listener(int fd, const ListenerPeer *listener) {
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid != listener->pid) return false;
+  return listener->since == 0 || process_since(peer.pid) == listener->since;
+}
+
+int relay_stdio(const char *path, const ListenerPeer *listener) {
   static Way in, out;
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -68,6 +110,10 @@ int relay_stdio(const char *path) {
   if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
     say("cannot reach the agent at %s: %s", path, strerror(errno));
     return 1;
+  }
+  if (listener->pid != 0 && !is_listener(fd, listener)) {
+    say("another process than the agent listens at %s", path);
+    return EXIT_IMPOSTOR;
   }
   in.from = 0;
   in.to = out.from = fd;

@@ -50,7 +50,7 @@ import { plannedStack } from './planned-stack.ts';
 import type { Seed } from './remote-snapshots.ts';
 import { RemoteSnapshots, seedOf } from './remote-snapshots.ts';
 import type { HostPlace, Uploaded } from './remote-stacks.ts';
-import { RemoteStacks } from './remote-stacks.ts';
+import { RemoteStacks, stackDirectory } from './remote-stacks.ts';
 import { openChannel, runningOf, serviceChannel } from './service-channel.ts';
 import { shipTree } from './ship-tree.ts';
 import type { KeptSnapshot } from './snapshot-marker.ts';
@@ -205,7 +205,14 @@ export class ComposeExtension implements Extension {
     const { stacks, place } = await this.#reach(ctx);
     const states = await this.#settled(stack, stacks, place, ctx);
     const container = runningOf(stack.service, states);
-    const channel = await openChannel(stacks, container ?? noneRunning(stack, states), ctx.signal);
+    const channel = await openChannel(
+      stacks,
+      {
+        stack: stackDirectory(place, stack.project),
+        container: container ?? noneRunning(stack, states),
+      },
+      ctx.signal,
+    );
     this.#kept.keep(stack.project, channel);
     const endpoints = endpointsOf(stack, states);
     return {

@@ -231,13 +231,29 @@ kill "$watch" 2>/dev/null
 exit "$status"
 `;
 
-/** $1 container, $2 user of the agent (empty: the container’s own), $3 directory, $4 `start` or `go`. */
+/**
+ * $1 container, $2 user of the agent (empty: the container’s own), $3 directory, $4 stack, $5 name for a new socket.
+ *
+ * What a program of the container listens at, at whatever path, is not taken for the agent: the process that started to
+ * listen must be the one that was started here, whose number and time of start stand in a file that no container sees.
+ */
 export const AGENT = `
-agent=/.sandboxer/agent; door=/dev/shm/.sandboxer-agent
-if [ "$4" = start ]; then
-  if [ -n "$2" ]; then docker exec -u "$2" "$1" $agent --listen $door --daemon --user "$2" --cwd "$3" </dev/null >/dev/null 2>&1
-  else docker exec "$1" $agent --listen $door --daemon --cwd "$3" </dev/null >/dev/null 2>&1; fi
+agent=/.sandboxer/agent; known=$4/agents/$1
+relay() {
+  read -r door pid since <"$known" 2>/dev/null || return 1
+  if [ -n "$user" ]; then $first docker exec -i -u "$user" "$1" $agent --relay "$door" --peer "$pid:$since"
+  else $first docker exec -i "$1" $agent --relay "$door" --peer "$pid:$since"; fi
+}
+user=$2; first=
+[ -e "$4/marker" ] || exit 76
+if ! relay "$1" </dev/null >/dev/null 2>&1; then
+  door=/dev/shm/.sandboxer-agent-$5
+  if [ -n "$user" ]; then said=$(docker exec -u "$user" "$1" $agent --listen $door --daemon --user "$user" --cwd "$3" </dev/null)
+  else said=$(docker exec "$1" $agent --listen $door --daemon --cwd "$3" </dev/null); fi
+  umask 077
+  case $said in "agent "*" "*) ;; *) exit 77;; esac
+  mkdir -p "$4/agents" && echo "$door \${said#agent }" >"$known.new" && mv "$known.new" "$known" || exit 74
 fi
-if [ -n "$2" ]; then exec docker exec -i -u "$2" "$1" $agent --relay $door; fi
-exec docker exec -i "$1" $agent --relay $door
+first=exec
+relay "$1"
 `;

@@ -1,4 +1,5 @@
 /** The stacks of one host: each method is one round trip. */
+import { randomBytes } from 'node:crypto';
 import type { Stamp } from '../../core/extension.ts';
 import type { ServiceLogOptions } from '../../core/session.ts';
 import { Gate } from '../shared/gate.ts';
@@ -22,6 +23,12 @@ export interface HostPlace {
   readonly generation: 'v1' | 'v2';
   readonly composeVersion: string;
   readonly engine: string;
+}
+
+export interface AgentPlace {
+  /** The directory of the stack on the host. */
+  readonly stack: string;
+  readonly container: ContainerState;
 }
 
 export interface Uploaded {
@@ -64,6 +71,10 @@ export function uploadedOf(text: string): Uploaded {
   const [networks = '', routes = ''] = text.split('routes\n');
   const subnets = [...networks.matchAll(/^subnet (\S+)$/gm)].map(([, subnet = '']) => subnet);
   return { handle: null, takenSubnets: [...subnets, ...routesOf(routes)] };
+}
+
+export function stackDirectory({ root }: HostPlace, project: string): string {
+  return `${root}/stacks/${project}`;
 }
 
 export class RemoteStacks {
@@ -205,10 +216,11 @@ export class RemoteStacks {
     return new RemoteLog(`log@${service}`, remote);
   }
 
-  /** The channel to the agent of a container. */
-  async openAgent(container: ContainerState, start: boolean, call: Call): Promise<RemoteProcess> {
+  /** The channel to the agent of a container, which is started where it does not run. One at a time for each container. */
+  async openAgent({ stack, container }: AgentPlace, call: Call): Promise<RemoteProcess> {
     const root = /^(?:|0|root)(?::.*)?$/.test(container.user);
-    const args = [container.id, root ? '0' : '', container.cwd || '/', start ? 'start' : 'go'];
+    const socket = randomBytes(8).toString('hex');
+    const args = [container.id, root ? '0' : '', container.cwd || '/', stack, socket];
     return await this.host.open(['sh', '-c', AGENT, 'sh', ...args], {
       signal: call.signal,
       creation: 'created',

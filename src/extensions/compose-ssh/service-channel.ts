@@ -1,7 +1,9 @@
 import { connectAgent } from '../shared/agent-session/connect-agent.ts';
 import type { Channel } from '../shared/channel.ts';
+import { Turns } from '../shared/turns.ts';
 import { BACKEND, lost, shown, stackFailure } from './failure.ts';
-import type { HostPlace, RemoteStacks } from './remote-stacks.ts';
+import type { AgentPlace, HostPlace, RemoteStacks } from './remote-stacks.ts';
+import { stackDirectory } from './remote-stacks.ts';
 import type { ContainerState } from './stack-state.ts';
 
 const GREET_MS = 60_000;
@@ -11,13 +13,23 @@ export function runningOf(service: string, states: readonly ContainerState[]): C
   return states.find((state) => state.service === service && state.status === 'running') ?? null;
 }
 
+/** By container: of two agents that start at the same time, one would be found by nobody. */
+const opening = new Turns();
+
 /** Opens the channel to the agent of a container; it is started where it does not run yet. */
 export async function openChannel(
   stacks: RemoteStacks,
-  container: ContainerState,
+  place: AgentPlace,
   signal: AbortSignal,
 ): Promise<Channel> {
-  const remote = await stacks.openAgent(container, true, { signal: new AbortController().signal });
+  return await opening.take(place.container.id, async () => {
+    signal.throwIfAborted();
+    return await openNow(stacks, place, signal);
+  });
+}
+
+async function openNow(stacks: RemoteStacks, place: AgentPlace, signal: AbortSignal): Promise<Channel> {
+  const remote = await stacks.openAgent(place, { signal: new AbortController().signal });
   const stream = remote.process.duplex();
   // Whoever gives up ends it before anybody listens to it.
   stream.on('error', () => {});
@@ -41,7 +53,7 @@ export async function openChannel(
     signal.throwIfAborted();
     const said = shown(remote.process.stderr);
     if (said === '') throw error;
-    const what = `No program can be run in ${container.service}`;
+    const what = `No program can be run in ${place.container.service}`;
     throw stackFailure(what, said, await stacks.engineAnswers(signal));
   } finally {
     signal.removeEventListener('abort', end);
@@ -58,5 +70,5 @@ export async function serviceChannel(
 ): Promise<Channel> {
   const container = runningOf(service, await stacks.state(place, project, { signal }));
   if (container === null) throw lost(`No container of ${service} is running.`);
-  return await openChannel(stacks, container, signal);
+  return await openChannel(stacks, { stack: stackDirectory(place, project), container }, signal);
 }

@@ -58,7 +58,7 @@ async function greet(
     const stream =
       reach.channel === 'call'
         ? await (await doors.open(reach.door)).take(signal, left)
-        : await openExecStream(client, name, [INSIDE.agent, '--relay', INSIDE.relay], signal);
+        : await openExecStream(client, name, [INSIDE.agent, '--relay', INSIDE.relay, '--peer', '1'], signal);
     try {
       return await connectAgent(stream, { backend: BACKEND, signal, greetMs: left });
     } catch (error) {

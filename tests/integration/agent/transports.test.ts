@@ -60,7 +60,11 @@ function startDaemons(path: string, count: number): number[] {
     for pid in $pids; do wait $pid; echo $?; done`;
   const starters = ['sh', '-c', script, 'sh', agentBinary(), '--listen', path, '--daemon', ...self];
   const { stdout } = spawnSync('setsid', starters, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
-  return stdout.trim().split('\n').map(Number);
+  return stdout
+    .trim()
+    .split('\n')
+    .filter((line) => !line.startsWith('agent '))
+    .map(Number);
 }
 
 describe('a daemon', () => {
@@ -79,6 +83,29 @@ describe('a daemon', () => {
     const second = await connectAgent(path);
     process.kill(second.info.pid, 'SIGTERM');
     await second.ended;
+    rmSync(dir, { recursive: true });
+  });
+
+  it('relay --peer: connects to the process that the daemon named, and to no other', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'sandboxer-daemon-'));
+    const path = join(dir, 's');
+    const { stdout } = spawnSync(agentBinary(), ['--listen', path, '--daemon', ...self], {
+      encoding: 'utf8',
+    });
+    const [, pid = 0, since = 0] = (/^agent (\d+) (\d+)\n$/.exec(stdout) ?? []).map(Number);
+    const relay = (peer: string) =>
+      spawnSync(agentBinary(), ['--relay', path, '--peer', peer], { input: '', encoding: 'utf8' });
+    expect(relay(`${pid}:${since}`).status).toBe(0);
+    expect(relay(`${pid}`).status).toBe(0);
+    for (const other of [`${pid}:${since + 1}`, '1', `${process.pid}:${since}`])
+      expect(relay(other)).toMatchObject({
+        status: 4,
+        stdout: '',
+        stderr: expect.stringContaining('another process'),
+      });
+    for (const wrong of ['0', '-1', `${pid}:`, `${pid}:x`, `${pid} `, 'x'])
+      expect(relay(wrong).status).toBe(2);
+    process.kill(pid, 'SIGKILL');
     rmSync(dir, { recursive: true });
   });
 

@@ -8,11 +8,14 @@ export type AgentBinaries = Readonly<Record<string, string>>;
 
 /** Answers `present`, or the machine's architecture when the file is not there. */
 const LOOK = '[ -x "$1" ] && echo present || uname -m';
-/** Written beside, checked, and named only then: whoever finds the name finds the whole of it. */
+/**
+ * Written beside, checked, and named only then: whoever finds the name finds the whole of it. Other users may run it and not
+ * read it: the kernel then keeps its memory closed from the moment it starts, also in a container where it is mounted.
+ */
 const PUT = [
   'umask 077',
   'mkdir -p "$(dirname "$1")" || exit 1',
-  'cat >"$1.$$" && chmod 0755 "$1.$$" || { rm -f "$1.$$"; exit 1; }',
+  'cat >"$1.$$" && chmod 0711 "$1.$$" || { rm -f "$1.$$"; exit 1; }',
   '[ "$(wc -c <"$1.$$" | tr -d " ")" = "$2" ] && mv -f "$1.$$" "$1" || { rm -f "$1.$$"; exit 1; }',
 ].join('\n');
 
