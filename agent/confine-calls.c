@@ -1,6 +1,6 @@
 /*
  * A filter of system calls beside Landlock, which does not hold connect() to a unix socket by its path: a session bus or an
- * engine's socket would lead out. Whoever has no unix socket can connect to none, by path or by abstract name.
+ * engine's socket would lead out. A program without a unix socket can connect to none, by path or by abstract name.
  *
  * What is given with a socket is a pair that is connected already, and such a pair cannot be connected anew, unless its type
  * is SOCK_DGRAM (or SOCK_RAW, which the kernel turns into it): that one sends to any address. io_uring makes sockets past any
@@ -16,7 +16,7 @@
 
 #include "agent.h"
 
-/* As in linux/seccomp.h, linux/filter.h and linux/audit.h, which musl does not bring. */
+/* Values of linux/seccomp.h, linux/filter.h and linux/audit.h, which musl does not bring. */
 #define MODE_FILTER 2
 #define KILL_PROCESS 0x80000000u
 #define FAIL_WITH 0x00050000u

@@ -207,7 +207,7 @@ export class AgentDoor {
       wanted(socket);
       return;
     }
-    // Those that waited longer are as good, and cannot be pushed out.
+    // Refuses the newest: a connection that waits is not pushed out by later callers.
     if (this.#waiting.length >= MAX_WAITING) {
       socket.destroy();
       return;

@@ -80,7 +80,7 @@ describe.skipIf(whyNot !== null)(
       const { container } = living.handle.data as { container: string };
       await living.session.close();
       await world.engine.docker('restart', '--time', '0', container);
-      // Its agent found no door, and has ended: the next use starts it with one.
+      // The restarted agent found no door and has ended; the next use starts the container with one.
       await expect
         .poll(
           async () =>

@@ -19,7 +19,7 @@ const agent = join(import.meta.dirname, '..', '..', '..', 'agent', 'build', 'san
 const EACCES = '13';
 const SIGSYS = 'signal 31';
 
-/** What each attempt of socket-probe.c must end with. */
+/** The result that each attempt of socket-probe.c must have. */
 const HELD: Readonly<Record<string, string>> = {
   by_path: EACCES,
   by_datagram: EACCES,
