@@ -39,7 +39,7 @@ static="$flags -static-pie -fPIE"
 $sanitize && static='-std=gnu11 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined'
 # shellcheck disable=SC2086 # a list of flags
 "$cc" $static -DSPAWNER_BUILD="\"$revision\"" -o "$temporary" "$source"/main.c "$source"/control.c "$source"/sandbox*.c "$source"/inspect.c "$source"/host-parts.c "$source"/unpack.c "$source"/volume.c \
-  "$source"/launcher.c "$source"/mounter.c "$source"/keeper.c "$source"/birth.c "$source"/pass-fds.c "$source"/scatter.c "$source"/cgroup.c "$source"/slot.c "$source"/slot-limits.c "$source"/slot-use.c "$source"/idmap.c "$source"/capabilities.c "$source"/confine.c "$source"/overlay.c "$source"/disk.c "$source"/tree.c "$source"/tree-walk.c "$source"/file-copy.c "$source"/pack.c "$source"/subvolume.c "$source"/work.c "$source"/rootless.c "$source"/runtime.c "$source"/binds.c "$source"/targets.c
+  "$source"/launcher.c "$source"/mounter.c "$source"/keeper.c "$source"/birth.c "$source"/pass-fds.c "$source"/scatter.c "$source"/cgroup.c "$source"/slot.c "$source"/slot-limits.c "$source"/slot-use.c "$source"/idmap.c "$source"/capabilities.c "$source"/confine.c "$source"/overlay.c "$source"/disk.c "$source"/disk-watch.c "$source"/disk-count.c "$source"/tree.c "$source"/tree-walk.c "$source"/file-copy.c "$source"/pack.c "$source"/subvolume.c "$source"/work.c "$source"/rootless.c "$source"/runtime.c "$source"/binds.c "$source"/targets.c
 if $sanitize; then
   mv "$temporary" "$build/sandboxer-spawner-sanitized"
   exit 0

@@ -10,12 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* All sandboxes together would otherwise weigh as much as one single process of the host, or as one of its services. */
-#define GROUP_SHARES (8 * 1024)
-#define GROUP_WEIGHT (8 * 100)
+/* All sandboxes together weigh half as much as one process of the host, or as one of its services: the server and this
+ * process are one or the other, in whatever group they are, and answer while programs inside take all that they may. The
+ * group of all sandboxes is always beside theirs, or below it. Idle processors are theirs. */
+#define GROUP_SHARES (1024 / 2)
+#define GROUP_WEIGHT (100 / 2)
 
 struct groups groups;
-const char *const CONTROLLER_NAMES[CONTROLLERS] = {"memory", "pids", "cpu", "freezer", "unified"};
+const char *const CONTROLLER_NAMES[CONTROLLERS] = {"memory", "pids", "cpu", "freezer", "blkio", "unified"};
 
 int group_put(const char *directory, const char *file, const char *text) {
   char path[PATH_MAX + 64];
@@ -90,14 +92,19 @@ static bool make_group(enum controller controller, const char *mount_point) {
   return make_group_at(controller, mount_point, own);
 }
 
+/* Whether the kernel has taken the weight. */
+static bool weigh_io(const char *directory, const char *of_bfq, const char *plain) {
+  return group_put_number(directory, of_bfq, GROUP_WEIGHT) == 0 || group_put_number(directory, plain, GROUP_WEIGHT) == 0;
+}
+
 /* Below the cgroup that the caller found to be ours. What it does not hand on is not in force, and is not told to be. */
 static void open_v2(void) {
   char text[1024];
-  static const char *const WANTED[] = {"memory", "pids", "cpu"};
-  bool *const got[] = {&groups.v2_memory, &groups.v2_pids, &groups.v2_cpu};
+  static const char *const WANTED[] = {"memory", "pids", "cpu", "io"};
+  bool *const got[] = {&groups.v2_memory, &groups.v2_pids, &groups.v2_cpu, &groups.io_weight};
   groups.have[UNIFIED] = make_group_at(UNIFIED, settings.unified, "");
   if (!groups.have[UNIFIED]) return say("no control group below %s: %s", settings.unified, strerror(errno));
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < (settings.io_weight ? 4 : 3); i++) {
     snprintf(text, sizeof text, "+%s", WANTED[i]);
     if (group_put(settings.unified, "cgroup.subtree_control", text) < 0)
       say("%s does not hand on the %s controller: %s", settings.unified, WANTED[i], strerror(errno));
@@ -106,6 +113,7 @@ static void open_v2(void) {
       *got[i] = has_word(text, WANTED[i], ' ');
   }
   if (groups.v2_cpu) group_put_number(groups.dir[UNIFIED], "cpu.weight", GROUP_WEIGHT);
+  groups.io_weight = groups.io_weight && weigh_io(groups.dir[UNIFIED], "io.bfq.weight", "io.weight");
 }
 
 /* Field 5 is the mount point; after " - " come type, source and options. */
@@ -117,11 +125,16 @@ static void open_v1(void) {
     char point[PATH_MAX], *tail = strstr(line, " - "), *options = strrchr(line, ' ');
     if (tail == NULL || strncmp(tail + 3, "cgroup ", 7) != 0) continue;
     if (sscanf(line, "%*s %*s %*s %*s %4095s", point) != 1) continue;
-    for (int c = MEMORY; c <= FREEZER; c++)
+    for (int c = MEMORY; c <= (settings.io_weight ? BLKIO : FREEZER); c++)
       if (!groups.have[c] && has_word(options + 1, CONTROLLER_NAMES[c], ',')) groups.have[c] = make_group((enum controller)c, point);
   }
   fclose(file);
   if (groups.have[CPU]) group_put_number(groups.dir[CPU], "cpu.shares", GROUP_SHARES);
+  groups.io_weight = groups.have[BLKIO] && weigh_io(groups.dir[BLKIO], "blkio.bfq.weight", "blkio.weight");
+  if (groups.have[BLKIO] && !groups.io_weight) {
+    rmdir(groups.dir[BLKIO]);
+    groups.have[BLKIO] = false;
+  }
 }
 
 void cgroups_open(void) {
@@ -140,11 +153,11 @@ bool cgroups_can_freeze(void) { return groups.have[FREEZER] || groups.have[UNIFI
 const char *cgroups_describe(void) {
   static char text[160];
   if (groups.have[UNIFIED])
-    snprintf(text, sizeof text, "v2%s%s%s,freezer", groups.v2_memory ? ",memory" : "", groups.v2_pids ? ",pids" : "",
-             groups.v2_cpu ? ",cpu" : "");
+    snprintf(text, sizeof text, "v2%s%s%s,freezer%s", groups.v2_memory ? ",memory" : "", groups.v2_pids ? ",pids" : "",
+             groups.v2_cpu ? ",cpu" : "", groups.io_weight ? ",io" : "");
   else if (cgroups_usable())
-    snprintf(text, sizeof text, "v1%s%s%s%s", groups.have[MEMORY] ? ",memory" : "", groups.have[PIDS] ? ",pids" : "",
-             groups.have[CPU] ? ",cpu" : "", groups.have[FREEZER] ? ",freezer" : "");
+    snprintf(text, sizeof text, "v1%s%s%s%s%s", groups.have[MEMORY] ? ",memory" : "", groups.have[PIDS] ? ",pids" : "",
+             groups.have[CPU] ? ",cpu" : "", groups.have[FREEZER] ? ",freezer" : "", groups.io_weight ? ",io" : "");
   else
     snprintf(text, sizeof text, "none");
   return text;

@@ -3,11 +3,12 @@
 
 #include "spawner.h"
 
+#include <stdio.h>
 #include <sys/types.h>
 
 #define SLOTS_MAX 8192
 
-enum controller { MEMORY, PIDS, CPU, FREEZER, UNIFIED, CONTROLLERS };
+enum controller { MEMORY, PIDS, CPU, FREEZER, BLKIO, UNIFIED, CONTROLLERS };
 
 /* ---- cgroup.c: our group for each controller ---- */
 struct groups {
@@ -15,6 +16,7 @@ struct groups {
   char dir[CONTROLLERS][PATH_MAX];
   bool have[CONTROLLERS];
   bool v2_memory, v2_pids, v2_cpu;
+  bool io_weight; /* the time of the disk is shared by weight */
 };
 extern struct groups groups;
 extern const char *const CONTROLLER_NAMES[CONTROLLERS];
@@ -27,6 +29,8 @@ ssize_t group_get(const char *directory, const char *file, char *text, size_t si
 void slots_begin(void);
 void slots_end(void);
 void slot_dir(const struct slot *slot, enum controller controller, char *path, size_t size);
+
+FILE *slot_procs(const struct slot *slot);
 
 /* ---- slot-limits.c ---- */
 void slot_limit_again(struct slot *slot);

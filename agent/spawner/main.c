@@ -148,6 +148,7 @@ static void read_option(const char *option) {
   else if ((value = value_of(option, "--linger-ms"))) settings.linger_ms = atoi(value);
   else if (strcmp(option, "--idmap") == 0) settings.idmap = true;
   else if (strcmp(option, "--no-cgroups") == 0) settings.no_cgroups = true;
+  else if (strcmp(option, "--io-weight") == 0) settings.io_weight = true;
   else {
     fprintf(stderr, "sandboxer-spawner: unknown option %s\n", option);
     exit(2);

@@ -20,10 +20,10 @@ void sandbox_save(const struct sandbox *sandbox) {
   path_of(sandbox->id, sandbox->keep ? "run.new" : "run", path, sizeof path);
   int fd = open(path, O_WRONLY | O_CREAT | (sandbox->keep ? O_TRUNC : 0) | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return;
-  int length = snprintf(text, sizeof text, "1 %s %s %d %llu %d %lld %d %d %s %lld", boot_id, STATES[sandbox->state],
+  int length = snprintf(text, sizeof text, "1 %s %s %d %llu %d %lld %d %d %s %lld %lld %d", boot_id, STATES[sandbox->state],
                         sandbox->pid, sandbox->started, sandbox->slot ? sandbox->slot->index : -1,
                         (long long)sandbox->ends_at, sandbox->keep, sandbox->frozen, sandbox->container,
-                        sandbox->slot ? sandbox->slot->before.cpu_us : -1);
+                        sandbox->slot ? sandbox->slot->before.cpu_us : -1, sandbox->disk.limit, sandbox->disk.full);
   if (length < RUN_LINE - 1) memset(text + length, ' ', (size_t)(RUN_LINE - 1 - length));
   text[RUN_LINE - 1] = '\n';
   bool whole = write(fd, text, RUN_LINE) == RUN_LINE;
@@ -51,14 +51,14 @@ unsigned long long start_time(pid_t pid) {
 bool run_read(const char *id, struct run *run) {
   char path[PATH_MAX + ID_MAX + 32], text[RUN_LINE + 1] = "", boot[40], state[16];
   int keep, frozen;
-  *run = (struct run){.cpu_before = -1};
+  *run = (struct run){.cpu_before = -1, .disk_limit = -1};
   path_of(id, "run", path, sizeof path);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   ssize_t length = read(fd, text, sizeof text - 1);
   close(fd);
-  if (length <= 0 || sscanf(text, "1 %39s %15s %d %llu %d %lld %d %d %159s %lld", boot, state, &run->pid, &run->started,
-                            &run->slot, &run->ends_at, &keep, &frozen, run->container, &run->cpu_before) < 9)
+  if (length <= 0 || sscanf(text, "1 %39s %15s %d %llu %d %lld %d %d %159s %lld %lld %d", boot, state, &run->pid, &run->started,
+                            &run->slot, &run->ends_at, &keep, &frozen, run->container, &run->cpu_before, &run->disk_limit, &run->full) < 9)
     return false;
   run->keep = keep != 0;
   run->frozen = frozen != 0;

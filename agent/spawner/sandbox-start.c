@@ -71,6 +71,18 @@ static const char *start(struct sandbox *sandbox, const struct launch *launch, c
   return failure;
 }
 
+/* What a kept disk has is not known before it is counted. */
+static void begin_disk(struct sandbox *sandbox, long long limit) {
+  char path[PATH_MAX + ID_MAX + 32];
+  path_of(sandbox->id, "disk", path, sizeof path);
+  bool empty = access(path, F_OK) < 0;
+  sandbox->disk.limit = limit;
+  sandbox->disk.used = empty ? (struct disk_use){0, 0} : (struct disk_use){-1, -1};
+  sandbox->disk.restless = 0;
+  sandbox->disk.before = 0;
+  sandbox->disk.full = NOT_FULL;
+}
+
 void do_create(const struct request *request, const struct fields *fields) {
   struct launch launch = {0};
   const char *id = id_of(fields);
@@ -100,6 +112,7 @@ void do_create(const struct request *request, const struct fields *fields) {
   sandbox->state = LAUNCHING;
   sandbox->discard = sandbox->frozen = false;
   sandbox->error[0] = 0;
+  begin_disk(sandbox, number(fields, "room", -1));
   snprintf(sandbox->learn, sizeof sandbox->learn, "%s", learn ? learn : "");
   sandbox->ends_at = number(fields, "ends_at", 0);
   sandbox->keep = number(fields, "keep", 0) != 0;

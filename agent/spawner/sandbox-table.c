@@ -24,6 +24,7 @@ struct sandbox *sandbox_add(const char *id) {
   snprintf(sandbox->container, sizeof sandbox->container, "%s", id);
   sandbox->pidfd = sandbox->boot = sandbox->error_fd = sandbox->mounts = -1;
   sandbox->used = (struct use){-1, -1};
+  sandbox->disk.limit = sandbox->disk.used.bytes = -1;
   *place = sandbox;
   return sandbox;
 }

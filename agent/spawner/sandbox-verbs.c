@@ -87,10 +87,10 @@ void do_status(const struct request *request, const struct fields *fields) {
   struct sandbox *sandbox = id ? *place_of(id) : NULL;
   if (sandbox == NULL) return answer_ok(request, "\tstate=none");
   slot_stats(sandbox->slot, stats, sizeof stats);
-  answer_ok(request, "\tstate=%s\tpid=%d\tstarted=%llu\tslot=%d\tfrozen=%d\tends_at=%lld\toom_kills=%lld%s%s",
+  answer_ok(request, "\tstate=%s\tpid=%d\tstarted=%llu\tslot=%d\tfrozen=%d\tends_at=%lld\toom_kills=%lld\tfull=%d%s%s",
             STATES[sandbox->state],
             sandbox->pid, sandbox->started, sandbox->slot ? sandbox->slot->index : -1, sandbox->frozen,
-            (long long)sandbox->ends_at, slot_oom_kills(sandbox->slot), stats, use_text(sandbox));
+            (long long)sandbox->ends_at, slot_oom_kills(sandbox->slot), sandbox->disk.full, stats, use_text(sandbox));
 }
 
 void do_list(const struct request *request) {

@@ -28,6 +28,7 @@ void sandbox_reaped(pid_t pid, int status) {
 }
 
 void sandboxes_deadlines(int64_t now) {
+  disk_watch_passed(now);
   for (int i = 0; i < BUCKETS; i++)
     for (struct sandbox *one = table[i], *next; one; one = next) {
       next = one->next;
@@ -56,7 +57,7 @@ void sandboxes_deadlines(int64_t now) {
 }
 
 int64_t sandboxes_next_deadline(void) {
-  int64_t least = INT64_MAX;
+  int64_t least = disk_watch_next();
   for (int i = 0; i < BUCKETS; i++)
     for (struct sandbox *one = table[i]; one; one = one->next) {
       if (one->launch_by && one->launch_by < least) least = one->launch_by;
@@ -81,6 +82,8 @@ static void adopt(const char *id) {
   sandbox->state = DEAD;
   sandbox->ends_at = run.ends_at;
   sandbox->keep = run.keep;
+  sandbox->disk.limit = run.disk_limit;
+  sandbox->disk.full = run.full;
   snprintf(sandbox->container, sizeof sandbox->container, "%s", run.container);
   if (run.pid <= 0 || start_time(run.pid) != run.started) return remove_runtime_state(run.container);
   sandbox->pidfd = (int)syscall(SYS_pidfd_open, run.pid, 0);

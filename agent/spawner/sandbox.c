@@ -147,7 +147,9 @@ void sandbox_settle(struct sandbox *sandbox) {
     answer_all(sandbox->ends, NULL, "");
     char disk[sizeof path];
     path_of(sandbox->id, "disk", disk, sizeof disk);
-    if (access(disk, F_OK) == 0) work_flush(disk);
+    /* Nobody can start it again: what it wrote is in the way of everybody. */
+    if (sandbox->disk.full && !sandbox->keep) janitor_discard(disk);
+    else if (access(disk, F_OK) == 0) work_flush(disk);
     /* One whose directory was taken away before it began leaves nothing to remember. */
     if (access(path, F_OK) < 0) sandbox_forget(sandbox);
     else sandbox_save(sandbox);
@@ -273,6 +275,7 @@ void do_claim(const struct request *request, const struct fields *fields) {
   if (slot_limit(sandbox->slot, &limits) < 0) return answer_error(request, "limits", "its limits cannot be set");
   path_of(id, "", from, sizeof from);
   path_of(name, "", to, sizeof to);
+  sandbox->disk.limit = number(fields, "room", -1);
   if (rename(from, to) < 0) return answer_error(request, "claim", "%s", strerror(errno));
   struct sandbox **place = place_of(sandbox->id);
   *place = sandbox->next;

@@ -13,6 +13,10 @@
 enum state { LAUNCHING, LIVE, ENDING, DEAD };
 extern const char *const STATES[];
 
+struct disk_use {
+  long long bytes, files;
+};
+
 struct sandbox {
   char id[ID_MAX];
   char container[ID_MAX]; /* its name at the runtime: another one when it was started ahead of its claim */
@@ -31,6 +35,13 @@ struct sandbox {
   struct request freezing; /* whoever waits until it has stopped, or goes on; empty when that is for a copy */
   bool freeze_to, seal;
   int64_t freeze_look, freeze_by; /* when it is looked at again, and for how long; 0: it is not waited for */
+  struct {
+    long long limit;      /* bytes of the machine's disk; -1: it is not watched */
+    struct disk_use used; /* as it was counted last; -1: never */
+    long long before;     /* what it had when there was room; for what it wrote since */
+    int restless;         /* counts in a row that it did not stand still for */
+    enum { NOT_FULL, OVER_LIMIT, GREW_MOST, RESTLESS } full; /* why it was ended */
+  } disk;
   struct copying *copying; /* of one that is captured by a copy */
   bool called; /* its agent calls; it lives when its runtime has started it */
   char capture_to[256];
@@ -55,6 +66,8 @@ struct run {
   int slot;
   long long ends_at, cpu_before;
   bool keep, frozen;
+  int full;
+  long long disk_limit;
   char container[ID_MAX];
 };
 void runs_begin(void);
@@ -82,5 +95,9 @@ const char *use_text(const struct sandbox *sandbox);
 void finish_capture(struct sandbox *sandbox);
 void freeze_over(struct sandbox *sandbox, bool done);
 void freeze_looked(struct sandbox *sandbox, int64_t now);
+
+/* ---- disk-watch.c ---- */
+void disk_watch_passed(int64_t now);
+int64_t disk_watch_next(void);
 
 #endif

@@ -213,7 +213,7 @@ int slot_freeze(const struct slot *slot, bool frozen) {
   return 1;
 }
 
-static FILE *slot_procs(const struct slot *slot) {
+FILE *slot_procs(const struct slot *slot) {
   char path[PATH_MAX + 64];
   for (int c = 0; c < CONTROLLERS; c++) {
     if (!groups.have[c]) continue;

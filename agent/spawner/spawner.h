@@ -31,6 +31,7 @@ struct settings {
   char usermap[256];      /* rootless: "uid:first:count" of subordinate ids, empty as root */
   char build[80];
   bool no_cgroups;
+  bool io_weight; /* the scheduler of the disk knows weights */
   bool early; /* the runtime is loaded ahead */
   int pool;
   int linger_ms;
@@ -301,6 +302,8 @@ struct job {
   const char *pack;            /* … a layer for whoever listens at `to`, at most so many bytes … */
   long long most;
   const char *measure;         /* … a layer whose bytes are counted … */
+  struct counted *disks;       /* disks that are watched, in memory that is shared … */
+  int disk_count;
   const char *flush;           /* … a file system that is written out … */
   const char *from;            /* a directory of ours … */
   const char *image;           /* … or what lies on this disk … */

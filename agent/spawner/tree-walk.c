@@ -146,7 +146,8 @@ static int take_entry(struct walk *walk, struct level *here, const char *name) {
   struct tally *tally = walk->tally;
   if (fstatat(here->fd[FROM], name, &info, AT_SYMLINK_NOFOLLOW) < 0) return walk->counts ? 0 : -1;
   tally->files++;
-  if (walk->counts) tally->bytes += (long long)info.st_blocks * 512;
+  /* A file with several names is one file: each of them has its part. */
+  if (walk->counts) tally->bytes += (long long)info.st_blocks * 512 / (S_ISDIR(info.st_mode) || info.st_nlink == 0 ? 1 : (long long)info.st_nlink);
   if (walk->counts && (tally->files > walk->most_files || tally->bytes > walk->most_bytes)) return 1;
   if (S_ISDIR(info.st_mode)) return remember_inner(here, name);
   return walk->counts ? 0 : copy_entry(walk, here, name, &info);

@@ -1,6 +1,7 @@
 /* The janitor removes what was thrown away; a copy runs in a process of its own and reports when it is done. */
 #define _GNU_SOURCE
 #include "confine.h"
+#include "disk-watch.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -273,6 +274,7 @@ static int perform(const struct job *job, struct tally *tally) {
     return subvolume_copy(below_base(job->subvolume), to) < 0 ? -1 : access(upper, F_OK);
   }
   if (job->pack) return pack_layer(job->pack, job->to, job->most, tally);
+  if (job->disks) return disks_count(job->disks, job->disk_count);
   if (job->measure) return measure(job->measure, tally);
   if (job->flush) return flush(job->flush);
   if (job->archive) return unpack_layer(job->archive, job->to, &job->bounds, tally);
@@ -304,7 +306,7 @@ struct work *work_start(const struct job *job, work_done done, void *context) {
   }
   if (pid == 0) {
     struct outcome outcome = {{0, 0}, 0, ""};
-    child_begins(job->archive ? "sbx-unpack" : job->pack ? "sbx-pack" : job->measure ? "sbx-measure" : "sbx-copy");
+    child_begins(job->archive ? "sbx-unpack" : job->pack ? "sbx-pack" : job->measure || job->disks ? "sbx-measure" : "sbx-copy");
     dup2(ends[1], 3);
     close_range(4, ~0u, 0);
     if (perform(job, &outcome.tally) < 0) outcome.error = errno ? errno : EIO;

@@ -185,6 +185,13 @@ export const ERRORS = {
     title: 'The sandbox is no longer there',
     remedy: 'Create a new sandbox.',
   },
+  SBX_DISK_FULL: {
+    status: 410,
+    fault: 'caller',
+    retryable: false,
+    title: 'The sandbox was ended because it wrote more than it may',
+    remedy: 'Create a new one with resources.disk_mb, or have it write less.',
+  },
   SBX_PREVIEW_EXPIRED: {
     status: 410,
     fault: 'caller',

@@ -2,6 +2,7 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { Tx } from '../core/store.ts';
 import type { ControlDeps } from './deps.ts';
+import { whyEnded } from './why-ended.ts';
 
 /** What a channel says when nobody is at its other end. */
 const LOST: ReadonlySet<string> = new Set([
@@ -80,16 +81,20 @@ async function ended(tx: Tx, row: SandboxRecord, generation: number): Promise<Sa
  * is otherwise.
  */
 export async function explainLoss(
-  { store }: ControlDeps,
+  deps: ControlDeps,
   seen: Pick<SandboxRecord, 'uid' | 'generation'>,
   error: unknown,
 ): Promise<unknown> {
   if (error instanceof SandboxerError && !LOST.has(error.code)) return error;
-  const why = await store
+  const why = await deps.store
     .read('explain', async (tx) => {
       const row = await tx.sandboxes.get(seen.uid);
-      return row && ended(tx, row, seen.generation);
+      return row && ((await ended(tx, row, seen.generation)) ?? row);
     })
     .catch(() => null);
-  return why ?? error;
+  if (why === null || why instanceof SandboxerError) return why ?? error;
+  const reason = await whyEnded(deps, why);
+  return reason
+    ? new SandboxerError(reason.code, reason.detail, { remedy: reason.remedy, cause: error })
+    : error;
 }

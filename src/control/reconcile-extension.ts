@@ -10,6 +10,7 @@ import type { Found } from './look-everywhere.ts';
 import { ownedEverywhere, placeName } from './look-everywhere.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from './sandbox-edit.ts';
 import { changeRate } from './sandbox-money.ts';
+import { whyEnded } from './why-ended.ts';
 import { within } from './within.ts';
 
 const BATCH = 500;
@@ -114,7 +115,7 @@ async function failMissing(
         missingNow.add(attemptId);
         continue;
       }
-      if (await failLost(deps, row.uid, row.generation)) {
+      if (await failLost(deps, row)) {
         lost += 1;
         driver.interrupt(row.uid);
         void driver.drive(row.uid);
@@ -177,22 +178,21 @@ async function noteRunning(deps: ControlDeps, uid: string, attemptId: string, se
   });
 }
 
-async function failLost(deps: ControlDeps, uid: string, generation: number): Promise<boolean> {
+async function failLost(deps: ControlDeps, seen: SandboxRecord): Promise<boolean> {
+  const { uid, generation } = seen;
+  const reason = await whyEnded(deps, seen);
   return deps.store.transaction('lost', async (tx) => {
     const row = await tx.sandboxes.get(uid);
     if (!row || row.generation !== generation || !isEstablished(row.state)) return false;
     const now = deps.clock.now();
     const edit = new SandboxEdit(row, deps, now);
-    const detail = `${row.extensionId} no longer has this sandbox.`;
-    edit.patch({
-      failure: {
-        code: 'SBX_BACKEND_LOST',
-        detail,
-        remedy: 'Recreate the sandbox, or create a new one.',
-        at: now,
-      },
-    });
-    edit.move('failed', AUTOMATION, { code: 'SBX_BACKEND_LOST', detail });
+    const { code, detail, remedy } = reason ?? {
+      code: 'SBX_BACKEND_LOST' as const,
+      detail: `${row.extensionId} no longer has this sandbox.`,
+      remedy: 'Recreate the sandbox, or create a new one.',
+    };
+    edit.patch({ failure: { code, detail, remedy, at: now } });
+    edit.move('failed', AUTOMATION, { code, detail });
     for (const attempt of await tx.attempts.forSandbox(uid)) {
       if (attempt.state === 'won') await tx.attempts.update({ ...attempt, state: 'condemned' });
     }

@@ -9,6 +9,7 @@
  * - No secret in an error, a log field, a handle, a report or an argument vector.
  */
 import type { CapabilityVector, IsolationLevel } from '../contract/capability.ts';
+import type { ErrorCode } from '../contract/errors.ts';
 import type { ExtensionHealth } from '../contract/extension.ts';
 import type { ImageConfig, ImageSource } from '../contract/image.ts';
 import type { InputSchemas } from '../contract/inputs.ts';
@@ -143,6 +144,13 @@ export interface Owned {
   readonly paused?: boolean;
   /** What is there of it, in words, where there may be several things: `container 3f2a`, `network …`. */
   readonly parts?: readonly string[];
+}
+
+/** Why a backend ended a sandbox that nobody asked to end. */
+export interface EndedFor {
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly remedy: string;
 }
 
 /** Something that carries a mark like ours and is not known to be ours. There is no stamp: it cannot be torn down. */
@@ -285,6 +293,8 @@ export interface Extension {
   fork?(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle>;
   /** Moves the time at which the backend ends it by itself. Exists with `dead_man: extendable`. */
   extendLife?(handle: Handle, endsAt: number, ctx: ExtensionContext): Promise<void>;
+  /** Why it ended by itself, where the backend knows; `null` for anything else, also while it runs. */
+  whyEnded?(handle: Handle, ctx: ExtensionContext): Promise<EndedFor | null>;
   /** The backend's own figure of what was used so far, where it keeps one. */
   usage?(handle: Handle, ctx: ExtensionContext): Promise<{ readonly billedSeconds: number }>;
   /** Cheap: it is asked of every living sandbox again and again. What is learned from it makes estimates better. */

@@ -93,6 +93,14 @@ const LocalConfig = z.strictObject({
     .max(256)
     .optional()
     .describe('Most sandboxes kept running ahead of need, for all recipes together.'),
+  default_disk_mb: z
+    .number()
+    .int()
+    .min(64)
+    .optional()
+    .describe(
+      'What a sandbox without `disk_mb` may write. Default: half of what is free when it is made. It is counted, and a sandbox that has more is ended.',
+    ),
   launchers: z.number().int().min(1).max(64).optional().describe('Processes that wait to become a sandbox.'),
 });
 
@@ -354,6 +362,7 @@ function localOptions(
   env: NodeJS.ProcessEnv,
 ): BuiltinsConfig['local'] {
   const { enabled = process.platform === 'linux', directory, runtime, cgroups, warm, launchers } = config;
+  const { default_disk_mb: defaultDiskMb } = config;
   if (!enabled || env.SANDBOXER_LOCAL === '0') return null;
   return {
     directory: resolve(directory ?? join(stateDir, 'local')),
@@ -361,6 +370,7 @@ function localOptions(
     ...(runtime === undefined ? {} : { runtime }),
     ...(warm === undefined ? {} : { warm }),
     ...(launchers === undefined ? {} : { launchers }),
+    ...(defaultDiskMb === undefined ? {} : { defaultDiskMb }),
   };
 }
 

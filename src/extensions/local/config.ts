@@ -17,6 +17,8 @@ export interface LocalOptions {
   /** Put on a sandbox whose profile names no limit, so that none can take the whole machine. Default: 4096, or a 32nd of the machine's. */
   readonly defaultPids?: number;
   readonly defaultMemoryShare?: number;
+  /** Default: half of what is free. */
+  readonly defaultDiskMb?: number;
   /** Offers levels whose runtime failed its trial, too. For tests alone. */
   readonly untriedLevels?: boolean;
   /** How long the spawner stays when nothing runs and nobody is connected. */

@@ -265,7 +265,7 @@ export class Engine {
 
   /** A process of its own: it outlives us, and so does every sandbox. */
   #start(binary: string, agent: string): void {
-    const { runtime, unified } = this.#facts;
+    const { runtime, unified, ioWeighed } = this.#facts;
     const options = [
       `--base=${this.#layout.base}`,
       `--runtime=${runtime?.path}`,
@@ -276,6 +276,7 @@ export class Engine {
       ...this.#identity(),
       ...(this.#options.cgroups === false ? ['--no-cgroups'] : []),
       ...(unified === null ? [] : [`--unified=${unified}`]),
+      ...(ioWeighed ? ['--io-weight'] : []),
     ];
     const log = openSync(join(this.#layout.base, 'spawner.log'), 'a', 0o600);
     spawn(binary, options, {

@@ -7,6 +7,7 @@ import type { PauseKind } from '../../contract/state.ts';
 import type {
   CleanupReport,
   DebianRecipe,
+  EndedFor,
   ExportedSnapshot,
   Extension,
   ExtensionContext,
@@ -341,7 +342,12 @@ export class LocalExtension implements Extension {
       },
       fields,
       diskMb: record.limits.diskMb,
+      roomBytes: record.limits.roomBytes,
     });
+  }
+
+  async whyEnded(handle: Handle): Promise<EndedFor | null> {
+    return await this.#sandboxes.whyEnded(readHandle(handle).attempt_id);
   }
 
   async measure(handle: Handle): Promise<UsedSoFar> {

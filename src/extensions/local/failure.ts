@@ -1,9 +1,30 @@
 import { SandboxerError } from '../../contract/errors.ts';
+import type { EndedFor } from '../../core/extension.ts';
 import { refusedPlace, SOURCE_REMEDY, TARGET_REMEDY } from './mount-targets.ts';
+import type { SandboxRecord } from './record.ts';
 import { SpawnerError } from './spawner-client.ts';
 
 export function lost(detail: string): SandboxerError {
   return new SandboxerError('SBX_BACKEND_LOST', detail, { backend: 'ext.local' });
+}
+
+/** `why`: as the spawner numbers the reasons; 0 is none. */
+export function diskFull({ keep, limits }: SandboxRecord, why: number): EndedFor | null {
+  const most = Math.floor((limits.roomBytes ?? 0) / 1_048_576);
+  const detail = [
+    null,
+    `It wrote more than the ${most} MiB that it may, or as many files as have no room in them.`,
+    'The disk of its machine is nearly full, and it was the one that wrote most.',
+    'It moved its directories so that what it writes could not be counted.',
+  ][why];
+  if (!detail) return null;
+  return {
+    code: 'SBX_DISK_FULL',
+    detail,
+    remedy: keep
+      ? 'Resume it and remove files, or create a new one with resources.disk_mb.'
+      : 'Create a new one with resources.disk_mb, or have it write less.',
+  };
 }
 
 export function failed(error: unknown, creation?: 'not_created' | 'maybe_created'): SandboxerError {

@@ -41,6 +41,17 @@ function controllerWants(facts: HostFacts): Want[] {
   }));
 }
 
+const SCHEDULER_FIX =
+  'Where sandboxes write much: echo bfq >/sys/block/DISK/queue/scheduler, with the disk of the state directory, before the server starts.';
+
+/** Who goes first where the machine is busy: the server, or programs inside. */
+function weightDetail({ controllers, ioWeighed }: HostFacts): string {
+  const cpu = controllers.includes('cpu')
+    ? 'all sandboxes together have half the weight of one service for processors'
+    : 'sandboxes compete with the server for processors (no cpu controller)';
+  return `${cpu}; ${ioWeighed ? 'and for the disk' : 'for the disk nobody goes first: its scheduler knows no weights'}`;
+}
+
 function identityWants(facts: HostFacts): Want[] {
   const { root, userNamespaces, subordinate, kernel } = facts;
   const mapped = root && (kernel[0] > 5 || (kernel[0] === 5 && kernel[1] >= 19));
@@ -123,8 +134,15 @@ function wantsOf(facts: HostFacts): Want[] {
       detail:
         facts.diskMaker === null
           ? 'disk_mb cannot be enforced: profiles that name it are refused'
-          : 'loop devices',
+          : 'loop devices; what sandboxes without disk_mb write is counted',
       fix: 'Run as root, with loop devices (modprobe loop) and mkfs.ext4 (apt-get install e2fsprogs).',
+    },
+    {
+      name: 'server before sandboxes',
+      ok: facts.controllers.includes('cpu') && facts.ioWeighed,
+      needed: false,
+      detail: weightDetail(facts),
+      fix: facts.controllers.includes('cpu') ? SCHEDULER_FIX : controllerFix(facts),
     },
     {
       name: 'sudo inside',

@@ -8,6 +8,7 @@ import type { LocalOptions } from './config.ts';
 import type { ControlGroups } from './control-groups.ts';
 import { findControlGroups } from './control-groups.ts';
 import { findProgram } from './find-program.ts';
+import { isWeighed } from './io-scheduler.ts';
 import { Layout } from './layout.ts';
 import type { Levels } from './levels.ts';
 import { findLevels } from './levels.ts';
@@ -49,6 +50,8 @@ export interface HostFacts extends ControlGroups {
   readonly group: string;
   /** mkfs.ext4, where disks of limited size can be had. */
   readonly diskMaker: string | null;
+  /** Whether the scheduler of the disk that sandboxes are on shares its time by weight. */
+  readonly ioWeighed: boolean;
   readonly hostSudo: boolean;
   readonly hardOpenFiles: number;
   readonly memoryBytes: number;
@@ -174,6 +177,7 @@ export function findHostFacts(options: LocalOptions): HostFacts {
     group,
     ...(options.cgroups === false ? NO_GROUPS : findControlGroups(group)),
     diskMaker: root && existsSync('/dev/loop-control') ? findProgram('mkfs.ext4') : null,
+    ioWeighed: linux && isWeighed(options.directory),
     hostSudo: existsSync('/usr/bin/sudo'),
     hardOpenFiles: linux ? hardOpenFiles() : 0,
     memoryBytes: totalmem(),

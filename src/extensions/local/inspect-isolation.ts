@@ -4,6 +4,7 @@ import { release } from 'node:os';
 import { join } from 'node:path';
 import type { IsolationFacts } from '../../contract/isolation.ts';
 import { capabilityNames } from '../shared/capability-names.ts';
+import { weightsOf } from './group-weights.ts';
 import type { Fields } from './spawner-client.ts';
 
 const KINDS = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup', 'time'] as const;
@@ -73,8 +74,8 @@ function openFilesOf(pid: string): number | null {
 }
 
 /** What the file system holds that it writes to; what was asked for where nobody may look. */
-function diskOf(pid: string, diskMb: number | null): number | null {
-  if (diskMb === null) return null;
+function diskOf(pid: string, { diskMb, roomBytes }: Inspected): number | null {
+  if (diskMb === null) return roomBytes;
   try {
     const { blocks, bsize } = statfsSync(`/proc/${pid}/root`);
     return blocks * bsize;
@@ -89,7 +90,8 @@ function processesOf(fields: Fields): number | null {
   return most === null ? null : most - Number(fields.kept ?? 0);
 }
 
-function limitsOf(pid: string, { fields, diskMb }: Inspected): IsolationFacts['limits'] {
+function limitsOf(pid: string, inspected: Inspected): IsolationFacts['limits'] {
+  const { fields } = inspected;
   const unified = fields.group_unified;
   const v1 = fields.group_memory ?? fields.group_pids ?? fields.group_cpu ?? fields.group_freezer;
   return {
@@ -103,7 +105,7 @@ function limitsOf(pid: string, { fields, diskMb }: Inspected): IsolationFacts['l
     pids: processesOf(fields),
     cpu_millis: cpuOf(fields),
     open_files: openFilesOf(pid),
-    disk_bytes: diskOf(pid, diskMb),
+    disk_bytes: diskOf(pid, inspected),
     core_bytes: processLimit(pid, 'Max core file size'),
     frozen: fields.frozen === '1',
   };
@@ -125,7 +127,11 @@ function interfacesOf(pid: string): string[] {
 }
 
 /** Every sentence is true of the facts beside it, whatever the profile said. */
-function notEnforced(facts: Omit<IsolationFacts, 'not_enforced'>): string[] {
+function notEnforced(
+  facts: Omit<IsolationFacts, 'not_enforced'>,
+  { fields, roomBytes }: Inspected,
+): string[] {
+  const weighs = weightsOf(fields);
   const outside = facts.namespaces.filter(({ own }) => !own).map(({ kind }) => kind);
   const shared = outside.filter((kind) => kind !== 'time');
   const mapped = facts.uid_map.reduce((sum, { count }) => sum + count, 0);
@@ -144,6 +150,15 @@ function notEnforced(facts: Omit<IsolationFacts, 'not_enforced'>): string[] {
     [facts.limits.cpu_millis === null, 'Its share of the processors is not limited.'],
     [facts.limits.disk_bytes === null, 'What it writes to its disk is not limited.'],
     [
+      roomBytes !== null,
+      'What it writes to its disk is counted, not held back: it is ended when it has more than it may.',
+    ],
+    [
+      !weighs.cpu,
+      'It competes with the server for the processors: what runs inside can slow the server down.',
+    ],
+    [!weighs.io, 'It competes with the server for the disk, whose scheduler knows no weights (bfq does).'],
+    [
       facts.lsm.label === null || facts.lsm.label === 'unconfined',
       'No profile of a security module (AppArmor, SELinux) is on it.',
     ],
@@ -159,6 +174,8 @@ export interface Inspected {
   readonly fields: Fields;
   /** The size of a disk of its own. */
   readonly diskMb: number | null;
+  /** What it may write to that of the machine, where it has none. */
+  readonly roomBytes: number | null;
 }
 
 export function isolationFacts(inspected: Inspected): IsolationFacts {
@@ -194,5 +211,5 @@ export function isolationFacts(inspected: Inspected): IsolationFacts {
     network: { interfaces: interfacesOf(pid) },
     root: rootOf(pid),
   };
-  return { ...facts, not_enforced: notEnforced(facts) };
+  return { ...facts, not_enforced: notEnforced(facts, inspected) };
 }

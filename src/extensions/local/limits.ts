@@ -1,3 +1,4 @@
+import { statfsSync } from 'node:fs';
 import type { Resources } from '../../contract/profile.ts';
 import { LEAST_MEMORY_MB, LEAST_PIDS } from '../../contract/profile.ts';
 import type { LocalOptions } from './config.ts';
@@ -9,6 +10,16 @@ const LEAST_CPU_MILLIS = 10;
 const LEAST_DEFAULT_PIDS = 256;
 /** Less has no room for the file system's own tables. */
 const LEAST_DISK_MB = 16;
+const MIB = 1_048_576;
+/** A nearly full disk has something else to say than that a sandbox writes. */
+const LEAST_ROOM = 64 * MIB;
+
+/** Bytes that a sandbox without a disk of its own may write to the disk of the machine. */
+function roomIn(directory: string, { defaultDiskMb }: LocalOptions): number {
+  if (defaultDiskMb !== undefined) return defaultDiskMb * MIB;
+  const { bavail, bsize } = statfsSync(directory);
+  return Math.max(LEAST_ROOM, Math.floor((bavail * bsize) / 2));
+}
 
 /** A request that names no limit. */
 export const NO_RESOURCES: Resources = {
@@ -37,6 +48,7 @@ export function limitsOf(
     cpuMillis: cpu === null ? null : Math.max(LEAST_CPU_MILLIS, Math.round(cpu * 1000)),
     openFiles: open_files,
     diskMb: disk_mb === null ? null : Math.max(LEAST_DISK_MB, disk_mb),
+    roomBytes: disk_mb === null ? roomIn(options.directory, options) : null,
   };
 }
 
@@ -44,6 +56,7 @@ export function limitFields({
   memoryBytes,
   pids,
   cpuMillis,
+  roomBytes,
 }: SandboxRecord['limits']): Record<string, number> {
-  return { memory: memoryBytes ?? -1, pids: pids ?? -1, cpu: cpuMillis ?? -1 };
+  return { memory: memoryBytes ?? -1, pids: pids ?? -1, cpu: cpuMillis ?? -1, room: roomBytes ?? -1 };
 }

@@ -17,11 +17,16 @@ interface Ground {
   readonly ownIds: boolean;
 }
 
+const mib = (bytes: number | null) => Math.floor((bytes ?? 0) / 1_048_576);
+
 /** What its user should know: each a promise of the vector that holds here with a condition. */
-function notesOf(spec: ProvisionSpec, { facts, ownIds }: Ground, higher: boolean): string[] {
+function notesOf({ facts, ownIds }: Ground, limits: SandboxRecord['limits'], higher: boolean): string[] {
   const lacks = (name: 'memory' | 'pids' | 'freezer') => !facts.controllers.includes(name);
   const notes: [boolean, string][] = [
-    [spec.recipe.resources.disk_mb === null, 'Its disk is limited only by the free space of this machine.'],
+    [
+      limits.roomBytes !== null,
+      `It is ended when what it writes to its disk is found to be more than ${mib(limits.roomBytes)} MiB.`,
+    ],
     [lacks('memory'), 'Its memory is not limited.'],
     [lacks('pids'), 'The number of its processes is not limited.'],
     [
@@ -38,6 +43,7 @@ function notesOf(spec: ProvisionSpec, { facts, ownIds }: Ground, higher: boolean
 
 export function newRecord(spec: ProvisionSpec, ground: Ground): SandboxRecord {
   const isolation = levelFor(spec.recipe.isolation, ground.facts.levels);
+  const limits = limitsOf(spec.recipe.resources, ground.facts, ground.options);
   return {
     version: 1,
     sandboxUid: spec.stamp.sandboxUid,
@@ -50,7 +56,7 @@ export function newRecord(spec: ProvisionSpec, ground: Ground): SandboxRecord {
     sealed: false,
     range: ground.range,
     ...rootFsOf(ground.rootFs),
-    limits: limitsOf(spec.recipe.resources, ground.facts, ground.options),
+    limits,
     volumes: (spec.recipe.volumes ?? []).map(({ volumeId, path, access }) => ({
       volumeId: volumeId ?? '',
       path,
@@ -61,6 +67,6 @@ export function newRecord(spec: ProvisionSpec, ground: Ground): SandboxRecord {
     isolation,
     noNewPrivs: spec.recipe.noNewPrivs ?? false,
     mounts: [],
-    notes: notesOf(spec, ground, isolation !== 'container'),
+    notes: notesOf(ground, limits, isolation !== 'container'),
   };
 }

@@ -31,6 +31,8 @@ const SandboxRecord = z.strictObject({
     cpuMillis: z.number().nullable(),
     openFiles: z.number().nullable(),
     diskMb: z.number().int().nullable(),
+    /** Of the machine's own disk, where it has none of its own: counted, not held by a file system. */
+    roomBytes: z.number().int().nullable().default(null),
   }),
   volumes: z
     .array(z.strictObject({ volumeId: z.string(), path: z.string(), readOnly: z.boolean() }))

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SandboxerError } from '../../contract/errors.ts';
-import type { ProvisionSpec, ResolvedSecret } from '../../core/extension.ts';
+import type { EndedFor, ProvisionSpec, ResolvedSecret } from '../../core/extension.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import type { Channel } from '../shared/channel.ts';
 import { deliverSecrets } from '../shared/secret-files.ts';
@@ -11,19 +11,18 @@ import type { MountPolicy } from './blocked-sources.ts';
 import type { OwnParts } from './bundle-parts.ts';
 import { OPEN_PLACE } from './bundle-parts.ts';
 import { BundleTexts } from './bundle-texts.ts';
+import { canBeWarm } from './can-be-warm.ts';
 import { channelOf, openAgent } from './channel.ts';
 import type { LocalOptions } from './config.ts';
 import { DEFAULTS } from './config.ts';
 import { Doors, levelGone } from './doors.ts';
 import { EarlyAgents } from './early-agents.ts';
 import type { Engine, Machinery } from './engine.ts';
-import { cancelled, failed, lost } from './failure.ts';
+import { cancelled, diskFull, failed, lost } from './failure.ts';
 import { HeldRanges } from './held-ranges.ts';
 import type { HostFacts } from './host-facts.ts';
 import type { Layers } from './layers.ts';
 import type { Layout } from './layout.ts';
-import type { Levels } from './levels.ts';
-import { levelFor } from './levels.ts';
 import { limitFields, limitsOf, NO_RESOURCES } from './limits.ts';
 import { checkedMounts } from './mount-policy.ts';
 import { checkedTargets } from './mount-targets.ts';
@@ -165,6 +164,15 @@ export class Sandboxes {
     const state = await this.state(record.attemptId);
     if ((state !== 'dead' && state !== 'none') || record.sealed) return 'running';
     return record.keep || record.stopped ? 'stopped' : 'ended';
+  }
+
+  /** Whether it was ended for what it had written. */
+  async whyEnded(attemptId: string): Promise<EndedFor | null> {
+    const { engine, layout } = this.#parts;
+    const record = this.records.of(attemptId);
+    if (record === null) return null;
+    const { full } = await engine.call('status', { id: layout.name(attemptId) });
+    return diskFull(record, Number(full ?? 0));
   }
 
   /** Ends what runs of it and keeps its disk. */
@@ -382,19 +390,4 @@ export class Sandboxes {
   #mountPolicy(): MountPolicy {
     return { own: [dirname(this.#parts.layout.base)] };
   }
-}
-
-/** Limits, variables, files, secrets and ends can be given later; what is mounted at the start cannot. */
-function canBeWarm(spec: ProvisionSpec, levels: Levels): boolean {
-  const { resources, inputs } = spec.recipe;
-  return (
-    // What was started ahead may forget its disk.
-    spec.recipe.persistence === 'ephemeral' &&
-    spec.recipe.workspace.access !== 'ro' &&
-    (spec.recipe.mounts ?? []).length === 0 &&
-    resources.disk_mb === null &&
-    levelFor(spec.recipe.isolation, levels) === 'container' &&
-    !spec.recipe.volumes?.length &&
-    inputs.warm !== false
-  );
 }

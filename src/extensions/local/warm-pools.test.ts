@@ -10,7 +10,14 @@ interface One {
 
 function recipe(layer: string, workspaceId: string | null = null): WarmRecipe {
   const process = { env: {}, user: null, cwd: null };
-  const limits = { memoryBytes: null, pids: null, cpuMillis: null, openFiles: null, diskMb: null };
+  const limits = {
+    memoryBytes: null,
+    pids: null,
+    cpuMillis: null,
+    openFiles: null,
+    diskMb: null,
+    roomBytes: null,
+  };
   const rootFs = { layers: [layer], host: [], process };
   return { rootFs, workspaceId, openFiles: null, noNewPrivs: false, limits };
 }

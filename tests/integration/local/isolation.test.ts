@@ -1,3 +1,4 @@
+import { statfsSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { IsolationReport } from '../../../src/contract/isolation.ts';
 import { LocalServer } from '../../support/local-server.ts';
@@ -43,11 +44,13 @@ describe.skipIf(reason !== null)(`the isolation report${reason === null ? '' : `
       pids: 77,
       cpu_millis: 500,
       open_files: 300,
-      disk_bytes: null,
       frozen: false,
     });
     expect(await server.inside(id, 'ulimit -Hn')).toBe('300\n');
-    expect(report.not_enforced).toContain('What it writes to its disk is not limited.');
+    const { bavail, bsize } = statfsSync(server.dir);
+    expect(report.limits.disk_bytes).toBeGreaterThan((bavail * bsize) / 4);
+    expect(report.limits.disk_bytes).toBeLessThan((bavail * bsize) / 1.5);
+    expect(report.not_enforced.join()).toContain('is counted, not held back');
     expect(report.not_enforced).toContain('It shares the kernel with the host.');
     expect(report.not_enforced.join()).not.toContain('is root outside');
     if (root) expect(report.uid_map[0]?.outside).toBeGreaterThan(65_535);
