@@ -85,8 +85,11 @@ static struct disk_use least_left(void) {
 static bool is_due(const struct space *now, int64_t time) {
   long long bytes = at_count.bytes - now->bytes, files = at_count.files - now->files;
   if (is_scarce(now)) return bytes >= STEP || files >= STEP_FILES || (!is_scarce(&at_count) && (bytes > 0 || files > 0));
-  if (time < rest_until) return false;
-  if (time >= counted_at + AGAIN_MS && (bytes != 0 || files != 0)) return true;
+  /* A clock that was set back ends neither wait late. */
+  bool rests = time < rest_until && rest_until - time < AGAIN_MS;
+  bool old = time >= counted_at + AGAIN_MS || time < counted_at;
+  if (rests) return false;
+  if (old && (bytes != 0 || files != 0)) return true;
   struct disk_use left = least_left();
   return (bytes >= STEP && bytes >= left.bytes) || (files >= STEP_FILES && files >= left.files);
 }
@@ -126,7 +129,7 @@ static void count_done(void *context, bool ok, const struct tally *tally, const 
   rest_until = now_ms() + (now_ms() - began_at) * REST;
   for (int i = 0; ok && i < counted_count; i++) {
     struct sandbox *one = *place_of(counted[i].id);
-    if (one == NULL || !is_watched(one) || one->started != counted[i].started ) continue;
+    if (one == NULL || !is_watched(one) || one->started != counted[i].started) continue;
     note(one, &counted[i].used);
     one->disk.restless = counted[i].restless ? one->disk.restless + 1 : 0;
     if (one->disk.restless >= RESTLESS_MOST) end_full(one, RESTLESS);
