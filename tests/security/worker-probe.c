@@ -47,7 +47,7 @@ static long old_call(void) {
   return result;
 }
 
-/* By what an allowed call is given it would reach a disk of the machine, or another process. */
+/* Allowed calls with arguments that would reach a disk of the machine, or another process. */
 static const struct call ARGUMENTS[] = {
     {"mknodat of a disk", __NR_mknodat, {AT_FDCWD, (long)"disk", S_IFBLK | 0600, 0xfe00}},
     {"mknodat of memory", __NR_mknodat, {AT_FDCWD, (long)"memory", S_IFCHR | 0600, 0x101}},
@@ -87,7 +87,7 @@ int main(int count, char **words) {
   if (count < 2) return 2;
   enum duty duty = (enum duty)atoi(words[1]);
   for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++) printf("%s\t%s\n", CALLS[i].name, outcome(duty, &CALLS[i]));
-  /* Who may mount needs no other way. */
+  /* A mounter can reach all of this by its mounts. */
   for (size_t i = 0; duty != DUTY_MOUNT && i < sizeof ARGUMENTS / sizeof *ARGUMENTS; i++)
     printf("%s\t%s\n", ARGUMENTS[i].name, outcome(duty, &ARGUMENTS[i]));
   printf("int 0x80\t%s\n", outcome(duty, &OLD));

@@ -1,7 +1,7 @@
 import type { Attempt, AttemptClass, Expected, Setting } from './attempt.ts';
 import { attempt, BY_POLICY_FILTER, each, inContainers } from './attempt.ts';
 
-/** What `probe --serve NAME KEY PORT` offers; the name, key, port and process id come from where it runs. */
+/** What `probe --serve NAME KEY` offers; the name, key, port and process id come from where it runs. */
 const OFFERED = {
   'an abstract socket': 'abstract NAME',
   'a socket by its path': 'connect /tmp/NAME.sock',

@@ -134,7 +134,7 @@ static long push_input(const char *unused) {
   return ioctl(pseudo_terminal(), TIOCSTI, &byte);
 }
 
-/* A discipline of a terminal: the kernel loads its module for whoever asks. */
+/* Asks for a line discipline: the kernel loads the module of one that it has not. */
 static long line_discipline(const char *discipline) {
   int wanted = (int)number(discipline);
   return ioctl(pseudo_terminal(), TIOCSETD, &wanted);
@@ -160,7 +160,7 @@ static long own_realtime_clock(const char *unused) {
   return clock_settime(CLOCK_REALTIME, &now);
 }
 
-/* A tick that is refused to whoever may set one. */
+/* Sets a tick that the kernel refuses also to a process that may set one. */
 static long clock_tick(const char *unused) {
   (void)unused;
   struct timex wanted = {.modes = ADJ_TICK, .tick = 1};

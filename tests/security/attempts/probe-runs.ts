@@ -76,7 +76,7 @@ function readOutcomes(stdout: string): Map<number, Outcome> {
 
 const NOT_TRIED: Outcome = { what: 'not tried', why: 'the probe ended before it' };
 
-/** In a sandbox, as somebody there: all attempts. */
+/** Performs all attempts in a sandbox, as one of its users. */
 export async function tryInside(
   {
     session,
@@ -169,45 +169,41 @@ export function surprises(tried: readonly Tried[], setting: Setting): string[] {
 
 let made = 0;
 
-function newOffer(): Omit<Offer, 'PID'> {
+function newName(): Pick<Offer, 'NAME' | 'KEY'> {
   made += 1;
-  const number = (process.pid % 20_000) * 8 + made;
-  return {
-    NAME: `attempt-${process.pid}-${made}`,
-    KEY: String(0x5b00_0000 + number),
-    PORT: String(20_000 + (number % 40_000)),
-  };
+  const number = (process.pid % 100_000) * 8 + made;
+  return { NAME: `attempt-${process.pid}-${made}`, KEY: String(0x5b00_0000 + number) };
 }
-
-const commandOf = (probe: string, { NAME, KEY, PORT }: Omit<Offer, 'PID'>) => [
-  probe,
-  '--serve',
-  NAME,
-  KEY,
-  PORT,
-];
 
 /** On the host, through a command that runs it, such as `setpriv`; it ends with `stop`. */
 export async function offerHere(probe: string, wrapper: readonly string[] = []) {
-  const offer = newOffer();
-  const [program = '', ...rest] = [...wrapper, ...commandOf(probe, offer)];
+  const named = newName();
+  const [program = '', ...rest] = [...wrapper, probe, '--serve', named.NAME, named.KEY];
   const child: ChildProcess = spawn(program, rest, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
   if (child.stdout === null) throw new Error('no output');
-  const [PID] = (await once(createInterface(child.stdout), 'line')) as [string];
+  const said = await Promise.race([once(createInterface(child.stdout), 'line'), ended]);
+  const [PID = '', PORT = ''] = String(said[0]).split(' ');
+  if (PORT === '') throw new Error(`nothing is offered: ${program} ended with ${said[0]}`);
   const stop = async () => {
-    const ended = once(child, 'exit');
     child.stdin?.end();
     await ended;
   };
-  return { offer: { ...offer, PID }, stop };
+  return { offer: { ...named, PID, PORT }, stop };
 }
 
 /** Inside a sandbox, where it stays until the sandbox ends. */
 export async function offerInside(session: SandboxSession, probe: string): Promise<Offer> {
-  const offer = newOffer();
-  const served = await session.spawn(spawnSpec(commandOf(probe, offer), { input: '' }));
-  for await (const chunk of served.output) if ('data' in chunk && chunk.data.includes(10)) break;
-  return { ...offer, PID: pidOf(offer.NAME) };
+  const named = newName();
+  const served = await session.spawn(spawnSpec([probe, '--serve', named.NAME, named.KEY], { input: '' }));
+  let said = '';
+  for await (const chunk of served.output) {
+    if ('data' in chunk) said += chunk.data.toString();
+    if (said.includes('\n')) break;
+  }
+  const [, PORT = ''] = said.trim().split(' ');
+  if (PORT === '') throw new Error(`nothing is offered inside: ${said}`);
+  return { ...named, PID: pidOf(named.NAME), PORT };
 }
 
 /** The process on the host whose command line has this name. */
@@ -219,5 +215,7 @@ function pidOf(name: string): string {
       return false;
     }
   });
-  return found?.split('/')[2] ?? '0';
+  const pid = found?.split('/')[2];
+  if (pid === undefined) throw new Error(`no process is called ${name}`);
+  return pid;
 }

@@ -2,7 +2,7 @@
  * Performs attempts, each in a process of its own, and prints a line for each: its number, what came of it, and why.
  *
  *   probe MOUNT_NS UTS_NS < attempts     one attempt a line: number, verb, arguments
- *   probe --serve NAME KEY PORT          offers what another sandbox must not reach; ends with its input
+ *   probe --serve NAME KEY               offers what another sandbox must not reach; ends with its input
  *
  * The first two arguments are the host's own namespaces, in which no attempt is performed.
  */
@@ -142,15 +142,17 @@ static void attempt(char **words) {
   report(words[0], is_refusal(told.error) ? "refused" : is_absence(told.error) ? "absent" : "reached", name ? name : "?");
 }
 
-/* The process id is printed, then everything is there until the input ends. */
-static int serve(const char *name, int key, int port) {
+/* Prints its process id and port when everything is there, which is until the input ends. */
+static int serve(const char *name, int key) {
   umask(0);
   char path[128];
   struct sockaddr_un local = {.sun_family = AF_UNIX};
-  struct sockaddr_in loopback = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  int one = 1, tcp = socket(AF_INET, SOCK_STREAM, 0);
-  setsockopt(tcp, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  if (bind(tcp, (struct sockaddr *)&loopback, sizeof loopback) < 0 || listen(tcp, 8) < 0) return perror("tcp"), 1;
+  struct sockaddr_in loopback = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t size = sizeof loopback;
+  int tcp = socket(AF_INET, SOCK_STREAM, 0);
+  if (bind(tcp, (struct sockaddr *)&loopback, sizeof loopback) < 0 || listen(tcp, 8) < 0 ||
+      getsockname(tcp, (struct sockaddr *)&loopback, &size) < 0)
+    return perror("tcp"), 1;
   int abstract = socket(AF_UNIX, SOCK_STREAM, 0), named = socket(AF_UNIX, SOCK_STREAM, 0);
   snprintf(local.sun_path + 1, sizeof local.sun_path - 1, "%s", name);
   if (bind(abstract, (struct sockaddr *)&local, (socklen_t)(sizeof(sa_family_t) + 1 + strlen(name))) < 0 || listen(abstract, 8) < 0)
@@ -166,7 +168,7 @@ static int serve(const char *name, int key, int port) {
   int shm = shmget(key, 4096, IPC_CREAT | 0666), msg = msgget(key, IPC_CREAT | 0666), sem = semget(key, 1, IPC_CREAT | 0666);
   snprintf(path, sizeof path, "/%s", name);
   mq_open(path, O_RDWR | O_CREAT, 0666, NULL);
-  printf("%d\n", getpid());
+  printf("%d %d\n", getpid(), ntohs(loopback.sin_port));
   fflush(stdout);
   while (read(0, path, 1) > 0) continue;
   shmctl(shm, IPC_RMID, NULL), msgctl(msg, IPC_RMID, NULL), semctl(sem, 0, IPC_RMID);
@@ -183,7 +185,7 @@ static int is_host(const char *kind, const char *hosts) {
 }
 
 int main(int count, char **arguments) {
-  if (count == 5 && strcmp(arguments[1], "--serve") == 0) return serve(arguments[2], atoi(arguments[3]), atoi(arguments[4]));
+  if (count == 4 && strcmp(arguments[1], "--serve") == 0) return serve(arguments[2], atoi(arguments[3]));
   if (count != 3) return 2;
   if (is_host("mnt", arguments[1]) || is_host("uts", arguments[2])) return fputs("this is the host itself\n", stderr), 3;
   char *line = NULL;

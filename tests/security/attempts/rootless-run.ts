@@ -1,4 +1,4 @@
-/** Performs the attempts in sandboxes of ext.local as whoever runs it and each user inside that the argument names; prints what did not end as expected as JSON. */
+/** Performs the attempts in sandboxes of ext.local, as each user inside that the argument names; prints surprises as JSON. */
 import { readFileSync } from 'node:fs';
 import { bytesFrom } from '../../../src/testing/conformance/bytes.ts';
 import { LocalWorld } from '../local-world.ts';

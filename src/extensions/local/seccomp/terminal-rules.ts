@@ -1,6 +1,6 @@
 /**
- * Which requests a program may make of a terminal or another device: all but those that type into a terminal, that ask for
- * another line discipline (the kernel loads its module for whoever asks, and attaches it to any pseudo-terminal), and that
+ * Requests that a program may make of a terminal or another device: all but those that type into a terminal, that ask for
+ * another line discipline (the kernel loads its module at any request, and attaches it to any pseudo-terminal), and that
  * are the console's. The kernel reads 32 bits of the request; rules never overlap.
  */
 import type { SyscallRule } from './syscall-rules.ts';
