@@ -84,7 +84,8 @@ function newCreate(prng: Prng): Operation {
   const request: CreateSandboxRequest = {
     ...(named !== null && { id: named }),
     profile: prng.pick(PROFILE_IDS),
-    inputs: { variant },
+    inputs: {},
+    setup_metadata: { variables: { VARIANT: String(variant) } },
     ...(scope !== null && { scope }),
     ...(prng.chance(0.3) && { ttl: prng.pick([4, 12, 25]) }),
     consumer: consumerOf(prng, scope),
