@@ -1,10 +1,21 @@
 import { SandboxerError } from '../contract/errors.ts';
 import { attemptIdOf } from '../core/attempt.ts';
-import type { ExtensionContext, PlacementHost } from '../core/extension.ts';
+import type { Extension, ExtensionContext, PlacementHost } from '../core/extension.ts';
 import { LOCAL_HOST } from '../core/host.ts';
 import { keyContext } from '../core/provider-key.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { ControlDeps } from './deps.ts';
+
+/** Returns the backend of this name. Throws SBX_UNSUPPORTED where it is not enabled. */
+export function extensionOf(deps: ControlDeps, extensionId: string): Extension {
+  const extension = deps.extensions.get(extensionId);
+  if (extension) return extension;
+  throw new SandboxerError('SBX_UNSUPPORTED', `The backend ${extensionId} is not enabled on this server.`, {
+    creation: 'not_created',
+    backend: extensionId,
+    remedy: `Enable ${extensionId} in the configuration, or choose another backend.`,
+  });
+}
 
 /** What a backend is called with: where it was placed, and the vendor's key that pays. */
 export async function contextFor(

@@ -3,10 +3,9 @@ import { SnapshotFileHeader } from '../contract/snapshot.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import type { SnapshotRecord } from '../core/snapshot.ts';
-import { contextFor } from './backend-context.ts';
+import { contextFor, extensionOf } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { findSnapshot } from './find-snapshot.ts';
-import { extensionOf } from './perform-step.ts';
 
 export interface SnapshotFile {
   readonly snapshot: SnapshotRecord;

@@ -6,10 +6,9 @@ import type { Extension, ImageSpec, ImportedImage } from '../core/extension.ts';
 import type { ImageRecord } from '../core/image.ts';
 import type { Tx } from '../core/store.ts';
 import { recordedTransaction } from './audit.ts';
-import { contextFor } from './backend-context.ts';
+import { contextFor, extensionOf } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { requireSharer } from './find-kept.ts';
-import { extensionOf } from './perform-step.ts';
 import { sweepKept } from './sweep-kept.ts';
 
 export type ImageRequest = Omit<BuildImageRequest, 'suite' | 'packages'>;

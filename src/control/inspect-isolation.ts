@@ -2,8 +2,7 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { IsolationReport } from '../contract/isolation.ts';
 import type { Caller } from '../core/caller.ts';
 import type { Handle } from '../core/extension.ts';
-import { contextOf } from './backend-context.ts';
-import { extensionOf } from './perform-step.ts';
+import { contextOf, extensionOf } from './backend-context.ts';
 import type { Use } from './use-sandbox.ts';
 import { openSandbox } from './use-sandbox.ts';
 

@@ -4,10 +4,9 @@ import type { Caller } from '../core/caller.ts';
 import { requireScope, visibleWorkspace } from '../core/caller.ts';
 import type { VolumeRecord } from '../core/volume.ts';
 import { recordedTransaction } from './audit.ts';
-import { contextFor } from './backend-context.ts';
+import { contextFor, extensionOf } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { findKept, requireOwn } from './find-kept.ts';
-import { extensionOf } from './perform-step.ts';
 import { sweepKept } from './sweep-kept.ts';
 import { mountsOf } from './volume-mounts.ts';
 

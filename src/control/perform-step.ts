@@ -18,7 +18,7 @@ import type { Recipe } from '../core/recipe.ts';
 import type { SandboxDocuments, SandboxOperation, SandboxRecord } from '../core/sandbox.ts';
 import type { SetupStep } from '../core/setup-log.ts';
 import type { Tx } from '../core/store.ts';
-import { contextFor, contextOf } from './backend-context.ts';
+import { contextFor, contextOf, extensionOf } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
 import { inputTrees } from './input-trees.ts';
 import { placeInputs } from './place-inputs.ts';
@@ -30,16 +30,6 @@ import { backendEndsAt } from './sandbox-money.ts';
 
 function stampOf(deps: ControlDeps, attempt: AttemptRecord): Stamp {
   return { sandboxUid: attempt.sandboxUid, attemptId: attempt.attemptId, owner: deps.owner };
-}
-
-export function extensionOf(deps: ControlDeps, extensionId: string): Extension {
-  const extension = deps.extensions.get(extensionId);
-  if (extension) return extension;
-  throw new SandboxerError('SBX_UNSUPPORTED', `The backend ${extensionId} is not enabled on this server.`, {
-    creation: 'not_created',
-    backend: extensionId,
-    remedy: `Enable ${extensionId} in the configuration, or choose another backend.`,
-  });
 }
 
 /** Their values, as they are now. */

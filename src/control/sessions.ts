@@ -2,9 +2,8 @@ import { SandboxerError } from '../contract/errors.ts';
 import type { Handle } from '../core/extension.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
 import type { SandboxProcess, SandboxSession } from '../core/session.ts';
-import { contextOf } from './backend-context.ts';
+import { contextOf, extensionOf } from './backend-context.ts';
 import type { ControlDeps } from './deps.ts';
-import { extensionOf } from './perform-step.ts';
 import { within } from './within.ts';
 
 type Variables = Readonly<Record<string, string>>;
