@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { deliverEvents } from '../../src/control/deliver-events.ts';
 import type { ControlDeps } from '../../src/control/deps.ts';
+import { deliverEvents } from '../../src/control/events/deliver-events.ts';
 import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
 import type { EventSink } from '../../src/core/event-sink.ts';
 import { systemClock } from '../../src/main/system-clock.ts';

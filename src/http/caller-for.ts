@@ -3,7 +3,7 @@ import type { Server, Socket } from 'node:net';
 import { SandboxerError } from '../contract/errors.ts';
 import { KeyScope } from '../contract/tenancy.ts';
 import type { ControlDeps } from '../control/deps.ts';
-import { authenticate, hashSecret } from '../control/keys/authenticate.ts';
+import { authenticate, hashSecret } from '../control/tenancy/authenticate.ts';
 import type { Caller } from '../core/caller.ts';
 import { trustedProxies } from './keys/client-address.ts';
 import { WrongKeys } from './keys/wrong-keys.ts';

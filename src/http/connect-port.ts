@@ -1,4 +1,4 @@
-import { dialPort } from '../control/use-sandbox.ts';
+import { dialPort } from '../control/use/use-sandbox.ts';
 import { InputQueue } from './input-queue.ts';
 import { problemOf } from './problem-of.ts';
 import type { WebSocketContext } from './web-socket-route.ts';

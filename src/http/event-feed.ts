@@ -1,4 +1,4 @@
-import type { EventFilter } from '../control/list-events.ts';
+import type { EventFilter } from '../control/events/list-events.ts';
 import type { EventRecord } from '../core/event.ts';
 import type { Log } from '../core/log.ts';
 import type { Store } from '../core/store.ts';

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { Profile } from '../contract/profile.ts';
-import type { Activity } from '../control/activity.ts';
 import type { ControlDeps } from '../control/deps.ts';
-import type { Driver } from '../control/driver.ts';
-import type { Sessions } from '../control/sessions.ts';
+import type { Driver } from '../control/lifecycle/driver.ts';
+import type { Activity } from '../control/use/activity.ts';
+import type { Sessions } from '../control/use/sessions.ts';
 import type { Caller } from '../core/caller.ts';
 import type { Log } from '../core/log.ts';
 import type { PreviewOrigin } from './preview/preview-origin.ts';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { SandboxerError } from '../contract/errors.ts';
 import type { ControlDeps } from '../control/deps.ts';
-import type { Use } from '../control/use-sandbox.ts';
+import type { Use } from '../control/use/use-sandbox.ts';
 import type { Caller } from '../core/caller.ts';
 import { toCloudEvent } from '../core/event.ts';
 import type { Log } from '../core/log.ts';

@@ -1,6 +1,6 @@
 import type { Host } from '../contract/host.ts';
-import { presentCanaries } from '../control/inspect-host.ts';
-import type { HostView } from '../control/manage-hosts.ts';
+import { presentCanaries } from '../control/hosts/inspect-host.ts';
+import type { HostView } from '../control/hosts/manage-hosts.ts';
 import { isoTime, isoTimeOrNull } from '../core/clock.ts';
 import { overallHealth } from '../core/host.ts';
 

@@ -1,6 +1,6 @@
 import type { Image } from '../contract/image.ts';
 import type { Volume } from '../contract/volume.ts';
-import type { VolumeView } from '../control/manage-volumes.ts';
+import type { VolumeView } from '../control/assets/manage-volumes.ts';
 import { isoTime, isoTimeOrNull } from '../core/clock.ts';
 import type { ImageRecord } from '../core/image.ts';
 import { imageReference } from '../core/image.ts';

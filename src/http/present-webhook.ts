@@ -1,10 +1,10 @@
 import type { AuditEntry } from '../contract/audit.ts';
 import type { Org, WhoAmI, Workspace } from '../contract/tenancy.ts';
 import type { Delivery, EventSinkEntry, Webhook } from '../contract/webhook.ts';
-import type { SinkView } from '../control/list-sinks.ts';
-import type { WebhookView } from '../control/manage-webhooks.ts';
-import type { SinkProgress } from '../control/sink-progress.ts';
-import type { DeliveryView } from '../control/webhook-deliveries.ts';
+import type { SinkView } from '../control/events/list-sinks.ts';
+import type { WebhookView } from '../control/events/manage-webhooks.ts';
+import type { SinkProgress } from '../control/events/sink-progress.ts';
+import type { DeliveryView } from '../control/events/webhook-deliveries.ts';
 import type { AuditRecord } from '../core/audit.ts';
 import type { Caller } from '../core/caller.ts';
 import { isoTime, isoTimeOrNull } from '../core/clock.ts';

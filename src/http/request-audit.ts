@@ -1,5 +1,5 @@
 import type { Consumer } from '../contract/sandbox.ts';
-import { auditDraft } from '../control/audit.ts';
+import { auditDraft } from '../control/requests/audit.ts';
 import type { Caller } from '../core/caller.ts';
 import { ClientGone } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';

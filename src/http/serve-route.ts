@@ -2,7 +2,7 @@ import { SandboxerError } from '../contract/errors.ts';
 import { WorkspaceId } from '../contract/ids.ts';
 import { WORKSPACE_HEADER } from '../contract/tenancy.ts';
 import { API_VERSION, API_VERSION_HEADER } from '../contract/version.ts';
-import { actIn } from '../control/tenants.ts';
+import { actIn } from '../control/tenancy/tenants.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';
 import { JsonScanner } from './bounds/json-scanner.ts';

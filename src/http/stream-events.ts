@@ -1,6 +1,6 @@
 import { SandboxerError } from '../contract/errors.ts';
-import type { EventFilter } from '../control/list-events.ts';
-import { lastEventSeq, listEvents } from '../control/list-events.ts';
+import type { EventFilter } from '../control/events/list-events.ts';
+import { lastEventSeq, listEvents } from '../control/events/list-events.ts';
 import type { FeedMember, FeedReader } from './event-feed.ts';
 import type { Exchange } from './exchange.ts';
 import { ClientGone } from './exchange.ts';

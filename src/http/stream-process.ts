@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { toProblem } from '../contract/errors.ts';
 import { FRAMES_MEDIA_TYPE } from '../contract/exec.ts';
-import type { Followed } from '../control/exec-in-sandbox.ts';
+import type { Followed } from '../control/use/exec-in-sandbox.ts';
 import type { OutputChunk, ServiceLog } from '../core/session.ts';
 import type { Exchange } from './exchange.ts';
 import { ClientGone } from './exchange.ts';

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KeyScope } from '../contract/tenancy.ts';
 import type { ControlDeps } from '../control/deps.ts';
-import { createKey } from '../control/keys/manage-keys.ts';
+import { createKey } from '../control/tenancy/manage-keys.ts';
 import { localCaller } from '../http/caller-for.ts';
 import { DEFAULT_ORG, DEFAULT_WORKSPACE } from './installation.ts';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { dialPort } from '../control/use-sandbox.ts';
+import { dialPort } from '../control/use/use-sandbox.ts';
 import type { Caller } from '../core/caller.ts';
 import type { Log } from '../core/log.ts';
 import type { Store } from '../core/store.ts';

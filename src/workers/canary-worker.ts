@@ -1,5 +1,5 @@
-import { runDueCanaries, sweepCanaries } from '../control/canaries.ts';
 import type { ControlDeps } from '../control/deps.ts';
+import { runDueCanaries, sweepCanaries } from '../control/hosts/canaries.ts';
 import { Loop } from './loop.ts';
 
 const SWEEP_MS = 60_000;

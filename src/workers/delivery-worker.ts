@@ -1,6 +1,6 @@
-import type { EventSink } from '../control/deliver-events.ts';
-import { deliverEvents } from '../control/deliver-events.ts';
 import type { ControlDeps } from '../control/deps.ts';
+import type { EventSink } from '../control/events/deliver-events.ts';
+import { deliverEvents } from '../control/events/deliver-events.ts';
 import { Loop } from './loop.ts';
 
 /** A receiver that fails is not run after at the pace of our commits. */

@@ -1,5 +1,5 @@
 import type { ControlDeps } from '../control/deps.ts';
-import { probeHosts } from '../control/manage-hosts.ts';
+import { probeHosts } from '../control/hosts/manage-hosts.ts';
 import { Loop } from './loop.ts';
 
 export function hostWorker(deps: ControlDeps, everyMs: number): Loop {

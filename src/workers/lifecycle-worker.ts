@@ -1,8 +1,8 @@
-import type { Driver } from '../control/driver.ts';
-import type { BeingAsked, WaitingFor } from '../control/expire-sandboxes.ts';
-import { expireSandboxes, reapIdleSandboxes } from '../control/expire-sandboxes.ts';
-import { resumeWork } from '../control/resume-work.ts';
-import type { Use } from '../control/use-sandbox.ts';
+import type { Driver } from '../control/lifecycle/driver.ts';
+import { resumeWork } from '../control/lifecycle/resume-work.ts';
+import type { BeingAsked, WaitingFor } from '../control/sandboxes/expire-sandboxes.ts';
+import { expireSandboxes, reapIdleSandboxes } from '../control/sandboxes/expire-sandboxes.ts';
+import type { Use } from '../control/use/use-sandbox.ts';
 import { Loop } from './loop.ts';
 
 const AGAIN_MS = 50;

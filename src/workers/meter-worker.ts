@@ -1,9 +1,9 @@
 import type { ControlDeps } from '../control/deps.ts';
-import type { Driver } from '../control/driver.ts';
-import { expireGrants } from '../control/expire-grants.ts';
-import { fundSandboxes } from '../control/fund-sandboxes.ts';
-import { measureUse } from '../control/measure-use.ts';
-import { tickMeters } from '../control/tick-meters.ts';
+import type { Driver } from '../control/lifecycle/driver.ts';
+import { expireGrants } from '../control/money/expire-grants.ts';
+import { measureUse } from '../control/money/measure-use.ts';
+import { tickMeters } from '../control/money/tick-meters.ts';
+import { fundSandboxes } from '../control/sandboxes/fund-sandboxes.ts';
 import { Loop } from './loop.ts';
 
 /** What is due already waits for its backend: look again soon, but do not spin. */

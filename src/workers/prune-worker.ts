@@ -1,5 +1,5 @@
 import type { ControlDeps } from '../control/deps.ts';
-import { pruneHistory } from '../control/prune-history.ts';
+import { pruneHistory } from '../control/events/prune-history.ts';
 import { Loop } from './loop.ts';
 
 const HOUR_MS = 3_600_000;

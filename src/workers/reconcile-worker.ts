@@ -1,9 +1,9 @@
+import { sweepKept } from '../control/assets/sweep-kept.ts';
 import type { ControlDeps } from '../control/deps.ts';
-import type { Driver } from '../control/driver.ts';
-import type { MissingOnce } from '../control/reconcile-extension.ts';
-import { reconcileExtension } from '../control/reconcile-extension.ts';
-import { sweepKept } from '../control/sweep-kept.ts';
-import { sweepSnapshots } from '../control/sweep-snapshots.ts';
+import type { MissingOnce } from '../control/hosts/reconcile-extension.ts';
+import { reconcileExtension } from '../control/hosts/reconcile-extension.ts';
+import type { Driver } from '../control/lifecycle/driver.ts';
+import { sweepSnapshots } from '../control/snapshots/sweep-snapshots.ts';
 import type { Extension } from '../core/extension.ts';
 import { Loop } from './loop.ts';
 

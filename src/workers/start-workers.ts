@@ -1,8 +1,8 @@
-import type { EventSink } from '../control/deliver-events.ts';
 import type { ControlDeps } from '../control/deps.ts';
-import type { Driver } from '../control/driver.ts';
-import { releaseDeadLeases } from '../control/resume-work.ts';
-import type { Use } from '../control/use-sandbox.ts';
+import type { EventSink } from '../control/events/deliver-events.ts';
+import type { Driver } from '../control/lifecycle/driver.ts';
+import { releaseDeadLeases } from '../control/lifecycle/resume-work.ts';
+import type { Use } from '../control/use/use-sandbox.ts';
 import { deliveryWorker } from './delivery-worker.ts';
 import { lifecycleWorker } from './lifecycle-worker.ts';
 import { fundingWorker, meterWorker } from './meter-worker.ts';

@@ -1,5 +1,5 @@
+import { sweepUploads } from '../control/assets/sweep-uploads.ts';
 import type { ControlDeps } from '../control/deps.ts';
-import { sweepUploads } from '../control/sweep-uploads.ts';
 import { Loop } from './loop.ts';
 
 const EVERY_MS = 600_000;

@@ -1,6 +1,6 @@
-import { deliverEvents } from '../control/deliver-events.ts';
 import type { ControlDeps } from '../control/deps.ts';
-import { judgeWebhook } from '../control/judge-webhook.ts';
+import { deliverEvents } from '../control/events/deliver-events.ts';
+import { judgeWebhook } from '../control/events/judge-webhook.ts';
 import type { EventSink } from '../core/event-sink.ts';
 import type { WebhookRecord } from '../core/webhook.ts';
 import { Loop } from './loop.ts';

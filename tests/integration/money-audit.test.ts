@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { auditLedger } from '../../src/control/audit-ledger.ts';
 import type { ControlDeps } from '../../src/control/deps.ts';
+import { auditLedger } from '../../src/control/money/audit-ledger.ts';
 import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
 import type { Caller } from '../../src/core/caller.ts';
 import type { MeterRecord } from '../../src/core/meter.ts';

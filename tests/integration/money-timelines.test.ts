@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { auditLedger } from '../../src/control/audit-ledger.ts';
-import { createSandbox } from '../../src/control/create-sandbox.ts';
-import { grantCredits } from '../../src/control/credits.ts';
-import { destroySandbox } from '../../src/control/destroy-sandbox.ts';
-import { extendSandbox } from '../../src/control/extend-sandbox.ts';
-import { pauseSandbox, resumeSandbox } from '../../src/control/pause-sandbox.ts';
+import { auditLedger } from '../../src/control/money/audit-ledger.ts';
+import { grantCredits } from '../../src/control/money/credits.ts';
+import { createSandbox } from '../../src/control/sandboxes/create-sandbox.ts';
+import { destroySandbox } from '../../src/control/sandboxes/destroy-sandbox.ts';
+import { extendSandbox } from '../../src/control/sandboxes/extend-sandbox.ts';
+import { pauseSandbox, resumeSandbox } from '../../src/control/sandboxes/pause-sandbox.ts';
 import type { MeterRecord } from '../../src/core/meter.ts';
 import type { SandboxRecord } from '../../src/core/sandbox.ts';
 import { TIMELINE_CALLER as caller, MoneyTimeline } from '../support/money-timeline.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { learnFromMeters } from '../../src/control/learn-use.ts';
-import { measureUse } from '../../src/control/measure-use.ts';
+import { learnFromMeters } from '../../src/control/money/learn-use.ts';
+import { measureUse } from '../../src/control/money/measure-use.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import { UseBook } from '../../src/core/learned-use.ts';
 import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SandboxerClient, uploadRef } from '../../src/client/index.ts';
 import type { UploadEntry } from '../../src/contract/upload.ts';
-import { sweepUploads } from '../../src/control/sweep-uploads.ts';
+import { sweepUploads } from '../../src/control/assets/sweep-uploads.ts';
 import type { ArchiveEntry } from '../../src/testing/conformance/tar-archive.ts';
 import { archiveOf } from '../../src/testing/conformance/tar-archive.ts';
 import { TestServer } from '../support/test-server.ts';

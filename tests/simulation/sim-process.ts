@@ -1,11 +1,11 @@
 import { SandboxerError } from '../../src/contract/errors.ts';
 import type { ExtensionHealth } from '../../src/contract/extension.ts';
-import { Activity } from '../../src/control/activity.ts';
-import type { EventSink } from '../../src/control/deliver-events.ts';
 import type { ControlDeps } from '../../src/control/deps.ts';
-import { Driver } from '../../src/control/driver.ts';
-import { learnFromAttempts } from '../../src/control/learn-from-attempts.ts';
-import { Sessions } from '../../src/control/sessions.ts';
+import type { EventSink } from '../../src/control/events/deliver-events.ts';
+import { Driver } from '../../src/control/lifecycle/driver.ts';
+import { learnFromAttempts } from '../../src/control/lifecycle/learn-from-attempts.ts';
+import { Activity } from '../../src/control/use/activity.ts';
+import { Sessions } from '../../src/control/use/sessions.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import { ledger } from '../../src/core/credits/ledger.ts';
 import type { Extension } from '../../src/core/extension.ts';

@@ -1,4 +1,4 @@
-import type { EventSink } from '../../src/control/deliver-events.ts';
+import type { EventSink } from '../../src/control/events/deliver-events.ts';
 import type { EventRecord } from '../../src/core/event.ts';
 import type { Desk } from './desk.ts';
 import type { Owner } from './scheduler.ts';

@@ -1,4 +1,4 @@
-import type { EventSink } from '../../src/control/deliver-events.ts';
+import type { EventSink } from '../../src/control/events/deliver-events.ts';
 import { memoryDatabase } from '../../src/store/memory/memory-database.ts';
 import { Auditor } from './auditor.ts';
 import { Client } from './client.ts';

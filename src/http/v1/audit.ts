@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AuditEntry } from '../../contract/audit.ts';
-import { listAudit } from '../../control/audit.ts';
+import { listAudit } from '../../control/requests/audit.ts';
 import { presentAudit } from '../present-webhook.ts';
 import { text, wholeNumber } from '../query-schemas.ts';
 import { json, route } from '../route.ts';

@@ -14,12 +14,18 @@ import {
   UsageReport,
 } from '../../contract/credits.ts';
 import { BudgetId, OrgId } from '../../contract/ids.ts';
-import { auditLedger } from '../../control/audit-ledger.ts';
-import { createBudget, deleteBudget, getLimits, listBudgets, setLimits } from '../../control/budgets.ts';
-import { exportCharges, usageReport } from '../../control/credit-reports.ts';
-import { setOrgCredits } from '../../control/org-credits.ts';
-import { reconcileCredits } from '../../control/reconcile-credits.ts';
-import { reportHostCosts } from '../../control/report-host-costs.ts';
+import { auditLedger } from '../../control/money/audit-ledger.ts';
+import {
+  createBudget,
+  deleteBudget,
+  getLimits,
+  listBudgets,
+  setLimits,
+} from '../../control/money/budgets.ts';
+import { exportCharges, usageReport } from '../../control/money/credit-reports.ts';
+import { setOrgCredits } from '../../control/money/org-credits.ts';
+import { reconcileCredits } from '../../control/money/reconcile-credits.ts';
+import { reportHostCosts } from '../../control/money/report-host-costs.ts';
 import { wholeNumber } from '../query-schemas.ts';
 import { json, jsonBody, nothing, route } from '../route.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Balance, GrantRequest, Meter, Transfer } from '../../contract/money.ts';
-import { getBalance, grantCredits, listTransfers } from '../../control/credits.ts';
-import { sandboxUsage } from '../../control/get-sandbox.ts';
+import { getBalance, grantCredits, listTransfers } from '../../control/money/credits.ts';
+import { sandboxUsage } from '../../control/sandboxes/get-sandbox.ts';
 import { wholeNumber } from '../query-schemas.ts';
 import { json, jsonBody, route } from '../route.ts';
 import { SandboxPathParams } from './sandbox-id.ts';

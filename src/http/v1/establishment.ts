@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Sandbox } from '../../contract/sandbox.ts';
-import type { Establishment, WaitOptions } from '../../control/establish.ts';
+import type { Establishment, WaitOptions } from '../../control/sandboxes/establish.ts';
 import { isSettledState } from '../../core/lifecycle.ts';
 import type { SandboxRecord } from '../../core/sandbox.ts';
 import type { Exchange } from '../exchange.ts';

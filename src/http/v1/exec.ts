@@ -5,7 +5,7 @@ import {
   FRAMES_MEDIA_TYPE,
   ProcessInfo,
 } from '../../contract/exec.ts';
-import { execInSandbox, leaveInBackground } from '../../control/exec-in-sandbox.ts';
+import { execInSandbox, leaveInBackground } from '../../control/use/exec-in-sandbox.ts';
 import { isoTime } from '../../core/clock.ts';
 import { collectProcess } from '../collect-process.ts';
 import { connectExec } from '../connect-exec.ts';

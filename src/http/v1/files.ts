@@ -9,7 +9,7 @@ import {
   MoveRequest,
   SandboxPath,
 } from '../../contract/files.ts';
-import { openFiles } from '../../control/use-sandbox.ts';
+import { openFiles } from '../../control/use/use-sandbox.ts';
 import type { LeftOut, SandboxFiles } from '../../core/session.ts';
 import type { Exchange } from '../exchange.ts';
 import type { HttpServices } from '../http-services.ts';

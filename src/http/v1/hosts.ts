@@ -8,8 +8,8 @@ import {
   HostTelemetry,
 } from '../../contract/host.ts';
 import { HostId } from '../../contract/ids.ts';
-import { runCanary } from '../../control/canaries.ts';
-import { inspectHost } from '../../control/inspect-host.ts';
+import { runCanary } from '../../control/hosts/canaries.ts';
+import { inspectHost } from '../../control/hosts/inspect-host.ts';
 import {
   addHost,
   drainHost,
@@ -18,7 +18,7 @@ import {
   listHosts,
   probeHost,
   removeHost,
-} from '../../control/manage-hosts.ts';
+} from '../../control/hosts/manage-hosts.ts';
 import { isoTime } from '../../core/clock.ts';
 import { presentHost } from '../present-host.ts';
 import { json, jsonBody, nothing, route } from '../route.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { KeyId } from '../../contract/ids.ts';
 import { ApiKey, CreatedKey, CreateKeyRequest, RotateKeyRequest, WhoAmI } from '../../contract/tenancy.ts';
-import { createKey, listKeys, revokeKey, rotateKey } from '../../control/keys/manage-keys.ts';
-import { whoAmI } from '../../control/who-am-i.ts';
+import { createKey, listKeys, revokeKey, rotateKey } from '../../control/tenancy/manage-keys.ts';
+import { whoAmI } from '../../control/tenancy/who-am-i.ts';
 import { presentCaller } from '../present-webhook.ts';
 import { flag } from '../query-schemas.ts';
 import { json, jsonBody, route } from '../route.ts';

@@ -1,5 +1,5 @@
 import { PortAccess, PortRequest } from '../../contract/port.ts';
-import { openPort } from '../../control/open-port.ts';
+import { openPort } from '../../control/use/open-port.ts';
 import { connectPort } from '../connect-port.ts';
 import { previewAccess } from '../preview/preview-origin.ts';
 import { wholeNumber } from '../query-schemas.ts';

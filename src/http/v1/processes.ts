@@ -7,9 +7,9 @@ import {
   SignalRequest,
 } from '../../contract/exec.ts';
 import { SetupLog } from '../../contract/setup-log.ts';
-import { actOnProcess, writeToProcess } from '../../control/act-on-process.ts';
-import { attachToProcess, listProcesses } from '../../control/exec-in-sandbox.ts';
-import { sandboxSetup } from '../../control/get-sandbox.ts';
+import { sandboxSetup } from '../../control/sandboxes/get-sandbox.ts';
+import { actOnProcess, writeToProcess } from '../../control/use/act-on-process.ts';
+import { attachToProcess, listProcesses } from '../../control/use/exec-in-sandbox.ts';
 import { preferredType } from '../media-type.ts';
 import { flag, wholeNumber } from '../query-schemas.ts';
 import { Upload } from '../read-body.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { ProfileRef } from '../../contract/ids.ts';
 import { ProfileEntry, ProfileIssue, ProfileVerdict } from '../../contract/profile.ts';
-import { getProfile, listProfiles } from '../../control/list-profiles.ts';
-import { pushProfile } from '../../control/push-profile.ts';
-import { validateProfile } from '../../control/validate-profile.ts';
+import { getProfile, listProfiles } from '../../control/profiles/list-profiles.ts';
+import { pushProfile } from '../../control/profiles/push-profile.ts';
+import { validateProfile } from '../../control/profiles/validate-profile.ts';
 import { presentVerdict } from '../present.ts';
 import { flag } from '../query-schemas.ts';
 import { json, route } from '../route.ts';

@@ -8,7 +8,7 @@ import {
   resealSecrets,
   setProviderKey,
   testProviderKey,
-} from '../../control/manage-provider-keys.ts';
+} from '../../control/tenancy/manage-provider-keys.ts';
 import { presentProviderKey } from '../present-provider-key.ts';
 import { json, jsonBody, nothing, route } from '../route.ts';
 

@@ -1,6 +1,6 @@
 import { SandboxQuote } from '../../contract/quote.ts';
 import { CreateSandboxRequest } from '../../contract/sandbox.ts';
-import { quoteSandbox } from '../../control/quote-sandbox.ts';
+import { quoteSandbox } from '../../control/sandboxes/quote-sandbox.ts';
 import { isoTime } from '../../core/clock.ts';
 import { json, jsonBody, route } from '../route.ts';
 

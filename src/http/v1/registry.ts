@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CapabilityEntry } from '../../contract/capability-entry.ts';
-import { registryEntry } from '../../control/registry-entry.ts';
+import { registryEntry } from '../../control/profiles/registry-entry.ts';
 import { json, jsonBody, route } from '../route.ts';
 
 const RegistryFile = z

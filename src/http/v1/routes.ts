@@ -1,7 +1,7 @@
 import { RouteExplanation, RoutePlan } from '../../contract/route.ts';
 import { CreateSandboxRequest } from '../../contract/sandbox.ts';
-import { explainRoute } from '../../control/get-sandbox.ts';
-import { resolveRoute } from '../../control/resolve-route.ts';
+import { explainRoute } from '../../control/sandboxes/get-sandbox.ts';
+import { resolveRoute } from '../../control/sandboxes/resolve-route.ts';
 import { json, jsonBody, route } from '../route.ts';
 import { SandboxPathParams } from './sandbox-id.ts';
 

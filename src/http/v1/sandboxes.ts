@@ -10,16 +10,16 @@ import {
   SandboxPage,
 } from '../../contract/sandbox.ts';
 import { SandboxState } from '../../contract/state.ts';
-import { createSandbox } from '../../control/create-sandbox.ts';
-import { forkSandbox } from '../../control/derive-sandbox.ts';
-import { destroySandbox } from '../../control/destroy-sandbox.ts';
-import { extendSandbox } from '../../control/extend-sandbox.ts';
-import { getSandbox } from '../../control/get-sandbox.ts';
-import { inspectIsolation } from '../../control/inspect-isolation.ts';
-import { listSandboxes } from '../../control/list-sandboxes.ts';
-import { pauseSandbox, resumeSandbox } from '../../control/pause-sandbox.ts';
-import { recreateSandbox } from '../../control/recreate-sandbox.ts';
-import { waitForSandbox } from '../../control/wait-for-sandbox.ts';
+import { waitForSandbox } from '../../control/lifecycle/wait-for-sandbox.ts';
+import { createSandbox } from '../../control/sandboxes/create-sandbox.ts';
+import { forkSandbox } from '../../control/sandboxes/derive-sandbox.ts';
+import { destroySandbox } from '../../control/sandboxes/destroy-sandbox.ts';
+import { extendSandbox } from '../../control/sandboxes/extend-sandbox.ts';
+import { getSandbox } from '../../control/sandboxes/get-sandbox.ts';
+import { listSandboxes } from '../../control/sandboxes/list-sandboxes.ts';
+import { pauseSandbox, resumeSandbox } from '../../control/sandboxes/pause-sandbox.ts';
+import { recreateSandbox } from '../../control/sandboxes/recreate-sandbox.ts';
+import { inspectIsolation } from '../../control/use/inspect-isolation.ts';
 import { isSettledState } from '../../core/lifecycle.ts';
 import type { SandboxRecord } from '../../core/sandbox.ts';
 import { idempotencyKeyOf } from '../idempotency-key.ts';

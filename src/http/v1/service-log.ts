@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { FRAMES_MEDIA_TYPE, ServiceName } from '../../contract/exec.ts';
-import { readServiceLog } from '../../control/read-service-log.ts';
+import { readServiceLog } from '../../control/use/read-service-log.ts';
 import { preferredType } from '../media-type.ts';
 import { flag, wholeNumber } from '../query-schemas.ts';
 import { route, STREAMED } from '../route.ts';

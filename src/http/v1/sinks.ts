@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { EventSinkEntry, Replay } from '../../contract/webhook.ts';
-import { listSinks } from '../../control/list-sinks.ts';
-import { replaySink } from '../../control/replay-sink.ts';
+import { listSinks } from '../../control/events/list-sinks.ts';
+import { replaySink } from '../../control/events/replay-sink.ts';
 import { presentSink } from '../present-webhook.ts';
 import { text, wholeNumber } from '../query-schemas.ts';
 import { json, route } from '../route.ts';

@@ -7,17 +7,17 @@ import {
   SnapshotPage,
   SnapshotRequest,
 } from '../../contract/snapshot.ts';
-import { restoreSnapshot } from '../../control/derive-sandbox.ts';
-import { exportSnapshot } from '../../control/export-snapshot.ts';
-import { getSandbox } from '../../control/get-sandbox.ts';
-import { importSnapshot } from '../../control/import-snapshot.ts';
+import { restoreSnapshot } from '../../control/sandboxes/derive-sandbox.ts';
+import { getSandbox } from '../../control/sandboxes/get-sandbox.ts';
+import { snapshotSandbox } from '../../control/sandboxes/snapshot-sandbox.ts';
+import { exportSnapshot } from '../../control/snapshots/export-snapshot.ts';
+import { importSnapshot } from '../../control/snapshots/import-snapshot.ts';
 import {
   deleteSnapshot,
   getSnapshot,
   listSnapshots,
   renameSnapshot,
-} from '../../control/manage-snapshots.ts';
-import { snapshotSandbox } from '../../control/snapshot-sandbox.ts';
+} from '../../control/snapshots/manage-snapshots.ts';
 import { idempotencyKeyOf } from '../idempotency-key.ts';
 import { cursor, wholeNumber } from '../query-schemas.ts';
 import { Upload } from '../read-body.ts';

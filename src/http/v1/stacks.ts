@@ -1,6 +1,6 @@
 import { CreateSandboxRequest } from '../../contract/sandbox.ts';
 import { StackPlan } from '../../contract/stack-plan.ts';
-import { planStack } from '../../control/plan-stack.ts';
+import { planStack } from '../../control/sandboxes/plan-stack.ts';
 import { json, jsonBody, route } from '../route.ts';
 
 export const stackRoutes = [

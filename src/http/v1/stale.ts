@@ -1,6 +1,6 @@
 import { ReapReport, ReapRequest, StaleReport } from '../../contract/stale.ts';
-import { findStale } from '../../control/find-stale.ts';
-import { reapStale } from '../../control/reap-stale.ts';
+import { findStale } from '../../control/hosts/find-stale.ts';
+import { reapStale } from '../../control/hosts/reap-stale.ts';
 import { isoTime } from '../../core/clock.ts';
 import { json, jsonBody, route } from '../route.ts';
 

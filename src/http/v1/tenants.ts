@@ -9,7 +9,7 @@ import {
   RenameTenantRequest,
   Workspace,
 } from '../../contract/tenancy.ts';
-import type { LeftCredits } from '../../control/clear-purses.ts';
+import type { LeftCredits } from '../../control/money/clear-purses.ts';
 import {
   createOrg,
   createWorkspace,
@@ -22,7 +22,7 @@ import {
   renameOrg,
   renameWorkspace,
   setWorkspacePolicy,
-} from '../../control/tenants.ts';
+} from '../../control/tenancy/tenants.ts';
 import { presentOrg, presentWorkspace } from '../present-webhook.ts';
 import { json, jsonBody, nothing, route } from '../route.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Upload, UploadEntry, UploadId, UploadPage } from '../../contract/upload.ts';
-import { deleteUpload, getUpload, listUploads, uploadEntries } from '../../control/manage-uploads.ts';
-import { stageUpload } from '../../control/stage-upload.ts';
+import { deleteUpload, getUpload, listUploads, uploadEntries } from '../../control/assets/manage-uploads.ts';
+import { stageUpload } from '../../control/assets/stage-upload.ts';
 
 import { cursor, wholeNumber } from '../query-schemas.ts';
 import { Upload as UploadBody } from '../read-body.ts';

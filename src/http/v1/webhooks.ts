@@ -19,9 +19,9 @@ import {
   listWebhooks,
   rotateWebhookSecret,
   updateWebhook,
-} from '../../control/manage-webhooks.ts';
-import { pingWebhook } from '../../control/ping-webhook.ts';
-import { listDeliveries, replayDelivery, replayFrom } from '../../control/webhook-deliveries.ts';
+} from '../../control/events/manage-webhooks.ts';
+import { pingWebhook } from '../../control/events/ping-webhook.ts';
+import { listDeliveries, replayDelivery, replayFrom } from '../../control/events/webhook-deliveries.ts';
 import { presentDelivery, presentWebhook } from '../present-webhook.ts';
 import { wholeNumber } from '../query-schemas.ts';
 import { json, jsonBody, nothing, route } from '../route.ts';

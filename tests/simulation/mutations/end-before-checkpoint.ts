@@ -6,7 +6,7 @@ export const endBeforeCheckpoint: Mutation = {
   breaks: ['checkpoint-kept'],
   patches: [
     {
-      file: 'src/control/checkpoint-first.ts',
+      file: 'src/control/sandboxes/checkpoint-first.ts',
       search: "if (before) return { kind: 'wait', operationId: before.id };",
       replace: 'if (before) return END;',
     },

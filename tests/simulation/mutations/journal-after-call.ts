@@ -6,12 +6,12 @@ export const journalAfterCall: Mutation = {
   breaks: ['journal-first'],
   patches: [
     {
-      file: 'src/control/journal-attempt.ts',
+      file: 'src/control/lifecycle/journal-attempt.ts',
       search: 'await tx.attempts.insert(attempt);',
       replace: '',
     },
     {
-      file: 'src/control/settle-step.ts',
+      file: 'src/control/lifecycle/settle-step.ts',
       search: 'const GO_ON: Verdict = {};',
       replace: `const GO_ON: Verdict = {};
 async function journalLate(scope: SettleScope, attempt: AttemptRecord): Promise<void> {
@@ -21,13 +21,13 @@ async function journalLate(scope: SettleScope, attempt: AttemptRecord): Promise<
 }`,
     },
     {
-      file: 'src/control/settle-step.ts',
+      file: 'src/control/lifecycle/settle-step.ts',
       search: "const wanted = scope.edit.row.state === 'provisioning';",
       replace:
         "await journalLate(scope, attempt);\n    const wanted = scope.edit.row.state === 'provisioning';",
     },
     {
-      file: 'src/control/settle-step.ts',
+      file: 'src/control/lifecycle/settle-step.ts',
       search: "const nothingLeft = failure.creation === 'not_created';",
       replace:
         "await journalLate(scope, attempt);\n    const nothingLeft = failure.creation === 'not_created';",

@@ -6,13 +6,13 @@ export const livingCounter: Mutation = {
   breaks: ['living-within-limit', 'quota-when-full'],
   patches: [
     {
-      file: 'src/control/require-room.ts',
+      file: 'src/control/assets/require-room.ts',
       search: 'const free = most - (await tx.sandboxes.countLiving(workspaceId));',
       replace:
         'const free = most - livingCount(deps, workspaceId);\n  if (free > 0) count(deps, workspaceId, 1);',
     },
     {
-      file: 'src/control/require-room.ts',
+      file: 'src/control/assets/require-room.ts',
       search: 'const PAGE = 100;',
       replace: `const PAGE = 100;
 const counts = new Map<string, number>();
@@ -24,16 +24,16 @@ export function count(deps: ControlDeps, workspaceId: string, by: number): void 
 }`,
     },
     {
-      file: 'src/control/sandbox-edit.ts',
+      file: 'src/control/lifecycle/sandbox-edit.ts',
       search: '    const meter = await closeMoney(tx, deps, before, edit.now);',
       replace:
         '    count(deps, before.workspaceId, -1);\n    const meter = await closeMoney(tx, deps, before, edit.now);',
     },
     {
-      file: 'src/control/sandbox-edit.ts',
-      search: "import { billOf, closeMoney } from './sandbox-money.ts';",
+      file: 'src/control/lifecycle/sandbox-edit.ts',
+      search: "import { billOf, closeMoney } from '../money/sandbox-money.ts';",
       replace:
-        "import { count } from './require-room.ts';\nimport { billOf, closeMoney } from './sandbox-money.ts';",
+        "import { count } from '../assets/require-room.ts';\nimport { billOf, closeMoney } from '../money/sandbox-money.ts';",
     },
   ],
 };

@@ -6,7 +6,7 @@ export const loserLeftAlone: Mutation = {
   breaks: ['losers-condemned', 'one-winner', 'one-attempt-at-a-time'],
   patches: [
     {
-      file: 'src/control/settle-step.ts',
+      file: 'src/control/lifecycle/settle-step.ts',
       search: '    await condemnOutrun(scope, attempt);\n',
       replace: '',
     },

@@ -6,7 +6,7 @@ export const pauseIsBelieved: Mutation = {
   breaks: ['spend-is-covered'],
   patches: [
     {
-      file: 'src/control/fund-sandboxes.ts',
+      file: 'src/control/sandboxes/fund-sandboxes.ts',
       search: 'if (!found || !mayRunUnnoticed(found.meter, askedAt)) return null;',
       replace: 'if (askedAt > 0) return null;',
     },

@@ -6,7 +6,7 @@ export const readyIsNotPaid: Mutation = {
   breaks: ['opened-as-told', 'no-free-time'],
   patches: [
     {
-      file: 'src/control/sandbox-money.ts',
+      file: 'src/control/money/sandbox-money.ts',
       search: 'const fundedUntil = leaseEnd(rule, leased, attempt.startedAt, toldDeadlineAt) + rule.graceMs;',
       replace:
         'const bound = leaseEnd(rule, leased, attempt.startedAt, toldDeadlineAt) + rule.graceMs;\n  const fundedUntil = earliestDeadlineAt === null ? bound : at;',

@@ -6,7 +6,7 @@ export const recordOutsideTransaction: Mutation = {
   breaks: ['record-with-change'],
   patches: [
     {
-      file: 'src/control/audit.ts',
+      file: 'src/control/requests/audit.ts',
       search: `        const subject = subjectOf(caller, action, target(done));
         await tx.audit.append([auditDraft(deps, caller, subject)]);`,
       replace: `        const draft = auditDraft(deps, caller, subjectOf(caller, action, target(done)));

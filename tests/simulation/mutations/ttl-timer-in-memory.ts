@@ -6,27 +6,27 @@ export const ttlTimerInMemory: Mutation = {
   breaks: ['deadline-enforced'],
   patches: [
     {
-      file: 'src/control/expire-sandboxes.ts',
+      file: 'src/control/sandboxes/expire-sandboxes.ts',
       search: 'const BATCH = 100;',
       replace: 'const BATCH = 100;\nexport const armed = new Set<string>();',
     },
     {
-      file: 'src/control/expire-sandboxes.ts',
+      file: 'src/control/sandboxes/expire-sandboxes.ts',
       search: "(row) => expire(deps, driver, waitingFor, row, pastDeadline, 'ttl')",
       replace:
         "async (row) => armed.has(deps.instance + row.uid) && (await expire(deps, driver, waitingFor, row, pastDeadline, 'ttl'))",
     },
     {
-      file: 'src/control/establish.ts',
+      file: 'src/control/sandboxes/establish.ts',
       search: '  const fresh = isClaim(admitted);',
       replace:
         '  const fresh = isClaim(admitted);\n  if (fresh) armed.add(deps.instance + admitted.sandbox.uid);',
     },
     {
-      file: 'src/control/establish.ts',
-      search: "import type { ControlDeps } from './deps.ts';",
+      file: 'src/control/sandboxes/establish.ts',
+      search: "import type { ControlDeps } from '../deps.ts';",
       replace:
-        "import type { ControlDeps } from './deps.ts';\nimport { armed } from './expire-sandboxes.ts';",
+        "import type { ControlDeps } from '../deps.ts';\nimport { armed } from './expire-sandboxes.ts';",
     },
   ],
 };

@@ -1,0 +1,45 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Caller } from '../../core/caller.ts';
+import { visibleWorkspace } from '../../core/caller.ts';
+import type { KeptResource } from '../../core/kept-resource.ts';
+import type { KeptStore } from '../../core/store.ts';
+
+/** By id or by name, the newest first; another workspace's is not found. */
+export async function findKept<R extends KeptResource>(
+  store: KeptStore<R>,
+  caller: Caller,
+  noun: string,
+  ref: string,
+  matches: (record: R) => boolean = (record) => record.id === ref || record.name === ref,
+): Promise<R> {
+  const visible = await store.list(visibleWorkspace(caller));
+  const found = visible.filter(matches);
+  // One's own comes before one that is shared.
+  const own = found.filter(({ workspaceId }) => workspaceId === caller.workspaceId);
+  const record = own.at(-1) ?? found.at(-1);
+  if (record) return record;
+  throw new SandboxerError('SBX_NOT_FOUND', `There is no ${noun} "${ref}".`, {
+    remedy: `List the ${noun}s to see which exist.`,
+  });
+}
+
+/** Seen by all where it is shared, and changed only by its own workspace. */
+export function requireOwn(caller: Caller, record: KeptResource, noun: string): void {
+  const workspace = visibleWorkspace(caller);
+  if (workspace === null || record.workspaceId === workspace) return;
+  throw new SandboxerError('SBX_FORBIDDEN', `The ${noun} "${record.name}" is shared by another workspace.`, {
+    remedy: 'Ask who shares it.',
+  });
+}
+
+/** Shared by whoever sees all workspaces. */
+export function requireSharer(caller: Caller): void {
+  if (visibleWorkspace(caller) === null) return;
+  throw new SandboxerError(
+    'SBX_FORBIDDEN',
+    'Only the administrator of the server shares with all workspaces.',
+    {
+      remedy: 'Leave "shared" out, or use a key with the scope "server".',
+    },
+  );
+}

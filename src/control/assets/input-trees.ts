@@ -1,0 +1,16 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { InputTrees } from '../../core/inputs.ts';
+import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { ControlDeps } from '../deps.ts';
+
+/** The file trees of a sandbox, as its backend may read them. */
+export function inputTrees(deps: ControlDeps, { inputs }: Pick<SandboxRecord, 'inputs'>): InputTrees {
+  return {
+    list: inputs,
+    async open(name) {
+      const tree = inputs.find((input) => input.name === name);
+      if (tree && deps.inputs) return deps.inputs.open(tree.uploadId);
+      throw new SandboxerError('SBX_NOT_FOUND', `This sandbox has no input "${name}".`);
+    },
+  };
+}

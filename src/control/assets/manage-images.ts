@@ -1,0 +1,43 @@
+import type { Caller } from '../../core/caller.ts';
+import { requireScope, visibleWorkspace } from '../../core/caller.ts';
+import type { ImageRecord } from '../../core/image.ts';
+import { imageReference } from '../../core/image.ts';
+import type { Tx } from '../../core/store.ts';
+import type { ControlDeps } from '../deps.ts';
+import { recordedTransaction } from '../requests/audit.ts';
+import { findKept, requireOwn } from './find-kept.ts';
+import { sweepKept } from './sweep-kept.ts';
+
+export async function listImages(deps: ControlDeps, caller: Caller): Promise<readonly ImageRecord[]> {
+  requireScope(caller, 'read');
+  return await deps.store.read('list-images', (tx) => tx.images.list(visibleWorkspace(caller)));
+}
+
+/** By id, name, or `name@digest`. */
+async function findImage(tx: Tx, caller: Caller, ref: string): Promise<ImageRecord> {
+  return await findKept(
+    tx.images,
+    caller,
+    'image',
+    ref,
+    (image) =>
+      image.id === ref || image.name === ref || imageReference(image) === ref || image.digest === ref,
+  );
+}
+
+export async function getImage(deps: ControlDeps, caller: Caller, ref: string): Promise<ImageRecord> {
+  requireScope(caller, 'read');
+  return await deps.store.read('get-image', (tx) => findImage(tx, caller, ref));
+}
+
+/** Idempotent by id. Sandboxes and snapshots that were made from it go on. */
+export async function deleteImage(deps: ControlDeps, caller: Caller, ref: string): Promise<void> {
+  requireScope(caller, 'sandboxes');
+  const recorded = { label: 'delete-image', action: 'deleteImage', target: ({ id }: ImageRecord) => id };
+  const marked = await recordedTransaction(deps, caller, recorded, async (tx) => {
+    const image = await findImage(tx, caller, ref);
+    requireOwn(caller, image, 'image');
+    return image.state === 'deleting' ? image : await tx.images.update({ ...image, state: 'deleting' });
+  });
+  await sweepKept(deps, marked.id);
+}

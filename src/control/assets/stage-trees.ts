@@ -1,0 +1,131 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Profile } from '../../contract/profile.ts';
+import type { RequestedSecretRef, SecretRef } from '../../contract/secret.ts';
+import type { Caller } from '../../core/caller.ts';
+import type { GitRef } from '../../core/git-ref.ts';
+import { addressOf, allowsHost } from '../../core/git-ref.ts';
+import type { RequestedTree } from '../../core/input-refs.ts';
+import type { InputPort, TreeInput, TreeOrigin } from '../../core/inputs.ts';
+import { mergeSecretRefs } from '../../core/merge-secret-refs.ts';
+import type { UploadRecord } from '../../core/upload.ts';
+import type { ControlDeps } from '../deps.ts';
+import { keepStaged, requireInputs } from './stage-upload.ts';
+
+interface Staging {
+  readonly deps: ControlDeps;
+  readonly port: InputPort;
+  readonly caller: Caller;
+  readonly profile: Profile;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * The administrator of this machine could run git himself; everybody else asks only whom the operator allows. What the
+ * workspace allows is a ceiling for all of them.
+ */
+async function requireAllowedHost(
+  { deps, port, caller }: Staging,
+  git: GitRef,
+  field: string,
+): Promise<void> {
+  const workspace = await deps.store.read('git-hosts', (tx) => tx.tenancy.workspace(caller.workspaceId));
+  const ceiling = workspace?.policy?.git_hosts;
+  const allowed = caller.local || allowsHost(port.gitHosts, git);
+  if (allowed && (ceiling === undefined || allowsHost(ceiling, git))) return;
+  const host = addressOf(git);
+  const missing = allowed ? 'git_hosts of the policy of the workspace' : 'git.allow of the server';
+  throw new SandboxerError('SBX_REF_REFUSED', `Repositories are not fetched from ${host}.`, {
+    field,
+    creation: 'not_created',
+    remedy: `Upload the files, or have "${host}" added to ${missing}.`,
+  });
+}
+
+/** Under the same rules as the secrets of a sandbox, but it goes nowhere near one. */
+function credentialRef({ profile, caller }: Staging, asked: RequestedSecretRef): SecretRef {
+  const { refs, own } = mergeSecretRefs(profile, [asked], caller);
+  const [brought] = own;
+  const isMeant = (ref: SecretRef) =>
+    brought !== undefined
+      ? ref.name === brought
+      : typeof asked === 'string'
+        ? [ref.name, `${ref.provider}:${ref.key ?? ref.name}`].includes(asked)
+        : ref.name === asked.name;
+  return { ...(refs.find(isMeant) as SecretRef), delivery: 'file' };
+}
+
+async function credentialOf(staging: Staging, asked: RequestedSecretRef | null): Promise<string | null> {
+  if (asked === null) return null;
+  const { deps, caller, signal } = staging;
+  const [resolved] = await deps.resolveSecrets(
+    caller.workspaceId,
+    [credentialRef(staging, asked)],
+    { credentials: ['file'] },
+    signal ?? new AbortController().signal,
+  );
+  return resolved?.value ?? null;
+}
+
+async function keepArchive(
+  { deps, port, caller, signal }: Staging,
+  archive: AsyncIterable<Uint8Array>,
+  origin: TreeOrigin,
+): Promise<TreeInputOf> {
+  const staged = await port.stage(archive, signal);
+  try {
+    const { id, digest } = await keepStaged(deps, caller, staged, origin);
+    return { uploadId: id, digest, origin };
+  } finally {
+    await staged.discard();
+  }
+}
+
+type TreeInputOf = Omit<TreeInput, 'name'>;
+
+async function uploaded({ deps, caller }: Staging, id: string, field: string): Promise<TreeInputOf> {
+  const record: UploadRecord | null = await deps.store.read('upload', (tx) => tx.uploads.get(id));
+  if (record?.workspaceId === caller.workspaceId) {
+    return { uploadId: id, digest: record.digest, origin: { kind: 'upload' } };
+  }
+  throw new SandboxerError('SBX_NOT_FOUND', `There is no upload "${id}".`, {
+    field,
+    creation: 'not_created',
+    remedy: 'Upload it again: uploads that no sandbox has expire.',
+  });
+}
+
+/** Returns the error with this field, unless it names one. */
+function atField({ code, detail, extras }: SandboxerError, field: string): SandboxerError {
+  return new SandboxerError(code, detail, { field, ...extras });
+}
+
+async function staged(staging: Staging, { field, ref }: RequestedTree): Promise<TreeInputOf> {
+  const { port, signal } = staging;
+  if (ref.kind === 'upload') return uploaded(staging, ref.uploadId, field);
+  if (ref.kind === 'path') return keepArchive(staging, port.pack(ref.path), ref);
+  await requireAllowedHost(staging, ref.git, field);
+  const credential = await credentialOf(staging, ref.credential);
+  const { url, ref: asked } = ref.git;
+  try {
+    return await port.fetch(ref.git, credential, signal, ({ commit, archive }) =>
+      keepArchive(staging, archive, { kind: 'git', url, ref: asked, commit }),
+    );
+  } catch (error) {
+    throw error instanceof SandboxerError ? atField(error, field) : error;
+  }
+}
+
+/** Brings everything that a request names here, before anything is provisioned: afterwards nothing outside is asked again. */
+export async function stageTrees(
+  deps: ControlDeps,
+  caller: Caller,
+  profile: Profile,
+  trees: readonly RequestedTree[],
+  signal?: AbortSignal,
+): Promise<readonly TreeInput[]> {
+  if (trees.length === 0) return [];
+  const staging: Staging = { deps, port: requireInputs(deps), caller, profile, signal };
+  const inputs: TreeInput[] = [];
+  for (const tree of trees) inputs.push({ name: tree.name, ...(await staged(staging, tree)) });
+  return inputs;
+}

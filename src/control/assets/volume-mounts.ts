@@ -1,0 +1,37 @@
+import type { SandboxState } from '../../contract/state.ts';
+import type { Tx } from '../../core/store.ts';
+
+const PAGE = 200;
+/** Until nothing of it is left a backend may still have it mounted. */
+const HOLDING: readonly SandboxState[] = [
+  'requested',
+  'provisioning',
+  'ready',
+  'active',
+  'paused',
+  'expired',
+  'failed',
+  'destroying',
+];
+
+async function nothingLeft(tx: Tx, uid: string): Promise<boolean> {
+  return (await tx.attempts.forSandbox(uid)).every((attempt) => attempt.state === 'gone');
+}
+
+/** Which sandboxes of a workspace have which volume, by the volume's id. Read from their recipes: nothing is counted. */
+export async function mountsOf(tx: Tx, workspaceId: string): Promise<ReadonlyMap<string, readonly string[]>> {
+  const mounts = new Map<string, string[]>();
+  let cursor: string | null = null;
+  do {
+    const page = await tx.sandboxes.list({ workspaceId, states: HOLDING, cursor, limit: PAGE });
+    for (const { uid, id, generation, state } of page.items) {
+      if (state === 'failed' && (await nothingLeft(tx, uid))) continue;
+      const documents = await tx.sandboxes.documents(uid, generation);
+      for (const { volumeId } of documents?.recipe.volumes ?? []) {
+        if (volumeId !== null) mounts.set(volumeId, [...(mounts.get(volumeId) ?? []), id]);
+      }
+    }
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  return mounts;
+}

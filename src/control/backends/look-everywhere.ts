@@ -1,0 +1,109 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Extension, ExtensionContext, Owned, OwnedSnapshot, Unowned } from '../../core/extension.ts';
+import type { ControlDeps } from '../deps.ts';
+import { contextFor } from './backend-context.ts';
+import { within } from './within.ts';
+
+/** Where a backend is asked what it has: one of our hosts, or one account at the vendor. */
+interface Place {
+  readonly hostId: string | null;
+  readonly providerKeyId: string | null;
+}
+
+/** Something at a backend, and where it was found. */
+export type Found<T> = T & Place;
+
+export interface Everywhere<T> {
+  readonly all: readonly Found<T>[];
+  /** Places that did not answer, by name, and what they said instead. */
+  readonly unseen: ReadonlyMap<string, string>;
+}
+
+type Listing<T> = (context: ExtensionContext) => AsyncIterable<T>;
+
+const ITSELF: Place = { hostId: null, providerKeyId: null };
+
+/** The host, or the key; the backend's own configuration has no name. */
+export function placeName({ hostId, providerKeyId }: Place): string {
+  return hostId ?? providerKeyId ?? '';
+}
+
+async function placesOf(deps: ControlDeps, { header, checkKey }: Extension): Promise<readonly Place[]> {
+  if (header.runsOn === 'hosts') {
+    const hosts = await deps.store.read('hosts', (tx) => tx.hosts.list());
+    const targets = hosts.filter(({ spec }) => spec.class === 'sandbox' && spec.ssh !== null);
+    return targets.map(({ id }) => ({ hostId: id, providerKeyId: null }));
+  }
+  if (checkKey === undefined) return [ITSELF];
+  const keys = await deps.store.read('provider-keys', (tx) => tx.providerKeys.list());
+  const own = keys.filter(({ extensionId }) => extensionId === header.id);
+  return [ITSELF, ...own.map(({ id }) => ({ hostId: null, providerKeyId: id }))];
+}
+
+/** One place that does not answer hides only what is there; where there is only one, that is an error. */
+async function lookEverywhere<T>(
+  deps: ControlDeps,
+  extension: Extension,
+  listing: Listing<T>,
+  signal: AbortSignal,
+): Promise<Everywhere<T>> {
+  const at = (place: Place) =>
+    within(deps, deps.settings.operationTimeoutMs, signal, async (given) => {
+      const all: Found<T>[] = [];
+      const context = await contextFor(deps, place.hostId, given, place.providerKeyId);
+      for await (const one of listing(context)) all.push({ ...one, ...place });
+      return all;
+    });
+  const places = await placesOf(deps, extension);
+  if (places.length === 1 && places[0] === ITSELF) return { all: await at(ITSELF), unseen: new Map() };
+  const unseen = new Map<string, string>();
+  const lists = await Promise.all(
+    places.map((place) =>
+      at(place).catch((error: unknown) => {
+        const { hostId: host, providerKeyId } = place;
+        const subject = { host, provider_key: providerKeyId, extension: extension.header.id };
+        deps.log.warn({ err: error, ...subject }, 'a place was not looked at');
+        const why = error instanceof SandboxerError ? error.detail : 'It could not be looked at.';
+        unseen.set(placeName(place), why);
+        return [];
+      }),
+    ),
+  );
+  signal.throwIfAborted();
+  return { all: lists.flat(), unseen };
+}
+
+/** What is ours at a backend. Two keys of one account see the same: it is told once. */
+export async function ownedEverywhere(
+  deps: ControlDeps,
+  extension: Extension,
+  signal: AbortSignal,
+): Promise<Everywhere<Owned>> {
+  const listing: Listing<Owned> = (context) => extension.listOwned(deps.owner, context);
+  const { all, unseen } = await lookEverywhere(deps, extension, listing, signal);
+  return { all: [...new Map(all.map((found) => [found.stamp.attemptId, found])).values()], unseen };
+}
+
+export async function snapshotsEverywhere(
+  deps: ControlDeps,
+  extension: Extension,
+  signal: AbortSignal,
+): Promise<Everywhere<OwnedSnapshot>> {
+  const { listSnapshots } = extension;
+  if (listSnapshots === undefined) return { all: [], unseen: new Map() };
+  const listing: Listing<OwnedSnapshot> = (context) => listSnapshots.call(extension, deps.owner, context);
+  const { all, unseen } = await lookEverywhere(deps, extension, listing, signal);
+  return { all: [...new Map(all.map((found) => [found.snapshotId, found])).values()], unseen };
+}
+
+/** What is marked like ours at a backend, and is not. */
+export async function unownedEverywhere(
+  deps: ControlDeps,
+  extension: Extension,
+  signal: AbortSignal,
+): Promise<Everywhere<Unowned>> {
+  if (extension.listUnowned === undefined) return { all: [], unseen: new Map() };
+  const listing: Listing<Unowned> = (context) =>
+    (extension.listUnowned as NonNullable<Extension['listUnowned']>)(deps.owner, context);
+  return lookEverywhere(deps, extension, listing, signal);
+}

@@ -1,0 +1,21 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Caller } from '../../core/caller.ts';
+import { visibleWorkspace } from '../../core/caller.ts';
+import type { Tx } from '../../core/store.ts';
+import type { WebhookPort, WebhookRecord } from '../../core/webhook.ts';
+import type { ControlDeps } from '../deps.ts';
+
+/** A webhook that the caller may see; another workspace's is not found, like one that never was. */
+export async function findWebhook(tx: Tx, caller: Caller, id: string): Promise<WebhookRecord> {
+  const webhook = await tx.webhooks.get(id);
+  const workspace = visibleWorkspace(caller);
+  if (webhook && (workspace === null || webhook.workspaceId === workspace)) return webhook;
+  throw new SandboxerError('SBX_NOT_FOUND', `There is no webhook "${id}".`, {
+    remedy: 'List the webhooks to see which exist.',
+  });
+}
+
+export function webhookPort(deps: ControlDeps): WebhookPort {
+  if (deps.webhooks) return deps.webhooks;
+  throw new SandboxerError('SBX_UNAVAILABLE', 'This server delivers no webhooks.');
+}

@@ -1,0 +1,42 @@
+import type { Caller } from '../../core/caller.ts';
+import { requireScope, visibleWorkspace } from '../../core/caller.ts';
+import type { EventRecord } from '../../core/event.ts';
+import type { EventQuery } from '../../core/store.ts';
+import type { ControlDeps } from '../deps.ts';
+import { findSandbox } from '../requests/find-sandbox.ts';
+
+export type EventFilter = Pick<EventQuery, 'workspaceId' | 'sandboxUid' | 'types'>;
+
+/** What of the log a caller asks for and may see. */
+export async function eventFilter(
+  deps: ControlDeps,
+  caller: Caller,
+  wanted: { readonly sandboxId?: string | undefined; readonly types?: readonly string[] | undefined },
+): Promise<EventFilter> {
+  requireScope(caller, 'read');
+  const { sandboxId, types } = wanted;
+  const sandbox =
+    sandboxId === undefined
+      ? null
+      : await deps.store.read('events', (tx) => findSandbox(tx, caller, sandboxId));
+  return {
+    workspaceId: visibleWorkspace(caller),
+    ...(sandbox && { sandboxUid: sandbox.uid }),
+    ...(types && { types }),
+  };
+}
+
+export type EventRange = Pick<EventQuery, 'after' | 'before' | 'limit'>;
+
+/** Oldest first, after a number; with `before`, newest first. */
+export function listEvents(
+  deps: ControlDeps,
+  filter: EventFilter,
+  range: EventRange,
+): Promise<readonly EventRecord[]> {
+  return deps.store.read('events', (tx) => tx.events.list({ ...filter, ...range }));
+}
+
+export function lastEventSeq(deps: ControlDeps): Promise<number> {
+  return deps.store.read('events', (tx) => tx.events.lastSeq());
+}

@@ -1,0 +1,44 @@
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import type { ConfiguredSink } from '../../core/event-sink.ts';
+import type { WebhookRecord } from '../../core/webhook.ts';
+import { webhookSinkId } from '../../core/webhook.ts';
+import type { ControlDeps } from '../deps.ts';
+import type { SinkProgress } from './sink-progress.ts';
+import { sinkProgress, webhookProgress } from './sink-progress.ts';
+
+export type SinkView = SinkProgress &
+  ({ readonly configured: ConfiguredSink } | { readonly webhook: WebhookRecord });
+
+/** Everybody who is told of events, over all workspaces. */
+export async function listSinks(deps: ControlDeps, caller: Caller): Promise<readonly SinkView[]> {
+  requireScope(caller, 'server');
+  return deps.store.read('sinks', async (tx) => {
+    const views: SinkView[] = [];
+    for (const configured of deps.sinks ?? []) {
+      views.push({ configured, ...(await sinkProgress(tx, configured.id, { workspaceId: null })) });
+    }
+    for (const webhook of await tx.webhooks.list(null)) {
+      views.push({ webhook, ...(await webhookProgress(tx, webhook)) });
+    }
+    return views;
+  });
+}
+
+/**
+ * At start: the configured receivers are active, and new ones are told of what happens from now on. One that is no
+ * longer configured keeps its place, but no events: they are forgotten in their time.
+ */
+export async function alignSinks(deps: ControlDeps, configured: readonly string[]): Promise<void> {
+  await deps.store.transaction('align-sinks', async (tx) => {
+    const lastSeq = await tx.events.lastSeq();
+    for (const sinkId of configured) {
+      if ((await tx.outbox.sink(sinkId)) === null) await tx.outbox.setCursor({ sinkId, cursor: lastSeq });
+    }
+    for (const { sinkId, active } of await tx.outbox.sinks()) {
+      const wanted = configured.includes(sinkId);
+      if (!sinkId.startsWith(webhookSinkId('')) && active !== wanted)
+        await tx.outbox.setActive(sinkId, wanted);
+    }
+  });
+}

@@ -1,0 +1,33 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import type { ControlDeps } from '../deps.ts';
+import { auditedTransaction } from '../requests/audit.ts';
+import { rewindSink } from './webhook-deliveries.ts';
+
+/** A receiver that the configuration names is told again of everything that is kept, from a number on. */
+export async function replaySink(
+  deps: ControlDeps,
+  caller: Caller,
+  sinkId: string,
+  from: number,
+): Promise<{ readonly from: number }> {
+  requireScope(caller, 'server');
+  const sink = deps.sinks?.find(({ id }) => id === sinkId);
+  if (sink === undefined) {
+    throw new SandboxerError('SBX_NOT_FOUND', `There is no receiver ${sinkId} in the configuration.`, {
+      remedy: 'List the receivers; what a webhook did not take is replayed at the webhook.',
+    });
+  }
+  if (!sink.configured) {
+    throw new SandboxerError('SBX_UNSUPPORTED', `${sinkId} is not configured.`, {
+      remedy: 'Name it in the configuration of the server.',
+    });
+  }
+  const subject = { action: 'replaySink', target: sinkId, details: { from } };
+  const result = await auditedTransaction(deps, caller, 'replay', subject, (tx) =>
+    rewindSink(tx, sinkId, from),
+  );
+  deps.wakeSinks?.();
+  return result;
+}

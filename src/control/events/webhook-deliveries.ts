@@ -1,0 +1,93 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import type { EventRecord } from '../../core/event.ts';
+import type { ParkedDelivery, ParkedQuery, Tx } from '../../core/store.ts';
+import { webhookSinkId } from '../../core/webhook.ts';
+import type { ControlDeps } from '../deps.ts';
+import { auditedTransaction } from '../requests/audit.ts';
+import { findWebhook, webhookPort } from './find-webhook.ts';
+
+export interface DeliveryView {
+  readonly delivery: ParkedDelivery;
+  /** `null` when it is no longer kept. */
+  readonly event: EventRecord | null;
+}
+
+/** What a webhook did not take, in order. */
+export async function listDeliveries(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  query: Omit<ParkedQuery, 'sinkId'>,
+): Promise<readonly DeliveryView[]> {
+  requireScope(caller, 'webhooks');
+  return deps.store.read('deliveries', async (tx) => {
+    await findWebhook(tx, caller, id);
+    const views: DeliveryView[] = [];
+    for (const delivery of await tx.outbox.parkedPage({ ...query, sinkId: webhookSinkId(id) })) {
+      const [event] = await tx.events.list({ workspaceId: null, after: delivery.seq - 1, limit: 1 });
+      views.push({ delivery, event: event?.seq === delivery.seq ? event : null });
+    }
+    return views;
+  });
+}
+
+/** One delivery is tried again at once, as if for the first time. */
+export async function replayDelivery(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  seq: number,
+): Promise<DeliveryView> {
+  requireScope(caller, 'webhooks');
+  const port = webhookPort(deps);
+  const sinkId = webhookSinkId(id);
+  const subject = { action: 'replayDelivery', target: `${id}/${seq}` };
+  const view = await auditedTransaction(deps, caller, 'replay', subject, async (tx) => {
+    await findWebhook(tx, caller, id);
+    const [delivery] = await tx.outbox.parkedPage({ sinkId, after: seq - 1, limit: 1 });
+    const [event] = await tx.events.list({ workspaceId: null, after: seq - 1, limit: 1 });
+    if (delivery?.seq !== seq || event?.seq !== seq) {
+      throw new SandboxerError(
+        'SBX_NOT_FOUND',
+        `The webhook has no delivery ${seq} that could be replayed.`,
+        {
+          remedy: 'List its deliveries, or replay everything from a number on.',
+        },
+      );
+    }
+    const again = { ...delivery, tries: 0, nextAt: deps.clock.now(), dead: false };
+    await tx.outbox.park(again);
+    return { delivery: again, event };
+  });
+  port.wake(id);
+  return view;
+}
+
+/** Starts over from a number on: what was set aside since is told in its turn. */
+export async function rewindSink(tx: Tx, sinkId: string, from: number): Promise<{ readonly from: number }> {
+  const cursor = Math.max(0, Math.min(from - 1, await tx.events.lastSeq()));
+  for (const { seq } of await tx.outbox.parked(sinkId)) if (seq > cursor) await tx.outbox.unpark(sinkId, seq);
+  await tx.outbox.setCursor({ sinkId, cursor });
+  return { from: cursor + 1 };
+}
+
+/** Everything that is kept, from a number on, is told again. Receivers know repetitions by the id of the event. */
+export async function replayFrom(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  from: number,
+): Promise<{ readonly from: number }> {
+  requireScope(caller, 'webhooks');
+  const port = webhookPort(deps);
+  const sinkId = webhookSinkId(id);
+  const subject = { action: 'replayWebhook', target: id, details: { from } };
+  const result = await auditedTransaction(deps, caller, 'replay', subject, async (tx) => {
+    await findWebhook(tx, caller, id);
+    return rewindSink(tx, sinkId, from);
+  });
+  port.wake(id);
+  return result;
+}

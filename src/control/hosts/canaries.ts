@@ -1,0 +1,290 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import { attemptIdOf } from '../../core/attempt.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import type { CanaryRecord, CanaryResult } from '../../core/canary.ts';
+import { canaryRecipe, judgeCanary } from '../../core/canary.ts';
+import type { Extension, ExtensionContext, Handle, ProvisionSpec, Stamp } from '../../core/extension.ts';
+import type { HostRecord } from '../../core/host.ts';
+import { bookedHost } from '../../core/host.ts';
+import { NO_INPUTS } from '../../core/inputs.ts';
+import { serves } from '../../core/placement.ts';
+import { contextFor } from '../backends/backend-context.ts';
+import { within } from '../backends/within.ts';
+import type { ControlDeps } from '../deps.ts';
+import { getHost } from './manage-hosts.ts';
+
+/**
+ * A canary is a sandbox of nobody: it is journalled apart, so that no workspace sees it, nothing is charged for it, and it
+ * counts against no limit. Its stamp is ours, and its row outlives a crash: whatever happens, it is torn down.
+ */
+
+const LIFE_MS = 600_000;
+const EXEC_MS = 60_000;
+/** Hosts tried at once. */
+const AT_ONCE = 4;
+
+/** The backends that a host is tried with: those that it serves, and that make something out of nothing or know of what. */
+function canaryBackends(deps: ControlDeps, host: HostRecord): readonly Extension[] {
+  const local = host.spec.ssh === null;
+  return deps.extensions.all().filter(({ header, canary }) => {
+    if (header.capabilities.demo || (header.needsInput !== undefined && canary === undefined)) return false;
+    if (!local) return header.runsOn === 'hosts' && serves(host, header.id);
+    const here = header.runsOn !== 'hosts' && header.capabilities.hosting === 'self-hosted';
+    return here && deps.extensions.health(header.id).status === 'healthy';
+  });
+}
+
+function stampOf(deps: ControlDeps, { sandboxUid, attemptId }: CanaryRecord): Stamp {
+  return { owner: deps.owner, sandboxUid, attemptId };
+}
+
+async function firstExec(
+  extension: Extension,
+  handle: Handle,
+  argv: readonly string[],
+  ctx: ExtensionContext,
+) {
+  const session = await extension.connect(handle, ctx);
+  try {
+    const program = await session.spawn({
+      argv,
+      env: {},
+      cwd: null,
+      user: null,
+      timeoutSeconds: 30,
+      terminal: null,
+      stdin: false,
+      background: false,
+    });
+    for await (const _ of program.output);
+    const { code } = await program.exit;
+    if (code !== 0) throw new SandboxerError('SBX_EXTENSION_FAILED', `Its first program ended with ${code}.`);
+  } finally {
+    await session.close();
+  }
+}
+
+async function establish(
+  deps: ControlDeps,
+  extension: Extension,
+  record: CanaryRecord,
+  lap: (what: 'readyMs' | 'execMs') => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { header } = extension;
+  const ctx = await contextFor(deps, record.hostId, signal);
+  const kit = await extension.canary?.(ctx);
+  const spec: ProvisionSpec = {
+    stamp: stampOf(deps, record),
+    sandboxId: record.sandboxUid,
+    workspaceId: 'canary',
+    generation: 1,
+    recipe: canaryRecipe(header),
+    labels: {},
+    secrets: [],
+    inputs: kit?.inputs ?? NO_INPUTS,
+    endsAt: deps.clock.now() + LIFE_MS,
+  };
+  const handle = await within(deps, header.provisionTimeoutSeconds * 1000, signal, async (given) => {
+    const made = await extension.provision(spec, { ...ctx, signal: given });
+    await extension.waitReady(made, { ...ctx, signal: given });
+    return made;
+  });
+  lap('readyMs');
+  await within(deps, EXEC_MS, signal, (given) =>
+    firstExec(extension, handle, kit?.argv ?? ['true'], { ...ctx, signal: given }),
+  );
+  lap('execMs');
+}
+
+/** Whether nothing of it is left; then it is on record no more. */
+async function tearDown(
+  deps: ControlDeps,
+  extension: Extension,
+  record: CanaryRecord,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { gone } = await within(deps, deps.settings.teardownTimeoutMs, signal, async (given) =>
+    extension.teardown(
+      { stamp: stampOf(deps, record), handle: null },
+      await contextFor(deps, record.hostId, given),
+    ),
+  );
+  if (gone) await deps.store.transaction('canary-gone', (tx) => tx.canaries.remove(record.attemptId));
+  return gone;
+}
+
+const wordsOf = (error: unknown) =>
+  error instanceof SandboxerError ? error.detail : 'It failed for a reason that nobody foresaw.';
+
+async function trial(
+  deps: ControlDeps,
+  extension: Extension,
+  record: CanaryRecord,
+  signal: AbortSignal,
+): Promise<CanaryResult> {
+  const times: Record<'readyMs' | 'execMs' | 'goneMs', number | null> = {
+    readyMs: null,
+    execMs: null,
+    goneMs: null,
+  };
+  let since = deps.clock.now();
+  const lap = (what: keyof typeof times) => {
+    times[what] = deps.clock.now() - since;
+    since = deps.clock.now();
+  };
+  let problem: string | null = null;
+  try {
+    await establish(deps, extension, record, lap, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    problem = wordsOf(error);
+  }
+  since = deps.clock.now();
+  try {
+    if (await tearDown(deps, extension, record, signal)) lap('goneMs');
+    else problem ??= 'It was not removed whole.';
+  } catch (error) {
+    signal.throwIfAborted();
+    problem ??= `It was not removed: ${wordsOf(error)}`;
+  }
+  return {
+    extensionId: record.extensionId,
+    at: deps.clock.now(),
+    ok: problem === null,
+    ...times,
+    problem,
+  };
+}
+
+async function keep(deps: ControlDeps, hostId: string, result: CanaryResult): Promise<void> {
+  const { extensionId, at, ok, readyMs, execMs, goneMs, problem } = result;
+  await deps.store.transaction('canary-result', async (tx) => {
+    const host = await tx.hosts.get(hostId);
+    if (!host) return;
+    const { canaries = {} } = host.health;
+    const standing = judgeCanary(canaries[extensionId], result);
+    const health = { ...host.health, canaries: { ...canaries, [extensionId]: standing } };
+    await tx.hosts.update({ ...host, health });
+    const data = {
+      extension: extensionId,
+      ok,
+      ready_ms: readyMs,
+      exec_ms: execMs,
+      destroyed_ms: goneMs,
+      problem,
+    };
+    await tx.hosts.addSample({ hostId, kind: 'canary', at, data });
+  });
+}
+
+/** Tries every backend of a host, one after the other. A stop of the server leaves the rest to the next start. */
+async function tryHost(
+  deps: ControlDeps,
+  host: HostRecord,
+  backends: readonly Extension[],
+  signal: AbortSignal,
+): Promise<readonly CanaryResult[]> {
+  const results: CanaryResult[] = [];
+  for (const extension of backends) {
+    signal.throwIfAborted();
+    const sandboxUid = deps.ids.next('canary');
+    const record: CanaryRecord = {
+      attemptId: attemptIdOf(sandboxUid, 1, 1),
+      sandboxUid,
+      hostId: host.id,
+      extensionId: extension.header.id,
+      startedAt: deps.clock.now(),
+    };
+    await deps.store.transaction('canary', (tx) => tx.canaries.insert(record));
+    const place = { extensionId: record.extensionId, hostId: bookedHost(host) };
+    deps.health.takeTrial(place, record.startedAt);
+    const result = await trial(deps, extension, record, signal);
+    // A later time than every judgement before: a series has one figure at a time, and a restart reads them in order.
+    const at = deps.health.nextJudgementAt(result.at);
+    await keep(deps, host.id, { ...result, at });
+    deps.health.probed(place, result.ok, at);
+    results.push({ ...result, at });
+  }
+  return results;
+}
+
+/** Now, because somebody asked. */
+export async function runCanary(
+  deps: ControlDeps,
+  caller: Caller,
+  hostId: string,
+  signal: AbortSignal,
+): Promise<readonly CanaryResult[]> {
+  requireScope(caller, 'server');
+  const { host } = await getHost(deps, caller, hostId);
+  if (host.spec.class === 'production')
+    throw new SandboxerError(
+      'SBX_INVALID_REQUEST',
+      `${hostId} is a production host, which is never a target.`,
+      {
+        field: 'host',
+        creation: 'not_created',
+        remedy: 'Name another host; or register this one as class "sandbox" if sandboxes may run there.',
+      },
+    );
+  return tryHost(deps, host, canaryBackends(deps, host), signal);
+}
+
+async function lastTried(deps: ControlDeps, host: HostRecord): Promise<number> {
+  const [last] = await deps.store.read('last-canary', (tx) => tx.hosts.samples(host.id, 'canary', 1));
+  return last?.at ?? host.createdAt;
+}
+
+/** It was left alone for its failures, and the pause is over. */
+function awaitsTrial({ health, clock }: ControlDeps, host: HostRecord, { header }: Extension): boolean {
+  return health.awaitsTrial({ extensionId: header.id, hostId: bookedHost(host) }, clock.now());
+}
+
+/** Tries the hosts whose time has come, and what waits to be tried again; answers when the next one's comes. One that hangs delays only its turn. */
+export async function runDueCanaries(
+  deps: ControlDeps,
+  everyMs: number,
+  signal: AbortSignal,
+): Promise<number> {
+  const hosts = await deps.store.read('hosts', (tx) => tx.hosts.list());
+  const due: { readonly host: HostRecord; readonly backends: readonly Extension[] }[] = [];
+  let next = deps.clock.now() + everyMs;
+  for (const host of hosts) {
+    if (host.spec.class !== 'sandbox' || host.state === 'draining') continue;
+    const at = (await lastTried(deps, host)) + everyMs;
+    const backends = canaryBackends(deps, host);
+    const isDue = at <= deps.clock.now();
+    const left = isDue ? backends : backends.filter((backend) => awaitsTrial(deps, host, backend));
+    if (left.length > 0) due.push({ host, backends: left });
+    if (!isDue) next = Math.min(next, at);
+  }
+  for (let from = 0; from < due.length; from += AT_ONCE) {
+    const tries = due.slice(from, from + AT_ONCE).map(async ({ host, backends }) => {
+      await tryHost(deps, host, backends, signal).catch((error: unknown) => {
+        signal.throwIfAborted();
+        deps.log.warn({ err: error, host: host.id }, 'a canary could not be run');
+      });
+    });
+    await Promise.all(tries);
+  }
+  return next;
+}
+
+/** What an earlier process left, or what could not be removed: begun before `before` and still on record. */
+export async function sweepCanaries(deps: ControlDeps, before: number, signal: AbortSignal): Promise<void> {
+  const left = await deps.store.read('canaries', (tx) => tx.canaries.list());
+  for (const record of left.filter(({ startedAt }) => startedAt < before)) {
+    const extension = deps.extensions.get(record.extensionId);
+    const host = await deps.store.read('canary-host', (tx) => tx.hosts.get(record.hostId));
+    try {
+      if (extension && host) await tearDown(deps, extension, record, signal);
+      // Its host or backend is forgotten, and with it every way to get there.
+      else await deps.store.transaction('canary-forgotten', (tx) => tx.canaries.remove(record.attemptId));
+    } catch (error) {
+      signal.throwIfAborted();
+      deps.log.warn({ err: error, canary: record.attemptId }, 'a canary could not be removed yet');
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Host, HostTelemetry } from '../../contract/host.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import { isoTime, isoTimeOrNull } from '../../core/clock.ts';
+import type { HostHealthRecord } from '../../core/host.ts';
+import type { HostFacts } from '../../core/host-facts.ts';
+import { factNumbers, factText, hostFigures, readHostFacts } from '../../core/host-facts.ts';
+import type { ControlDeps } from '../deps.ts';
+import { getHost } from './manage-hosts.ts';
+
+const ENGINES = ['docker', 'compose', 'compose_plugin'] as const;
+const SHOWN = 100;
+
+function isolationOf(facts: HostFacts): string[] {
+  const userNamespaces = (factNumbers(facts, 'userns')[0] ?? 0) > 0 ? ['user-namespaces'] : [];
+  const cgroup = factText(facts, 'cgroup');
+  return [
+    ...(facts.get('runtime') ?? []),
+    ...(['landlock', 'kvm'] as const).filter((name) => facts.has(name)),
+    ...userNamespaces,
+    ...(cgroup === null ? [] : [`cgroups:${cgroup}`]),
+  ];
+}
+
+const isWhose = (text: string | undefined): text is HostTelemetry['running'][number]['whose'] =>
+  text === 'ours' || text === 'other_owner' || text === 'not_ours';
+
+function runningOf(facts: HostFacts): HostTelemetry['running'] {
+  return (facts.get('container') ?? []).slice(0, SHOWN).flatMap((line) => {
+    const [name, image, state, whose] = line.split(' ');
+    if (name === undefined || image === undefined || state === undefined || !isWhose(whose)) return [];
+    return [{ name, image, state, whose }];
+  });
+}
+
+async function oursOn(deps: ControlDeps, hostId: string): Promise<HostTelemetry['ours']> {
+  return deps.store.read('on-host', async (tx) => {
+    const items: HostTelemetry['ours'] = [];
+    for (const { sandboxUid, extensionId } of await tx.attempts.onHost(hostId, SHOWN)) {
+      const row = await tx.sandboxes.get(sandboxUid);
+      if (!row) continue;
+      const { id: sandbox_id, workspaceId: workspace, state, stateSince } = row;
+      items.push({ sandbox_id, workspace, extension: extensionId, state, since: isoTime(stateSince) });
+    }
+    return items;
+  });
+}
+
+export function presentCanaries({ canaries = {} }: HostHealthRecord): Host['health']['canaries'] {
+  return Object.entries(canaries).map(([extension, standing]) => ({
+    extension,
+    status: standing.status,
+    detail: standing.detail,
+    since: isoTimeOrNull(standing.since),
+    checked_at: isoTime(standing.checkedAt),
+    failures: standing.failures,
+    ready_ms: standing.readyMs,
+    exec_ms: standing.execMs,
+    destroyed_ms: standing.goneMs,
+  }));
+}
+
+/** Asks a machine about itself, now. */
+export async function inspectHost(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  signal: AbortSignal,
+): Promise<HostTelemetry> {
+  requireScope(caller, 'server');
+  const { host, load } = await getHost(deps, caller, id);
+  if (!deps.hosts)
+    throw new SandboxerError('SBX_UNSUPPORTED', 'This server does not look at hosts.', {
+      remedy: 'Start it with a configuration of hosts.',
+    });
+  const startedAt = deps.clock.now();
+  const facts = readHostFacts(await deps.hosts.facts(host, deps.owner, signal));
+  const latency_ms = deps.clock.now() - startedAt;
+  const figures = hostFigures(facts);
+  const count = (whose: string) => factNumbers(facts, `containers_${whose}`)[0] ?? 0;
+  return {
+    host: id,
+    kernel: factText(facts, 'kernel'),
+    machine: factText(facts, 'machine'),
+    user: factText(facts, 'user'),
+    cpus: figures.cpus,
+    load: factNumbers(facts, 'load'),
+    memory_total_mb: figures.memoryTotalMb,
+    memory_available_mb: figures.memoryAvailableMb,
+    disk_total_mb: figures.diskTotalMb,
+    disk_free_mb: figures.diskFreeMb,
+    uptime_seconds: factNumbers(facts, 'uptime_seconds')[0] ?? null,
+    latency_ms,
+    engines: Object.fromEntries(
+      ENGINES.flatMap((name) => {
+        const version = factText(facts, name);
+        return version === null ? [] : [[name, version]];
+      }),
+    ),
+    isolation: isolationOf(facts),
+    containers: { ours: count('ours'), other_owner: count('other_owner'), not_ours: count('not_ours') },
+    running: runningOf(facts),
+    sandboxes: load.sandboxes,
+    ours: await oursOn(deps, id),
+    canaries: presentCanaries(host.health),
+    seen_at: isoTime(startedAt),
+  };
+}

@@ -1,0 +1,104 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { ReapReport, ReapRequest } from '../../contract/stale.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import { contextFor } from '../backends/backend-context.ts';
+import { within } from '../backends/within.ts';
+import type { ControlDeps } from '../deps.ts';
+import type { Driver } from '../lifecycle/driver.ts';
+import { destroySandbox } from '../sandboxes/destroy-sandbox.ts';
+import type { Stale } from './find-stale.ts';
+import { findStale } from './find-stale.ts';
+import { removeOrphan } from './reconcile-extension.ts';
+
+type Outcome = Pick<ReapReport['items'][number], 'outcome' | 'detail'>;
+
+/** How many at once: a host that takes two minutes for each must not take an hour for thirty. */
+const AT_ONCE = 8;
+
+async function removeSnapshot(
+  deps: ControlDeps,
+  { extension, snapshot }: NonNullable<Stale['kept']>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { snapshotId, hostId, providerKeyId } = snapshot;
+  const spec = { snapshotId, name: null, owner: deps.owner };
+  await within(deps, deps.settings.operationTimeoutMs, signal, async (given) =>
+    extension.deleteSnapshot?.(null, spec, await contextFor(deps, hostId, given, providerKeyId)),
+  );
+}
+
+async function reapOne(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  stale: Stale,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  if (stale.row) {
+    // Each has a record of its own beside that of the request.
+    const trail = caller.trail && { ...caller.trail };
+    const by = trail ? { ...caller, trail } : caller;
+    const destroying = destroySandbox(deps, driver, by, stale.row.uid, {
+      wait: true,
+      timeoutMs: deps.settings.teardownTimeoutMs,
+      signal,
+    });
+    const { sandbox, released } = await destroying;
+    if (released) return { outcome: 'left-alone', detail: 'It is shared, and another caller’s.' };
+    if (sandbox.state === 'destroyed') return { outcome: 'removed', detail: null };
+    return { outcome: 'under-way', detail: 'Its teardown goes on by itself.' };
+  }
+  if (stale.kept) {
+    await removeSnapshot(deps, stale.kept, signal);
+    return { outcome: 'removed', detail: null };
+  }
+  const { extension, owned } = stale.found as NonNullable<Stale['found']>;
+  if (await removeOrphan(deps, extension, owned, signal)) return { outcome: 'removed', detail: null };
+  return { outcome: 'failed', detail: 'The backend did not remove all of it; the server tries again.' };
+}
+
+async function outcomeOf(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  stale: Stale,
+  dryRun: boolean,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  if (!stale.row && !stale.found && !stale.kept) return { outcome: 'left-alone', detail: 'It is not ours.' };
+  if (dryRun) return { outcome: 'would-remove', detail: null };
+  try {
+    return await reapOne(deps, driver, caller, stale, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof SandboxerError)) throw error;
+    return { outcome: 'failed', detail: error.detail };
+  }
+}
+
+/** Removes what `findStale` finds and is ours. What is not has no stamp of ours, and there is no way to ask for its end. */
+export async function reapStale(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  request: ReapRequest,
+  signal: AbortSignal,
+): Promise<ReapReport> {
+  requireScope(caller, 'sandboxes');
+  const survey = await findStale(deps, caller, signal);
+  const oldest = survey.at - (request.older_than ?? 0) * 1000;
+  const wanted = survey.stale.filter(
+    ({ item, since }) =>
+      (request.kinds?.includes(item.kind) ?? true) &&
+      (request.older_than === undefined || (since !== null && since <= oldest)),
+  );
+  const items: ReapReport['items'] = [];
+  for (let from = 0; from < wanted.length; from += AT_ONCE) {
+    const batch = wanted.slice(from, from + AT_ONCE);
+    const outcomes = batch.map((one) => outcomeOf(deps, driver, caller, one, request.dry_run, signal));
+    for (const [n, outcome] of (await Promise.all(outcomes)).entries())
+      items.push({ ...(batch[n] as Stale).item, ...outcome });
+  }
+  return { dry_run: request.dry_run, items, unseen: survey.unseen };
+}

@@ -1,0 +1,202 @@
+import { attemptIdOf } from '../../core/attempt.ts';
+import type { Extension, Owned } from '../../core/extension.ts';
+import { isEstablished } from '../../core/lifecycle.ts';
+import type { SandboxRecord } from '../../core/sandbox.ts';
+import { pendingOperation } from '../../core/sandbox.ts';
+import { contextFor } from '../backends/backend-context.ts';
+import type { Found } from '../backends/look-everywhere.ts';
+import { ownedEverywhere, placeName } from '../backends/look-everywhere.ts';
+import { within } from '../backends/within.ts';
+import type { ControlDeps } from '../deps.ts';
+import type { Driver } from '../lifecycle/driver.ts';
+import { AUTOMATION, SandboxEdit, saveEdit } from '../lifecycle/sandbox-edit.ts';
+import { whyEnded } from '../lifecycle/why-ended.ts';
+import { changeRate } from '../money/sandbox-money.ts';
+
+const BATCH = 500;
+
+export interface ReconcileReport {
+  readonly listed: number;
+  readonly removed: number;
+  readonly lost: number;
+}
+
+/** Absent at the last sweep: absent twice in a row is lost. */
+export type MissingOnce = Set<string>;
+
+/**
+ * Compares what a backend has with what we know, both ways. An object whose attempt is over (or that nobody
+ * journalled) is torn down; a sandbox whose object is missing at two sweeps in a row has failed. Attempts are
+ * journalled before the backend is called, so an unknown object cannot be one that is just being made.
+ */
+export async function reconcileExtension(
+  deps: ControlDeps,
+  driver: Driver,
+  extension: Extension,
+  missingOnce: MissingOnce,
+  signal: AbortSignal,
+): Promise<ReconcileReport> {
+  const startedAt = deps.clock.now();
+  const { all, unseen } = await ownedEverywhere(deps, extension, signal);
+  const living = all.filter(({ condition }) => condition !== 'ended');
+  const present = new Set(living.map(({ stamp }) => stamp.attemptId));
+  let removed = 0;
+  for (const owned of all) {
+    if (await isOrphan(deps, owned)) removed += (await removeOrphan(deps, extension, owned, signal)) ? 1 : 0;
+  }
+  for (const { condition, paused, stamp } of living) {
+    if (condition === 'stopped') await noteStopped(deps, stamp.sandboxUid, stamp.attemptId, startedAt);
+    else if (paused === false) await noteRunning(deps, stamp.sandboxUid, stamp.attemptId, startedAt);
+  }
+  const lost = await failMissing(deps, driver, extension.header.id, present, unseen, missingOnce, startedAt);
+  return { listed: present.size, removed, lost };
+}
+
+async function isOrphan(deps: ControlDeps, owned: Owned): Promise<boolean> {
+  return deps.store.read('orphan', async (tx) => {
+    const attempt = await tx.attempts.get(owned.stamp.attemptId);
+    if (!attempt) return (await tx.canaries.get(owned.stamp.attemptId)) === null;
+    // A condemned attempt is its driver's to tear down; only what is settled as gone, and is not, is ours.
+    return attempt.state === 'gone';
+  });
+}
+
+/** Asks the backend to end what nobody has on record. The stamp is ours: a backend leaves alone what carries another. */
+export async function removeOrphan(
+  deps: ControlDeps,
+  extension: Extension,
+  owned: Found<Owned>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { stamp, handle, hostId, providerKeyId } = owned;
+  try {
+    const report = await within(deps, deps.settings.teardownTimeoutMs, signal, async (given) =>
+      extension.teardown({ stamp, handle }, await contextFor(deps, hostId, given, providerKeyId)),
+    );
+    if (!report.gone) return false;
+  } catch (error) {
+    deps.log.warn(
+      { err: error, attempt: stamp.attemptId },
+      'an orphan could not be removed; it will be tried again',
+    );
+    return false;
+  }
+  await deps.store.transaction('orphan-removed', async (tx) => {
+    const row = await tx.sandboxes.get(stamp.sandboxUid);
+    if (!row) return;
+    const edit = new SandboxEdit(row, deps, deps.clock.now());
+    edit.note('orphan.removed', AUTOMATION, { extension: extension.header.id, attempt_id: stamp.attemptId });
+    await saveEdit(tx, deps, edit);
+  });
+  return true;
+}
+
+async function failMissing(
+  deps: ControlDeps,
+  driver: Driver,
+  extensionId: string,
+  present: ReadonlySet<string>,
+  unseen: ReadonlyMap<string, string>,
+  missingOnce: MissingOnce,
+  startedAt: number,
+): Promise<number> {
+  let lost = 0;
+  let after: string | null = null;
+  const missingNow = new Set<string>();
+  for (;;) {
+    const rows = await deps.store.read('established', (tx) =>
+      tx.sandboxes.establishedOn(extensionId, after, BATCH),
+    );
+    for (const row of rows) {
+      const attemptId = attemptIdOf(row.uid, row.generation, row.attempt as number);
+      if (present.has(attemptId) || (row.readyAt ?? startedAt) >= startedAt) continue;
+      if (unseen.size > 0 && (await isHidden(deps, row, attemptId, unseen))) continue;
+      if (!missingOnce.has(attemptId)) {
+        missingNow.add(attemptId);
+        continue;
+      }
+      if (await failLost(deps, row)) {
+        lost += 1;
+        driver.interrupt(row.uid);
+        void driver.drive(row.uid);
+      }
+    }
+    if (rows.length < BATCH) break;
+    after = rows.at(-1)?.uid ?? null;
+  }
+  missingOnce.clear();
+  for (const attemptId of missingNow) missingOnce.add(attemptId);
+  return lost;
+}
+
+/** Whether it lies where nobody answered. */
+async function isHidden(
+  deps: ControlDeps,
+  { hostId }: SandboxRecord,
+  attemptId: string,
+  unseen: ReadonlyMap<string, string>,
+): Promise<boolean> {
+  const attempt = await deps.store.read('attempt-place', (tx) => tx.attempts.get(attemptId));
+  return unseen.has(placeName({ hostId, providerKeyId: attempt?.providerKeyId ?? null }));
+}
+
+/** Its processes are gone and its disk is not, as after a restart of its machine: that is a pause nobody asked for. */
+async function noteStopped(deps: ControlDeps, uid: string, attemptId: string, seenAt: number): Promise<void> {
+  await deps.store.transaction('stopped', async (tx) => {
+    const row = await tx.sandboxes.get(uid);
+    if (!row || !isEstablished(row.state) || row.attempt === null || row.pauseKind === 'stopped') return;
+    const isThisOne = attemptIdOf(uid, row.generation, row.attempt) === attemptId;
+    // What changed since the backend was asked is newer than its answer.
+    if (!isThisOne || row.stateSince >= seenAt || pendingOperation(row)) return;
+    const edit = new SandboxEdit(row, deps, deps.clock.now());
+    edit.patch({ pauseKind: 'stopped' });
+    const details = { pause_kind: 'stopped', reason: 'its backend stopped it and kept its disk' };
+    if (row.state === 'paused') edit.note('sandbox.stopped', AUTOMATION, details);
+    else {
+      edit.move('paused', AUTOMATION, details);
+      await changeRate(tx, deps, row, edit.now, true);
+    }
+    await saveEdit(tx, deps, edit);
+  });
+}
+
+/** We believe that it rests, and it runs: the answer to a resume was lost. It is paid for as what it is. */
+async function noteRunning(deps: ControlDeps, uid: string, attemptId: string, seenAt: number): Promise<void> {
+  const believed = await deps.store.read('paused', (tx) => tx.sandboxes.get(uid));
+  if (believed?.state !== 'paused') return;
+  await deps.store.transaction('running', async (tx) => {
+    const row = await tx.sandboxes.get(uid);
+    if (row?.state !== 'paused' || row.pauseKind === 'stopped' || row.attempt === null) return;
+    const isThisOne = attemptIdOf(uid, row.generation, row.attempt) === attemptId;
+    // What changed since the backend was asked is newer than its answer.
+    if (!isThisOne || row.stateSince >= seenAt || pendingOperation(row)) return;
+    const edit = new SandboxEdit(row, deps, deps.clock.now());
+    edit.patch({ lastActivityAt: edit.now });
+    edit.move('active', AUTOMATION, { reason: 'its backend runs it' });
+    await changeRate(tx, deps, row, edit.now, false);
+    await saveEdit(tx, deps, edit);
+  });
+}
+
+async function failLost(deps: ControlDeps, seen: SandboxRecord): Promise<boolean> {
+  const { uid, generation } = seen;
+  const reason = await whyEnded(deps, seen);
+  return deps.store.transaction('lost', async (tx) => {
+    const row = await tx.sandboxes.get(uid);
+    if (!row || row.generation !== generation || !isEstablished(row.state)) return false;
+    const now = deps.clock.now();
+    const edit = new SandboxEdit(row, deps, now);
+    const { code, detail, remedy } = reason ?? {
+      code: 'SBX_BACKEND_LOST' as const,
+      detail: `${row.extensionId} no longer has this sandbox.`,
+      remedy: 'Recreate the sandbox, or create a new one.',
+    };
+    edit.patch({ failure: { code, detail, remedy, at: now } });
+    edit.move('failed', AUTOMATION, { code, detail });
+    for (const attempt of await tx.attempts.forSandbox(uid)) {
+      if (attempt.state === 'won') await tx.attempts.update({ ...attempt, state: 'condemned' });
+    }
+    await saveEdit(tx, deps, edit);
+    return true;
+  });
+}

@@ -1,0 +1,45 @@
+import type { AttemptRecord } from '../../core/attempt.ts';
+import type { Tx } from '../../core/store.ts';
+import type { ControlDeps } from '../deps.ts';
+import type { BackendFailure } from './backend-error.ts';
+
+/**
+ * A vendor that refuses a key says nothing of the backend: nothing more is routed to that key until it is tested or
+ * replaced, and others go on. Told once.
+ */
+export async function isolateKey(
+  tx: Tx,
+  deps: ControlDeps,
+  attempt: Pick<AttemptRecord, 'providerKeyId'> | undefined,
+  failure: Pick<BackendFailure, 'code'>,
+  workspaceId: string,
+): Promise<void> {
+  if (failure.code !== 'SBX_BACKEND_AUTH' || !attempt || attempt.providerKeyId === null) return;
+  const key = await tx.providerKeys.get(attempt.providerKeyId);
+  if (key?.state !== 'active') return;
+  const now = deps.clock.now();
+  await tx.providerKeys.update({ ...key, state: 'refused', refusedAt: now });
+  const id = deps.ids.next('evt');
+  await tx.events.append([
+    {
+      id,
+      at: now,
+      type: 'provider_key.refused',
+      workspaceId: key.workspaceId ?? workspaceId,
+      subject: `provider-key:${key.id}:${id}`,
+      subjectSeq: 1,
+      sandboxUid: null,
+      sandboxId: null,
+      generation: null,
+      state: null,
+      previousState: null,
+      actor: 'atm',
+      consumer: {},
+      details: {
+        provider_key_id: key.id,
+        extension: key.extensionId,
+        scope: key.workspaceId === null ? 'platform' : 'workspace',
+      },
+    },
+  ]);
+}

@@ -1,0 +1,64 @@
+import type { AttemptRecord } from '../../core/attempt.ts';
+import { isRunning } from '../../core/attempt.ts';
+import type { AttemptKey } from '../../core/health/health-book.ts';
+import { recipeClass } from '../../core/health/health-book.ts';
+import type { HostRecord, HostSample } from '../../core/host.ts';
+import { bookedHost } from '../../core/host.ts';
+import type { Tx } from '../../core/store.ts';
+import type { ControlDeps } from '../deps.ts';
+
+/** Read for each backend on each host: more than the health of one remembers. */
+const MOST_ATTEMPTS = 500;
+const MOST_CANARIES = 200;
+
+interface Happening {
+  readonly at: number;
+  tell(): void;
+}
+
+async function keyOf(tx: Tx, attempt: AttemptRecord): Promise<AttemptKey> {
+  const { attemptId, extensionId, hostId, sandboxUid, generation } = attempt;
+  const documents = await tx.sandboxes.documents(sandboxUid, generation);
+  return { attemptId, extensionId, hostId, recipeClass: documents ? recipeClass(documents.recipe) : 'any' };
+}
+
+function attemptHappenings(
+  { health, settings }: ControlDeps,
+  attempt: AttemptRecord,
+  key: AttemptKey,
+): Happening[] {
+  const { judged, startedAt } = attempt;
+  if (judged === null && !isRunning(attempt)) return [];
+  const start = {
+    at: startedAt,
+    tell: () => {
+      health.started(key, startedAt);
+      if (attempt.hedges !== null) health.hedges.take(settings.hedgeShare);
+    },
+  };
+  if (judged === null) return [start];
+  return [start, { at: judged.at, tell: () => health.ended(key, judged, judged.at - startedAt) }];
+}
+
+function canaryHappening({ health }: ControlDeps, host: HostRecord, sample: HostSample): Happening {
+  const { extension, ok } = sample.data;
+  const place = { extensionId: String(extension), hostId: bookedHost(host) };
+  return { at: sample.at, tell: () => health.probed(place, ok === true, sample.at) };
+}
+
+/**
+ * Tells the health book what earlier processes learned: attempts and canaries from their rows, in the order in which
+ * they were judged. The health after a restart is the health before it.
+ */
+export async function learnFromAttempts(deps: ControlDeps): Promise<void> {
+  const happenings = await deps.store.read('recent-attempts', async (tx) => {
+    const found: Happening[] = [];
+    for (const attempt of await tx.attempts.recent(MOST_ATTEMPTS))
+      found.push(...attemptHappenings(deps, attempt, await keyOf(tx, attempt)));
+    for (const host of await tx.hosts.list())
+      for (const sample of await tx.hosts.samples(host.id, 'canary', MOST_CANARIES))
+        found.push(canaryHappening(deps, host, sample));
+    return found;
+  });
+  for (const { tell } of happenings.sort((a, b) => a.at - b.at)) tell();
+}

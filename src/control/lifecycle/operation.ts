@@ -1,0 +1,74 @@
+import type { ErrorCode } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Actor } from '../../contract/state.ts';
+import { isoTime } from '../../core/clock.ts';
+import type { SandboxOperation, SandboxRecord } from '../../core/sandbox.ts';
+import { pendingOperation } from '../../core/sandbox.ts';
+import type { ControlDeps } from '../deps.ts';
+import { firstWithin, waitForSandbox } from './wait-for-sandbox.ts';
+
+export function newOperation(
+  deps: ControlDeps,
+  kind: SandboxOperation['kind'],
+  actor: Actor,
+  now: number,
+  snapshotId: string | null = null,
+): SandboxOperation {
+  return {
+    kind,
+    id: deps.ids.next('op'),
+    requestedAt: now,
+    actor,
+    snapshotId,
+    tries: 0,
+    finishedAt: null,
+    error: null,
+  };
+}
+
+/** One at a time: what a second one would mean depends on how the first ends. */
+export function requireNoOperation(sandbox: SandboxRecord): void {
+  const pending = pendingOperation(sandbox);
+  if (!pending) return;
+  throw new SandboxerError('SBX_CONFLICT', `The sandbox is busy with ${pending.kind}.`, {
+    remedy: 'Wait until it is done and repeat the request.',
+  });
+}
+
+/** After its deadline a sandbox is about to be ended, also where no sweep has come by yet: nothing gives it more time. */
+export function requireBeforeDeadline({ id, deadlineAt }: SandboxRecord, now: number): void {
+  if (now < deadlineAt) return;
+  throw new SandboxerError(
+    'SBX_INVALID_STATE',
+    `The deadline of the sandbox "${id}" passed at ${isoTime(deadlineAt)}.`,
+    { remedy: 'Create another sandbox, and extend it before its `expires_at`.' },
+  );
+}
+
+/**
+ * Waits until the operation is carried out and answers the row, or throws why it was not. `driven` is the row as this
+ * process's own work on it leaves it, which saves looking.
+ */
+export async function awaitOperation(
+  deps: ControlDeps,
+  sandbox: SandboxRecord,
+  operationId: string,
+  driven: Promise<SandboxRecord | null>,
+): Promise<SandboxRecord> {
+  const over = (row: SandboxRecord) => row.operation?.id !== operationId || row.operation.finishedAt !== null;
+  const endsAt = deps.clock.now() + deps.settings.waitMs;
+  const reached = await firstWithin(deps, driven, deps.settings.waitMs);
+  const row =
+    reached && over(reached)
+      ? reached
+      : await waitForSandbox(deps, sandbox.uid, over, endsAt - deps.clock.now());
+  if (!row || !over(row)) throw new SandboxerError('SBX_TIMEOUT', 'The backend is still at it.');
+  const error = row.operation?.id === operationId ? row.operation.error : null;
+  if (error) {
+    throw new SandboxerError(error.code as ErrorCode, error.detail, {
+      ...(row.extensionId !== null && { backend: row.extensionId }),
+      ...(error.remedy !== undefined && { remedy: error.remedy }),
+    });
+  }
+  return row;
+}

@@ -1,0 +1,105 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Extension, ExtensionContext, Handle } from '../../core/extension.ts';
+import type { Recipe } from '../../core/recipe.ts';
+import type { SandboxSession } from '../../core/session.ts';
+import type { SetupStep } from '../../core/setup-log.ts';
+import { Interrupted, Outrun } from './run-step.ts';
+import { SetupOutput } from './setup-output.ts';
+
+const TOLD_CHARACTERS = 2_000;
+
+/** Where the commands run, and what is known of them while they do. */
+export interface SetupRun {
+  readonly cwd: string | null;
+  /** Values that must not be kept, should a command print them. */
+  readonly secrets: readonly string[];
+  now(): number;
+  /** Filled as it goes, so that what a timeout ended is known, too. */
+  readonly steps: SetupStep[];
+}
+
+async function runOne(
+  session: SandboxSession,
+  command: string,
+  recipe: Recipe,
+  run: SetupRun,
+  signal: AbortSignal,
+): Promise<SetupStep> {
+  const output = new SetupOutput(run.secrets);
+  const startedAt = run.now();
+  const at = run.steps.length;
+  const note = (exitCode: number | null, endedAt: number | null): SetupStep => {
+    const { truncated } = output;
+    const step = { command, output: output.text(), truncated, exitCode, startedAt, endedAt };
+    run.steps[at] = step;
+    return step;
+  };
+  note(null, null);
+  try {
+    const process = await session.spawn(
+      {
+        argv: ['/bin/sh', '-c', command],
+        env: recipe.variables,
+        cwd: run.cwd,
+        user: null,
+        timeoutSeconds: null,
+        terminal: null,
+        stdin: false,
+        background: false,
+      },
+      { signal },
+    );
+    const stop = () => note(null, null);
+    signal.addEventListener('abort', stop, { once: true });
+    for await (const chunk of process.output) output.add(chunk);
+    const { code } = await process.exit;
+    signal.removeEventListener('abort', stop);
+    return note(code, run.now());
+  } catch (error) {
+    note(null, run.now());
+    throw error;
+  }
+}
+
+/**
+ * A failure while a setup command ran: the sandbox was reachable before, so that a time limit or a channel that the command
+ * broke is the command's fault.
+ */
+export function setupFailure(error: unknown, steps: readonly SetupStep[]): unknown {
+  const isOurs = error instanceof Interrupted || error instanceof Outrun;
+  if (isOurs || (error instanceof SandboxerError && error.fault !== 'backend')) return error;
+  const why = error instanceof SandboxerError ? error.detail : 'Its channel was lost.';
+  const field = `setup.run[${steps.length - 1}]`;
+  return new SandboxerError('SBX_SETUP_FAILED', `${field} did not end: ${why}`, {
+    cause: error,
+    creation: 'created',
+    field,
+  });
+}
+
+/** Runs the recipe's setup commands in order. The first that fails ends the establishment, with the end of its output. */
+export async function runSetup(
+  extension: Extension,
+  handle: Handle,
+  recipe: Recipe,
+  context: ExtensionContext,
+  run: SetupRun,
+): Promise<void> {
+  const session = await extension.connect(handle, context);
+  try {
+    for (const [index, command] of recipe.setupRun.entries()) {
+      const { exitCode, output } = await runOne(session, command, recipe, run, context.signal);
+      if (exitCode === 0) continue;
+      throw new SandboxerError(
+        'SBX_SETUP_FAILED',
+        `setup.run[${index}] ended with ${exitCode}: ${output.slice(-TOLD_CHARACTERS).trim() || 'no output'}`,
+        {
+          creation: 'created',
+          field: `setup.run[${index}]`,
+        },
+      );
+    }
+  } finally {
+    await session.close();
+  }
+}

@@ -1,0 +1,89 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import { after } from '../../core/clock.ts';
+import type { ControlDeps } from '../deps.ts';
+
+export interface StepGuard {
+  /** How long the step may take. */
+  readonly timeoutMs: number;
+  /** Called every third of a lease; answers whether the lease is still ours. */
+  renewLease(): Promise<boolean>;
+}
+
+/**
+ * Runs one backend call under a deadline, keeping the lease alive meanwhile. It settles when the call does or when the
+ * controller aborts, whichever comes first: a backend that ignores the abort cannot hold us up.
+ */
+export async function runStep<T>(
+  deps: ControlDeps,
+  controller: AbortController,
+  guard: StepGuard,
+  call: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { signal } = controller;
+  const aborted = Promise.withResolvers<never>();
+  aborted.promise.catch(() => {});
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  const stopWatching = watchOver(deps, controller, guard);
+  try {
+    signal.throwIfAborted();
+    const result = call(signal);
+    result.catch(() => {});
+    return await Promise.race([result, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    await stopWatching();
+  }
+}
+
+/** Keeps the lease and the deadline until the function that it answers is called; that waits for a renewal under way. */
+function watchOver(deps: ControlDeps, controller: AbortController, guard: StepGuard): () => Promise<void> {
+  const { clock, settings } = deps;
+  const endsAt = clock.now() + guard.timeoutMs;
+  let over = false;
+  let renewing: Promise<void> | null = null;
+  let cancel = () => {};
+  const renew = async () => {
+    try {
+      if (!(await guard.renewLease())) controller.abort(new LeaseLost());
+    } catch (error) {
+      deps.log.warn({ err: error }, 'a lease could not be renewed');
+    }
+    renewing = null;
+    watch();
+  };
+  const watch = () => {
+    if (over || controller.signal.aborted) return;
+    const untilEnd = endsAt - clock.now();
+    if (untilEnd > 0) {
+      cancel = after(clock, Math.min(untilEnd, settings.leaseMs / 3), () => {
+        renewing = renew();
+      });
+      return;
+    }
+    controller.abort(
+      new SandboxerError('SBX_TIMEOUT', `The backend did not answer within ${guard.timeoutMs / 1000} s.`),
+    );
+  };
+  watch();
+  return async () => {
+    over = true;
+    cancel();
+    await renewing;
+  };
+}
+
+/** Another worker took over: whatever this one still does must not be written. */
+export class LeaseLost extends Error {
+  override readonly name = 'LeaseLost';
+}
+
+/** What was being made is no longer needed: the sandbox is ready on another attempt. */
+export class Outrun extends Error {
+  override readonly name = 'Outrun';
+}
+
+/** Somebody asked for the opposite meanwhile, such as destroying what is being provisioned. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+}

@@ -1,0 +1,151 @@
+import type { EventType } from '../../contract/event.ts';
+import type { Consumer } from '../../contract/sandbox.ts';
+import type { Actor, SandboxState } from '../../contract/state.ts';
+import type { EventDraft } from '../../core/event.ts';
+import { assertMove, isEstablished, isLiving } from '../../core/lifecycle.ts';
+import type { SandboxRecord } from '../../core/sandbox.ts';
+import { pendingOperation } from '../../core/sandbox.ts';
+import type { Tx } from '../../core/store.ts';
+import type { ControlDeps } from '../deps.ts';
+import { learnUse } from '../money/learn-use.ts';
+import { billOf, closeMoney } from '../money/sandbox-money.ts';
+import { abandonSnapshot } from '../snapshots/abandon-snapshot.ts';
+
+/** Who caused an event. Workers act as automation on the consumer's behalf. */
+export interface Attribution {
+  readonly actor: Actor;
+  readonly consumer?: Consumer;
+}
+
+export const AUTOMATION: Attribution = { actor: 'atm' };
+
+type Patch = Partial<
+  Omit<SandboxRecord, 'uid' | 'state' | 'stateSince' | 'version' | 'eventSeq' | 'workspaceId'>
+>;
+
+/** A change to one sandbox being put together: the row and its events, written by one `saveEdit`. */
+export class SandboxEdit {
+  readonly before: SandboxRecord;
+  readonly isNew: boolean;
+  readonly now: number;
+  #row: SandboxRecord;
+  #events: EventDraft[] = [];
+  readonly #nextId: (prefix: string) => string;
+
+  constructor(before: SandboxRecord, deps: ControlDeps, now: number, isNew = false) {
+    this.before = before;
+    this.#row = before;
+    this.now = now;
+    this.isNew = isNew;
+    this.#nextId = (prefix) => deps.ids.next(prefix);
+  }
+
+  get row(): SandboxRecord {
+    return this.#row;
+  }
+
+  get events(): readonly EventDraft[] {
+    return this.#events;
+  }
+
+  patch(patch: Patch): void {
+    this.#row = { ...this.#row, ...patch };
+  }
+
+  /** Along the state table or not at all. Whatever must be done next becomes due now. */
+  move(to: SandboxState, by: Attribution, details: Record<string, unknown> = {}): void {
+    assertMove(this.#row.state, to);
+    const from = this.#row.state;
+    const needsWork = !isEstablished(to) && to !== 'destroyed';
+    this.#row = {
+      ...this.#row,
+      state: to,
+      stateSince: this.now,
+      workDueAt: needsWork ? this.now : to === 'destroyed' ? null : this.#row.workDueAt,
+    };
+    this.#append(`sandbox.${to}`, by, details, from);
+  }
+
+  /** Tells something that is not a transition. */
+  note(type: EventType, by: Attribution, details: Record<string, unknown> = {}): void {
+    this.#append(type, by, details, this.#row.state);
+  }
+
+  /** The first event of a new sandbox. */
+  announce(by: Attribution, details: Record<string, unknown>): void {
+    this.#append('sandbox.requested', by, details, null);
+  }
+
+  #append(
+    type: EventType,
+    by: Attribution,
+    details: Record<string, unknown>,
+    previous: SandboxState | null,
+  ): void {
+    const row = this.#row;
+    this.#row = { ...row, eventSeq: row.eventSeq + 1 };
+    this.#events.push({
+      id: this.#nextId('evt'),
+      at: this.now,
+      type,
+      workspaceId: row.workspaceId,
+      subject: row.uid,
+      subjectSeq: row.eventSeq + 1,
+      sandboxUid: row.uid,
+      sandboxId: row.id,
+      generation: row.generation,
+      state: row.state,
+      previousState: previous,
+      actor: by.actor,
+      consumer: by.consumer ?? row.consumer,
+      details,
+    });
+  }
+
+  #cancelled(): SandboxRecord['operation'] {
+    const pending = pendingOperation(this.#row);
+    if (!pending) return this.#row.operation;
+    const error = {
+      code: 'SBX_CANCELLED',
+      detail: `The sandbox became ${this.#row.state} before ${pending.kind} was done.`,
+    };
+    return { ...pending, finishedAt: this.now, error };
+  }
+
+  /** What follows from the state alone, so that no caller can forget it. */
+  settle(): void {
+    const row = this.#row;
+    const living = isLiving(row.state);
+    const idles = isEstablished(row.state) && row.state !== 'paused' && row.idleReapSeconds !== null;
+    const since = row.lastActivityAt ?? row.readyAt ?? row.createdAt;
+    this.#row = {
+      ...row,
+      reuseKey: living ? row.reuseKey : null,
+      operation: living ? row.operation : this.#cancelled(),
+      pauseKind: row.state === 'paused' ? row.pauseKind : null,
+      idleDeadlineAt: idles ? since + (row.idleReapSeconds as number) * 1000 : null,
+    };
+  }
+}
+
+/**
+ * Writes row, events and money in the caller's transaction. A sandbox that stops living has its meter closed and its
+ * hold resolved here, whoever moved it and why.
+ */
+export async function saveEdit(tx: Tx, deps: ControlDeps, edit: SandboxEdit): Promise<SandboxRecord> {
+  const { before } = edit;
+  edit.settle();
+  const stopsLiving =
+    isLiving(before.state) && (!isLiving(edit.row.state) || edit.row.generation !== before.generation);
+  if (stopsLiving && !edit.isNew) {
+    const meter = await closeMoney(tx, deps, before, edit.now);
+    if (meter) learnUse(deps, meter);
+    if (meter && meter.priceVersion !== 'free') edit.note('sandbox.billed', AUTOMATION, billOf(meter));
+    const snapshotId = pendingOperation(before)?.snapshotId;
+    if (snapshotId) await abandonSnapshot(tx, deps, snapshotId, edit.now);
+  }
+  const stored = edit.isNew ? edit.row : await tx.sandboxes.update(edit.row);
+  if (edit.isNew) await tx.sandboxes.insert(edit.row);
+  await tx.events.append(edit.events);
+  return stored;
+}

@@ -1,0 +1,65 @@
+import { after, NOT_NEEDED } from '../../core/clock.ts';
+import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { ControlDeps } from '../deps.ts';
+
+/** A promise for the next commit that touches a sandbox, without polling. */
+function nextChange(deps: ControlDeps, uid: string): { changed: Promise<void>; stop(): void } {
+  let stop: () => void = () => {};
+  const changed = new Promise<void>((resolve) => {
+    stop = deps.store.onCommit((notice) => {
+      if (notice.sandboxUids.has(uid)) resolve();
+    });
+  });
+  return { changed, stop };
+}
+
+/**
+ * Answers the row as soon as it satisfies `done`, or as it is when the time is up. Looks only when something changed.
+ */
+export async function waitForSandbox(
+  deps: ControlDeps,
+  uid: string,
+  done: (row: SandboxRecord) => boolean,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<SandboxRecord | null> {
+  const endsAt = deps.clock.now() + timeoutMs;
+  for (;;) {
+    signal?.throwIfAborted();
+    const change = nextChange(deps, uid);
+    const finished = new AbortController();
+    try {
+      const row = await deps.store.read('wait', (tx) => tx.sandboxes.get(uid));
+      if (!row || done(row)) return row;
+      const left = endsAt - deps.clock.now();
+      if (left <= 0) return row;
+      const until = signal ? AbortSignal.any([signal, finished.signal]) : finished.signal;
+      await Promise.race([change.changed, deps.clock.sleep(left, until).catch(() => {})]);
+    } finally {
+      change.stop();
+      finished.abort(NOT_NEEDED);
+    }
+  }
+}
+
+/** The promise's value if it comes in time, else `null`. An abort of the signal rejects. */
+export async function firstWithin<T>(
+  deps: ControlDeps,
+  promise: Promise<T>,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<T | null> {
+  signal?.throwIfAborted();
+  const late = Promise.withResolvers<null>();
+  const giveUp = () => late.resolve(null);
+  const cancel = after(deps.clock, timeoutMs, giveUp);
+  signal?.addEventListener('abort', giveUp, { once: true });
+  try {
+    const first = await Promise.race([promise, late.promise]);
+    signal?.throwIfAborted();
+    return first;
+  } finally {
+    cancel();
+    signal?.removeEventListener('abort', giveUp);
+  }
+}

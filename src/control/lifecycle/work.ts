@@ -1,0 +1,53 @@
+import { isEstablished } from '../../core/lifecycle.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
+import type { BackendStep } from './advance-sandbox.ts';
+
+/** A sandbox that this process holds the lease of, and what to do with it; with nothing to do the lease is given up. */
+export interface Claim {
+  readonly sandbox: SandboxRecord;
+  readonly token: string;
+  readonly steps: readonly BackendStep[];
+  readonly documents: SandboxDocuments;
+}
+
+export function isClaim(admitted: Claim | SandboxRecord): admitted is Claim {
+  return 'token' in admitted;
+}
+
+/** A step being taken. No two of a sandbox are about the same attempt, and only one is an operation. */
+export interface Lane {
+  readonly step: BackendStep;
+  readonly controller: AbortController;
+}
+
+/** What this process does for one sandbox at present. */
+export interface Work {
+  readonly token: string;
+  readonly lanes: Map<string, Lane>;
+  /** The lanes whose step is to be taken again, and when. */
+  readonly deferred: Map<string, number>;
+  /** The newest that was written. */
+  latest: Claim;
+  readonly answer: PromiseWithResolvers<SandboxRecord>;
+}
+
+export function laneOf(step: BackendStep): string {
+  if (step.kind === 'operate' || step.kind === 'hedge') return step.kind;
+  return step.attempt.attemptId;
+}
+
+/** Whether it is provisioned or probed already, it is to become ready: a lane goes from the one to the other. */
+export function goalOf({ kind }: BackendStep): string {
+  return kind === 'provision' || kind === 'probe' ? 'ready' : kind;
+}
+
+/** It is usable, and what remains is to remove what it does not need. */
+export function hasOnlyLeftovers({ sandbox, steps }: Claim): boolean {
+  return isEstablished(sandbox.state) && steps.every(({ kind }) => kind === 'teardown');
+}
+
+/** What a claim is worked on with. */
+export function workOn(claim: Claim): Work {
+  const answer = Promise.withResolvers<SandboxRecord>();
+  return { token: claim.token, lanes: new Map(), deferred: new Map(), latest: claim, answer };
+}

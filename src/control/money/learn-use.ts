@@ -1,0 +1,24 @@
+import { finishedUse } from '../../core/learned-use.ts';
+import type { MeterRecord } from '../../core/meter.ts';
+import type { ControlDeps } from '../deps.ts';
+
+const MOST_SANDBOXES = 1_000;
+
+/** A life that is over says how such lives are. Learning it twice changes nothing. */
+export function learnUse({ uses }: ControlDeps, meter: MeterRecord): void {
+  const { closedAt } = meter;
+  if (closedAt !== null) uses.observe(finishedUse({ ...meter, closedAt }));
+}
+
+/** After a start: from the meters of the newest sandboxes, oldest first. */
+export async function learnFromMeters(deps: ControlDeps): Promise<void> {
+  const meters = await deps.store.read('finished-meters', async (tx) => {
+    const { items } = await tx.sandboxes.list({ workspaceId: null, limit: MOST_SANDBOXES });
+    const found: MeterRecord[] = [];
+    for (const { uid } of items) found.push(...(await tx.meters.forSandbox(uid)));
+    return found;
+  });
+  const finished = meters.filter(({ closedAt }) => closedAt !== null);
+  for (const meter of finished.sort((one, other) => (one.closedAt as number) - (other.closedAt as number)))
+    learnUse(deps, meter);
+}

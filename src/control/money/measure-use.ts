@@ -1,0 +1,75 @@
+import type { Extension, Handle, UsedSoFar } from '../../core/extension.ts';
+import { isEstablished } from '../../core/lifecycle.ts';
+import type { MeterRecord } from '../../core/meter.ts';
+import type { Tx } from '../../core/store.ts';
+import { contextOf } from '../backends/backend-context.ts';
+import { within } from '../backends/within.ts';
+import type { ControlDeps } from '../deps.ts';
+import { learnUse } from './learn-use.ts';
+
+const BATCH = 100;
+
+/** Figures only grow: a backend that was restarted, and counts anew, takes nothing back. */
+function withUse(meter: MeterRecord, { cpuMs, peakMemoryMb }: UsedSoFar): MeterRecord | null {
+  const grown = (known: number | null, seen: number | undefined) =>
+    seen === undefined ? known : Math.max(known ?? 0, Math.round(seen));
+  const next = {
+    ...meter,
+    cpuMs: grown(meter.cpuMs, cpuMs),
+    peakMemoryMb: grown(meter.peakMemoryMb, peakMemoryMb),
+  };
+  return next.cpuMs === meter.cpuMs && next.peakMemoryMb === meter.peakMemoryMb ? null : next;
+}
+
+/** What a life took is kept with its meter; of one that is over, it is learned from. */
+export async function noteUse(tx: Tx, deps: ControlDeps, meterId: string, used: UsedSoFar): Promise<void> {
+  const meter = await tx.meters.get(meterId);
+  const next = meter && withUse(meter, used);
+  if (!next) return;
+  await tx.meters.update(next);
+  learnUse(deps, next);
+}
+
+async function measured(
+  deps: ControlDeps,
+  extension: Extension,
+  meter: MeterRecord,
+  signal: AbortSignal,
+): Promise<UsedSoFar | null> {
+  const sandbox = await deps.store.read('measure', (tx) => tx.sandboxes.get(meter.sandboxUid));
+  if (!sandbox?.handle || !isEstablished(sandbox.state)) return null;
+  try {
+    return await within(deps, deps.settings.operationTimeoutMs, signal, async (given) =>
+      (extension.measure as NonNullable<Extension['measure']>)(
+        sandbox.handle as Handle,
+        await contextOf(deps, sandbox, given),
+      ),
+    );
+  } catch (error) {
+    signal.throwIfAborted();
+    deps.log.debug({ err: error, sandbox: sandbox.uid }, 'a backend did not tell what was used');
+    return null;
+  }
+}
+
+/** Asks the backends that count it what living sandboxes have used, so that little is lost with a machine. */
+export async function measureUse(deps: ControlDeps, signal: AbortSignal): Promise<void> {
+  if (!deps.extensions.all().some(({ measure }) => measure !== undefined)) return;
+  for (let after: string | null = null; ; ) {
+    const page: readonly MeterRecord[] = await deps.store.read('measure', (tx) =>
+      tx.meters.open(after, BATCH),
+    );
+    const seen: [string, UsedSoFar][] = [];
+    for (const meter of page) {
+      const extension = deps.extensions.get(meter.extensionId);
+      const used = extension?.measure ? await measured(deps, extension, meter, signal) : null;
+      if (used && withUse(meter, used)) seen.push([meter.id, used]);
+    }
+    if (seen.length > 0)
+      await deps.store.transaction('measured', async (tx) => {
+        for (const [meterId, used] of seen) await noteUse(tx, deps, meterId, used);
+      });
+    if (page.length < BATCH) return;
+    after = page.at(-1)?.id ?? null;
+  }
+}

@@ -1,0 +1,26 @@
+import { billedUntil } from '../../core/credits/funding.ts';
+import type { ControlDeps } from '../deps.ts';
+import { billableAt, tickMeter } from './sandbox-money.ts';
+
+const BATCH = 100;
+
+/**
+ * Captures what running sandboxes have used. Answers for how many that was more than before: while it is any, there may
+ * be more. A sandbox past its deadline, or past what it is
+ * funded for, adds nothing and stays due.
+ */
+export async function tickMeters(deps: ControlDeps): Promise<number> {
+  const now = deps.clock.now();
+  return deps.store.transaction('tick', async (tx) => {
+    const due = await tx.meters.openSince(now - deps.settings.meterTickMs, BATCH);
+    let moved = 0;
+    for (const meter of due) {
+      const sandbox = await tx.sandboxes.get(meter.sandboxUid);
+      const until = billedUntil(meter, sandbox?.deadlineAt ?? now, billableAt(deps, now));
+      if (until <= meter.since) continue;
+      await tickMeter(tx, deps, meter, until);
+      moved += 1;
+    }
+    return moved;
+  });
+}

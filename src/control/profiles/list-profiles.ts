@@ -1,0 +1,63 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Profile, ProfileIssue } from '../../contract/profile.ts';
+import { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import type { CatalogueProfile } from '../../core/catalogue.ts';
+import { resolveRecipe } from '../../core/resolve-recipe.ts';
+import type { Tx } from '../../core/store.ts';
+import type { ControlDeps } from '../deps.ts';
+import { planRoute, requireRoute } from '../sandboxes/plan-route.ts';
+
+export interface ProfileView {
+  readonly entry: CatalogueProfile;
+  /** Why a create of it would be refused as things are now; `null` when it would not. */
+  readonly unavailableReason: string | null;
+}
+
+/** Runs the router dry: a profile that nobody can fulfil says so before it is asked for. */
+export async function unavailableReason(
+  tx: Tx,
+  deps: ControlDeps,
+  caller: Caller,
+  profile: Profile,
+): Promise<string | null> {
+  try {
+    const request = CreateSandboxRequest.parse({ profile: profile.id, profile_version: profile.version });
+    const { recipe } = resolveRecipe(profile, request, caller);
+    requireRoute(await planRoute(tx, deps, caller.workspaceId, recipe, { seed: 'dry-run' }));
+    return null;
+  } catch (error) {
+    if (error instanceof SandboxerError) return error.detail;
+    throw error;
+  }
+}
+
+async function viewOf(
+  tx: Tx,
+  deps: ControlDeps,
+  caller: Caller,
+  entry: CatalogueProfile,
+): Promise<ProfileView> {
+  return { entry, unavailableReason: await unavailableReason(tx, deps, caller, entry.profile) };
+}
+
+export async function listProfiles(
+  deps: ControlDeps,
+  caller: Caller,
+): Promise<{ profiles: readonly ProfileView[]; issues: readonly ProfileIssue[] }> {
+  requireScope(caller, 'read');
+  const catalogue = deps.catalogue(caller.workspaceId);
+  const profiles = await deps.store.read('profiles', async (tx) => {
+    const views: ProfileView[] = [];
+    for (const entry of catalogue.list()) views.push(await viewOf(tx, deps, caller, entry));
+    return views;
+  });
+  return { profiles, issues: catalogue.issues };
+}
+
+export async function getProfile(deps: ControlDeps, caller: Caller, ref: string): Promise<ProfileView> {
+  requireScope(caller, 'read');
+  const entry = deps.catalogue(caller.workspaceId).get(ref);
+  return deps.store.read('profiles', (tx) => viewOf(tx, deps, caller, entry));
+}

@@ -1,0 +1,36 @@
+import type { CapabilityEntry } from '../../contract/capability-entry.ts';
+import {
+  CAPABILITY_ID,
+  CAPABILITY_SUMMARY,
+  CAPABILITY_TITLE,
+  OPERATIONS,
+} from '../../contract/capability-entry.ts';
+import { API_VERSION } from '../../contract/version.ts';
+import type { Caller } from '../../core/caller.ts';
+import type { ControlDeps } from '../deps.ts';
+import { listProfiles } from './list-profiles.ts';
+
+/** This installation's entry: what it offers to this caller as things are now. */
+export async function registryEntry(
+  deps: ControlDeps,
+  caller: Caller,
+  version: string,
+): Promise<CapabilityEntry> {
+  const { profiles } = await listProfiles(deps, caller);
+  return {
+    id: CAPABILITY_ID,
+    version,
+    title: CAPABILITY_TITLE,
+    summary: CAPABILITY_SUMMARY,
+    api: { version: API_VERSION, openapi: '/v1/openapi.json' },
+    operations: [...OPERATIONS],
+    profiles: profiles.map(({ entry, unavailableReason }) => ({
+      id: entry.profile.id,
+      version: entry.profile.version,
+      available: unavailableReason === null,
+    })),
+    extensions: deps.extensions
+      .all()
+      .map(({ header: { id, title, capabilities, price } }) => ({ id, title, capabilities, price })),
+  };
+}

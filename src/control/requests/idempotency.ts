@@ -1,0 +1,44 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Caller } from '../../core/caller.ts';
+import type { Tx } from '../../core/store.ts';
+import type { ControlDeps } from '../deps.ts';
+
+/** What the same key made before: an id of this kind, or `null` the first time. */
+export async function replayedResult(
+  tx: Tx,
+  caller: Caller,
+  key: string | undefined,
+  digest: string,
+  kind: 'sandbox' | 'snapshot',
+): Promise<string | null> {
+  if (key === undefined) return null;
+  const known = await tx.idempotency.get(caller.workspaceId, key);
+  if (!known) return null;
+  const [knownKind, id] = known.result.split(':') as [string, string];
+  if (known.requestDigest === digest && knownKind === kind) return id;
+  throw new SandboxerError(
+    'SBX_IDEMPOTENCY_MISMATCH',
+    'This Idempotency-Key was used for a different request.',
+    {
+      creation: 'not_created',
+    },
+  );
+}
+
+export async function rememberResult(
+  tx: Tx,
+  deps: ControlDeps,
+  caller: Caller,
+  key: string | undefined,
+  requestDigest: string,
+  result: string,
+): Promise<void> {
+  if (key === undefined) return;
+  await tx.idempotency.insert({
+    workspaceId: caller.workspaceId,
+    key,
+    requestDigest,
+    result,
+    createdAt: deps.clock.now(),
+  });
+}

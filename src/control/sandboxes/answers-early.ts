@@ -1,0 +1,35 @@
+import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { TransactionOptions } from '../../core/store.ts';
+import type { ControlDeps } from '../deps.ts';
+import type { TakenUp } from '../lifecycle/driver.ts';
+import type { Claim } from '../lifecycle/work.ts';
+import { isClaim } from '../lifecycle/work.ts';
+import type { WaitOptions } from './establish.ts';
+
+/**
+ * Whether the disk need not be waited for before the backend is called: a power cut that takes the commit takes what the
+ * backend made of it, too. Not where a disk is to outlast the machine.
+ */
+function endsWithMachine(deps: ControlDeps, { steps, documents, sandbox }: Claim): boolean {
+  if (steps.length === 0 || documents.recipe.persistence !== 'ephemeral') return false;
+  return steps.every((step) => {
+    const extensionId = 'attempt' in step ? step.attempt.extensionId : sandbox.extensionId;
+    return extensionId !== null && deps.extensions.get(extensionId)?.header.endsWithMachine === true;
+  });
+}
+
+/** For a request whose caller hears of it only when what it began is over. */
+export function earlyWhenWaiting(
+  deps: ControlDeps,
+  { wait }: Pick<WaitOptions, 'wait'>,
+): TransactionOptions<Claim | SandboxRecord> {
+  return { answersEarly: (admitted) => wait && isClaim(admitted) && endsWithMachine(deps, admitted) };
+}
+
+/** The same for a sandbox that was there before. */
+export function earlyWhenTaken(
+  deps: ControlDeps,
+  { wait }: Pick<WaitOptions, 'wait'> = { wait: true },
+): TransactionOptions<TakenUp> {
+  return { answersEarly: ({ claim }) => wait && claim !== null && endsWithMachine(deps, claim) };
+}

@@ -1,0 +1,62 @@
+import { isEstablished } from '../../core/lifecycle.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
+import { pendingOperation } from '../../core/sandbox.ts';
+import type { Tx } from '../../core/store.ts';
+import type { ControlDeps } from '../deps.ts';
+import type { Driver, TakenUp } from '../lifecycle/driver.ts';
+import { newOperation } from '../lifecycle/operation.ts';
+import { SandboxEdit } from '../lifecycle/sandbox-edit.ts';
+import { newSnapshot } from '../snapshots/new-snapshot.ts';
+import { snapshotEvent } from '../snapshots/snapshot-event.ts';
+
+/** Whether a sandbox that is due may end now, and what was kept of it. */
+export type Checkpoint =
+  | { readonly kind: 'end'; readonly snapshotId: string | null }
+  | { readonly kind: 'begun'; readonly taken: TakenUp }
+  | { readonly kind: 'wait'; readonly operationId: string };
+
+const END: Checkpoint = { kind: 'end', snapshotId: null };
+
+/** The snapshot that was taken for this end: nothing was done in the sandbox since. */
+function checkpointOf(sandbox: SandboxRecord, dueAt: number): Checkpoint | null {
+  const { operation } = sandbox;
+  if (operation?.kind !== 'snapshot' || operation.finishedAt === null) return null;
+  if (operation.requestedAt < dueAt || operation.requestedAt < (sandbox.lastActivityAt ?? 0)) return null;
+  return { kind: 'end', snapshotId: operation.error === null ? operation.snapshotId : null };
+}
+
+/**
+ * What `persistence: checkpoint` means: before such a sandbox ends, a snapshot is taken of it. Level-triggered: the row
+ * stays due, and whoever looks at it next sees how far it is. It ends without one when that cannot be had in time.
+ */
+export async function checkpointFirst(
+  tx: Tx,
+  deps: ControlDeps,
+  driver: Driver,
+  sandbox: SandboxRecord,
+  dueAt: number,
+  cause: 'idle' | 'ttl' | 'credits',
+): Promise<Checkpoint> {
+  if (!isEstablished(sandbox.state)) return END;
+  const now = deps.clock.now();
+  const { recipe } = (await tx.sandboxes.documents(sandbox.uid, sandbox.generation)) as SandboxDocuments;
+  const extension = deps.extensions.get(sandbox.extensionId as string);
+  if (recipe.persistence !== 'checkpoint' || !extension?.snapshot) return END;
+  const taken = checkpointOf(sandbox, dueAt);
+  if (taken) return taken;
+  if (now >= dueAt + deps.settings.checkpointMs) return END;
+  const before = pendingOperation(sandbox);
+  if (before) return { kind: 'wait', operationId: before.id };
+  const snapshot = await newSnapshot(tx, deps, sandbox, {
+    cause,
+    actor: 'atm',
+    name: null,
+    labels: {},
+    retainSeconds: null,
+  });
+  const edit = new SandboxEdit(sandbox, deps, now);
+  edit.patch({ operation: newOperation(deps, 'snapshot', 'atm', now, snapshot.id), workDueAt: now });
+  await tx.snapshots.insert(snapshot);
+  await tx.events.append([snapshotEvent(deps, snapshot, 'snapshot.creating', 'atm', now, { cause })]);
+  return { kind: 'begun', taken: await driver.takeUp(tx, edit) };
+}

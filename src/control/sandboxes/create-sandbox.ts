@@ -1,0 +1,153 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import { digestOf } from '../../core/canonical-json.ts';
+import { unstaged } from '../../core/input-refs.ts';
+import { isLiving } from '../../core/lifecycle.ts';
+import type { Recipe } from '../../core/recipe.ts';
+import type { ResolvedRecipe } from '../../core/resolve-recipe.ts';
+import { recipeFingerprint, scopeKey } from '../../core/resolve-recipe.ts';
+import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { Tx } from '../../core/store.ts';
+import { pinKept } from '../assets/pin-kept.ts';
+import { stageTrees } from '../assets/stage-trees.ts';
+import type { ControlDeps } from '../deps.ts';
+import type { Driver } from '../lifecycle/driver.ts';
+import type { Claim } from '../lifecycle/work.ts';
+import { recordedTransaction } from '../requests/audit.ts';
+import { rememberResult, replayedResult } from '../requests/idempotency.ts';
+import { admitSandbox, recordedAdmission } from './admit-sandbox.ts';
+import { earlyWhenWaiting } from './answers-early.ts';
+import type { Establishment, WaitOptions } from './establish.ts';
+import { establish } from './establish.ts';
+import { planRoute, requireRoute } from './plan-route.ts';
+import { quoteOf } from './quote-sandbox.ts';
+import { recreateSandbox } from './recreate-sandbox.ts';
+import { resolveRequest } from './resolve-request.ts';
+
+export interface CreateOptions extends WaitOptions {
+  readonly idempotencyKey?: string;
+}
+
+/** What failed, or is on its way to another try, is built anew when it is asked for again: its cause may be gone. */
+function isTriedAgain({ state, recreating }: SandboxRecord): boolean {
+  return state === 'failed' || (state === 'destroying' && recreating);
+}
+
+/** A repeated client-chosen id is the same sandbox if it was the same request, and a clash otherwise. */
+function sameIdAgain(existing: SandboxRecord, digest: string): SandboxRecord {
+  const usable = isLiving(existing.state) || isTriedAgain(existing);
+  if (usable && existing.requestDigest === digest) return existing;
+  throw new SandboxerError(
+    'SBX_ID_TAKEN',
+    `The id "${existing.id}" belongs to a sandbox that is ${existing.state}.`,
+    {
+      field: 'id',
+      creation: 'not_created',
+      ...(usable ? {} : { remedy: 'Wait until it is destroyed, or choose another id.' }),
+    },
+  );
+}
+
+async function existingFor(
+  tx: Tx,
+  caller: Caller,
+  request: CreateSandboxRequest,
+  digest: string,
+  reuseKey: string | null,
+): Promise<SandboxRecord | null> {
+  if (request.id !== undefined) {
+    const named = await tx.sandboxes.find(caller.workspaceId, request.id);
+    if (named && named.state !== 'destroyed') return sameIdAgain(named, digest);
+  }
+  return reuseKey === null ? null : tx.sandboxes.findReusable(caller.workspaceId, reuseKey);
+}
+
+/**
+ * Brings what the request names here. Not when the transaction will answer with what is there already, and not for a
+ * request that no backend could take.
+ */
+async function stagedRecipe(
+  deps: ControlDeps,
+  caller: Caller,
+  request: CreateSandboxRequest,
+  options: CreateOptions,
+  digest: string,
+  { recipe, trees }: ResolvedRecipe,
+): Promise<Recipe> {
+  if (trees.length === 0) return recipe;
+  const wanted = await deps.store.read('repetition', async (tx) => {
+    const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
+    if (replayed !== null || (await existingFor(tx, caller, request, digest, null)) !== null) return false;
+    const expected = { ...recipe, trees: unstaged(trees) };
+    requireRoute(await planRoute(tx, deps, caller.workspaceId, expected, { seed: 'before-staging' }));
+    return true;
+  });
+  if (!wanted) return recipe;
+  const { profile } = deps.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
+  return { ...recipe, trees: await stageTrees(deps, caller, profile, trees, options.signal) };
+}
+
+/** SPEC §4 `create`: one read, one decision, one write; then the backend is called by the driver. */
+export async function createSandbox(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  request: CreateSandboxRequest,
+  options: CreateOptions,
+): Promise<Establishment> {
+  requireScope(caller, 'sandboxes');
+  const digest = digestOf(request);
+  const resolved = resolveRequest(deps, caller, request);
+  const { profile } = resolved;
+  const pinned = { ...resolved, recipe: await pinKept(deps, caller, resolved.recipe) };
+  const recipe = await stagedRecipe(deps, caller, request, options, digest, pinned);
+  const key = scopeKey(recipe.scope, request, caller, recipe.profileId);
+  // A name of one's own asks for a sandbox of one's own.
+  const shareable = key !== null && request.id === undefined;
+  const reuseKey = shareable ? `${key}|${recipeFingerprint(recipe)}` : null;
+  const uid = deps.ids.next('sbx');
+  let again: SandboxRecord | null = null;
+
+  const admitted = await recordedTransaction(
+    deps,
+    caller,
+    recordedAdmission('create', 'createSandbox', earlyWhenWaiting(deps, options)),
+    async (tx): Promise<Claim | SandboxRecord> => {
+      again = null;
+      const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
+      if (replayed !== null) return (await tx.sandboxes.get(replayed)) as SandboxRecord;
+      const existing = await existingFor(tx, caller, request, digest, reuseKey);
+      again = existing && isTriedAgain(existing) ? existing : null;
+      if (again !== null) return again;
+      const claim = existing
+        ? null
+        : await admitSandbox(tx, deps, driver, {
+            uid,
+            caller,
+            request,
+            requestDigest: digest,
+            recipe,
+            plan: await planRoute(tx, deps, caller.workspaceId, recipe, {
+              seed: uid,
+              quote: await quoteOf(tx, deps, caller, request),
+            }),
+            origin: { kind: 'recipe' },
+            labels: { ...profile.labels, ...request.labels },
+            reuseKey,
+          });
+      const result = existing ?? (claim as Claim).sandbox;
+      await rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${result.uid}`);
+      return claim ?? result;
+    },
+  );
+  // The failure of the same key is told again; the same id under another is a new wish.
+  if (again !== null) {
+    const { uid: failed, generation } = again as SandboxRecord;
+    const alsoWrite = (tx: Tx) =>
+      rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${failed}`);
+    return recreateSandbox(deps, driver, caller, failed, { ...options, generation, alsoWrite });
+  }
+  return establish(deps, driver, admitted, options);
+}

@@ -1,0 +1,188 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { ForkRequest } from '../../contract/sandbox.ts';
+import type { RestoreRequest } from '../../contract/snapshot.ts';
+import { attemptIdOf } from '../../core/attempt.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import { digestOf } from '../../core/canonical-json.ts';
+import { isEstablished } from '../../core/lifecycle.ts';
+import type { Recipe } from '../../core/recipe.ts';
+import type { SandboxDocuments, SandboxOrigin, SandboxRecord } from '../../core/sandbox.ts';
+import type { Tx } from '../../core/store.ts';
+import type { ControlDeps } from '../deps.ts';
+import type { Driver } from '../lifecycle/driver.ts';
+import type { Claim } from '../lifecycle/work.ts';
+import { recordedTransaction } from '../requests/audit.ts';
+import { findSandbox } from '../requests/find-sandbox.ts';
+import { rememberResult, replayedResult } from '../requests/idempotency.ts';
+import { findSnapshot } from '../snapshots/find-snapshot.ts';
+import { admitSandbox, recordedAdmission } from './admit-sandbox.ts';
+import { earlyWhenWaiting } from './answers-early.ts';
+import type { CreateOptions } from './create-sandbox.ts';
+import type { Establishment } from './establish.ts';
+import { establish } from './establish.ts';
+import { planRoute } from './plan-route.ts';
+
+/** What a new sandbox is made from, other than a profile. */
+interface Source {
+  readonly origin: Extract<SandboxOrigin, { kind: 'snapshot' | 'fork' }>;
+  readonly recipe: Recipe;
+  readonly consumer: SandboxRecord['consumer'];
+  readonly labels: Readonly<Record<string, string>>;
+  /** Where it lies; `null` when that does not matter. */
+  readonly hostId: string | null;
+  /** The account at the vendor that has it; `null` for the backend's own. */
+  readonly providerKeyId: string | null;
+}
+
+const onHosts = (deps: ControlDeps, extensionId: string): boolean =>
+  deps.extensions.get(extensionId)?.header.runsOn === 'hosts';
+
+function withTtl(recipe: Recipe, ttl: number | undefined): Recipe {
+  if (ttl === undefined) return recipe;
+  if (ttl > recipe.maxTtlSeconds) {
+    throw new SandboxerError(
+      'SBX_INVALID_REQUEST',
+      `ttl is at most ${recipe.maxTtlSeconds} s for this profile.`,
+      {
+        field: 'ttl',
+        creation: 'not_created',
+        remedy: `Ask for at most ${recipe.maxTtlSeconds} s.`,
+      },
+    );
+  }
+  return { ...recipe, ttlSeconds: ttl };
+}
+
+/** What was mounted for the administrator of this machine is not mounted again for somebody else. */
+function requireOwnMounts({ mounts }: Recipe, caller: Caller): void {
+  if (caller.local || (mounts ?? []).length === 0) return;
+  throw new SandboxerError('SBX_REF_REFUSED', 'Directories of the server are mounted for nobody else.', {
+    creation: 'not_created',
+    remedy: 'Have the administrator of the server do it, on its unix socket.',
+  });
+}
+
+async function derive(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  request: RestoreRequest | ForkRequest,
+  options: CreateOptions,
+  label: string,
+  sourceOf: (tx: Tx) => Promise<Source>,
+): Promise<Establishment> {
+  requireScope(caller, 'sandboxes');
+  const uid = deps.ids.next('sbx');
+  const action = label === 'fork' ? 'forkSandbox' : 'restoreSnapshot';
+  const admitted = await recordedTransaction(
+    deps,
+    caller,
+    recordedAdmission(label, action, earlyWhenWaiting(deps, options)),
+    async (tx): Promise<Claim | SandboxRecord> => {
+      const source = await sourceOf(tx);
+      const digest = digestOf({ [label]: source.origin, request });
+      const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
+      if (replayed !== null) return (await tx.sandboxes.get(replayed)) as SandboxRecord;
+      const recipe = withTtl(source.recipe, request.ttl);
+      requireOwnMounts(recipe, caller);
+      const claim = await admitSandbox(tx, deps, driver, {
+        uid,
+        caller,
+        request: {
+          ...(request.id === undefined ? {} : { id: request.id }),
+          profile: recipe.profileId,
+          profile_version: recipe.profileVersion,
+          inputs: {},
+          consumer: source.consumer,
+          labels: request.labels ?? {},
+          elevated: recipe.elevated,
+        },
+        requestDigest: digest,
+        recipe,
+        plan: await planRoute(tx, deps, caller.workspaceId, recipe, {
+          seed: uid,
+          boundTo: source.origin.extensionId,
+          boundHost: source.hostId,
+          boundKey: source.providerKeyId,
+        }),
+        origin: source.origin,
+        labels: request.labels ?? source.labels,
+        reuseKey: null,
+      });
+      await rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${uid}`);
+      return claim;
+    },
+  );
+  return establish(deps, driver, admitted, options);
+}
+
+/** A new sandbox with the content that the snapshot has. */
+export function restoreSnapshot(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  snapshotId: string,
+  request: RestoreRequest,
+  options: CreateOptions,
+): Promise<Establishment> {
+  return derive(deps, driver, caller, request, options, 'restore', async (tx) => {
+    const snapshot = await findSnapshot(tx, caller, snapshotId);
+    if (snapshot.state !== 'available') {
+      throw new SandboxerError(
+        'SBX_INVALID_STATE',
+        `A snapshot that is ${snapshot.state} cannot be restored.`,
+        {
+          creation: 'not_created',
+        },
+      );
+    }
+    const { extensionId, ref } = snapshot;
+    return {
+      origin: { kind: 'snapshot', snapshotId: snapshot.id, extensionId, ref },
+      recipe: snapshot.recipe,
+      consumer: snapshot.consumer,
+      labels: snapshot.labels,
+      hostId: onHosts(deps, extensionId) ? snapshot.hostId : null,
+      providerKeyId: snapshot.providerKeyId,
+    };
+  });
+}
+
+/** A new sandbox with the content that the source has now. The source lives on. */
+export function forkSandbox(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  id: string,
+  request: ForkRequest,
+  options: CreateOptions,
+): Promise<Establishment> {
+  return derive(deps, driver, caller, request, options, 'fork', async (tx) => {
+    const source = await findSandbox(tx, caller, id);
+    if (!isEstablished(source.state)) {
+      throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${source.state} cannot be forked.`, {
+        creation: 'not_created',
+      });
+    }
+    const extensionId = source.extensionId as string;
+    if (!deps.extensions.get(extensionId)?.fork) {
+      throw new SandboxerError('SBX_UNSUPPORTED', `${extensionId} cannot fork a sandbox.`, {
+        backend: extensionId,
+        creation: 'not_created',
+      });
+    }
+    const attempt = await tx.attempts.get(
+      attemptIdOf(source.uid, source.generation, source.attempt as number),
+    );
+    const { recipe } = (await tx.sandboxes.documents(source.uid, source.generation)) as SandboxDocuments;
+    return {
+      origin: { kind: 'fork', sourceUid: source.uid, extensionId, hostId: source.hostId },
+      recipe,
+      consumer: source.consumer,
+      labels: source.labels,
+      hostId: onHosts(deps, extensionId) ? source.hostId : null,
+      providerKeyId: attempt?.providerKeyId ?? null,
+    };
+  });
+}

@@ -1,0 +1,85 @@
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import type { SandboxRecord } from '../../core/sandbox.ts';
+import { pendingOperation } from '../../core/sandbox.ts';
+import type { Tx } from '../../core/store.ts';
+import type { ControlDeps } from '../deps.ts';
+import type { Driver, TakenUp } from '../lifecycle/driver.ts';
+import { SandboxEdit } from '../lifecycle/sandbox-edit.ts';
+import { firstWithin, waitForSandbox } from '../lifecycle/wait-for-sandbox.ts';
+import type { Recorded } from '../requests/audit.ts';
+import { recordedTransaction } from '../requests/audit.ts';
+import { findSandbox } from '../requests/find-sandbox.ts';
+import { earlyWhenTaken } from './answers-early.ts';
+import type { WaitOptions } from './establish.ts';
+
+export interface Destruction {
+  readonly sandbox: SandboxRecord;
+  /** A shared sandbox of somebody else's: it lives on. */
+  readonly released: boolean;
+}
+
+/** A shared sandbox is destroyed by its creator or an administrator; others only let go of it. */
+function mayDestroy(caller: Caller, sandbox: SandboxRecord): boolean {
+  return sandbox.scope !== 'shared' || caller.actor === 'adm' || caller.keyId === sandbox.keyId;
+}
+
+async function cancelRecreate(tx: Tx, deps: ControlDeps, edit: SandboxEdit): Promise<void> {
+  if (!edit.row.recreating) return;
+  if (edit.row.holdId) await deps.ledger.resolve(tx, edit.row.holdId, 'voided', edit.now);
+  edit.patch({ recreating: false });
+}
+
+/** Idempotent, accepted from every state. What is in flight for the sandbox is interrupted. */
+export async function destroySandbox(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  id: string,
+  options: WaitOptions,
+): Promise<Destruction> {
+  requireScope(caller, 'sandboxes');
+  let interrupts = false;
+  let changes = false;
+  const recorded: Recorded<Destruction & TakenUp> = {
+    label: 'destroy',
+    action: 'destroySandbox',
+    target: ({ sandbox }) => sandbox.id,
+    changed: () => changes,
+    options: earlyWhenTaken(deps, options),
+  };
+  const outcome = await recordedTransaction(
+    deps,
+    caller,
+    recorded,
+    async (tx): Promise<Destruction & TakenUp> => {
+      interrupts = false;
+      changes = false;
+      const row = await findSandbox(tx, caller, id);
+      if (row.state === 'destroyed') return { sandbox: row, claim: null, released: false };
+      if (!mayDestroy(caller, row)) return { sandbox: row, claim: null, released: true };
+      changes = true;
+      const edit = new SandboxEdit(row, deps, deps.clock.now());
+      if (row.state === 'destroying') {
+        await cancelRecreate(tx, deps, edit);
+        edit.patch({ workDueAt: edit.now });
+      } else {
+        interrupts = row.state === 'provisioning' || pendingOperation(row) !== null;
+        edit.move('destroying', { actor: caller.actor }, { reason: 'destroy' });
+      }
+      return { ...(await driver.takeUp(tx, edit)), released: false };
+    },
+  );
+  const { sandbox, released } = outcome;
+  if (released || sandbox.state === 'destroyed') return outcome;
+  if (interrupts) driver.interrupt(sandbox.uid);
+  const driven = driver.follow(outcome);
+  if (!options.wait) return outcome;
+  const timeoutMs = options.timeoutMs ?? deps.settings.waitMs;
+  const endsAt = deps.clock.now() + timeoutMs;
+  const gone = (row: SandboxRecord) => row.state === 'destroyed';
+  const reached = await firstWithin(deps, driven, timeoutMs, options.signal);
+  if (reached && gone(reached)) return { sandbox: reached, released: false };
+  const last = await waitForSandbox(deps, sandbox.uid, gone, endsAt - deps.clock.now(), options.signal);
+  return { sandbox: last ?? sandbox, released: false };
+}

@@ -1,0 +1,70 @@
+import type { ErrorCode } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors.ts';
+import { isoTime } from '../../core/clock.ts';
+import { isEstablished, isSettledState } from '../../core/lifecycle.ts';
+import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { ControlDeps } from '../deps.ts';
+import { wrongParts } from '../lifecycle/backend-error.ts';
+import type { Driver } from '../lifecycle/driver.ts';
+import { firstWithin, waitForSandbox } from '../lifecycle/wait-for-sandbox.ts';
+import type { Claim } from '../lifecycle/work.ts';
+import { isClaim } from '../lifecycle/work.ts';
+
+export interface WaitOptions {
+  /** `false` answers as soon as the request is durable. */
+  readonly wait: boolean;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface Establishment {
+  readonly sandbox: SandboxRecord;
+  /** A living sandbox was found, or the request was a repetition. */
+  readonly reused: boolean;
+}
+
+function isSettled(sandbox: SandboxRecord): boolean {
+  return isSettledState(sandbox.state);
+}
+
+/** What a waiting caller gets for a sandbox that did not become ready. */
+export function requireEstablished(sandbox: SandboxRecord): void {
+  if (isEstablished(sandbox.state) || !isSettled(sandbox)) return;
+  const members = { sandbox_id: sandbox.id, uid: sandbox.uid, state: sandbox.state };
+  if (sandbox.failure) {
+    const { code, detail, remedy, at, creation, backend = sandbox.extensionId } = sandbox.failure;
+    throw new SandboxerError(code as ErrorCode, detail, {
+      members: { ...members, failed_at: isoTime(at) },
+      remedy,
+      ...(creation && { creation }),
+      ...wrongParts(sandbox.failure),
+      ...(backend && { backend }),
+    });
+  }
+  throw new SandboxerError('SBX_CANCELLED', `The sandbox became ${sandbox.state} before it was ready.`, {
+    members,
+  });
+}
+
+/** Hands a fresh claim to the driver, and waits for the outcome if the caller does. */
+export async function establish(
+  deps: ControlDeps,
+  driver: Driver,
+  admitted: Claim | SandboxRecord,
+  options: WaitOptions,
+): Promise<Establishment> {
+  const fresh = isClaim(admitted);
+  const sandbox = fresh ? admitted.sandbox : admitted;
+  const driven = fresh ? driver.resume(admitted) : Promise.resolve(sandbox);
+  if (!options.wait) return { sandbox, reused: !fresh };
+  const timeoutMs = options.timeoutMs ?? deps.settings.waitMs;
+  const endsAt = deps.clock.now() + timeoutMs;
+  const reached = await firstWithin(deps, driven, timeoutMs, options.signal);
+  const result =
+    reached && isSettled(reached)
+      ? reached
+      : ((await waitForSandbox(deps, sandbox.uid, isSettled, endsAt - deps.clock.now(), options.signal)) ??
+        sandbox);
+  requireEstablished(result);
+  return { sandbox: result, reused: !fresh };
+}

@@ -1,0 +1,157 @@
+import { isEstablished } from '../../core/lifecycle.ts';
+import type { SandboxRecord } from '../../core/sandbox.ts';
+import { pendingOperation } from '../../core/sandbox.ts';
+import type { ControlDeps } from '../deps.ts';
+import type { Driver } from '../lifecycle/driver.ts';
+import { AUTOMATION, SandboxEdit, saveEdit } from '../lifecycle/sandbox-edit.ts';
+import { keepsProcesses, lastRun } from '../use/last-run.ts';
+import type { Use } from '../use/use-sandbox.ts';
+import { checkpointFirst } from './checkpoint-first.ts';
+
+const BATCH = 100;
+/** What cannot be asked whether something runs in it is asked again, and is ended after this time. */
+const UNANSWERED_MS = 60_000;
+const ASK_AGAIN_MS = 5_000;
+
+/** By sandbox, the operation that its checkpoint has to wait for. Only saves asking again: whoever knows less asks once more. */
+export type WaitingFor = Map<string, string>;
+
+/** When it became due, if it is. */
+type DueAt = (row: SandboxRecord, now: number) => number | null;
+
+/** Ends what is still due, or begins the checkpoint that comes first. Answers whether anything was done. */
+async function expire(
+  deps: ControlDeps,
+  driver: Driver,
+  waitingFor: WaitingFor,
+  seen: SandboxRecord,
+  dueAt: DueAt,
+  reason: 'idle' | 'ttl',
+): Promise<boolean> {
+  const { uid } = seen;
+  if (isBeingKept(deps, waitingFor, seen, dueAt)) return false;
+  waitingFor.delete(uid);
+  const done = await deps.store.transaction('expire', async (tx) => {
+    const row = await tx.sandboxes.get(uid);
+    const now = deps.clock.now();
+    const due = row && dueAt(row, now);
+    if (!row || due === null) return null;
+    const checkpoint = await checkpointFirst(tx, deps, driver, row, due, reason);
+    if (checkpoint.kind !== 'end') return checkpoint;
+    const edit = new SandboxEdit(row, deps, now);
+    const { snapshotId } = checkpoint;
+    if (snapshotId !== null) edit.patch({ notes: [...row.notes, keptAs(snapshotId)] });
+    edit.move(row.state === 'failed' ? 'destroying' : 'expired', AUTOMATION, {
+      reason,
+      ...(snapshotId === null ? {} : { checkpoint: snapshotId }),
+    });
+    await saveEdit(tx, deps, edit);
+    return checkpoint;
+  });
+  if (done?.kind === 'wait') waitingFor.set(uid, done.operationId);
+  if (done === null || done.kind === 'wait') return false;
+  if (done.kind === 'begun') {
+    void driver.follow(done.taken);
+    return true;
+  }
+  driver.interrupt(uid);
+  void driver.drive(uid);
+  return true;
+}
+
+/** Its checkpoint is under way or waits for its turn: there is nothing to do until that ends or takes too long. */
+function isBeingKept(
+  { clock, settings }: ControlDeps,
+  waitingFor: WaitingFor,
+  row: SandboxRecord,
+  dueAt: DueAt,
+): boolean {
+  const now = clock.now();
+  const due = dueAt(row, now);
+  const operation = isEstablished(row.state) ? pendingOperation(row) : null;
+  if (due === null || operation === null || now >= due + settings.checkpointMs) return false;
+  const isCheckpoint = operation.kind === 'snapshot' && operation.requestedAt >= due;
+  return isCheckpoint || waitingFor.get(row.uid) === operation.id;
+}
+
+function keptAs(snapshotId: string): string {
+  return `Its files were kept as the snapshot ${snapshotId}: restore it to go on.`;
+}
+
+function pastDeadline(row: SandboxRecord, now: number): number | null {
+  const watched = row.state !== 'expired' && row.state !== 'destroying' && row.state !== 'destroyed';
+  return watched && row.deadlineAt <= now ? row.deadlineAt : null;
+}
+
+function pastIdle(row: SandboxRecord, now: number): number | null {
+  return row.idleDeadlineAt !== null && row.idleDeadlineAt <= now ? row.idleDeadlineAt : null;
+}
+
+/** Looks further while nothing of a whole batch could be acted on: what waits must not hide what does not. */
+async function actOn(
+  due: (limit: number) => Promise<readonly SandboxRecord[]>,
+  act: (row: SandboxRecord) => Promise<boolean>,
+): Promise<void> {
+  for (let limit = BATCH; ; limit *= 2) {
+    const rows = await due(limit);
+    let acted = 0;
+    for (const row of rows) acted += (await act(row)) ? 1 : 0;
+    if (rows.length < limit || acted > 0) return;
+  }
+}
+
+/** Ends what is past its stored deadline. */
+export async function expireSandboxes(
+  deps: ControlDeps,
+  driver: Driver,
+  waitingFor: WaitingFor,
+): Promise<void> {
+  const due = (limit: number) =>
+    deps.store.read('due-deadlines', (tx) => tx.sandboxes.dueDeadlines(deps.clock.now(), limit));
+  await actOn(due, (row) => expire(deps, driver, waitingFor, row, pastDeadline, 'ttl'));
+}
+
+/** Those that are being asked whether something runs in them: the others do not wait for the answer. */
+export type BeingAsked = Set<string>;
+
+/**
+ * Ends what nobody used for too long, unless this process knows of a later use than the row does, or a process that was
+ * started in its background still runs or ended since: it is asked for that when its time has come, and not before.
+ */
+export async function reapIdleSandboxes(
+  { deps, sessions, activity }: Use,
+  driver: Driver,
+  waitingFor: WaitingFor,
+  beingAsked: BeingAsked,
+): Promise<void> {
+  const due = (limit: number) =>
+    deps.store.read('due-idle', (tx) => tx.sandboxes.dueIdle(deps.clock.now(), limit));
+  const noted = async (row: SandboxRecord): Promise<boolean> => {
+    const lastUse = activity.lastUse(row.uid);
+    if (lastUse === null || lastUse <= (row.lastActivityAt ?? 0) || lastUse < (row.readyAt ?? 0))
+      return false;
+    await activity.write(row.uid, lastUse);
+    return true;
+  };
+  const end = (row: SandboxRecord) => expire(deps, driver, waitingFor, row, pastIdle, 'idle');
+  const endUnlessRunning = async (row: SandboxRecord) => {
+    const last = await lastRun(deps, sessions, row);
+    // The server stops: the next one asks.
+    if (sessions.isClosing) return;
+    if (last === null && deps.clock.now() < (row.idleDeadlineAt ?? 0) + UNANSWERED_MS)
+      return await deps.clock.sleep(ASK_AGAIN_MS);
+    if (last !== null && last > (row.lastActivityAt ?? row.readyAt ?? 0)) await activity.write(row.uid, last);
+    // It may have been used while it was asked.
+    else if (!(await noted(row))) await end(row);
+  };
+  await actOn(due, async (row) => {
+    if (beingAsked.has(row.uid)) return false;
+    if (await noted(row)) return true;
+    if (isBeingKept(deps, waitingFor, row, pastIdle) || !keepsProcesses(deps, row)) return await end(row);
+    beingAsked.add(row.uid);
+    void endUnlessRunning(row)
+      .catch((error: unknown) => deps.log.warn({ err: error }, 'an idle sandbox was not ended'))
+      .finally(() => beingAsked.delete(row.uid));
+    return true;
+  });
+}

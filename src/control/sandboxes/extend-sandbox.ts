@@ -1,0 +1,144 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import type { Reserve } from '../../core/credits/affordable.ts';
+import { isEstablished, isLiving } from '../../core/lifecycle.ts';
+import type { MeterRecord } from '../../core/meter.ts';
+import { neededMicroUsd } from '../../core/meter.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
+import { pendingOperation } from '../../core/sandbox.ts';
+import type { Tx } from '../../core/store.ts';
+import type { ControlDeps } from '../deps.ts';
+import type { Driver, TakenUp } from '../lifecycle/driver.ts';
+import {
+  awaitOperation,
+  newOperation,
+  requireBeforeDeadline,
+  requireNoOperation,
+} from '../lifecycle/operation.ts';
+import { SandboxEdit, saveEdit } from '../lifecycle/sandbox-edit.ts';
+import { admissionWant, policyOf, spenderIn, tellBudgets } from '../money/sandbox-money.ts';
+import type { Recorded } from '../requests/audit.ts';
+import { recordedTransaction } from '../requests/audit.ts';
+import { findSandbox } from '../requests/find-sandbox.ts';
+
+/** Money to reserve for a metered life until `deadlineAt`. */
+function meteredReserve(deps: ControlDeps, meter: MeterRecord, now: number, deadlineAt: number): Reserve {
+  const needed = neededMicroUsd(meter, now, deadlineAt + deps.settings.deadManGraceMs);
+  const isOurs = meter.payer === 'credits';
+  return { amountMicroUsd: isOurs ? needed : 0, ownKeyMicroUsd: isOurs ? 0 : needed };
+}
+
+/**
+ * Reserves what a later deadline costs, where the whole life is paid for. What is paid for in stretches has its next one
+ * looked at soon: it may be longer now, or must end earlier.
+ */
+async function fundUntil(
+  tx: Tx,
+  deps: ControlDeps,
+  row: SandboxRecord,
+  deadlineAt: number,
+  now: number,
+): Promise<{ readonly leased: boolean }> {
+  const meter = row.meterId === null ? null : await tx.meters.get(row.meterId);
+  if (meter?.fundedUntil != null) {
+    await tx.meters.update({ ...meter, fundAt: now });
+    return { leased: true };
+  }
+  const hold = row.holdId === null ? null : await tx.ledger.getHold(row.holdId);
+  if (!hold) return { leased: false };
+  const documents = (await tx.sandboxes.documents(row.uid, row.generation)) as SandboxDocuments;
+  const reserveUntil = (at: number): Reserve =>
+    meter ? meteredReserve(deps, meter, now, at) : admissionWant(deps, documents.plan, at - now);
+  const { ownKeyMicroUsd: reserved } = reserveUntil(row.deadlineAt);
+  const raiseUntil = (at: number): Reserve => {
+    const { amountMicroUsd, ownKeyMicroUsd } = reserveUntil(at);
+    return { amountMicroUsd: amountMicroUsd - hold.heldMicroUsd, ownKeyMicroUsd: ownKeyMicroUsd - reserved };
+  };
+  const policy = await policyOf(tx, row.workspaceId);
+  const charges = await deps.ledger.raise(tx, {
+    ...raiseUntil(deadlineAt),
+    lives: {
+      seconds: Math.ceil((deadlineAt - now) / 1000),
+      reserve: (seconds) => raiseUntil(Math.min(now + seconds * 1000, deadlineAt)),
+    },
+    cheapest: null,
+    holdId: hold.id,
+    transferId: `${hold.id}:raise:${row.eventSeq}`,
+    at: now,
+    policy,
+    spender: await spenderIn(tx, policy, row),
+  });
+  await tellBudgets(tx, deps, row.workspaceId, charges, now);
+  return { leased: false };
+}
+
+/** The outcome of an extend. */
+export interface Extended {
+  readonly sandbox: SandboxRecord;
+  readonly previousDeadlineAt: number;
+  readonly askedDeadlineAt: number;
+}
+
+/**
+ * The new deadline is now + ttl, at most the profile's longest life counted from creation. The
+ * answer carries the deadline before and the one that was asked for, so that a cut or a shorter life shows.
+ */
+export async function extendSandbox(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  id: string,
+  ttlSeconds: number,
+): Promise<Extended> {
+  requireScope(caller, 'sandboxes');
+  const recorded: Recorded<TakenUp> = {
+    label: 'extend',
+    action: 'extendSandbox',
+    target: ({ sandbox }) => sandbox.id,
+  };
+  const asked = { previousDeadlineAt: 0, askedDeadlineAt: 0 };
+  const taken = await recordedTransaction(deps, caller, recorded, async (tx): Promise<TakenUp> => {
+    const row = await findSandbox(tx, caller, id);
+    if (!isLiving(row.state)) {
+      throw new SandboxerError(
+        'SBX_INVALID_STATE',
+        `A sandbox that is ${row.state} has no deadline to move.`,
+      );
+    }
+    const now = deps.clock.now();
+    requireBeforeDeadline(row, now);
+    Object.assign(asked, { previousDeadlineAt: row.deadlineAt, askedDeadlineAt: now + ttlSeconds * 1000 });
+    const deadlineAt = Math.min(asked.askedDeadlineAt, row.maxDeadlineAt);
+    const edit = new SandboxEdit(row, deps, now);
+    const { leased } = await fundUntil(tx, deps, row, deadlineAt, now);
+    const movesBackend =
+      !leased && row.extensionId !== null && deps.extensions.get(row.extensionId)?.extendLife !== undefined;
+    if (movesBackend) {
+      requireNoOperation(row);
+      edit.patch({ operation: newOperation(deps, 'extend', caller.actor, now), workDueAt: now });
+    } else if (!isEstablished(row.state)) {
+      // The backend may have been told the old deadline already: this one follows as soon as the sandbox is ready.
+      const operation = pendingOperation(row) ?? newOperation(deps, 'extend', caller.actor, now);
+      const earliestDeadlineAt = Math.min(
+        row.deadlineAt,
+        deadlineAt,
+        operation.earliestDeadlineAt ?? deadlineAt,
+      );
+      edit.patch({ operation: { ...operation, earliestDeadlineAt } });
+    }
+    edit.patch({ deadlineAt });
+    edit.note(
+      'sandbox.extended',
+      { actor: caller.actor },
+      { expires_at: new Date(deadlineAt).toISOString() },
+    );
+    return movesBackend ? driver.takeUp(tx, edit) : { sandbox: await saveEdit(tx, deps, edit), claim: null };
+  });
+  const { sandbox } = taken;
+  const { operation } = sandbox;
+  const isAwaited =
+    isEstablished(sandbox.state) && operation?.kind === 'extend' && operation.finishedAt === null;
+  if (!isAwaited) return { sandbox, ...asked };
+  return { sandbox: await awaitOperation(deps, sandbox, operation.id, driver.follow(taken)), ...asked };
+}

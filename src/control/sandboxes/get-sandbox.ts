@@ -1,0 +1,74 @@
+import type { AttemptRecord } from '../../core/attempt.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import type { MeterRecord } from '../../core/meter.ts';
+import type { Recipe } from '../../core/recipe.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
+import type { SetupLog } from '../../core/setup-log.ts';
+import type { ControlDeps } from '../deps.ts';
+import { findSandbox } from '../requests/find-sandbox.ts';
+
+export interface SandboxView {
+  readonly sandbox: SandboxRecord;
+  /** Of the attempt being torn down, if that is what is happening. */
+  readonly teardown: AttemptRecord | null;
+}
+
+async function teardownOf(attempts: readonly AttemptRecord[]): Promise<AttemptRecord | null> {
+  return attempts.find((attempt) => attempt.teardownTries > 0 && attempt.state !== 'gone') ?? null;
+}
+
+export async function getSandbox(deps: ControlDeps, caller: Caller, id: string): Promise<SandboxView> {
+  requireScope(caller, 'read');
+  return deps.store.read('get', async (tx) => {
+    const sandbox = await findSandbox(tx, caller, id);
+    const settled =
+      sandbox.state !== 'destroying' && sandbox.state !== 'provisioning' && sandbox.state !== 'failed';
+    return {
+      sandbox,
+      teardown: settled ? null : await teardownOf(await tx.attempts.forSandbox(sandbox.uid)),
+    };
+  });
+}
+
+export interface RouteView {
+  readonly documents: SandboxDocuments;
+  readonly attempts: readonly AttemptRecord[];
+}
+
+/** Why it is where it is: the stored decision and every attempt. */
+export async function explainRoute(deps: ControlDeps, caller: Caller, id: string): Promise<RouteView> {
+  requireScope(caller, 'read');
+  return deps.store.read('route', async (tx) => {
+    const sandbox = await findSandbox(tx, caller, id);
+    const documents = (await tx.sandboxes.documents(sandbox.uid, sandbox.generation)) as SandboxDocuments;
+    return { documents, attempts: await tx.attempts.forSandbox(sandbox.uid) };
+  });
+}
+
+export async function sandboxUsage(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+): Promise<{ sandbox: SandboxRecord; meters: readonly MeterRecord[] }> {
+  requireScope(caller, 'read');
+  return deps.store.read('usage', async (tx) => {
+    const sandbox = await findSandbox(tx, caller, id);
+    return { sandbox, meters: await tx.meters.forSandbox(sandbox.uid) };
+  });
+}
+
+/** The setup of a sandbox: its instructions, and the output of the setup commands of each attempt. */
+export interface SetupView {
+  readonly recipe: Pick<Recipe, 'instructions' | 'instructionsRef'>;
+  readonly logs: readonly SetupLog[];
+}
+
+export async function sandboxSetup(deps: ControlDeps, caller: Caller, id: string): Promise<SetupView> {
+  requireScope(caller, 'read');
+  return deps.store.read('setup', async (tx) => {
+    const sandbox = await findSandbox(tx, caller, id);
+    const { recipe } = (await tx.sandboxes.documents(sandbox.uid, sandbox.generation)) as SandboxDocuments;
+    return { recipe, logs: await tx.attempts.setups(sandbox.uid) };
+  });
+}

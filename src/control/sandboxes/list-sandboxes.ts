@@ -1,0 +1,16 @@
+import type { Caller } from '../../core/caller.ts';
+import { requireScope, visibleWorkspace } from '../../core/caller.ts';
+import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { Page, SandboxQuery } from '../../core/store.ts';
+import type { ControlDeps } from '../deps.ts';
+
+export async function listSandboxes(
+  deps: ControlDeps,
+  caller: Caller,
+  query: Omit<SandboxQuery, 'workspaceId'>,
+): Promise<Page<SandboxRecord>> {
+  requireScope(caller, 'read');
+  return deps.store.read('list', (tx) =>
+    tx.sandboxes.list({ ...query, workspaceId: visibleWorkspace(caller) }),
+  );
+}

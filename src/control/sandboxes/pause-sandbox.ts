@@ -1,0 +1,84 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { ControlDeps } from '../deps.ts';
+import type { Driver, TakenUp } from '../lifecycle/driver.ts';
+import {
+  awaitOperation,
+  newOperation,
+  requireBeforeDeadline,
+  requireNoOperation,
+} from '../lifecycle/operation.ts';
+import { SandboxEdit } from '../lifecycle/sandbox-edit.ts';
+import type { Recorded } from '../requests/audit.ts';
+import { recordedTransaction } from '../requests/audit.ts';
+import { findSandbox } from '../requests/find-sandbox.ts';
+import { earlyWhenTaken } from './answers-early.ts';
+
+function requireCapability(deps: ControlDeps, sandbox: SandboxRecord): void {
+  const extension = deps.extensions.get(sandbox.extensionId as string);
+  if (extension?.pause && extension.resume) return;
+  throw new SandboxerError('SBX_UNSUPPORTED', `${sandbox.extensionId} cannot pause a sandbox.`, {
+    backend: sandbox.extensionId as string,
+  });
+}
+
+async function request(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  id: string,
+  kind: 'pause' | 'resume',
+): Promise<SandboxRecord> {
+  requireScope(caller, 'sandboxes');
+  let changes = false;
+  const recorded: Recorded<TakenUp> = {
+    label: kind,
+    action: `${kind}Sandbox`,
+    target: ({ sandbox }) => sandbox.id,
+    changed: () => changes,
+    options: earlyWhenTaken(deps),
+  };
+  const taken = await recordedTransaction(deps, caller, recorded, async (tx): Promise<TakenUp> => {
+    const row = await findSandbox(tx, caller, id);
+    const running = row.state === 'ready' || row.state === 'active';
+    if (!running && row.state !== 'paused') {
+      throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${row.state} cannot ${kind}.`);
+    }
+    requireNoOperation(row);
+    changes = false;
+    const there = kind === 'pause' ? row.state === 'paused' : running;
+    if (there) return { sandbox: row, claim: null };
+    changes = true;
+    requireCapability(deps, row);
+    const now = deps.clock.now();
+    if (kind === 'resume') requireBeforeDeadline(row, now);
+    const edit = new SandboxEdit(row, deps, now);
+    edit.patch({ operation: newOperation(deps, kind, caller.actor, now), workDueAt: now });
+    return driver.takeUp(tx, edit);
+  });
+  const { sandbox } = taken;
+  if (sandbox.operation?.kind !== kind || sandbox.operation.finishedAt !== null) return sandbox;
+  return awaitOperation(deps, sandbox, sandbox.operation.id, driver.follow(taken));
+}
+
+/** Idempotent: pausing what is paused answers it as it is. */
+export function pauseSandbox(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  id: string,
+): Promise<SandboxRecord> {
+  return request(deps, driver, caller, id, 'pause');
+}
+
+/** Idempotent: resuming what runs answers it as it is. */
+export function resumeSandbox(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  id: string,
+): Promise<SandboxRecord> {
+  return request(deps, driver, caller, id, 'resume');
+}

@@ -1,0 +1,135 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { BackendStanding, RoutePlan } from '../../contract/route.ts';
+import { expectedUse } from '../../core/expected-use.ts';
+import type { ExtensionHeader } from '../../core/extension.ts';
+import { placeOn } from '../../core/health/health-book.ts';
+import type { HostRecord } from '../../core/host.ts';
+import { LOCAL_HOST } from '../../core/host.ts';
+import type { KeyChoice } from '../../core/provider-key.ts';
+import { chooseKeys } from '../../core/provider-key.ts';
+import type { QuoteRecord } from '../../core/quote.ts';
+import type { Recipe } from '../../core/recipe.ts';
+import { decide, rankedCandidates, routeTargets } from '../../core/routing.ts';
+import type { Tx } from '../../core/store.ts';
+import { underPolicy } from '../../core/under-policy.ts';
+import type { ControlDeps } from '../deps.ts';
+
+export interface PlanOptions {
+  readonly seed: string;
+  /** The only backend that has what it starts from. */
+  readonly boundTo?: string | null;
+  /** The only host that has it. */
+  readonly boundHost?: string | null;
+  readonly quote?: QuoteRecord | null;
+  /** What it starts from was made with this key, or with none: another account does not have it. */
+  readonly boundKey?: string | null;
+}
+
+/** Of each backend, and of it on each host where it was tried. */
+function standings(
+  { health, extensions: registry }: ControlDeps,
+  extensions: readonly ExtensionHeader[],
+  hosts: readonly HostRecord[],
+  recipe: Recipe,
+  now: number,
+): Record<string, BackendStanding> {
+  const known: Record<string, BackendStanding> = {};
+  for (const header of extensions) {
+    const { status } = registry.health(header.id);
+    known[header.id] = health.standing(header, status, recipe, now);
+    if (header.runsOn !== 'hosts') continue;
+    for (const { id } of hosts) {
+      const there = health.standingOn(id, header, status, recipe, now);
+      if (there) known[placeOn(header.id, id)] = there;
+    }
+  }
+  return known;
+}
+
+/** The machine of the server has room unless it is told how much: what is on it need not be counted then. */
+function isCounted({ spec: { ssh, capacity } }: HostRecord): boolean {
+  return ssh !== null || Object.values(capacity).some((most) => most !== null);
+}
+
+/** Decides inside a transaction, so that it knows what the workspace allows at the moment of the decision. */
+export async function planRoute(
+  tx: Tx,
+  deps: ControlDeps,
+  workspaceId: string,
+  wanted: Recipe,
+  { seed, boundTo = null, boundHost = null, quote = null, boundKey }: PlanOptions,
+): Promise<RoutePlan> {
+  const policy = (await tx.tenancy.workspace(workspaceId))?.policy ?? null;
+  const recipe = underPolicy(wanted, policy);
+  const extensions = deps.extensions.all().map((extension) => extension.header);
+  const now = deps.clock.now();
+  // Read in the transaction that will reserve: of a burst, each sees what the one before has taken.
+  const onHosts = extensions.some(({ runsOn }) => runsOn === 'hosts');
+  const here = onHosts ? null : await tx.hosts.get(LOCAL_HOST);
+  const hosts = onHosts ? await tx.hosts.list() : here === null ? [] : [here];
+  const loads = await tx.attempts.hostLoads(hosts.filter(isCounted).map(({ id }) => id));
+  const keys = await keysFor(tx, deps, workspaceId, boundKey);
+  return decide({
+    recipe,
+    extensions,
+    catalogueVersion: deps.extensions.version,
+    standing: standings(deps, extensions, hosts, recipe, now),
+    healthAt: now,
+    expected: expectedUse(recipe, deps.uses.learned(workspaceId, recipe.profileId)),
+    allowed: policy?.only ?? null,
+    boundTo,
+    quoted: quote?.prices ?? null,
+    seed,
+    boundHost,
+    hosts,
+    loads,
+    ...(keys && { keys }),
+  });
+}
+
+/** Read only where a backend takes keys at all. */
+async function keysFor(
+  tx: Tx,
+  deps: ControlDeps,
+  workspaceId: string,
+  boundKey: string | null | undefined,
+): Promise<Readonly<Record<string, KeyChoice>> | null> {
+  const takesKeys = deps.extensions.all().some(({ checkKey }) => checkKey !== undefined);
+  if (!takesKeys || boundKey === null) return null;
+  const keys = await tx.providerKeys.usableBy(workspaceId);
+  if (keys.length === 0) return null;
+  return chooseKeys(boundKey === undefined ? keys : keys.filter(({ id }) => id === boundKey));
+}
+
+/** The first choice will be called: where that is to try a backend again, it is the only one that does. */
+export function takeTrials({ health, clock }: ControlDeps, plan: RoutePlan): void {
+  const [first] = routeTargets(plan);
+  if (first) health.takeTrial({ extensionId: first.extension, hostId: first.host }, clock.now());
+}
+
+/** When the first candidate that only passing reasons exclude may be one again; `null` when there is none. */
+function passesAfter({ candidates }: RoutePlan): number | null {
+  const waits = candidates
+    .map(({ excluded_by }) => excluded_by.map(({ retry_after_seconds }) => retry_after_seconds ?? Infinity))
+    .map((seconds) => Math.max(...seconds))
+    .filter(Number.isFinite);
+  return waits.length > 0 ? Math.min(...waits) : null;
+}
+
+/** Refuses with every candidate and what excludes it, when nobody is left. */
+export function requireRoute(plan: RoutePlan): void {
+  if (rankedCandidates(plan).length > 0) return;
+  const why = plan.candidates.map(
+    ({ extension, excluded_by }) => `${extension}: ${excluded_by.map(({ detail }) => detail).join(', ')}`,
+  );
+  const retryAfterSeconds = passesAfter(plan);
+  throw new SandboxerError('SBX_NO_ROUTE', [plan.reason, why.join('; ')].filter(Boolean).join(' '), {
+    creation: 'not_created',
+    ...(retryAfterSeconds !== null && {
+      retryable: true,
+      retryAfterSeconds,
+      remedy: `Try again in ${retryAfterSeconds} s, or ask for less than what excludes the other candidates.`,
+    }),
+    members: { reason: plan.reason, candidates: plan.candidates },
+  });
+}

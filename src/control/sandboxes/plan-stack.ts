@@ -1,0 +1,42 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import type { StackPlan } from '../../contract/stack-plan.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import type { ProvisionSpec } from '../../core/extension.ts';
+import { inputTrees } from '../assets/input-trees.ts';
+import { stageTrees } from '../assets/stage-trees.ts';
+import type { ControlDeps } from '../deps.ts';
+import { resolveRequest } from './resolve-request.ts';
+
+const NOBODY = { owner: 'plan', sandboxUid: 'plan', attemptId: 'plan' };
+
+/** What would become of the compose stack of a request. Its trees are staged as for a create; nothing is started. */
+export async function planStack(
+  deps: ControlDeps,
+  caller: Caller,
+  request: CreateSandboxRequest,
+  signal: AbortSignal,
+): Promise<StackPlan> {
+  requireScope(caller, 'sandboxes');
+  const extension = deps.extensions.all().find(({ planStack }) => planStack !== undefined);
+  if (extension?.planStack === undefined)
+    throw new SandboxerError('SBX_UNSUPPORTED', 'No backend of this server runs compose stacks.', {
+      remedy: 'Enable ext.compose-ssh in the configuration of the server.',
+    });
+  const { profile, recipe, trees } = resolveRequest(deps, caller, request);
+  const inputs = await stageTrees(deps, caller, profile, trees, signal);
+  const spec: ProvisionSpec = {
+    stamp: NOBODY,
+    sandboxId: NOBODY.sandboxUid,
+    workspaceId: caller.workspaceId,
+    generation: 1,
+    recipe,
+    labels: {},
+    // Names alone decide what is emitted.
+    secrets: recipe.secretRefs.map(({ name, delivery }) => ({ name, delivery, value: '' })),
+    inputs: inputTrees(deps, { inputs }),
+    endsAt: deps.clock.now(),
+  };
+  return await extension.planStack(spec, signal);
+}

@@ -1,0 +1,88 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import { digestOf } from '../../core/canonical-json.ts';
+import { unstaged } from '../../core/input-refs.ts';
+import { priceOrFree } from '../../core/pricing.ts';
+import type { QuoteRecord } from '../../core/quote.ts';
+import { rankedCandidates } from '../../core/routing.ts';
+import type { Tx } from '../../core/store.ts';
+import type { ControlDeps } from '../deps.ts';
+import { recordedTransaction } from '../requests/audit.ts';
+import { planRoute, requireRoute } from './plan-route.ts';
+import { resolveRequest } from './resolve-request.ts';
+
+/** Long enough to ask a person, short enough that prices are still true. */
+const VALID_MS = 15 * 60_000;
+
+function digestOfPriced({
+  quote_id: _quote,
+  id: _id,
+  labels: _labels,
+  consumer: _consumer,
+  scope: _scope,
+  ...request
+}: CreateSandboxRequest): string {
+  return digestOf(request);
+}
+
+/** What a create would cost on every backend that could take it. The prices hold for as long as the quote does. */
+export async function quoteSandbox(
+  deps: ControlDeps,
+  caller: Caller,
+  request: CreateSandboxRequest,
+): Promise<QuoteRecord> {
+  requireScope(caller, 'sandboxes');
+  const { recipe: resolved, trees } = resolveRequest(deps, caller, request);
+  const recipe = { ...resolved, trees: unstaged(trees) };
+  const id = deps.ids.next('qte');
+  const recorded = { label: 'quote', action: 'quoteSandbox', target: () => id };
+  return recordedTransaction(deps, caller, recorded, async (tx) => {
+    const plan = await planRoute(tx, deps, caller.workspaceId, recipe, { seed: id });
+    requireRoute(plan);
+    const ranked = rankedCandidates(plan);
+    const prices = ranked.map(({ extension }) => [
+      extension,
+      priceOrFree(deps.extensions.get(extension)?.header.price ?? null),
+    ]);
+    const now = deps.clock.now();
+    const quote: QuoteRecord = {
+      id,
+      workspaceId: caller.workspaceId,
+      createdAt: now,
+      expiresAt: now + VALID_MS,
+      requestDigest: digestOfPriced(request),
+      profile: `${recipe.profileId}@${recipe.profileVersion}`,
+      seconds: recipe.ttlSeconds,
+      prices: Object.fromEntries(prices),
+      maxChargeMicroUsd: Math.max(0, ...ranked.map(({ quote }) => quote?.max_charge_micro_usd ?? 0)),
+      expectedChargeMicroUsd: ranked[0]?.quote?.expected_charge_micro_usd ?? 0,
+      plan,
+    };
+    await tx.quotes.insert(quote);
+    return quote;
+  });
+}
+
+/** The quote that a create names, if it names one; refused when it is not for this request, or over. */
+export async function quoteOf(
+  tx: Tx,
+  deps: ControlDeps,
+  caller: Caller,
+  request: CreateSandboxRequest,
+): Promise<QuoteRecord | null> {
+  if (request.quote_id === undefined) return null;
+  const refuse = (detail: string, remedy: string) =>
+    new SandboxerError('SBX_INVALID_REQUEST', detail, { field: 'quote_id', creation: 'not_created', remedy });
+  const quote = await tx.quotes.get(request.quote_id);
+  if (!quote || quote.workspaceId !== caller.workspaceId)
+    throw refuse(`There is no quote ${request.quote_id}.`, 'Ask for a quote, and create with its id.');
+  if (quote.expiresAt <= deps.clock.now()) throw refuse('The quote has expired.', 'Ask for a new quote.');
+  if (quote.requestDigest !== digestOfPriced(request))
+    throw refuse(
+      'The quote is for another request.',
+      'Send exactly what was quoted, or ask for a new quote.',
+    );
+  return quote;
+}

@@ -1,0 +1,24 @@
+import type { Profile } from '../../contract/profile.ts';
+import type { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import type { Caller } from '../../core/caller.ts';
+import type { ResolvedRecipe } from '../../core/resolve-recipe.ts';
+import { resolveRecipe } from '../../core/resolve-recipe.ts';
+import { requireUsableInputs } from '../../core/usable-inputs.ts';
+import type { ControlDeps } from '../deps.ts';
+
+export interface ResolvedRequest extends ResolvedRecipe {
+  readonly profile: Profile;
+}
+
+/** Returns what a request asks for, with its profile, whose inputs the enabled backends understand. */
+export function resolveRequest(
+  deps: ControlDeps,
+  caller: Caller,
+  request: CreateSandboxRequest,
+): ResolvedRequest {
+  const { profile } = deps.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
+  const resolved = resolveRecipe(profile, request, caller);
+  const headers = deps.extensions.all().map(({ header }) => header);
+  requireUsableInputs(headers, resolved.recipe);
+  return { ...resolved, profile };
+}

@@ -1,0 +1,23 @@
+import type { RoutePlan } from '../../contract/route.ts';
+import type { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import { unstaged } from '../../core/input-refs.ts';
+import { pinKept } from '../assets/pin-kept.ts';
+import type { ControlDeps } from '../deps.ts';
+import { planRoute } from './plan-route.ts';
+import { resolveRequest } from './resolve-request.ts';
+
+/** Where a create would go, without creating anything. */
+export async function resolveRoute(
+  deps: ControlDeps,
+  caller: Caller,
+  request: CreateSandboxRequest,
+): Promise<RoutePlan> {
+  requireScope(caller, 'read');
+  const { recipe: resolved, trees } = resolveRequest(deps, caller, request);
+  const recipe = await pinKept(deps, caller, { ...resolved, trees: unstaged(trees) });
+  return deps.store.read('route', (tx) =>
+    planRoute(tx, deps, caller.workspaceId, recipe, { seed: 'dry-run' }),
+  );
+}

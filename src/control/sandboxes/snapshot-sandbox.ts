@@ -1,0 +1,72 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { SnapshotRequest } from '../../contract/snapshot.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import { digestOf } from '../../core/canonical-json.ts';
+import { isEstablished } from '../../core/lifecycle.ts';
+import type { SnapshotRecord } from '../../core/snapshot.ts';
+import type { ControlDeps } from '../deps.ts';
+import type { Driver, TakenUp } from '../lifecycle/driver.ts';
+import { awaitOperation, newOperation, requireNoOperation } from '../lifecycle/operation.ts';
+import { SandboxEdit } from '../lifecycle/sandbox-edit.ts';
+import type { Recorded } from '../requests/audit.ts';
+import { recordedTransaction } from '../requests/audit.ts';
+import { findSandbox } from '../requests/find-sandbox.ts';
+import { rememberResult, replayedResult } from '../requests/idempotency.ts';
+import { measureSnapshots } from '../snapshots/measure-snapshots.ts';
+import { newSnapshot } from '../snapshots/new-snapshot.ts';
+import { snapshotEvent } from '../snapshots/snapshot-event.ts';
+import { requireSnapshotRoom } from '../snapshots/snapshot-room.ts';
+
+export async function snapshotSandbox(
+  deps: ControlDeps,
+  driver: Driver,
+  caller: Caller,
+  id: string,
+  request: SnapshotRequest,
+  idempotencyKey?: string,
+): Promise<SnapshotRecord> {
+  requireScope(caller, 'sandboxes');
+  await measureSnapshots(deps, async (tx) => (await findSandbox(tx, caller, id)).workspaceId);
+  let replayed: string | null = null;
+  const recorded: Recorded<TakenUp & { readonly snapshotId: string }> = {
+    label: 'snapshot',
+    action: 'snapshotSandbox',
+    target: ({ snapshotId }) => snapshotId,
+    changed: () => replayed === null,
+  };
+  const begun = await recordedTransaction(deps, caller, recorded, async (tx) => {
+    const row = await findSandbox(tx, caller, id);
+    const digest = digestOf({ sandbox: row.uid, request });
+    replayed = await replayedResult(tx, caller, idempotencyKey, digest, 'snapshot');
+    if (replayed !== null) return { sandbox: row, claim: null, snapshotId: replayed };
+    if (!isEstablished(row.state)) {
+      throw new SandboxerError(
+        'SBX_INVALID_STATE',
+        `A sandbox that is ${row.state} has nothing to snapshot.`,
+      );
+    }
+    requireNoOperation(row);
+    await requireSnapshotRoom(tx, deps, row.workspaceId);
+    const snapshot = await newSnapshot(tx, deps, row, {
+      cause: 'request',
+      actor: caller.actor,
+      name: request.name ?? null,
+      labels: request.labels,
+      retainSeconds: request.retain ?? null,
+    });
+    const now = deps.clock.now();
+    const edit = new SandboxEdit(row, deps, now);
+    edit.patch({ operation: newOperation(deps, 'snapshot', caller.actor, now, snapshot.id), workDueAt: now });
+    await tx.snapshots.insert(snapshot);
+    await tx.events.append([snapshotEvent(deps, snapshot, 'snapshot.creating', caller.actor, now)]);
+    await rememberResult(tx, deps, caller, idempotencyKey, digest, `snapshot:${snapshot.id}`);
+    return { ...(await driver.takeUp(tx, edit)), snapshotId: snapshot.id };
+  });
+  const { sandbox, snapshotId } = begun;
+  const operation = sandbox.operation?.snapshotId === snapshotId ? sandbox.operation : null;
+  if (operation && operation.finishedAt === null) {
+    await awaitOperation(deps, sandbox, operation.id, driver.follow(begun));
+  }
+  return (await deps.store.read('snapshot', (tx) => tx.snapshots.get(snapshotId))) as SnapshotRecord;
+}

@@ -1,0 +1,21 @@
+import type { Tx } from '../../core/store.ts';
+import type { ControlDeps } from '../deps.ts';
+import { snapshotEvent } from './snapshot-event.ts';
+
+/** Its sandbox ended first. The backend may have made it or not: it is swept by its id. */
+export async function abandonSnapshot(
+  tx: Tx,
+  deps: ControlDeps,
+  snapshotId: string,
+  now: number,
+): Promise<void> {
+  const snapshot = await tx.snapshots.get(snapshotId);
+  if (snapshot?.state !== 'creating') return;
+  const next = { ...snapshot, state: 'deleting' as const, eventSeq: snapshot.eventSeq + 1 };
+  await tx.snapshots.update(next);
+  await tx.events.append([
+    snapshotEvent(deps, next, 'snapshot.failed', 'atm', now, {
+      reason: 'the sandbox ended before it was taken',
+    }),
+  ]);
+}

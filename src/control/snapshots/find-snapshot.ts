@@ -1,0 +1,21 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Caller } from '../../core/caller.ts';
+import { visibleWorkspace } from '../../core/caller.ts';
+import type { SnapshotRecord } from '../../core/snapshot.ts';
+import type { Tx } from '../../core/store.ts';
+
+/** A snapshot that the caller may see; another workspace's is not found, nor a deleted one unless it is asked for. */
+export async function findSnapshot(
+  tx: Tx,
+  caller: Caller,
+  id: string,
+  deletedToo = false,
+): Promise<SnapshotRecord> {
+  const snapshot = await tx.snapshots.get(id);
+  const workspace = visibleWorkspace(caller);
+  const there = snapshot && (deletedToo || snapshot.state !== 'deleted');
+  if (there && (workspace === null || snapshot.workspaceId === workspace)) return snapshot;
+  throw new SandboxerError('SBX_NOT_FOUND', `There is no snapshot "${id}".`, {
+    remedy: 'List the snapshots to see which exist.',
+  });
+}

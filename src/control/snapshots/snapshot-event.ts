@@ -1,0 +1,32 @@
+import type { EventType } from '../../contract/event.ts';
+import type { Actor } from '../../contract/state.ts';
+import type { EventDraft } from '../../core/event.ts';
+import type { SnapshotRecord } from '../../core/snapshot.ts';
+import type { ControlDeps } from '../deps.ts';
+
+/** `snapshot.eventSeq` is the number of this very event. */
+export function snapshotEvent(
+  deps: ControlDeps,
+  snapshot: SnapshotRecord,
+  type: EventType,
+  actor: Actor,
+  now: number,
+  details: Record<string, unknown> = {},
+): EventDraft {
+  return {
+    id: deps.ids.next('evt'),
+    at: now,
+    type,
+    workspaceId: snapshot.workspaceId,
+    subject: `snapshot:${snapshot.id}`,
+    subjectSeq: snapshot.eventSeq,
+    sandboxUid: snapshot.sandboxUid,
+    sandboxId: snapshot.sandboxId,
+    generation: snapshot.generation,
+    state: null,
+    previousState: null,
+    actor,
+    consumer: snapshot.consumer,
+    details: { snapshot_id: snapshot.id, name: snapshot.name, ...details },
+  };
+}

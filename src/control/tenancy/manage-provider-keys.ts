@@ -1,0 +1,209 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { SetProviderKeyRequest } from '../../contract/provider-key.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import type { ProviderKeyRecord } from '../../core/provider-key.ts';
+import { hintOf, keyContext } from '../../core/provider-key.ts';
+import type { SecretBox } from '../../core/secret-box.ts';
+import type { Tx } from '../../core/store.ts';
+import { webhookSinkId } from '../../core/webhook.ts';
+import { within } from '../backends/within.ts';
+import type { ControlDeps } from '../deps.ts';
+import { auditedTransaction } from '../requests/audit.ts';
+
+function boxOf({ secretBox }: ControlDeps): SecretBox {
+  if (secretBox) return secretBox;
+  throw new SandboxerError(
+    'SBX_UNAVAILABLE',
+    'This server has no master key, so it keeps no provider keys.',
+    {
+      remedy:
+        'Give it one: master_key.file or master_key.command in its configuration, or SANDBOXER_MASTER_KEY.',
+    },
+  );
+}
+
+function isVisible(caller: Caller, key: ProviderKeyRecord): boolean {
+  return key.workspaceId === caller.workspaceId || (key.workspaceId === null && caller.scopes.has('server'));
+}
+
+/** Another workspace's is not found, like one that never was; the platform's is its administrators'. */
+async function findKey(tx: Tx, caller: Caller, id: string): Promise<ProviderKeyRecord> {
+  const key = await tx.providerKeys.get(id);
+  if (key && isVisible(caller, key)) return key;
+  throw new SandboxerError('SBX_NOT_FOUND', `There is no provider key "${id}".`, {
+    remedy: 'List the provider keys to see which exist.',
+  });
+}
+
+/** The vendor is asked, through the extension: a key that it does not take is not kept. */
+async function tryKey(
+  deps: ControlDeps,
+  extensionId: string,
+  key: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const extension = deps.extensions.get(extensionId);
+  const check = extension?.checkKey?.bind(extension);
+  if (!check) {
+    const detail = extension
+      ? `${extensionId} is used without a key.`
+      : `There is no backend ${extensionId} on this server.`;
+    throw new SandboxerError('SBX_INVALID_REQUEST', detail, {
+      field: 'extension',
+      remedy: 'Name a backend of a vendor: sandboxer extensions lists them.',
+    });
+  }
+  const { clock, log, settings } = deps;
+  await within(deps, settings.operationTimeoutMs, signal, (given) =>
+    check({ signal: given, clock, log, host: null, key }),
+  );
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof SandboxerError && error.code === 'SBX_BACKEND_AUTH';
+}
+
+/** The first one is made; one that is there gets another secret, which what runs under it uses from then on. */
+export async function setProviderKey(
+  deps: ControlDeps,
+  caller: Caller,
+  request: SetProviderKeyRequest,
+  signal: AbortSignal,
+): Promise<ProviderKeyRecord> {
+  const { extension: extensionId, scope, secret, label } = request;
+  requireScope(caller, scope === 'platform' ? 'server' : 'keys');
+  const box = boxOf(deps);
+  await tryKey(deps, extensionId, secret, signal).catch((error: unknown) => {
+    if (!isRefusal(error)) throw error;
+    throw new SandboxerError('SBX_PROVIDER_KEY_REFUSED', `The vendor of ${extensionId} refuses this key.`, {
+      field: 'secret',
+      cause: error,
+    });
+  });
+  const workspaceId = scope === 'platform' ? null : caller.workspaceId;
+  const fresh = deps.ids.next('pky');
+  const subject = { action: 'setProviderKey', target: extensionId, details: { scope } };
+  return auditedTransaction(deps, caller, 'set-provider-key', subject, async (tx) => {
+    const now = deps.clock.now();
+    const all = await tx.providerKeys.usableBy(caller.workspaceId);
+    const old = all.find((key) => key.workspaceId === workspaceId && key.extensionId === extensionId);
+    const id = old?.id ?? fresh;
+    const record: ProviderKeyRecord = {
+      id,
+      workspaceId,
+      extensionId,
+      version: old?.version ?? 1,
+      label,
+      sealed: box.seal(secret, keyContext(id)),
+      hint: hintOf(secret),
+      state: 'active',
+      createdAt: old?.createdAt ?? now,
+      checkedAt: now,
+      refusedAt: null,
+    };
+    if (old) return tx.providerKeys.update(record);
+    await tx.providerKeys.insert(record);
+    return record;
+  });
+}
+
+export async function listProviderKeys(
+  deps: ControlDeps,
+  caller: Caller,
+): Promise<readonly ProviderKeyRecord[]> {
+  requireScope(caller, 'keys');
+  const all = await deps.store.read('provider-keys', (tx) => tx.providerKeys.usableBy(caller.workspaceId));
+  return all.filter((key) => isVisible(caller, key));
+}
+
+/** Asks the vendor again: one that it takes is used again, one that it does not take is refused from now on. */
+export async function testProviderKey(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  signal: AbortSignal,
+): Promise<ProviderKeyRecord> {
+  requireScope(caller, 'keys');
+  const box = boxOf(deps);
+  const key = await deps.store.read('provider-key', (tx) => findKey(tx, caller, id));
+  let refused = false;
+  try {
+    await tryKey(deps, key.extensionId, box.open(key.sealed, keyContext(id)), signal);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    refused = true;
+  }
+  return change(deps, caller, id, 'testProviderKey', (now, at) =>
+    refused
+      ? { ...now, state: 'refused', refusedAt: now.refusedAt ?? at }
+      : { ...now, state: now.state === 'disabled' ? 'disabled' : 'active', checkedAt: at, refusedAt: null },
+  );
+}
+
+/** Nothing new is made with it; what runs goes on, and is ended with it. */
+export async function disableProviderKey(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+): Promise<ProviderKeyRecord> {
+  requireScope(caller, 'keys');
+  return change(deps, caller, id, 'disableProviderKey', (now) => ({ ...now, state: 'disabled' }));
+}
+
+/** Only its key ends what runs at the vendor: one that is in use stays. */
+export async function deleteProviderKey(deps: ControlDeps, caller: Caller, id: string): Promise<void> {
+  requireScope(caller, 'keys');
+  const subject = { action: 'deleteProviderKey', target: id };
+  await auditedTransaction(deps, caller, 'delete-provider-key', subject, async (tx) => {
+    await findKey(tx, caller, id);
+    if (await tx.providerKeys.isUsed(id)) {
+      throw new SandboxerError('SBX_CONFLICT', 'Sandboxes or snapshots were made with this key.', {
+        remedy: 'Disable it, destroy them, and delete it then: without it, they could not be ended.',
+      });
+    }
+    await tx.providerKeys.remove(id);
+  });
+}
+
+/** Puts every stored secret under the master key of now, so that the one before is needed no longer. */
+export async function resealSecrets(
+  deps: ControlDeps,
+  caller: Caller,
+): Promise<{ readonly resealed: number; readonly unchanged: number }> {
+  requireScope(caller, 'server');
+  const box = boxOf(deps);
+  const subject = { action: 'resealSecrets', target: 'master-key' };
+  return auditedTransaction(deps, caller, 'reseal', subject, async (tx) => {
+    const count = { resealed: 0, unchanged: 0 };
+    const moved = (sealed: string, context: string) => {
+      const next = box.reseal(sealed, context);
+      count[next === null ? 'unchanged' : 'resealed'] += 1;
+      return next ?? sealed;
+    };
+    for (const key of await tx.providerKeys.list())
+      await tx.providerKeys.update({ ...key, sealed: moved(key.sealed, keyContext(key.id)) });
+    for (const webhook of await tx.webhooks.list(null)) {
+      const context = webhookSinkId(webhook.id);
+      const { previousSecret: old } = webhook;
+      await tx.webhooks.update({
+        ...webhook,
+        sealedSecret: moved(webhook.sealedSecret, context),
+        previousSecret: old && { ...old, sealed: moved(old.sealed, context) },
+      });
+    }
+    return count;
+  });
+}
+
+async function change(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  action: string,
+  edit: (now: ProviderKeyRecord, at: number) => ProviderKeyRecord,
+): Promise<ProviderKeyRecord> {
+  return auditedTransaction(deps, caller, 'change-provider-key', { action, target: id }, async (tx) =>
+    tx.providerKeys.update(edit(await findKey(tx, caller, id), deps.clock.now())),
+  );
+}

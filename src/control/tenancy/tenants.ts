@@ -1,0 +1,243 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { RouteCeiling } from '../../contract/route.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope, visibleWorkspace } from '../../core/caller.ts';
+import { accounts } from '../../core/credits/accounts.ts';
+import { defaultPolicy } from '../../core/credits/policy.ts';
+import type { Tx } from '../../core/store.ts';
+import type { OrgRecord, WorkspaceRecord } from '../../core/tenancy.ts';
+import { webhookSinkId } from '../../core/webhook.ts';
+import type { ControlDeps } from '../deps.ts';
+import type { LeftCredits } from '../money/clear-purses.ts';
+import { clearPurses } from '../money/clear-purses.ts';
+import { auditedTransaction } from '../requests/audit.ts';
+
+/** Orgs and workspaces are the server's business: all of this needs the scope `server`. */
+
+/** What every installation has; the local administrator acts in it. */
+const PERMANENT = 'default';
+
+function missing(kind: 'org' | 'workspace', id: string): SandboxerError {
+  return new SandboxerError('SBX_NOT_FOUND', `There is no ${kind} "${id}".`);
+}
+
+function refused(detail: string, remedy: string): SandboxerError {
+  return new SandboxerError('SBX_CONFLICT', detail, { retryable: false, remedy });
+}
+
+async function findOrg(tx: Tx, id: string): Promise<OrgRecord> {
+  const org = await tx.tenancy.org(id);
+  if (org && org.deletedAt === undefined) return org;
+  throw missing('org', id);
+}
+
+async function findWorkspace(tx: Tx, id: string): Promise<WorkspaceRecord> {
+  const workspace = await tx.tenancy.workspace(id);
+  if (workspace && workspace.deletedAt === undefined) return workspace;
+  throw missing('workspace', id);
+}
+
+const isThere = ({ deletedAt }: { readonly deletedAt?: number }) => deletedAt === undefined;
+
+export async function createOrg(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  name: string,
+): Promise<OrgRecord> {
+  requireScope(caller, 'server');
+  const org = { id, name, createdAt: deps.clock.now() };
+  return auditedTransaction(deps, caller, 'create-org', { action: 'createOrg', target: id }, async (tx) => {
+    if (await tx.tenancy.org(id)) throw refused(`The id "${id}" was given before.`, 'Choose another id.');
+    await tx.tenancy.insertOrg(org);
+    return org;
+  });
+}
+
+export async function listOrgs(deps: ControlDeps, caller: Caller): Promise<readonly OrgRecord[]> {
+  requireScope(caller, 'server');
+  return deps.store.read('orgs', async (tx) => (await tx.tenancy.orgs()).filter(isThere));
+}
+
+export async function getOrg(deps: ControlDeps, caller: Caller, id: string): Promise<OrgRecord> {
+  requireScope(caller, 'server');
+  return deps.store.read('orgs', (tx) => findOrg(tx, id));
+}
+
+export async function renameOrg(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  name: string,
+): Promise<OrgRecord> {
+  requireScope(caller, 'server');
+  return auditedTransaction(deps, caller, 'rename-org', { action: 'renameOrg', target: id }, async (tx) => {
+    const org = { ...(await findOrg(tx, id)), name };
+    await tx.tenancy.updateOrg(org);
+    return org;
+  });
+}
+
+export async function deleteOrg(deps: ControlDeps, caller: Caller, id: string): Promise<void> {
+  requireScope(caller, 'server');
+  await auditedTransaction(deps, caller, 'delete-org', { action: 'deleteOrg', target: id }, async (tx) => {
+    const org = await findOrg(tx, id);
+    if (id === PERMANENT) throw refused('This org is always there.', 'Leave it.');
+    if ((await tx.tenancy.workspaces(id)).some(isThere)) {
+      throw refused('The org has workspaces.', 'Delete its workspaces first.');
+    }
+    if ((await tx.ledger.balance(accounts.orgCredits(id))) > 0)
+      throw refused(
+        'The purse of the org has credits.',
+        'Create a workspace in it, set the credits of the org to `shared` and to `split`, and delete the workspace with `credits=move`.',
+      );
+    await tx.tenancy.updateOrg({ ...org, deletedAt: deps.clock.now() });
+  });
+}
+
+/** Where the workspaces of the org spend from one purse, the new one does too. */
+async function joinPurse(tx: Tx, id: string, orgId: string): Promise<void> {
+  const sibling = (await tx.tenancy.workspaces(orgId)).find(isThere);
+  const purse = accounts.orgCredits(orgId);
+  if (sibling && (await tx.ledger.policy(sibling.id))?.purse === purse)
+    await tx.ledger.setPolicy({ ...defaultPolicy(id), purse });
+}
+
+export async function createWorkspace(
+  deps: ControlDeps,
+  caller: Caller,
+  wanted: { readonly id: string; readonly orgId: string; readonly name: string },
+): Promise<WorkspaceRecord> {
+  requireScope(caller, 'server');
+  const { id, orgId } = wanted;
+  const workspace = { ...wanted, createdAt: deps.clock.now() };
+  const subject = { action: 'createWorkspace', target: id, workspaceId: id };
+  return auditedTransaction(deps, caller, 'create-workspace', subject, async (tx) => {
+    await findOrg(tx, orgId);
+    if (await tx.tenancy.workspace(id))
+      throw refused(`The id "${id}" was given before.`, 'Choose another id.');
+    await joinPurse(tx, id, orgId);
+    await tx.tenancy.insertWorkspace(workspace);
+    return workspace;
+  });
+}
+
+export async function listWorkspaces(
+  deps: ControlDeps,
+  caller: Caller,
+  orgId: string | null,
+): Promise<readonly WorkspaceRecord[]> {
+  requireScope(caller, 'server');
+  return deps.store.read('workspaces', async (tx) => (await tx.tenancy.workspaces(orgId)).filter(isThere));
+}
+
+export async function getWorkspace(deps: ControlDeps, caller: Caller, id: string): Promise<WorkspaceRecord> {
+  requireScope(caller, 'server');
+  return deps.store.read('workspaces', (tx) => findWorkspace(tx, id));
+}
+
+export async function renameWorkspace(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  name: string,
+): Promise<WorkspaceRecord> {
+  requireScope(caller, 'server');
+  const subject = { action: 'renameWorkspace', target: id, workspaceId: id };
+  return auditedTransaction(deps, caller, 'rename-workspace', subject, async (tx) => {
+    const workspace = { ...(await findWorkspace(tx, id)), name };
+    await tx.tenancy.updateWorkspace(workspace);
+    return workspace;
+  });
+}
+
+/** From the next decision on. What runs already stays where it is. */
+export async function setWorkspacePolicy(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  policy: RouteCeiling | null,
+): Promise<WorkspaceRecord> {
+  requireScope(caller, 'server');
+  const subject = { action: 'setWorkspacePolicy', target: id, workspaceId: id };
+  return auditedTransaction(deps, caller, 'workspace-policy', subject, async (tx) => {
+    const { policy: _before, ...workspace } = await findWorkspace(tx, id);
+    const changed = policy === null ? workspace : { ...workspace, policy };
+    await tx.tenancy.updateWorkspace(changed);
+    return changed;
+  });
+}
+
+/** What must be ended by a decision of its own, before a workspace can go. */
+async function requireEmpty(tx: Tx, id: string): Promise<void> {
+  const present = [
+    'requested',
+    'provisioning',
+    'ready',
+    'active',
+    'paused',
+    'expired',
+    'failed',
+    'destroying',
+  ] as const;
+  const { items: sandboxes } = await tx.sandboxes.list({ workspaceId: id, states: present, limit: 1 });
+  if (sandboxes.length > 0) throw refused('The workspace has sandboxes.', 'Destroy its sandboxes first.');
+  const { items: snapshots } = await tx.snapshots.list({ workspaceId: id, limit: 1 });
+  if (snapshots.length > 0) throw refused('The workspace has snapshots.', 'Delete its snapshots first.');
+  const held = await tx.ledger.balance(accounts.held(accounts.credits(id)));
+  if (held !== 0)
+    throw refused('The workspace has money on hold.', 'Try again when its last hold is resolved.');
+}
+
+/**
+ * The keys of the workspace end and its webhooks go with it; its history stays, and its id is never given again. Credits
+ * that it has are moved or taken back, or it is not deleted.
+ */
+export async function deleteWorkspace(
+  deps: ControlDeps,
+  caller: Caller,
+  id: string,
+  left: LeftCredits = { kind: 'none' },
+): Promise<void> {
+  requireScope(caller, 'server');
+  const subject = {
+    action: 'deleteWorkspace',
+    target: id,
+    workspaceId: id,
+    details: { credits: { ...left } },
+  };
+  await auditedTransaction(deps, caller, 'delete-workspace', subject, async (tx) => {
+    const workspace = await findWorkspace(tx, id);
+    if (id === PERMANENT) throw refused('This workspace is always there.', 'Leave it.');
+    await requireEmpty(tx, id);
+    if (left.kind === 'move') {
+      await findWorkspace(tx, left.to);
+      if (left.to === id)
+        throw refused('Credits are not moved into the workspace that is deleted.', 'Name another in `to`.');
+    }
+    await clearPurses(tx, deps, workspace, left);
+    const now = deps.clock.now();
+    for (const key of await tx.tenancy.keys(id)) {
+      if (key.revokedAt === null) await tx.tenancy.updateKey({ ...key, revokedAt: now });
+    }
+    for (const webhook of await tx.webhooks.list(id)) {
+      await tx.webhooks.remove(webhook.id);
+      await tx.outbox.removeSink(webhookSinkId(webhook.id));
+    }
+    await tx.tenancy.updateWorkspace({ ...workspace, deletedAt: now });
+  });
+  await deps.webhooks?.changed();
+}
+
+/** The same caller in another workspace, which it then does not reach beyond. Any caller may name its own. */
+export async function actIn(deps: ControlDeps, caller: Caller, workspaceId: string): Promise<Caller> {
+  if (workspaceId === caller.workspaceId && visibleWorkspace(caller) === workspaceId) return caller;
+  if (caller.actor !== 'adm' || !caller.scopes.has('server')) {
+    throw new SandboxerError(
+      'SBX_FORBIDDEN',
+      'Only an administrator of the server acts in other workspaces.',
+    );
+  }
+  const workspace = await deps.store.read('workspaces', (tx) => findWorkspace(tx, workspaceId));
+  return { ...caller, workspaceId, orgId: workspace.orgId, narrowed: true };
+}

@@ -1,0 +1,27 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { IsolationReport } from '../../contract/isolation.ts';
+import type { Caller } from '../../core/caller.ts';
+import type { Handle } from '../../core/extension.ts';
+import { contextOf, extensionOf } from '../backends/backend-context.ts';
+import type { Use } from './use-sandbox.ts';
+import { openSandbox } from './use-sandbox.ts';
+
+/** What holds a living sandbox back, as its backend reads it where it is enforced. Looking is not use. */
+export async function inspectIsolation(
+  use: Use,
+  caller: Caller,
+  id: string,
+  signal: AbortSignal,
+): Promise<IsolationReport> {
+  const { sandbox } = await openSandbox(use, caller, id, false);
+  const extension = extensionOf(use.deps, sandbox.extensionId as string);
+  if (!extension.inspectIsolation) {
+    throw new SandboxerError('SBX_UNSUPPORTED', `${extension.header.id} does not tell what is in force.`, {
+      backend: extension.header.id,
+      remedy: 'Its capability vector says what it promises: see the list of extensions.',
+    });
+  }
+  const context = await contextOf(use.deps, sandbox, signal);
+  const facts = await extension.inspectIsolation(sandbox.handle as Handle, context);
+  return { sandbox_id: sandbox.id, extension: extension.header.id, ...facts };
+}

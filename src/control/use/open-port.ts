@@ -1,0 +1,21 @@
+import { SandboxerError } from '../../contract/errors.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import { isEstablished } from '../../core/lifecycle.ts';
+import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { ControlDeps } from '../deps.ts';
+import { findSandbox } from '../requests/find-sandbox.ts';
+
+/** A sandbox whose ports can be shown, now or once it is resumed. */
+export async function openPort(deps: ControlDeps, caller: Caller, id: string): Promise<SandboxRecord> {
+  requireScope(caller, 'sandboxes');
+  const sandbox = await deps.store.read('ports', (tx) => findSandbox(tx, caller, id));
+  if (!isEstablished(sandbox.state)) {
+    throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${sandbox.state} has no ports to show.`);
+  }
+  const vector = deps.extensions.get(sandbox.extensionId as string)?.header.capabilities;
+  if (vector?.ports) return sandbox;
+  throw new SandboxerError('SBX_UNSUPPORTED', `${sandbox.extensionId} cannot reach ports inside.`, {
+    backend: sandbox.extensionId as string,
+  });
+}

@@ -1,8 +1,0 @@
-import type { Caller } from '../core/caller.ts';
-import type { KeyRecord } from '../core/tenancy.ts';
-import type { ControlDeps } from './deps.ts';
-
-/** The caller's own key; `null` for the local administrator. */
-export async function whoAmI(deps: ControlDeps, { keyId }: Caller): Promise<KeyRecord | null> {
-  return keyId === null ? null : deps.store.read('whoami', (tx) => tx.tenancy.key(keyId));
-}
