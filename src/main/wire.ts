@@ -5,7 +5,7 @@ import type { EventSink } from '../control/events/deliver-events.ts';
 import { alignSinks } from '../control/events/list-sinks.ts';
 import { alignHosts } from '../control/hosts/manage-hosts.ts';
 import { Driver } from '../control/lifecycle/driver.ts';
-import { learnFromAttempts } from '../control/lifecycle/learn-from-attempts.ts';
+import { learnFromAttempts } from '../control/lifecycle/attempt-health.ts';
 import { learnFromMeters } from '../control/money/learn-use.ts';
 import type { ControlSettings } from '../control/settings.ts';
 import { DEFAULT_SETTINGS } from '../control/settings.ts';

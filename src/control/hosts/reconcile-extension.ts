@@ -9,7 +9,7 @@ import { ownedEverywhere, placeName } from '../backends/look-everywhere.ts';
 import { within } from '../backends/within.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver } from '../lifecycle/driver.ts';
-import { AUTOMATION, SandboxEdit, saveEdit } from '../lifecycle/sandbox-edit.ts';
+import { AUTOMATION, SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { whyEnded } from '../lifecycle/why-ended.ts';
 import { changeRate } from '../money/sandbox-money.ts';
 

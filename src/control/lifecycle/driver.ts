@@ -4,20 +4,48 @@ import { isEstablished, isLiving } from '../../core/lifecycle.ts';
 import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
 import type { Tx } from '../../core/store.ts';
 import type { ControlDeps } from '../deps.ts';
-import type { BackendStep } from './advance-sandbox.ts';
-import { advanceSandbox } from './advance-sandbox.ts';
-import { attemptsJudged } from './observe-attempt.ts';
-import { Interrupted, LeaseLost, Outrun, runStep } from './run-step.ts';
-import { SandboxEdit, saveEdit } from './sandbox-edit.ts';
-import type { Settlement } from './settle-step.ts';
-import { inTurn } from './settle-step.ts';
-import type { StepCall } from './step-calls.ts';
-import { operationCall, probeCall, provisionCall, teardownCall } from './step-calls.ts';
+import type { BackendStep } from './advance.ts';
+import { advanceSandbox } from './advance.ts';
+import { attemptStarted, attemptsJudged } from './attempt-health.ts';
+import type { EditScope, SettleScope } from './edit/attempt-edit.ts';
+import { Interrupted, LeaseLost, Outrun } from './edit/interruption.ts';
+import { SandboxEdit, saveEdit } from './edit/sandbox-edit.ts';
+import { guardedCall } from './guarded-call.ts';
+import type { Claim, Lane, Work } from './lanes.ts';
+import { goalOf, hasOnlyLeftovers, laneOf, workOn } from './lanes.ts';
+import { hedgeStep } from './steps/hedge.ts';
+import { operateStep } from './steps/operate.ts';
+import { probeStep } from './steps/probe.ts';
+import { provisionStep } from './steps/provision.ts';
+import type { Step, Verdict } from './steps/step.ts';
+import { GO_ON } from './steps/step.ts';
+import { teardownStep } from './steps/teardown.ts';
 import { firstWithin } from './wait-for-sandbox.ts';
-import type { Claim, Lane, Work } from './work.ts';
-import { goalOf, hasOnlyLeftovers, laneOf, workOn } from './work.ts';
 
 const ANSWERED = () => true;
+
+/** How the call of a step ended. */
+type Ended<Outcome> =
+  | { readonly kind: 'answered'; readonly outcome: Outcome }
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+/** Writes the end of a step in the transaction that also decides the next ones. */
+type Settlement = (scope: SettleScope) => Promise<Verdict>;
+
+function settlementOf<Outcome>(step: Step<Outcome>, ended: Ended<Outcome>): Settlement {
+  return (scope) =>
+    ended.kind === 'answered' ? step.settle(scope, ended.outcome) : step.fail(scope, ended.error);
+}
+
+/** What a claim takes over from the one before it: the lease, the documents that were read, the lanes that wait. */
+type Proceeding = Pick<Work, 'token'> & {
+  readonly known: SandboxDocuments | null;
+  readonly deferred: ReadonlyMap<string, number>;
+};
+
+function newWork(token: string): Proceeding {
+  return { token, known: null, deferred: new Map() };
+}
 
 export interface TakenUp {
   readonly sandbox: SandboxRecord;
@@ -113,7 +141,8 @@ export class Driver {
       return { sandbox: await saveEdit(tx, this.#deps, edit), claim: null };
     }
     const attempts = [...(await tx.attempts.forSandbox(edit.row.uid))];
-    const claim = await this.#proceed(tx, edit, attempts, this.newLease(edit.now).token, null);
+    const { token } = this.newLease(edit.now);
+    const claim = await this.#proceed({ tx, deps: this.#deps, edit, attempts }, newWork(token));
     return { sandbox: claim.sandbox, claim };
   }
 
@@ -132,32 +161,22 @@ export class Driver {
       const lease = this.newLease(now);
       const edit = new SandboxEdit(row, deps, now);
       edit.patch({ lease });
-      return this.#proceed(tx, edit, [...(await tx.attempts.forSandbox(uid))], lease.token, null);
+      const attempts = [...(await tx.attempts.forSandbox(uid))];
+      return this.#proceed({ tx, deps, edit, attempts }, newWork(lease.token));
     });
   }
 
   /** Takes the database steps, keeps or gives up the lease, and writes it all. */
-  async #proceed(
-    tx: Tx,
-    edit: SandboxEdit,
-    attempts: AttemptRecord[],
-    token: string,
-    known: SandboxDocuments | null,
-    deferred: ReadonlyMap<string, number> = new Map(),
-  ): Promise<Claim> {
-    const deps = this.#deps;
+  async #proceed(scope: EditScope, { token, known, deferred }: Proceeding): Promise<Claim> {
+    const { tx, deps, edit } = scope;
     let documents = known;
     const documentsOf = async (generation: number) => {
       if (documents?.generation === generation) return documents;
       documents = await tx.sandboxes.documents(edit.row.uid, generation);
-      if (!documents)
-        throw new SandboxerError(
-          'SBX_INTERNAL',
-          `Generation ${generation} of ${edit.row.uid} has no recipe.`,
-        );
-      return documents;
+      if (documents) return documents;
+      throw new SandboxerError('SBX_INTERNAL', `Generation ${generation} of ${edit.row.uid} has no recipe.`);
     };
-    const needed = await advanceSandbox(tx, deps, edit, attempts, documentsOf);
+    const needed = await advanceSandbox(scope, documentsOf);
     const dueAt = (step: BackendStep) => deferred.get(laneOf(step)) ?? edit.now;
     const steps = needed.filter((step) => dueAt(step) <= edit.now);
     if (steps.length === 0) {
@@ -223,26 +242,25 @@ export class Driver {
   /** Somebody wants something of a sandbox that is usable and has only leftovers being removed: that need not wait. */
   async #lookAgain(work: Work): Promise<null> {
     if (!hasOnlyLeftovers(work.latest) || work.lanes.size === 0) return null;
-    const claim = await this.#settle(work, null, 'look', async () => ({}));
+    const claim = await this.#settle(work, null, 'look', async () => GO_ON);
     if (claim && work.lanes.size > 0) this.#goOn(this.#renewed(work, claim));
     return null;
   }
 
   async #perform(work: Work, lane: Lane): Promise<Claim | null> {
     const { step } = lane;
+    const deps = this.#deps;
     switch (step.kind) {
       case 'provision':
         return this.#provision(work, lane, step.attempt, step.isFirstCall);
       case 'probe':
         return this.#probe(work, lane, step.attempt, null);
       case 'teardown':
-        return this.#call(work, lane, 'teardown', teardownCall(this.#deps, step.attempt));
-      case 'operate': {
-        const { operation } = step;
-        return this.#call(work, lane, operation.kind, operationCall(this.#deps, work.latest, operation));
-      }
+        return this.#take(work, lane, teardownStep(deps, step.attempt));
+      case 'operate':
+        return this.#take(work, lane, operateStep(deps, work.latest, step.operation));
       case 'hedge':
-        return this.#awaitHedge(work, lane, step.at);
+        return this.#take(work, lane, hedgeStep(deps, step.at));
     }
   }
 
@@ -252,11 +270,13 @@ export class Driver {
     attempt: AttemptRecord,
     isFirstCall: boolean,
   ): Promise<Claim | null> {
-    const call = provisionCall(this.#deps, work.latest, attempt, isFirstCall);
-    const settlement = await this.#outcome(work, lane, call);
-    const made = call.made();
-    if (settlement && made) return this.#probe(work, lane, made, settlement);
-    return settlement && this.#settle(work, lane, 'provision', settlement);
+    const step = provisionStep(this.#deps, work.latest, attempt, isFirstCall);
+    attemptStarted(this.#deps, attempt, work.latest.documents);
+    const ended = await this.#call(work, lane, step);
+    if (ended === null) return null;
+    const settlement = settlementOf(step, ended);
+    if (ended.kind === 'failed') return this.#settle(work, lane, step.label, settlement);
+    return this.#probe(work, lane, { ...attempt, handle: ended.outcome.handle }, settlement);
   }
 
   /**
@@ -270,7 +290,8 @@ export class Driver {
     provisioned: Settlement | null,
   ): Promise<Claim | null> {
     const { settings } = this.#deps;
-    const probing = this.#outcome(work, lane, probeCall(this.#deps, work.latest, attempt));
+    const step = probeStep(this.#deps, work.latest, attempt);
+    const probing = this.#call(work, lane, step);
     let before = provisioned;
     if (before && !(await firstWithin(this.#deps, probing.then(ANSWERED), settings.handleWithinMs))) {
       const claim = await this.#settle(work, lane, 'provision', before);
@@ -278,36 +299,38 @@ export class Driver {
       else lane.controller.abort(new LeaseLost());
       before = null;
     }
-    const settlement = await probing;
-    return settlement && this.#settle(work, lane, 'probe', before ? inTurn(before, settlement) : settlement);
+    const ended = await probing;
+    if (ended === null) return null;
+    return this.#settle(work, lane, step.label, async (scope) => {
+      await before?.(scope);
+      return settlementOf(step, ended)(scope);
+    });
   }
 
-  async #call(work: Work, lane: Lane, label: string, call: StepCall): Promise<Claim | null> {
-    const settlement = await this.#outcome(work, lane, call);
-    return settlement && this.#settle(work, lane, label, settlement);
+  async #take<Outcome>(work: Work, lane: Lane, step: Step<Outcome>): Promise<Claim | null> {
+    const ended = await this.#call(work, lane, step);
+    return ended && this.#settle(work, lane, step.label, settlementOf(step, ended));
   }
 
-  /** What is to be written of a backend call; `null` when nothing may be, as the sandbox is somebody else's. Never rejects. */
-  async #outcome(work: Work, lane: Lane, { timeoutMs, run, failed }: StepCall): Promise<Settlement | null> {
+  /** Returns how the call ended; `null` when nothing of it may be written: the lease is lost, or a wait was interrupted. Never rejects. */
+  async #call<Outcome>(work: Work, lane: Lane, step: Step<Outcome>): Promise<Ended<Outcome> | null> {
     if (this.#stopping) return null;
-    const guard = { timeoutMs, renewLease: () => this.#renewLease(work) };
+    const { timeoutMs } = step;
+    const call = (signal: AbortSignal) => step.call(signal);
     try {
-      const done = await runStep(this.#deps, lane.controller, guard, run);
-      return done();
+      const outcome =
+        timeoutMs === null
+          ? await call(lane.controller.signal)
+          : await guardedCall(
+              this.#deps,
+              lane.controller,
+              { timeoutMs, renewLease: () => this.#renewLease(work) },
+              call,
+            );
+      return { kind: 'answered', outcome };
     } catch (error) {
-      return error instanceof LeaseLost ? null : failed(error);
+      return error instanceof LeaseLost || timeoutMs === null ? null : { kind: 'failed', error };
     }
-  }
-
-  /** The lease is kept by the attempt that it waits for. */
-  async #awaitHedge(work: Work, lane: Lane, at: number): Promise<Claim | null> {
-    const { clock } = this.#deps;
-    try {
-      await clock.sleep(Math.max(0, at - clock.now()), lane.controller.signal);
-    } catch {
-      return null;
-    }
-    return this.#settle(work, lane, 'hedge', async () => ({}));
   }
 
   async #renewLease({ latest, token }: Work): Promise<boolean> {
@@ -337,7 +360,8 @@ export class Driver {
       const attempts = [...(await tx.attempts.forSandbox(row.uid))];
       const { retryAt } = await settlement({ tx, deps, edit, attempts, judged });
       if (lane && retryAt !== undefined) work.deferred.set(laneOf(lane.step), retryAt);
-      return this.#proceed(tx, edit, attempts, token, latest.documents, work.deferred);
+      const { deferred } = work;
+      return this.#proceed({ tx, deps, edit, attempts }, { token, known: latest.documents, deferred });
     });
     attemptsJudged(deps, judged, latest.documents);
     return claim;

@@ -1,31 +1,26 @@
 import type { AttemptRecord } from '../../core/attempt.ts';
 import type { SandboxDocuments } from '../../core/sandbox.ts';
-import type { Tx } from '../../core/store.ts';
-import type { ControlDeps } from '../deps.ts';
-import { journalNext } from './journal-attempt.ts';
-import type { SandboxEdit } from './sandbox-edit.ts';
-import { AUTOMATION } from './sandbox-edit.ts';
+import type { EditScope } from './edit/attempt-edit.ts';
+import { replaceAttempt } from './edit/attempt-edit.ts';
+import { journalNext } from './edit/journal-attempt.ts';
+import { AUTOMATION } from './edit/sandbox-edit.ts';
 
 /**
- * The moment that was planned has come and the first attempt is still not ready: a second one is put on record, if that
- * is still a good idea. Whatever comes of it, it is decided once.
+ * Journals a second attempt beside a first one that is slow, unless its backend is strained or too many attempts are
+ * second ones already. It is decided once for an attempt, whatever comes of it.
  */
 export async function startHedge(
-  tx: Tx,
-  deps: ControlDeps,
-  edit: SandboxEdit,
-  attempts: AttemptRecord[],
+  scope: EditScope,
   first: AttemptRecord,
   documents: SandboxDocuments,
 ): Promise<void> {
-  const index = attempts.indexOf(first);
-  attempts[index] = { ...first, hedgeAt: null };
-  await tx.attempts.update(attempts[index]);
+  const { deps, edit } = scope;
+  await replaceAttempt(scope, first.attemptId, { hedgeAt: null });
   const backup = documents.plan.hedge?.extension ?? undefined;
   const extension = backup === undefined ? undefined : deps.extensions.get(backup);
   if (!extension || deps.health.isStrained(extension.header.id, edit.now)) return;
   if (!deps.health.hedges.take(deps.settings.hedgeShare)) return;
-  const second = await journalNext(tx, edit, attempts, documents, { hedges: first.n });
+  const second = await journalNext(scope, documents, { hedges: first.n });
   if (!second) return;
   edit.note('sandbox.hedged', AUTOMATION, {
     attempt: second.n,

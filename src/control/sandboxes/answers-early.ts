@@ -2,8 +2,8 @@ import type { SandboxRecord } from '../../core/sandbox.ts';
 import type { TransactionOptions } from '../../core/store.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { TakenUp } from '../lifecycle/driver.ts';
-import type { Claim } from '../lifecycle/work.ts';
-import { isClaim } from '../lifecycle/work.ts';
+import type { Claim } from '../lifecycle/lanes.ts';
+import { isClaim } from '../lifecycle/lanes.ts';
 import type { WaitOptions } from './establish.ts';
 
 /**

@@ -4,8 +4,8 @@ import { pendingOperation } from '../../core/sandbox.ts';
 import type { Tx } from '../../core/store.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
+import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { newOperation } from '../lifecycle/operation.ts';
-import { SandboxEdit } from '../lifecycle/sandbox-edit.ts';
 import { newSnapshot } from '../snapshots/new-snapshot.ts';
 import { snapshotEvent } from '../snapshots/snapshot-event.ts';
 

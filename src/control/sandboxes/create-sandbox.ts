@@ -14,7 +14,7 @@ import { pinKept } from '../assets/pin-kept.ts';
 import { stageTrees } from '../assets/stage-trees.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver } from '../lifecycle/driver.ts';
-import type { Claim } from '../lifecycle/work.ts';
+import type { Claim } from '../lifecycle/lanes.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { rememberResult, replayedResult } from '../requests/idempotency.ts';
 import { admitSandbox, recordedAdmission } from './admit-sandbox.ts';

@@ -11,7 +11,7 @@ import type { SandboxDocuments, SandboxOrigin, SandboxRecord } from '../../core/
 import type { Tx } from '../../core/store.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver } from '../lifecycle/driver.ts';
-import type { Claim } from '../lifecycle/work.ts';
+import type { Claim } from '../lifecycle/lanes.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
 import { rememberResult, replayedResult } from '../requests/idempotency.ts';

@@ -5,7 +5,7 @@ import { pendingOperation } from '../../core/sandbox.ts';
 import type { Tx } from '../../core/store.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
-import { SandboxEdit } from '../lifecycle/sandbox-edit.ts';
+import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { firstWithin, waitForSandbox } from '../lifecycle/wait-for-sandbox.ts';
 import type { Recorded } from '../requests/audit.ts';
 import { recordedTransaction } from '../requests/audit.ts';

@@ -4,11 +4,11 @@ import { isoTime } from '../../core/clock.ts';
 import { isEstablished, isSettledState } from '../../core/lifecycle.ts';
 import type { SandboxRecord } from '../../core/sandbox.ts';
 import type { ControlDeps } from '../deps.ts';
-import { wrongParts } from '../lifecycle/backend-error.ts';
 import type { Driver } from '../lifecycle/driver.ts';
+import { wrongParts } from '../lifecycle/edit/backend-error.ts';
+import type { Claim } from '../lifecycle/lanes.ts';
+import { isClaim } from '../lifecycle/lanes.ts';
 import { firstWithin, waitForSandbox } from '../lifecycle/wait-for-sandbox.ts';
-import type { Claim } from '../lifecycle/work.ts';
-import { isClaim } from '../lifecycle/work.ts';
 
 export interface WaitOptions {
   /** `false` answers as soon as the request is durable. */

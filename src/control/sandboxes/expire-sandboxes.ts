@@ -3,7 +3,7 @@ import type { SandboxRecord } from '../../core/sandbox.ts';
 import { pendingOperation } from '../../core/sandbox.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver } from '../lifecycle/driver.ts';
-import { AUTOMATION, SandboxEdit, saveEdit } from '../lifecycle/sandbox-edit.ts';
+import { AUTOMATION, SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { keepsProcesses, lastRun } from '../use/last-run.ts';
 import type { Use } from '../use/use-sandbox.ts';
 import { checkpointFirst } from './checkpoint-first.ts';

@@ -10,13 +10,13 @@ import { pendingOperation } from '../../core/sandbox.ts';
 import type { Tx } from '../../core/store.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
+import { SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import {
   awaitOperation,
   newOperation,
   requireBeforeDeadline,
   requireNoOperation,
 } from '../lifecycle/operation.ts';
-import { SandboxEdit, saveEdit } from '../lifecycle/sandbox-edit.ts';
 import { admissionWant, policyOf, spenderIn, tellBudgets } from '../money/sandbox-money.ts';
 import type { Recorded } from '../requests/audit.ts';
 import { recordedTransaction } from '../requests/audit.ts';

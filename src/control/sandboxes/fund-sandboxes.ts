@@ -11,7 +11,7 @@ import { contextOf } from '../backends/backend-context.ts';
 import { within } from '../backends/within.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
-import { AUTOMATION, SandboxEdit, saveEdit } from '../lifecycle/sandbox-edit.ts';
+import { AUTOMATION, SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { fundingRule, policyOf, spenderIn, tellBudgets } from '../money/sandbox-money.ts';
 import { checkpointFirst } from './checkpoint-first.ts';
 

@@ -4,13 +4,13 @@ import { requireScope } from '../../core/caller.ts';
 import type { SandboxRecord } from '../../core/sandbox.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
+import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import {
   awaitOperation,
   newOperation,
   requireBeforeDeadline,
   requireNoOperation,
 } from '../lifecycle/operation.ts';
-import { SandboxEdit } from '../lifecycle/sandbox-edit.ts';
 import type { Recorded } from '../requests/audit.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';

@@ -8,7 +8,7 @@ import type { Tx } from '../../core/store.ts';
 import { requireRoom } from '../assets/require-room.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
-import { SandboxEdit } from '../lifecycle/sandbox-edit.ts';
+import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { waitForSandbox } from '../lifecycle/wait-for-sandbox.ts';
 import { admissionWant, policyOf, spenderIn, tellBudgets } from '../money/sandbox-money.ts';
 import type { Recorded } from '../requests/audit.ts';

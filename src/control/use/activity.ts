@@ -1,7 +1,7 @@
 import type { SandboxRecord } from '../../core/sandbox.ts';
 import type { Tx } from '../../core/store.ts';
 import type { ControlDeps } from '../deps.ts';
-import { SandboxEdit, saveEdit } from '../lifecycle/sandbox-edit.ts';
+import { SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
 
 /**
  * What counts as use (SPEC §3): exec, terminal, file write. Use is written when it changes the state and at most every

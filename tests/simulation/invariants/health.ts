@@ -1,4 +1,4 @@
-import { learnFromAttempts } from '../../../src/control/lifecycle/learn-from-attempts.ts';
+import { learnFromAttempts } from '../../../src/control/lifecycle/attempt-health.ts';
 import { HealthBook } from '../../../src/core/health/health-book.ts';
 import type { SimProcess } from '../sim-process.ts';
 import type { AuditContext } from './audit-context.ts';

@@ -6,7 +6,7 @@ export const captureAfterCommit: Mutation = {
   breaks: ['hold-has-living-owner', 'no-open-meter-on-the-dead', 'charge-is-exact'],
   patches: [
     {
-      file: 'src/control/lifecycle/sandbox-edit.ts',
+      file: 'src/control/lifecycle/edit/sandbox-edit.ts',
       search: 'const meter = await closeMoney(tx, deps, before, edit.now);',
       replace:
         "const meter = null as Awaited<ReturnType<typeof closeMoney>>;\n    void deps.store.transaction('late-money', (late) => closeMoney(late, deps, before, edit.now)).catch(() => {});",

@@ -6,7 +6,7 @@ export const eventOutsideTransaction: Mutation = {
   breaks: ['event-with-transition'],
   patches: [
     {
-      file: 'src/control/lifecycle/sandbox-edit.ts',
+      file: 'src/control/lifecycle/edit/sandbox-edit.ts',
       search: 'await tx.events.append(edit.events);',
       replace:
         "void deps.store.transaction('late-event', (late) => late.events.append(edit.events)).catch(() => {});",

@@ -6,7 +6,7 @@ export const fallbackAfterMaybe: Mutation = {
   breaks: ['gone-is-proven'],
   patches: [
     {
-      file: 'src/control/lifecycle/settle-step.ts',
+      file: 'src/control/lifecycle/steps/fail-attempt.ts',
       search: "const nothingLeft = failure.creation === 'not_created';",
       replace: "const nothingLeft = failure.creation !== 'created';",
     },

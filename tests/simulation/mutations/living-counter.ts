@@ -24,16 +24,16 @@ export function count(deps: ControlDeps, workspaceId: string, by: number): void 
 }`,
     },
     {
-      file: 'src/control/lifecycle/sandbox-edit.ts',
+      file: 'src/control/lifecycle/edit/sandbox-edit.ts',
       search: '    const meter = await closeMoney(tx, deps, before, edit.now);',
       replace:
         '    count(deps, before.workspaceId, -1);\n    const meter = await closeMoney(tx, deps, before, edit.now);',
     },
     {
-      file: 'src/control/lifecycle/sandbox-edit.ts',
-      search: "import { billOf, closeMoney } from '../money/sandbox-money.ts';",
+      file: 'src/control/lifecycle/edit/sandbox-edit.ts',
+      search: "import { billOf, closeMoney } from '../../money/sandbox-money.ts';",
       replace:
-        "import { count } from '../assets/require-room.ts';\nimport { billOf, closeMoney } from '../money/sandbox-money.ts';",
+        "import { count } from '../../assets/require-room.ts';\nimport { billOf, closeMoney } from '../../money/sandbox-money.ts';",
     },
   ],
 };

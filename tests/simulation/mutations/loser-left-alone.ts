@@ -6,8 +6,8 @@ export const loserLeftAlone: Mutation = {
   breaks: ['losers-condemned', 'one-winner', 'one-attempt-at-a-time'],
   patches: [
     {
-      file: 'src/control/lifecycle/settle-step.ts',
-      search: '    await condemnOutrun(scope, attempt);\n',
+      file: 'src/control/lifecycle/steps/probe.ts',
+      search: '  await condemnOutrun(scope, attempt);\n',
       replace: '',
     },
   ],

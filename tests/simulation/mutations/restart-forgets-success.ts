@@ -6,7 +6,7 @@ export const restartForgetsSuccess: Mutation = {
   breaks: ['restart-keeps-health'],
   patches: [
     {
-      file: 'src/control/lifecycle/learn-from-attempts.ts',
+      file: 'src/control/lifecycle/attempt-health.ts',
       search: 'if (judged === null && !isRunning(attempt)) return [];',
       replace: "if (attempt.state === 'gone') return [];",
     },

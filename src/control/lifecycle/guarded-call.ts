@@ -1,9 +1,10 @@
 import { SandboxerError } from '../../contract/errors.ts';
 import { after } from '../../core/clock.ts';
 import type { ControlDeps } from '../deps.ts';
+import { LeaseLost } from './edit/interruption.ts';
 
-export interface StepGuard {
-  /** How long the step may take. */
+export interface CallGuard {
+  /** The time limit of the call. */
   readonly timeoutMs: number;
   /** Called every third of a lease; answers whether the lease is still ours. */
   renewLease(): Promise<boolean>;
@@ -13,10 +14,10 @@ export interface StepGuard {
  * Runs one backend call under a deadline, keeping the lease alive meanwhile. It settles when the call does or when the
  * controller aborts, whichever comes first: a backend that ignores the abort cannot hold us up.
  */
-export async function runStep<T>(
+export async function guardedCall<T>(
   deps: ControlDeps,
   controller: AbortController,
-  guard: StepGuard,
+  guard: CallGuard,
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { signal } = controller;
@@ -37,7 +38,7 @@ export async function runStep<T>(
 }
 
 /** Keeps the lease and the deadline until the function that it answers is called; that waits for a renewal under way. */
-function watchOver(deps: ControlDeps, controller: AbortController, guard: StepGuard): () => Promise<void> {
+function watchOver(deps: ControlDeps, controller: AbortController, guard: CallGuard): () => Promise<void> {
   const { clock, settings } = deps;
   const endsAt = clock.now() + guard.timeoutMs;
   let over = false;
@@ -71,19 +72,4 @@ function watchOver(deps: ControlDeps, controller: AbortController, guard: StepGu
     cancel();
     await renewing;
   };
-}
-
-/** Another worker took over: whatever this one still does must not be written. */
-export class LeaseLost extends Error {
-  override readonly name = 'LeaseLost';
-}
-
-/** What was being made is no longer needed: the sandbox is ready on another attempt. */
-export class Outrun extends Error {
-  override readonly name = 'Outrun';
-}
-
-/** Somebody asked for the opposite meanwhile, such as destroying what is being provisioned. */
-export class Interrupted extends Error {
-  override readonly name = 'Interrupted';
 }

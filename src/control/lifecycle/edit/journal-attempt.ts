@@ -1,10 +1,10 @@
-import type { AttemptRecord } from '../../core/attempt.ts';
-import { attemptIdOf } from '../../core/attempt.ts';
-import type { Recipe } from '../../core/recipe.ts';
-import type { RouteTarget } from '../../core/routing.ts';
-import { routeTargets } from '../../core/routing.ts';
-import type { SandboxDocuments } from '../../core/sandbox.ts';
-import type { Tx } from '../../core/store.ts';
+import type { AttemptRecord } from '../../../core/attempt.ts';
+import { attemptIdOf } from '../../../core/attempt.ts';
+import type { Recipe } from '../../../core/recipe.ts';
+import type { RouteTarget } from '../../../core/routing.ts';
+import { routeTargets } from '../../../core/routing.ts';
+import type { SandboxDocuments } from '../../../core/sandbox.ts';
+import type { EditScope } from './attempt-edit.ts';
 import type { SandboxEdit } from './sandbox-edit.ts';
 
 function attemptOn(edit: SandboxEdit, n: number, target: RouteTarget, recipe: Recipe): AttemptRecord {
@@ -40,9 +40,7 @@ function attemptOn(edit: SandboxEdit, n: number, target: RouteTarget, recipe: Re
 
 /** Puts the next target of the plan on record as being tried; `null` when none is left. */
 export async function journalNext(
-  tx: Tx,
-  edit: SandboxEdit,
-  attempts: AttemptRecord[],
+  { tx, edit, attempts }: Omit<EditScope, 'deps'>,
   { plan, recipe }: SandboxDocuments,
   more: Partial<Pick<AttemptRecord, 'hedgeAt' | 'hedges'>> = {},
 ): Promise<AttemptRecord | null> {

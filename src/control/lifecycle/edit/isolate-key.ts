@@ -1,18 +1,23 @@
-import type { AttemptRecord } from '../../core/attempt.ts';
-import type { Tx } from '../../core/store.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { AttemptRecord } from '../../../core/attempt.ts';
+import type { Tx } from '../../../core/store.ts';
+import type { ControlDeps } from '../../deps.ts';
 import type { BackendFailure } from './backend-error.ts';
+
+export interface RefusedCall {
+  /** The attempt whose call failed; `undefined` where it is no longer known. */
+  readonly attempt: Pick<AttemptRecord, 'providerKeyId'> | undefined;
+  readonly failure: Pick<BackendFailure, 'code'>;
+  readonly workspaceId: string;
+}
 
 /**
  * A vendor that refuses a key says nothing of the backend: nothing more is routed to that key until it is tested or
- * replaced, and others go on. Told once.
+ * replaced, and others go on. One event is written.
  */
 export async function isolateKey(
   tx: Tx,
   deps: ControlDeps,
-  attempt: Pick<AttemptRecord, 'providerKeyId'> | undefined,
-  failure: Pick<BackendFailure, 'code'>,
-  workspaceId: string,
+  { attempt, failure, workspaceId }: RefusedCall,
 ): Promise<void> {
   if (failure.code !== 'SBX_BACKEND_AUTH' || !attempt || attempt.providerKeyId === null) return;
   const key = await tx.providerKeys.get(attempt.providerKeyId);

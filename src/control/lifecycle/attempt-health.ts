@@ -4,6 +4,7 @@ import type { AttemptKey } from '../../core/health/health-book.ts';
 import { recipeClass } from '../../core/health/health-book.ts';
 import type { HostRecord, HostSample } from '../../core/host.ts';
 import { bookedHost } from '../../core/host.ts';
+import type { SandboxDocuments } from '../../core/sandbox.ts';
 import type { Tx } from '../../core/store.ts';
 import type { ControlDeps } from '../deps.ts';
 
@@ -16,10 +17,32 @@ interface Happening {
   tell(): void;
 }
 
-async function keyOf(tx: Tx, attempt: AttemptRecord): Promise<AttemptKey> {
-  const { attemptId, extensionId, hostId, sandboxUid, generation } = attempt;
-  const documents = await tx.sandboxes.documents(sandboxUid, generation);
+function keyOf(
+  { attemptId, extensionId, hostId }: AttemptRecord,
+  documents: SandboxDocuments | null,
+): AttemptKey {
   return { attemptId, extensionId, hostId, recipeClass: documents ? recipeClass(documents.recipe) : 'any' };
+}
+
+/** Tells the health book that an attempt begins. */
+export function attemptStarted(deps: ControlDeps, attempt: AttemptRecord, documents: SandboxDocuments): void {
+  deps.health.started(keyOf(attempt, documents), attempt.startedAt);
+}
+
+/** Tells the health book of attempts after the commit that judged them. */
+export function attemptsJudged(
+  { health }: ControlDeps,
+  attempts: readonly AttemptRecord[],
+  documents: SandboxDocuments,
+): void {
+  for (const attempt of attempts) {
+    const { judged, startedAt } = attempt;
+    if (judged !== null) health.ended(keyOf(attempt, documents), judged, judged.at - startedAt);
+  }
+}
+
+async function storedKeyOf(tx: Tx, attempt: AttemptRecord): Promise<AttemptKey> {
+  return keyOf(attempt, await tx.sandboxes.documents(attempt.sandboxUid, attempt.generation));
 }
 
 function attemptHappenings(
@@ -54,7 +77,7 @@ export async function learnFromAttempts(deps: ControlDeps): Promise<void> {
   const happenings = await deps.store.read('recent-attempts', async (tx) => {
     const found: Happening[] = [];
     for (const attempt of await tx.attempts.recent(MOST_ATTEMPTS))
-      found.push(...attemptHappenings(deps, attempt, await keyOf(tx, attempt)));
+      found.push(...attemptHappenings(deps, attempt, await storedKeyOf(tx, attempt)));
     for (const host of await tx.hosts.list())
       for (const sample of await tx.hosts.samples(host.id, 'canary', MOST_CANARIES))
         found.push(canaryHappening(deps, host, sample));

@@ -1,7 +1,7 @@
-import type { AttemptRecord } from '../../core/attempt.ts';
-import type { Progress } from '../../core/extension.ts';
-import type { ControlDeps } from '../deps.ts';
-import { AUTOMATION, SandboxEdit, saveEdit } from './sandbox-edit.ts';
+import type { AttemptRecord } from '../../../core/attempt.ts';
+import type { Progress } from '../../../core/extension.ts';
+import type { ControlDeps } from '../../deps.ts';
+import { AUTOMATION, SandboxEdit, saveEdit } from '../edit/sandbox-edit.ts';
 
 const SHORTEST_GAP_MS = 1_000;
 /** Of the time that it has taken so far: what takes long is told of more rarely. */

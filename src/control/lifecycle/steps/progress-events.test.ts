@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import type { Progress } from '../../core/extension.ts';
-import { silentLog } from '../../core/log.ts';
-import { memoryDatabase } from '../../store/memory/memory-database.ts';
-import { MemoryStore } from '../../store/memory/memory-store.ts';
-import { sampleAttempt, sampleSandbox, T0 } from '../../store/sample-records.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { Progress } from '../../../core/extension.ts';
+import { silentLog } from '../../../core/log.ts';
+import { memoryDatabase } from '../../../store/memory/memory-database.ts';
+import { MemoryStore } from '../../../store/memory/memory-store.ts';
+import { sampleAttempt, sampleSandbox, T0 } from '../../../store/sample-records.ts';
+import type { ControlDeps } from '../../deps.ts';
 import { ProgressEvents } from './progress-events.ts';
 
 const UID = 'sbx_slow';

@@ -1,8 +1,8 @@
-import type { ErrorExtras } from '../../contract/errors.ts';
-import { SandboxerError } from '../../contract/errors.ts';
-import type { Creation } from '../../contract/state.ts';
-import type { AttemptError } from '../../core/attempt.ts';
-import { Interrupted, Outrun } from './run-step.ts';
+import type { ErrorExtras } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors.ts';
+import type { Creation } from '../../../contract/state.ts';
+import type { AttemptError } from '../../../core/attempt.ts';
+import { Interrupted, Outrun } from './interruption.ts';
 
 export interface BackendFailure {
   readonly code: string;

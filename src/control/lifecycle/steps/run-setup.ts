@@ -1,12 +1,19 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { Extension, ExtensionContext, Handle } from '../../core/extension.ts';
-import type { Recipe } from '../../core/recipe.ts';
-import type { SandboxSession } from '../../core/session.ts';
-import type { SetupStep } from '../../core/setup-log.ts';
-import { Interrupted, Outrun } from './run-step.ts';
+import { SandboxerError } from '../../../contract/errors.ts';
+import type { Extension, ExtensionContext, Handle } from '../../../core/extension.ts';
+import type { Recipe } from '../../../core/recipe.ts';
+import type { SandboxSession } from '../../../core/session.ts';
+import type { SetupStep } from '../../../core/setup-log.ts';
+import { Interrupted, Outrun } from '../edit/interruption.ts';
 import { SetupOutput } from './setup-output.ts';
 
 const TOLD_CHARACTERS = 2_000;
+
+/** The sandbox that is set up, at its backend. */
+export interface SetupPlace {
+  readonly extension: Extension;
+  readonly handle: Handle;
+  readonly context: ExtensionContext;
+}
 
 /** Where the commands run, and what is known of them while they do. */
 export interface SetupRun {
@@ -21,10 +28,10 @@ export interface SetupRun {
 async function runOne(
   session: SandboxSession,
   command: string,
-  recipe: Recipe,
-  run: SetupRun,
-  signal: AbortSignal,
+  { variables }: Recipe,
+  run: SetupRun & { readonly signal: AbortSignal },
 ): Promise<SetupStep> {
+  const { signal } = run;
   const output = new SetupOutput(run.secrets);
   const startedAt = run.now();
   const at = run.steps.length;
@@ -39,7 +46,7 @@ async function runOne(
     const process = await session.spawn(
       {
         argv: ['/bin/sh', '-c', command],
-        env: recipe.variables,
+        env: variables,
         cwd: run.cwd,
         user: null,
         timeoutSeconds: null,
@@ -79,16 +86,15 @@ export function setupFailure(error: unknown, steps: readonly SetupStep[]): unkno
 
 /** Runs the recipe's setup commands in order. The first that fails ends the establishment, with the end of its output. */
 export async function runSetup(
-  extension: Extension,
-  handle: Handle,
+  { extension, handle, context }: SetupPlace,
   recipe: Recipe,
-  context: ExtensionContext,
   run: SetupRun,
 ): Promise<void> {
+  const { signal } = context;
   const session = await extension.connect(handle, context);
   try {
     for (const [index, command] of recipe.setupRun.entries()) {
-      const { exitCode, output } = await runOne(session, command, recipe, run, context.signal);
+      const { exitCode, output } = await runOne(session, command, recipe, { ...run, signal });
       if (exitCode === 0) continue;
       throw new SandboxerError(
         'SBX_SETUP_FAILED',

@@ -1,15 +1,15 @@
-import type { EventType } from '../../contract/event.ts';
-import type { Consumer } from '../../contract/sandbox.ts';
-import type { Actor, SandboxState } from '../../contract/state.ts';
-import type { EventDraft } from '../../core/event.ts';
-import { assertMove, isEstablished, isLiving } from '../../core/lifecycle.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
-import { pendingOperation } from '../../core/sandbox.ts';
-import type { Tx } from '../../core/store.ts';
-import type { ControlDeps } from '../deps.ts';
-import { learnUse } from '../money/learn-use.ts';
-import { billOf, closeMoney } from '../money/sandbox-money.ts';
-import { abandonSnapshot } from '../snapshots/abandon-snapshot.ts';
+import type { EventType } from '../../../contract/event.ts';
+import type { Consumer } from '../../../contract/sandbox.ts';
+import type { Actor, SandboxState } from '../../../contract/state.ts';
+import type { EventDraft } from '../../../core/event.ts';
+import { assertMove, isEstablished, isLiving } from '../../../core/lifecycle.ts';
+import type { SandboxRecord } from '../../../core/sandbox.ts';
+import { pendingOperation } from '../../../core/sandbox.ts';
+import type { Tx } from '../../../core/store.ts';
+import type { ControlDeps } from '../../deps.ts';
+import { learnUse } from '../../money/learn-use.ts';
+import { billOf, closeMoney } from '../../money/sandbox-money.ts';
+import { abandonSnapshot } from '../../snapshots/abandon-snapshot.ts';
 
 /** Who caused an event. Workers act as automation on the consumer's behalf. */
 export interface Attribution {

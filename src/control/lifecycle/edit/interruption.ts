@@ -1,0 +1,14 @@
+/** Another worker took over: no outcome of this one may be written. */
+export class LeaseLost extends Error {
+  override readonly name = 'LeaseLost';
+}
+
+/** The sandbox is ready on another attempt: what this call makes is no longer needed. */
+export class Outrun extends Error {
+  override readonly name = 'Outrun';
+}
+
+/** A request wants the opposite meanwhile, such as destroying what is being provisioned. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+}
