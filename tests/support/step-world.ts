@@ -1,7 +1,7 @@
 /** One sandbox and its attempts in a store, one metered backend in this process, on a clock that a test moves. */
 import type { ControlDeps } from '../../src/control/deps.ts';
 import type { SettleScope } from '../../src/control/lifecycle/edit/attempt-edit.ts';
-import { SandboxEdit, saveEdit } from '../../src/control/lifecycle/edit/sandbox-edit.ts';
+import { AUTOMATION, SandboxEdit, saveEdit } from '../../src/control/lifecycle/edit/sandbox-edit.ts';
 import type { Step, StepSubject, Verdict } from '../../src/control/lifecycle/steps/step.ts';
 import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
 import type { AttemptRecord } from '../../src/core/attempt.ts';
@@ -17,7 +17,13 @@ import { StubWorld } from '../../src/extensions/saas-stub/world.ts';
 import { WorldTransport } from '../../src/extensions/saas-stub/world-transport.ts';
 import { memoryDatabase } from '../../src/store/memory/memory-database.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
-import { sampleAttempt, sampleDocuments, sampleSandbox, T0 } from '../../src/store/sample-records.ts';
+import {
+  sampleAttempt,
+  sampleDocuments,
+  sampleHold,
+  sampleSandbox,
+  T0,
+} from '../../src/store/sample-records.ts';
 import { defaultRecipe } from '../../src/testing/conformance/default-recipe.ts';
 
 export const STEP_UID = 'sbx_step';
@@ -106,6 +112,34 @@ export class StepWorld {
   async eventTypes(): Promise<string[]> {
     const range = { workspaceId: 'default', after: 0, limit: 100 };
     return (await this.store.read('events', (tx) => tx.events.list(range))).map(({ type }) => type);
+  }
+
+  /** Moves the sandbox as a request or a sweep does beside the step. */
+  async move(to: SandboxRecord['state']): Promise<void> {
+    await this.#change((edit) => edit.move(to, AUTOMATION));
+  }
+
+  async patch(change: Parameters<SandboxEdit['patch']>[0]): Promise<void> {
+    await this.#change((edit) => edit.patch(change));
+  }
+
+  /** Gives the sandbox the hold that its admission would have made. */
+  async hold(): Promise<void> {
+    const hold = sampleHold('hold-step', { sandboxUid: STEP_UID });
+    await this.store.transaction('hold', (tx) => tx.ledger.insertHold(hold));
+    await this.patch({ holdId: hold.id });
+  }
+
+  async #change(change: (edit: SandboxEdit) => void): Promise<void> {
+    await this.store.transaction('change', async (tx) => {
+      const edit = new SandboxEdit(
+        (await tx.sandboxes.get(STEP_UID)) as SandboxRecord,
+        this.deps,
+        this.clock.at,
+      );
+      change(edit);
+      await saveEdit(tx, this.deps, edit);
+    });
   }
 
   /** Takes the step as the driver does: the call, then its end in one transaction. */
