@@ -9,7 +9,7 @@ import { lifecyclePage } from './lifecycle-page.ts';
 import { openApiJson } from './openapi-json.ts';
 import { profilePage } from './profile-page.ts';
 import { profileSchema } from './profile-schema.ts';
-import { capabilityEntry, extensionEntries } from './registry-entries.ts';
+import { capabilityEntry, capabilityIndex, extensionEntries } from './registry-entries.ts';
 
 /** The one list: whatever is here is written by `npm run generate` and checked by `npm run generate:check`. */
 export const allGenerators: readonly Generator[] = [
@@ -25,5 +25,6 @@ export const allGenerators: readonly Generator[] = [
   attemptsPage,
   attemptsSummary,
   capabilityEntry,
+  capabilityIndex,
   ...extensionEntries,
 ];

@@ -5,7 +5,7 @@ import { PriceListEntry } from '../contract/price-list.ts';
 import type { LatencyPrior } from '../core/health/peak-latency.ts';
 import { readProfileYaml } from './profile-yaml.ts';
 
-const MOST_PROBLEMS = 50;
+export const MOST_PROBLEMS = 50;
 
 export interface PriceListProblem {
   readonly file: string;

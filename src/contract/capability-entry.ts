@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CapabilityVector } from './capability.ts';
+import { CapabilityStatus } from './federated-capability.ts';
 import { Price } from './money.ts';
 
 /** What sand-boxer offers, for a federation of registries to index. */
@@ -7,7 +8,10 @@ export const CapabilityEntry = z
   .strictObject({
     id: z.literal('capability.execution.sandbox-provision'),
     version: z.string(),
-    title: z.string(),
+    name: z.string(),
+    status: CapabilityStatus.describe('How far the entry is agreed on with the federation that indexes it.'),
+    owner: z.string(),
+    domain: z.string(),
     summary: z.string(),
     api: z.strictObject({ version: z.number().int(), openapi: z.string() }),
     operations: z.array(z.string()),
@@ -43,6 +47,10 @@ export const OPERATIONS = [
 ] as const;
 
 export const CAPABILITY_ID = 'capability.execution.sandbox-provision';
-export const CAPABILITY_TITLE = 'Establish sandboxes';
+export const CAPABILITY_NAME = 'Establish sandboxes';
+export const CAPABILITY_STATUS = 'draft' satisfies CapabilityStatus;
+export const CAPABILITY_OWNER = 'sand-boxer';
+/** The primary market domain, the same as in `.repo-classification.yaml`. */
+export const CAPABILITY_DOMAIN = 'infotech';
 export const CAPABILITY_SUMMARY =
   'Provisions an isolated environment from a named profile on the backend that fits best, proves it reachable, meters it, and tears it down for certain.';

@@ -378,6 +378,13 @@ export const ERRORS = {
     title: 'The repository could not be fetched',
     remedy: 'See the detail; correct the address, the ref or the credential.',
   },
+  SBX_PUBLISH_FAILED: {
+    status: 502,
+    fault: 'server',
+    retryable: true,
+    title: 'The capability entry could not be published',
+    remedy: 'See the detail; correct reuse_surface in the configuration.',
+  },
   SBX_BACKEND_AUTH: {
     status: 502,
     fault: 'key',

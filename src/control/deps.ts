@@ -11,6 +11,7 @@ import type { Identifiers } from '../core/identifiers.ts';
 import type { InputPort } from '../core/inputs.ts';
 import type { UseBook } from '../core/learned-use.ts';
 import type { Log } from '../core/log.ts';
+import type { PublishedRegistry } from '../core/published-registry.ts';
 import type { ExtensionRegistry } from '../core/registry.ts';
 import type { SecretBox } from '../core/secret-box.ts';
 import type { Store } from '../core/store.ts';
@@ -55,6 +56,8 @@ export interface ControlDeps {
   readonly webhooks?: WebhookPort;
   /** The receivers of events that the configuration knows, configured or not. */
   readonly sinks?: readonly ConfiguredSink[];
+  /** The capability entry of this installation, and the federation that it is published to. */
+  readonly publishedRegistry?: PublishedRegistry;
   /** Has them look at their place in the log anew. */
   readonly wakeSinks?: () => void;
 }

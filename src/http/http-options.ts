@@ -101,8 +101,6 @@ export interface HttpOptions {
   isReady(): boolean;
   /** Throws `SBX_PROFILE_INVALID` with every issue. */
   parseProfile(upload: ProfileUpload): ParsedProfile;
-  /** What is wrong with a price list, if anything. */
-  checkPriceList(file: string, text: string): readonly { readonly file: string; readonly problem: string }[];
   readonly limits?: Partial<HttpLimits>;
   /** Where ports inside sandboxes are shown; previews are refused without it. */
   readonly preview?: PreviewOrigin;

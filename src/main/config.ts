@@ -152,6 +152,36 @@ const HubConfig = z
   .nullable()
   .default(null);
 
+const HubUrl = z
+  .url({ protocol: /^https?$/ })
+  .max(2048)
+  .optional();
+
+/** A federation of capability registries: its hub, or a directory that it reads. */
+const ReuseSurfaceConfig = z
+  .strictObject({
+    url: HubUrl.describe('The hub, without "/v1".'),
+    index_url: HubUrl.describe(
+      'Where the hub fetches registry/indexes/capabilities.yaml of this project from. Required with `url`.',
+    ),
+    token_file: z.string().nullable().default(null).describe('File with the bearer token of the hub.'),
+    timeout: Duration.default(10_000).describe('For an answer of the hub.'),
+    directory: z
+      .string()
+      .startsWith('/', 'Write an absolute path.')
+      .optional()
+      .describe('A directory that reuse-surface reads, instead of `url`.'),
+  })
+  .refine(({ url, directory }) => (url === undefined) !== (directory === undefined), {
+    message: 'Name "url" or "directory", one of them.',
+  })
+  .refine(({ url, index_url }) => url === undefined || index_url !== undefined, {
+    message: 'The hub fetches the index from here: it is required with "url".',
+    path: ['index_url'],
+  })
+  .nullable()
+  .default(null);
+
 export const Config = z.strictObject({
   state_dir: z
     .string()
@@ -307,6 +337,9 @@ export const Config = z.strictObject({
   webhooks: WebhookConfig.default(WebhookConfig.parse({})),
   state_hub: HubConfig.describe('Who is told of every transition.'),
   fin_hub: HubConfig.describe('Who is told of every bill, grant and budget.'),
+  reuse_surface: ReuseSurfaceConfig.describe(
+    'Where `sandboxer registry publish` publishes the capability entry: a hub, or a directory.',
+  ),
   master_key: z
     .strictObject({
       file: z.string().optional().describe('Default: <state_dir>/master.key, made at the first start.'),

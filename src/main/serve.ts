@@ -1,5 +1,4 @@
 import { Registry } from 'prom-client';
-import { checkPriceList } from '../catalogue/price-list.ts';
 import { parseProfileDocument, parseProfileText } from '../catalogue/profile-document.ts';
 import { SandboxerError } from '../contract/errors.ts';
 import type { EventSink } from '../control/events/deliver-events.ts';
@@ -89,7 +88,6 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     callerFor: callerByTransport(control.deps, local, wrongKeys),
     isReady: () => ready,
     parseProfile,
-    checkPriceList,
     ...(config.rate_limit === null ? {} : { rates: rateLimits(config.rate_limit) }),
     preview: previews,
   };

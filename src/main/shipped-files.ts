@@ -7,8 +7,12 @@ export function shippedProfiles(): ProfileFolder {
   return { path: join(PACKAGE_DIR, 'profiles'), priority: 0, label: 'profiles' };
 }
 
+export function shippedRegistry(): string {
+  return join(PACKAGE_DIR, 'registry');
+}
+
 export function shippedPrices(): string {
-  return join(PACKAGE_DIR, 'registry', 'prices');
+  return join(shippedRegistry(), 'prices');
 }
 
 let page: string | undefined;

@@ -36,6 +36,7 @@ import { DEFAULT_WORKSPACE, prepareInstallation } from './installation.ts';
 import { learnPriors } from './latency-priors.ts';
 import { tunnelConfig } from './ops-bridge.ts';
 import { Warden } from './ops-warden.ts';
+import { publishedRegistry } from './published-registry.ts';
 import { randomIdentifiers } from './random-identifiers.ts';
 import { openSecretBox } from './secret-box.ts';
 import { shippedProfiles } from './shipped-files.ts';
@@ -187,6 +188,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     secretBox,
     webhooks,
     sinks: [...configured.map(({ description }) => description), ...(options.sinks ?? []).map(describeSink)],
+    publishedRegistry: publishedRegistry(config.reuse_surface),
     wakeSinks: () => wakeSinks(),
   };
   const activity = new Activity(deps);

@@ -1,6 +1,5 @@
-import { basename } from 'node:path';
 import type { Command } from 'commander';
-import { readInputFile } from '../args/input-file.ts';
+import { readRegistryFiles } from '../args/registry-files.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
@@ -15,26 +14,33 @@ export function define(command: Command, invocation: Invocation): void {
     });
   command
     .command('validate')
-    .description('Check price lists before they are published')
-    .argument('<file...>', 'such as registry/prices/e2b.yaml')
-    .action(async (files: string[]) => {
+    .description('Check a registry as a federation would, or single files before they are published')
+    .argument('[path...]', 'files or directories; default: the registry of the server')
+    .action(async (paths: string[]) => {
       const { printer } = invocation;
-      const { registry } = await invocation.client();
-      const problems = [];
-      for (const file of files) {
-        const report = await registry.validate(basename(file), await readInputFile(file));
-        problems.push(...report.problems.map(({ problem }) => ({ file, problem })));
-      }
-      if (problems.length > 0) {
-        const listed = problems.map(({ file, problem }) => `${file}: ${problem}`).join('\n');
+      const files = paths.length === 0 ? undefined : await readRegistryFiles(paths);
+      const report = await (await invocation.client()).registry.validate(files);
+      if (!report.valid) {
+        const listed = report.problems.map(({ file, problem }) => `${file}: ${problem}`).join('\n');
         throw new CommandFailure(listed, {
           code: 'SBX_INVALID_REQUEST',
           remedy: 'Correct the file; docs/guides/routing.md shows a whole one.',
           exitCode: EXIT.refused,
         });
       }
-      printer.result({ valid: true, problems }, () =>
-        printer.line(files.length === 1 ? 'It is valid.' : `All ${files.length} are valid.`),
+      printer.result(report, () =>
+        printer.line(report.files === 1 ? 'It is valid.' : `All ${report.files} files are valid.`),
+      );
+    });
+  command
+    .command('publish')
+    .description('Publish the capability entry of the server to reuse-surface')
+    .action(async () => {
+      const { registry } = await invocation.client();
+      const published = await invocation.progress('Publishing the registry').during(registry.publish());
+      const { capability, status, target, outcome } = published;
+      invocation.printer.result(published, () =>
+        invocation.printer.line(`${capability} (${status}): ${outcome} at ${target}`),
       );
     });
 }

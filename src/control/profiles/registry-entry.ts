@@ -1,8 +1,11 @@
 import type { CapabilityEntry } from '../../contract/capability-entry.ts';
 import {
+  CAPABILITY_DOMAIN,
   CAPABILITY_ID,
+  CAPABILITY_NAME,
+  CAPABILITY_OWNER,
+  CAPABILITY_STATUS,
   CAPABILITY_SUMMARY,
-  CAPABILITY_TITLE,
   OPERATIONS,
 } from '../../contract/capability-entry.ts';
 import { API_VERSION } from '../../contract/version.ts';
@@ -20,7 +23,10 @@ export async function registryEntry(
   return {
     id: CAPABILITY_ID,
     version,
-    title: CAPABILITY_TITLE,
+    name: CAPABILITY_NAME,
+    status: CAPABILITY_STATUS,
+    owner: CAPABILITY_OWNER,
+    domain: CAPABILITY_DOMAIN,
     summary: CAPABILITY_SUMMARY,
     api: { version: API_VERSION, openapi: '/v1/openapi.json' },
     operations: [...OPERATIONS],

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { Registry } from 'prom-client';
-import { checkPriceList } from '../../../src/catalogue/price-list.ts';
 import { parseProfileDocument, parseProfileText } from '../../../src/catalogue/profile-document.ts';
 import type { Extension } from '../../../src/core/extension.ts';
 import { silentLog } from '../../../src/core/log.ts';
@@ -143,7 +142,6 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
       const { profile, document } = parseProfileText(upload.text);
       return { profile, source: document };
     },
-    checkPriceList,
     ...(options.limits ? { limits: options.limits } : {}),
   };
   const app = await createHttpServer(http);

@@ -1,0 +1,23 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { RegistryFile } from '../../client/registry.ts';
+import { readInputFile } from './input-file.ts';
+
+/** The files of a registry below a directory, in the order of their names; a path of anything else is itself. */
+async function filesAt(path: string): Promise<string[]> {
+  const isDirectory = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (!isDirectory) return [path];
+  const names = (await readdir(path, { recursive: true })).sort();
+  return names
+    .filter((name) => /\.(?:md|yaml)$/.test(name) && basename(name) !== 'README.md')
+    .map((name) => join(path, name));
+}
+
+/** Reads files, and everything of a registry below directories. */
+export async function readRegistryFiles(paths: readonly string[]): Promise<RegistryFile[]> {
+  const files = (await Promise.all(paths.map(filesAt))).flat();
+  return Promise.all(files.map(async (file) => ({ file, text: await readInputFile(file) })));
+}

@@ -1,0 +1,63 @@
+import { CAPABILITY_ID, CAPABILITY_STATUS } from '../../contract/capability-entry.ts';
+import { SandboxerError } from '../../contract/errors.ts';
+import type { CapabilityStatus } from '../../contract/federated-capability.ts';
+import type { Caller } from '../../core/caller.ts';
+import { requireScope } from '../../core/caller.ts';
+import type { PublishedAs, RegistryFile, RegistryProblem } from '../../core/published-registry.ts';
+import { auditedTransaction } from '../requests/audit.ts';
+import type { ControlDeps } from '../deps.ts';
+
+export interface RegistryPublication {
+  readonly capability: string;
+  readonly status: CapabilityStatus;
+  readonly target: string;
+  readonly outcome: PublishedAs;
+  readonly files: number;
+}
+
+function registryOf(deps: ControlDeps) {
+  const { publishedRegistry } = deps;
+  if (publishedRegistry !== undefined) return publishedRegistry;
+  throw new SandboxerError('SBX_UNSUPPORTED', 'This server has no registry folder.');
+}
+
+/** Checks the given files, or the registry of this installation where none are given. Nothing is stored. */
+export async function checkRegistry(
+  deps: ControlDeps,
+  caller: Caller,
+  given: readonly RegistryFile[] | null,
+): Promise<{ readonly files: number; readonly problems: readonly RegistryProblem[] }> {
+  requireScope(caller, 'read');
+  const registry = registryOf(deps);
+  const files = given ?? (await registry.files());
+  return { files: files.length, problems: await registry.check(files) };
+}
+
+/** Publishes the capability entry of this installation to the federation that the configuration names. */
+export async function publishRegistry(
+  deps: ControlDeps,
+  caller: Caller,
+  signal: AbortSignal,
+): Promise<RegistryPublication> {
+  requireScope(caller, 'server');
+  const registry = registryOf(deps);
+  const { publisher } = registry;
+  if (publisher === null)
+    throw new SandboxerError('SBX_UNSUPPORTED', 'reuse_surface is not configured.', {
+      field: 'reuse_surface',
+      remedy: 'Name the hub or a directory in reuse_surface of the configuration, and restart the server.',
+    });
+  const files = await registry.files();
+  const problems = await registry.check(files);
+  if (problems.length > 0)
+    throw new SandboxerError('SBX_PUBLISH_FAILED', 'The registry of this installation is not valid.', {
+      retryable: false,
+      issues: problems.map(({ file, problem }) => ({ field: file, problem })),
+      remedy: 'Install sandboxer again; "sandboxer registry validate" tells what is wrong.',
+    });
+  const outcome = await publisher.publish(files, signal);
+  const { target } = publisher;
+  const subject = { action: 'publishRegistry', target, details: { capability: CAPABILITY_ID, outcome } };
+  await auditedTransaction(deps, caller, 'registry', subject, async () => {});
+  return { capability: CAPABILITY_ID, status: CAPABILITY_STATUS, target, outcome, files: files.length };
+}
