@@ -118,8 +118,8 @@ export const COMMAND_EXAMPLES: Readonly<Record<string, readonly CommandExample[]
   compose: [shown('sandboxer compose plan .', 'sandboxer compose plan . --input profiles=dev --json')],
   estimate: [runs('sandboxer estimate --profile stub-metered --ttl 30m')],
   registry: [
-    runs('sandboxer registry export --json'),
-    shown('sandboxer registry validate registry/prices/e2b.yaml'),
+    runs('sandboxer registry export --json', 'sandboxer registry validate'),
+    shown('sandboxer registry validate registry/ .repo-classification.yaml', 'sandboxer registry publish'),
   ],
   hosts: [
     runs('sandboxer hosts list', 'sandboxer hosts show local'),

@@ -68,7 +68,13 @@ async function prepare(invocation: Invocation, id: string): Promise<Prepared> {
 /** How ssh calls us back; `%` means something to ssh. */
 function proxyCommand(invocation: Invocation, id: string): string {
   const { url, workspace } = invocation.options;
-  const words = [process.execPath, '--disable-warning=ExperimentalWarning', process.argv[1] ?? '', 'proxy'];
+  const words = [
+    process.execPath,
+    '--disable-warning=ExperimentalWarning',
+    '--',
+    process.argv[1] ?? '',
+    'proxy',
+  ];
   if (url !== undefined) words.push('--url', url);
   if (workspace !== undefined) words.push('--workspace', workspace);
   return [...words, id].map(quoted).join(' ').replaceAll('%', '%%');

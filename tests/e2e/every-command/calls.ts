@@ -165,6 +165,7 @@ export const CALLS: Readonly<Record<string, CommandCall>> = {
     fails: { args: ['-p', 'nothing'], code: 3, error: 'SBX_PROFILE_NOT_FOUND' },
   },
   'registry export': { args: [] },
+  'registry publish': { args: [] },
   'registry validate': {
     args: ['e2b.yaml'],
     fails: { args: ['no-price.yaml'], code: 4, error: 'SBX_INVALID_REQUEST' },

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { leafCommands } from '../../../src/cli/defined-commands.ts';
@@ -13,13 +14,14 @@ const AT_ONCE = 4;
 
 const leaves = await leafCommands();
 const answers = new Map<string, Record<string, unknown>>();
+const federation = mkdtempSync(join(tmpdir(), 'sbx-federation-'));
 let world: CliWorld;
 let hasLocal = false;
 
 beforeAll(async () => {
   world = await CliWorld.open({
     env: { SANDBOXER_LOCAL: '1' },
-    config: { webhooks: { allow_private: true } },
+    config: { webhooks: { allow_private: true }, reuse_surface: { directory: federation } },
   });
   const prices = readFileSync(join(ROOT, 'registry/prices/e2b.yaml'), 'utf8');
   for (const [name, text] of Object.entries({
@@ -36,7 +38,10 @@ beforeAll(async () => {
   ]);
   hasLocal = items.some(({ id, health }) => id === 'ext.local' && health.status === 'healthy');
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  await world.close();
+  rmSync(federation, { recursive: true });
+});
 
 /** A tar archive that holds one directory: a root file system of the plainest kind. */
 function imageArchive(): Buffer {
