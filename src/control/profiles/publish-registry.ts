@@ -4,8 +4,8 @@ import type { CapabilityStatus } from '../../contract/federated-capability.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import type { PublishedAs, RegistryFile, RegistryProblem } from '../../core/published-registry.ts';
-import { auditedTransaction } from '../requests/audit.ts';
 import type { ControlDeps } from '../deps.ts';
+import { auditedTransaction } from '../requests/audit.ts';
 
 export interface RegistryPublication {
   readonly capability: string;
