@@ -1,7 +1,6 @@
 /** Checks the files of a registry as a federation that indexes it would, each by its form and all against each other. */
 import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { z } from 'zod';
 import type { CapabilityRow, FederatedCapability as Entry } from '../contract/federated-capability.ts';
 import {
   CapabilityIndex,
@@ -25,12 +24,20 @@ interface Found {
   readonly problems: RegistryProblem[];
 }
 
+/** Of a zod schema, what is used here. */
+interface Schema<T> {
+  safeParse(value: unknown):
+    | { readonly success: true; readonly data: T }
+    | {
+        readonly success: false;
+        readonly error: {
+          readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[];
+        };
+      };
+}
+
 /** Parses one document and notes every fault with its line. */
-function parsed<S extends z.ZodType>(
-  schema: S,
-  { file, text }: RegistryFile,
-  problems: RegistryProblem[],
-): z.infer<S> | null {
+function parsed<T>(schema: Schema<T>, { file, text }: RegistryFile, problems: RegistryProblem[]): T | null {
   const document = readProfileYaml(text, file);
   if (Array.isArray(document)) {
     problems.push(...document.map(({ problem }) => ({ file, problem })));

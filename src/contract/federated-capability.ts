@@ -7,7 +7,7 @@ const slugs = z.array(slug).max(40);
 const Sentence = z.string().min(1).max(600);
 const Sentences = z.array(Sentence).max(40);
 
-export const CapabilityId = z
+const CapabilityId = z
   .string()
   .regex(/^capability\.[a-z0-9]+(?:\.[a-z0-9-]+)+$/, 'Name it as "capability.<domain>.<name>".');
 

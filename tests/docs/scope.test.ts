@@ -57,13 +57,13 @@ describe('SCOPE.md', () => {
     expect(namesIn(notYet, 'profile.').sort()).toEqual(ids(profiles.filter(waits)));
   });
 
-  it('not yet: every item is missing, and every item is looked for', () => {
+  it('items of "Not yet": each is missing, and each is looked for', () => {
     expect(notYet.map(({ title }) => title)).toEqual(Object.keys(MISSING));
     for (const [title, isAbsent] of Object.entries(MISSING))
       expect([title, isAbsent()]).toEqual([title, true]);
   });
 
-  it('possible now: every command and every route that is named exists', () => {
+  it('commands and routes of "Possible now": each exists', () => {
     const commands = namesIn(now, 'sandboxer ').map((line) => line.split(' ')[1] ?? '');
     expect(commands.length).toBeGreaterThan(20);
     expect(commands.filter((name) => findCommand(name) === undefined)).toEqual([]);
@@ -89,7 +89,7 @@ describe('the shipped profiles on a server', () => {
   });
   afterAll(() => server.close());
 
-  it('not yet: each profile is listed as unavailable and names the backend that is missing', async () => {
+  it('profiles of "Not yet": each is listed as unavailable and names the backend that is missing', async () => {
     const { items } = await server.expect(200, 'GET', '/v1/profiles');
     for (const id of namesIn(notYet, 'profile.')) {
       const shown = items.find((item: { profile: Profile }) => item.profile.id === id);
@@ -103,7 +103,7 @@ describe('the shipped profiles on a server', () => {
 });
 
 describe('.repo-classification.yaml', () => {
-  it('has the fields of the standard, and agrees with the capability entry', () => {
+  it('repo classification: has the fields of the standard, and agrees with the capability entry', () => {
     const { repo_classification } = RepoClassification.parse(parse(read('.repo-classification.yaml')));
     const [, front = ''] = read('registry/capabilities/capability.execution.sandbox-provision.md').split(
       '---\n',

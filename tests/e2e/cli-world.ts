@@ -25,7 +25,9 @@ const ROOT = resolve(import.meta.dirname, '../..');
 export interface WorldOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** More settings of the server. */
-  readonly config?: Readonly<Record<string, unknown>>;
+  readonly config?: Readonly<Record<string, unknown>> & {
+    readonly extensions?: Readonly<Record<string, unknown>>;
+  };
   /** Instances of the stub by name, each with settings of its own. Default: one. */
   readonly stubs?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
@@ -75,6 +77,7 @@ export class CliWorld {
       extensions: {
         compose_ssh: { enabled: false },
         saas_stub: Object.fromEntries(stubs),
+        ...options.config?.extensions,
       },
     };
     writeFileSync(join(directory, 'config.yaml'), JSON.stringify(config));

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -35,8 +35,9 @@ describe.runIf(canRun)('the package, installed', () => {
     SANDBOXER_DOCKER: '0',
     CC: '/nonexistent/cc',
   };
+  const command = join(modules, '.bin', 'sandboxer');
   const run = (...args: string[]) =>
-    spawnSync(process.execPath, [join(installed, 'dist', 'cli', 'main.cjs'), ...args], {
+    spawnSync(command, args, {
       cwd: dir,
       env,
       encoding: 'utf8',
@@ -59,12 +60,22 @@ describe.runIf(canRun)('the package, installed', () => {
     mkdirSync(installed, { recursive: true });
     execFileSync('tar', ['-xzf', join(dir, filename), '-C', installed, '--strip-components=1']);
     linkDependencies(modules);
+    // As npm links the command: its first line starts it.
+    const main = join(installed, 'dist', 'cli', 'main.cjs');
+    chmodSync(main, 0o755);
+    mkdirSync(dirname(command), { recursive: true });
+    symlinkSync(main, command);
 
     expect(existsSync(join(installed, 'agent', 'build'))).toBe(false);
     expect(run('run', '--', 'sh', '-c', 'echo hello from $(id -un)')).toMatchObject({
       status: 0,
       stdout: 'hello from user\n',
     });
+    expect(run('run', 'echo', '--env-file=nowhere')).toMatchObject({
+      status: 0,
+      stdout: '--env-file=nowhere\n',
+    });
+    expect(run('registry', 'validate')).toMatchObject({ status: 0 });
     const canary = run('create');
     expect(canary.stderr).toMatch(/^its host: Linux \S+, load [\d.]+ [\d.]+ [\d.]+, .* memory free, up /m);
     expect(run('destroy', canary.stdout.trim())).toMatchObject({ status: 0 });

@@ -61,13 +61,13 @@ afterAll(() => rmSync(dir, { recursive: true }));
 
 const publish = (fixture: Fixture) => fixture.call('POST', '/v1/registry/publish');
 
-describe('registry validate', () => {
-  it('without files, the registry of the server is checked', async () => {
+describe('POST /v1/registry/validate', () => {
+  it('registry validate: checks the registry of the server where no files are given', async () => {
     const { json } = await (await server()).call('POST', '/v1/registry/validate', { json: {} });
     expect(json).toEqual({ valid: true, files: (await registryFiles(REGISTRY)).length, problems: [] });
   });
 
-  it('files are checked against each other', async () => {
+  it('registry validate: checks files against each other', async () => {
     const files = (await registryFiles(REGISTRY)).filter(({ file }) => !file.startsWith('indexes/'));
     const { json } = await (await server()).call('POST', '/v1/registry/validate', { json: { files } });
     expect(json).toMatchObject({
@@ -77,8 +77,8 @@ describe('registry validate', () => {
   });
 });
 
-describe('registry publish', () => {
-  it('not configured: says so, with the setting', async () => {
+describe('POST /v1/registry/publish', () => {
+  it('registry publish: names the setting where nothing is configured', async () => {
     const { status, json } = await publish(await server());
     expect(status).toBe(422);
     expect(json).toMatchObject({
@@ -88,7 +88,7 @@ describe('registry publish', () => {
     });
   });
 
-  it('a directory: every file is there, and a second publication replaces it', async () => {
+  it('registry publish: a directory gets every file, and a second publication replaces them', async () => {
     const directory = join(dir, 'federation');
     const fixture = await server({ directory });
     for (let time = 0; time < 2; time += 1) {
@@ -100,7 +100,7 @@ describe('registry publish', () => {
     expect(items).toContainEqual(expect.objectContaining({ action: 'publishRegistry', target: directory }));
   });
 
-  it('a directory that cannot be written: the field is named', async () => {
+  it('registry publish: names the setting of a directory that cannot be written', async () => {
     writeFileSync(join(dir, 'file'), '');
     const { status, json } = await publish(await server({ directory: join(dir, 'file', 'below') }));
     expect([status, json]).toMatchObject([
@@ -109,7 +109,7 @@ describe('registry publish', () => {
     ]);
   });
 
-  it('needs the scope of the operator', async () => {
+  it('registry publish: needs the scope "server"', async () => {
     const fixture = await server({ directory: join(dir, 'never') });
     const { json } = await fixture.call('POST', '/v1/keys', {
       json: { name: 'tenant', scopes: ['read', 'sandboxes'] },
@@ -118,7 +118,7 @@ describe('registry publish', () => {
     expect((await fixture.call('POST', '/v1/registry/publish', { headers })).status).toBe(403);
   });
 
-  describe('at a hub', () => {
+  describe('registry publish to a hub', () => {
     const hub = new Hub();
     const tokenFile = join(dir, 'token');
     let url: string;
@@ -129,7 +129,7 @@ describe('registry publish', () => {
     });
     afterAll(() => hub.server.close());
 
-    it('registers first, and updates from then on', async () => {
+    it('registry publish: the hub is told of a repository once, and of changes from then on', async () => {
       const fixture = await server(config());
       expect((await publish(fixture)).json).toMatchObject({ outcome: 'registered', target: url });
       expect((await publish(fixture)).json).toMatchObject({ outcome: 'updated' });
@@ -141,7 +141,7 @@ describe('registry publish', () => {
       });
     });
 
-    it('an index that lists something else is not registered', async () => {
+    it('registry publish: an index that lists something else is not registered', async () => {
       const { index } = hub;
       for (const wrong of ['', 'capabilities: []\n']) {
         hub.index = wrong;
@@ -156,7 +156,7 @@ describe('registry publish', () => {
       hub.index = index;
     });
 
-    it('a wrong token, an empty one and a hub that is down are told apart', async () => {
+    it('registry publish: a wrong token, an empty one and a hub that is down are told apart', async () => {
       writeFileSync(tokenFile, 'other');
       expect((await publish(await server(config()))).json).toMatchObject({
         code: 'SBX_PUBLISH_FAILED',

@@ -60,6 +60,7 @@ export const FILES: Readonly<Record<string, string>> = {
   'tree/a.txt': 'one\n',
   'other/b.txt': 'two\n',
   'empty.json': '[]',
+  'stack/compose.yaml': 'services: {web: {image: example}}\n',
   'profile.yaml': 'id: profile.tried\nversion: 1.0.0\ndescription: tried\nextension: ext.saas-stub\n',
   'broken.yaml': 'id: [\n',
   'no-price.yaml': 'nothing: here\n',
@@ -160,6 +161,7 @@ export const CALLS: Readonly<Record<string, CommandCall>> = {
     args: ['-p', 'stub-basic'],
     fails: { args: ['-p', 'nothing'], code: 3, error: 'SBX_PROFILE_NOT_FOUND' },
   },
+  'compose plan': { args: ['stack'], fails: { args: ['missing'], ...USAGE } },
   estimate: {
     args: ['-p', 'stub-metered'],
     fails: { args: ['-p', 'nothing'], code: 3, error: 'SBX_PROFILE_NOT_FOUND' },

@@ -21,7 +21,11 @@ let hasLocal = false;
 beforeAll(async () => {
   world = await CliWorld.open({
     env: { SANDBOXER_LOCAL: '1' },
-    config: { webhooks: { allow_private: true }, reuse_surface: { directory: federation } },
+    config: {
+      webhooks: { allow_private: true },
+      reuse_surface: { directory: federation },
+      extensions: { compose_ssh: { enabled: true } },
+    },
   });
   const prices = readFileSync(join(ROOT, 'registry/prices/e2b.yaml'), 'utf8');
   for (const [name, text] of Object.entries({
