@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SandboxerError } from '../contract/errors.ts';
 import { Profile } from '../contract/profile.ts';
-import type { PushedProfile } from '../core/store.ts';
+import type { PushedProfile } from '../core/ports/store/profile-store.ts';
 import { loadCatalogue } from './load-catalogue.ts';
 
 let top: string;

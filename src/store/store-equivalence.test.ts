@@ -6,8 +6,9 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { SandboxerError } from '../contract/errors.ts';
 import { SandboxState } from '../contract/state.ts';
 import { defaultPolicy } from '../core/credits/policy.ts';
+import type { SandboxQuery } from '../core/ports/store/sandbox-store.ts';
 import type { SandboxRecord } from '../core/sandbox.ts';
-import type { SandboxQuery, Store, Tx } from '../core/store.ts';
+import type { Store, Tx } from '../core/store.ts';
 import { memoryDatabase } from './memory/memory-database.ts';
 import { MemoryStore } from './memory/memory-store.ts';
 import {

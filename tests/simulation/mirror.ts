@@ -3,9 +3,10 @@ import type { AuditDraft } from '../../src/core/audit.ts';
 import type { HoldRecord, TransferDraft } from '../../src/core/credits/transfer.ts';
 import type { EventRecord } from '../../src/core/event.ts';
 import type { MeterRecord } from '../../src/core/meter.ts';
+import type { IdempotencyRecord } from '../../src/core/ports/store/idempotency-store.ts';
+import type { ParkedDelivery } from '../../src/core/ports/store/outbox-store.ts';
 import type { SandboxDocuments, SandboxRecord } from '../../src/core/sandbox.ts';
 import type { SnapshotRecord } from '../../src/core/snapshot.ts';
-import type { IdempotencyRecord, ParkedDelivery } from '../../src/core/store.ts';
 
 /** One change that a transaction made, in the order it made them. */
 export type Write =

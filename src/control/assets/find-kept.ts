@@ -2,7 +2,7 @@ import { SandboxerError } from '../../contract/errors.ts';
 import type { Caller } from '../../core/caller.ts';
 import { visibleWorkspace } from '../../core/caller.ts';
 import type { KeptResource } from '../../core/kept-resource.ts';
-import type { KeptStore } from '../../core/store.ts';
+import type { KeptStore } from '../../core/ports/store/kept-store.ts';
 
 /** By id or by name, the newest first; another workspace's is not found. */
 export async function findKept<R extends KeptResource>(

@@ -1,7 +1,8 @@
 import { SandboxerError } from '../../contract/errors.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/caller.ts';
-import type { Page, Tx } from '../../core/store.ts';
+import type { Page } from '../../core/ports/store/page.ts';
+import type { Tx } from '../../core/store.ts';
 import type { UploadRecord } from '../../core/upload.ts';
 import type { ControlDeps } from '../deps.ts';
 import { recordedTransaction } from '../requests/audit.ts';

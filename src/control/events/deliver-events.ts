@@ -1,6 +1,6 @@
 import type { EventRecord } from '../../core/event.ts';
 import type { EventSink } from '../../core/event-sink.ts';
-import type { ParkedDelivery } from '../../core/store.ts';
+import type { ParkedDelivery } from '../../core/ports/store/outbox-store.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Lane } from './delivery-lane.ts';
 import { lanesOf, runLane } from './delivery-lane.ts';

@@ -1,7 +1,7 @@
 import type { EventRecord } from '../../core/event.ts';
 import type { EventSink } from '../../core/event-sink.ts';
 import { SinkGone } from '../../core/event-sink.ts';
-import type { ParkedDelivery } from '../../core/store.ts';
+import type { ParkedDelivery } from '../../core/ports/store/outbox-store.ts';
 import type { ControlDeps } from '../deps.ts';
 import { backoffMs } from '../settings.ts';
 

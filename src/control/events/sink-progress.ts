@@ -1,4 +1,6 @@
-import type { EventQuery, ParkedCounts, SinkState, Tx } from '../../core/store.ts';
+import type { EventQuery } from '../../core/ports/store/event-store.ts';
+import type { ParkedCounts, SinkState } from '../../core/ports/store/outbox-store.ts';
+import type { Tx } from '../../core/store.ts';
 import type { WebhookRecord } from '../../core/webhook.ts';
 import { webhookSinkId } from '../../core/webhook.ts';
 

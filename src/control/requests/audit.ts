@@ -2,7 +2,8 @@ import { SandboxerError } from '../../contract/errors.ts';
 import type { AuditDraft, AuditRecord } from '../../core/audit.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/caller.ts';
-import type { AuditQuery, TransactionOptions, Tx } from '../../core/store.ts';
+import type { AuditQuery } from '../../core/ports/store/audit-store.ts';
+import type { TransactionOptions, Tx } from '../../core/store.ts';
 import type { ControlDeps } from '../deps.ts';
 
 export interface AuditSubject {

@@ -1,6 +1,7 @@
 import { SandboxerError } from '../../contract/errors.ts';
 import { dollars } from '../dollars.ts';
-import type { BudgetState, Tx } from '../store.ts';
+import type { BudgetState } from '../ports/store/ledger-store.ts';
+import type { Tx } from '../store.ts';
 import { accounts } from './accounts.ts';
 import type { Lives, Reserve } from './affordable.ts';
 import { affordableSeconds, budgetShareOf } from './affordable.ts';

@@ -1,5 +1,5 @@
 import type { AuditDraft, AuditRecord } from '../../core/audit.ts';
-import type { AuditQuery, AuditStore } from '../../core/store.ts';
+import type { AuditQuery, AuditStore } from '../../core/ports/store/audit-store.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 
 export class MemoryAudit implements AuditStore {

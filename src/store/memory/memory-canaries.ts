@@ -1,5 +1,5 @@
 import type { CanaryRecord } from '../../core/canary.ts';
-import type { CanaryStore } from '../../core/store.ts';
+import type { CanaryStore } from '../../core/ports/store/canary-store.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';

@@ -1,5 +1,5 @@
 import type { EventDraft, EventRecord } from '../../core/event.ts';
-import type { EventQuery, EventStore } from '../../core/store.ts';
+import type { EventQuery, EventStore } from '../../core/ports/store/event-store.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 
 /** One log in the order of its numbers, and the same records by sandbox and by workspace. */

@@ -1,5 +1,5 @@
 import type { HostRecord, HostSample } from '../../core/host.ts';
-import type { HostStore } from '../../core/store.ts';
+import type { HostStore } from '../../core/ports/store/host-store.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';

@@ -1,4 +1,4 @@
-import type { IdempotencyRecord, IdempotencyStore } from '../../core/store.ts';
+import type { IdempotencyRecord, IdempotencyStore } from '../../core/ports/store/idempotency-store.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';

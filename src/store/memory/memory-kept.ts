@@ -1,5 +1,5 @@
 import type { KeptResource } from '../../core/kept-resource.ts';
-import type { KeptStore } from '../../core/store.ts';
+import type { KeptStore } from '../../core/ports/store/kept-store.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';

@@ -2,7 +2,7 @@ import type { GrantRecord } from '../../core/credits/grant.ts';
 import type { MoneyPolicy } from '../../core/credits/policy.ts';
 import type { HoldRecord, TransferDraft, TransferKind, TransferRecord } from '../../core/credits/transfer.ts';
 import { CHAIN_START, chained, FUNDING_KINDS } from '../../core/credits/transfer.ts';
-import type { BudgetState, LedgerStore, TransferQuery } from '../../core/store.ts';
+import type { BudgetState, LedgerStore, TransferQuery } from '../../core/ports/store/ledger-store.ts';
 import { conflict } from '../rejections.ts';
 import { assertTransfers, transferExists } from '../transfer-rules.ts';
 import type { MemoryJournal } from './memory-journal.ts';

@@ -1,5 +1,5 @@
 import type { MeterRecord } from '../../core/meter.ts';
-import type { MeterStore } from '../../core/store.ts';
+import type { MeterStore } from '../../core/ports/store/meter-store.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';

@@ -5,7 +5,7 @@ import type {
   ParkedQuery,
   SinkCursor,
   SinkState,
-} from '../../core/store.ts';
+} from '../../core/ports/store/outbox-store.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';
 

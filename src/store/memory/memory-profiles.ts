@@ -1,4 +1,4 @@
-import type { ProfileStore, PushedProfile } from '../../core/store.ts';
+import type { ProfileStore, PushedProfile } from '../../core/ports/store/profile-store.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';

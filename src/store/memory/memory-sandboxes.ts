@@ -1,6 +1,7 @@
 import type { SandboxState } from '../../contract/state.ts';
+import type { Page } from '../../core/ports/store/page.ts';
+import type { SandboxQuery, SandboxStore } from '../../core/ports/store/sandbox-store.ts';
 import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
-import type { Page, SandboxQuery, SandboxStore } from '../../core/store.ts';
 import { decodeCursor, encodeCursor } from '../page-cursor.ts';
 import { conflict, idTaken } from '../rejections.ts';
 import {

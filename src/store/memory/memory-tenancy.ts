@@ -1,4 +1,4 @@
-import type { TenancyStore } from '../../core/store.ts';
+import type { TenancyStore } from '../../core/ports/store/tenancy-store.ts';
 import type { KeyRecord, OrgRecord, WorkspaceRecord } from '../../core/tenancy.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';

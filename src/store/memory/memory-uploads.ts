@@ -1,4 +1,5 @@
-import type { Page, UploadQuery, UploadStore } from '../../core/store.ts';
+import type { Page } from '../../core/ports/store/page.ts';
+import type { UploadQuery, UploadStore } from '../../core/ports/store/upload-store.ts';
 import type { UploadRecord } from '../../core/upload.ts';
 import { decodeCursor, encodeCursor } from '../page-cursor.ts';
 import type { MemoryJournal } from './memory-journal.ts';

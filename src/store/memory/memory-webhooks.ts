@@ -1,4 +1,4 @@
-import type { WebhookStore } from '../../core/store.ts';
+import type { WebhookStore } from '../../core/ports/store/webhook-store.ts';
 import type { WebhookRecord } from '../../core/webhook.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { CanaryRecord } from '../../core/canary.ts';
-import type { CanaryStore } from '../../core/store.ts';
+import type { CanaryStore } from '../../core/ports/store/canary-store.ts';
 import { conflict } from '../rejections.ts';
 import { RowWriter } from './row-writer.ts';
 import type { CanaryRow, Schema } from './schema.ts';

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { HostRecord, HostSample } from '../../core/host.ts';
-import type { HostStore } from '../../core/store.ts';
+import type { HostStore } from '../../core/ports/store/host-store.ts';
 import { conflict } from '../rejections.ts';
 import { atMost } from './at-most.ts';
 import { readDocument, writeDocument } from './document.ts';

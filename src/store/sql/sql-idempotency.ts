@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { IdempotencyRecord, IdempotencyStore } from '../../core/store.ts';
+import type { IdempotencyRecord, IdempotencyStore } from '../../core/ports/store/idempotency-store.ts';
 import { conflict } from '../rejections.ts';
 import { atMost } from './at-most.ts';
 import { RowWriter } from './row-writer.ts';

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { KeptResource } from '../../core/kept-resource.ts';
-import type { KeptStore } from '../../core/store.ts';
+import type { KeptStore } from '../../core/ports/store/kept-store.ts';
 import { conflict } from '../rejections.ts';
 import { atMost } from './at-most.ts';
 import { readDocument, writeDocument } from './document.ts';

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import type { MeterRecord } from '../../core/meter.ts';
-import type { MeterStore } from '../../core/store.ts';
+import type { MeterStore } from '../../core/ports/store/meter-store.ts';
 import { conflict } from '../rejections.ts';
 import { atMost } from './at-most.ts';
 import { RowWriter } from './row-writer.ts';

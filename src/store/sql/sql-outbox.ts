@@ -7,7 +7,7 @@ import type {
   ParkedQuery,
   SinkCursor,
   SinkState,
-} from '../../core/store.ts';
+} from '../../core/ports/store/outbox-store.ts';
 import { atMost } from './at-most.ts';
 import { RowWriter } from './row-writer.ts';
 import type { CursorRow, ParkedRow, Schema } from './schema.ts';

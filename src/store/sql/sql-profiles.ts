@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { ProfileStore, PushedProfile } from '../../core/store.ts';
+import type { ProfileStore, PushedProfile } from '../../core/ports/store/profile-store.ts';
 import { conflict } from '../rejections.ts';
 import { readDocument, writeDocument } from './document.ts';
 import { RowWriter } from './row-writer.ts';

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { TenancyStore } from '../../core/store.ts';
+import type { TenancyStore } from '../../core/ports/store/tenancy-store.ts';
 import type { KeyRecord, OrgRecord, WorkspaceRecord } from '../../core/tenancy.ts';
 import { conflict } from '../rejections.ts';
 import { readDocument, readDocumentOrNull, writeDocument, writeDocumentOrNull } from './document.ts';

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { WebhookStore } from '../../core/store.ts';
+import type { WebhookStore } from '../../core/ports/store/webhook-store.ts';
 import type { WebhookRecord } from '../../core/webhook.ts';
 import { conflict } from '../rejections.ts';
 import { readDocumentOrNull, writeDocumentOrNull } from './document.ts';

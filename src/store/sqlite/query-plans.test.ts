@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import type { SandboxQuery } from '../../core/store.ts';
+import type { SandboxQuery } from '../../core/ports/store/sandbox-store.ts';
 import { sandboxPage } from '../sql/sandbox-page.ts';
 import { sqlStatements } from '../sql/sql-transaction.ts';
 import { migrate } from './migrate.ts';

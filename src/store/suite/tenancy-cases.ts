@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import type { PushedProfile } from '../../core/ports/store/profile-store.ts';
 import type { QuoteRecord } from '../../core/quote.ts';
-import type { PushedProfile } from '../../core/store.ts';
 import type { KeyRecord } from '../../core/tenancy.ts';
 import { T0 } from '../sample-records.ts';
 import type { StoreCase } from './store-case.ts';

@@ -1,0 +1,20 @@
+import type { AttemptRecord } from '../../attempt.ts';
+import type { HostLoads } from '../../host.ts';
+import type { SetupLog } from '../../setup-log.ts';
+
+export interface AttemptStore {
+  get(attemptId: string): Promise<AttemptRecord | null>;
+  forSandbox(uid: string): Promise<readonly AttemptRecord[]>;
+  /** What is reserved and running on each host, or on these: sums over the attempts that are not gone. */
+  hostLoads(hostIds?: readonly string[]): Promise<HostLoads>;
+  /** On that host and not gone, newest first. */
+  onHost(hostId: string, limit: number): Promise<readonly AttemptRecord[]>;
+  /** The last `limit` of each backend on each host, newest first. */
+  recent(limit: number): Promise<readonly AttemptRecord[]>;
+  insert(record: AttemptRecord): Promise<void>;
+  update(record: AttemptRecord): Promise<void>;
+  /** Replaces the one of the same attempt: setup runs again after a crash. It goes with its sandbox. */
+  putSetup(log: SetupLog): Promise<void>;
+  /** In the order of the attempts. */
+  setups(sandboxUid: string): Promise<readonly SetupLog[]>;
+}

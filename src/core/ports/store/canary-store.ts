@@ -1,0 +1,9 @@
+import type { CanaryRecord } from '../../canary.ts';
+
+export interface CanaryStore {
+  get(attemptId: string): Promise<CanaryRecord | null>;
+  /** By attempt. */
+  list(): Promise<readonly CanaryRecord[]>;
+  insert(record: CanaryRecord): Promise<void>;
+  remove(attemptId: string): Promise<void>;
+}

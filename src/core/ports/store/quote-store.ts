@@ -1,0 +1,8 @@
+import type { QuoteRecord } from '../../quote.ts';
+
+export interface QuoteStore {
+  get(id: string): Promise<QuoteRecord | null>;
+  insert(quote: QuoteRecord): Promise<void>;
+  /** Removes those that expired before, oldest first; answers how many. */
+  prune(before: number, limit: number): Promise<number>;
+}
