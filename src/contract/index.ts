@@ -5,6 +5,7 @@ export * from './errors.ts';
 export * from './event.ts';
 export * from './exec.ts';
 export * from './extension.ts';
+export * from './extensions/backend-standing.ts';
 export * from './files.ts';
 export * from './host.ts';
 export * from './ids.ts';

@@ -1,11 +1,6 @@
+import type { BackendStanding } from '../contract/extensions/backend-standing.ts';
 import type { Price } from '../contract/money.ts';
-import type {
-  BackendStanding,
-  ExcludedHost,
-  RouteCandidate,
-  RoutePlan,
-  RouteStrategy,
-} from '../contract/route.ts';
+import type { ExcludedHost, RouteCandidate, RoutePlan, RouteStrategy } from '../contract/route.ts';
 import { isoTime } from './clock.ts';
 import type { ExpectedUse } from './expected-use.ts';
 import type { ExtensionHeader } from './extension.ts';

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
-import type { BackendStanding } from '../contract/route.ts';
+import type { BackendStanding } from '../contract/extensions/backend-standing.ts';
 import { SandboxState } from '../contract/state.ts';
 import type { Exchange } from './exchange.ts';
 import { hostGauges } from './host-metrics.ts';
