@@ -8,8 +8,8 @@ import { UploadId } from '../contract/upload.ts';
 import type { Caller } from './caller.ts';
 import type { GitRef } from './git-ref.ts';
 import { looksLikeGit, parseGitRef } from './git-ref.ts';
-import type { TreeInput, TreeInputName } from './inputs.ts';
-import { TREE_INPUTS } from './inputs.ts';
+import type { TreeInput, TreeInputName } from './recipe/tree-input.ts';
+import { TREE_INPUTS } from './recipe/tree-input.ts';
 
 export type TreeRef =
   | { readonly kind: 'upload'; readonly uploadId: string }

@@ -5,7 +5,7 @@ import type { NetworkPolicy, Profile, Resources, Scope } from '../contract/profi
 import type { RoutePolicy } from '../contract/route.ts';
 import type { SecretRef } from '../contract/secret.ts';
 import type { VolumeMount } from '../contract/volume.ts';
-import type { TreeInput } from './inputs.ts';
+import type { TreeInput } from './recipe/tree-input.ts';
 
 /** A volume by its name, and by the id that it was found to have. */
 export interface MountedVolume extends VolumeMount {

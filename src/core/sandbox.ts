@@ -5,7 +5,7 @@ import type { RoutePlan } from '../contract/route.ts';
 import type { Consumer, CreateSandboxRequest, Reachability } from '../contract/sandbox.ts';
 import type { Actor, Creation, PauseKind, SandboxState } from '../contract/state.ts';
 import type { Handle } from './extension.ts';
-import type { TreeInput } from './inputs.ts';
+import type { TreeInput } from './recipe/tree-input.ts';
 import type { Recipe } from './recipe.ts';
 
 /** A worker's exclusive right to act on a sandbox's backend, until it is released or runs out. */

@@ -1,4 +1,4 @@
-import type { TreeOrigin } from './inputs.ts';
+import type { TreeOrigin } from './recipe/tree-input.ts';
 
 /** The row of a staged archive; its bytes lie in the blob store under its id. */
 export interface UploadRecord {

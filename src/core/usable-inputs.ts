@@ -4,8 +4,8 @@ import { CommonInputs } from '../contract/inputs.ts';
 import type { Json } from '../contract/json.ts';
 import type { Exclusion } from '../contract/route.ts';
 import type { ExtensionHeader } from './extension.ts';
-import { TREE_INPUTS } from './inputs.ts';
 import { nearestNames } from './nearest-names.ts';
+import { TREE_INPUTS } from './recipe/tree-input.ts';
 import type { Recipe } from './recipe.ts';
 import { matches } from './route-names.ts';
 
