@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
+import type { CommandEntry } from '../../src/cli/command-entry.ts';
 import { COMMAND_EXAMPLES } from '../../src/cli/command-examples.ts';
 import { notesOf } from '../../src/cli/command-notes.ts';
-import type { CommandEntry } from '../../src/cli/command-table.ts';
-import { COMMANDS, otherNamesOf } from '../../src/cli/command-table.ts';
-import { definedCommand } from '../../src/cli/defined-commands.ts';
+import { COMMAND_TABLE, COMMANDS, otherNamesOf } from '../../src/cli/command-table.ts';
+import { definedCommand } from '../../src/cli/defined-command.ts';
 import { EXIT } from '../../src/cli/exit-code.ts';
 import { GLOBAL_GROUP } from '../../src/cli/global-options.ts';
 import type { Generator } from './generator.ts';
@@ -15,7 +15,7 @@ interface Defined {
 }
 
 async function defined(entry: CommandEntry): Promise<Defined> {
-  return { entry, command: await definedCommand(entry) };
+  return { entry, command: await definedCommand(entry, COMMAND_TABLE) };
 }
 
 const all = await Promise.all(COMMANDS.filter(({ group }) => group !== null).map(defined));

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { COMMANDS } from './command-table.ts';
+import { COMMAND_TABLE, COMMANDS } from './command-table.ts';
 import { addGlobalOptions, globalOptionsOf, plainWordsIn, wantsJson } from './global-options.ts';
 import { helpText } from './help-text.ts';
 import { Invocation } from './invocation.ts';
@@ -25,7 +25,7 @@ describe('the table of commands', () => {
       const { define } = await entry.load();
       const program = new Command('sandboxer').enablePositionalOptions();
       const command = program.command(entry.name);
-      define(command, new Invocation({}));
+      define(command, new Invocation({}), COMMAND_TABLE);
       addGlobalOptions(program);
       const names = command.commands.map((below) => below.name());
       if (names.length > 0) expect(names.sort()).toEqual([...(entry.subcommands ?? [])].sort());

@@ -1,30 +1,4 @@
-import type { Command } from 'commander';
-import type { Invocation } from './invocation.ts';
-
-/** A command declares its arguments and options, and what happens. It is loaded only when it is asked for. */
-interface CommandModule {
-  define(command: Command, invocation: Invocation): void;
-}
-
-export interface CommandEntry {
-  readonly name: string;
-  readonly aliases?: readonly string[];
-  readonly summary: string;
-  readonly group:
-    | 'Sandboxes'
-    | 'Inside a sandbox'
-    | 'Snapshots'
-    | 'Images and volumes'
-    | 'Catalogue and routing'
-    | 'Account'
-    | 'Server'
-    | null;
-  /** For completion. */
-  readonly subcommands?: readonly string[];
-  /** Its exit code is that of the program it runs. */
-  readonly runsProgram?: true;
-  load(): Promise<CommandModule>;
-}
+import type { CommandEntry, CommandTable } from './command-entry.ts';
 
 /** Every command, with what `--help` says of it. `group: null` is left out of the help. */
 // biome-ignore format: one line for each
@@ -103,3 +77,6 @@ export function otherNamesOf({ name, aliases = [], subcommands }: CommandEntry):
 export function findCommand(name: string): CommandEntry | undefined {
   return COMMANDS.find((entry) => entry.name === name || otherNamesOf(entry).includes(name));
 }
+
+/** The table as the commands themselves are given it. */
+export const COMMAND_TABLE: CommandTable = { entries: COMMANDS, find: findCommand };

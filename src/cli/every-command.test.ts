@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { COMMANDS } from './command-table.ts';
-import type { LeafCommand } from './defined-commands.ts';
-import { leafCommands } from './defined-commands.ts';
 import { Invocation } from './invocation.ts';
+import type { LeafCommand } from './leaf-commands.ts';
+import { leafCommands } from './leaf-commands.ts';
 import { dispatch } from './program.ts';
 
 /** What goes wrong in the same way everywhere; tests/e2e/every-command tries each command with a server. */

@@ -1,5 +1,5 @@
-import type { CommandEntry } from './command-table.ts';
-import { COMMANDS, findCommand, otherNamesOf } from './command-table.ts';
+import type { CommandEntry } from './command-entry.ts';
+import { COMMAND_TABLE, COMMANDS, findCommand, otherNamesOf } from './command-table.ts';
 import {
   addGlobalOptions,
   DEFAULT_OPTIONS,
@@ -74,7 +74,7 @@ async function runCommand(
     .command(entry.name)
     .aliases([...otherNamesOf(entry)])
     .description(entry.summary);
-  define(command, invocation);
+  define(command, invocation, COMMAND_TABLE);
   addGlobalOptions(program);
   try {
     await program.parseAsync([...argv], { from: 'user' });

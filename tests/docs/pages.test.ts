@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findCommand } from '../../src/cli/command-table.ts';
-import { definedCommand } from '../../src/cli/defined-commands.ts';
+import { COMMAND_TABLE, findCommand } from '../../src/cli/command-table.ts';
+import { definedCommand } from '../../src/cli/defined-command.ts';
 import { ROOT } from './run-document.ts';
 
 const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
@@ -59,7 +59,7 @@ describe('the systemd unit', () => {
     expect(path.basename(program)).toBe('sandboxer');
     const entry = findCommand(command);
     expect(entry?.name).toBe('serve');
-    const known = entry ? (await definedCommand(entry)).options.map(({ long }) => long) : [];
+    const known = entry ? (await definedCommand(entry, COMMAND_TABLE)).options.map(({ long }) => long) : [];
     for (const flag of flags.filter((word) => word.startsWith('--'))) expect(known).toContain(flag);
     const reference = read('docs/reference/config.md');
     for (const pair of values('Environment')) expect(reference).toContain(`\`${pair?.split('=')[0]}\``);

@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import type { CommandTable } from '../command-entry.ts';
+import type { Connect } from '../completion/candidates.ts';
 import { candidatesFor } from '../completion/candidates.ts';
 import type { Invocation } from '../invocation.ts';
 import { plainText } from '../output/plain-text.ts';
@@ -7,12 +9,12 @@ import { clientOfRunning } from '../running-server.ts';
 /** Somebody waits for the key to have an effect. */
 const TIME_LIMIT_MS = 1_000;
 
-export function define(command: Command, invocation: Invocation): void {
+export function define(command: Command, invocation: Invocation, table: CommandTable): void {
   command
     .argument('[words...]', 'the line behind `sandboxer`, up to the cursor')
     .action(async (words: string[]) => {
       const { printer, env, options } = invocation;
-      const found = await candidatesFor(words, (given) =>
+      const connect: Connect = (given) =>
         clientOfRunning(
           {
             url: given.get('--url') ?? options.url,
@@ -21,8 +23,8 @@ export function define(command: Command, invocation: Invocation): void {
           },
           env,
           TIME_LIMIT_MS,
-        ),
-      );
+        );
+      const found = await candidatesFor(words, { table, connect });
       printer.result({ items: found }, () => {
         for (const { value, description } of found)
           printer.line(`${plainText(value)}\t${plainText(description) || value}`);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { COMMAND_TABLE } from '../command-table.ts';
 import { candidatesFor } from './candidates.ts';
 
 function nobody(): never {
@@ -6,7 +7,9 @@ function nobody(): never {
 }
 
 async function offered(line: string): Promise<string[]> {
-  return (await candidatesFor(line.split(' '), nobody)).map(({ value }) => value);
+  return (await candidatesFor(line.split(' '), { table: COMMAND_TABLE, connect: nobody })).map(
+    ({ value }) => value,
+  );
 }
 
 describe('candidatesFor', () => {
@@ -50,7 +53,7 @@ describe('candidatesFor', () => {
   });
 
   it('says what each is for', async () => {
-    const [found] = await candidatesFor(['hosts', 'dra'], nobody);
+    const [found] = await candidatesFor(['hosts', 'dra'], { table: COMMAND_TABLE, connect: nobody });
     expect(found).toEqual({ value: 'drain', description: 'Place nothing new on it' });
   });
 
@@ -69,7 +72,7 @@ describe('candidatesFor', () => {
         asked.push(line);
         throw new Error('There is none.');
       };
-      await candidatesFor(line.split(' '), connect).catch(() => {});
+      await candidatesFor(line.split(' '), { table: COMMAND_TABLE, connect }).catch(() => {});
     }
     expect(asked).toHaveLength(7);
   });

@@ -1,6 +1,6 @@
 import type { Argument, Option } from 'commander';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
-import { COMMANDS } from '../command-table.ts';
+import type { CommandTable } from '../command-entry.ts';
 import type { LineSoFar } from './line-so-far.ts';
 import { lineSoFar } from './line-so-far.ts';
 import type { Candidate } from './names-on-server.ts';
@@ -8,6 +8,12 @@ import { lookUpFor } from './names-on-server.ts';
 
 /** Opens the way to a server, for what was given on the line. */
 export type Connect = (given: LineSoFar['given']) => SandboxerClient;
+
+/** Where candidates come from. */
+interface Sources {
+  readonly table: CommandTable;
+  readonly connect: Connect;
+}
 
 const GLOBAL_FLAGS = ['--json', '--url', '--key', '--workspace', '--quiet', '--no-color', '--help'];
 /** Options whose values have another name than what they stand for. */
@@ -53,13 +59,13 @@ async function valuesOf(of: Option | Argument, line: LineSoFar, connect: Connect
   }
 }
 
-async function allFor(line: LineSoFar, word: string, connect: Connect): Promise<Candidate[]> {
+async function allFor(line: LineSoFar, word: string, { connect, table }: Sources): Promise<Candidate[]> {
   const { entry, command, pending, over } = line;
   if (over) return [];
   if (pending) return valuesOf(pending, line, connect);
   if (word.startsWith('-')) return optionsOf(line);
   if (entry === null || command === null) {
-    return COMMANDS.flatMap(({ name, aliases = [], group, summary }) =>
+    return table.entries.flatMap(({ name, aliases = [], group, summary }) =>
       group === null ? [] : [name, ...aliases].map((one) => plain(one, summary)),
     );
   }
@@ -70,9 +76,9 @@ async function allFor(line: LineSoFar, word: string, connect: Connect): Promise<
 }
 
 /** What the last of these words could become. Nothing where it may be a path, which shells know better. */
-export async function candidatesFor(words: readonly string[], connect: Connect): Promise<Candidate[]> {
+export async function candidatesFor(words: readonly string[], sources: Sources): Promise<Candidate[]> {
   const typed = words.at(-1) ?? '';
-  const line = await lineSoFar(words.slice(0, -1));
+  const line = await lineSoFar(words.slice(0, -1), sources.table);
   const word = typed === '=' && line.pending ? '' : typed;
-  return (await allFor(line, word, connect)).filter(({ value }) => value.startsWith(word));
+  return (await allFor(line, word, sources)).filter(({ value }) => value.startsWith(word));
 }

@@ -1,7 +1,6 @@
 import type { Command, Option } from 'commander';
-import type { CommandEntry } from '../command-table.ts';
-import { findCommand } from '../command-table.ts';
-import { definedCommand } from '../defined-commands.ts';
+import type { CommandEntry, CommandTable } from '../command-entry.ts';
+import { definedCommand } from '../defined-command.ts';
 
 /** What the words before the last one say. */
 export interface LineSoFar {
@@ -40,6 +39,11 @@ class Reader {
   over = false;
   /** A global option before the command, which alone knows its options. */
   #before: string | null = null;
+  readonly #table: CommandTable;
+
+  constructor(table: CommandTable) {
+    this.#table = table;
+  }
 
   async read(word: string): Promise<void> {
     if (this.over) return;
@@ -68,8 +72,8 @@ class Reader {
 
   async #plain(word: string): Promise<void> {
     if (this.entry === null) {
-      this.entry = findCommand(word) ?? null;
-      this.command = this.entry && (await definedCommand(this.entry));
+      this.entry = this.#table.find(word) ?? null;
+      this.command = this.entry && (await definedCommand(this.entry, this.#table));
       this.over = this.entry === null;
       return;
     }
@@ -85,8 +89,8 @@ class Reader {
   }
 }
 
-export async function lineSoFar(words: readonly string[]): Promise<LineSoFar> {
-  const reader = new Reader();
+export async function lineSoFar(words: readonly string[], table: CommandTable): Promise<LineSoFar> {
+  const reader = new Reader(table);
   for (const word of words) await reader.read(word);
   const { entry, command, positionals, pending, given, over, waits } = reader;
   return { entry, command, positionals, pending, given, over: over || waits };

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { leafCommands } from '../../../src/cli/defined-commands.ts';
+import { leafCommands } from '../../../src/cli/leaf-commands.ts';
 import type { Outcome } from '../cli-world.ts';
 import { CliWorld, outcomeOf } from '../cli-world.ts';
 import type { CommandCall } from './calls.ts';

@@ -1,0 +1,27 @@
+import type { Command } from 'commander';
+import type { CommandEntry } from './command-entry.ts';
+import { COMMAND_TABLE, COMMANDS } from './command-table.ts';
+import { definedCommand } from './defined-command.ts';
+
+export interface LeafCommand {
+  readonly entry: CommandEntry;
+  /** As it is typed: `keys create`. */
+  readonly name: string;
+  readonly command: Command;
+}
+
+/** Everything that can be run: commands without subcommands, and the subcommands of the others. */
+export async function leafCommands(): Promise<LeafCommand[]> {
+  const leaves = await Promise.all(
+    COMMANDS.map(async (entry) => {
+      const command = await definedCommand(entry, COMMAND_TABLE);
+      if (command.commands.length === 0) return [{ entry, name: entry.name, command }];
+      return command.commands.map((below) => ({
+        entry,
+        name: `${entry.name} ${below.name()}`,
+        command: below,
+      }));
+    }),
+  );
+  return leaves.flat();
+}
