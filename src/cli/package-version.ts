@@ -1,8 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
-/** Two above this file, both in `src/cli` and in `dist/cli`. */
+/** The nearest `package.json` above this file: sources, `dist` and a bundle lie at different depths below it. */
 export function packageVersion(): string {
-  const file = join(import.meta.dirname, '..', '..', 'package.json');
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+  let directory = import.meta.dirname;
+  while (!existsSync(join(directory, 'package.json')) && directory !== dirname(directory)) {
+    directory = dirname(directory);
+  }
+  return (JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { version: string }).version;
 }
