@@ -1,4 +1,4 @@
-import type { CapabilityVector } from '../../src/contract/capability.ts';
+import type { CapabilityVector } from '../../src/contract/extensions/capability.ts';
 import type { ExtensionHeader } from '../../src/core/extension.ts';
 import { HealthBook } from '../../src/core/health/health-book.ts';
 import { decide } from '../../src/core/routing.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { formatDuration } from '../../src/contract/duration.ts';
+import { formatDuration } from '../../src/contract/values/duration.ts';
 import type { ControlSettings } from '../../src/control/settings.ts';
 import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
 import { Config } from '../../src/main/config.ts';

@@ -1,6 +1,6 @@
 import { hintAt } from '../../src/catalogue/profile-schema.ts';
-import { formatDuration } from '../../src/contract/duration.ts';
-import { Profile } from '../../src/contract/profile.ts';
+import { Profile } from '../../src/contract/profiles/profile.ts';
+import { formatDuration } from '../../src/contract/values/duration.ts';
 import type { Generator } from './generator.ts';
 import { page, table } from './generator.ts';
 import type { JsonSchema } from './profile-schema.ts';
@@ -14,7 +14,7 @@ export const profilePage: Generator = {
   file: 'docs/reference/profile.md',
   render: () =>
     page(
-      'src/contract/profile.ts',
+      'src/contract/profiles/profile.ts',
       '# Profile',
       'A named, versioned recipe for a sandbox. Profiles are YAML files in a catalogue folder (`profiles/<name>/<version>.yaml`) or documents pushed over the API; both follow one schema, [profile.schema.json](profile.schema.json). Point your editor at it with a first line:',
       '```yaml\n# yaml-language-server: $schema=https://…/profile.schema.json\n```',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Profile } from '../../src/contract/profile.ts';
+import { Profile } from '../../src/contract/profiles/profile.ts';
 import type { Generator } from './generator.ts';
 
 /** As much of JSON Schema as zod writes for a profile. */

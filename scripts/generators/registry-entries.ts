@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs';
 import path from 'node:path';
 import { stringify } from 'yaml';
-import type { CapabilityVector } from '../../src/contract/capability.ts';
+import type { CapabilityVector } from '../../src/contract/extensions/capability.ts';
 import {
   CAPABILITY_DOMAIN,
   CAPABILITY_ID,
@@ -10,10 +10,10 @@ import {
   CAPABILITY_STATUS,
   CAPABILITY_SUMMARY,
   OPERATIONS,
-} from '../../src/contract/capability-entry.ts';
-import type { FederatedCapability } from '../../src/contract/federated-capability.ts';
-import { rowOf } from '../../src/contract/federated-capability.ts';
-import { API_VERSION } from '../../src/contract/version.ts';
+} from '../../src/contract/extensions/capability-entry.ts';
+import type { FederatedCapability } from '../../src/contract/extensions/federated-capability.ts';
+import { rowOf } from '../../src/contract/extensions/federated-capability.ts';
+import { API_VERSION } from '../../src/contract/values/version.ts';
 import { CAPABILITIES as COMPOSE } from '../../src/extensions/compose-ssh/config.ts';
 import { capabilitiesOf } from '../../src/extensions/docker/config.ts';
 import { NO_LEVELS } from '../../src/extensions/docker/levels.ts';

@@ -1,5 +1,5 @@
-import { SandboxerError } from '../contract/errors.ts';
-import type { ProfileIssue } from '../contract/profile.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import type { ProfileIssue } from '../contract/profiles/profile.ts';
 import { digestOf } from '../core/canonical-json.ts';
 import type { CatalogueProfile, ProfileCatalogue } from '../core/catalogue.ts';
 import { nearestNames } from '../core/nearest-names.ts';

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SandboxerError } from '../contract/errors.ts';
-import { Profile } from '../contract/profile.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import { Profile } from '../contract/profiles/profile.ts';
 import type { PushedProfile } from '../core/ports/store/profile-store.ts';
 import { loadCatalogue } from './load-catalogue.ts';
 

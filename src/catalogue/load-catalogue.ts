@@ -1,4 +1,4 @@
-import type { ProfileIssue } from '../contract/profile.ts';
+import type { ProfileIssue } from '../contract/profiles/profile.ts';
 import { digestOf } from '../core/canonical-json.ts';
 import type { CatalogueProfile, ProfileCatalogue } from '../core/catalogue.ts';
 import type { PushedProfile } from '../core/ports/store/profile-store.ts';

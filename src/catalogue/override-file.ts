@@ -1,5 +1,5 @@
-import { ProfileId, ProfileVersion } from '../contract/ids.ts';
-import type { ProfileIssue } from '../contract/profile.ts';
+import type { ProfileIssue } from '../contract/profiles/profile.ts';
+import { ProfileId, ProfileVersion } from '../contract/values/ids.ts';
 import type { OverrideLayer, RawDocument } from '../core/profile-merge.ts';
 import type { ProfileFile } from './profile-folder.ts';
 

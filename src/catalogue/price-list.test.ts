@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { sampleHeader, sampleRouteInput } from '../../tests/support/route-samples.ts';
-import type { PriceListEntry } from '../contract/price-list.ts';
+import type { PriceListEntry } from '../contract/money/price-list.ts';
 import { unmeasured } from '../core/health/standing.ts';
 import { expectedRateOf, quoteFor } from '../core/pricing.ts';
 import { decide, rankedCandidates } from '../core/routing.ts';

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { ListedPrice } from '../contract/price-list.ts';
-import { PriceListEntry } from '../contract/price-list.ts';
+import type { ListedPrice } from '../contract/money/price-list.ts';
+import { PriceListEntry } from '../contract/money/price-list.ts';
 import type { LatencyPrior } from '../core/health/peak-latency.ts';
 import { readProfileYaml } from './profile-yaml.ts';
 

@@ -1,4 +1,4 @@
-import type { Profile } from '../contract/profile.ts';
+import type { Profile } from '../contract/profiles/profile.ts';
 import { profileRequirements } from '../core/resolve-recipe.ts';
 import type { SchemaIssue } from './profile-issues.ts';
 

@@ -1,6 +1,6 @@
-import { SandboxerError } from '../contract/errors.ts';
-import type { ProfileIssue } from '../contract/profile.ts';
-import { Profile } from '../contract/profile.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import type { ProfileIssue } from '../contract/profiles/profile.ts';
+import { Profile } from '../contract/profiles/profile.ts';
 import type { RawDocument } from '../core/profile-merge.ts';
 import { profileContradictions } from './profile-contradictions.ts';
 import type { SchemaIssue } from './profile-issues.ts';

@@ -1,4 +1,4 @@
-import type { ProfileIssue } from '../contract/profile.ts';
+import type { ProfileIssue } from '../contract/profiles/profile.ts';
 import { nearestNames } from '../core/nearest-names.ts';
 import { hintAt, knownKeysAt } from './profile-schema.ts';
 import type { FieldPath, SourcePosition } from './profile-yaml.ts';

@@ -1,4 +1,4 @@
-import type { ProfileIssue } from '../contract/profile.ts';
+import type { ProfileIssue } from '../contract/profiles/profile.ts';
 import type { FieldPath, YamlPosition } from '../yaml/read-yaml.ts';
 import { isFaulty, readYaml } from '../yaml/read-yaml.ts';
 import { PAGE } from '../yaml/yaml-limits.ts';

@@ -1,14 +1,17 @@
 /** Checks the files of a registry as a federation that indexes it would, each by its form and all against each other. */
 import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { CapabilityRow, FederatedCapability as Entry } from '../contract/federated-capability.ts';
+import type {
+  CapabilityRow,
+  FederatedCapability as Entry,
+} from '../contract/extensions/federated-capability.ts';
 import {
   CapabilityIndex,
   FederatedCapability,
   ListedExtension,
   RepoClassification,
   rowOf,
-} from '../contract/federated-capability.ts';
+} from '../contract/extensions/federated-capability.ts';
 import type { RegistryFile, RegistryProblem } from '../core/published-registry.ts';
 import { checkPriceList, MOST_PROBLEMS } from './price-list.ts';
 import { readProfileYaml } from './profile-yaml.ts';

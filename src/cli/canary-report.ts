@@ -1,5 +1,5 @@
 import type { SandboxerClient } from '../client/sandboxer-client.ts';
-import type { Sandbox } from '../contract/sandbox.ts';
+import type { Sandbox } from '../contract/sandboxes/sandbox.ts';
 import { byteText } from './output/amounts.ts';
 import { shortDuration } from './output/relative-time.ts';
 

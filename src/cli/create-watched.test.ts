@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { CloudEvent } from '../contract/event.ts';
+import type { CloudEvent } from '../contract/events/event.ts';
 import { progressText } from './create-watched.ts';
 
 const told = (details: Record<string, unknown>) => progressText({ details } as unknown as CloudEvent['data']);

@@ -1,8 +1,8 @@
 import { freshKey } from '../client/fresh-key.ts';
 import type { SandboxerClient } from '../client/sandboxer-client.ts';
 import type { CreateOptions } from '../client/sandboxes.ts';
-import type { CloudEvent } from '../contract/event.ts';
-import type { CreateSandboxInput, Sandbox } from '../contract/sandbox.ts';
+import type { CloudEvent } from '../contract/events/event.ts';
+import type { CreateSandboxInput, Sandbox } from '../contract/sandboxes/sandbox.ts';
 import { byteText } from './output/amounts.ts';
 import { plainText } from './output/plain-text.ts';
 import type { Progress } from './output/progress.ts';

@@ -1,6 +1,6 @@
 import type { SandboxerClient } from '../client/sandboxer-client.ts';
 import type { CreateOptions } from '../client/sandboxes.ts';
-import type { Sandbox } from '../contract/sandbox.ts';
+import type { Sandbox } from '../contract/sandboxes/sandbox.ts';
 import type { DeriveFlags } from './args/derive-options.ts';
 import { deriveRequestOf } from './args/derive-options.ts';
 import type { Invocation } from './invocation.ts';

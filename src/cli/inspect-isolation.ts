@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { IsolationReport } from '../contract/isolation.ts';
+import type { IsolationReport } from '../contract/extensions/isolation.ts';
 import type { Invocation } from './invocation.ts';
 import { byteText } from './output/amounts.ts';
 

@@ -1,7 +1,7 @@
 import { SandboxerApiError } from '../client/api-error.ts';
 import { SandboxerConnectionError } from '../client/connection-error.ts';
 import type { SandboxerClient } from '../client/sandboxer-client.ts';
-import type { CreateSandboxInput, Sandbox } from '../contract/sandbox.ts';
+import type { CreateSandboxInput, Sandbox } from '../contract/sandboxes/sandbox.ts';
 import { CommandFailure } from './command-failure.ts';
 import { EXIT } from './exit-code.ts';
 import type { Printer } from './output/printer.ts';

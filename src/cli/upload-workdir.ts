@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { SandboxerClient } from '../client/sandboxer-client.ts';
 import { uploadRef } from '../client/uploads.ts';
-import type { CreateSandboxInput } from '../contract/sandbox.ts';
+import type { CreateSandboxInput } from '../contract/sandboxes/sandbox.ts';
 import type { Invocation } from './invocation.ts';
 import type { PackFlags } from './transfer/stage-path.ts';
 import { stagePath, uploading } from './transfer/stage-path.ts';

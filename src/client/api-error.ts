@@ -1,5 +1,5 @@
-import type { ErrorCode, Problem } from '../contract/errors.ts';
-import type { Creation } from '../contract/state.ts';
+import type { ErrorCode, Problem } from '../contract/errors/errors.ts';
+import type { Creation } from '../contract/values/state.ts';
 
 /** The server answered, and the answer is a problem. */
 export class SandboxerApiError extends Error {

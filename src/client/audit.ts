@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../contract/audit.ts';
+import type { AuditEntry } from '../contract/tenancy/audit.ts';
 import { PagedList } from './paged-list.ts';
 import type { CallOptions, Transport } from './transport.ts';
 

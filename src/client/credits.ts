@@ -11,8 +11,8 @@ import type {
   ReconcileRequest,
   UsageBy,
   UsageReport,
-} from '../contract/credits.ts';
-import type { Balance, GrantRequest, Transfer } from '../contract/money.ts';
+} from '../contract/money/credits.ts';
+import type { Balance, GrantRequest, Transfer } from '../contract/money/money.ts';
 import { PagedList } from './paged-list.ts';
 import { queryOf } from './path-of.ts';
 import type { InputOf, OutputOf } from './schema-types.ts';

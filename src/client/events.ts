@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CloudEvent, EventType } from '../contract/event.ts';
+import type { CloudEvent, EventType } from '../contract/events/event.ts';
 import { SandboxerApiError } from './api-error.ts';
 import { SandboxerConnectionError } from './connection-error.ts';
 import { PagedList } from './paged-list.ts';

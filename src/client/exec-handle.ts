@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { ExitStatus, Signal } from '../contract/exec.ts';
+import type { ExitStatus, Signal } from '../contract/sandboxes/exec.ts';
 import { connectionErrorFrom, SandboxerConnectionError } from './connection-error.ts';
 import { ExecOutput } from './exec-output.ts';
 import type { ExecChunk } from './frames.ts';

@@ -1,4 +1,4 @@
-import type { ExtensionEntry } from '../contract/extension.ts';
+import type { ExtensionEntry } from '../contract/extensions/extension.ts';
 import { pathOf } from './path-of.ts';
 import type { OutputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { FileChange, FileEntry, FileListing } from '../contract/files.ts';
+import type { FileChange, FileEntry, FileListing } from '../contract/sandboxes/files.ts';
 import type { PackOptions } from './pack-tree.ts';
 import type { Query } from './path-of.ts';
 import { pathOf, queryOf } from './path-of.ts';

@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FRAMES_MEDIA_TYPE as CONTRACT_MEDIA, FRAME_TYPE as CONTRACT_TYPES } from '../contract/exec.ts';
-import { API_VERSION as CONTRACT_VERSION } from '../contract/version.ts';
+import {
+  FRAMES_MEDIA_TYPE as CONTRACT_MEDIA,
+  FRAME_TYPE as CONTRACT_TYPES,
+} from '../contract/sandboxes/exec.ts';
+import { API_VERSION as CONTRACT_VERSION } from '../contract/values/version.ts';
 import { SandboxerApiError } from './api-error.ts';
 import type { ExecChunk } from './frames.ts';
 import { encodeFrame, FRAME_TYPE, FRAMES_MEDIA_TYPE, FrameDecoder } from './frames.ts';

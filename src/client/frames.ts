@@ -1,5 +1,5 @@
-import type { Problem } from '../contract/errors.ts';
-import type { ExecStreamItem } from '../contract/exec.ts';
+import type { Problem } from '../contract/errors/errors.ts';
+import type { ExecStreamItem } from '../contract/sandboxes/exec.ts';
 import { SandboxerApiError } from './api-error.ts';
 import { SandboxerConnectionError } from './connection-error.ts';
 

@@ -1,4 +1,10 @@
-import type { CanaryReport, Host, HostSampleList, HostSpecInput, HostTelemetry } from '../contract/host.ts';
+import type {
+  CanaryReport,
+  Host,
+  HostSampleList,
+  HostSpecInput,
+  HostTelemetry,
+} from '../contract/extensions/host.ts';
 import { pathOf } from './path-of.ts';
 import type { OutputOf } from './schema-types.ts';
 import type { CallOptions, RequestSpec, Transport } from './transport.ts';

@@ -1,4 +1,4 @@
-import type { BuildImageRequest, Image } from '../contract/image.ts';
+import type { BuildImageRequest, Image } from '../contract/assets/image.ts';
 import { pathOf, queryOf } from './path-of.ts';
 import type { InputOf } from './schema-types.ts';
 import type { Bytes, CallOptions, Transport } from './transport.ts';

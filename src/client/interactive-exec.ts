@@ -1,4 +1,4 @@
-import type { ExecInput, Signal, TerminalSize } from '../contract/exec.ts';
+import type { ExecInput, Signal, TerminalSize } from '../contract/sandboxes/exec.ts';
 import { SandboxerConnectionError } from './connection-error.ts';
 import type { ExecChunk } from './frames.ts';
 import { encodeFrame, FRAME_TYPE, FrameDecoder } from './frames.ts';

@@ -1,4 +1,10 @@
-import type { ApiKey, CreatedKey, CreateKeyRequest, RotateKeyRequest, WhoAmI } from '../contract/tenancy.ts';
+import type {
+  ApiKey,
+  CreatedKey,
+  CreateKeyRequest,
+  RotateKeyRequest,
+  WhoAmI,
+} from '../contract/tenancy/tenancy.ts';
 import { pathOf } from './path-of.ts';
 import type { InputOf, OutputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';

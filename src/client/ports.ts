@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import type { PortAccess, PortRequest } from '../contract/port.ts';
+import type { PortAccess, PortRequest } from '../contract/sandboxes/port.ts';
 import { pathOf } from './path-of.ts';
 import type { InputOf, OutputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';

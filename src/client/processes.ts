@@ -1,4 +1,4 @@
-import type { ProcessInfo, Signal, TerminalSize } from '../contract/exec.ts';
+import type { ProcessInfo, Signal, TerminalSize } from '../contract/sandboxes/exec.ts';
 import { ExecHandle } from './exec-handle.ts';
 import { FRAMES_MEDIA_TYPE } from './frames.ts';
 import { pathOf, queryOf } from './path-of.ts';

@@ -1,4 +1,9 @@
-import type { ProfileEntry, ProfileInput, ProfileIssue, ProfileVerdict } from '../contract/profile.ts';
+import type {
+  ProfileEntry,
+  ProfileInput,
+  ProfileIssue,
+  ProfileVerdict,
+} from '../contract/profiles/profile.ts';
 import { pathOf } from './path-of.ts';
 import type { OutputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';

@@ -1,4 +1,4 @@
-import type { ProviderKey, ResealReport, SetProviderKeyRequest } from '../contract/provider-key.ts';
+import type { ProviderKey, ResealReport, SetProviderKeyRequest } from '../contract/tenancy/provider-key.ts';
 import { pathOf } from './path-of.ts';
 import type { InputOf, OutputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';

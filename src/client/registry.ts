@@ -1,5 +1,5 @@
-import type { CapabilityEntry } from '../contract/capability-entry.ts';
-import type { CapabilityStatus } from '../contract/federated-capability.ts';
+import type { CapabilityEntry } from '../contract/extensions/capability-entry.ts';
+import type { CapabilityStatus } from '../contract/extensions/federated-capability.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 export interface RegistryFile {

@@ -1,6 +1,6 @@
-import type { SandboxQuote } from '../contract/quote.ts';
-import type { RoutePlan } from '../contract/route.ts';
-import type { CreateSandboxInput } from '../contract/sandbox.ts';
+import type { SandboxQuote } from '../contract/routing/quote.ts';
+import type { RoutePlan } from '../contract/routing/route.ts';
+import type { CreateSandboxInput } from '../contract/sandboxes/sandbox.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 export class Routes {

@@ -1,5 +1,5 @@
-import type { ExecInput, ProcessInfo } from '../contract/exec.ts';
-import type { ServerVersion } from '../contract/version.ts';
+import type { ExecInput, ProcessInfo } from '../contract/sandboxes/exec.ts';
+import type { ServerVersion } from '../contract/values/version.ts';
 import { Audit } from './audit.ts';
 import { Credits } from './credits.ts';
 import { Events } from './events.ts';

@@ -1,11 +1,16 @@
-import type { CloudEvent } from '../contract/event.ts';
-import type { IsolationReport } from '../contract/isolation.ts';
-import type { Meter } from '../contract/money.ts';
-import type { RouteExplanation } from '../contract/route.ts';
-import type { CreateSandboxInput, ExtendedSandbox, ForkRequest, Sandbox } from '../contract/sandbox.ts';
-import type { SetupLog } from '../contract/setup-log.ts';
-import type { Snapshot, SnapshotRequest } from '../contract/snapshot.ts';
-import type { SandboxState } from '../contract/state.ts';
+import type { Snapshot, SnapshotRequest } from '../contract/assets/snapshot.ts';
+import type { CloudEvent } from '../contract/events/event.ts';
+import type { IsolationReport } from '../contract/extensions/isolation.ts';
+import type { Meter } from '../contract/money/money.ts';
+import type { RouteExplanation } from '../contract/routing/route.ts';
+import type {
+  CreateSandboxInput,
+  ExtendedSandbox,
+  ForkRequest,
+  Sandbox,
+} from '../contract/sandboxes/sandbox.ts';
+import type { SetupLog } from '../contract/sandboxes/setup-log.ts';
+import type { SandboxState } from '../contract/values/state.ts';
 import { freshKey } from './fresh-key.ts';
 import { PagedList } from './paged-list.ts';
 import { pathOf, queryOf } from './path-of.ts';

@@ -1,4 +1,4 @@
-import type { EventSinkEntry } from '../contract/webhook.ts';
+import type { EventSinkEntry } from '../contract/events/webhook.ts';
 import { pathOf, queryOf } from './path-of.ts';
 import type { CallOptions, Transport } from './transport.ts';
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { Sandbox } from '../contract/sandbox.ts';
-import type { RestoreRequest, Snapshot } from '../contract/snapshot.ts';
+import type { RestoreRequest, Snapshot } from '../contract/assets/snapshot.ts';
+import type { Sandbox } from '../contract/sandboxes/sandbox.ts';
 import { freshKey } from './fresh-key.ts';
 import { PagedList } from './paged-list.ts';
 import { pathOf, queryOf } from './path-of.ts';

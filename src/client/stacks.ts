@@ -1,5 +1,5 @@
-import type { CreateSandboxInput } from '../contract/sandbox.ts';
-import type { StackPlan } from '../contract/stack-plan.ts';
+import type { CreateSandboxInput } from '../contract/sandboxes/sandbox.ts';
+import type { StackPlan } from '../contract/sandboxes/stack-plan.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 export class Stacks {

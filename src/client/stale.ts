@@ -1,4 +1,4 @@
-import type { ReapReport, ReapRequest, StaleReport } from '../contract/stale.ts';
+import type { ReapReport, ReapRequest, StaleReport } from '../contract/sandboxes/stale.ts';
 import type { InputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';
 

@@ -1,5 +1,10 @@
-import type { RouteCeiling } from '../contract/route.ts';
-import type { CreateOrgRequest, CreateWorkspaceRequest, Org, Workspace } from '../contract/tenancy.ts';
+import type { RouteCeiling } from '../contract/routing/route.ts';
+import type {
+  CreateOrgRequest,
+  CreateWorkspaceRequest,
+  Org,
+  Workspace,
+} from '../contract/tenancy/tenancy.ts';
 import { pathOf, queryOf } from './path-of.ts';
 import type { InputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';

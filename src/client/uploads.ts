@@ -1,4 +1,4 @@
-import type { Upload, UploadEntry } from '../contract/upload.ts';
+import type { Upload, UploadEntry } from '../contract/assets/upload.ts';
 import type { PackOptions } from './pack-tree.ts';
 import { PagedList } from './paged-list.ts';
 import { pathOf } from './path-of.ts';

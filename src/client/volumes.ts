@@ -1,4 +1,4 @@
-import type { CreateVolumeRequest, Volume } from '../contract/volume.ts';
+import type { CreateVolumeRequest, Volume } from '../contract/assets/volume.ts';
 import { pathOf } from './path-of.ts';
 import type { InputOf } from './schema-types.ts';
 import type { CallOptions, Transport } from './transport.ts';

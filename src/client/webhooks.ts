@@ -5,7 +5,7 @@ import type {
   UpdateWebhookRequest,
   Webhook,
   WebhookWithSecret,
-} from '../contract/webhook.ts';
+} from '../contract/events/webhook.ts';
 import { pathOf, queryOf } from './path-of.ts';
 import type { InputOf, OutputOf } from './schema-types.ts';
 import type { CallOptions, RequestSpec, Transport } from './transport.ts';

@@ -1,5 +1,5 @@
-import type { CapabilityVector } from '../contract/capability.ts';
-import type { SecretRef } from '../contract/secret.ts';
+import type { CapabilityVector } from '../contract/extensions/capability.ts';
+import type { SecretRef } from '../contract/profiles/secret.ts';
 import type { ProfileCatalogue } from '../core/catalogue.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Ledger } from '../core/credits/ledger.ts';

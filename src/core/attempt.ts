@@ -1,6 +1,6 @@
-import type { ErrorIssue } from '../contract/errors.ts';
-import type { Fault } from '../contract/fault.ts';
-import type { Creation } from '../contract/state.ts';
+import type { ErrorIssue } from '../contract/errors/errors.ts';
+import type { Fault } from '../contract/errors/fault.ts';
+import type { Creation } from '../contract/values/state.ts';
 import type { Handle } from './extension.ts';
 
 /**

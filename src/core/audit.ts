@@ -1,5 +1,5 @@
-import type { Consumer } from '../contract/sandbox.ts';
-import type { Actor } from '../contract/state.ts';
+import type { Consumer } from '../contract/sandboxes/sandbox.ts';
+import type { Actor } from '../contract/values/state.ts';
 
 /** Who did what to what, and what came of it. Never a secret, an environment or a body. */
 export interface AuditDraft {

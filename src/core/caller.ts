@@ -1,6 +1,6 @@
-import { SandboxerError } from '../contract/errors.ts';
-import type { Actor } from '../contract/state.ts';
-import type { KeyScope } from '../contract/tenancy.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import type { KeyScope } from '../contract/tenancy/tenancy.ts';
+import type { Actor } from '../contract/values/state.ts';
 import type { AuditTrail } from './audit.ts';
 
 /** Who a request comes from, after authentication. */

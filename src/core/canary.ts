@@ -1,4 +1,4 @@
-import { IsolationLevel } from '../contract/capability.ts';
+import { IsolationLevel } from '../contract/extensions/capability.ts';
 import type { ExtensionHeader } from './extension.ts';
 import type { Verdict } from './hysteresis.ts';
 import { turned } from './hysteresis.ts';

@@ -1,4 +1,4 @@
-import type { Profile, ProfileIssue } from '../contract/profile.ts';
+import type { Profile, ProfileIssue } from '../contract/profiles/profile.ts';
 
 export interface CatalogueProfile {
   readonly profile: Profile;

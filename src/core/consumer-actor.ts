@@ -1,5 +1,5 @@
-import { SandboxerError } from '../contract/errors.ts';
-import type { Consumer } from '../contract/sandbox.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import type { Consumer } from '../contract/sandboxes/sandbox.ts';
 import type { Caller } from './caller.ts';
 
 /**

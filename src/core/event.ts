@@ -1,6 +1,6 @@
-import type { CloudEvent, EventType } from '../contract/event.ts';
-import type { Consumer } from '../contract/sandbox.ts';
-import type { Actor, SandboxState } from '../contract/state.ts';
+import type { CloudEvent, EventType } from '../contract/events/event.ts';
+import type { Consumer } from '../contract/sandboxes/sandbox.ts';
+import type { Actor, SandboxState } from '../contract/values/state.ts';
 import { isoTime } from './clock.ts';
 
 /** An event before the store numbers it. Written in the transaction of what it tells, or not at all. */

@@ -1,4 +1,4 @@
-import type { ExpectedUse as ExpectedUseDocument } from '../contract/route.ts';
+import type { ExpectedUse as ExpectedUseDocument } from '../contract/routing/route.ts';
 import type { LearnedUse } from './learned-use.ts';
 import type { UsageExpectation } from './pricing.ts';
 import type { Recipe } from './recipe.ts';

@@ -8,17 +8,18 @@
  *   `maybe_created`.
  * - No secret in an error, a log field, a handle, a report or an argument vector.
  */
-import type { CapabilityVector, IsolationLevel } from '../contract/capability.ts';
-import type { ErrorCode } from '../contract/errors.ts';
-import type { ExtensionHealth } from '../contract/extension.ts';
-import type { ImageConfig, ImageSource } from '../contract/image.ts';
-import type { InputSchemas } from '../contract/inputs.ts';
-import type { IsolationFacts } from '../contract/isolation.ts';
-import type { Json } from '../contract/json.ts';
-import type { Price } from '../contract/money.ts';
-import type { Reachability } from '../contract/sandbox.ts';
-import type { StackPlan } from '../contract/stack-plan.ts';
-import type { PauseKind } from '../contract/state.ts';
+
+import type { ImageConfig, ImageSource } from '../contract/assets/image.ts';
+import type { ErrorCode } from '../contract/errors/errors.ts';
+import type { CapabilityVector, IsolationLevel } from '../contract/extensions/capability.ts';
+import type { ExtensionHealth } from '../contract/extensions/extension.ts';
+import type { IsolationFacts } from '../contract/extensions/isolation.ts';
+import type { Price } from '../contract/money/money.ts';
+import type { InputSchemas } from '../contract/profiles/inputs.ts';
+import type { Reachability } from '../contract/sandboxes/sandbox.ts';
+import type { StackPlan } from '../contract/sandboxes/stack-plan.ts';
+import type { Json } from '../contract/values/json.ts';
+import type { PauseKind } from '../contract/values/state.ts';
 import type { Clock } from './clock.ts';
 import type { SshAccess } from './host-access.ts';
 import type { InputTrees } from './inputs.ts';

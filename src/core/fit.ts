@@ -1,6 +1,11 @@
-import type { CapabilityVector, Requirements } from '../contract/capability.ts';
-import { EgressEnforcement, IsolationLevel, MemoryOverrun, SnapshotKind } from '../contract/capability.ts';
-import type { Exclusion, ExclusionCode } from '../contract/route.ts';
+import type { CapabilityVector, Requirements } from '../contract/extensions/capability.ts';
+import {
+  EgressEnforcement,
+  IsolationLevel,
+  MemoryOverrun,
+  SnapshotKind,
+} from '../contract/extensions/capability.ts';
+import type { Exclusion, ExclusionCode } from '../contract/routing/route.ts';
 import { capabilitiesAt } from './isolation-level.ts';
 import type { Recipe } from './recipe.ts';
 

@@ -1,5 +1,5 @@
 /** Addresses of git repositories: what they may look like, and which hosts may be asked. */
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 
 export interface GitRef {
   /** `https:` or `ssh:`, without credentials that are secret, query and fragment. */

@@ -1,4 +1,4 @@
-import type { Exclusion } from '../contract/route.ts';
+import type { Exclusion } from '../contract/routing/route.ts';
 import type { ExtensionHeader } from './extension.ts';
 import { misfits } from './fit.ts';
 import type { Recipe } from './recipe.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { BackendStanding } from '../contract/extensions/backend-standing.ts';
-import type { RouteCandidate, RoutePolicy } from '../contract/route.ts';
+import type { RouteCandidate, RoutePolicy } from '../contract/routing/route.ts';
 import { HedgeBudget } from './health/hedge-budget.ts';
 import { LatencySamples } from './health/latency-samples.ts';
 import { unmeasured } from './health/standing.ts';

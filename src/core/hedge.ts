@@ -1,4 +1,4 @@
-import type { RouteCandidate, RouteHedge } from '../contract/route.ts';
+import type { RouteCandidate, RouteHedge } from '../contract/routing/route.ts';
 import { termsOf } from './credits/terms.ts';
 import { dollars } from './dollars.ts';
 import { mostMicroUsd } from './meter.ts';

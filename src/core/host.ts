@@ -1,4 +1,4 @@
-import type { HostSpec, HostSsh } from '../contract/host.ts';
+import type { HostSpec, HostSsh } from '../contract/extensions/host.ts';
 import type { CanaryStanding } from './canary.ts';
 import type { PlacementHost } from './extension.ts';
 import type { HostFigures } from './host-facts.ts';

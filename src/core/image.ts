@@ -1,4 +1,4 @@
-import type { ImageConfig, ImageSource } from '../contract/image.ts';
+import type { ImageConfig, ImageSource } from '../contract/assets/image.ts';
 import type { KeptResource } from './kept-resource.ts';
 
 export interface ImageRecord extends KeptResource {

@@ -1,10 +1,10 @@
-import { SandboxerError } from '../contract/errors.ts';
-import type { Mount } from '../contract/inputs.ts';
-import { CommonInputs, Mounts, TreeSource } from '../contract/inputs.ts';
-import type { Json } from '../contract/json.ts';
-import type { CreateSandboxRequest } from '../contract/sandbox.ts';
-import type { RequestedSecretRef } from '../contract/secret.ts';
-import { UploadId } from '../contract/upload.ts';
+import { UploadId } from '../contract/assets/upload.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import type { Mount } from '../contract/profiles/inputs.ts';
+import { CommonInputs, Mounts, TreeSource } from '../contract/profiles/inputs.ts';
+import type { RequestedSecretRef } from '../contract/profiles/secret.ts';
+import type { CreateSandboxRequest } from '../contract/sandboxes/sandbox.ts';
+import type { Json } from '../contract/values/json.ts';
 import type { Caller } from './caller.ts';
 import type { GitRef } from './git-ref.ts';
 import { looksLikeGit, parseGitRef } from './git-ref.ts';

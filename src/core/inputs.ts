@@ -1,4 +1,4 @@
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { ExtensionHeader } from './extension.ts';
 import type { GitRef } from './git-ref.ts';
 import type { TreeInput, TreeInputName } from './recipe/tree-input.ts';

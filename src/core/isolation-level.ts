@@ -1,5 +1,5 @@
-import type { CapabilityVector } from '../contract/capability.ts';
-import { IsolationLevel } from '../contract/capability.ts';
+import type { CapabilityVector } from '../contract/extensions/capability.ts';
+import { IsolationLevel } from '../contract/extensions/capability.ts';
 
 const ORDER = IsolationLevel.options;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SandboxState } from '../contract/state.ts';
+import { SandboxState } from '../contract/values/state.ts';
 import { assertMove, canMove, isLiving, TRANSITIONS } from './lifecycle.ts';
 
 describe('the state table', () => {

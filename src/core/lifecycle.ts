@@ -1,5 +1,5 @@
-import { SandboxerError } from '../contract/errors.ts';
-import type { SandboxState } from '../contract/state.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import type { SandboxState } from '../contract/values/state.ts';
 
 export interface Transition {
   readonly from: SandboxState;

@@ -1,6 +1,6 @@
-import { SandboxerError } from '../contract/errors.ts';
-import type { Profile } from '../contract/profile.ts';
-import type { RequestedSecretRef, SecretRef } from '../contract/secret.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import type { Profile } from '../contract/profiles/profile.ts';
+import type { RequestedSecretRef, SecretRef } from '../contract/profiles/secret.ts';
 import type { Caller } from './caller.ts';
 
 export interface MergedSecretRefs {

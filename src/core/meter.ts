@@ -1,4 +1,4 @@
-import type { Evidence } from '../contract/money.ts';
+import type { Evidence } from '../contract/money/money.ts';
 import type { Payer } from './provider-key.ts';
 
 /** Usage of one generation of one sandbox on one backend. Amounts are exact: nothing is rounded until it is charged. */

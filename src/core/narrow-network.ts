@@ -1,4 +1,4 @@
-import type { EgressRule, NetworkPolicy } from '../contract/profile.ts';
+import type { EgressRule, NetworkPolicy } from '../contract/profiles/profile.ts';
 
 /**
  * The first reason why `wanted` reaches further than `given`; `null` when it does not. A credential goes only where

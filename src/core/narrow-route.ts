@@ -1,6 +1,6 @@
-import { SandboxerError } from '../contract/errors.ts';
-import type { Profile } from '../contract/profile.ts';
-import type { MaxPrice, RoutePolicy } from '../contract/route.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import type { Profile } from '../contract/profiles/profile.ts';
+import type { MaxPrice, RoutePolicy } from '../contract/routing/route.ts';
 
 type Ids = readonly string[];
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { HostSpecInput } from '../contract/host.ts';
-import { HostSpec } from '../contract/host.ts';
+import type { HostSpecInput } from '../contract/extensions/host.ts';
+import { HostSpec } from '../contract/extensions/host.ts';
 import type { ExtensionHeader } from './extension.ts';
 import type { HostLoad, HostRecord } from './host.ts';
 import { judgeHost, UNPROBED } from './host.ts';

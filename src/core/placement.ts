@@ -1,4 +1,4 @@
-import { IsolationLevel } from '../contract/capability.ts';
+import { IsolationLevel } from '../contract/extensions/capability.ts';
 import type { ExtensionHeader } from './extension.ts';
 import type { HostLoads, HostRecord } from './host.ts';
 import { LOCAL_HOST } from './host.ts';

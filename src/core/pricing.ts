@@ -1,5 +1,5 @@
-import type { BillingBasis, Price, PriceShape, Quote } from '../contract/money.ts';
-import type { Resources } from '../contract/profile.ts';
+import type { BillingBasis, Price, PriceShape, Quote } from '../contract/money/money.ts';
+import type { Resources } from '../contract/profiles/profile.ts';
 import { costMicroUsd } from './meter.ts';
 
 const FREE: Price = {

@@ -1,5 +1,5 @@
-import type { Price } from '../contract/money.ts';
-import type { RoutePlan } from '../contract/route.ts';
+import type { Price } from '../contract/money/money.ts';
+import type { RoutePlan } from '../contract/routing/route.ts';
 
 /** A promise about prices: until it expires, a create that names it is charged by these and by no others. */
 export interface QuoteRecord {

@@ -1,10 +1,10 @@
-import type { Requirements } from '../contract/capability.ts';
-import type { Mount } from '../contract/inputs.ts';
-import type { Json } from '../contract/json.ts';
-import type { NetworkPolicy, Profile, Resources, Scope } from '../contract/profile.ts';
-import type { RoutePolicy } from '../contract/route.ts';
-import type { SecretRef } from '../contract/secret.ts';
-import type { VolumeMount } from '../contract/volume.ts';
+import type { VolumeMount } from '../contract/assets/volume.ts';
+import type { Requirements } from '../contract/extensions/capability.ts';
+import type { Mount } from '../contract/profiles/inputs.ts';
+import type { NetworkPolicy, Profile, Resources, Scope } from '../contract/profiles/profile.ts';
+import type { SecretRef } from '../contract/profiles/secret.ts';
+import type { RoutePolicy } from '../contract/routing/route.ts';
+import type { Json } from '../contract/values/json.ts';
 import type { TreeInput } from './recipe/tree-input.ts';
 
 /** A volume by its name, and by the id that it was found to have. */

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { ExtensionHeader, ProvisionSpec } from './extension.ts';
 import { headerMisfits } from './header-misfits.ts';
 import { regionMisfits } from './regions.ts';

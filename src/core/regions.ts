@@ -1,5 +1,5 @@
-import type { Requirements } from '../contract/capability.ts';
-import type { Exclusion } from '../contract/route.ts';
+import type { Requirements } from '../contract/extensions/capability.ts';
+import type { Exclusion } from '../contract/routing/route.ts';
 import type { ExtensionHeader } from './extension.ts';
 import type { HostRecord } from './host.ts';
 import { LOCAL_HOST } from './host.ts';

@@ -1,4 +1,4 @@
-import type { ExtensionHealth } from '../contract/extension.ts';
+import type { ExtensionHealth } from '../contract/extensions/extension.ts';
 import type { Extension } from './extension.ts';
 
 /** The backends of this installation and what is known of their health. */

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EgressEnforcement, IsolationLevel, SnapshotKind } from '../contract/capability.ts';
-import { SandboxerError } from '../contract/errors.ts';
-import type { ProfileInput } from '../contract/profile.ts';
-import { Profile } from '../contract/profile.ts';
-import type { CreateSandboxInput } from '../contract/sandbox.ts';
-import { CreateSandboxRequest } from '../contract/sandbox.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import { EgressEnforcement, IsolationLevel, SnapshotKind } from '../contract/extensions/capability.ts';
+import type { ProfileInput } from '../contract/profiles/profile.ts';
+import { Profile } from '../contract/profiles/profile.ts';
+import type { CreateSandboxInput } from '../contract/sandboxes/sandbox.ts';
+import { CreateSandboxRequest } from '../contract/sandboxes/sandbox.ts';
 import type { Caller } from './caller.ts';
 import type { Recipe } from './recipe.ts';
 import { resolveRecipe } from './resolve-recipe.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { SandboxerError } from '../contract/errors.ts';
-import type { ProfileInput } from '../contract/profile.ts';
-import { Profile } from '../contract/profile.ts';
-import type { CreateSandboxInput } from '../contract/sandbox.ts';
-import { CreateSandboxRequest } from '../contract/sandbox.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import type { ProfileInput } from '../contract/profiles/profile.ts';
+import { Profile } from '../contract/profiles/profile.ts';
+import type { CreateSandboxInput } from '../contract/sandboxes/sandbox.ts';
+import { CreateSandboxRequest } from '../contract/sandboxes/sandbox.ts';
 import type { Caller } from './caller.ts';
 import { recipeFingerprint, resolveRecipe, scopeKey } from './resolve-recipe.ts';
 

@@ -1,9 +1,9 @@
-import type { Requirements } from '../contract/capability.ts';
-import { formatDuration } from '../contract/duration.ts';
-import { SandboxerError } from '../contract/errors.ts';
-import type { Overridable, Profile, Resources, Scope } from '../contract/profile.ts';
-import { WorkspaceAccess } from '../contract/profile.ts';
-import type { CreateSandboxRequest } from '../contract/sandbox.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import type { Requirements } from '../contract/extensions/capability.ts';
+import type { Overridable, Profile, Resources, Scope } from '../contract/profiles/profile.ts';
+import { WorkspaceAccess } from '../contract/profiles/profile.ts';
+import type { CreateSandboxRequest } from '../contract/sandboxes/sandbox.ts';
+import { formatDuration } from '../contract/values/duration.ts';
 import type { Caller } from './caller.ts';
 import { canonicalJson, digestOf } from './canonical-json.ts';
 import { requireConsumerActor } from './consumer-actor.ts';

@@ -1,6 +1,6 @@
 import type { BackendStanding } from '../contract/extensions/backend-standing.ts';
-import type { Price, Quote } from '../contract/money.ts';
-import type { Exclusion, MaxPrice } from '../contract/route.ts';
+import type { Price, Quote } from '../contract/money/money.ts';
+import type { Exclusion, MaxPrice } from '../contract/routing/route.ts';
 import type { ExtensionHeader } from './extension.ts';
 import { headerMisfits } from './header-misfits.ts';
 import { sellsSize } from './pricing.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ABLE, sampleHeader, sampleRouteInput } from '../../tests/support/route-samples.ts';
-import type { CapabilityVector } from '../contract/capability.ts';
 import type { BackendStanding } from '../contract/extensions/backend-standing.ts';
-import type { Price } from '../contract/money.ts';
-import type { ProfileInput } from '../contract/profile.ts';
+import type { CapabilityVector } from '../contract/extensions/capability.ts';
+import type { Price } from '../contract/money/money.ts';
+import type { ProfileInput } from '../contract/profiles/profile.ts';
 import type { ExtensionHeader } from './extension.ts';
 import { unmeasured } from './health/standing.ts';
 import { priceOrFree } from './pricing.ts';

@@ -1,6 +1,6 @@
 import type { BackendStanding } from '../contract/extensions/backend-standing.ts';
-import type { Quote } from '../contract/money.ts';
-import type { RouteCandidate, RoutePolicy, RouteStrategy } from '../contract/route.ts';
+import type { Quote } from '../contract/money/money.ts';
+import type { RouteCandidate, RoutePolicy, RouteStrategy } from '../contract/routing/route.ts';
 import type { ExtensionHeader } from './extension.ts';
 import { matches, positionIn } from './route-names.ts';
 import type { RouteInput } from './routing.ts';

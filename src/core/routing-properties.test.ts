@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ABLE, sampleHeader, sampleRouteInput } from '../../tests/support/route-samples.ts';
-import { CapabilityVector } from '../contract/capability.ts';
 import type { BackendStanding } from '../contract/extensions/backend-standing.ts';
-import type { Price } from '../contract/money.ts';
-import type { RoutePolicy } from '../contract/route.ts';
+import { CapabilityVector } from '../contract/extensions/capability.ts';
+import type { Price } from '../contract/money/money.ts';
+import type { RoutePolicy } from '../contract/routing/route.ts';
 import { canonicalJson } from './canonical-json.ts';
 import type { ExtensionHeader } from './extension.ts';
 import type { RouteInput } from './routing.ts';

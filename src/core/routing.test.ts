@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ABLE, sampleHeader, sampleRouteInput } from '../../tests/support/route-samples.ts';
-import type { CapabilityVector } from '../contract/capability.ts';
-import { HostSpec } from '../contract/host.ts';
-import type { Price } from '../contract/money.ts';
-import type { ProfileInput } from '../contract/profile.ts';
+import type { CapabilityVector } from '../contract/extensions/capability.ts';
+import { HostSpec } from '../contract/extensions/host.ts';
+import type { Price } from '../contract/money/money.ts';
+import type { ProfileInput } from '../contract/profiles/profile.ts';
 import { canonicalJson } from './canonical-json.ts';
 import type { ExtensionHeader } from './extension.ts';
 import { unmeasured } from './health/standing.ts';

@@ -1,6 +1,6 @@
 import type { BackendStanding } from '../contract/extensions/backend-standing.ts';
-import type { Price } from '../contract/money.ts';
-import type { ExcludedHost, RouteCandidate, RoutePlan, RouteStrategy } from '../contract/route.ts';
+import type { Price } from '../contract/money/money.ts';
+import type { ExcludedHost, RouteCandidate, RoutePlan, RouteStrategy } from '../contract/routing/route.ts';
 import { isoTime } from './clock.ts';
 import type { ExpectedUse } from './expected-use.ts';
 import type { ExtensionHeader } from './extension.ts';

@@ -1,9 +1,9 @@
-import type { ErrorIssue } from '../contract/errors.ts';
-import type { Json } from '../contract/json.ts';
-import type { Scope } from '../contract/profile.ts';
-import type { RoutePlan } from '../contract/route.ts';
-import type { Consumer, CreateSandboxRequest, Reachability } from '../contract/sandbox.ts';
-import type { Actor, Creation, PauseKind, SandboxState } from '../contract/state.ts';
+import type { ErrorIssue } from '../contract/errors/errors.ts';
+import type { Scope } from '../contract/profiles/profile.ts';
+import type { RoutePlan } from '../contract/routing/route.ts';
+import type { Consumer, CreateSandboxRequest, Reachability } from '../contract/sandboxes/sandbox.ts';
+import type { Json } from '../contract/values/json.ts';
+import type { Actor, Creation, PauseKind, SandboxState } from '../contract/values/state.ts';
 import type { Handle } from './extension.ts';
 import type { TreeInput } from './recipe/tree-input.ts';
 import type { Recipe } from './recipe.ts';

@@ -1,5 +1,5 @@
-import type { ExitStatus, ProcessInfo, Signal, TerminalSize } from '../contract/exec.ts';
-import type { FileChange, FileEntry } from '../contract/files.ts';
+import type { ExitStatus, ProcessInfo, Signal, TerminalSize } from '../contract/sandboxes/exec.ts';
+import type { FileChange, FileEntry } from '../contract/sandboxes/files.ts';
 
 export interface AbortableOptions {
   readonly signal?: AbortSignal;

@@ -1,8 +1,8 @@
-import type { SnapshotKind } from '../contract/capability.ts';
-import type { Json } from '../contract/json.ts';
-import type { Consumer } from '../contract/sandbox.ts';
-import type { SnapshotCause, SnapshotState } from '../contract/snapshot.ts';
-import type { Actor } from '../contract/state.ts';
+import type { SnapshotCause, SnapshotState } from '../contract/assets/snapshot.ts';
+import type { SnapshotKind } from '../contract/extensions/capability.ts';
+import type { Consumer } from '../contract/sandboxes/sandbox.ts';
+import type { Json } from '../contract/values/json.ts';
+import type { Actor } from '../contract/values/state.ts';
 import type { Recipe } from './recipe.ts';
 
 export interface SnapshotRecord {

@@ -1,4 +1,4 @@
-import type { StaleKind } from '../contract/stale.ts';
+import type { StaleKind } from '../contract/sandboxes/stale.ts';
 import type { AttemptRecord } from './attempt.ts';
 import type { Owned, OwnedSnapshot, Unowned } from './extension.ts';
 import type { SandboxRecord } from './sandbox.ts';

@@ -1,6 +1,11 @@
-import type { Requirements } from '../contract/capability.ts';
-import { EgressEnforcement, IsolationLevel, MemoryOverrun, SnapshotKind } from '../contract/capability.ts';
-import type { RoutePolicy } from '../contract/route.ts';
+import type { Requirements } from '../contract/extensions/capability.ts';
+import {
+  EgressEnforcement,
+  IsolationLevel,
+  MemoryOverrun,
+  SnapshotKind,
+} from '../contract/extensions/capability.ts';
+import type { RoutePolicy } from '../contract/routing/route.ts';
 
 type Rule = readonly string[] | 'flag' | 'union' | 'same';
 

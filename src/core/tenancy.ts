@@ -1,6 +1,6 @@
-import type { RouteCeiling } from '../contract/route.ts';
-import type { Actor } from '../contract/state.ts';
-import type { KeyScope } from '../contract/tenancy.ts';
+import type { RouteCeiling } from '../contract/routing/route.ts';
+import type { KeyScope } from '../contract/tenancy/tenancy.ts';
+import type { Actor } from '../contract/values/state.ts';
 
 export interface OrgRecord {
   readonly id: string;

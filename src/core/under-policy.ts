@@ -1,5 +1,5 @@
-import { SandboxerError } from '../contract/errors.ts';
-import type { RouteCeiling } from '../contract/route.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import type { RouteCeiling } from '../contract/routing/route.ts';
 import { lowerCeilings } from './narrow-route.ts';
 import type { Recipe } from './recipe.ts';
 import { requirementsOf, stricterIsolation, stricterRequirements } from './stricter-requirements.ts';

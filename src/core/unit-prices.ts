@@ -1,6 +1,6 @@
-import type { Price } from '../contract/money.ts';
-import type { Resources } from '../contract/profile.ts';
-import type { MaxPrice } from '../contract/route.ts';
+import type { Price } from '../contract/money/money.ts';
+import type { Resources } from '../contract/profiles/profile.ts';
+import type { MaxPrice } from '../contract/routing/route.ts';
 import { inRegion, shapeFor, USUAL_SIZE } from './pricing.ts';
 
 /** US dollars for one unit, or why that cannot be told. */

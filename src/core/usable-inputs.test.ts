@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { sampleHeader, sampleRecipe } from '../../tests/support/route-samples.ts';
-import { SandboxerError } from '../contract/errors.ts';
-import { BooleanInput } from '../contract/inputs.ts';
-import type { Json } from '../contract/json.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import { BooleanInput } from '../contract/profiles/inputs.ts';
+import type { Json } from '../contract/values/json.ts';
 import { inputMisfits, requireUsableInputs } from './usable-inputs.ts';
 
 const STACKS = sampleHeader('ext.stacks', {

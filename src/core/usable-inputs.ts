@@ -1,8 +1,8 @@
-import type { ErrorIssue } from '../contract/errors.ts';
-import { SandboxerError } from '../contract/errors.ts';
-import { CommonInputs } from '../contract/inputs.ts';
-import type { Json } from '../contract/json.ts';
-import type { Exclusion } from '../contract/route.ts';
+import type { ErrorIssue } from '../contract/errors/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import { CommonInputs } from '../contract/profiles/inputs.ts';
+import type { Exclusion } from '../contract/routing/route.ts';
+import type { Json } from '../contract/values/json.ts';
 import type { ExtensionHeader } from './extension.ts';
 import { nearestNames } from './nearest-names.ts';
 import { TREE_INPUTS } from './recipe/tree-input.ts';

@@ -1,4 +1,4 @@
-import type { CloudEvent, EventType } from '../contract/event.ts';
+import type { CloudEvent, EventType } from '../contract/events/event.ts';
 
 export interface WebhookRecord {
   readonly id: string;

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { CommonInputs } from '../contract/inputs.ts';
+import { CommonInputs } from '../contract/profiles/inputs.ts';
 import { StackInputs } from './compose-ssh/stack-inputs.ts';
 import { DockerInputs } from './docker/config.ts';
 import { StubInputs } from './saas-stub/boot.ts';

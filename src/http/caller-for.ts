@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Server, Socket } from 'node:net';
-import { SandboxerError } from '../contract/errors.ts';
-import { KeyScope } from '../contract/tenancy.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import { KeyScope } from '../contract/tenancy/tenancy.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import { authenticate, hashSecret } from '../control/tenancy/authenticate.ts';
 import type { Caller } from '../core/caller.ts';

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import { SandboxerError, toProblem } from '../contract/errors.ts';
-import { API_VERSION_HEADER } from '../contract/version.ts';
+import { SandboxerError, toProblem } from '../contract/errors/errors.ts';
+import { API_VERSION_HEADER } from '../contract/values/version.ts';
 import { API_VERSION_TEXT, PROBLEM_MEDIA_TYPE } from './exchange.ts';
 
 /** A whole response on a bare socket, which ends with it. */

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { setImmediate } from 'node:timers/promises';
-import type { ExecResult } from '../contract/exec.ts';
+import type { ExecResult } from '../contract/sandboxes/exec.ts';
 import type { Followed } from '../control/use/exec-in-sandbox.ts';
 import type { BufferLease } from './bounds/buffer-budget.ts';
 import type { Exchange } from './exchange.ts';

@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws';
 import type { z } from 'zod';
-import { SandboxerError, toProblem } from '../contract/errors.ts';
-import { ExecRequest, FRAME_TYPE, SignalRequest, TerminalSize } from '../contract/exec.ts';
+import { SandboxerError, toProblem } from '../contract/errors/errors.ts';
+import { ExecRequest, FRAME_TYPE, SignalRequest, TerminalSize } from '../contract/sandboxes/exec.ts';
 import type { Followed } from '../control/use/exec-in-sandbox.ts';
 import { execInSandbox } from '../control/use/exec-in-sandbox.ts';
 import { openSandbox } from '../control/use/use-sandbox.ts';

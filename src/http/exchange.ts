@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { SandboxerError, toProblem } from '../contract/errors.ts';
-import { API_VERSION, API_VERSION_HEADER } from '../contract/version.ts';
+import { SandboxerError, toProblem } from '../contract/errors/errors.ts';
+import { API_VERSION, API_VERSION_HEADER } from '../contract/values/version.ts';
 import type { BufferLease } from './bounds/buffer-budget.ts';
 import { isLarge, jsonPieces } from './bounds/json-pieces.ts';
 import { closeIfUnasked, endAnswer } from './discard-rest.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Registry } from 'prom-client';
-import type { Profile } from '../contract/profile.ts';
+import type { Profile } from '../contract/profiles/profile.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import type { Driver } from '../control/lifecycle/driver.ts';
 import type { Activity } from '../control/use/activity.ts';

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import type { Use } from '../control/use/use-sandbox.ts';
 import type { Caller } from '../core/caller.ts';

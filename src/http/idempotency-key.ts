@@ -1,4 +1,4 @@
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { Exchange } from './exchange.ts';
 
 const FORM = /^[\x21-\x7e]{1,255}$/;

@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws';
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import { leaseOf } from './bounds/message-watch.ts';
 
 const PAUSE_ABOVE_BYTES = 1_048_576;

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 
 interface Range {
   readonly type: string;

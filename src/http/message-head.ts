@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 
 /** Programs on the way differ on which of two values counts, so there must not be two. */
 const SENT_ONCE: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
 import type { BackendStanding } from '../contract/extensions/backend-standing.ts';
-import { SandboxState } from '../contract/state.ts';
+import { SandboxState } from '../contract/values/state.ts';
 import type { Exchange } from './exchange.ts';
 import { hostGauges } from './host-metrics.ts';
 import type { HttpServices } from './http-services.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import { ROUTE_TABLE } from './route-table.ts';
 
 interface KnownPath {

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
-import { ERRORS } from '../contract/errors.ts';
+import { ERRORS } from '../contract/errors/errors.ts';
 import { openApiDocument } from './openapi.ts';
 import { ROUTE_TABLE } from './route-table.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { ERRORS, Problem } from '../contract/errors.ts';
-import { Profile } from '../contract/profile.ts';
-import { API_VERSION_HEADER } from '../contract/version.ts';
+import { ERRORS, Problem } from '../contract/errors/errors.ts';
+import { Profile } from '../contract/profiles/profile.ts';
+import { API_VERSION_HEADER } from '../contract/values/version.ts';
 import { PROBLEM_MEDIA_TYPE } from './exchange.ts';
 import type { RequestHeader, ResponseSpec, RouteDefinition } from './route.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import { JsonScanner } from './bounds/json-scanner.ts';
 import { parseJson, parseScanned } from './parse-json.ts';
 

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import { JsonScanner } from './bounds/json-scanner.ts';
 
 /** Of a text that no route bounds itself. */

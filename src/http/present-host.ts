@@ -1,4 +1,4 @@
-import type { Host } from '../contract/host.ts';
+import type { Host } from '../contract/extensions/host.ts';
 import { presentCanaries } from '../control/hosts/inspect-host.ts';
 import type { HostView } from '../control/hosts/manage-hosts.ts';
 import { isoTime, isoTimeOrNull } from '../core/clock.ts';

@@ -1,5 +1,5 @@
-import type { Image } from '../contract/image.ts';
-import type { Volume } from '../contract/volume.ts';
+import type { Image } from '../contract/assets/image.ts';
+import type { Volume } from '../contract/assets/volume.ts';
 import type { VolumeView } from '../control/assets/manage-volumes.ts';
 import { isoTime, isoTimeOrNull } from '../core/clock.ts';
 import type { ImageRecord } from '../core/image.ts';

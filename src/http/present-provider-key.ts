@@ -1,4 +1,4 @@
-import type { ProviderKey } from '../contract/provider-key.ts';
+import type { ProviderKey } from '../contract/tenancy/provider-key.ts';
 import { isoTime, isoTimeOrNull } from '../core/clock.ts';
 import type { ProviderKeyRecord } from '../core/provider-key.ts';
 

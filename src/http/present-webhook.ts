@@ -1,6 +1,6 @@
-import type { AuditEntry } from '../contract/audit.ts';
-import type { Org, WhoAmI, Workspace } from '../contract/tenancy.ts';
-import type { Delivery, EventSinkEntry, Webhook } from '../contract/webhook.ts';
+import type { Delivery, EventSinkEntry, Webhook } from '../contract/events/webhook.ts';
+import type { AuditEntry } from '../contract/tenancy/audit.ts';
+import type { Org, WhoAmI, Workspace } from '../contract/tenancy/tenancy.ts';
 import type { SinkView } from '../control/events/list-sinks.ts';
 import type { WebhookView } from '../control/events/manage-webhooks.ts';
 import type { SinkProgress } from '../control/events/sink-progress.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { ErrorCode, ErrorIssue } from '../contract/errors.ts';
-import { SandboxerError } from '../contract/errors.ts';
+import type { ErrorCode, ErrorIssue } from '../contract/errors/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import { nearestNames } from '../core/nearest-names.ts';
 
 const MOST_ISSUES = 20;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseDuration } from '../contract/duration.ts';
+import { parseDuration } from '../contract/values/duration.ts';
 
 /** Query values arrive as text, repeated ones as lists. These read them strictly and document what they mean. */
 

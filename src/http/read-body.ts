@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { Exchange } from './exchange.ts';
 import { ClientGone } from './exchange.ts';
 import { askForBody } from './expected-continue.ts';

@@ -1,4 +1,4 @@
-import type { Consumer } from '../contract/sandbox.ts';
+import type { Consumer } from '../contract/sandboxes/sandbox.ts';
 import { auditDraft } from '../control/requests/audit.ts';
 import type { Caller } from '../core/caller.ts';
 import { ClientGone } from './exchange.ts';

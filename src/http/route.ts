@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { KeyScope } from '../contract/tenancy.ts';
+import type { KeyScope } from '../contract/tenancy/tenancy.ts';
 import type { Caller } from '../core/caller.ts';
 import type { Exchange } from './exchange.ts';
 import type { HttpLimits, ProfileUpload } from './http-options.ts';

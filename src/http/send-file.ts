@@ -1,4 +1,4 @@
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { SandboxFiles } from '../core/session.ts';
 import type { ByteRange } from './byte-range.ts';
 import { parseRange } from './byte-range.ts';

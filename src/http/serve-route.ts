@@ -1,7 +1,7 @@
-import { SandboxerError } from '../contract/errors.ts';
-import { WorkspaceId } from '../contract/ids.ts';
-import { WORKSPACE_HEADER } from '../contract/tenancy.ts';
-import { API_VERSION, API_VERSION_HEADER } from '../contract/version.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import { WORKSPACE_HEADER } from '../contract/tenancy/tenancy.ts';
+import { WorkspaceId } from '../contract/values/ids.ts';
+import { API_VERSION, API_VERSION_HEADER } from '../contract/values/version.ts';
 import { actIn } from '../control/tenancy/tenants.ts';
 import type { Caller } from '../core/caller.ts';
 import { requireScope } from '../core/caller.ts';

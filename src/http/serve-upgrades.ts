@@ -2,7 +2,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { WebSocketServer } from 'ws';
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import { watchMessages } from './bounds/message-watch.ts';
 import { answerOnSocket } from './client-error.ts';
 import { ClientGone } from './exchange.ts';

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { EventFilter } from '../control/events/list-events.ts';
 import { lastEventSeq, listEvents } from '../control/events/list-events.ts';
 import type { FeedMember, FeedReader } from './event-feed.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ExecStreamItem, FRAME_TYPE } from '../contract/exec.ts';
+import { ExecStreamItem, FRAME_TYPE } from '../contract/sandboxes/exec.ts';
 import { FRAMES, LINES, outputFrame, SERVER_SENT } from './stream-item.ts';
 
 const chunk = (data: Uint8Array) => ({ stream: 'stderr' as const, offset: 7, data });

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import type { ExecStreamItem } from '../contract/exec.ts';
-import { FRAME_TYPE } from '../contract/exec.ts';
+import type { ExecStreamItem } from '../contract/sandboxes/exec.ts';
+import { FRAME_TYPE } from '../contract/sandboxes/exec.ts';
 import type { OutputChunk, OutputGap } from '../core/session.ts';
 
 export type ControlItem = Exclude<ExecStreamItem, { type: 'stdout' | 'stderr' | 'terminal' }>;

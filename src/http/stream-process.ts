@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { toProblem } from '../contract/errors.ts';
-import { FRAMES_MEDIA_TYPE } from '../contract/exec.ts';
+import { toProblem } from '../contract/errors/errors.ts';
+import { FRAMES_MEDIA_TYPE } from '../contract/sandboxes/exec.ts';
 import type { Followed } from '../control/use/exec-in-sandbox.ts';
 import type { OutputChunk, ServiceLog } from '../core/session.ts';
 import type { Exchange } from './exchange.ts';

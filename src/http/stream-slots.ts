@@ -1,4 +1,4 @@
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { Caller } from '../core/caller.ts';
 
 /** How many streams each key has open, and the most it may have. */

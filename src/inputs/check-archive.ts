@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { PathTable, TOP } from '../archive/path-table.ts';
-import { SandboxerError } from '../contract/errors.ts';
-import type { UploadEntry } from '../contract/upload.ts';
+import type { UploadEntry } from '../contract/assets/upload.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { TarEntry } from '../extensions/shared/tar.ts';
 import { readTar } from '../extensions/shared/tar.ts';
 

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { GitRef } from '../core/git-ref.ts';
 import type { FetchedTree, InputPort, UploadLimits } from '../core/inputs.ts';
 import { BlobStore } from './blob-store.ts';

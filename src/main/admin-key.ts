@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { KeyScope } from '../contract/tenancy.ts';
+import { KeyScope } from '../contract/tenancy/tenancy.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import { createKey } from '../control/tenancy/manage-keys.ts';
 import { localCaller } from '../http/caller-for.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { fieldName } from '../catalogue/profile-issues.ts';
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import { nearestNames } from '../core/nearest-names.ts';
 
 type Issue = z.core.$ZodIssue;

@@ -1,7 +1,7 @@
 /** The server that the command line starts by itself: on the unix socket, with a record of who runs. */
 import { closeSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import { loadConfig } from './config.ts';
 import { whenIdle } from './idle-watch.ts';
 import type { RunningServer } from './serve.ts';

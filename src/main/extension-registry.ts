@@ -1,4 +1,4 @@
-import type { ExtensionHealth } from '../contract/extension.ts';
+import type { ExtensionHealth } from '../contract/extensions/extension.ts';
 import { digestOf } from '../core/canonical-json.ts';
 import type { Clock } from '../core/clock.ts';
 import { isoTime } from '../core/clock.ts';

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import type { HostSsh } from '../contract/host.ts';
+import type { HostSsh } from '../contract/extensions/host.ts';
 import type { PlacementHost } from '../core/extension.ts';
 import type { HostPort, HostRecord, ProbeResult } from '../core/host.ts';
 import type { SshAccess } from '../core/host-access.ts';

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { SecretBox } from '../core/secret-box.ts';
 import type { Store } from '../core/store.ts';
 import { loadMasterKey } from '../secrets/master-key.ts';

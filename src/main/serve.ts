@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { parseProfileDocument, parseProfileText } from '../catalogue/profile-document.ts';
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { EventSink } from '../control/events/deliver-events.ts';
 import type { Extension } from '../core/extension.ts';
 import { callerByTransport, localCaller } from '../http/caller-for.ts';

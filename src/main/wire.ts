@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import type { EventSink } from '../control/events/deliver-events.ts';
 import { alignSinks } from '../control/events/list-sinks.ts';
 import { alignHosts } from '../control/hosts/manage-hosts.ts';
-import { Driver } from '../control/lifecycle/driver.ts';
 import { learnFromAttempts } from '../control/lifecycle/attempt-health.ts';
+import { Driver } from '../control/lifecycle/driver.ts';
 import { learnFromMeters } from '../control/money/learn-use.ts';
 import type { ControlSettings } from '../control/settings.ts';
 import { DEFAULT_SETTINGS } from '../control/settings.ts';

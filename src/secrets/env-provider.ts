@@ -1,4 +1,4 @@
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { SecretProvider } from '../core/secrets.ts';
 
 const PREFIX = 'SANDBOXER_SECRET_';

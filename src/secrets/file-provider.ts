@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { open, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { SecretProvider } from '../core/secrets.ts';
 
 const LARGEST_SECRET_BYTES = 64 * 1024;

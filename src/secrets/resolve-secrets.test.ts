@@ -2,8 +2,8 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SandboxerError } from '../contract/errors.ts';
-import { SecretRef } from '../contract/secret.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import { SecretRef } from '../contract/profiles/secret.ts';
 import type { SecretProvider } from '../core/secrets.ts';
 import { EnvSecretProvider } from './env-provider.ts';
 import { FileSecretProvider } from './file-provider.ts';

@@ -1,6 +1,6 @@
-import type { CapabilityVector } from '../contract/capability.ts';
-import { SandboxerError } from '../contract/errors.ts';
-import type { SecretRef } from '../contract/secret.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import type { CapabilityVector } from '../contract/extensions/capability.ts';
+import type { SecretRef } from '../contract/profiles/secret.ts';
 import type { ResolvedSecret } from '../core/extension.ts';
 import type { SecretProvider } from '../core/secrets.ts';
 

@@ -2,13 +2,13 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import {
   CAPABILITY_DOMAIN,
   CAPABILITY_ID,
   CAPABILITY_OWNER,
   CAPABILITY_SUMMARY,
-} from '../contract/capability-entry.ts';
-import { SandboxerError } from '../contract/errors.ts';
+} from '../contract/extensions/capability-entry.ts';
 import type { PublishedAs, RegistryFile, RegistryPublisher } from '../core/published-registry.ts';
 
 export interface ReuseSurfaceHubOptions {

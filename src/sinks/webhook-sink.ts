@@ -1,4 +1,4 @@
-import type { CloudEvent } from '../contract/event.ts';
+import type { CloudEvent } from '../contract/events/event.ts';
 import type { Clock } from '../core/clock.ts';
 import type { EventRecord } from '../core/event.ts';
 import { toCloudEvent } from '../core/event.ts';

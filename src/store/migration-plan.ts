@@ -1,4 +1,4 @@
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import type { Migration } from './migration-files.ts';
 
 /** What the database says was done to it. */

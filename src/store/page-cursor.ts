@@ -1,4 +1,4 @@
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 
 /** Where a page ended. Rows are ordered newest first by (createdAt, key): inserts never move what lies behind it. */
 export interface PageCursor {

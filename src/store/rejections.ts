@@ -1,4 +1,4 @@
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 
 /** Compare-and-set lost, a unique key exists, or the row to change is gone: read again and decide anew. */
 export function conflict(detail: string): SandboxerError {

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import { ledgerOf } from '../core/credits/accounts.ts';
 import type { TransferDraft } from '../core/credits/transfer.ts';
 import { conflict } from './rejections.ts';

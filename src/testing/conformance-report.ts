@@ -1,4 +1,4 @@
-import type { CapabilityVector } from '../contract/capability.ts';
+import type { CapabilityVector } from '../contract/extensions/capability.ts';
 import type { Claim } from './conformance/conformance-test.ts';
 
 export interface ConformanceResult {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { CapabilityVector } from '../contract/capability.ts';
-import { SandboxerError } from '../contract/errors.ts';
-import type { Json } from '../contract/json.ts';
-import type { Price } from '../contract/money.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
+import type { CapabilityVector } from '../contract/extensions/capability.ts';
+import type { Price } from '../contract/money/money.ts';
+import type { Json } from '../contract/values/json.ts';
 import { isoTime } from '../core/clock.ts';
 import type {
   Extension,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { checkPriceList } from '../catalogue/price-list.ts';
 import { parseProfileText } from '../catalogue/profile-document.ts';
-import { SandboxerError } from '../contract/errors.ts';
+import { SandboxerError } from '../contract/errors/errors.ts';
 import { parseComposeYaml } from '../extensions/compose-ssh/compose/compose-yaml.ts';
 import { isFaulty, readYaml } from './read-yaml.ts';
 import type { YamlFault } from './yaml-fault.ts';

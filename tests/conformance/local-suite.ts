@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { IsolationLevel } from '../../src/contract/capability.ts';
+import type { IsolationLevel } from '../../src/contract/extensions/capability.ts';
 import type { Recipe } from '../../src/core/recipe.ts';
 import type { LocalOptions } from '../../src/extensions/local/config.ts';
 import { hostCanary } from '../../src/extensions/local/host-canary.ts';

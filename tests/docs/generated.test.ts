@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { allGenerators } from '../../scripts/generators/all-generators.ts';
-import { ERRORS } from '../../src/contract/errors.ts';
+import { ERRORS } from '../../src/contract/errors/errors.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 

@@ -5,9 +5,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { listOf } from '../../scripts/generators/scope-lists.ts';
 import { findCommand } from '../../src/cli/command-table.ts';
-import type { CapabilityVector } from '../../src/contract/capability.ts';
-import { FederatedCapability, RepoClassification } from '../../src/contract/federated-capability.ts';
-import type { Profile } from '../../src/contract/profile.ts';
+import type { CapabilityVector } from '../../src/contract/extensions/capability.ts';
+import {
+  FederatedCapability,
+  RepoClassification,
+} from '../../src/contract/extensions/federated-capability.ts';
+import type { Profile } from '../../src/contract/profiles/profile.ts';
 import { ROUTE_TABLE } from '../../src/http/route-table.ts';
 import { TestServer } from '../support/test-server.ts';
 import { ROOT } from './run-document.ts';

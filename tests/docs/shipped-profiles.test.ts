@@ -4,8 +4,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { loadCatalogue } from '../../src/catalogue/load-catalogue.ts';
-import type { CreateSandboxInput } from '../../src/contract/sandbox.ts';
-import { CreateSandboxRequest } from '../../src/contract/sandbox.ts';
+import type { CreateSandboxInput } from '../../src/contract/sandboxes/sandbox.ts';
+import { CreateSandboxRequest } from '../../src/contract/sandboxes/sandbox.ts';
 import type { Caller } from '../../src/core/caller.ts';
 import { resolveRecipe } from '../../src/core/resolve-recipe.ts';
 

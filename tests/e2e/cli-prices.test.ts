@@ -1,7 +1,7 @@
 /** Every part of a price, end to end over HTTP and the command, to the micro-dollar. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Quote } from '../../src/contract/money.ts';
-import type { Sandbox } from '../../src/contract/sandbox.ts';
+import type { Quote } from '../../src/contract/money/money.ts';
+import type { Sandbox } from '../../src/contract/sandboxes/sandbox.ts';
 import { CliWorld } from './cli-world.ts';
 
 const FEE = 250_000;

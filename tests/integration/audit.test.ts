@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { AuditEntry } from '../../src/contract/audit.ts';
+import type { AuditEntry } from '../../src/contract/tenancy/audit.ts';
 import { TestServer } from '../support/test-server.ts';
 import { MEMORY_PROFILE } from './http/fixture.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { SandboxerError } from '../../src/contract/errors.ts';
+import type { SandboxerError } from '../../src/contract/errors/errors.ts';
 import { accounts } from '../../src/core/credits/accounts.ts';
 import { billableTime } from '../../src/core/credits/billable-time.ts';
 import { ledger } from '../../src/core/credits/ledger.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ErrorCode } from '../../src/contract/errors.ts';
-import { ERRORS, SandboxerError } from '../../src/contract/errors.ts';
+import type { ErrorCode } from '../../src/contract/errors/errors.ts';
+import { ERRORS, SandboxerError } from '../../src/contract/errors/errors.ts';
 import { memoryDatabase } from '../../src/store/memory/memory-database.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { createMemoryExtension } from '../../src/testing/memory-extension.ts';

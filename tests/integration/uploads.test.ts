@@ -3,7 +3,7 @@ import { existsSync, readdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SandboxerClient, uploadRef } from '../../src/client/index.ts';
-import type { UploadEntry } from '../../src/contract/upload.ts';
+import type { UploadEntry } from '../../src/contract/assets/upload.ts';
 import { sweepUploads } from '../../src/control/assets/sweep-uploads.ts';
 import type { ArchiveEntry } from '../../src/testing/conformance/tar-archive.ts';
 import { archiveOf } from '../../src/testing/conformance/tar-archive.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { KeyScope } from '../../src/contract/tenancy.ts';
+import { KeyScope } from '../../src/contract/tenancy/tenancy.ts';
 import { sampleProviderKey } from '../../src/store/sample-records.ts';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { archiveOf } from '../../src/testing/conformance/tar-archive.ts';

@@ -9,7 +9,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Problem } from '../../src/contract/errors.ts';
+import { Problem } from '../../src/contract/errors/errors.ts';
 import type { Store } from '../../src/core/store.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import type { RouteDefinition } from '../../src/http/route.ts';

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { freemem } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Resources } from '../../src/contract/profile.ts';
+import type { Resources } from '../../src/contract/profiles/profile.ts';
 import { hostCanary } from '../../src/extensions/local/host-canary.ts';
 import { spawnSpec } from '../../src/testing/conformance/run-program.ts';
 import type { Living } from './local-world.ts';

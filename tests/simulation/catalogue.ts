@@ -1,6 +1,6 @@
-import { SandboxerError } from '../../src/contract/errors.ts';
-import type { Price } from '../../src/contract/money.ts';
-import { Profile } from '../../src/contract/profile.ts';
+import { SandboxerError } from '../../src/contract/errors/errors.ts';
+import type { Price } from '../../src/contract/money/money.ts';
+import { Profile } from '../../src/contract/profiles/profile.ts';
 import { digestOf } from '../../src/core/canonical-json.ts';
 import type { CatalogueProfile, ProfileCatalogue } from '../../src/core/catalogue.ts';
 

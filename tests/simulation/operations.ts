@@ -1,4 +1,4 @@
-import type { CreateSandboxRequest } from '../../src/contract/sandbox.ts';
+import type { CreateSandboxRequest } from '../../src/contract/sandboxes/sandbox.ts';
 import type { ControlDeps } from '../../src/control/deps.ts';
 import { createBudget } from '../../src/control/money/budgets.ts';
 import { grantCredits } from '../../src/control/money/credits.ts';

@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../src/contract/errors.ts';
-import type { ExtensionHealth } from '../../src/contract/extension.ts';
+import { SandboxerError } from '../../src/contract/errors/errors.ts';
+import type { ExtensionHealth } from '../../src/contract/extensions/extension.ts';
 import type { ControlDeps } from '../../src/control/deps.ts';
 import type { EventSink } from '../../src/control/events/deliver-events.ts';
 import { learnFromAttempts } from '../../src/control/lifecycle/attempt-health.ts';

@@ -1,8 +1,8 @@
 /** What tests and benchmarks of the router decide about. */
-import { CapabilityVector } from '../../src/contract/capability.ts';
-import type { ProfileInput } from '../../src/contract/profile.ts';
-import { Profile } from '../../src/contract/profile.ts';
-import { CreateSandboxRequest } from '../../src/contract/sandbox.ts';
+import { CapabilityVector } from '../../src/contract/extensions/capability.ts';
+import type { ProfileInput } from '../../src/contract/profiles/profile.ts';
+import { Profile } from '../../src/contract/profiles/profile.ts';
+import { CreateSandboxRequest } from '../../src/contract/sandboxes/sandbox.ts';
 import type { Caller } from '../../src/core/caller.ts';
 import { expectedUse } from '../../src/core/expected-use.ts';
 import type { ExtensionHeader } from '../../src/core/extension.ts';

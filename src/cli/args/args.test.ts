@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
-import { IsolationLevel } from '../../contract/capability.ts';
-import { CreateSandboxRequest } from '../../contract/sandbox.ts';
-import { SandboxState } from '../../contract/state.ts';
-import { KeyScope } from '../../contract/tenancy.ts';
+import { IsolationLevel } from '../../contract/extensions/capability.ts';
+import { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
+import { KeyScope } from '../../contract/tenancy/tenancy.ts';
+import { SandboxState } from '../../contract/values/state.ts';
 import { placeOf } from '../commands/cp.ts';
 import { KEY_SCOPES } from '../commands/keys.ts';
 import { NOT_DESTROYED } from '../commands/list.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CreateSandboxInput } from '../../contract/sandbox.ts';
+import type { CreateSandboxInput } from '../../contract/sandboxes/sandbox.ts';
 import { UsageError } from '../usage-error.ts';
 import { choice } from './choices.ts';
 import { decimalNumber, duration, size, wholeNumber } from './numbers.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { AuditEntry } from '../../contract/audit.ts';
+import type { AuditEntry } from '../../contract/tenancy/audit.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';
 import { printList } from '../listing.ts';

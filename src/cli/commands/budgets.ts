@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { BudgetSpec } from '../../client/credits.ts';
-import type { Budget } from '../../contract/credits.ts';
+import type { Budget } from '../../contract/money/credits.ts';
 import { choice } from '../args/choices.ts';
 import { durationSeconds, microUsd } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Host } from '../../contract/host.ts';
+import type { Host } from '../../contract/extensions/host.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { StackPlan } from '../../contract/stack-plan.ts';
+import type { StackPlan } from '../../contract/sandboxes/stack-plan.ts';
 import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import { addStageOptions } from '../args/stage-options.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CreditLimits } from '../../contract/credits.ts';
+import type { CreditLimits } from '../../contract/money/credits.ts';
 import { chosenArgument } from '../args/choices.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';

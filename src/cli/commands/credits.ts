@@ -7,7 +7,7 @@ import type {
   ReconcileRequest,
   UsageBy,
   UsageReport,
-} from '../../contract/credits.ts';
+} from '../../contract/money/credits.ts';
 import { choice } from '../args/choices.ts';
 import { readInputFile } from '../args/input-file.ts';
 import { durationSeconds, microUsd, wholeNumber } from '../args/numbers.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Sandbox } from '../../contract/sandbox.ts';
+import type { Sandbox } from '../../contract/sandboxes/sandbox.ts';
 import { exitCodeOf } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';
 import { printError, reportOf } from '../output/print-error.ts';

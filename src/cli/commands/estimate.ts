@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { RouteCandidate } from '../../contract/route.ts';
+import type { RouteCandidate } from '../../contract/routing/route.ts';
 import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import type { Invocation } from '../invocation.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CloudEvent, EventType } from '../../contract/event.ts';
+import type { CloudEvent, EventType } from '../../contract/events/event.ts';
 import { choice } from '../args/choices.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import { list } from '../args/pairs.ts';

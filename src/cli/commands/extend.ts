@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ExtendedSandbox } from '../../contract/sandbox.ts';
+import type { ExtendedSandbox } from '../../contract/sandboxes/sandbox.ts';
 import { duration } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';
 import { relativeTime, shortDuration } from '../output/relative-time.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { HostCostReport } from '../../contract/credits.ts';
-import type { Host, HostSpecInput } from '../../contract/host.ts';
+import type { Host, HostSpecInput } from '../../contract/extensions/host.ts';
+import type { HostCostReport } from '../../contract/money/credits.ts';
 import { choice } from '../args/choices.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import type { Pairs } from '../args/pairs.ts';

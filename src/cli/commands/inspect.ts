@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { HostTelemetry } from '../../contract/host.ts';
+import type { HostTelemetry } from '../../contract/extensions/host.ts';
 import { defineInspectIsolation } from '../inspect-isolation.ts';
 import type { Invocation } from '../invocation.ts';
 import { canaryText } from '../output/canary-view.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ApiKey, KeyScope } from '../../contract/tenancy.ts';
+import type { ApiKey, KeyScope } from '../../contract/tenancy/tenancy.ts';
 import { choice, choices } from '../args/choices.ts';
 import { duration } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Signal } from '../../contract/exec.ts';
+import type { Signal } from '../../contract/sandboxes/exec.ts';
 import { addNotes } from '../command-notes.ts';
 import type { Invocation } from '../invocation.ts';
 import { UsageError } from '../usage-error.ts';

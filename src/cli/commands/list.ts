@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Sandboxes, SandboxFilter } from '../../client/sandboxes.ts';
-import type { Sandbox } from '../../contract/sandbox.ts';
-import type { SandboxState } from '../../contract/state.ts';
+import type { Sandbox } from '../../contract/sandboxes/sandbox.ts';
+import type { SandboxState } from '../../contract/values/state.ts';
 import { choices } from '../args/choices.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import type { Pairs } from '../args/pairs.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ProviderKey } from '../../contract/provider-key.ts';
+import type { ProviderKey } from '../../contract/tenancy/provider-key.ts';
 import { readInputFile } from '../args/input-file.ts';
 import { EXIT } from '../exit-code.ts';
 import type { Invocation } from '../invocation.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ProcessInfo } from '../../contract/exec.ts';
+import type { ProcessInfo } from '../../contract/sandboxes/exec.ts';
 import type { Invocation } from '../invocation.ts';
 import { printList } from '../listing.ts';
 import type { Printer } from '../output/printer.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ReapReport, StaleKind } from '../../contract/stale.ts';
+import type { ReapReport, StaleKind } from '../../contract/sandboxes/stale.ts';
 import { choices } from '../args/choices.ts';
 import { durationSeconds } from '../args/numbers.ts';
 import { EXIT } from '../exit-code.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Explanation } from '../../client/sandboxes.ts';
-import type { RouteCandidate, RoutePlan } from '../../contract/route.ts';
+import type { RouteCandidate, RoutePlan } from '../../contract/routing/route.ts';
 import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import type { Invocation } from '../invocation.ts';

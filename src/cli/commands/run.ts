@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { SandboxerApiError } from '../../client/api-error.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
-import type { ExecInput, ExitStatus } from '../../contract/exec.ts';
+import type { ExecInput, ExitStatus } from '../../contract/sandboxes/exec.ts';
 import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';
 import { addStageOptions } from '../args/stage-options.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { EventSinkEntry } from '../../contract/webhook.ts';
+import type { EventSinkEntry } from '../../contract/events/webhook.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';
 import { defineList } from '../listing.ts';

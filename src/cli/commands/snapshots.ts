@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
-import type { Snapshot } from '../../contract/snapshot.ts';
+import type { Snapshot } from '../../contract/assets/snapshot.ts';
 import { openInputFile } from '../args/input-file.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import { snapshotIdOf } from '../args/snapshot-id.ts';

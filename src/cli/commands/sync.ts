@@ -6,7 +6,7 @@ import type { Tree } from '../../client/mirror/tree-entry.ts';
 import { treeOfUpload } from '../../client/mirror/tree-entry.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
 import { wholeAnswer } from '../../client/whole-answer.ts';
-import type { Sandbox } from '../../contract/sandbox.ts';
+import type { Sandbox } from '../../contract/sandboxes/sandbox.ts';
 import { list } from '../args/pairs.ts';
 import { addNotes } from '../command-notes.ts';
 import type { Invocation } from '../invocation.ts';

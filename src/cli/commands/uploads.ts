@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Upload } from '../../contract/upload.ts';
+import type { Upload } from '../../contract/assets/upload.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import { list } from '../args/pairs.ts';
 import type { Invocation } from '../invocation.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Meter } from '../../contract/money.ts';
+import type { Meter } from '../../contract/money/money.ts';
 import type { Invocation } from '../invocation.ts';
 import { printList } from '../listing.ts';
 import { moneyText } from '../output/amounts.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ServerVersion } from '../../contract/version.ts';
+import type { ServerVersion } from '../../contract/values/version.ts';
 import type { Invocation } from '../invocation.ts';
 import { packageVersion } from '../package-version.ts';
 import { clientOfRunning } from '../running-server.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Volume } from '../../contract/volume.ts';
+import type { Volume } from '../../contract/assets/volume.ts';
 import { size } from '../args/numbers.ts';
 import { pairs } from '../args/pairs.ts';
 import type { Invocation } from '../invocation.ts';

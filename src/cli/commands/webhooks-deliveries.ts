@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Delivery } from '../../contract/webhook.ts';
+import type { Delivery } from '../../contract/events/webhook.ts';
 import { choice } from '../args/choices.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { EventType } from '../../contract/event.ts';
-import type { Webhook } from '../../contract/webhook.ts';
+import type { EventType } from '../../contract/events/event.ts';
+import type { Webhook } from '../../contract/events/webhook.ts';
 import { duration } from '../args/numbers.ts';
 import { list } from '../args/pairs.ts';
 import { EXIT } from '../exit-code.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { RouteCeiling } from '../../contract/route.ts';
-import type { Workspace } from '../../contract/tenancy.ts';
+import type { RouteCeiling } from '../../contract/routing/route.ts';
+import type { Workspace } from '../../contract/tenancy/tenancy.ts';
 import { choice } from '../args/choices.ts';
 import { ISOLATION_LEVELS } from '../args/create-options.ts';
 import { decimalNumber } from '../args/numbers.ts';

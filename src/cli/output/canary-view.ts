@@ -1,4 +1,4 @@
-import type { Host } from '../../contract/host.ts';
+import type { Host } from '../../contract/extensions/host.ts';
 import { waitText } from './relative-time.ts';
 import type { Column } from './table.ts';
 

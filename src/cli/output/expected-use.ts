@@ -1,4 +1,4 @@
-import type { ExpectedUse } from '../../contract/route.ts';
+import type { ExpectedUse } from '../../contract/routing/route.ts';
 import { shortDuration } from './relative-time.ts';
 
 /** `12m (learned from 40 sandboxes), processors 25% busy (assumed)`. */

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { SandboxerApiError } from '../../client/api-error.ts';
 import { SandboxerConnectionError } from '../../client/connection-error.ts';
-import type { ErrorCode } from '../../contract/errors.ts';
-import { ERRORS, SandboxerError, toProblem } from '../../contract/errors.ts';
+import type { ErrorCode } from '../../contract/errors/errors.ts';
+import { ERRORS, SandboxerError, toProblem } from '../../contract/errors/errors.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { EXIT, exitCodeOf } from '../exit-code.ts';
 import { UsageError } from '../usage-error.ts';

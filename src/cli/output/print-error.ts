@@ -1,6 +1,6 @@
 import { SandboxerApiError } from '../../client/api-error.ts';
 import { SandboxerConnectionError } from '../../client/connection-error.ts';
-import type { Problem } from '../../contract/errors.ts';
+import type { Problem } from '../../contract/errors/errors.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { UsageError } from '../usage-error.ts';
 import { moneyText } from './amounts.ts';

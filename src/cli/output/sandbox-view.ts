@@ -1,4 +1,4 @@
-import type { Sandbox } from '../../contract/sandbox.ts';
+import type { Sandbox } from '../../contract/sandboxes/sandbox.ts';
 import { issueLines } from './print-error.ts';
 import type { Detail, Printer } from './printer.ts';
 import { ageOf, relativeTime, shortDuration, waitText } from './relative-time.ts';

@@ -1,4 +1,4 @@
-import type { SetupLog } from '../../contract/setup-log.ts';
+import type { SetupLog } from '../../contract/sandboxes/setup-log.ts';
 import type { Printer } from './printer.ts';
 import { waitText } from './relative-time.ts';
 

@@ -1,4 +1,4 @@
-import type { StaleItem, StaleReport } from '../../contract/stale.ts';
+import type { StaleItem, StaleReport } from '../../contract/sandboxes/stale.ts';
 import type { Printer } from './printer.ts';
 import { shortDuration } from './relative-time.ts';
 import type { Column } from './table.ts';

@@ -1,7 +1,7 @@
 import { freshKey } from '../../client/fresh-key.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
 import type { CreateOptions } from '../../client/sandboxes.ts';
-import type { Sandbox } from '../../contract/sandbox.ts';
+import type { Sandbox } from '../../contract/sandboxes/sandbox.ts';
 import { CommandFailure } from '../command-failure.ts';
 import type { Interrupt } from './interrupts.ts';
 import { exitCodeAfter, onInterrupts } from './interrupts.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ExecInput } from '../../contract/exec.ts';
+import type { ExecInput } from '../../contract/sandboxes/exec.ts';
 import { duration } from '../args/numbers.ts';
 import type { Pairs } from '../args/pairs.ts';
 import { variables } from '../args/pairs.ts';

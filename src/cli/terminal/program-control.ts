@@ -1,4 +1,4 @@
-import type { ExitStatus, Signal } from '../../contract/exec.ts';
+import type { ExitStatus, Signal } from '../../contract/sandboxes/exec.ts';
 import type { Invocation } from '../invocation.ts';
 import { flushed } from '../output/flushed.ts';
 import { exitCodeAfter, onInterrupts, onPassed } from './interrupts.ts';

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import type { InteractiveExec } from '../../client/interactive-exec.ts';
-import type { TerminalSize } from '../../contract/exec.ts';
+import type { TerminalSize } from '../../contract/sandboxes/exec.ts';
 
 /** Whether somebody sits there: he types, and he sees what comes. */
 export function isTerminal(): boolean {

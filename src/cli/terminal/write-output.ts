@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { ExecChunk } from '../../client/frames.ts';
-import type { ExecStreamItem } from '../../contract/exec.ts';
+import type { ExecStreamItem } from '../../contract/sandboxes/exec.ts';
 import type { Printer } from '../output/printer.ts';
 
 function drained(stream: NodeJS.WriteStream): Promise<void> {

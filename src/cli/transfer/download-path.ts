@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Files } from '../../client/files.ts';
 import { wholeAnswer } from '../../client/whole-answer.ts';
-import type { FileEntry } from '../../contract/files.ts';
+import type { FileEntry } from '../../contract/sandboxes/files.ts';
 import type { Invocation } from '../invocation.ts';
 import { byteText } from '../output/amounts.ts';
 import type { Progress } from '../output/progress.ts';

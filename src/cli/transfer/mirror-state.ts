@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Tree, TreeEntry } from '../../client/mirror/tree-entry.ts';
-import type { Sandbox } from '../../contract/sandbox.ts';
+import type { Sandbox } from '../../contract/sandboxes/sandbox.ts';
 import type { StageFlags } from './stage-inputs.ts';
 import { askedSecrets } from './stage-path.ts';
 

@@ -1,6 +1,6 @@
 import { SandboxerApiError } from '../../client/api-error.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
-import type { CreateSandboxInput } from '../../contract/sandbox.ts';
+import type { CreateSandboxInput } from '../../contract/sandboxes/sandbox.ts';
 import type { Invocation } from '../invocation.ts';
 import type { StageFlags } from './stage-inputs.ts';
 import { stageInputs, unstagedRequest } from './stage-inputs.ts';

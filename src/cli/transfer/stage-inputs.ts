@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
 import { uploadRef } from '../../client/uploads.ts';
-import type { CreateSandboxInput } from '../../contract/sandbox.ts';
+import type { CreateSandboxInput } from '../../contract/sandboxes/sandbox.ts';
 import type { Invocation } from '../invocation.ts';
 import type { PackFlags } from './stage-path.ts';
 import { stagePath } from './stage-path.ts';

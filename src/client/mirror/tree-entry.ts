@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import type { UploadEntry } from '../../contract/upload.ts';
+import type { UploadEntry } from '../../contract/assets/upload.ts';
 import { hostPath } from '../file-name.ts';
 import { findTree } from '../pack-tree.ts';
 

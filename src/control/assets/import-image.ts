@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { BuildImageRequest } from '../../contract/image.ts';
+import type { BuildImageRequest } from '../../contract/assets/image.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import type { Extension, ImageSpec, ImportedImage } from '../../core/extension.ts';

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { InputTrees } from '../../core/inputs.ts';
 import type { SandboxRecord } from '../../core/sandbox.ts';
 import type { ControlDeps } from '../deps.ts';

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/caller.ts';
 import type { Page } from '../../core/ports/store/page.ts';

@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { CreateVolumeRequest } from '../../contract/volume.ts';
+import type { CreateVolumeRequest } from '../../contract/assets/volume.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/caller.ts';
 import type { VolumeRecord } from '../../core/volume.ts';

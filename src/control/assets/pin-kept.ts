@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Caller } from '../../core/caller.ts';
 import { imageReference } from '../../core/image.ts';
 import type { MountedVolume, Recipe } from '../../core/recipe.ts';

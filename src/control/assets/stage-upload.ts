@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import type { InputPort, StagedArchive } from '../../core/inputs.ts';

@@ -1,4 +1,4 @@
-import type { SandboxState } from '../../contract/state.ts';
+import type { SandboxState } from '../../contract/values/state.ts';
 import type { Tx } from '../../core/store.ts';
 
 const PAGE = 200;

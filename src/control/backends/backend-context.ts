@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { attemptIdOf } from '../../core/attempt.ts';
 import type { Extension, ExtensionContext, PlacementHost } from '../../core/extension.ts';
 import { LOCAL_HOST } from '../../core/host.ts';

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Extension, ExtensionContext, Owned, OwnedSnapshot, Unowned } from '../../core/extension.ts';
 import type { ControlDeps } from '../deps.ts';
 import { contextFor } from './backend-context.ts';

@@ -1,9 +1,9 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type {
   CreateWebhookRequest,
   RotateWebhookSecretRequest,
   UpdateWebhookRequest,
-} from '../../contract/webhook.ts';
+} from '../../contract/events/webhook.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/caller.ts';
 import type { Tx } from '../../core/store.ts';

@@ -1,4 +1,4 @@
-import type { CloudEvent } from '../../contract/event.ts';
+import type { CloudEvent } from '../../contract/events/event.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import { isoTime } from '../../core/clock.ts';

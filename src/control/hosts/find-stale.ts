@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { StaleItem, StaleReport } from '../../contract/stale.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { StaleItem, StaleReport } from '../../contract/sandboxes/stale.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/caller.ts';
 import { isoTimeOrNull } from '../../core/clock.ts';

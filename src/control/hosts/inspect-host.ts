@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { Host, HostTelemetry } from '../../contract/host.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { Host, HostTelemetry } from '../../contract/extensions/host.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import { isoTime, isoTimeOrNull } from '../../core/clock.ts';

@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { HostSpec } from '../../contract/host.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { HostSpec } from '../../contract/extensions/host.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import { digestOf } from '../../core/canonical-json.ts';

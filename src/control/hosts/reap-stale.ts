@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { ReapReport, ReapRequest } from '../../contract/stale.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { ReapReport, ReapRequest } from '../../contract/sandboxes/stale.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import { contextFor } from '../backends/backend-context.ts';

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { AttemptRecord } from '../../core/attempt.ts';
 import { isEstablished, isLiving } from '../../core/lifecycle.ts';
 import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { after } from '../../core/clock.ts';
 import type { ControlDeps } from '../deps.ts';
 import { LeaseLost } from './edit/interruption.ts';

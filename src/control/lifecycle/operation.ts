@@ -1,6 +1,6 @@
-import type { ErrorCode } from '../../contract/errors.ts';
-import { SandboxerError } from '../../contract/errors.ts';
-import type { Actor } from '../../contract/state.ts';
+import type { ErrorCode } from '../../contract/errors/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { Actor } from '../../contract/values/state.ts';
 import { isoTime } from '../../core/clock.ts';
 import type { SandboxOperation, SandboxRecord } from '../../core/sandbox.ts';
 import { pendingOperation } from '../../core/sandbox.ts';

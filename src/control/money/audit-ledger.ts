@@ -1,4 +1,4 @@
-import type { LedgerAudit } from '../../contract/credits.ts';
+import type { LedgerAudit } from '../../contract/money/credits.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import { isoTime } from '../../core/clock.ts';

@@ -1,5 +1,5 @@
-import type { Budget, CreateBudgetRequest, CreditLimits } from '../../contract/credits.ts';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { Budget, CreateBudgetRequest, CreditLimits } from '../../contract/money/credits.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import { isoTime } from '../../core/clock.ts';

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { accounts } from '../../core/credits/accounts.ts';
 import { dollars } from '../../core/dollars.ts';
 import type { Tx } from '../../core/store.ts';

@@ -4,7 +4,7 @@ import type {
   ExportFormat,
   UsageBy,
   UsageReport,
-} from '../../contract/credits.ts';
+} from '../../contract/money/credits.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import { isoTime } from '../../core/clock.ts';

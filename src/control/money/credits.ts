@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { GrantRequest } from '../../contract/money.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { GrantRequest } from '../../contract/money/money.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import { accounts } from '../../core/credits/accounts.ts';

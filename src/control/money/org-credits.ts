@@ -1,5 +1,5 @@
-import type { OrgCredits } from '../../contract/credits.ts';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { OrgCredits } from '../../contract/money/credits.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import { accounts } from '../../core/credits/accounts.ts';

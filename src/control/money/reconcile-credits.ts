@@ -1,4 +1,4 @@
-import type { ReconcileReport, ReconcileRequest } from '../../contract/credits.ts';
+import type { ReconcileReport, ReconcileRequest } from '../../contract/money/credits.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import { isoTime } from '../../core/clock.ts';

@@ -1,5 +1,5 @@
-import type { HostCostReport, OwnMachines } from '../../contract/credits.ts';
-import type { Price } from '../../contract/money.ts';
+import type { HostCostReport, OwnMachines } from '../../contract/money/credits.ts';
+import type { Price } from '../../contract/money/money.ts';
 import type { AttemptRecord } from '../../core/attempt.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';

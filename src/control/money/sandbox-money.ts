@@ -1,4 +1,4 @@
-import type { RoutePlan } from '../../contract/route.ts';
+import type { RoutePlan } from '../../contract/routing/route.ts';
 import type { AttemptRecord } from '../../core/attempt.ts';
 import { accounts } from '../../core/credits/accounts.ts';
 import type { Spender } from '../../core/credits/budget.ts';

@@ -1,6 +1,6 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { Profile, ProfileIssue } from '../../contract/profile.ts';
-import { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { Profile, ProfileIssue } from '../../contract/profiles/profile.ts';
+import { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import type { CatalogueProfile } from '../../core/catalogue.ts';

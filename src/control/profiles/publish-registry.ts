@@ -1,6 +1,6 @@
-import { CAPABILITY_ID, CAPABILITY_STATUS } from '../../contract/capability-entry.ts';
-import { SandboxerError } from '../../contract/errors.ts';
-import type { CapabilityStatus } from '../../contract/federated-capability.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import { CAPABILITY_ID, CAPABILITY_STATUS } from '../../contract/extensions/capability-entry.ts';
+import type { CapabilityStatus } from '../../contract/extensions/federated-capability.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import type { PublishedAs, RegistryFile, RegistryProblem } from '../../core/published-registry.ts';

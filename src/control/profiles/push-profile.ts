@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { Profile } from '../../contract/profile.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { Profile } from '../../contract/profiles/profile.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import { canonicalJson } from '../../core/canonical-json.ts';

@@ -1,4 +1,4 @@
-import type { CapabilityEntry } from '../../contract/capability-entry.ts';
+import type { CapabilityEntry } from '../../contract/extensions/capability-entry.ts';
 import {
   CAPABILITY_DOMAIN,
   CAPABILITY_ID,
@@ -7,8 +7,8 @@ import {
   CAPABILITY_STATUS,
   CAPABILITY_SUMMARY,
   OPERATIONS,
-} from '../../contract/capability-entry.ts';
-import { API_VERSION } from '../../contract/version.ts';
+} from '../../contract/extensions/capability-entry.ts';
+import { API_VERSION } from '../../contract/values/version.ts';
 import type { Caller } from '../../core/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { listProfiles } from './list-profiles.ts';

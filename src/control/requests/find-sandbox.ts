@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Caller } from '../../core/caller.ts';
 import { visibleWorkspace } from '../../core/caller.ts';
 import type { SandboxRecord } from '../../core/sandbox.ts';

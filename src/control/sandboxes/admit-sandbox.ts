@@ -1,6 +1,6 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { RoutePlan } from '../../contract/route.ts';
-import type { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { RoutePlan } from '../../contract/routing/route.ts';
+import type { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
 import type { Caller } from '../../core/caller.ts';
 import type { Recipe } from '../../core/recipe.ts';
 import { recipeFingerprint } from '../../core/resolve-recipe.ts';

@@ -1,6 +1,6 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { ForkRequest } from '../../contract/sandbox.ts';
-import type { RestoreRequest } from '../../contract/snapshot.ts';
+import type { RestoreRequest } from '../../contract/assets/snapshot.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { ForkRequest } from '../../contract/sandboxes/sandbox.ts';
 import { attemptIdOf } from '../../core/attempt.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';

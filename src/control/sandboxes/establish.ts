@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../../contract/errors.ts';
-import { SandboxerError } from '../../contract/errors.ts';
+import type { ErrorCode } from '../../contract/errors/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { isoTime } from '../../core/clock.ts';
 import { isEstablished, isSettledState } from '../../core/lifecycle.ts';
 import type { SandboxRecord } from '../../core/sandbox.ts';

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { isoTime } from '../../core/clock.ts';
 import { leaseEnd, nextFundAt } from '../../core/credits/funding.ts';
 import type { Extension, Handle } from '../../core/extension.ts';

@@ -1,6 +1,6 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { BackendStanding } from '../../contract/extensions/backend-standing.ts';
-import type { RoutePlan } from '../../contract/route.ts';
+import type { RoutePlan } from '../../contract/routing/route.ts';
 import { expectedUse } from '../../core/expected-use.ts';
 import type { ExtensionHeader } from '../../core/extension.ts';
 import { placeOn } from '../../core/health/health-book.ts';

@@ -1,6 +1,6 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { CreateSandboxRequest } from '../../contract/sandbox.ts';
-import type { StackPlan } from '../../contract/stack-plan.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
+import type { StackPlan } from '../../contract/sandboxes/stack-plan.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import type { ProvisionSpec } from '../../core/extension.ts';

@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import { digestOf } from '../../core/canonical-json.ts';

@@ -1,5 +1,5 @@
-import type { Profile } from '../../contract/profile.ts';
-import type { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import type { Profile } from '../../contract/profiles/profile.ts';
+import type { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
 import type { Caller } from '../../core/caller.ts';
 import type { ResolvedRecipe } from '../../core/resolve-recipe.ts';
 import { resolveRecipe } from '../../core/resolve-recipe.ts';

@@ -1,5 +1,5 @@
-import type { RoutePlan } from '../../contract/route.ts';
-import type { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import type { RoutePlan } from '../../contract/routing/route.ts';
+import type { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import { unstaged } from '../../core/input-refs.ts';

@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { SnapshotRequest } from '../../contract/snapshot.ts';
+import type { SnapshotRequest } from '../../contract/assets/snapshot.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import { digestOf } from '../../core/canonical-json.ts';

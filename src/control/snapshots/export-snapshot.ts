@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import { SnapshotFileHeader } from '../../contract/snapshot.ts';
+import { SnapshotFileHeader } from '../../contract/assets/snapshot.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import type { SnapshotRecord } from '../../core/snapshot.ts';

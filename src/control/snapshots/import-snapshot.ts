@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { SnapshotFileHeader } from '../../contract/snapshot.ts';
+import type { SnapshotFileHeader } from '../../contract/assets/snapshot.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import type { Extension } from '../../core/extension.ts';

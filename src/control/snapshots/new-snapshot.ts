@@ -1,6 +1,6 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { SnapshotCause } from '../../contract/snapshot.ts';
-import type { Actor } from '../../contract/state.ts';
+import type { SnapshotCause } from '../../contract/assets/snapshot.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { Actor } from '../../contract/values/state.ts';
 import { attemptIdOf } from '../../core/attempt.ts';
 import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
 import type { SnapshotRecord } from '../../core/snapshot.ts';

@@ -1,5 +1,5 @@
-import type { EventType } from '../../contract/event.ts';
-import type { Actor } from '../../contract/state.ts';
+import type { EventType } from '../../contract/events/event.ts';
+import type { Actor } from '../../contract/values/state.ts';
 import type { EventDraft } from '../../core/event.ts';
 import type { SnapshotRecord } from '../../core/snapshot.ts';
 import type { ControlDeps } from '../deps.ts';

@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import { SnapshotFileHeader } from '../../contract/snapshot.ts';
+import { SnapshotFileHeader } from '../../contract/assets/snapshot.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 
 const MOST_HEADER_BYTES = 65_536;
 const NEWLINE = 0x0a;

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { SnapshotRecord } from '../../core/snapshot.ts';
 import type { Tx } from '../../core/store.ts';
 import type { ControlDeps } from '../deps.ts';

@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { CreateKeyRequest, RotateKeyRequest } from '../../contract/tenancy.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { CreateKeyRequest, RotateKeyRequest } from '../../contract/tenancy/tenancy.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/caller.ts';
 import type { Tx } from '../../core/store.ts';

@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { SetProviderKeyRequest } from '../../contract/provider-key.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { SetProviderKeyRequest } from '../../contract/tenancy/provider-key.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope } from '../../core/caller.ts';
 import type { ProviderKeyRecord } from '../../core/provider-key.ts';

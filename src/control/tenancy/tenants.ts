@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { RouteCeiling } from '../../contract/route.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { RouteCeiling } from '../../contract/routing/route.ts';
 import type { Caller } from '../../core/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/caller.ts';
 import { accounts } from '../../core/credits/accounts.ts';

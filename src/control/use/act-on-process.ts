@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Caller } from '../../core/caller.ts';
 import type { SandboxProcess } from '../../core/session.ts';
 import type { OpenSandbox, Use } from './use-sandbox.ts';

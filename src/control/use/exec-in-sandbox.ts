@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { ExecRequest, ProcessInfo } from '../../contract/exec.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { ExecRequest, ProcessInfo } from '../../contract/sandboxes/exec.ts';
 import type { Caller } from '../../core/caller.ts';
 import { startDirectory } from '../../core/inputs.ts';
 import type { SandboxDocuments } from '../../core/sandbox.ts';

@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { IsolationReport } from '../../contract/isolation.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { IsolationReport } from '../../contract/extensions/isolation.ts';
 import type { Caller } from '../../core/caller.ts';
 import type { Handle } from '../../core/extension.ts';
 import { contextOf, extensionOf } from '../backends/backend-context.ts';

@@ -1,4 +1,4 @@
-import type { ProcessInfo } from '../../contract/exec.ts';
+import type { ProcessInfo } from '../../contract/sandboxes/exec.ts';
 import type { SandboxRecord } from '../../core/sandbox.ts';
 import type { SandboxSession } from '../../core/session.ts';
 import { within } from '../backends/within.ts';

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Handle } from '../../core/extension.ts';
 import type { SandboxRecord } from '../../core/sandbox.ts';
 import type { SandboxProcess, SandboxSession } from '../../core/session.ts';

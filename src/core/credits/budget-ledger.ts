@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { dollars } from '../dollars.ts';
 import type { BudgetState } from '../ports/store/ledger-store.ts';
 import type { Tx } from '../store.ts';

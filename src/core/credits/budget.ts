@@ -1,4 +1,4 @@
-import type { Actor } from '../../contract/state.ts';
+import type { Actor } from '../../contract/values/state.ts';
 
 export type BudgetScope = 'workspace' | 'key' | 'profile' | 'actor' | 'run';
 export type BudgetPeriod = 'day' | 'week' | 'month' | 'lifetime';

@@ -1,4 +1,4 @@
-import type { ChargeDetails, ExportFormat } from '../../contract/credits.ts';
+import type { ChargeDetails, ExportFormat } from '../../contract/money/credits.ts';
 
 /** What FOCUS 1.2 makes mandatory, in its own order, and columns of ours behind. */
 const FOCUS_COLUMNS = [

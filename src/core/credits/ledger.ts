@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { dollars } from '../dollars.ts';
 import type { Tx } from '../store.ts';
 import { accounts } from './accounts.ts';

@@ -1,5 +1,5 @@
-import type { Quote } from '../../contract/money.ts';
-import type { RouteCandidate, RoutePlan } from '../../contract/route.ts';
+import type { Quote } from '../../contract/money/money.ts';
+import type { RouteCandidate, RoutePlan } from '../../contract/routing/route.ts';
 import type { Extension } from '../extension.ts';
 import type { Terms } from '../meter.ts';
 import type { Payer } from '../provider-key.ts';

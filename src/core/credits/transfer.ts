@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { TransferKind } from '../../contract/money.ts';
+import type { TransferKind } from '../../contract/money/money.ts';
 
-export type { TransferKind } from '../../contract/money.ts';
+export type { TransferKind } from '../../contract/money/money.ts';
 
 /** The kinds that bring spendable money to a workspace or take it away unspent. */
 export const FUNDING_KINDS = ['grant', 'top_up', 'expiry', 'move'] as const satisfies TransferKind[];

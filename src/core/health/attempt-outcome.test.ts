@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ErrorCode } from '../../contract/errors.ts';
-import { ERRORS } from '../../contract/errors.ts';
-import { Fault } from '../../contract/fault.ts';
+import type { ErrorCode } from '../../contract/errors/errors.ts';
+import { ERRORS } from '../../contract/errors/errors.ts';
+import { Fault } from '../../contract/errors/fault.ts';
 import type { ExtensionHeader } from '../extension.ts';
 import { outcomeOfError } from './attempt-outcome.ts';
 import { HealthBook } from './health-book.ts';

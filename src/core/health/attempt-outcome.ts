@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../../contract/errors.ts';
-import { ERRORS } from '../../contract/errors.ts';
+import type { ErrorCode } from '../../contract/errors/errors.ts';
+import { ERRORS } from '../../contract/errors/errors.ts';
 import type { AttemptOutcome, AttemptRecord } from '../attempt.ts';
 import { LOCAL_HOST } from '../host.ts';
 

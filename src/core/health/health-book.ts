@@ -1,5 +1,5 @@
-import type { ExtensionHealth } from '../../contract/extension.ts';
 import type { BackendStanding } from '../../contract/extensions/backend-standing.ts';
+import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
 import type { AttemptJudgement, AttemptOutcome } from '../attempt.ts';
 import type { ExtensionHeader } from '../extension.ts';
 import type { Recipe } from '../recipe.ts';

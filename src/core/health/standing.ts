@@ -1,6 +1,6 @@
-import type { CapabilityVector } from '../../contract/capability.ts';
-import type { ExtensionHealth } from '../../contract/extension.ts';
 import type { BackendStanding } from '../../contract/extensions/backend-standing.ts';
+import type { CapabilityVector } from '../../contract/extensions/capability.ts';
+import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
 import type { LatencyPrior } from './peak-latency.ts';
 
 /** Until it was measured, or said by the registry: what a latency class means, in milliseconds. */

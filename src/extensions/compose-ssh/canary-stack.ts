@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { CanaryKit } from '../../core/extension.ts';
 import type { AgentBinaries } from '../shared/ssh/upload-agent.ts';
 import { BACKEND } from './failure.ts';

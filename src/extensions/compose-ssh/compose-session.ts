@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { SandboxFiles, SandboxServices, SandboxSession } from '../../core/session.ts';
 import type { Channel } from '../shared/channel.ts';
 import { BACKEND } from './failure.ts';

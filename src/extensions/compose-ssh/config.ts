@@ -1,4 +1,4 @@
-import type { CapabilityVector } from '../../contract/capability.ts';
+import type { CapabilityVector } from '../../contract/extensions/capability.ts';
 import type { SshHostOptions } from '../shared/ssh/ssh-host.ts';
 import type { AgentBinaries } from '../shared/ssh/upload-agent.ts';
 

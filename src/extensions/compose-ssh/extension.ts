@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SandboxerError } from '../../contract/errors.ts';
-import type { ExtensionHealth } from '../../contract/extension.ts';
-import type { Json } from '../../contract/json.ts';
-import type { StackPlan } from '../../contract/stack-plan.ts';
-import type { PauseKind } from '../../contract/state.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
+import type { StackPlan } from '../../contract/sandboxes/stack-plan.ts';
+import type { Json } from '../../contract/values/json.ts';
+import type { PauseKind } from '../../contract/values/state.ts';
 import { isoTime } from '../../core/clock.ts';
 import type {
   CanaryKit,

@@ -1,6 +1,6 @@
-import type { ErrorCode } from '../../contract/errors.ts';
-import { ERRORS, SandboxerError } from '../../contract/errors.ts';
-import type { Creation } from '../../contract/state.ts';
+import type { ErrorCode } from '../../contract/errors/errors.ts';
+import { ERRORS, SandboxerError } from '../../contract/errors/errors.ts';
+import type { Creation } from '../../contract/values/state.ts';
 
 export const BACKEND = 'ext.compose-ssh';
 

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { ProvisionSpec } from '../../core/extension.ts';
 import type { AnalysedStack } from './analyse-stack.ts';
 import { hostVariables } from './compose/emit-service.ts';

@@ -1,4 +1,4 @@
-import type { StackPlan } from '../../contract/stack-plan.ts';
+import type { StackPlan } from '../../contract/sandboxes/stack-plan.ts';
 import type { ProvisionSpec } from '../../core/extension.ts';
 import type { PlaceTerms } from './analyse-stack.ts';
 import { AnalysedStack } from './analyse-stack.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors.ts';
-import type { Json } from '../../contract/json.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { Json } from '../../contract/values/json.ts';
 import type { SnapshotSpec, TakenSnapshot } from '../../core/extension.ts';
 import type { InputTrees } from '../../core/inputs.ts';
 import type { SshHost } from '../shared/ssh/ssh-host.ts';

@@ -1,4 +1,4 @@
-import type { Creation } from '../../contract/state.ts';
+import type { Creation } from '../../contract/values/state.ts';
 import type { RunResult, SshHost } from '../shared/ssh/ssh-host.ts';
 import { hostFailure, shown } from './failure.ts';
 

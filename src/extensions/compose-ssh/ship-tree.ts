@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { InputTrees } from '../../core/inputs.ts';
 import type { TarEntry } from '../shared/tar.ts';
 import { readTar, writeTar } from '../shared/tar.ts';

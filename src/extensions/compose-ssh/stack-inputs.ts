@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BooleanInput, NumberInput } from '../../contract/inputs.ts';
+import { BooleanInput, NumberInput } from '../../contract/profiles/inputs.ts';
 import type { ProvisionSpec } from '../../core/extension.ts';
 import { invalid } from './failure.ts';
 

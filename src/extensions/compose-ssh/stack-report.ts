@@ -1,5 +1,5 @@
 /** What is told of a stack's services: where they are reached, and why they are not what was hoped for. */
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Ready } from '../../core/extension.ts';
 import { GATEWAY } from './compose/plan-stack.ts';
 import { BACKEND } from './failure.ts';

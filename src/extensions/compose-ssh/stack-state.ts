@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Reachability } from '../../contract/sandbox.ts';
+import type { Reachability } from '../../contract/sandboxes/sandbox.ts';
 import { LABEL } from './labels.ts';
 
 const Container = z.object({

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { readTar } from '../shared/tar.ts';
 import type { EngineClient } from './engine-client.ts';
 import { BACKEND } from './engine-error.ts';

@@ -1,6 +1,6 @@
 /** How sandboxes of one engine are reached: chosen by what is known of it, and again when it turns out otherwise. */
 import { closeSync, openSync, readSync } from 'node:fs';
-import type { IsolationLevel } from '../../contract/capability.ts';
+import type { IsolationLevel } from '../../contract/extensions/capability.ts';
 import type { DockerOptions } from './config.ts';
 import type { ChannelKind } from './container-config.ts';
 import { AgentEnded, EngineError } from './engine-error.ts';

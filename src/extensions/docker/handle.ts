@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors.ts';
-import type { Json } from '../../contract/json.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { Json } from '../../contract/values/json.ts';
 import type { Handle, Stamp } from '../../core/extension.ts';
 import { BACKEND } from './engine-error.ts';
 import { containerName, stampIn } from './labels.ts';

@@ -1,7 +1,7 @@
 /** Can the engine be used, what is lost without what it lacks, and the exact way to get it. */
 import { accessSync, constants } from 'node:fs';
 import { userInfo } from 'node:os';
-import type { ExtensionHealth } from '../../contract/extension.ts';
+import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
 import { isoTime } from '../../core/clock.ts';
 import type { ExtensionContext } from '../../core/extension.ts';
 import type { DockerOptions } from './config.ts';

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { ImagePolicy } from './config.ts';
 import { BACKEND } from './engine-error.ts';
 

@@ -1,7 +1,7 @@
 /** From what a recipe names to an image that a sandbox can be started from. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { ExtensionContext, Progress } from '../../core/extension.ts';
 import { Turns } from '../shared/turns.ts';
 import type { ChannelChoice } from './channel-choice.ts';

@@ -1,7 +1,7 @@
 /** The levels above a container: which runtimes of an engine give them, and whether they do on this engine. */
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { IsolationLevel } from '../../contract/capability.ts';
+import type { IsolationLevel } from '../../contract/extensions/capability.ts';
 import { kernelInside } from '../shared/text-from.ts';
 import type { Lack, TriedLevels } from '../shared/tried-levels.ts';
 import { AgentDoors } from './agent-doors.ts';

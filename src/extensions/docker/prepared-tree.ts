@@ -1,5 +1,5 @@
 /** What is put into an image before sandboxes are made from it. */
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { bytesOfFile } from './archive-file.ts';
 import { INSIDE } from './container-config.ts';
 import type { EngineClient } from './engine-client.ts';

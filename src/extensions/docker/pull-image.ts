@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { ExtensionContext, Progress } from '../../core/extension.ts';
 import type { RegistryLogin } from './config.ts';
 import type { EngineClient } from './engine-client.ts';

@@ -1,6 +1,7 @@
 /** From a spec to a running container, from a container to its channel, and its end. */
-import type { IsolationLevel } from '../../contract/capability.ts';
-import { SandboxerError } from '../../contract/errors.ts';
+
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { IsolationLevel } from '../../contract/extensions/capability.ts';
 import type { ExtensionContext, ProvisionSpec, ResolvedSecret } from '../../core/extension.ts';
 import type { Channel } from '../shared/channel.ts';
 import { judgedChannel } from '../shared/judged-channel.ts';

@@ -1,5 +1,5 @@
 /** Snapshots and forks: images that were committed from a container. */
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { OwnedSnapshot, SnapshotSpec, TakenSnapshot } from '../../core/extension.ts';
 import type { ChannelKind } from './container-config.ts';
 import type { EngineClient } from './engine-client.ts';

@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 
 const MIB = 1_048_576;
 const MOST_KEPT = 8;

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Mount } from '../../contract/inputs.ts';
+import type { Mount } from '../../contract/profiles/inputs.ts';
 import type { BundleParts } from './bundle.ts';
 import type { SeccompSetting } from './engine.ts';
 import type { HostFacts } from './host-facts.ts';

@@ -1,5 +1,5 @@
 /** The OCI bundle of a sandbox: everything the runtime is told, and nothing secret. */
-import type { Mount } from '../../contract/inputs.ts';
+import type { Mount } from '../../contract/profiles/inputs.ts';
 import { DOOR_SOCKET } from '../shared/agent-door.ts';
 
 export interface BundleParts {

@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import { connectAgent } from '../shared/agent-session/connect-agent.ts';
 import type { Channel } from '../shared/channel.ts';

@@ -1,4 +1,4 @@
-import type { CapabilityVector, ResourceName } from '../../contract/capability.ts';
+import type { CapabilityVector, ResourceName } from '../../contract/extensions/capability.ts';
 import type { HostFacts } from './host-facts.ts';
 
 export interface LocalOptions {

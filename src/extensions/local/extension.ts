@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import { SandboxerError } from '../../contract/errors.ts';
-import type { ExtensionHealth } from '../../contract/extension.ts';
-import type { IsolationFacts } from '../../contract/isolation.ts';
-import type { Json } from '../../contract/json.ts';
-import type { PauseKind } from '../../contract/state.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
+import type { IsolationFacts } from '../../contract/extensions/isolation.ts';
+import type { Json } from '../../contract/values/json.ts';
+import type { PauseKind } from '../../contract/values/state.ts';
 import type {
   CleanupReport,
   DebianRecipe,

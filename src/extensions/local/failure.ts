@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { EndedFor } from '../../core/extension.ts';
 import { refusedPlace, SOURCE_REMEDY, TARGET_REMEDY } from './mount-targets.ts';
 import type { SandboxRecord } from './record.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors.ts';
-import type { Json } from '../../contract/json.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { Json } from '../../contract/values/json.ts';
 import type { Handle } from '../../core/extension.ts';
 
 export const HANDLE_VERSION = 1;

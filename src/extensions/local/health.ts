@@ -1,4 +1,4 @@
-import type { ExtensionHealth } from '../../contract/extension.ts';
+import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
 import { isoTime } from '../../core/clock.ts';
 import type { ExtensionContext } from '../../core/extension.ts';
 import type { Engine, Machinery } from './engine.ts';

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Machinery } from './engine.ts';
 import type { HostFacts } from './host-facts.ts';
 import type { Layout } from './layout.ts';

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { IsolationLevel } from '../../contract/capability.ts';
+import type { IsolationLevel } from '../../contract/extensions/capability.ts';
 import { levelServed } from '../../core/isolation-level.ts';
 import type { Lack, TriedLevels } from '../shared/tried-levels.ts';
 import { findProgram } from './find-program.ts';

@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs';
-import type { Resources } from '../../contract/profile.ts';
-import { LEAST_MEMORY_MB, LEAST_PIDS } from '../../contract/profile.ts';
+import type { Resources } from '../../contract/profiles/profile.ts';
+import { LEAST_MEMORY_MB, LEAST_PIDS } from '../../contract/profiles/profile.ts';
 import type { LocalOptions } from './config.ts';
 import { DEFAULTS } from './config.ts';
 import type { HostFacts } from './host-facts.ts';

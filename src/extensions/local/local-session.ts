@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { FileChange } from '../../contract/files.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { FileChange } from '../../contract/sandboxes/files.ts';
 import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
 import type { Channel } from '../shared/channel.ts';
 import type { UseGate } from './use-gate.ts';

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { BLOCKED_IN_HOME } from './blocked/in-home.ts';
 import { BLOCKED_SOURCES } from './blocked-sources.ts';
 import { checkedMounts, holdSource } from './mount-policy.ts';

@@ -6,8 +6,8 @@
 import type { BigIntStats } from 'node:fs';
 import { closeSync, constants, fstatSync, openSync, readlinkSync, statfsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute } from 'node:path';
-import type { SandboxerError } from '../../contract/errors.ts';
-import type { Mount } from '../../contract/inputs.ts';
+import type { SandboxerError } from '../../contract/errors/errors.ts';
+import type { Mount } from '../../contract/profiles/inputs.ts';
 import type { MountPolicy } from './blocked-sources.ts';
 import { blockedPaths, canonicalPath, statsAt } from './blocked-sources.ts';
 import { isWithin, plain, refusedPlace, SOURCE_REMEDY } from './mount-targets.ts';

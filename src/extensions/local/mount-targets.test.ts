@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { SandboxerError } from '../../contract/errors.ts';
-import { VolumeMount } from '../../contract/volume.ts';
+import { VolumeMount } from '../../contract/assets/volume.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Target } from './mount-targets.ts';
 import { checkedTargets, RESERVED_FOR_MOUNTS, RESERVED_PLACES } from './mount-targets.ts';
 

@@ -3,7 +3,7 @@
  * the spawner as they lead through the links of the file system that the sandbox starts with.
  */
 import { isAbsolute, normalize } from 'node:path';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 
 /** Inside: what the sandbox itself stands on, its secrets among it. */
 export const RESERVED_PLACES = [

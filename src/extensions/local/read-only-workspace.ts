@@ -1,5 +1,5 @@
 import { mkdir, rm } from 'node:fs/promises';
-import type { Mount } from '../../contract/inputs.ts';
+import type { Mount } from '../../contract/profiles/inputs.ts';
 import type { ProvisionSpec } from '../../core/extension.ts';
 import { unpackTar } from '../shared/unpack-tar.ts';
 

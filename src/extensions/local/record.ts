@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { IsolationLevel } from '../../contract/capability.ts';
-import { Mount } from '../../contract/inputs.ts';
+import { IsolationLevel } from '../../contract/extensions/capability.ts';
+import { Mount } from '../../contract/profiles/inputs.ts';
 import { RootFsShape } from './root-fs.ts';
 import { writeLasting, writeWhole } from './whole-file.ts';
 

@@ -1,7 +1,7 @@
 /** The sandboxes of one state directory: their records, their start and their end. */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { EndedFor, ProvisionSpec, ResolvedSecret } from '../../core/extension.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import type { Channel } from '../shared/channel.ts';

@@ -8,7 +8,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { TarEntry } from '../shared/tar.ts';
 import { readTar, writeTar } from '../shared/tar.ts';
 import type { Engine } from './engine.ts';

@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { Json } from '../../contract/json.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { Json } from '../../contract/values/json.ts';
 import type { ExportedSnapshot, SnapshotSpec, TakenSnapshot } from '../../core/extension.ts';
 import type { Captured, Captures } from './captures.ts';
 import { failed } from './failure.ts';

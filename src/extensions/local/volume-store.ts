@@ -1,7 +1,7 @@
 /** Directories that outlive sandboxes, each with the stamp of the installation that made it. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { VolumeSpec } from '../../core/extension.ts';
 import type { Engine } from './engine.ts';
 import { failed } from './failure.ts';

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { ErrorCode, SandboxerError } from '../../contract/errors.ts';
+import { ErrorCode, SandboxerError } from '../../contract/errors/errors.ts';
 import type { Frame } from './frames.ts';
 import { CHANNEL_FRAME, decodeFrames, encodeFrame, encodeJsonFrame, MAX_FRAME_BYTES } from './frames.ts';
 

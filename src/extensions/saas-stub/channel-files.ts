@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FileChange, FileEntry } from '../../contract/files.ts';
+import { FileChange, FileEntry } from '../../contract/sandboxes/files.ts';
 import type {
   AbortableOptions,
   FileReadOptions,

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors.ts';
-import { ProcessInfo } from '../../contract/exec.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import { ProcessInfo } from '../../contract/sandboxes/exec.ts';
 import type {
   AbortableOptions,
   PortConnection,

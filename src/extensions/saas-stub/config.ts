@@ -1,5 +1,5 @@
-import type { CapabilityVector } from '../../contract/capability.ts';
-import type { Price } from '../../contract/money.ts';
+import type { CapabilityVector } from '../../contract/extensions/capability.ts';
+import type { Price } from '../../contract/money/money.ts';
 import { digestOf } from '../../core/canonical-json.ts';
 import type { StubTransport } from './transport.ts';
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors.ts';
-import type { ExtensionHealth } from '../../contract/extension.ts';
-import type { Json } from '../../contract/json.ts';
-import type { PauseKind } from '../../contract/state.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
+import type { Json } from '../../contract/values/json.ts';
+import type { PauseKind } from '../../contract/values/state.ts';
 import { isoTime } from '../../core/clock.ts';
 import type {
   CleanupReport,

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
 
 /** Files over whichever session stands at the moment. */

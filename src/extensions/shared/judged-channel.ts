@@ -1,4 +1,4 @@
-import type { ExitStatus, Signal, TerminalSize } from '../../contract/exec.ts';
+import type { ExitStatus, Signal, TerminalSize } from '../../contract/sandboxes/exec.ts';
 import type { AbortableOptions, SandboxProcess, SandboxSession, SpawnSpec } from '../../core/session.ts';
 import type { Channel } from './channel.ts';
 

@@ -3,7 +3,7 @@
  * argument and no configuration. Those that are wanted in the environment are kept there too, for whoever connects later.
  */
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { ResolvedSecret } from '../../core/extension.ts';
 import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
 

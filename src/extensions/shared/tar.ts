@@ -4,7 +4,7 @@
  */
 import { ArchiveLinks } from '../../archive/archive-links.ts';
 import { partsOf } from '../../archive/link-judge.ts';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { ByteReader } from './byte-reader.ts';
 
 const BLOCK = 512;

@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors.ts';
-import type { ExtensionHealth } from '../../contract/extension.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
 import { isoTime } from '../../core/clock.ts';
 import type {
   CleanupReport,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { boundedList, boundedRecord } from '../../contract/bounded.ts';
-import { ExecRequest } from '../../contract/exec.ts';
-import { EnvVars, Labels } from '../../contract/json.ts';
-import { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import { ExecRequest } from '../../contract/sandboxes/exec.ts';
+import { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
+import { boundedList, boundedRecord } from '../../contract/values/bounded.ts';
+import { EnvVars, Labels } from '../../contract/values/json.ts';
 import { DEFAULT_HTTP_LIMITS } from '../http-options.ts';
 import { ROUTE_TABLE } from '../route-table.ts';
 

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { ControlDeps } from '../../control/deps.ts';
 import type { Caller } from '../../core/caller.ts';
 import type { CommitNotice } from '../../core/store.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { RateLimit } from '../token-buckets.ts';
 import { TokenBuckets } from '../token-buckets.ts';

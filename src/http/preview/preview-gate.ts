@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { PreviewAccess, PreviewGrant } from './preview-access.ts';
 import type { PreviewCookie } from './preview-cookie.ts';
 import { TOKEN_HEADER } from './preview-headers.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { SandboxerError } from '../../contract/errors.ts';
-import type { PortAccess, PortRequest } from '../../contract/port.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { PortAccess, PortRequest } from '../../contract/sandboxes/port.ts';
 import type { ControlDeps } from '../../control/deps.ts';
 import type { Caller } from '../../core/caller.ts';
 import { isoTime } from '../../core/clock.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { SandboxerError } from '../../contract/errors.ts';
-import { ERRORS, toProblem } from '../../contract/errors.ts';
+import type { SandboxerError } from '../../contract/errors/errors.ts';
+import { ERRORS, toProblem } from '../../contract/errors/errors.ts';
 import { closeIfUnasked, endAnswer } from '../discard-rest.ts';
 import { PROBLEM_MEDIA_TYPE } from '../exchange.ts';
 

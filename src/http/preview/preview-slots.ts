@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 
 /** How many visits each preview has open, and the most it may have: none of them takes the server's connections for itself. */
 export class PreviewSlots {

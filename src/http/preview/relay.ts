@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { request as httpRequest } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { endAnswer } from '../discard-rest.ts';
 import { askForBody } from '../expected-continue.ts';
 import type { Inside } from './preview-headers.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AuditEntry } from '../../contract/audit.ts';
+import { AuditEntry } from '../../contract/tenancy/audit.ts';
 import { listAudit } from '../../control/requests/audit.ts';
 import { presentAudit } from '../present-webhook.ts';
 import { text, wholeNumber } from '../query-schemas.ts';

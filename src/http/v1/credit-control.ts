@@ -12,8 +12,8 @@ import {
   ReconcileRequest,
   UsageBy,
   UsageReport,
-} from '../../contract/credits.ts';
-import { BudgetId, OrgId } from '../../contract/ids.ts';
+} from '../../contract/money/credits.ts';
+import { BudgetId, OrgId } from '../../contract/values/ids.ts';
 import { auditLedger } from '../../control/money/audit-ledger.ts';
 import {
   createBudget,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Balance, GrantRequest, Meter, Transfer } from '../../contract/money.ts';
+import { Balance, GrantRequest, Meter, Transfer } from '../../contract/money/money.ts';
 import { getBalance, grantCredits, listTransfers } from '../../control/money/credits.ts';
 import { sandboxUsage } from '../../control/sandboxes/get-sandbox.ts';
 import { wholeNumber } from '../query-schemas.ts';

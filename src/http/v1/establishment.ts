@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Sandbox } from '../../contract/sandbox.ts';
+import { Sandbox } from '../../contract/sandboxes/sandbox.ts';
 import type { Establishment, WaitOptions } from '../../control/sandboxes/establish.ts';
 import { isSettledState } from '../../core/lifecycle.ts';
 import type { SandboxRecord } from '../../core/sandbox.ts';

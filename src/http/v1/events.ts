@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors.ts';
-import { CloudEvent, EventPage, EventType } from '../../contract/event.ts';
-import { SandboxId } from '../../contract/ids.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import { CloudEvent, EventPage, EventType } from '../../contract/events/event.ts';
+import { SandboxId } from '../../contract/values/ids.ts';
 import { eventFilter, listEvents } from '../../control/events/list-events.ts';
 import type { Caller } from '../../core/caller.ts';
 import { toCloudEvent } from '../../core/event.ts';

@@ -4,7 +4,7 @@ import {
   ExecStreamItem,
   FRAMES_MEDIA_TYPE,
   ProcessInfo,
-} from '../../contract/exec.ts';
+} from '../../contract/sandboxes/exec.ts';
 import { execInSandbox, leaveInBackground } from '../../control/use/exec-in-sandbox.ts';
 import { isoTime } from '../../core/clock.ts';
 import { collectProcess } from '../collect-process.ts';

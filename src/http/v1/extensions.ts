@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors.ts';
-import { ExtensionEntry } from '../../contract/extension.ts';
-import { ExtensionId } from '../../contract/ids.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import { ExtensionEntry } from '../../contract/extensions/extension.ts';
+import { ExtensionId } from '../../contract/values/ids.ts';
 import { json, route } from '../route.ts';
 
 const ExtensionList = z.strictObject({ items: z.array(ExtensionEntry) }).meta({ id: 'ExtensionList' });

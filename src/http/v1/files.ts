@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors.ts';
-import { ServiceName } from '../../contract/exec.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import { ServiceName } from '../../contract/sandboxes/exec.ts';
 import {
   FileChange,
   FileEntry,
@@ -8,7 +8,7 @@ import {
   MkdirRequest,
   MoveRequest,
   SandboxPath,
-} from '../../contract/files.ts';
+} from '../../contract/sandboxes/files.ts';
 import { openFiles } from '../../control/use/use-sandbox.ts';
 import type { LeftOut, SandboxFiles } from '../../core/session.ts';
 import type { Exchange } from '../exchange.ts';

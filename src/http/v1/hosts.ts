@@ -6,8 +6,8 @@ import {
   HostSampleList,
   HostSpec,
   HostTelemetry,
-} from '../../contract/host.ts';
-import { HostId } from '../../contract/ids.ts';
+} from '../../contract/extensions/host.ts';
+import { HostId } from '../../contract/values/ids.ts';
 import { runCanary } from '../../control/hosts/canaries.ts';
 import { inspectHost } from '../../control/hosts/inspect-host.ts';
 import {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { DurationSeconds } from '../../contract/duration.ts';
-import { ExtensionId } from '../../contract/ids.ts';
-import { BuildImageRequest, Image, ImageList, ImageName } from '../../contract/image.ts';
+import { BuildImageRequest, Image, ImageList, ImageName } from '../../contract/assets/image.ts';
+import { DurationSeconds } from '../../contract/values/duration.ts';
+import { ExtensionId } from '../../contract/values/ids.ts';
 import { buildImage, importImage } from '../../control/assets/import-image.ts';
 import { deleteImage, getImage, listImages } from '../../control/assets/manage-images.ts';
 import { presentImage } from '../present-kept.ts';

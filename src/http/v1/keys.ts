@@ -1,6 +1,12 @@
 import { z } from 'zod';
-import { KeyId } from '../../contract/ids.ts';
-import { ApiKey, CreatedKey, CreateKeyRequest, RotateKeyRequest, WhoAmI } from '../../contract/tenancy.ts';
+import {
+  ApiKey,
+  CreatedKey,
+  CreateKeyRequest,
+  RotateKeyRequest,
+  WhoAmI,
+} from '../../contract/tenancy/tenancy.ts';
+import { KeyId } from '../../contract/values/ids.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from '../../control/tenancy/manage-keys.ts';
 import { whoAmI } from '../../control/tenancy/who-am-i.ts';
 import { presentCaller } from '../present-webhook.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors.ts';
-import { API_VERSION, ServerVersion } from '../../contract/version.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import { API_VERSION, ServerVersion } from '../../contract/values/version.ts';
 import { requireScope } from '../../core/caller.ts';
 import { apiPagePolicy } from '../api-page.ts';
 import { metricsText } from '../metrics.ts';

@@ -1,4 +1,4 @@
-import { PortAccess, PortRequest } from '../../contract/port.ts';
+import { PortAccess, PortRequest } from '../../contract/sandboxes/port.ts';
 import { openPort } from '../../control/use/open-port.ts';
 import { connectPort } from '../connect-port.ts';
 import { previewAccess } from '../preview/preview-origin.ts';

@@ -5,8 +5,8 @@ import {
   ResizeRequest,
   ServiceName,
   SignalRequest,
-} from '../../contract/exec.ts';
-import { SetupLog } from '../../contract/setup-log.ts';
+} from '../../contract/sandboxes/exec.ts';
+import { SetupLog } from '../../contract/sandboxes/setup-log.ts';
 import { sandboxSetup } from '../../control/sandboxes/get-sandbox.ts';
 import { actOnProcess, writeToProcess } from '../../control/use/act-on-process.ts';
 import { attachToProcess, listProcesses } from '../../control/use/exec-in-sandbox.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ProfileRef } from '../../contract/ids.ts';
-import { ProfileEntry, ProfileIssue, ProfileVerdict } from '../../contract/profile.ts';
+import { ProfileEntry, ProfileIssue, ProfileVerdict } from '../../contract/profiles/profile.ts';
+import { ProfileRef } from '../../contract/values/ids.ts';
 import { getProfile, listProfiles } from '../../control/profiles/list-profiles.ts';
 import { pushProfile } from '../../control/profiles/push-profile.ts';
 import { validateProfile } from '../../control/profiles/validate-profile.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ProviderKeyId } from '../../contract/ids.ts';
-import { ProviderKey, ResealReport, SetProviderKeyRequest } from '../../contract/provider-key.ts';
+import { ProviderKey, ResealReport, SetProviderKeyRequest } from '../../contract/tenancy/provider-key.ts';
+import { ProviderKeyId } from '../../contract/values/ids.ts';
 import {
   deleteProviderKey,
   disableProviderKey,

@@ -1,5 +1,5 @@
-import { SandboxQuote } from '../../contract/quote.ts';
-import { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import { SandboxQuote } from '../../contract/routing/quote.ts';
+import { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
 import { quoteSandbox } from '../../control/sandboxes/quote-sandbox.ts';
 import { isoTime } from '../../core/clock.ts';
 import { json, jsonBody, route } from '../route.ts';

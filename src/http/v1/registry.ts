@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { boundedList } from '../../contract/bounded.ts';
-import { CapabilityEntry } from '../../contract/capability-entry.ts';
-import { CapabilityStatus } from '../../contract/federated-capability.ts';
+import { CapabilityEntry } from '../../contract/extensions/capability-entry.ts';
+import { CapabilityStatus } from '../../contract/extensions/federated-capability.ts';
+import { boundedList } from '../../contract/values/bounded.ts';
 import { checkRegistry, publishRegistry } from '../../control/profiles/publish-registry.ts';
 import { registryEntry } from '../../control/profiles/registry-entry.ts';
 import { json, jsonBody, route } from '../route.ts';

@@ -1,5 +1,5 @@
-import { RouteExplanation, RoutePlan } from '../../contract/route.ts';
-import { CreateSandboxRequest } from '../../contract/sandbox.ts';
+import { RouteExplanation, RoutePlan } from '../../contract/routing/route.ts';
+import { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
 import { explainRoute } from '../../control/sandboxes/get-sandbox.ts';
 import { resolveRoute } from '../../control/sandboxes/resolve-route.ts';
 import { json, jsonBody, route } from '../route.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SandboxId } from '../../contract/ids.ts';
+import { SandboxId } from '../../contract/values/ids.ts';
 
 /** The path parameter of everything below one sandbox. */
 export const SandboxPathParams = z.strictObject({

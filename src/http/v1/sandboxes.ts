@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { ExtensionId, ProfileRef } from '../../contract/ids.ts';
-import { IsolationReport } from '../../contract/isolation.ts';
+import { IsolationReport } from '../../contract/extensions/isolation.ts';
 import {
   CreateSandboxRequest,
   ExtendedSandbox,
@@ -8,8 +7,9 @@ import {
   ForkRequest,
   Sandbox,
   SandboxPage,
-} from '../../contract/sandbox.ts';
-import { SandboxState } from '../../contract/state.ts';
+} from '../../contract/sandboxes/sandbox.ts';
+import { ExtensionId, ProfileRef } from '../../contract/values/ids.ts';
+import { SandboxState } from '../../contract/values/state.ts';
 import { waitForSandbox } from '../../control/lifecycle/wait-for-sandbox.ts';
 import { createSandbox } from '../../control/sandboxes/create-sandbox.ts';
 import { forkSandbox } from '../../control/sandboxes/derive-sandbox.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FRAMES_MEDIA_TYPE, ServiceName } from '../../contract/exec.ts';
+import { FRAMES_MEDIA_TYPE, ServiceName } from '../../contract/sandboxes/exec.ts';
 import { readServiceLog } from '../../control/use/read-service-log.ts';
 import { preferredType } from '../media-type.ts';
 import { flag, wholeNumber } from '../query-schemas.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EventSinkEntry, Replay } from '../../contract/webhook.ts';
+import { EventSinkEntry, Replay } from '../../contract/events/webhook.ts';
 import { listSinks } from '../../control/events/list-sinks.ts';
 import { replaySink } from '../../control/events/replay-sink.ts';
 import { presentSink } from '../present-webhook.ts';

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { SandboxId, SnapshotId } from '../../contract/ids.ts';
 import {
   RenameSnapshotRequest,
   RestoreRequest,
   Snapshot,
   SnapshotPage,
   SnapshotRequest,
-} from '../../contract/snapshot.ts';
+} from '../../contract/assets/snapshot.ts';
+import { SandboxId, SnapshotId } from '../../contract/values/ids.ts';
 import { restoreSnapshot } from '../../control/sandboxes/derive-sandbox.ts';
 import { getSandbox } from '../../control/sandboxes/get-sandbox.ts';
 import { snapshotSandbox } from '../../control/sandboxes/snapshot-sandbox.ts';

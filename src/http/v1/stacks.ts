@@ -1,5 +1,5 @@
-import { CreateSandboxRequest } from '../../contract/sandbox.ts';
-import { StackPlan } from '../../contract/stack-plan.ts';
+import { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
+import { StackPlan } from '../../contract/sandboxes/stack-plan.ts';
 import { planStack } from '../../control/sandboxes/plan-stack.ts';
 import { json, jsonBody, route } from '../route.ts';
 

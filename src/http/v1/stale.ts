@@ -1,4 +1,4 @@
-import { ReapReport, ReapRequest, StaleReport } from '../../contract/stale.ts';
+import { ReapReport, ReapRequest, StaleReport } from '../../contract/sandboxes/stale.ts';
 import { findStale } from '../../control/hosts/find-stale.ts';
 import { reapStale } from '../../control/hosts/reap-stale.ts';
 import { isoTime } from '../../core/clock.ts';

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors.ts';
-import { OrgId, WorkspaceId } from '../../contract/ids.ts';
-import { RouteCeiling } from '../../contract/route.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import { RouteCeiling } from '../../contract/routing/route.ts';
 import {
   CreateOrgRequest,
   CreateWorkspaceRequest,
   Org,
   RenameTenantRequest,
   Workspace,
-} from '../../contract/tenancy.ts';
+} from '../../contract/tenancy/tenancy.ts';
+import { OrgId, WorkspaceId } from '../../contract/values/ids.ts';
 import type { LeftCredits } from '../../control/money/clear-purses.ts';
 import {
   createOrg,

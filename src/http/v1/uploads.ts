@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Upload, UploadEntry, UploadId, UploadPage } from '../../contract/upload.ts';
+import { Upload, UploadEntry, UploadId, UploadPage } from '../../contract/assets/upload.ts';
 import { deleteUpload, getUpload, listUploads, uploadEntries } from '../../control/assets/manage-uploads.ts';
 import { stageUpload } from '../../control/assets/stage-upload.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CreateVolumeRequest, Volume, VolumeList } from '../../contract/volume.ts';
+import { CreateVolumeRequest, Volume, VolumeList } from '../../contract/assets/volume.ts';
 import { createVolume, deleteVolume, getVolume, listVolumes } from '../../control/assets/manage-volumes.ts';
 import { presentVolume } from '../present-kept.ts';
 import { json, jsonBody, nothing, route } from '../route.ts';

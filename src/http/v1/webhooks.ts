@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { WebhookId } from '../../contract/ids.ts';
 import {
   CreateWebhookRequest,
   Delivery,
@@ -9,7 +8,8 @@ import {
   UpdateWebhookRequest,
   Webhook,
   WebhookWithSecret,
-} from '../../contract/webhook.ts';
+} from '../../contract/events/webhook.ts';
+import { WebhookId } from '../../contract/values/ids.ts';
 import {
   createWebhook,
   deleteWebhook,

@@ -1,7 +1,7 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { GitRef } from '../../core/git-ref.ts';
 import type { FetchedTree } from '../../core/inputs.ts';
 import type { GitCall } from './git-command.ts';

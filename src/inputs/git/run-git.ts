@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import type { ErrorCode } from '../../contract/errors.ts';
-import { SandboxerError } from '../../contract/errors.ts';
+import type { ErrorCode } from '../../contract/errors/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 
 const KEPT_TEXT = 4_000;
 const LOOK_MS = 250;

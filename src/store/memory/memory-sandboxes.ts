@@ -1,4 +1,4 @@
-import type { SandboxState } from '../../contract/state.ts';
+import type { SandboxState } from '../../contract/values/state.ts';
 import type { Page } from '../../core/ports/store/page.ts';
 import type { SandboxQuery, SandboxStore } from '../../core/ports/store/sandbox-store.ts';
 import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';

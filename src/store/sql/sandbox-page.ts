@@ -1,6 +1,6 @@
 import type { CompiledQuery, Kysely, RawBuilder } from 'kysely';
 import { sql } from 'kysely';
-import { SandboxState } from '../../contract/state.ts';
+import { SandboxState } from '../../contract/values/state.ts';
 import type { SandboxQuery } from '../../core/ports/store/sandbox-store.ts';
 import type { PageCursor } from '../page-cursor.ts';
 import { atMost } from './at-most.ts';

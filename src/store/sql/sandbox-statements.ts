@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import { SandboxState } from '../../contract/state.ts';
+import { SandboxState } from '../../contract/values/state.ts';
 import { LIVING_STATES } from '../../core/lifecycle.ts';
 import { atMost } from './at-most.ts';
 import { RowWriter } from './row-writer.ts';

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { privateFile } from './private-file.ts';
 
 /** `SQLITE_BUSY`, in the low byte. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { conflict } from '../rejections.ts';
 import type { SqlConnection } from '../sql/sql-connection.ts';
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { SandboxerError } from '../../contract/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { sampleEvent, sampleSandbox } from '../sample-records.ts';
 import { SqliteStore } from './sqlite-store.ts';
 

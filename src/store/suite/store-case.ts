@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { ErrorCode } from '../../contract/errors.ts';
-import { SandboxerError } from '../../contract/errors.ts';
+import type { ErrorCode } from '../../contract/errors/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Store, Tx } from '../../core/store.ts';
 
 export interface StoreCase {

@@ -1,4 +1,4 @@
-import type { CapabilityVector } from '../../contract/capability.ts';
+import type { CapabilityVector } from '../../contract/extensions/capability.ts';
 import type { Subject } from './subject.ts';
 
 /** Everything a claim can be about; what is not in the vector is owed by every extension. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { CapabilityVector } from '../../contract/capability.ts';
-import { ExtensionHealth } from '../../contract/extension.ts';
-import { ExtensionId } from '../../contract/ids.ts';
-import { Price } from '../../contract/money.ts';
-import { Reachability } from '../../contract/sandbox.ts';
+import { CapabilityVector } from '../../contract/extensions/capability.ts';
+import { ExtensionHealth } from '../../contract/extensions/extension.ts';
+import { Price } from '../../contract/money/money.ts';
+import { Reachability } from '../../contract/sandboxes/sandbox.ts';
+import { ExtensionId } from '../../contract/values/ids.ts';
 import { claimTests } from './conformance-test.ts';
 import { expectError } from './expect-error.ts';
 

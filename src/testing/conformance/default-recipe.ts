@@ -1,5 +1,5 @@
-import type { CapabilityVector } from '../../contract/capability.ts';
-import { IsolationLevel } from '../../contract/capability.ts';
+import type { CapabilityVector } from '../../contract/extensions/capability.ts';
+import { IsolationLevel } from '../../contract/extensions/capability.ts';
 import type { Recipe } from '../../core/recipe.ts';
 
 /** The least that a backend with this vector must be able to build. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { ErrorCode } from '../../contract/errors.ts';
-import { SandboxerError } from '../../contract/errors.ts';
-import type { Creation } from '../../contract/state.ts';
+import type { ErrorCode } from '../../contract/errors/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { Creation } from '../../contract/values/state.ts';
 
 /** The work must fail with one of these codes, and with that statement about creation when one is asked for. */
 export async function expectError(

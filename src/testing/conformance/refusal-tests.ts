@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { IsolationLevel, ResourceName } from '../../contract/capability.ts';
+import { IsolationLevel, ResourceName } from '../../contract/extensions/capability.ts';
 import type { Recipe } from '../../core/recipe.ts';
 import { claimTests } from './conformance-test.ts';
 import { defaultRecipe } from './default-recipe.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { ResourceName } from '../../contract/capability.ts';
-import type { Resources } from '../../contract/profile.ts';
+import type { ResourceName } from '../../contract/extensions/capability.ts';
+import type { Resources } from '../../contract/profiles/profile.ts';
 import { claimTests } from './conformance-test.ts';
 import { defaultRecipe } from './default-recipe.ts';
 import { runProgram, runShell } from './run-program.ts';

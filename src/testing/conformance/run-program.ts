@@ -1,4 +1,4 @@
-import type { ExitStatus } from '../../contract/exec.ts';
+import type { ExitStatus } from '../../contract/sandboxes/exec.ts';
 import type {
   OutputChunk,
   OutputGap,

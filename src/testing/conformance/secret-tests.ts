@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
-import { CredentialDelivery } from '../../contract/capability.ts';
+import { CredentialDelivery } from '../../contract/extensions/capability.ts';
 import type { Log } from '../../core/log.ts';
 import { claimTests } from './conformance-test.ts';
 import { expectError } from './expect-error.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CapabilityVector } from '../../contract/capability.ts';
+import type { CapabilityVector } from '../../contract/extensions/capability.ts';
 import type { Clock } from '../../core/clock.ts';
 import type {
   Extension,

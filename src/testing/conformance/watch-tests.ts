@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { FileChange } from '../../contract/files.ts';
+import type { FileChange } from '../../contract/sandboxes/files.ts';
 import { bytesFrom } from './bytes.ts';
 import { claimTests } from './conformance-test.ts';
 import { expectError } from './expect-error.ts';

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
-import { SandboxerError } from '../../contract/errors.ts';
-import type { FileEntry } from '../../contract/files.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { FileEntry } from '../../contract/sandboxes/files.ts';
 
 interface FileNode {
   readonly kind: 'file';

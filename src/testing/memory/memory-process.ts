@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import { posix } from 'node:path';
-import { SandboxerError } from '../../contract/errors.ts';
-import type { ExitStatus, Signal } from '../../contract/exec.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { ExitStatus, Signal } from '../../contract/sandboxes/exec.ts';
 import type { OutputChunk, SandboxProcess, SpawnSpec } from '../../core/session.ts';
 import type { FileTree } from './file-tree.ts';
 

@@ -1,6 +1,6 @@
 /** Just enough of an extension to run the conformance suite on an agent. */
 import { posix } from 'node:path';
-import type { CapabilityVector } from '../../../src/contract/capability.ts';
+import type { CapabilityVector } from '../../../src/contract/extensions/capability.ts';
 import type {
   Extension,
   ExtensionHeader,

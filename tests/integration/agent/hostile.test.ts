@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SandboxerError } from '../../../src/contract/errors.ts';
+import { SandboxerError } from '../../../src/contract/errors/errors.ts';
 import type { AgentSession } from '../../../src/extensions/shared/agent-session/agent-session.ts';
 import { connectAgent } from '../../../src/extensions/shared/agent-session/connect-agent.ts';
 import { PayloadWriter } from '../../../src/extensions/shared/agent-session/payload.ts';

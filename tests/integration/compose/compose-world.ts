@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SandboxerError } from '../../../src/contract/errors.ts';
+import { SandboxerError } from '../../../src/contract/errors/errors.ts';
 import type { ExtensionContext, PlacementHost, ProvisionSpec, Ready } from '../../../src/core/extension.ts';
 import type { InputTrees } from '../../../src/core/inputs.ts';
 import { NO_INPUTS } from '../../../src/core/inputs.ts';

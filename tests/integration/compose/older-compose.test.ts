@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { SandboxerError } from '../../../src/contract/errors.ts';
+import { SandboxerError } from '../../../src/contract/errors/errors.ts';
 import type { Tree } from '../../../src/extensions/compose-ssh/compose/compose-yaml.ts';
 import { Findings } from '../../../src/extensions/compose-ssh/compose/finding.ts';
 import { HOSTILE_TREE, hostileSites } from '../../../src/extensions/compose-ssh/compose/hostile-stacks.ts';

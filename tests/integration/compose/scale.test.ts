@@ -5,7 +5,7 @@
  *     SANDBOXER_SCALE=20 npx vitest run --project integration tests/integration/compose/scale.test.ts
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SandboxerError } from '../../../src/contract/errors.ts';
+import { SandboxerError } from '../../../src/contract/errors/errors.ts';
 import type { ProvisionSpec } from '../../../src/core/extension.ts';
 import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
 import type { ComposeHost } from '../../support/compose-host.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SandboxerError } from '../../../src/contract/errors.ts';
+import type { SandboxerError } from '../../../src/contract/errors/errors.ts';
 import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
 import type { ComposeHost } from '../../support/compose-host.ts';
 import { startComposeHost, whyNoComposeHost } from '../../support/compose-host.ts';

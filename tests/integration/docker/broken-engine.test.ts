@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { SandboxerError } from '../../../src/contract/errors.ts';
+import { SandboxerError } from '../../../src/contract/errors/errors.ts';
 import { DockerWorld, output } from '../../support/docker-world.ts';
 import type { Dockerd } from '../../support/dockerd.ts';
 import { startDockerd, whyNoDockerd } from '../../support/dockerd.ts';

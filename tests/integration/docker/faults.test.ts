@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { SandboxerError } from '../../../src/contract/errors.ts';
+import { SandboxerError } from '../../../src/contract/errors/errors.ts';
 import { DockerWorld, output } from '../../support/docker-world.ts';
 import type { Dockerd } from '../../support/dockerd.ts';
 import { startDockerd, whyNoDockerd } from '../../support/dockerd.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
-import type { CloudEvent } from '../../../src/contract/event.ts';
+import type { CloudEvent } from '../../../src/contract/events/event.ts';
 import type { DockerServer } from '../../support/docker-server.ts';
 import { startDockerServer } from '../../support/docker-server.ts';
 import type { Dockerd } from '../../support/dockerd.ts';

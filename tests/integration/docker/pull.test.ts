@@ -1,7 +1,7 @@
 /** Images that are not there yet: a real engine pulls from a stand-in that speaks the registry protocol. */
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SandboxerError } from '../../../src/contract/errors.ts';
+import type { SandboxerError } from '../../../src/contract/errors/errors.ts';
 import type { ImagePolicy } from '../../../src/extensions/docker/config.ts';
 import { DockerWorld, output } from '../../support/docker-world.ts';
 import type { Dockerd } from '../../support/dockerd.ts';

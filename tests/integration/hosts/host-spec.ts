@@ -1,4 +1,4 @@
-import type { HostSpecInput } from '../../../src/contract/host.ts';
+import type { HostSpecInput } from '../../../src/contract/extensions/host.ts';
 import type { SshServer } from '../../../src/testing/ssh-server.ts';
 
 /** How a test's sshd is registered. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
-import type { HostSpecInput } from '../../../src/contract/host.ts';
+import type { HostSpecInput } from '../../../src/contract/extensions/host.ts';
 import { SshHost } from '../../../src/extensions/shared/ssh/ssh-host.ts';
 import { createSshExtension } from '../../../src/extensions/ssh/index.ts';
 import { loadConfig } from '../../../src/main/config.ts';

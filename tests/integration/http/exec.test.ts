@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { ExecResult, ExecStreamItem, FRAME_TYPE, FRAMES_MEDIA_TYPE } from '../../../src/contract/exec.ts';
+import {
+  ExecResult,
+  ExecStreamItem,
+  FRAME_TYPE,
+  FRAMES_MEDIA_TYPE,
+} from '../../../src/contract/sandboxes/exec.ts';
 import type { Fixture } from './fixture.ts';
 import { answerTo, responseTo, send } from './fixture.ts';
 import { startLiveFixture, until } from './live-fixture.ts';

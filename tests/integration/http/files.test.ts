@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { FileChange, FileEntry, FileListing } from '../../../src/contract/files.ts';
+import { FileChange, FileEntry, FileListing } from '../../../src/contract/sandboxes/files.ts';
 import type { Fixture } from './fixture.ts';
 import { answerTo, responseTo, send } from './fixture.ts';
 import { startLiveFixture, until } from './live-fixture.ts';

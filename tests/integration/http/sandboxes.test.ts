@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Sandbox, SandboxPage } from '../../../src/contract/sandbox.ts';
-import { Snapshot } from '../../../src/contract/snapshot.ts';
+import { Snapshot } from '../../../src/contract/assets/snapshot.ts';
+import { Sandbox, SandboxPage } from '../../../src/contract/sandboxes/sandbox.ts';
 import type { Fixture } from './fixture.ts';
 import { MEMORY_PROFILE, startFixture } from './fixture.ts';
 

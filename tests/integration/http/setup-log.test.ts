@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SetupLog } from '../../../src/contract/setup-log.ts';
+import { SetupLog } from '../../../src/contract/sandboxes/setup-log.ts';
 import type { Fixture } from './fixture.ts';
 import { LIVE_PROFILE } from './fixture.ts';
 import { startLiveFixture } from './live-fixture.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CreateSandboxRequest } from '../../../src/contract/sandbox.ts';
+import { CreateSandboxRequest } from '../../../src/contract/sandboxes/sandbox.ts';
 import { createSandbox } from '../../../src/control/sandboxes/create-sandbox.ts';
 import { localCaller } from '../../../src/http/caller-for.ts';
 import { TestServer } from '../../support/test-server.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { KeyScope } from '../../../src/contract/tenancy.ts';
+import { KeyScope } from '../../../src/contract/tenancy/tenancy.ts';
 import { TestServer } from '../../support/test-server.ts';
 
 let server: TestServer;

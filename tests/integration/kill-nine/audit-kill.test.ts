@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { AuditEntry } from '../../../src/contract/audit.ts';
+import type { AuditEntry } from '../../../src/contract/tenancy/audit.ts';
 import type { RunningStub } from '../../../src/extensions/saas-stub/start-server.ts';
 import { startStubServer } from '../../../src/extensions/saas-stub/start-server.ts';
 import { bundleServer } from '../../support/bundle-server.ts';

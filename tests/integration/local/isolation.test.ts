@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { IsolationReport } from '../../../src/contract/isolation.ts';
+import type { IsolationReport } from '../../../src/contract/extensions/isolation.ts';
 import { LocalServer } from '../../support/local-server.ts';
 
 const server = await LocalServer.start();

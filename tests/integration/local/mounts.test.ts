@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { Sandbox } from '../../../src/contract/sandbox.ts';
+import type { Sandbox } from '../../../src/contract/sandboxes/sandbox.ts';
 import { SOURCE_REMEDY } from '../../../src/extensions/local/mount-targets.ts';
 import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
 import type { ResolvedConfig } from '../../../src/main/config.ts';

@@ -1,7 +1,7 @@
 /** What happens to programs, and to whoever follows them, when something happens to their sandbox. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { ExecInput } from '../../../src/contract/exec.ts';
+import type { ExecInput } from '../../../src/contract/sandboxes/exec.ts';
 import { LocalServer } from '../../support/local-server.ts';
 import { answerTo, send } from '../http/fixture.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { Resources } from '../../../src/contract/profile.ts';
+import type { Resources } from '../../../src/contract/profiles/profile.ts';
 import type { ProvisionSpec } from '../../../src/core/extension.ts';
 import type { Recipe } from '../../../src/core/recipe.ts';
 import { findHostFacts } from '../../../src/extensions/local/host-facts.ts';

@@ -1,4 +1,4 @@
-import type { SandboxState } from '../../../src/contract/state.ts';
+import type { SandboxState } from '../../../src/contract/values/state.ts';
 import type { EventRecord } from '../../../src/core/event.ts';
 import type { SandboxRecord } from '../../../src/core/sandbox.ts';
 import type { AppliedCommit, AuditContext } from './audit-context.ts';

@@ -1,4 +1,4 @@
-import type { Price } from '../../../src/contract/money.ts';
+import type { Price } from '../../../src/contract/money/money.ts';
 import type { MeterRecord } from '../../../src/core/meter.ts';
 import type { SandboxRecord } from '../../../src/core/sandbox.ts';
 import { billedMs } from '../../../src/extensions/saas-stub/world-object.ts';

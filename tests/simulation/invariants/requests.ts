@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../../src/contract/errors.ts';
+import { SandboxerError } from '../../../src/contract/errors/errors.ts';
 import type { RequestInfo } from '../sim-store.ts';
 import type { AppliedCommit, AuditContext } from './audit-context.ts';
 

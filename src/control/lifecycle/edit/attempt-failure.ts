@@ -1,6 +1,6 @@
-import type { ErrorCode } from '../../../contract/errors.ts';
-import { ERRORS, failsEverywhere } from '../../../contract/errors.ts';
-import { Creation } from '../../../contract/state.ts';
+import type { ErrorCode } from '../../../contract/errors/errors.ts';
+import { ERRORS, failsEverywhere } from '../../../contract/errors/errors.ts';
+import { Creation } from '../../../contract/values/state.ts';
 import type { AttemptRecord } from '../../../core/attempt.ts';
 import type { SandboxFailureRecord } from '../../../core/sandbox.ts';
 import { wrongParts } from './backend-error.ts';

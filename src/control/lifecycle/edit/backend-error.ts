@@ -1,6 +1,6 @@
-import type { ErrorExtras } from '../../../contract/errors.ts';
-import { SandboxerError } from '../../../contract/errors.ts';
-import type { Creation } from '../../../contract/state.ts';
+import type { ErrorExtras } from '../../../contract/errors/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { Creation } from '../../../contract/values/state.ts';
 import type { AttemptError } from '../../../core/attempt.ts';
 import { Interrupted, Outrun } from './interruption.ts';
 

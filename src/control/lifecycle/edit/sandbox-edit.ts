@@ -1,6 +1,6 @@
-import type { EventType } from '../../../contract/event.ts';
-import type { Consumer } from '../../../contract/sandbox.ts';
-import type { Actor, SandboxState } from '../../../contract/state.ts';
+import type { EventType } from '../../../contract/events/event.ts';
+import type { Consumer } from '../../../contract/sandboxes/sandbox.ts';
+import type { Actor, SandboxState } from '../../../contract/values/state.ts';
 import type { EventDraft } from '../../../core/event.ts';
 import { assertMove, isEstablished, isLiving } from '../../../core/lifecycle.ts';
 import type { SandboxRecord } from '../../../core/sandbox.ts';

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import { offerIn } from '../../../core/credits/terms.ts';
 import type { Extension, Handle, TakenSnapshot } from '../../../core/extension.ts';
 import { isEstablished } from '../../../core/lifecycle.ts';

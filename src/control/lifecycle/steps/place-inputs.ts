@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { Extension, ExtensionContext, Handle } from '../../../core/extension.ts';
 import type { InputTrees } from '../../../core/inputs.ts';
 import { WORKSPACE } from '../../../core/inputs.ts';

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { AttemptRecord } from '../../../core/attempt.ts';
 import type {
   Extension,

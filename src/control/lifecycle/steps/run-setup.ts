@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { Extension, ExtensionContext, Handle } from '../../../core/extension.ts';
 import type { Recipe } from '../../../core/recipe.ts';
 import type { SandboxSession } from '../../../core/session.ts';

@@ -1,4 +1,4 @@
-import type { Profile } from '../../../contract/profile.ts';
+import type { Profile } from '../../../contract/profiles/profile.ts';
 
 export interface PushedProfile {
   readonly workspaceId: string;

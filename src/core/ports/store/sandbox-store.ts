@@ -1,4 +1,4 @@
-import type { SandboxState } from '../../../contract/state.ts';
+import type { SandboxState } from '../../../contract/values/state.ts';
 import type { SandboxDocuments, SandboxRecord } from '../../sandbox.ts';
 import type { Page } from './page.ts';
 

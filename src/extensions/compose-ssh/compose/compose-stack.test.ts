@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { Tree } from './compose-yaml.ts';
 import { Findings } from './finding.ts';
 import type { ProjectRequest } from './load-project.ts';

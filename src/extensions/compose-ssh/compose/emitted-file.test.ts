@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import { faultsOfPlan } from './closed-file.ts';
 import type { Tree } from './compose-yaml.ts';
 import { Findings } from './finding.ts';

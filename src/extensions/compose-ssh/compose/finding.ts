@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../../../contract/errors.ts';
-import { SandboxerError } from '../../../contract/errors.ts';
+import type { ErrorCode } from '../../../contract/errors/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 
 /**
  * `invalid`: no engine would run it, or its meaning is unknown. `boundary`: it would reach out of the sandbox;

@@ -2,7 +2,7 @@
  * Turns the model of a stack into the one file that is run. The file is written from the model, and compose is given
  * nothing else, so that what was judged is what runs.
  */
-import type { Resources } from '../../../contract/profile.ts';
+import type { Resources } from '../../../contract/profiles/profile.ts';
 import { fromTheTop } from '../subnets.ts';
 import type { Tree } from './compose-yaml.ts';
 import { writeComposeYaml } from './compose-yaml.ts';

@@ -1,5 +1,5 @@
 /** The sandbox’s limits, dealt out to its services: together they never have more. */
-import type { Resources } from '../../../contract/profile.ts';
+import type { Resources } from '../../../contract/profiles/profile.ts';
 import type { Findings } from './finding.ts';
 import type { ServiceLimits, ServiceModel } from './model/stack-model.ts';
 

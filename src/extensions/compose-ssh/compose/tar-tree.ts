@@ -1,5 +1,5 @@
 import { goesUpAgain, judgeLink } from '../../../archive/link-judge.ts';
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { InputTrees } from '../../../core/inputs.ts';
 import { readTar } from '../../shared/tar.ts';
 import type { TreeView } from './tree-view.ts';

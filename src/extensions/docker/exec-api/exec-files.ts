@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { posix } from 'node:path';
-import { SandboxerError } from '../../../contract/errors.ts';
-import type { FileEntry } from '../../../contract/files.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { FileEntry } from '../../../contract/sandboxes/files.ts';
 import type {
   AbortableOptions,
   FileReadOptions,

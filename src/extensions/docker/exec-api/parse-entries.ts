@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { FileEntry } from '../../../contract/files.ts';
+import type { FileEntry } from '../../../contract/sandboxes/files.ts';
 
 const TYPE_MASK = 0o170000;
 const KIND_OF: Readonly<Record<number, FileEntry['kind']>> = {

@@ -1,7 +1,7 @@
 /** What an archive says it is: an OCI layout, what `docker save` writes, or a root file system. */
 import { arch } from 'node:os';
 import { z } from 'zod';
-import type { ImageConfig } from '../../../contract/image.ts';
+import type { ImageConfig } from '../../../contract/assets/image.ts';
 import { notAnImage, readPart } from './bounded-file.ts';
 import type { TarPart } from './tar-index.ts';
 

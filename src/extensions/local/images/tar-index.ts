@@ -1,6 +1,6 @@
 /** Where each file of a tar archive lies in it: enough to read some of them without unpacking any. */
 import { open } from 'node:fs/promises';
-import type { SandboxerError } from '../../../contract/errors.ts';
+import type { SandboxerError } from '../../../contract/errors/errors.ts';
 import { notAnImage } from './bounded-file.ts';
 
 export interface TarPart {

@@ -15,7 +15,7 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { FileEntry } from '../../../contract/files.ts';
+import type { FileEntry } from '../../../contract/sandboxes/files.ts';
 import type { TarEntry } from '../../shared/tar.ts';
 import { readTar, writeTar } from '../../shared/tar.ts';
 import type { Confined } from './confined-path.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, realpathSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { StubWorld } from '../world.ts';
 import type { Origin, StubEvent } from '../world-event.ts';
 import { copyTree, Machine } from './machine.ts';

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
-import type { ExitStatus, ProcessInfo, Signal } from '../../../contract/exec.ts';
+import type { ExitStatus, ProcessInfo, Signal } from '../../../contract/sandboxes/exec.ts';
 import { drained } from './drained.ts';
 import type { LoggedChunk } from './output-log.ts';
 import { OutputLog } from './output-log.ts';

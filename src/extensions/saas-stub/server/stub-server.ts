@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { ChannelRequest } from '../channel.ts';
 import { UPGRADE_PROTOCOL } from '../http-transport.ts';

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import { agentError } from './agent-error.ts';
 import { ProtocolViolation } from './protocol-violation.ts';
 import { lend } from './slab-pool.ts';

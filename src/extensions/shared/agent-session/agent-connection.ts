@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { ChannelPort } from './agent-channel.ts';
 import { AgentChannel } from './agent-channel.ts';
 import type { FrameSink } from './frame-parser.ts';

@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../../../contract/errors.ts';
-import { SandboxerError } from '../../../contract/errors.ts';
+import type { ErrorCode } from '../../../contract/errors/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import { PayloadReader } from './payload.ts';
 
 const ENOENT = 2;

@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../../contract/errors.ts';
-import type { FileChange, FileEntry } from '../../../contract/files.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { FileChange, FileEntry } from '../../../contract/sandboxes/files.ts';
 import type {
   AbortableOptions,
   FileReadOptions,

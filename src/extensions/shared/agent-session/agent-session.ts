@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../../contract/errors.ts';
-import type { ProcessInfo } from '../../../contract/exec.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { ProcessInfo } from '../../../contract/sandboxes/exec.ts';
 import type {
   AbortableOptions,
   PortConnection,

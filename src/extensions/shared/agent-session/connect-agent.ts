@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { ConnectionOptions } from './agent-connection.ts';
 import { AgentConnection } from './agent-connection.ts';
 import { AgentSession } from './agent-session.ts';

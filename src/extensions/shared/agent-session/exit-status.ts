@@ -1,4 +1,4 @@
-import type { ExitStatus } from '../../../contract/exec.ts';
+import type { ExitStatus } from '../../../contract/sandboxes/exec.ts';
 import { PayloadReader } from './payload.ts';
 import { ProtocolViolation } from './protocol-violation.ts';
 import { signalName } from './signal-numbers.ts';

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { FileEntry } from '../../../contract/files.ts';
+import type { FileEntry } from '../../../contract/sandboxes/files.ts';
 import type { PayloadReader } from './payload.ts';
 import { ProtocolViolation } from './protocol-violation.ts';
 

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import { ProtocolViolation } from './protocol-violation.ts';
 
 /** Builds a payload: little-endian numbers, and strings as length, bytes and a NUL. */

@@ -1,4 +1,4 @@
-import type { ProcessInfo } from '../../../contract/exec.ts';
+import type { ProcessInfo } from '../../../contract/sandboxes/exec.ts';
 import { exitStatus } from './exit-status.ts';
 import type { PayloadReader } from './payload.ts';
 import { ProtocolViolation } from './protocol-violation.ts';

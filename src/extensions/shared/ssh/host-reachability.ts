@@ -1,4 +1,4 @@
-import type { Reachability } from '../../../contract/sandbox.ts';
+import type { Reachability } from '../../../contract/sandboxes/sandbox.ts';
 import type { SshHost } from './ssh-host.ts';
 
 const SSH_PORT = 22;

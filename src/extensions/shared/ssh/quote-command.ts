@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 
 const PLAIN = /^[A-Za-z0-9_/.:,@%+-]+$/;
 

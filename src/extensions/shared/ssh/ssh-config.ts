@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { SshAccess } from '../../../core/host-access.ts';
 
 export interface SshTiming {

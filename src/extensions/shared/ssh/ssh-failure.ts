@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { SandboxerError } from '../../../contract/errors.ts';
-import type { Creation } from '../../../contract/state.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { Creation } from '../../../contract/values/state.ts';
 
 const MAX_SHOWN = 300;
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { SandboxerError } from '../../../contract/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { SshHost } from './ssh-host.ts';
 
 /** The agents to choose from: `uname -m` of the host to the path of a binary. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { boundedList } from './bounded.ts';
+import { boundedList } from '../values/bounded.ts';
 
 /** Weakest first: a profile names the least it relies on, a backend may give more. */
 export const IsolationLevel = z.enum(['none', 'policy', 'container', 'gvisor', 'microvm']);

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { boundedList } from './bounded.ts';
-import { IsolationLevel, Persistence, Requirements } from './capability.ts';
-import { DurationSeconds } from './duration.ts';
-import { ExtensionId, ProfileId, ProfileVersion } from './ids.ts';
-import { EnvVars, Labels } from './json.ts';
-import { Placement, RoutePolicy } from './route.ts';
+import { VolumeMounts } from '../assets/volume.ts';
+import { IsolationLevel, Persistence, Requirements } from '../extensions/capability.ts';
+import { Placement, RoutePolicy } from '../routing/route.ts';
+import { boundedList } from '../values/bounded.ts';
+import { DurationSeconds } from '../values/duration.ts';
+import { ExtensionId, ProfileId, ProfileVersion } from '../values/ids.ts';
+import { EnvVars, Labels } from '../values/json.ts';
+import { SizeMb } from '../values/size.ts';
 import { SecretRef } from './secret.ts';
-import { SizeMb } from './size.ts';
-import { VolumeMounts } from './volume.ts';
 
 export const EgressRule = z
   .strictObject({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MicroUsd } from './money.ts';
+import { MicroUsd } from '../money/money.ts';
 import { RoutePlan } from './route.ts';
 
 export const QuoteId = z.string().regex(/^qte_[a-z0-9]{8,64}$/, 'A quote id starts with "qte_".');

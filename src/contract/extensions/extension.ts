@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { Price } from '../money/money.ts';
+import { BackendStanding } from './backend-standing.ts';
 import { CapabilityVector } from './capability.ts';
-import { BackendStanding } from './extensions/backend-standing.ts';
-import { Price } from './money.ts';
 
 export const HealthCheck = z.strictObject({
   name: z.string(),

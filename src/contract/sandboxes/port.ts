@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DurationSeconds } from './duration.ts';
+import { DurationSeconds } from '../values/duration.ts';
 
 export const PortRequest = z
   .strictObject({

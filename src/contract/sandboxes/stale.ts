@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { boundedList } from './bounded.ts';
-import { DurationSeconds } from './duration.ts';
+import { boundedList } from '../values/bounded.ts';
+import { DurationSeconds } from '../values/duration.ts';
 
 /**
  * `expired`: its time is over and it is still there. `failed`: it failed and was not destroyed. `half-destroyed`: the

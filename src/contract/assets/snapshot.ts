@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { SnapshotKind } from './capability.ts';
-import { DurationSeconds } from './duration.ts';
-import { SandboxId } from './ids.ts';
-import { Labels } from './json.ts';
+import { SnapshotKind } from '../extensions/capability.ts';
+import { DurationSeconds } from '../values/duration.ts';
+import { SandboxId } from '../values/ids.ts';
+import { Labels } from '../values/json.ts';
 
 export const SnapshotState = z.enum(['creating', 'available', 'failed', 'deleting', 'deleted']);
 export type SnapshotState = z.infer<typeof SnapshotState>;

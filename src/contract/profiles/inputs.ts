@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { UploadId } from '../assets/upload.ts';
 import { RequestedSecretRef } from './secret.ts';
-import { UploadId } from './upload.ts';
 
 /**
  * Where a file tree comes from, as an object. The same as text: `upload:upl_…`, `https://host/path.git#ref`,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { boundedList } from './bounded.ts';
-import { DurationSeconds } from './duration.ts';
-import { ExtensionId } from './ids.ts';
+import { boundedList } from '../values/bounded.ts';
+import { DurationSeconds } from '../values/duration.ts';
+import { ExtensionId } from '../values/ids.ts';
 
 /** Of an image that we keep: what a profile names. An engine's own references may have more in them. */
 export const ImageName = z

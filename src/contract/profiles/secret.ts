@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CredentialDelivery } from './capability.ts';
+import { CredentialDelivery } from '../extensions/capability.ts';
 
 /** A reference to a secret, never its value. */
 export const SecretRef = z

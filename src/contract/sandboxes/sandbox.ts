@@ -1,16 +1,16 @@
 import { z } from 'zod';
-import { boundedList, boundedRecord } from './bounded.ts';
-import { DurationSeconds } from './duration.ts';
-import { ErrorIssue } from './errors.ts';
-import { ProfileRef, ProfileVersion, SandboxId } from './ids.ts';
-import { SandboxInput, TreeSource } from './inputs.ts';
-import { EnvVars, JsonValue, Labels } from './json.ts';
-import { NetworkPolicy, Resources, Scope, WorkspaceAccess, WorkspaceMode } from './profile.ts';
-import { QuoteId } from './quote.ts';
-import { RoutePolicy } from './route.ts';
-import { RequestedSecretRef } from './secret.ts';
-import { Actor, Creation, PauseKind, SandboxState } from './state.ts';
-import { VolumeMounts } from './volume.ts';
+import { VolumeMounts } from '../assets/volume.ts';
+import { ErrorIssue } from '../errors/errors.ts';
+import { SandboxInput, TreeSource } from '../profiles/inputs.ts';
+import { NetworkPolicy, Resources, Scope, WorkspaceAccess, WorkspaceMode } from '../profiles/profile.ts';
+import { RequestedSecretRef } from '../profiles/secret.ts';
+import { QuoteId } from '../routing/quote.ts';
+import { RoutePolicy } from '../routing/route.ts';
+import { boundedList, boundedRecord } from '../values/bounded.ts';
+import { DurationSeconds } from '../values/duration.ts';
+import { ProfileRef, ProfileVersion, SandboxId } from '../values/ids.ts';
+import { EnvVars, JsonValue, Labels } from '../values/json.ts';
+import { Actor, Creation, PauseKind, SandboxState } from '../values/state.ts';
 
 const ExternalId = z
   .string()

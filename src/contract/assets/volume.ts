@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { boundedList } from './bounded.ts';
-import { ExtensionId } from './ids.ts';
-import { Labels } from './json.ts';
-import { SizeMb } from './size.ts';
+import { boundedList } from '../values/bounded.ts';
+import { ExtensionId } from '../values/ids.ts';
+import { Labels } from '../values/json.ts';
+import { SizeMb } from '../values/size.ts';
 
 export const VolumeId = z.string().regex(/^vol_[a-z0-9]{10,40}$/, 'A volume id looks like "vol_…".');
 export const VolumeName = z

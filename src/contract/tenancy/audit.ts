@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { Consumer } from './sandbox.ts';
-import { Actor } from './state.ts';
+import { Consumer } from '../sandboxes/sandbox.ts';
+import { Actor } from '../values/state.ts';
 
 export const AuditEntry = z
   .strictObject({

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { boundedList } from './bounded.ts';
-import { DurationSeconds } from './duration.ts';
-import { OrgId, WorkspaceId } from './ids.ts';
-import { RouteCeiling } from './route.ts';
-import { Actor } from './state.ts';
+import { RouteCeiling } from '../routing/route.ts';
+import { boundedList } from '../values/bounded.ts';
+import { DurationSeconds } from '../values/duration.ts';
+import { OrgId, WorkspaceId } from '../values/ids.ts';
+import { Actor } from '../values/state.ts';
 
 export const Org = z
   .strictObject({ org_id: OrgId, name: z.string(), created_at: z.string() })

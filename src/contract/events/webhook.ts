@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { boundedList } from './bounded.ts';
-import { DurationSeconds } from './duration.ts';
+import { boundedList } from '../values/bounded.ts';
+import { DurationSeconds } from '../values/duration.ts';
+import { WebhookId, WorkspaceId } from '../values/ids.ts';
 import { EventType } from './event.ts';
-import { WebhookId, WorkspaceId } from './ids.ts';
 
 const Types = boundedList(z.array(EventType).min(1).max(64), 64).refine(
   (types) => new Set(types).size === types.length,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { boundedList } from './bounded.ts';
-import type { WorkspaceId } from './ids.ts';
+import { boundedList } from '../values/bounded.ts';
+import type { WorkspaceId } from '../values/ids.ts';
+import type { Actor } from '../values/state.ts';
 import { MicroUsd } from './money.ts';
-import type { Actor } from './state.ts';
 
 const Amount = MicroUsd.min(1).max(1_000_000_000_000);
 

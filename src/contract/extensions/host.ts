@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { boundedList } from './bounded.ts';
+import { MicroUsd } from '../money/money.ts';
+import { boundedList } from '../values/bounded.ts';
+import { ExtensionId, HostId } from '../values/ids.ts';
+import { Labels } from '../values/json.ts';
+import { SandboxState } from '../values/state.ts';
 import { IsolationLevel } from './capability.ts';
-import { ExtensionId, HostId } from './ids.ts';
-import { Labels } from './json.ts';
-import { MicroUsd } from './money.ts';
-import { SandboxState } from './state.ts';
 
 const FilePath = z.string().min(1).max(1024).regex(/^\//, 'Write an absolute path of the server.');
 const HostKey = z

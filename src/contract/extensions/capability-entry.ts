@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { Price } from '../money/money.ts';
 import { CapabilityVector } from './capability.ts';
 import { CapabilityStatus } from './federated-capability.ts';
-import { Price } from './money.ts';
 
 /** What sand-boxer offers, for a federation of registries to index. */
 export const CapabilityEntry = z

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { Creation } from '../values/state.ts';
 import { Fault } from './fault.ts';
-import { Creation } from './state.ts';
 
 interface CatalogueEntry {
   readonly status: number;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DurationSeconds } from './duration.ts';
+import { DurationSeconds } from '../values/duration.ts';
 
 /** Integer micro-USD: exact in JSON up to nine billion dollars. */
 export const MicroUsd = z.number().int().min(-Number.MAX_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ExtensionId, ProviderKeyId } from './ids.ts';
+import { ExtensionId, ProviderKeyId } from '../values/ids.ts';
 
 const ProviderKeyScope = z
   .enum(['workspace', 'platform'])

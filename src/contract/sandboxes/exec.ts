@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { boundedList } from './bounded.ts';
-import { DurationSeconds } from './duration.ts';
-import { EnvVars } from './json.ts';
+import { boundedList } from '../values/bounded.ts';
+import { DurationSeconds } from '../values/duration.ts';
+import { EnvVars } from '../values/json.ts';
 
 const NoNul = (text: string) => !text.includes('\0');
 const Argument = z.string().max(131_072).refine(NoNul, 'An argument cannot hold a NUL byte.');

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { boundedList } from './bounded.ts';
-import { IsolationLevel, Requirements } from './capability.ts';
-import { DurationSeconds } from './duration.ts';
-import { ErrorIssue } from './errors.ts';
-import { BackendStanding } from './extensions/backend-standing.ts';
-import { ExtensionId, HostId } from './ids.ts';
-import { MicroUsd, Quote } from './money.ts';
+import { ErrorIssue } from '../errors/errors.ts';
+import { BackendStanding } from '../extensions/backend-standing.ts';
+import { IsolationLevel, Requirements } from '../extensions/capability.ts';
+import { MicroUsd, Quote } from '../money/money.ts';
+import { boundedList } from '../values/bounded.ts';
+import { DurationSeconds } from '../values/duration.ts';
+import { ExtensionId, HostId } from '../values/ids.ts';
 
 export const RouteStrategy = z.enum(['prefer-self-hosted', 'lowest-cost', 'lowest-latency', 'explicit']);
 export type RouteStrategy = z.infer<typeof RouteStrategy>;
