@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SpawnSpec } from '../../src/core/session.ts';
+import type { SpawnSpec } from '../../src/core/ports/session.ts';
 import type { AgentSession } from '../../src/extensions/shared/agent-session/agent-session.ts';
 import { connectAgent } from '../../src/extensions/shared/agent-session/connect-agent.ts';
 import { removeDir, temporaryDir } from '../../tests/support/child-server.ts';

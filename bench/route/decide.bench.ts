@@ -1,7 +1,7 @@
 import type { CapabilityVector } from '../../src/contract/extensions/capability.ts';
-import type { ExtensionHeader } from '../../src/core/extension.ts';
 import { HealthBook } from '../../src/core/health/health-book.ts';
-import { decide } from '../../src/core/routing.ts';
+import type { ExtensionHeader } from '../../src/core/ports/extension.ts';
+import { decide } from '../../src/core/routing/routing.ts';
 import { CAPABILITIES, DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
 import { sampleRouteInput } from '../../tests/support/route-samples.ts';
 import type { Benchmark } from '../harness.ts';

@@ -1,4 +1,4 @@
-import { TRANSITIONS } from '../../src/core/lifecycle.ts';
+import { TRANSITIONS } from '../../src/core/lifecycle/lifecycle.ts';
 import type { Generator } from './generator.ts';
 import { page, table } from './generator.ts';
 
@@ -6,7 +6,7 @@ export const lifecyclePage: Generator = {
   file: 'docs/reference/lifecycle.md',
   render: () =>
     page(
-      'src/core/lifecycle.ts',
+      'src/core/lifecycle/lifecycle.ts',
       '# Lifecycle',
       'Nothing moves a sandbox except along one of these arrows. Each move, its effect on money and its event are one transaction.',
       [

@@ -1,8 +1,8 @@
 import { SandboxerError } from '../contract/errors/errors.ts';
 import type { ProfileIssue } from '../contract/profiles/profile.ts';
-import { digestOf } from '../core/canonical-json.ts';
-import type { CatalogueProfile, ProfileCatalogue } from '../core/catalogue.ts';
-import { nearestNames } from '../core/nearest-names.ts';
+import type { CatalogueProfile, ProfileCatalogue } from '../core/ports/catalogue.ts';
+import { digestOf } from '../core/recipe/canonical-json.ts';
+import { nearestNames } from '../core/recipe/nearest-names.ts';
 import { invalidProfile } from './profile-document.ts';
 import { compareVersions } from './profile-version.ts';
 

@@ -1,9 +1,9 @@
 import type { ProfileIssue } from '../contract/profiles/profile.ts';
-import { digestOf } from '../core/canonical-json.ts';
-import type { CatalogueProfile, ProfileCatalogue } from '../core/catalogue.ts';
+import type { CatalogueProfile, ProfileCatalogue } from '../core/ports/catalogue.ts';
 import type { PushedProfile } from '../core/ports/store/profile-store.ts';
-import type { RawDocument } from '../core/profile-merge.ts';
-import { mergeProfile } from '../core/profile-merge.ts';
+import { digestOf } from '../core/recipe/canonical-json.ts';
+import type { RawDocument } from '../core/recipe/profile-merge.ts';
+import { mergeProfile } from '../core/recipe/profile-merge.ts';
 import { Catalogue } from './catalogue.ts';
 import type { OverrideFile } from './override-file.ts';
 import { readOverride } from './override-file.ts';

@@ -2,9 +2,9 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { sampleHeader, sampleRouteInput } from '../../tests/support/route-samples.ts';
 import type { PriceListEntry } from '../contract/money/price-list.ts';
+import { expectedRateOf, quoteFor } from '../core/credits/pricing.ts';
 import { unmeasured } from '../core/health/standing.ts';
-import { expectedRateOf, quoteFor } from '../core/pricing.ts';
-import { decide, rankedCandidates } from '../core/routing.ts';
+import { decide, rankedCandidates } from '../core/routing/routing.ts';
 import { latencyPriorOf, loadPriceList, priceOn } from './price-list.ts';
 
 const folder = fileURLToPath(new URL('../../registry/prices', import.meta.url));

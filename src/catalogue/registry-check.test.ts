@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { RegistryFile } from '../core/published-registry.ts';
+import type { RegistryFile } from '../core/ports/published-registry.ts';
 import { registryFiles } from '../main/published-registry.ts';
 import { checkRegistryFiles } from './registry-check.ts';
 

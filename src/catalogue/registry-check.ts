@@ -12,7 +12,7 @@ import {
   RepoClassification,
   rowOf,
 } from '../contract/extensions/federated-capability.ts';
-import type { RegistryFile, RegistryProblem } from '../core/published-registry.ts';
+import type { RegistryFile, RegistryProblem } from '../core/ports/published-registry.ts';
 import { checkPriceList, MOST_PROBLEMS } from './price-list.ts';
 import { readProfileYaml } from './profile-yaml.ts';
 

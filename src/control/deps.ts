@@ -1,21 +1,21 @@
 import type { CapabilityVector } from '../contract/extensions/capability.ts';
 import type { SecretRef } from '../contract/profiles/secret.ts';
-import type { ProfileCatalogue } from '../core/catalogue.ts';
-import type { Clock } from '../core/clock.ts';
-import type { Ledger } from '../core/credits/ledger.ts';
-import type { ConfiguredSink } from '../core/event-sink.ts';
-import type { ResolvedSecret } from '../core/extension.ts';
+import type { Ledger } from '../core/credits/ledger/ledger.ts';
+import type { ConfiguredSink } from '../core/events/event-sink.ts';
+import type { WebhookPort } from '../core/events/webhook.ts';
 import type { HealthBook } from '../core/health/health-book.ts';
-import type { HostPort } from '../core/host.ts';
-import type { Identifiers } from '../core/identifiers.ts';
-import type { InputPort } from '../core/inputs.ts';
-import type { UseBook } from '../core/learned-use.ts';
-import type { Log } from '../core/log.ts';
-import type { PublishedRegistry } from '../core/published-registry.ts';
-import type { ExtensionRegistry } from '../core/registry.ts';
-import type { SecretBox } from '../core/secret-box.ts';
-import type { Store } from '../core/store.ts';
-import type { WebhookPort } from '../core/webhook.ts';
+import type { HostPort } from '../core/hosts/host.ts';
+import type { ProfileCatalogue } from '../core/ports/catalogue.ts';
+import type { Clock } from '../core/ports/clock.ts';
+import type { ResolvedSecret } from '../core/ports/extension.ts';
+import type { Identifiers } from '../core/ports/identifiers.ts';
+import type { InputPort } from '../core/ports/inputs.ts';
+import type { Log } from '../core/ports/log.ts';
+import type { PublishedRegistry } from '../core/ports/published-registry.ts';
+import type { ExtensionRegistry } from '../core/ports/registry.ts';
+import type { SecretBox } from '../core/ports/secret-box.ts';
+import type { Store } from '../core/ports/store/store.ts';
+import type { UseBook } from '../core/routing/learned-use.ts';
 import type { ControlSettings } from './settings.ts';
 
 /** Everything the use-cases reach the world through. `main/wire.ts` fills it, and so does the simulation. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Extension } from '../core/extension.ts';
+import type { Extension } from '../core/ports/extension.ts';
 import type { ComposeOptions } from './compose-ssh/config.ts';
 import type { DockerOptions, ImagePolicy } from './docker/config.ts';
 import type { LocalOptions } from './local/config.ts';

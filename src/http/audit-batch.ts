@@ -1,6 +1,6 @@
-import type { AuditDraft } from '../core/audit.ts';
-import type { Log } from '../core/log.ts';
-import type { Store } from '../core/store.ts';
+import type { Log } from '../core/ports/log.ts';
+import type { Store } from '../core/ports/store/store.ts';
+import type { AuditDraft } from '../core/tenancy/audit.ts';
 
 const FLUSH_MS = 200;
 const MOST_AT_ONCE = 200;

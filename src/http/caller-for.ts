@@ -4,7 +4,7 @@ import { SandboxerError } from '../contract/errors/errors.ts';
 import { KeyScope } from '../contract/tenancy/tenancy.ts';
 import type { ControlDeps } from '../control/deps.ts';
 import { authenticate, hashSecret } from '../control/tenancy/authenticate.ts';
-import type { Caller } from '../core/caller.ts';
+import type { Caller } from '../core/tenancy/caller.ts';
 import { trustedProxies } from './keys/client-address.ts';
 import { WrongKeys } from './keys/wrong-keys.ts';
 

@@ -5,7 +5,7 @@ import { ExecRequest, FRAME_TYPE, SignalRequest, TerminalSize } from '../contrac
 import type { Followed } from '../control/use/exec-in-sandbox.ts';
 import { execInSandbox } from '../control/use/exec-in-sandbox.ts';
 import { openSandbox } from '../control/use/use-sandbox.ts';
-import type { SandboxProcess } from '../core/session.ts';
+import type { SandboxProcess } from '../core/ports/session.ts';
 import type { HttpServices } from './http-services.ts';
 import { InputQueue } from './input-queue.ts';
 import { parseJson } from './parse-json.ts';

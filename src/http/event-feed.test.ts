@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import type { EventDraft, EventRecord } from '../core/event.ts';
-import { silentLog } from '../core/log.ts';
+import type { EventDraft, EventRecord } from '../core/events/event.ts';
+import { silentLog } from '../core/ports/log.ts';
 import { memoryDatabase } from '../store/memory/memory-database.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
 import { EventFeed } from './event-feed.ts';

@@ -1,7 +1,7 @@
 import type { EventFilter } from '../control/events/list-events.ts';
-import type { EventRecord } from '../core/event.ts';
-import type { Log } from '../core/log.ts';
-import type { Store } from '../core/store.ts';
+import type { EventRecord } from '../core/events/event.ts';
+import type { Log } from '../core/ports/log.ts';
+import type { Store } from '../core/ports/store/store.ts';
 
 /** Somebody who follows the log. `take` gets bytes that are shared with others: they must not be changed. */
 export interface FeedReader {

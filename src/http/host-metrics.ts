@@ -1,9 +1,9 @@
 import type { Gauge } from 'prom-client';
-import type { CanaryStanding } from '../core/canary.ts';
-import type { HostLoad, HostRecord } from '../core/host.ts';
-import { overallHealth } from '../core/host.ts';
-import type { HostFigures } from '../core/host-facts.ts';
-import type { Store } from '../core/store.ts';
+import type { CanaryStanding } from '../core/hosts/canary.ts';
+import type { HostLoad, HostRecord } from '../core/hosts/host.ts';
+import { overallHealth } from '../core/hosts/host.ts';
+import type { HostFigures } from '../core/hosts/host-facts.ts';
+import type { Store } from '../core/ports/store/store.ts';
 import type { GaugeSpec } from './metrics.ts';
 
 const MIB = 1_048_576;

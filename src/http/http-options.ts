@@ -5,8 +5,8 @@ import type { ControlDeps } from '../control/deps.ts';
 import type { Driver } from '../control/lifecycle/driver.ts';
 import type { Activity } from '../control/use/activity.ts';
 import type { Sessions } from '../control/use/sessions.ts';
-import type { Caller } from '../core/caller.ts';
-import type { Log } from '../core/log.ts';
+import type { Log } from '../core/ports/log.ts';
+import type { Caller } from '../core/tenancy/caller.ts';
 import type { PreviewOrigin } from './preview/preview-origin.ts';
 import type { RateLimits } from './rate-limits.ts';
 

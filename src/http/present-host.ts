@@ -1,8 +1,8 @@
 import type { Host } from '../contract/extensions/host.ts';
 import { presentCanaries } from '../control/hosts/inspect-host.ts';
 import type { HostView } from '../control/hosts/manage-hosts.ts';
-import { isoTime, isoTimeOrNull } from '../core/clock.ts';
-import { overallHealth } from '../core/host.ts';
+import { overallHealth } from '../core/hosts/host.ts';
+import { isoTime, isoTimeOrNull } from '../core/ports/clock.ts';
 
 export function presentHost({ host, load }: HostView): Host {
   const { health } = host;

@@ -1,9 +1,9 @@
 import type { Image } from '../contract/assets/image.ts';
 import type { Volume } from '../contract/assets/volume.ts';
 import type { VolumeView } from '../control/assets/manage-volumes.ts';
-import { isoTime, isoTimeOrNull } from '../core/clock.ts';
-import type { ImageRecord } from '../core/image.ts';
-import { imageReference } from '../core/image.ts';
+import type { ImageRecord } from '../core/assets/image.ts';
+import { imageReference } from '../core/assets/image.ts';
+import { isoTime, isoTimeOrNull } from '../core/ports/clock.ts';
 
 export function presentImage(record: ImageRecord): Image {
   return {

@@ -1,6 +1,6 @@
 import type { ProviderKey } from '../contract/tenancy/provider-key.ts';
-import { isoTime, isoTimeOrNull } from '../core/clock.ts';
-import type { ProviderKeyRecord } from '../core/provider-key.ts';
+import { isoTime, isoTimeOrNull } from '../core/ports/clock.ts';
+import type { ProviderKeyRecord } from '../core/tenancy/provider-key.ts';
 
 /** Never its secret, sealed or not. */
 export function presentProviderKey(key: ProviderKeyRecord): ProviderKey {

@@ -5,11 +5,11 @@ import type { SinkView } from '../control/events/list-sinks.ts';
 import type { WebhookView } from '../control/events/manage-webhooks.ts';
 import type { SinkProgress } from '../control/events/sink-progress.ts';
 import type { DeliveryView } from '../control/events/webhook-deliveries.ts';
-import type { AuditRecord } from '../core/audit.ts';
-import type { Caller } from '../core/caller.ts';
-import { isoTime, isoTimeOrNull } from '../core/clock.ts';
-import type { KeyRecord, OrgRecord, WorkspaceRecord } from '../core/tenancy.ts';
-import { webhookSinkId } from '../core/webhook.ts';
+import { webhookSinkId } from '../core/events/webhook.ts';
+import { isoTime, isoTimeOrNull } from '../core/ports/clock.ts';
+import type { AuditRecord } from '../core/tenancy/audit.ts';
+import type { Caller } from '../core/tenancy/caller.ts';
+import type { KeyRecord, OrgRecord, WorkspaceRecord } from '../core/tenancy/tenancy.ts';
 
 /** The mapper of events' receivers, tenants and the audit log, as `present.ts` is of everything else. */
 

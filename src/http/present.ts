@@ -14,18 +14,18 @@ import type { ProfileView } from '../control/profiles/list-profiles.ts';
 import type { ProfileVerdict as Verdict } from '../control/profiles/validate-profile.ts';
 import type { Extended } from '../control/sandboxes/extend-sandbox.ts';
 import type { RouteView, SetupView } from '../control/sandboxes/get-sandbox.ts';
-import type { AttemptRecord } from '../core/attempt.ts';
-import { isoTime, isoTimeOrNull } from '../core/clock.ts';
+import type { SnapshotRecord } from '../core/assets/snapshot.ts';
+import type { UploadRecord } from '../core/assets/upload.ts';
+import type { MeterRecord } from '../core/credits/meter.ts';
+import { evidenceOf, observedSeconds, rebase } from '../core/credits/meter.ts';
 import type { TransferRecord } from '../core/credits/transfer.ts';
-import type { Extension } from '../core/extension.ts';
-import type { MeterRecord } from '../core/meter.ts';
-import { evidenceOf, observedSeconds, rebase } from '../core/meter.ts';
+import type { AttemptRecord } from '../core/lifecycle/attempt.ts';
 
-import type { SandboxRecord } from '../core/sandbox.ts';
-import { pendingOperation } from '../core/sandbox.ts';
-import type { SnapshotRecord } from '../core/snapshot.ts';
-import type { KeyRecord } from '../core/tenancy.ts';
-import type { UploadRecord } from '../core/upload.ts';
+import type { SandboxRecord } from '../core/lifecycle/sandbox.ts';
+import { pendingOperation } from '../core/lifecycle/sandbox.ts';
+import { isoTime, isoTimeOrNull } from '../core/ports/clock.ts';
+import type { Extension } from '../core/ports/extension.ts';
+import type { KeyRecord } from '../core/tenancy/tenancy.ts';
 
 /** The only mapper from records (camelCase, milliseconds) to the wire (snake_case, ISO times). */
 export class Presenter {

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ErrorCode, ErrorIssue } from '../contract/errors/errors.ts';
 import { SandboxerError } from '../contract/errors/errors.ts';
-import { nearestNames } from '../core/nearest-names.ts';
+import { nearestNames } from '../core/recipe/nearest-names.ts';
 
 const MOST_ISSUES = 20;
 const MOST_CHARACTERS = 300;

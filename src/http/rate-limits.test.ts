@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Caller } from '../core/caller.ts';
+import type { Caller } from '../core/tenancy/caller.ts';
 import { RateLimits } from './rate-limits.ts';
 
 const caller = (keyId: string | null): Caller => ({

@@ -1,6 +1,6 @@
 import { SandboxerError } from '../contract/errors/errors.ts';
-import type { Caller } from '../core/caller.ts';
-import type { Clock } from '../core/clock.ts';
+import type { Clock } from '../core/ports/clock.ts';
+import type { Caller } from '../core/tenancy/caller.ts';
 import type { RateLimit } from './token-buckets.ts';
 import { TokenBuckets } from './token-buckets.ts';
 

@@ -1,6 +1,6 @@
 import type { Consumer } from '../contract/sandboxes/sandbox.ts';
 import { auditDraft } from '../control/requests/audit.ts';
-import type { Caller } from '../core/caller.ts';
+import type { Caller } from '../core/tenancy/caller.ts';
 import { ClientGone } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';
 import { problemOf } from './problem-of.ts';

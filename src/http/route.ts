@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { KeyScope } from '../contract/tenancy/tenancy.ts';
-import type { Caller } from '../core/caller.ts';
+import type { Caller } from '../core/tenancy/caller.ts';
 import type { Exchange } from './exchange.ts';
 import type { HttpLimits, ProfileUpload } from './http-options.ts';
 import type { HttpServices } from './http-services.ts';

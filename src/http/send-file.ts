@@ -1,5 +1,5 @@
 import { SandboxerError } from '../contract/errors/errors.ts';
-import type { SandboxFiles } from '../core/session.ts';
+import type { SandboxFiles } from '../core/ports/session.ts';
 import type { ByteRange } from './byte-range.ts';
 import { parseRange } from './byte-range.ts';
 import type { Exchange } from './exchange.ts';

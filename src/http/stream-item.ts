@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { ExecStreamItem } from '../contract/sandboxes/exec.ts';
 import { FRAME_TYPE } from '../contract/sandboxes/exec.ts';
-import type { OutputChunk, OutputGap } from '../core/session.ts';
+import type { OutputChunk, OutputGap } from '../core/ports/session.ts';
 
 export type ControlItem = Exclude<ExecStreamItem, { type: 'stdout' | 'stderr' | 'terminal' }>;
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { toProblem } from '../contract/errors/errors.ts';
 import { FRAMES_MEDIA_TYPE } from '../contract/sandboxes/exec.ts';
 import type { Followed } from '../control/use/exec-in-sandbox.ts';
-import type { OutputChunk, ServiceLog } from '../core/session.ts';
+import type { OutputChunk, ServiceLog } from '../core/ports/session.ts';
 import type { Exchange } from './exchange.ts';
 import { ClientGone } from './exchange.ts';
 import type { HttpServices } from './http-services.ts';

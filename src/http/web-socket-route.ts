@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { WebSocket } from 'ws';
 import type { z } from 'zod';
 import { SandboxerError } from '../contract/errors/errors.ts';
-import type { Caller } from '../core/caller.ts';
+import type { Caller } from '../core/tenancy/caller.ts';
 import type { HttpServices } from './http-services.ts';
 import type { RouteDefinition } from './route.ts';
 

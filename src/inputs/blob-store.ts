@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SandboxerError } from '../contract/errors/errors.ts';
-import type { StagedArchive, UploadLimits } from '../core/inputs.ts';
+import type { StagedArchive, UploadLimits } from '../core/ports/inputs.ts';
 import { checkArchive } from './check-archive.ts';
 
 const KEPT = /^(upl_[0-9a-f]{40})\.tar$/;

@@ -1,6 +1,6 @@
 import { SandboxerError } from '../contract/errors/errors.ts';
-import type { GitRef } from '../core/git-ref.ts';
-import type { FetchedTree, InputPort, UploadLimits } from '../core/inputs.ts';
+import type { FetchedTree, InputPort, UploadLimits } from '../core/ports/inputs.ts';
+import type { GitRef } from '../core/recipe/git-ref.ts';
 import { BlobStore } from './blob-store.ts';
 import { fetchRepository } from './git/fetch-repository.ts';
 import type { GitOptions } from './git/git-options.ts';

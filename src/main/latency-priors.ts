@@ -1,6 +1,6 @@
 import { latencyPriorOf, loadPriceList } from '../catalogue/price-list.ts';
-import type { Extension } from '../core/extension.ts';
 import type { HealthBook } from '../core/health/health-book.ts';
+import type { Extension } from '../core/ports/extension.ts';
 import { shippedPrices } from './shipped-files.ts';
 
 /** What others measured of a vendor is believed until we have measured it. Nothing is read where there is no vendor. */

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { dialPort } from '../control/use/use-sandbox.ts';
-import type { Caller } from '../core/caller.ts';
-import type { Log } from '../core/log.ts';
-import type { Store } from '../core/store.ts';
+import type { Log } from '../core/ports/log.ts';
+import type { Store } from '../core/ports/store/store.ts';
+import type { Caller } from '../core/tenancy/caller.ts';
 import { KeyEnds } from '../http/keys/key-ends.ts';
 import { portDuplex } from '../http/preview/port-duplex.ts';
 import { PreviewAccess } from '../http/preview/preview-access.ts';

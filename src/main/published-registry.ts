@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { checkRegistryFiles } from '../catalogue/registry-check.ts';
-import type { PublishedRegistry, RegistryFile, RegistryPublisher } from '../core/published-registry.ts';
+import type { PublishedRegistry, RegistryFile, RegistryPublisher } from '../core/ports/published-registry.ts';
 import { ReuseSurfaceFolder, ReuseSurfaceHub } from '../sinks/reuse-surface.ts';
 import type { Config } from './config.ts';
 import { shippedRegistry } from './shipped-files.ts';

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SandboxerError } from '../contract/errors/errors.ts';
-import type { SecretBox } from '../core/secret-box.ts';
-import type { Store } from '../core/store.ts';
+import type { SecretBox } from '../core/ports/secret-box.ts';
+import type { Store } from '../core/ports/store/store.ts';
 import { loadMasterKey } from '../secrets/master-key.ts';
 import { SealedBox } from '../secrets/sealed-box.ts';
 import type { ResolvedConfig } from './config.ts';

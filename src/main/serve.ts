@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { parseProfileDocument, parseProfileText } from '../catalogue/profile-document.ts';
 import { SandboxerError } from '../contract/errors/errors.ts';
 import type { EventSink } from '../control/events/deliver-events.ts';
-import type { Extension } from '../core/extension.ts';
+import type { Extension } from '../core/ports/extension.ts';
 import { callerByTransport, localCaller } from '../http/caller-for.ts';
 import type { HttpOptions, ProfileUpload } from '../http/http-options.ts';
 import { trustedProxies } from '../http/keys/client-address.ts';

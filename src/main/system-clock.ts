@@ -1,5 +1,5 @@
-import type { Clock } from '../core/clock.ts';
 import { billableTime } from '../core/credits/billable-time.ts';
+import type { Clock } from '../core/ports/clock.ts';
 
 const LONGEST_TIMER_MS = 2_147_483_647;
 

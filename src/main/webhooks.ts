@@ -1,7 +1,7 @@
 import type { ControlDeps } from '../control/deps.ts';
-import type { SecretBox } from '../core/secret-box.ts';
-import type { WebhookPort, WebhookRecord } from '../core/webhook.ts';
-import { webhookSinkId } from '../core/webhook.ts';
+import type { WebhookPort, WebhookRecord } from '../core/events/webhook.ts';
+import { webhookSinkId } from '../core/events/webhook.ts';
+import type { SecretBox } from '../core/ports/secret-box.ts';
 import { checkTarget } from '../sinks/target-policy.ts';
 import { newWebhookSecret } from '../sinks/webhook-signature.ts';
 import { WebhookSink } from '../sinks/webhook-sink.ts';

@@ -1,5 +1,5 @@
 import { SandboxerError } from '../contract/errors/errors.ts';
-import type { SecretProvider } from '../core/secrets.ts';
+import type { SecretProvider } from '../core/ports/secrets.ts';
 
 const PREFIX = 'SANDBOXER_SECRET_';
 

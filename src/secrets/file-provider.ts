@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { SandboxerError } from '../contract/errors/errors.ts';
-import type { SecretProvider } from '../core/secrets.ts';
+import type { SecretProvider } from '../core/ports/secrets.ts';
 
 const LARGEST_SECRET_BYTES = 64 * 1024;
 const WRITABLE_BY_OTHERS = 0o022;

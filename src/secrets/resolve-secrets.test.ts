@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SandboxerError } from '../contract/errors/errors.ts';
 import { SecretRef } from '../contract/profiles/secret.ts';
-import type { SecretProvider } from '../core/secrets.ts';
+import type { SecretProvider } from '../core/ports/secrets.ts';
 import { EnvSecretProvider } from './env-provider.ts';
 import { FileSecretProvider } from './file-provider.ts';
 import { resolveSecrets } from './resolve-secrets.ts';

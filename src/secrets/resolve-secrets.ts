@@ -1,8 +1,8 @@
 import { SandboxerError } from '../contract/errors/errors.ts';
 import type { CapabilityVector } from '../contract/extensions/capability.ts';
 import type { SecretRef } from '../contract/profiles/secret.ts';
-import type { ResolvedSecret } from '../core/extension.ts';
-import type { SecretProvider } from '../core/secrets.ts';
+import type { ResolvedSecret } from '../core/ports/extension.ts';
+import type { SecretProvider } from '../core/ports/secrets.ts';
 
 /** By the name that references use. */
 export type SecretProviders = Readonly<Record<string, SecretProvider>>;

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { SandboxerError } from '../contract/errors/errors.ts';
-import type { SecretBox } from '../core/secret-box.ts';
+import type { SecretBox } from '../core/ports/secret-box.ts';
 
 /** Sealed by the key itself, as it was before there were envelopes. */
 const DIRECT = 'v1';

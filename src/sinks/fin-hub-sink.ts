@@ -1,5 +1,5 @@
-import { toCloudEvent } from '../core/event.ts';
-import type { EventSink } from '../core/event-sink.ts';
+import { toCloudEvent } from '../core/events/event.ts';
+import type { EventSink } from '../core/events/event-sink.ts';
 import type { HubOptions } from './hub-sink.ts';
 import { HubSink } from './hub-sink.ts';
 

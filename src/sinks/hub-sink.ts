@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import type { EventRecord } from '../core/event.ts';
-import type { EventSink } from '../core/event-sink.ts';
+import type { EventRecord } from '../core/events/event.ts';
+import type { EventSink } from '../core/events/event-sink.ts';
 import { HttpPoster } from './http-poster.ts';
 
 export interface HubOptions {

@@ -9,7 +9,7 @@ import {
   CAPABILITY_OWNER,
   CAPABILITY_SUMMARY,
 } from '../contract/extensions/capability-entry.ts';
-import type { PublishedAs, RegistryFile, RegistryPublisher } from '../core/published-registry.ts';
+import type { PublishedAs, RegistryFile, RegistryPublisher } from '../core/ports/published-registry.ts';
 
 export interface ReuseSurfaceHubOptions {
   /** The hub, without `/v1`. */

@@ -1,6 +1,6 @@
-import { isoTime } from '../core/clock.ts';
-import type { EventRecord } from '../core/event.ts';
-import type { EventSink } from '../core/event-sink.ts';
+import type { EventRecord } from '../core/events/event.ts';
+import type { EventSink } from '../core/events/event-sink.ts';
+import { isoTime } from '../core/ports/clock.ts';
 import type { HubOptions } from './hub-sink.ts';
 import { HubSink } from './hub-sink.ts';
 

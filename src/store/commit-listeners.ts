@@ -1,4 +1,4 @@
-import type { CommitNotice } from '../core/store.ts';
+import type { CommitNotice } from '../core/ports/store/store.ts';
 
 export type CommitListener = (notice: CommitNotice) => void;
 

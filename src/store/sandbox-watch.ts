@@ -1,5 +1,5 @@
-import { isEstablished, isLiving } from '../core/lifecycle.ts';
-import type { SandboxRecord } from '../core/sandbox.ts';
+import { isEstablished, isLiving } from '../core/lifecycle/lifecycle.ts';
+import type { SandboxRecord } from '../core/lifecycle/sandbox.ts';
 
 /**
  * The times that the sweeps look for, derived from the row. Both stores search by these, so that "due" means the same

@@ -6,9 +6,9 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { SandboxerError } from '../contract/errors/errors.ts';
 import { SandboxState } from '../contract/values/state.ts';
 import { defaultPolicy } from '../core/credits/policy.ts';
+import type { SandboxRecord } from '../core/lifecycle/sandbox.ts';
 import type { SandboxQuery } from '../core/ports/store/sandbox-store.ts';
-import type { SandboxRecord } from '../core/sandbox.ts';
-import type { Store, Tx } from '../core/store.ts';
+import type { Store, Tx } from '../core/ports/store/store.ts';
 import { memoryDatabase } from './memory/memory-database.ts';
 import { MemoryStore } from './memory/memory-store.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Store } from '../core/store.ts';
+import type { Store } from '../core/ports/store/store.ts';
 import { attemptCases } from './suite/attempt-cases.ts';
 import { dueCases } from './suite/due-cases.ts';
 import { eventCases } from './suite/event-cases.ts';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Extension, Handle, ProvisionSpec } from '../core/extension.ts';
-import type { SandboxSession } from '../core/session.ts';
+import type { Extension, Handle, ProvisionSpec } from '../core/ports/extension.ts';
+import type { SandboxSession } from '../core/ports/session.ts';
 import { bytesFrom } from './conformance/bytes.ts';
 import { SkippedTest } from './conformance/conformance-test.ts';
 import { Subject } from './conformance/subject.ts';

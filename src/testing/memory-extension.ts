@@ -3,7 +3,7 @@ import { SandboxerError } from '../contract/errors/errors.ts';
 import type { CapabilityVector } from '../contract/extensions/capability.ts';
 import type { Price } from '../contract/money/money.ts';
 import type { Json } from '../contract/values/json.ts';
-import { isoTime } from '../core/clock.ts';
+import { isoTime } from '../core/ports/clock.ts';
 import type {
   Extension,
   ExtensionContext,
@@ -14,9 +14,9 @@ import type {
   ProvisionSpec,
   Stamp,
   VolumeSpec,
-} from '../core/extension.ts';
-import { refuseMisfit } from '../core/refuse-misfit.ts';
-import type { SandboxSession, SpawnSpec } from '../core/session.ts';
+} from '../core/ports/extension.ts';
+import type { SandboxSession, SpawnSpec } from '../core/ports/session.ts';
+import { refuseMisfit } from '../core/routing/refuse-misfit.ts';
 import { FileTree } from './memory/file-tree.ts';
 import { MemoryFiles } from './memory/memory-files.ts';
 import { MemoryProcess } from './memory/memory-process.ts';

@@ -19,7 +19,7 @@ import { connect, createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SshAccess } from '../core/host-access.ts';
+import type { SshAccess } from '../core/ports/host-access.ts';
 
 export interface SshServerOptions {
   /** Default: 127.0.0.1. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../core/clock.ts';
-import type { Log } from '../core/log.ts';
+import type { Clock } from '../core/ports/clock.ts';
+import type { Log } from '../core/ports/log.ts';
 
 /** One pass of a worker. Answers when to come back at the latest; `null` leaves that to `wake`. */
 export type Round = (signal: AbortSignal) => Promise<number | null>;

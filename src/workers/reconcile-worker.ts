@@ -4,7 +4,7 @@ import type { MissingOnce } from '../control/hosts/reconcile-extension.ts';
 import { reconcileExtension } from '../control/hosts/reconcile-extension.ts';
 import type { Driver } from '../control/lifecycle/driver.ts';
 import { sweepSnapshots } from '../control/snapshots/sweep-snapshots.ts';
-import type { Extension } from '../core/extension.ts';
+import type { Extension } from '../core/ports/extension.ts';
 import { Loop } from './loop.ts';
 
 /** One loop per backend: one that hangs or fails is nobody else's trouble. */

@@ -1,8 +1,8 @@
 import type { ControlDeps } from '../control/deps.ts';
 import { deliverEvents } from '../control/events/deliver-events.ts';
 import { judgeWebhook } from '../control/events/judge-webhook.ts';
-import type { EventSink } from '../core/event-sink.ts';
-import type { WebhookRecord } from '../core/webhook.ts';
+import type { EventSink } from '../core/events/event-sink.ts';
+import type { WebhookRecord } from '../core/events/webhook.ts';
 import { Loop } from './loop.ts';
 
 interface Delivery {

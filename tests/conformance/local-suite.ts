@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { IsolationLevel } from '../../src/contract/extensions/capability.ts';
-import type { Recipe } from '../../src/core/recipe.ts';
+import type { Recipe } from '../../src/core/recipe/recipe.ts';
 import type { LocalOptions } from '../../src/extensions/local/config.ts';
 import { hostCanary } from '../../src/extensions/local/host-canary.ts';
 import { createLocalExtension } from '../../src/extensions/local/index.ts';

@@ -6,8 +6,8 @@ import { parse } from 'yaml';
 import { loadCatalogue } from '../../src/catalogue/load-catalogue.ts';
 import type { CreateSandboxInput } from '../../src/contract/sandboxes/sandbox.ts';
 import { CreateSandboxRequest } from '../../src/contract/sandboxes/sandbox.ts';
-import type { Caller } from '../../src/core/caller.ts';
-import { resolveRecipe } from '../../src/core/resolve-recipe.ts';
+import { resolveRecipe } from '../../src/core/recipe/resolve-recipe.ts';
+import type { Caller } from '../../src/core/tenancy/caller.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const folder = { path: path.join(root, 'profiles'), priority: 0, label: 'profiles' };

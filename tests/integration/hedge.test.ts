@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Clock } from '../../src/core/clock.ts';
+import type { Clock } from '../../src/core/ports/clock.ts';
 import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
 import { StubWorld } from '../../src/extensions/saas-stub/world.ts';

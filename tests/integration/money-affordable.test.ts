@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Price } from '../../src/contract/money/money.ts';
-import type { Clock } from '../../src/core/clock.ts';
+import type { Clock } from '../../src/core/ports/clock.ts';
 import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
 import { StubWorld } from '../../src/extensions/saas-stub/world.ts';

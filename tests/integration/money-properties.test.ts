@@ -6,11 +6,17 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { SandboxerError } from '../../src/contract/errors/errors.ts';
 import { accounts } from '../../src/core/credits/accounts.ts';
 import { billableTime } from '../../src/core/credits/billable-time.ts';
-import { ledger } from '../../src/core/credits/ledger.ts';
+import { ledger } from '../../src/core/credits/ledger/ledger.ts';
+import type { MeterRecord } from '../../src/core/credits/meter.ts';
+import {
+  cumulativeMicroUsd,
+  evidenceOf,
+  observed,
+  observedSeconds,
+  rebase,
+} from '../../src/core/credits/meter.ts';
 import { defaultPolicy } from '../../src/core/credits/policy.ts';
-import type { MeterRecord } from '../../src/core/meter.ts';
-import { cumulativeMicroUsd, evidenceOf, observed, observedSeconds, rebase } from '../../src/core/meter.ts';
-import type { Store } from '../../src/core/store.ts';
+import type { Store } from '../../src/core/ports/store/store.ts';
 import { memoryDatabase } from '../../src/store/memory/memory-database.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { sampleMeter, sampleTransfer } from '../../src/store/sample-records.ts';

@@ -6,8 +6,8 @@ import { createSandbox } from '../../src/control/sandboxes/create-sandbox.ts';
 import { destroySandbox } from '../../src/control/sandboxes/destroy-sandbox.ts';
 import { extendSandbox } from '../../src/control/sandboxes/extend-sandbox.ts';
 import { pauseSandbox, resumeSandbox } from '../../src/control/sandboxes/pause-sandbox.ts';
-import type { MeterRecord } from '../../src/core/meter.ts';
-import type { SandboxRecord } from '../../src/core/sandbox.ts';
+import type { MeterRecord } from '../../src/core/credits/meter.ts';
+import type { SandboxRecord } from '../../src/core/lifecycle/sandbox.ts';
 import { TIMELINE_CALLER as caller, MoneyTimeline } from '../support/money-timeline.ts';
 
 type Step =

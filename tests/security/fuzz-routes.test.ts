@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Problem } from '../../src/contract/errors/errors.ts';
-import type { Store } from '../../src/core/store.ts';
+import type { Store } from '../../src/core/ports/store/store.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import type { RouteDefinition } from '../../src/http/route.ts';
 import { ROUTE_TABLE } from '../../src/http/route-table.ts';

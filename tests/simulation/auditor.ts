@@ -1,5 +1,5 @@
-import type { EventRecord } from '../../src/core/event.ts';
-import type { SandboxRecord } from '../../src/core/sandbox.ts';
+import type { EventRecord } from '../../src/core/events/event.ts';
+import type { SandboxRecord } from '../../src/core/lifecycle/sandbox.ts';
 import type { StubReply, StubRequest } from '../../src/extensions/saas-stub/protocol.ts';
 import type { Coverage } from './coverage.ts';
 import type { AuditContext, Commit } from './invariants/audit-context.ts';

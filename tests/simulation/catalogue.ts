@@ -1,8 +1,8 @@
 import { SandboxerError } from '../../src/contract/errors/errors.ts';
 import type { Price } from '../../src/contract/money/money.ts';
 import { Profile } from '../../src/contract/profiles/profile.ts';
-import { digestOf } from '../../src/core/canonical-json.ts';
-import type { CatalogueProfile, ProfileCatalogue } from '../../src/core/catalogue.ts';
+import type { CatalogueProfile, ProfileCatalogue } from '../../src/core/ports/catalogue.ts';
+import { digestOf } from '../../src/core/recipe/canonical-json.ts';
 
 const common = {
   version: '1.0.0',

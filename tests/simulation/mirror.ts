@@ -1,12 +1,12 @@
-import type { AttemptRecord } from '../../src/core/attempt.ts';
-import type { AuditDraft } from '../../src/core/audit.ts';
+import type { SnapshotRecord } from '../../src/core/assets/snapshot.ts';
+import type { MeterRecord } from '../../src/core/credits/meter.ts';
 import type { HoldRecord, TransferDraft } from '../../src/core/credits/transfer.ts';
-import type { EventRecord } from '../../src/core/event.ts';
-import type { MeterRecord } from '../../src/core/meter.ts';
+import type { EventRecord } from '../../src/core/events/event.ts';
+import type { AttemptRecord } from '../../src/core/lifecycle/attempt.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../src/core/lifecycle/sandbox.ts';
 import type { IdempotencyRecord } from '../../src/core/ports/store/idempotency-store.ts';
 import type { ParkedDelivery } from '../../src/core/ports/store/outbox-store.ts';
-import type { SandboxDocuments, SandboxRecord } from '../../src/core/sandbox.ts';
-import type { SnapshotRecord } from '../../src/core/snapshot.ts';
+import type { AuditDraft } from '../../src/core/tenancy/audit.ts';
 
 /** One change that a transaction made, in the order it made them. */
 export type Write =

@@ -13,7 +13,7 @@ import { recreateSandbox } from '../../src/control/sandboxes/recreate-sandbox.ts
 import { snapshotSandbox } from '../../src/control/sandboxes/snapshot-sandbox.ts';
 import { deleteSnapshot } from '../../src/control/snapshots/manage-snapshots.ts';
 import { openSandbox } from '../../src/control/use/use-sandbox.ts';
-import type { Caller } from '../../src/core/caller.ts';
+import type { Caller } from '../../src/core/tenancy/caller.ts';
 import { PROFILE_IDS } from './catalogue.ts';
 import type { Knowledge } from './operation-targets.ts';
 import { snapshotTarget, target } from './operation-targets.ts';

@@ -1,5 +1,5 @@
-import type { SandboxRecord } from '../../src/core/sandbox.ts';
-import type { Tx } from '../../src/core/store.ts';
+import type { SandboxRecord } from '../../src/core/lifecycle/sandbox.ts';
+import type { Tx } from '../../src/core/ports/store/store.ts';
 import type { Mirror, Write } from './mirror.ts';
 
 /** A transaction's view of the store that notes every write, and every sandbox that was looked at. */

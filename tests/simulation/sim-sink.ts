@@ -1,5 +1,5 @@
 import type { EventSink } from '../../src/control/events/deliver-events.ts';
-import type { EventRecord } from '../../src/core/event.ts';
+import type { EventRecord } from '../../src/core/events/event.ts';
 import type { Desk } from './desk.ts';
 import type { Owner } from './scheduler.ts';
 

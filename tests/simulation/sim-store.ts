@@ -1,4 +1,4 @@
-import type { CommitNotice, Store, Tx } from '../../src/core/store.ts';
+import type { CommitNotice, Store, Tx } from '../../src/core/ports/store/store.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { Desk } from './desk.ts';
 import type { Owner } from './scheduler.ts';

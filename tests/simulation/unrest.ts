@@ -1,4 +1,4 @@
-import { pendingOperation } from '../../src/core/sandbox.ts';
+import { pendingOperation } from '../../src/core/lifecycle/sandbox.ts';
 import type { StubWorld } from '../../src/extensions/saas-stub/world.ts';
 import type { Mirror } from './mirror.ts';
 

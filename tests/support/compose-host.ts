@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { PlacementHost } from '../../src/core/extension.ts';
+import type { PlacementHost } from '../../src/core/ports/extension.ts';
 import type { SshServer } from '../../src/testing/ssh-server.ts';
 import { sshServerMissing, startSshServer } from '../../src/testing/ssh-server.ts';
 import type { Dockerd, DockerdOptions } from './dockerd.ts';

@@ -1,4 +1,4 @@
-import type { Store, Tx } from '../../src/core/store.ts';
+import type { Store, Tx } from '../../src/core/ports/store/store.ts';
 
 /** What was asked of a store: `label table.method`, in order. */
 export interface CountingStore {

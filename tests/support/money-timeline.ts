@@ -1,7 +1,7 @@
 /** One control plane over one calm backend, on a clock that only a test moves, with every promise of the simulation watched. */
 import type { ControlDeps } from '../../src/control/deps.ts';
 import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
-import type { Caller } from '../../src/core/caller.ts';
+import type { Caller } from '../../src/core/tenancy/caller.ts';
 import { memoryDatabase } from '../../src/store/memory/memory-database.ts';
 import { Auditor } from '../simulation/auditor.ts';
 import { Coverage } from '../simulation/coverage.ts';

@@ -3,12 +3,12 @@ import { CapabilityVector } from '../../src/contract/extensions/capability.ts';
 import type { ProfileInput } from '../../src/contract/profiles/profile.ts';
 import { Profile } from '../../src/contract/profiles/profile.ts';
 import { CreateSandboxRequest } from '../../src/contract/sandboxes/sandbox.ts';
-import type { Caller } from '../../src/core/caller.ts';
-import { expectedUse } from '../../src/core/expected-use.ts';
-import type { ExtensionHeader } from '../../src/core/extension.ts';
-import type { Recipe } from '../../src/core/recipe.ts';
-import { resolveRecipe } from '../../src/core/resolve-recipe.ts';
-import type { RouteInput } from '../../src/core/routing.ts';
+import type { ExtensionHeader } from '../../src/core/ports/extension.ts';
+import type { Recipe } from '../../src/core/recipe/recipe.ts';
+import { resolveRecipe } from '../../src/core/recipe/resolve-recipe.ts';
+import { expectedUse } from '../../src/core/routing/expected-use.ts';
+import type { RouteInput } from '../../src/core/routing/routing.ts';
+import type { Caller } from '../../src/core/tenancy/caller.ts';
 
 const CALLER: Caller = {
   actor: 'adm',

@@ -4,12 +4,12 @@ import type { SettleScope } from '../../src/control/lifecycle/edit/attempt-edit.
 import { AUTOMATION, SandboxEdit, saveEdit } from '../../src/control/lifecycle/edit/sandbox-edit.ts';
 import type { Step, StepSubject, Verdict } from '../../src/control/lifecycle/steps/step.ts';
 import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
-import type { AttemptRecord } from '../../src/core/attempt.ts';
-import { ledger } from '../../src/core/credits/ledger.ts';
+import { ledger } from '../../src/core/credits/ledger/ledger.ts';
 import { HealthBook } from '../../src/core/health/health-book.ts';
-import { UseBook } from '../../src/core/learned-use.ts';
-import { silentLog } from '../../src/core/log.ts';
-import type { SandboxDocuments, SandboxRecord } from '../../src/core/sandbox.ts';
+import type { AttemptRecord } from '../../src/core/lifecycle/attempt.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../src/core/lifecycle/sandbox.ts';
+import { silentLog } from '../../src/core/ports/log.ts';
+import { UseBook } from '../../src/core/routing/learned-use.ts';
 import { CAPABILITIES } from '../../src/extensions/saas-stub/config.ts';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
 import type { FaultRule } from '../../src/extensions/saas-stub/protocol.ts';

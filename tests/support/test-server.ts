@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KeyScope } from '../../src/contract/tenancy/tenancy.ts';
-import type { Extension } from '../../src/core/extension.ts';
+import type { Extension } from '../../src/core/ports/extension.ts';
 import type { ResolvedConfig } from '../../src/main/config.ts';
 import { loadConfig } from '../../src/main/config.ts';
 import type { RunningServer } from '../../src/main/serve.ts';

@@ -1,8 +1,8 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { visibleWorkspace } from '../../core/caller.ts';
-import type { KeptResource } from '../../core/kept-resource.ts';
+import type { KeptResource } from '../../core/assets/kept-resource.ts';
 import type { KeptStore } from '../../core/ports/store/kept-store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { visibleWorkspace } from '../../core/tenancy/caller.ts';
 
 /** By id or by name, the newest first; another workspace's is not found. */
 export async function findKept<R extends KeptResource>(

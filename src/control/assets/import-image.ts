@@ -1,10 +1,10 @@
 import type { BuildImageRequest } from '../../contract/assets/image.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import type { Extension, ImageSpec, ImportedImage } from '../../core/extension.ts';
-import type { ImageRecord } from '../../core/image.ts';
-import type { Tx } from '../../core/store.ts';
+import type { ImageRecord } from '../../core/assets/image.ts';
+import type { Extension, ImageSpec, ImportedImage } from '../../core/ports/extension.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import { contextFor, extensionOf } from '../backends/backend-context.ts';
 import type { ControlDeps } from '../deps.ts';
 import { recordedTransaction } from '../requests/audit.ts';

@@ -1,6 +1,6 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { InputTrees } from '../../core/inputs.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { InputTrees } from '../../core/ports/inputs.ts';
 import type { ControlDeps } from '../deps.ts';
 
 /** The file trees of a sandbox, as its backend may read them. */

@@ -1,8 +1,8 @@
-import type { Caller } from '../../core/caller.ts';
-import { requireScope, visibleWorkspace } from '../../core/caller.ts';
-import type { ImageRecord } from '../../core/image.ts';
-import { imageReference } from '../../core/image.ts';
-import type { Tx } from '../../core/store.ts';
+import type { ImageRecord } from '../../core/assets/image.ts';
+import { imageReference } from '../../core/assets/image.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { findKept, requireOwn } from './find-kept.ts';

@@ -1,9 +1,9 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope, visibleWorkspace } from '../../core/caller.ts';
+import type { UploadRecord } from '../../core/assets/upload.ts';
 import type { Page } from '../../core/ports/store/page.ts';
-import type { Tx } from '../../core/store.ts';
-import type { UploadRecord } from '../../core/upload.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { requireInputs } from './stage-upload.ts';

@@ -1,8 +1,8 @@
 import type { CreateVolumeRequest } from '../../contract/assets/volume.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope, visibleWorkspace } from '../../core/caller.ts';
-import type { VolumeRecord } from '../../core/volume.ts';
+import type { VolumeRecord } from '../../core/assets/volume.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
 import { contextFor, extensionOf } from '../backends/backend-context.ts';
 import type { ControlDeps } from '../deps.ts';
 import { recordedTransaction } from '../requests/audit.ts';

@@ -1,8 +1,8 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { imageReference } from '../../core/image.ts';
-import type { MountedVolume, Recipe } from '../../core/recipe.ts';
-import type { Tx } from '../../core/store.ts';
+import { imageReference } from '../../core/assets/image.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { MountedVolume, Recipe } from '../../core/recipe/recipe.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 
 async function pinImage(tx: Tx, caller: Caller, recipe: Recipe): Promise<Partial<Recipe>> {

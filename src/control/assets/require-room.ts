@@ -1,6 +1,6 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { MoneyPolicy } from '../../core/credits/policy.ts';
-import type { Tx } from '../../core/store.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import type { ControlDeps } from '../deps.ts';
 
 const PAGE = 100;

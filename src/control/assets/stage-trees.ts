@@ -1,14 +1,14 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Profile } from '../../contract/profiles/profile.ts';
 import type { RequestedSecretRef, SecretRef } from '../../contract/profiles/secret.ts';
-import type { Caller } from '../../core/caller.ts';
-import type { GitRef } from '../../core/git-ref.ts';
-import { addressOf, allowsHost } from '../../core/git-ref.ts';
-import type { RequestedTree } from '../../core/input-refs.ts';
-import type { InputPort } from '../../core/inputs.ts';
-import { mergeSecretRefs } from '../../core/merge-secret-refs.ts';
+import type { UploadRecord } from '../../core/assets/upload.ts';
+import type { InputPort } from '../../core/ports/inputs.ts';
+import type { GitRef } from '../../core/recipe/git-ref.ts';
+import { addressOf, allowsHost } from '../../core/recipe/git-ref.ts';
+import type { RequestedTree } from '../../core/recipe/input-refs.ts';
+import { mergeSecretRefs } from '../../core/recipe/merge-secret-refs.ts';
 import type { TreeInput, TreeOrigin } from '../../core/recipe/tree-input.ts';
-import type { UploadRecord } from '../../core/upload.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { keepStaged, requireInputs } from './stage-upload.ts';
 

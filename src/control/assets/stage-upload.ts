@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import type { InputPort, StagedArchive } from '../../core/inputs.ts';
+import type { UploadRecord } from '../../core/assets/upload.ts';
+import type { InputPort, StagedArchive } from '../../core/ports/inputs.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import type { TreeOrigin } from '../../core/recipe/tree-input.ts';
-import type { Tx } from '../../core/store.ts';
-import type { UploadRecord } from '../../core/upload.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 

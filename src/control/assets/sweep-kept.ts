@@ -1,7 +1,7 @@
-import type { Extension, ExtensionContext } from '../../core/extension.ts';
-import type { KeptResource } from '../../core/kept-resource.ts';
+import type { KeptResource } from '../../core/assets/kept-resource.ts';
+import type { Extension, ExtensionContext } from '../../core/ports/extension.ts';
 import type { KeptStore } from '../../core/ports/store/kept-store.ts';
-import type { Tx } from '../../core/store.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import { contextFor } from '../backends/backend-context.ts';
 import type { ControlDeps } from '../deps.ts';
 import { mountsOf } from './volume-mounts.ts';

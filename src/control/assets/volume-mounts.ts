@@ -1,5 +1,5 @@
 import type { SandboxState } from '../../contract/values/state.ts';
-import type { Tx } from '../../core/store.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 
 const PAGE = 200;
 /** Until nothing of it is left a backend may still have it mounted. */

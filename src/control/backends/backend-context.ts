@@ -1,9 +1,9 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import { attemptIdOf } from '../../core/attempt.ts';
-import type { Extension, ExtensionContext, PlacementHost } from '../../core/extension.ts';
-import { LOCAL_HOST } from '../../core/host.ts';
-import { keyContext } from '../../core/provider-key.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
+import { LOCAL_HOST } from '../../core/hosts/host.ts';
+import { attemptIdOf } from '../../core/lifecycle/attempt.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { Extension, ExtensionContext, PlacementHost } from '../../core/ports/extension.ts';
+import { keyContext } from '../../core/tenancy/provider-key.ts';
 import type { ControlDeps } from '../deps.ts';
 
 /** Returns the backend of this name. Throws SBX_UNSUPPORTED where it is not enabled. */

@@ -1,5 +1,11 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Extension, ExtensionContext, Owned, OwnedSnapshot, Unowned } from '../../core/extension.ts';
+import type {
+  Extension,
+  ExtensionContext,
+  Owned,
+  OwnedSnapshot,
+  Unowned,
+} from '../../core/ports/extension.ts';
 import type { ControlDeps } from '../deps.ts';
 import { contextFor } from './backend-context.ts';
 import { within } from './within.ts';

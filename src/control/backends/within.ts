@@ -1,5 +1,5 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import { after } from '../../core/clock.ts';
+import { after } from '../../core/ports/clock.ts';
 import type { ControlDeps } from '../deps.ts';
 
 /**

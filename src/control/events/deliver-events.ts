@@ -1,11 +1,11 @@
-import type { EventRecord } from '../../core/event.ts';
-import type { EventSink } from '../../core/event-sink.ts';
+import type { EventRecord } from '../../core/events/event.ts';
+import type { EventSink } from '../../core/events/event-sink.ts';
 import type { ParkedDelivery } from '../../core/ports/store/outbox-store.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Lane } from './delivery-lane.ts';
 import { lanesOf, runLane } from './delivery-lane.ts';
 
-export type { EventSink } from '../../core/event-sink.ts';
+export type { EventSink } from '../../core/events/event-sink.ts';
 
 export interface DeliveryRound {
   /** More events may be waiting now. */

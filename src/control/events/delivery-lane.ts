@@ -1,6 +1,6 @@
-import type { EventRecord } from '../../core/event.ts';
-import type { EventSink } from '../../core/event-sink.ts';
-import { SinkGone } from '../../core/event-sink.ts';
+import type { EventRecord } from '../../core/events/event.ts';
+import type { EventSink } from '../../core/events/event-sink.ts';
+import { SinkGone } from '../../core/events/event-sink.ts';
 import type { ParkedDelivery } from '../../core/ports/store/outbox-store.ts';
 import type { ControlDeps } from '../deps.ts';
 import { backoffMs } from '../settings.ts';

@@ -1,8 +1,8 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { visibleWorkspace } from '../../core/caller.ts';
-import type { Tx } from '../../core/store.ts';
-import type { WebhookPort, WebhookRecord } from '../../core/webhook.ts';
+import type { WebhookPort, WebhookRecord } from '../../core/events/webhook.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { visibleWorkspace } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 
 /** A webhook that the caller may see; another workspace's is not found, like one that never was. */

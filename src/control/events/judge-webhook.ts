@@ -1,4 +1,4 @@
-import { webhookSinkId } from '../../core/webhook.ts';
+import { webhookSinkId } from '../../core/events/webhook.ts';
 import type { ControlDeps } from '../deps.ts';
 import { webhookPort } from './find-webhook.ts';
 import { webhookProgress } from './sink-progress.ts';

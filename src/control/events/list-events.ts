@@ -1,7 +1,7 @@
-import type { Caller } from '../../core/caller.ts';
-import { requireScope, visibleWorkspace } from '../../core/caller.ts';
-import type { EventRecord } from '../../core/event.ts';
+import type { EventRecord } from '../../core/events/event.ts';
 import type { EventQuery } from '../../core/ports/store/event-store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
 

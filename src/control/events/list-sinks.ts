@@ -1,8 +1,8 @@
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import type { ConfiguredSink } from '../../core/event-sink.ts';
-import type { WebhookRecord } from '../../core/webhook.ts';
-import { webhookSinkId } from '../../core/webhook.ts';
+import type { ConfiguredSink } from '../../core/events/event-sink.ts';
+import type { WebhookRecord } from '../../core/events/webhook.ts';
+import { webhookSinkId } from '../../core/events/webhook.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { SinkProgress } from './sink-progress.ts';
 import { sinkProgress, webhookProgress } from './sink-progress.ts';

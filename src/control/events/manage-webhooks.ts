@@ -4,11 +4,11 @@ import type {
   RotateWebhookSecretRequest,
   UpdateWebhookRequest,
 } from '../../contract/events/webhook.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope, visibleWorkspace } from '../../core/caller.ts';
-import type { Tx } from '../../core/store.ts';
-import type { WebhookRecord } from '../../core/webhook.ts';
-import { webhookSinkId } from '../../core/webhook.ts';
+import type { WebhookRecord } from '../../core/events/webhook.ts';
+import { webhookSinkId } from '../../core/events/webhook.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 import { findWebhook, webhookPort } from './find-webhook.ts';

@@ -1,7 +1,7 @@
 import type { CloudEvent } from '../../contract/events/event.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import { isoTime } from '../../core/clock.ts';
+import { isoTime } from '../../core/ports/clock.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { findWebhook, webhookPort } from './find-webhook.ts';
 

@@ -1,8 +1,8 @@
+import type { WebhookRecord } from '../../core/events/webhook.ts';
+import { webhookSinkId } from '../../core/events/webhook.ts';
 import type { EventQuery } from '../../core/ports/store/event-store.ts';
 import type { ParkedCounts, SinkState } from '../../core/ports/store/outbox-store.ts';
-import type { Tx } from '../../core/store.ts';
-import type { WebhookRecord } from '../../core/webhook.ts';
-import { webhookSinkId } from '../../core/webhook.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 
 export interface SinkProgress {
   readonly sink: SinkState | null;

@@ -1,10 +1,10 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import type { EventRecord } from '../../core/event.ts';
+import type { EventRecord } from '../../core/events/event.ts';
+import { webhookSinkId } from '../../core/events/webhook.ts';
 import type { ParkedDelivery, ParkedQuery } from '../../core/ports/store/outbox-store.ts';
-import type { Tx } from '../../core/store.ts';
-import { webhookSinkId } from '../../core/webhook.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 import { findWebhook, webhookPort } from './find-webhook.ts';

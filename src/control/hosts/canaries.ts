@@ -1,14 +1,20 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import { attemptIdOf } from '../../core/attempt.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import type { CanaryRecord, CanaryResult } from '../../core/canary.ts';
-import { canaryRecipe, judgeCanary } from '../../core/canary.ts';
-import type { Extension, ExtensionContext, Handle, ProvisionSpec, Stamp } from '../../core/extension.ts';
-import type { HostRecord } from '../../core/host.ts';
-import { bookedHost } from '../../core/host.ts';
-import { NO_INPUTS } from '../../core/inputs.ts';
-import { serves } from '../../core/placement.ts';
+import type { CanaryRecord, CanaryResult } from '../../core/hosts/canary.ts';
+import { canaryRecipe, judgeCanary } from '../../core/hosts/canary.ts';
+import type { HostRecord } from '../../core/hosts/host.ts';
+import { bookedHost } from '../../core/hosts/host.ts';
+import { attemptIdOf } from '../../core/lifecycle/attempt.ts';
+import type {
+  Extension,
+  ExtensionContext,
+  Handle,
+  ProvisionSpec,
+  Stamp,
+} from '../../core/ports/extension.ts';
+import { NO_INPUTS } from '../../core/ports/inputs.ts';
+import { serves } from '../../core/routing/placement.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import { contextFor } from '../backends/backend-context.ts';
 import { within } from '../backends/within.ts';
 import type { ControlDeps } from '../deps.ts';

@@ -1,11 +1,11 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Host, HostTelemetry } from '../../contract/extensions/host.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import { isoTime, isoTimeOrNull } from '../../core/clock.ts';
-import type { HostHealthRecord } from '../../core/host.ts';
-import type { HostFacts } from '../../core/host-facts.ts';
-import { factNumbers, factText, hostFigures, readHostFacts } from '../../core/host-facts.ts';
+import type { HostHealthRecord } from '../../core/hosts/host.ts';
+import type { HostFacts } from '../../core/hosts/host-facts.ts';
+import { factNumbers, factText, hostFigures, readHostFacts } from '../../core/hosts/host-facts.ts';
+import { isoTime, isoTimeOrNull } from '../../core/ports/clock.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { getHost } from './manage-hosts.ts';
 

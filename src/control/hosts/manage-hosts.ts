@@ -1,13 +1,13 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { HostSpec } from '../../contract/extensions/host.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import { digestOf } from '../../core/canonical-json.ts';
-import type { HostLoad, HostRecord, HostSample, ProbeResult } from '../../core/host.ts';
-import { judgeHost, LOCAL_HOST, UNPROBED } from '../../core/host.ts';
-import type { HostFigures } from '../../core/host-facts.ts';
-import { hostFigures, readHostFacts } from '../../core/host-facts.ts';
-import type { Tx } from '../../core/store.ts';
+import type { HostLoad, HostRecord, HostSample, ProbeResult } from '../../core/hosts/host.ts';
+import { judgeHost, LOCAL_HOST, UNPROBED } from '../../core/hosts/host.ts';
+import type { HostFigures } from '../../core/hosts/host-facts.ts';
+import { hostFigures, readHostFacts } from '../../core/hosts/host-facts.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import { digestOf } from '../../core/recipe/canonical-json.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 

@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { ReapReport, ReapRequest } from '../../contract/sandboxes/stale.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import { contextFor } from '../backends/backend-context.ts';
 import { within } from '../backends/within.ts';
 import type { ControlDeps } from '../deps.ts';

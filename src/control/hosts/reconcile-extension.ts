@@ -1,8 +1,8 @@
-import { attemptIdOf } from '../../core/attempt.ts';
-import type { Extension, Owned } from '../../core/extension.ts';
-import { isEstablished } from '../../core/lifecycle.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
-import { pendingOperation } from '../../core/sandbox.ts';
+import { attemptIdOf } from '../../core/lifecycle/attempt.ts';
+import { isEstablished } from '../../core/lifecycle/lifecycle.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
+import type { Extension, Owned } from '../../core/ports/extension.ts';
 import { contextFor } from '../backends/backend-context.ts';
 import type { Found } from '../backends/look-everywhere.ts';
 import { ownedEverywhere, placeName } from '../backends/look-everywhere.ts';

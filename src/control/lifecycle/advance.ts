@@ -1,7 +1,7 @@
-import type { AttemptRecord } from '../../core/attempt.ts';
-import type { WaitingStep } from '../../core/next-step.ts';
-import { nextSteps } from '../../core/next-step.ts';
-import type { SandboxDocuments } from '../../core/sandbox.ts';
+import type { AttemptRecord } from '../../core/lifecycle/attempt.ts';
+import type { WaitingStep } from '../../core/lifecycle/next-step.ts';
+import { nextSteps } from '../../core/lifecycle/next-step.ts';
+import type { SandboxDocuments } from '../../core/lifecycle/sandbox.ts';
 import type { EditScope } from './edit/attempt-edit.ts';
 import { errorOfRequest, failSandbox } from './edit/attempt-failure.ts';
 import { journalNext } from './edit/journal-attempt.ts';

@@ -1,11 +1,11 @@
-import type { AttemptRecord } from '../../core/attempt.ts';
-import { isRunning } from '../../core/attempt.ts';
 import type { AttemptKey } from '../../core/health/health-book.ts';
 import { recipeClass } from '../../core/health/health-book.ts';
-import type { HostRecord, HostSample } from '../../core/host.ts';
-import { bookedHost } from '../../core/host.ts';
-import type { SandboxDocuments } from '../../core/sandbox.ts';
-import type { Tx } from '../../core/store.ts';
+import type { HostRecord, HostSample } from '../../core/hosts/host.ts';
+import { bookedHost } from '../../core/hosts/host.ts';
+import type { AttemptRecord } from '../../core/lifecycle/attempt.ts';
+import { isRunning } from '../../core/lifecycle/attempt.ts';
+import type { SandboxDocuments } from '../../core/lifecycle/sandbox.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import type { ControlDeps } from '../deps.ts';
 
 /** Read for each backend on each host: more than the health of one remembers. */

@@ -1,8 +1,8 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { AttemptRecord } from '../../core/attempt.ts';
-import { isEstablished, isLiving } from '../../core/lifecycle.ts';
-import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
-import type { Tx } from '../../core/store.ts';
+import type { AttemptRecord } from '../../core/lifecycle/attempt.ts';
+import { isEstablished, isLiving } from '../../core/lifecycle/lifecycle.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { BackendStep } from './advance.ts';
 import { advanceSandbox } from './advance.ts';

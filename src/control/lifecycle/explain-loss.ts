@@ -1,6 +1,6 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
-import type { Tx } from '../../core/store.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import type { ControlDeps } from '../deps.ts';
 import { whyEnded } from './why-ended.ts';
 

@@ -1,5 +1,5 @@
-import { isEstablished } from '../../core/lifecycle.ts';
-import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
+import { isEstablished } from '../../core/lifecycle/lifecycle.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { BackendStep } from './advance.ts';
 
 /** A sandbox that this process holds the lease of, and what to do with it; with nothing to do the lease is given up. */

@@ -1,9 +1,9 @@
 import type { ErrorCode } from '../../contract/errors/errors.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Actor } from '../../contract/values/state.ts';
-import { isoTime } from '../../core/clock.ts';
-import type { SandboxOperation, SandboxRecord } from '../../core/sandbox.ts';
-import { pendingOperation } from '../../core/sandbox.ts';
+import type { SandboxOperation, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
+import { isoTime } from '../../core/ports/clock.ts';
 import type { ControlDeps } from '../deps.ts';
 import { firstWithin, waitForSandbox } from './wait-for-sandbox.ts';
 

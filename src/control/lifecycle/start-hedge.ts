@@ -1,5 +1,5 @@
-import type { AttemptRecord } from '../../core/attempt.ts';
-import type { SandboxDocuments } from '../../core/sandbox.ts';
+import type { AttemptRecord } from '../../core/lifecycle/attempt.ts';
+import type { SandboxDocuments } from '../../core/lifecycle/sandbox.ts';
 import type { EditScope } from './edit/attempt-edit.ts';
 import { replaceAttempt } from './edit/attempt-edit.ts';
 import { journalNext } from './edit/journal-attempt.ts';

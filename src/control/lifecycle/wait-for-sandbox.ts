@@ -1,5 +1,5 @@
-import { after, NOT_NEEDED } from '../../core/clock.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import { after, NOT_NEEDED } from '../../core/ports/clock.ts';
 import type { ControlDeps } from '../deps.ts';
 
 /** A promise for the next commit that touches a sandbox, without polling. */

@@ -1,6 +1,6 @@
-import { attemptIdOf } from '../../core/attempt.ts';
-import type { EndedFor } from '../../core/extension.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
+import { attemptIdOf } from '../../core/lifecycle/attempt.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { EndedFor } from '../../core/ports/extension.ts';
 import { contextOf } from '../backends/backend-context.ts';
 import { within } from '../backends/within.ts';
 import type { ControlDeps } from '../deps.ts';

@@ -1,16 +1,16 @@
 import type { LedgerAudit } from '../../contract/money/credits.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import { isoTime } from '../../core/clock.ts';
 import { ledgerOf, mayBeNegative } from '../../core/credits/accounts.ts';
-import { checkBilledTime } from '../../core/credits/billed-time.ts';
 import { BudgetAudit } from '../../core/credits/budget-audit.ts';
-import { checkStranded } from '../../core/credits/stranded.ts';
+import { checkBilledTime } from '../../core/credits/ledger/billed-time.ts';
+import { checkStranded } from '../../core/credits/ledger/stranded.ts';
+import { cumulativeMicroUsd } from '../../core/credits/meter.ts';
 import type { TransferRecord } from '../../core/credits/transfer.ts';
 import { CHAIN_START, chainHash } from '../../core/credits/transfer.ts';
-import { isEstablished, isLiving } from '../../core/lifecycle.ts';
-import { cumulativeMicroUsd } from '../../core/meter.ts';
-import type { Tx } from '../../core/store.ts';
+import { isEstablished, isLiving } from '../../core/lifecycle/lifecycle.ts';
+import { isoTime } from '../../core/ports/clock.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 
 const PAGE = 1_000;

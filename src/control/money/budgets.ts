@@ -1,12 +1,12 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Budget, CreateBudgetRequest, CreditLimits } from '../../contract/money/credits.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import { isoTime } from '../../core/clock.ts';
 import { accounts } from '../../core/credits/accounts.ts';
 import type { BudgetRecord } from '../../core/credits/budget.ts';
 import { windowOf } from '../../core/credits/budget.ts';
-import type { Tx } from '../../core/store.ts';
+import { isoTime } from '../../core/ports/clock.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 import { policyOf } from './sandbox-money.ts';

@@ -1,8 +1,8 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import { accounts } from '../../core/credits/accounts.ts';
-import { dollars } from '../../core/dollars.ts';
-import type { Tx } from '../../core/store.ts';
-import type { WorkspaceRecord } from '../../core/tenancy.ts';
+import { dollars } from '../../core/credits/dollars.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { WorkspaceRecord } from '../../core/tenancy/tenancy.ts';
 import type { ControlDeps } from '../deps.ts';
 import { settleGrants } from './expire-grants.ts';
 import { moveMoney } from './org-credits.ts';

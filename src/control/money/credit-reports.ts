@@ -5,14 +5,14 @@ import type {
   UsageBy,
   UsageReport,
 } from '../../contract/money/credits.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import { isoTime } from '../../core/clock.ts';
 import { exportText, signedMicroUsd } from '../../core/credits/export.ts';
+import type { MeterRecord } from '../../core/credits/meter.ts';
 import type { TransferRecord } from '../../core/credits/transfer.ts';
 import { CHARGE_KINDS } from '../../core/credits/transfer.ts';
-import type { MeterRecord } from '../../core/meter.ts';
-import type { Tx } from '../../core/store.ts';
+import { isoTime } from '../../core/ports/clock.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { ownMachines } from './report-host-costs.ts';
 

@@ -1,13 +1,13 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { GrantRequest } from '../../contract/money/money.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
 import { accounts } from '../../core/credits/accounts.ts';
+import { dollars } from '../../core/credits/dollars.ts';
 import { burnDown } from '../../core/credits/grant.ts';
 import type { TransferRecord } from '../../core/credits/transfer.ts';
-import { dollars } from '../../core/dollars.ts';
 import type { TransferQuery } from '../../core/ports/store/ledger-store.ts';
-import type { Tx } from '../../core/store.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 import { settleGrants } from './expire-grants.ts';

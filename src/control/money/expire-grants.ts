@@ -1,7 +1,7 @@
 import { accounts } from '../../core/credits/accounts.ts';
 import type { GrantRecord } from '../../core/credits/grant.ts';
 import { burnDown } from '../../core/credits/grant.ts';
-import type { Tx } from '../../core/store.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import type { ControlDeps } from '../deps.ts';
 
 const BATCH = 20;

@@ -1,5 +1,5 @@
-import { finishedUse } from '../../core/learned-use.ts';
-import type { MeterRecord } from '../../core/meter.ts';
+import type { MeterRecord } from '../../core/credits/meter.ts';
+import { finishedUse } from '../../core/routing/learned-use.ts';
 import type { ControlDeps } from '../deps.ts';
 
 const MOST_SANDBOXES = 1_000;

@@ -1,7 +1,7 @@
-import type { Extension, Handle, UsedSoFar } from '../../core/extension.ts';
-import { isEstablished } from '../../core/lifecycle.ts';
-import type { MeterRecord } from '../../core/meter.ts';
-import type { Tx } from '../../core/store.ts';
+import type { MeterRecord } from '../../core/credits/meter.ts';
+import { isEstablished } from '../../core/lifecycle/lifecycle.ts';
+import type { Extension, Handle, UsedSoFar } from '../../core/ports/extension.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import { contextOf } from '../backends/backend-context.ts';
 import { within } from '../backends/within.ts';
 import type { ControlDeps } from '../deps.ts';

@@ -1,11 +1,11 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { OrgCredits } from '../../contract/money/credits.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
 import { accounts } from '../../core/credits/accounts.ts';
-import { contributionOf, divide } from '../../core/credits/org-purse.ts';
+import { contributionOf, divide } from '../../core/credits/ledger/org-purse.ts';
 import type { MoneyPolicy } from '../../core/credits/policy.ts';
-import type { Tx } from '../../core/store.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 import { settleGrants } from './expire-grants.ts';

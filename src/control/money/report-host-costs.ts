@@ -1,12 +1,12 @@
 import type { HostCostReport, OwnMachines } from '../../contract/money/credits.ts';
 import type { Price } from '../../contract/money/money.ts';
-import type { AttemptRecord } from '../../core/attempt.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import { isoTime } from '../../core/clock.ts';
 import { allocateHostCost, breakEven } from '../../core/credits/host-cost.ts';
-import type { HostRecord } from '../../core/host.ts';
-import { quoteFor } from '../../core/pricing.ts';
+import { quoteFor } from '../../core/credits/pricing.ts';
+import type { HostRecord } from '../../core/hosts/host.ts';
+import type { AttemptRecord } from '../../core/lifecycle/attempt.ts';
+import { isoTime } from '../../core/ports/clock.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Span } from './credit-reports.ts';
 

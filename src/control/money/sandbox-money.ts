@@ -1,23 +1,17 @@
 import type { RoutePlan } from '../../contract/routing/route.ts';
-import type { AttemptRecord } from '../../core/attempt.ts';
 import { accounts } from '../../core/credits/accounts.ts';
 import type { Spender } from '../../core/credits/budget.ts';
-import type { BudgetCharge } from '../../core/credits/budget-ledger.ts';
-import type { FundingRule } from '../../core/credits/funding.ts';
+import type { BudgetCharge } from '../../core/credits/ledger/budget-ledger.ts';
+import type { FundingRule } from '../../core/credits/ledger/funding.ts';
 import {
   admissionMicroUsd,
   admissionReserve,
   billedUntil,
   leaseEnd,
   nextFundAt,
-} from '../../core/credits/funding.ts';
-import type { Alternative, Want } from '../../core/credits/ledger.ts';
-import type { MoneyPolicy } from '../../core/credits/policy.ts';
-import { defaultPolicy } from '../../core/credits/policy.ts';
-import type { Offer } from '../../core/credits/terms.ts';
-import { offerIn, offerOf } from '../../core/credits/terms.ts';
-import type { Extension } from '../../core/extension.ts';
-import type { MeterRecord } from '../../core/meter.ts';
+} from '../../core/credits/ledger/funding.ts';
+import type { Alternative, Want } from '../../core/credits/ledger/ledger.ts';
+import type { MeterRecord } from '../../core/credits/meter.ts';
 import {
   costMicroUsd,
   cumulativeMicroUsd,
@@ -25,11 +19,17 @@ import {
   mostMicroUsd,
   observedSeconds,
   rebase,
-} from '../../core/meter.ts';
-import { USUAL_SIZE } from '../../core/pricing.ts';
-import { rankedCandidates } from '../../core/routing.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
-import type { Tx } from '../../core/store.ts';
+} from '../../core/credits/meter.ts';
+import type { MoneyPolicy } from '../../core/credits/policy.ts';
+import { defaultPolicy } from '../../core/credits/policy.ts';
+import { USUAL_SIZE } from '../../core/credits/pricing.ts';
+import type { Offer } from '../../core/credits/terms.ts';
+import { offerIn, offerOf } from '../../core/credits/terms.ts';
+import type { AttemptRecord } from '../../core/lifecycle/attempt.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { Extension } from '../../core/ports/extension.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import { rankedCandidates } from '../../core/routing/routing.ts';
 import type { ControlDeps } from '../deps.ts';
 
 export function fundingRule({ settings }: ControlDeps): FundingRule {

@@ -1,4 +1,4 @@
-import { billedUntil } from '../../core/credits/funding.ts';
+import { billedUntil } from '../../core/credits/ledger/funding.ts';
 import type { ControlDeps } from '../deps.ts';
 import { billableAt, tickMeter } from './sandbox-money.ts';
 

@@ -1,11 +1,11 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Profile, ProfileIssue } from '../../contract/profiles/profile.ts';
 import { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import type { CatalogueProfile } from '../../core/catalogue.ts';
-import { resolveRecipe } from '../../core/resolve-recipe.ts';
-import type { Tx } from '../../core/store.ts';
+import type { CatalogueProfile } from '../../core/ports/catalogue.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import { resolveRecipe } from '../../core/recipe/resolve-recipe.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { planRoute, requireRoute } from '../sandboxes/plan-route.ts';
 

@@ -1,9 +1,9 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import { CAPABILITY_ID, CAPABILITY_STATUS } from '../../contract/extensions/capability-entry.ts';
 import type { CapabilityStatus } from '../../contract/extensions/federated-capability.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import type { PublishedAs, RegistryFile, RegistryProblem } from '../../core/published-registry.ts';
+import type { PublishedAs, RegistryFile, RegistryProblem } from '../../core/ports/published-registry.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 

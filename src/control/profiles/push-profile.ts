@@ -1,9 +1,9 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Profile } from '../../contract/profiles/profile.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import { canonicalJson } from '../../core/canonical-json.ts';
-import type { Tx } from '../../core/store.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import { canonicalJson } from '../../core/recipe/canonical-json.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 

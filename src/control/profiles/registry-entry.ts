@@ -9,7 +9,7 @@ import {
   OPERATIONS,
 } from '../../contract/extensions/capability-entry.ts';
 import { API_VERSION } from '../../contract/values/version.ts';
-import type { Caller } from '../../core/caller.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { listProfiles } from './list-profiles.ts';
 

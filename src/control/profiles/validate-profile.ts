@@ -1,6 +1,6 @@
 import type { Profile } from '../../contract/profiles/profile.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { unavailableReason } from './list-profiles.ts';
 import { publishedAlready } from './push-profile.ts';

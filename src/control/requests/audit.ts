@@ -1,9 +1,9 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { AuditDraft, AuditRecord } from '../../core/audit.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope, visibleWorkspace } from '../../core/caller.ts';
 import type { AuditQuery } from '../../core/ports/store/audit-store.ts';
-import type { TransactionOptions, Tx } from '../../core/store.ts';
+import type { TransactionOptions, Tx } from '../../core/ports/store/store.ts';
+import type { AuditDraft, AuditRecord } from '../../core/tenancy/audit.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 
 export interface AuditSubject {

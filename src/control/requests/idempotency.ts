@@ -1,6 +1,6 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import type { Tx } from '../../core/store.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 
 /** What the same key made before: an id of this kind, or `null` the first time. */

@@ -1,11 +1,11 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { RoutePlan } from '../../contract/routing/route.ts';
 import type { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
-import type { Caller } from '../../core/caller.ts';
-import type { Recipe } from '../../core/recipe.ts';
-import { recipeFingerprint } from '../../core/resolve-recipe.ts';
-import type { SandboxOrigin, SandboxRecord } from '../../core/sandbox.ts';
-import type { TransactionOptions, Tx } from '../../core/store.ts';
+import type { SandboxOrigin, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { TransactionOptions, Tx } from '../../core/ports/store/store.ts';
+import type { Recipe } from '../../core/recipe/recipe.ts';
+import { recipeFingerprint } from '../../core/recipe/resolve-recipe.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireRoom } from '../assets/require-room.ts';
 import type { ControlDeps } from '../deps.ts';
 import { advanceSandbox } from '../lifecycle/advance.ts';

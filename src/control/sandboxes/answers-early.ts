@@ -1,5 +1,5 @@
-import type { SandboxRecord } from '../../core/sandbox.ts';
-import type { TransactionOptions } from '../../core/store.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { TransactionOptions } from '../../core/ports/store/store.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { TakenUp } from '../lifecycle/driver.ts';
 import type { Claim } from '../lifecycle/lanes.ts';

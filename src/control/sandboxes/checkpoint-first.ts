@@ -1,7 +1,7 @@
-import { isEstablished } from '../../core/lifecycle.ts';
-import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
-import { pendingOperation } from '../../core/sandbox.ts';
-import type { Tx } from '../../core/store.ts';
+import { isEstablished } from '../../core/lifecycle/lifecycle.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
 import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';

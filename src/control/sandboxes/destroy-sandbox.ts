@@ -1,8 +1,8 @@
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
-import { pendingOperation } from '../../core/sandbox.ts';
-import type { Tx } from '../../core/store.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
 import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';

@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../../contract/errors/errors.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import { isoTime } from '../../core/clock.ts';
-import { isEstablished, isSettledState } from '../../core/lifecycle.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
+import { isEstablished, isSettledState } from '../../core/lifecycle/lifecycle.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import { isoTime } from '../../core/ports/clock.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver } from '../lifecycle/driver.ts';
 import { wrongParts } from '../lifecycle/edit/backend-error.ts';

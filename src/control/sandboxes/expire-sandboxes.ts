@@ -1,6 +1,6 @@
-import { isEstablished } from '../../core/lifecycle.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
-import { pendingOperation } from '../../core/sandbox.ts';
+import { isEstablished } from '../../core/lifecycle/lifecycle.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver } from '../lifecycle/driver.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';

@@ -1,10 +1,10 @@
-import type { AttemptRecord } from '../../core/attempt.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import type { MeterRecord } from '../../core/meter.ts';
-import type { Recipe } from '../../core/recipe.ts';
-import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
-import type { SetupLog } from '../../core/setup-log.ts';
+import type { MeterRecord } from '../../core/credits/meter.ts';
+import type { AttemptRecord } from '../../core/lifecycle/attempt.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { SetupLog } from '../../core/lifecycle/setup-log.ts';
+import type { Recipe } from '../../core/recipe/recipe.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
 

@@ -1,8 +1,8 @@
-import type { Caller } from '../../core/caller.ts';
-import { requireScope, visibleWorkspace } from '../../core/caller.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { Page } from '../../core/ports/store/page.ts';
 import type { SandboxQuery } from '../../core/ports/store/sandbox-store.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 
 export async function listSandboxes(

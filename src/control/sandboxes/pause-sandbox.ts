@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
 import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';

@@ -1,18 +1,18 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { BackendStanding } from '../../contract/extensions/backend-standing.ts';
 import type { RoutePlan } from '../../contract/routing/route.ts';
-import { expectedUse } from '../../core/expected-use.ts';
-import type { ExtensionHeader } from '../../core/extension.ts';
 import { placeOn } from '../../core/health/health-book.ts';
-import type { HostRecord } from '../../core/host.ts';
-import { LOCAL_HOST } from '../../core/host.ts';
-import type { KeyChoice } from '../../core/provider-key.ts';
-import { chooseKeys } from '../../core/provider-key.ts';
-import type { QuoteRecord } from '../../core/quote.ts';
-import type { Recipe } from '../../core/recipe.ts';
-import { decide, rankedCandidates, routeTargets } from '../../core/routing.ts';
-import type { Tx } from '../../core/store.ts';
-import { underPolicy } from '../../core/under-policy.ts';
+import type { HostRecord } from '../../core/hosts/host.ts';
+import { LOCAL_HOST } from '../../core/hosts/host.ts';
+import type { ExtensionHeader } from '../../core/ports/extension.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Recipe } from '../../core/recipe/recipe.ts';
+import { underPolicy } from '../../core/recipe/under-policy.ts';
+import { expectedUse } from '../../core/routing/expected-use.ts';
+import type { QuoteRecord } from '../../core/routing/quote.ts';
+import { decide, rankedCandidates, routeTargets } from '../../core/routing/routing.ts';
+import type { KeyChoice } from '../../core/tenancy/provider-key.ts';
+import { chooseKeys } from '../../core/tenancy/provider-key.ts';
 import type { ControlDeps } from '../deps.ts';
 
 export interface PlanOptions {

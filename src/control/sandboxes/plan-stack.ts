@@ -1,9 +1,9 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
 import type { StackPlan } from '../../contract/sandboxes/stack-plan.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import type { ProvisionSpec } from '../../core/extension.ts';
+import type { ProvisionSpec } from '../../core/ports/extension.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import { inputTrees } from '../assets/input-trees.ts';
 import { stageTrees } from '../assets/stage-trees.ts';
 import type { ControlDeps } from '../deps.ts';

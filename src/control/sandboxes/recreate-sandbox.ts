@@ -1,10 +1,10 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import { isLiving } from '../../core/lifecycle.ts';
-import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
-import { pendingOperation } from '../../core/sandbox.ts';
-import type { Tx } from '../../core/store.ts';
+import { isLiving } from '../../core/lifecycle/lifecycle.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import { requireRoom } from '../assets/require-room.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';

@@ -1,9 +1,9 @@
 import type { Profile } from '../../contract/profiles/profile.ts';
 import type { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
-import type { Caller } from '../../core/caller.ts';
-import type { ResolvedRecipe } from '../../core/resolve-recipe.ts';
-import { resolveRecipe } from '../../core/resolve-recipe.ts';
-import { requireUsableInputs } from '../../core/usable-inputs.ts';
+import type { ResolvedRecipe } from '../../core/recipe/resolve-recipe.ts';
+import { resolveRecipe } from '../../core/recipe/resolve-recipe.ts';
+import { requireUsableInputs } from '../../core/routing/usable-inputs.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 
 export interface ResolvedRequest extends ResolvedRecipe {

@@ -1,8 +1,8 @@
 import type { RoutePlan } from '../../contract/routing/route.ts';
 import type { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import { unstaged } from '../../core/input-refs.ts';
+import { unstaged } from '../../core/recipe/input-refs.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import { pinKept } from '../assets/pin-kept.ts';
 import type { ControlDeps } from '../deps.ts';
 import { planRoute } from './plan-route.ts';

@@ -1,10 +1,10 @@
 import type { SnapshotRequest } from '../../contract/assets/snapshot.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import { digestOf } from '../../core/canonical-json.ts';
-import { isEstablished } from '../../core/lifecycle.ts';
-import type { SnapshotRecord } from '../../core/snapshot.ts';
+import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
+import { isEstablished } from '../../core/lifecycle/lifecycle.ts';
+import { digestOf } from '../../core/recipe/canonical-json.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
 import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';

@@ -1,4 +1,4 @@
-import type { Tx } from '../../core/store.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import type { ControlDeps } from '../deps.ts';
 import { snapshotEvent } from './snapshot-event.ts';
 

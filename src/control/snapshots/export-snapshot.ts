@@ -1,8 +1,8 @@
 import { SnapshotFileHeader } from '../../contract/assets/snapshot.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import type { SnapshotRecord } from '../../core/snapshot.ts';
+import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import { contextFor, extensionOf } from '../backends/backend-context.ts';
 import type { ControlDeps } from '../deps.ts';
 import { findSnapshot } from './find-snapshot.ts';

@@ -1,8 +1,8 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { visibleWorkspace } from '../../core/caller.ts';
-import type { SnapshotRecord } from '../../core/snapshot.ts';
-import type { Tx } from '../../core/store.ts';
+import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { visibleWorkspace } from '../../core/tenancy/caller.ts';
 
 /** A snapshot that the caller may see; another workspace's is not found, nor a deleted one unless it is asked for. */
 export async function findSnapshot(

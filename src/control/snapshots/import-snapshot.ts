@@ -1,11 +1,11 @@
 import type { SnapshotFileHeader } from '../../contract/assets/snapshot.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import type { Extension } from '../../core/extension.ts';
-import { resolveRecipe } from '../../core/resolve-recipe.ts';
-import type { SnapshotRecord } from '../../core/snapshot.ts';
-import type { Tx } from '../../core/store.ts';
+import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
+import type { Extension } from '../../core/ports/extension.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import { resolveRecipe } from '../../core/recipe/resolve-recipe.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import { contextFor } from '../backends/backend-context.ts';
 import type { ControlDeps } from '../deps.ts';
 import { recordedTransaction } from '../requests/audit.ts';

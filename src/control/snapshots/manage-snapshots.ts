@@ -1,9 +1,9 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope, visibleWorkspace } from '../../core/caller.ts';
+import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
 import type { Page } from '../../core/ports/store/page.ts';
 import type { SnapshotQuery } from '../../core/ports/store/snapshot-store.ts';
-import type { SnapshotRecord } from '../../core/snapshot.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { findSnapshot } from './find-snapshot.ts';

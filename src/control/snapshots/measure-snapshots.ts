@@ -1,5 +1,5 @@
-import type { SnapshotRecord } from '../../core/snapshot.ts';
-import type { Tx } from '../../core/store.ts';
+import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import { contextFor } from '../backends/backend-context.ts';
 import type { ControlDeps } from '../deps.ts';
 

@@ -1,10 +1,10 @@
 import type { SnapshotCause } from '../../contract/assets/snapshot.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Actor } from '../../contract/values/state.ts';
-import { attemptIdOf } from '../../core/attempt.ts';
-import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
-import type { SnapshotRecord } from '../../core/snapshot.ts';
-import type { Tx } from '../../core/store.ts';
+import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
+import { attemptIdOf } from '../../core/lifecycle/attempt.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import type { ControlDeps } from '../deps.ts';
 
 export interface SnapshotWish {

@@ -1,7 +1,7 @@
 import type { EventType } from '../../contract/events/event.ts';
 import type { Actor } from '../../contract/values/state.ts';
-import type { EventDraft } from '../../core/event.ts';
-import type { SnapshotRecord } from '../../core/snapshot.ts';
+import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
+import type { EventDraft } from '../../core/events/event.ts';
 import type { ControlDeps } from '../deps.ts';
 
 /** `snapshot.eventSeq` is the number of this very event. */

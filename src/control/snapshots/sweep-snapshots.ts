@@ -1,7 +1,7 @@
-import { after } from '../../core/clock.ts';
-import { pendingOperation } from '../../core/sandbox.ts';
-import type { SnapshotRecord } from '../../core/snapshot.ts';
-import type { Tx } from '../../core/store.ts';
+import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
+import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
+import { after } from '../../core/ports/clock.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import { contextFor } from '../backends/backend-context.ts';
 import type { ControlDeps } from '../deps.ts';
 import { snapshotEvent } from './snapshot-event.ts';

@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import type { Tx } from '../../core/store.ts';
-import type { KeyRecord } from '../../core/tenancy.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import type { KeyRecord } from '../../core/tenancy/tenancy.ts';
 
 /** Keys that keys made, one below the other: every level is looked at where budgets are. */
 const MOST_LEVELS = 8;

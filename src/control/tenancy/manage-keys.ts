@@ -1,9 +1,9 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { CreateKeyRequest, RotateKeyRequest } from '../../contract/tenancy/tenancy.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope, visibleWorkspace } from '../../core/caller.ts';
-import type { Tx } from '../../core/store.ts';
-import type { KeyRecord } from '../../core/tenancy.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
+import type { KeyRecord } from '../../core/tenancy/tenancy.ts';
 import type { ControlDeps } from '../deps.ts';
 import { auditDraft, auditedTransaction } from '../requests/audit.ts';
 import { hashSecret } from './authenticate.ts';

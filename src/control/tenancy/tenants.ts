@@ -1,12 +1,12 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { RouteCeiling } from '../../contract/routing/route.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope, visibleWorkspace } from '../../core/caller.ts';
 import { accounts } from '../../core/credits/accounts.ts';
 import { defaultPolicy } from '../../core/credits/policy.ts';
-import type { Tx } from '../../core/store.ts';
-import type { OrgRecord, WorkspaceRecord } from '../../core/tenancy.ts';
-import { webhookSinkId } from '../../core/webhook.ts';
+import { webhookSinkId } from '../../core/events/webhook.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
+import type { OrgRecord, WorkspaceRecord } from '../../core/tenancy/tenancy.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { LeftCredits } from '../money/clear-purses.ts';
 import { clearPurses } from '../money/clear-purses.ts';

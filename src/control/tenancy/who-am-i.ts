@@ -1,5 +1,5 @@
-import type { Caller } from '../../core/caller.ts';
-import type { KeyRecord } from '../../core/tenancy.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import type { KeyRecord } from '../../core/tenancy/tenancy.ts';
 import type { ControlDeps } from '../deps.ts';
 
 /** The caller's own key; `null` for the local administrator. */

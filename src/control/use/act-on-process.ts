@@ -1,6 +1,6 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import type { SandboxProcess } from '../../core/session.ts';
+import type { SandboxProcess } from '../../core/ports/session.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
 import type { OpenSandbox, Use } from './use-sandbox.ts';
 import { openSandbox } from './use-sandbox.ts';
 

@@ -1,5 +1,5 @@
-import type { SandboxRecord } from '../../core/sandbox.ts';
-import type { Tx } from '../../core/store.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import type { ControlDeps } from '../deps.ts';
 import { SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
 

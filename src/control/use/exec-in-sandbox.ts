@@ -1,9 +1,14 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { ExecRequest, ProcessInfo } from '../../contract/sandboxes/exec.ts';
-import type { Caller } from '../../core/caller.ts';
-import { startDirectory } from '../../core/inputs.ts';
-import type { SandboxDocuments } from '../../core/sandbox.ts';
-import type { AbortableOptions, SandboxProcess, SandboxSession, ServiceLog } from '../../core/session.ts';
+import type { SandboxDocuments } from '../../core/lifecycle/sandbox.ts';
+import { startDirectory } from '../../core/ports/inputs.ts';
+import type {
+  AbortableOptions,
+  SandboxProcess,
+  SandboxSession,
+  ServiceLog,
+} from '../../core/ports/session.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
 import { explainLoss } from '../lifecycle/explain-loss.ts';
 import type { Use } from './use-sandbox.ts';
 import { beginUse, openSandbox } from './use-sandbox.ts';

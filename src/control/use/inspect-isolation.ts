@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { IsolationReport } from '../../contract/extensions/isolation.ts';
-import type { Caller } from '../../core/caller.ts';
-import type { Handle } from '../../core/extension.ts';
+import type { Handle } from '../../core/ports/extension.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
 import { contextOf, extensionOf } from '../backends/backend-context.ts';
 import type { Use } from './use-sandbox.ts';
 import { openSandbox } from './use-sandbox.ts';

@@ -1,6 +1,6 @@
 import type { ProcessInfo } from '../../contract/sandboxes/exec.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
-import type { SandboxSession } from '../../core/session.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { SandboxSession } from '../../core/ports/session.ts';
 import { within } from '../backends/within.ts';
 import type { ControlDeps } from '../deps.ts';
 import type { Sessions } from './sessions.ts';

@@ -1,5 +1,5 @@
-import type { Caller } from '../../core/caller.ts';
-import type { ServiceLog, ServiceLogOptions } from '../../core/session.ts';
+import type { ServiceLog, ServiceLogOptions } from '../../core/ports/session.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
 import { explainLoss } from '../lifecycle/explain-loss.ts';
 import type { Followed } from './exec-in-sandbox.ts';
 import type { Use } from './use-sandbox.ts';

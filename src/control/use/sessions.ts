@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Handle } from '../../core/extension.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
-import type { SandboxProcess, SandboxSession } from '../../core/session.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { Handle } from '../../core/ports/extension.ts';
+import type { SandboxProcess, SandboxSession } from '../../core/ports/session.ts';
 import { contextOf, extensionOf } from '../backends/backend-context.ts';
 import { within } from '../backends/within.ts';
 import type { ControlDeps } from '../deps.ts';

@@ -1,10 +1,10 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
-import { requireScope } from '../../core/caller.ts';
-import { isSettledState } from '../../core/lifecycle.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
-import type { SandboxFiles, SandboxServices, SandboxSession } from '../../core/session.ts';
-import type { Tx } from '../../core/store.ts';
+import { isSettledState } from '../../core/lifecycle/lifecycle.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { SandboxFiles, SandboxServices, SandboxSession } from '../../core/ports/session.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { recordBegun } from '../requests/audit.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';

@@ -1,8 +1,8 @@
 import type { Quote } from '../../contract/money/money.ts';
 import type { RouteCandidate, RoutePlan } from '../../contract/routing/route.ts';
-import type { Extension } from '../extension.ts';
-import type { Terms } from '../meter.ts';
-import type { Payer } from '../provider-key.ts';
+import type { Extension } from '../ports/extension.ts';
+import type { Payer } from '../tenancy/provider-key.ts';
+import type { Terms } from './meter.ts';
 
 type PricedCandidate = Pick<RouteCandidate, 'quote' | 'provider_key'>;
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../contract/errors/errors.ts';
 import { ERRORS } from '../../contract/errors/errors.ts';
 import { Fault } from '../../contract/errors/fault.ts';
-import type { ExtensionHeader } from '../extension.ts';
+import type { ExtensionHeader } from '../ports/extension.ts';
 import { outcomeOfError } from './attempt-outcome.ts';
 import { HealthBook } from './health-book.ts';
 

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../contract/errors/errors.ts';
 import { ERRORS } from '../../contract/errors/errors.ts';
-import type { AttemptOutcome, AttemptRecord } from '../attempt.ts';
-import { LOCAL_HOST } from '../host.ts';
+import { LOCAL_HOST } from '../hosts/host.ts';
+import type { AttemptOutcome, AttemptRecord } from '../lifecycle/attempt.ts';
 
 /**
  * What an error says of the backend it came from. A refused or exhausted key of a workspace or of the platform is set

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { AttemptOutcome } from '../attempt.ts';
-import type { ExtensionHeader } from '../extension.ts';
+import type { AttemptOutcome } from '../lifecycle/attempt.ts';
+import type { ExtensionHeader } from '../ports/extension.ts';
 import { outcomeOfError } from './attempt-outcome.ts';
 import type { AttemptKey } from './health-book.ts';
 import { HealthBook } from './health-book.ts';

@@ -1,8 +1,8 @@
 import type { BackendStanding } from '../../contract/extensions/backend-standing.ts';
 import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
-import type { AttemptJudgement, AttemptOutcome } from '../attempt.ts';
-import type { ExtensionHeader } from '../extension.ts';
-import type { Recipe } from '../recipe.ts';
+import type { AttemptJudgement, AttemptOutcome } from '../lifecycle/attempt.ts';
+import type { ExtensionHeader } from '../ports/extension.ts';
+import type { Recipe } from '../recipe/recipe.ts';
 import type { Breaker } from './breaker.ts';
 import { attempted, breakerState, CLOSED, failed, released, succeeded } from './breaker.ts';
 import { HedgeBudget } from './hedge-budget.ts';

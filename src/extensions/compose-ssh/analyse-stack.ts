@@ -1,4 +1,4 @@
-import type { ProvisionSpec } from '../../core/extension.ts';
+import type { ProvisionSpec } from '../../core/ports/extension.ts';
 import { bundleFiles } from './compose/compose-files.ts';
 import type { Finding } from './compose/finding.ts';
 import { Findings } from './compose/finding.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { CanaryKit } from '../../core/extension.ts';
+import type { CanaryKit } from '../../core/ports/extension.ts';
 import type { AgentBinaries } from '../shared/ssh/upload-agent.ts';
 import { BACKEND } from './failure.ts';
 import { archiveOf, textEntry } from './ship-tree.ts';

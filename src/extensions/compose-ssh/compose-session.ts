@@ -1,5 +1,5 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { SandboxFiles, SandboxServices, SandboxSession } from '../../core/session.ts';
+import type { SandboxFiles, SandboxServices, SandboxSession } from '../../core/ports/session.ts';
 import type { Channel } from '../shared/channel.ts';
 import { BACKEND } from './failure.ts';
 import type { StackHandle } from './handle.ts';

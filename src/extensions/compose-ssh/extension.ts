@@ -4,7 +4,7 @@ import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
 import type { StackPlan } from '../../contract/sandboxes/stack-plan.ts';
 import type { Json } from '../../contract/values/json.ts';
 import type { PauseKind } from '../../contract/values/state.ts';
-import { isoTime } from '../../core/clock.ts';
+import { isoTime } from '../../core/ports/clock.ts';
 import type {
   CanaryKit,
   CleanupReport,
@@ -21,10 +21,10 @@ import type {
   TakenSnapshot,
   TeardownTarget,
   Unowned,
-} from '../../core/extension.ts';
-import type { SshAccess } from '../../core/host-access.ts';
-import { refuseMisfit } from '../../core/refuse-misfit.ts';
-import type { SandboxSession } from '../../core/session.ts';
+} from '../../core/ports/extension.ts';
+import type { SshAccess } from '../../core/ports/host-access.ts';
+import type { SandboxSession } from '../../core/ports/session.ts';
+import { refuseMisfit } from '../../core/routing/refuse-misfit.ts';
 import type { Channel } from '../shared/channel.ts';
 import { KeptChannels } from '../shared/kept-channels.ts';
 import { hostReachability } from '../shared/ssh/host-reachability.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Json } from '../../contract/values/json.ts';
-import type { Handle, Stamp } from '../../core/extension.ts';
+import type { Handle, Stamp } from '../../core/ports/extension.ts';
 import { lost } from './failure.ts';
 
 export const HANDLE_VERSION = 1;

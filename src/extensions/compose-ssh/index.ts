@@ -1,4 +1,4 @@
-import type { ExtensionHeader } from '../../core/extension.ts';
+import type { ExtensionHeader } from '../../core/ports/extension.ts';
 import { ownAgents } from '../shared/own-programs.ts';
 import type { ComposeOptions } from './config.ts';
 import { CAPABILITIES } from './config.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ProvisionSpec, Stamp } from '../../core/extension.ts';
+import type { ProvisionSpec, Stamp } from '../../core/ports/extension.ts';
 
 export const LABEL = {
   owner: 'io.sandboxer.owner',

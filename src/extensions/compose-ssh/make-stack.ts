@@ -1,5 +1,5 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { ProvisionSpec } from '../../core/extension.ts';
+import type { ProvisionSpec } from '../../core/ports/extension.ts';
 import type { AnalysedStack } from './analyse-stack.ts';
 import { hostVariables } from './compose/emit-service.ts';
 import type { StackPlan } from './compose/plan-stack.ts';

@@ -1,6 +1,6 @@
 /** Stacks on a host, by their marks: a file beside each, and labels on whatever the engine has of it. */
 import { z } from 'zod';
-import type { Stamp } from '../../core/extension.ts';
+import type { Stamp } from '../../core/ports/extension.ts';
 import { readMarker } from './labels.ts';
 
 export interface MarkedStack {

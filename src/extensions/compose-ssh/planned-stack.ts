@@ -1,5 +1,5 @@
 import type { StackPlan } from '../../contract/sandboxes/stack-plan.ts';
-import type { ProvisionSpec } from '../../core/extension.ts';
+import type { ProvisionSpec } from '../../core/ports/extension.ts';
 import type { PlaceTerms } from './analyse-stack.ts';
 import { AnalysedStack } from './analyse-stack.ts';
 import { StackRefusal } from './compose/finding.ts';

@@ -1,7 +1,7 @@
 /** The stacks of one host: each method is one round trip. */
 import { randomBytes } from 'node:crypto';
-import type { Stamp } from '../../core/extension.ts';
-import type { ServiceLogOptions } from '../../core/session.ts';
+import type { Stamp } from '../../core/ports/extension.ts';
+import type { ServiceLogOptions } from '../../core/ports/session.ts';
 import { Gate } from '../shared/gate.ts';
 import type { RemoteProcess, SshHost } from '../shared/ssh/ssh-host.ts';
 import { hostFailure, lost, stackFailure } from './failure.ts';

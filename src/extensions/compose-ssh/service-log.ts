@@ -1,4 +1,4 @@
-import type { OutputChunk, ServiceLog } from '../../core/session.ts';
+import type { OutputChunk, ServiceLog } from '../../core/ports/session.ts';
 import type { RemoteProcess } from '../shared/ssh/ssh-host.ts';
 import { hostFailure } from './failure.ts';
 

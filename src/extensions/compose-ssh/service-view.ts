@@ -1,4 +1,4 @@
-import type { SandboxFiles, SandboxProcess, SandboxSession } from '../../core/session.ts';
+import type { SandboxFiles, SandboxProcess, SandboxSession } from '../../core/ports/session.ts';
 import { filesOver, must } from '../shared/files-over.ts';
 
 type Session = () => Promise<SandboxSession>;

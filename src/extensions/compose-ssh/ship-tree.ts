@@ -1,5 +1,5 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { InputTrees } from '../../core/inputs.ts';
+import type { InputTrees } from '../../core/ports/inputs.ts';
 import type { TarEntry } from '../shared/tar.ts';
 import { readTar, writeTar } from '../shared/tar.ts';
 import type { TarTree } from './compose/tar-tree.ts';

@@ -1,6 +1,6 @@
 /** Whose a snapshot is, in a file beside it. */
 import { z } from 'zod';
-import type { SnapshotSpec } from '../../core/extension.ts';
+import type { SnapshotSpec } from '../../core/ports/extension.ts';
 
 export interface KeptSnapshot {
   /** `null` where there is no mark that can be read. */

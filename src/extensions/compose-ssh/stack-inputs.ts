@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { BooleanInput, NumberInput } from '../../contract/profiles/inputs.ts';
-import type { ProvisionSpec } from '../../core/extension.ts';
+import type { ProvisionSpec } from '../../core/ports/extension.ts';
 import { invalid } from './failure.ts';
 
 const Names = z

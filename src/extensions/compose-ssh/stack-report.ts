@@ -1,6 +1,6 @@
 /** What is told of a stack's services: where they are reached, and why they are not what was hoped for. */
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Ready } from '../../core/extension.ts';
+import type { Ready } from '../../core/ports/extension.ts';
 import { GATEWAY } from './compose/plan-stack.ts';
 import { BACKEND } from './failure.ts';
 import type { StackHandle } from './handle.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { CapabilityVector, ResourceName } from '../../contract/extensions/capability.ts';
 import { BooleanInput } from '../../contract/profiles/inputs.ts';
-import type { Recipe } from '../../core/recipe.ts';
+import type { Recipe } from '../../core/recipe/recipe.ts';
 import type { ChannelKind } from './container-config.ts';
 import type { TlsFiles } from './endpoint.ts';
 import type { EngineFacts } from './engine-facts.ts';

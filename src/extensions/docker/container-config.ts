@@ -1,5 +1,5 @@
 /** Everything the engine is told about a container, and nothing secret: whatever is not asked for is not there. */
-import type { ProvisionSpec } from '../../core/extension.ts';
+import type { ProvisionSpec } from '../../core/ports/extension.ts';
 import { DOOR_SOCKET } from '../shared/agent-door.ts';
 import type { DockerOptions } from './config.ts';
 import { DEFAULTS } from './config.ts';

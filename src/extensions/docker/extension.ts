@@ -19,9 +19,9 @@ import type {
   TakenSnapshot,
   TeardownTarget,
   Unowned,
-} from '../../core/extension.ts';
-import { refuseMisfit } from '../../core/refuse-misfit.ts';
-import type { SandboxSession } from '../../core/session.ts';
+} from '../../core/ports/extension.ts';
+import type { SandboxSession } from '../../core/ports/session.ts';
+import { refuseMisfit } from '../../core/routing/refuse-misfit.ts';
 import { abortableFor } from '../shared/abortable.ts';
 import type { ChannelChoice } from './channel-choice.ts';
 import type { DockerOptions } from './config.ts';

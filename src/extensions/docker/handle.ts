@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Json } from '../../contract/values/json.ts';
-import type { Handle, Stamp } from '../../core/extension.ts';
+import type { Handle, Stamp } from '../../core/ports/extension.ts';
 import { BACKEND } from './engine-error.ts';
 import { containerName, stampIn } from './labels.ts';
 

@@ -2,8 +2,8 @@
 import { accessSync, constants } from 'node:fs';
 import { userInfo } from 'node:os';
 import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
-import { isoTime } from '../../core/clock.ts';
-import type { ExtensionContext } from '../../core/extension.ts';
+import { isoTime } from '../../core/ports/clock.ts';
+import type { ExtensionContext } from '../../core/ports/extension.ts';
 import type { DockerOptions } from './config.ts';
 import { canLimitDisk } from './config.ts';
 import type { Endpoint } from './endpoint.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { ExtensionHeader } from '../../core/extension.ts';
+import type { ExtensionHeader } from '../../core/ports/extension.ts';
 import { ownAgents, programFolder } from '../shared/own-programs.ts';
 import { remediesOf } from '../shared/tried-levels.ts';
 import { ChannelChoice } from './channel-choice.ts';

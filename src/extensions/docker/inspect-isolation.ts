@@ -1,7 +1,7 @@
 /** What is in force for one container: read inside it, where the kernel tells it, and from the engine where that decides. */
 import { readlinkSync } from 'node:fs';
 import type { IsolationFacts } from '../../contract/extensions/isolation.ts';
-import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
+import type { SandboxFiles, SandboxSession } from '../../core/ports/session.ts';
 import { capabilityNames } from '../shared/capability-names.ts';
 import { kernelInside, textFrom } from '../shared/text-from.ts';
 import type { EngineFacts } from './engine-facts.ts';

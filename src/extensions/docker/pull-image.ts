@@ -1,5 +1,5 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { ExtensionContext, Progress } from '../../core/extension.ts';
+import type { ExtensionContext, Progress } from '../../core/ports/extension.ts';
 import type { RegistryLogin } from './config.ts';
 import type { EngineClient } from './engine-client.ts';
 import { BACKEND, EngineError, failed } from './engine-error.ts';

@@ -1,4 +1,4 @@
-import type { Amount } from '../../core/extension.ts';
+import type { Amount } from '../../core/ports/extension.ts';
 import type { PullStep } from './engine-replies.ts';
 
 const MOST_LAYERS = 512;

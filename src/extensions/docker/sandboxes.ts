@@ -2,7 +2,7 @@
 
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { IsolationLevel } from '../../contract/extensions/capability.ts';
-import type { ExtensionContext, ProvisionSpec, ResolvedSecret } from '../../core/extension.ts';
+import type { ExtensionContext, ProvisionSpec, ResolvedSecret } from '../../core/ports/extension.ts';
 import type { Channel } from '../shared/channel.ts';
 import { judgedChannel } from '../shared/judged-channel.ts';
 import { KeptChannels } from '../shared/kept-channels.ts';

@@ -1,6 +1,6 @@
 /** Snapshots and forks: images that were committed from a container. */
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { OwnedSnapshot, SnapshotSpec, TakenSnapshot } from '../../core/extension.ts';
+import type { OwnedSnapshot, SnapshotSpec, TakenSnapshot } from '../../core/ports/extension.ts';
 import type { ChannelKind } from './container-config.ts';
 import type { EngineClient } from './engine-client.ts';
 import { BACKEND, isConflict, isMissing } from './engine-error.ts';

@@ -1,7 +1,7 @@
 /** Containers that run before anybody asked for one. Each is given out once, by being renamed. */
 import { randomBytes } from 'node:crypto';
-import type { ProvisionSpec } from '../../core/extension.ts';
-import { silentLog } from '../../core/log.ts';
+import type { ProvisionSpec } from '../../core/ports/extension.ts';
+import { silentLog } from '../../core/ports/log.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import { WarmPool } from '../shared/warm-pool.ts';
 import type { DockerOptions } from './config.ts';

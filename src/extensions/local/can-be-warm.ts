@@ -1,4 +1,4 @@
-import type { ProvisionSpec } from '../../core/extension.ts';
+import type { ProvisionSpec } from '../../core/ports/extension.ts';
 import type { Levels } from './levels.ts';
 import { levelFor } from './levels.ts';
 

@@ -25,9 +25,9 @@ import type {
   Unowned,
   UsedSoFar,
   VolumeSpec,
-} from '../../core/extension.ts';
-import { refuseMisfit } from '../../core/refuse-misfit.ts';
-import type { SandboxSession } from '../../core/session.ts';
+} from '../../core/ports/extension.ts';
+import type { SandboxSession } from '../../core/ports/session.ts';
+import { refuseMisfit } from '../../core/routing/refuse-misfit.ts';
 import { abortableFor } from '../shared/abortable.ts';
 import { KeptChannels } from '../shared/kept-channels.ts';
 import { Captures } from './captures.ts';

@@ -1,5 +1,5 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { EndedFor } from '../../core/extension.ts';
+import type { EndedFor } from '../../core/ports/extension.ts';
 import { refusedPlace, SOURCE_REMEDY, TARGET_REMEDY } from './mount-targets.ts';
 import type { SandboxRecord } from './record.ts';
 import { SpawnerError } from './spawner-client.ts';

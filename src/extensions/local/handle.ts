@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Json } from '../../contract/values/json.ts';
-import type { Handle } from '../../core/extension.ts';
+import type { Handle } from '../../core/ports/extension.ts';
 
 export const HANDLE_VERSION = 1;
 

@@ -1,6 +1,6 @@
 import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
-import { isoTime } from '../../core/clock.ts';
-import type { ExtensionContext } from '../../core/extension.ts';
+import { isoTime } from '../../core/ports/clock.ts';
+import type { ExtensionContext } from '../../core/ports/extension.ts';
 import type { Engine, Machinery } from './engine.ts';
 import { lackingControllers } from './engine.ts';
 import type { HostFacts } from './host-facts.ts';

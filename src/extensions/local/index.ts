@@ -1,4 +1,4 @@
-import type { ExtensionHeader } from '../../core/extension.ts';
+import type { ExtensionHeader } from '../../core/ports/extension.ts';
 import { remediesOf } from '../shared/tried-levels.ts';
 import type { LocalOptions } from './config.ts';
 import { capabilitiesOn } from './config.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { IsolationLevel } from '../../contract/extensions/capability.ts';
-import { levelServed } from '../../core/isolation-level.ts';
+import { levelServed } from '../../core/routing/isolation-level.ts';
 import type { Lack, TriedLevels } from '../shared/tried-levels.ts';
 import { findProgram } from './find-program.ts';
 

@@ -1,6 +1,6 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { FileChange } from '../../contract/sandboxes/files.ts';
-import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
+import type { SandboxFiles, SandboxSession } from '../../core/ports/session.ts';
 import type { Channel } from '../shared/channel.ts';
 import type { UseGate } from './use-gate.ts';
 

@@ -1,4 +1,4 @@
-import type { ProvisionSpec } from '../../core/extension.ts';
+import type { ProvisionSpec } from '../../core/ports/extension.ts';
 import type { LocalOptions } from './config.ts';
 import type { HostFacts } from './host-facts.ts';
 import { hasOneUser } from './host-facts.ts';

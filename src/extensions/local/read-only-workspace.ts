@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import type { Mount } from '../../contract/profiles/inputs.ts';
-import type { ProvisionSpec } from '../../core/extension.ts';
+import type { ProvisionSpec } from '../../core/ports/extension.ts';
 import { unpackTar } from '../shared/unpack-tar.ts';
 
 /** The workspace of the default user. */

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { EndedFor, ProvisionSpec, ResolvedSecret } from '../../core/extension.ts';
+import type { EndedFor, ProvisionSpec, ResolvedSecret } from '../../core/ports/extension.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import type { Channel } from '../shared/channel.ts';
 import { deliverSecrets } from '../shared/secret-files.ts';

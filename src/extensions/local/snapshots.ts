@@ -1,6 +1,6 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Json } from '../../contract/values/json.ts';
-import type { ExportedSnapshot, SnapshotSpec, TakenSnapshot } from '../../core/extension.ts';
+import type { ExportedSnapshot, SnapshotSpec, TakenSnapshot } from '../../core/ports/extension.ts';
 import type { Captured, Captures } from './captures.ts';
 import { failed } from './failure.ts';
 import { readSnapshotRef } from './handle.ts';

@@ -1,4 +1,4 @@
-import type { UsedSoFar } from '../../core/extension.ts';
+import type { UsedSoFar } from '../../core/ports/extension.ts';
 import type { Fields } from './spawner-client.ts';
 
 const MIB = 1_048_576;

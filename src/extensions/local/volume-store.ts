@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { VolumeSpec } from '../../core/extension.ts';
+import type { VolumeSpec } from '../../core/ports/extension.ts';
 import type { Engine } from './engine.ts';
 import { failed } from './failure.ts';
 import type { HostFacts } from './host-facts.ts';

@@ -5,7 +5,7 @@ import type {
   FileReadOptions,
   FileWriteOptions,
   SandboxFiles,
-} from '../../core/session.ts';
+} from '../../core/ports/session.ts';
 import type { ChannelRequest } from './channel.ts';
 import type { ChannelClient } from './channel-client.ts';
 import { CHANNEL_FRAME } from './frames.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Signal, TerminalSize } from '../../contract/sandboxes/exec.ts';
 import { ExitStatus } from '../../contract/sandboxes/exec.ts';
-import type { OutputChunk, OutputGap, SandboxProcess } from '../../core/session.ts';
+import type { OutputChunk, OutputGap, SandboxProcess } from '../../core/ports/session.ts';
 import type { ChannelClient } from './channel-client.ts';
 import { CHANNEL_FRAME } from './frames.ts';
 

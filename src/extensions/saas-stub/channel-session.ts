@@ -8,7 +8,7 @@ import type {
   SandboxProcess,
   SandboxSession,
   SpawnSpec,
-} from '../../core/session.ts';
+} from '../../core/ports/session.ts';
 import type { ChannelRequest } from './channel.ts';
 import { ChannelClient } from './channel-client.ts';
 import { ChannelFiles } from './channel-files.ts';

@@ -1,6 +1,6 @@
 import type { CapabilityVector } from '../../contract/extensions/capability.ts';
 import type { Price } from '../../contract/money/money.ts';
-import { digestOf } from '../../core/canonical-json.ts';
+import { digestOf } from '../../core/recipe/canonical-json.ts';
 import type { StubTransport } from './transport.ts';
 
 export interface SaasStubOptions {

@@ -3,7 +3,7 @@ import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
 import type { Json } from '../../contract/values/json.ts';
 import type { PauseKind } from '../../contract/values/state.ts';
-import { isoTime } from '../../core/clock.ts';
+import { isoTime } from '../../core/ports/clock.ts';
 import type {
   CleanupReport,
   Extension,
@@ -16,9 +16,9 @@ import type {
   SnapshotSpec,
   TakenSnapshot,
   TeardownTarget,
-} from '../../core/extension.ts';
-import { refuseMisfit } from '../../core/refuse-misfit.ts';
-import type { SandboxSession } from '../../core/session.ts';
+} from '../../core/ports/extension.ts';
+import type { SandboxSession } from '../../core/ports/session.ts';
+import { refuseMisfit } from '../../core/routing/refuse-misfit.ts';
 import { callError, replyError, unreadableReply } from './backend-error.ts';
 import { bootOf, faultsOf } from './boot.ts';
 import { CallOnlySession } from './call-only-session.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../contract/errors/errors.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Creation } from '../../contract/values/state.ts';
-import type { Extension, ProvisionSpec } from '../../core/extension.ts';
+import type { Extension, ProvisionSpec } from '../../core/ports/extension.ts';
 import { Subject } from '../../testing/conformance/subject.ts';
 import { createSaasStubExtension } from './index.ts';
 import { FAULT_KINDS } from './protocol.ts';

@@ -1,4 +1,4 @@
-import type { ExtensionHeader } from '../../core/extension.ts';
+import type { ExtensionHeader } from '../../core/ports/extension.ts';
 import { StubInputs } from './boot.ts';
 import type { SaasStubOptions } from './config.ts';
 import { CAPABILITIES, DEFAULT_PRICE, WITHOUT_CHANNEL } from './config.ts';

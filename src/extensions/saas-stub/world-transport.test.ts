@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../core/ports/clock.ts';
 import { Subject } from '../../testing/conformance/subject.ts';
 import { conformanceSuite } from '../../testing/conformance.ts';
 import type { SaasStubOptions } from './config.ts';

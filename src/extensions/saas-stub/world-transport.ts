@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../core/ports/clock.ts';
 import type { StubReply, StubRequest } from './protocol.ts';
 import { settleOutcome } from './settle-outcome.ts';
 import type { StubTransport } from './transport.ts';

@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { ResolvedSecret } from '../../core/extension.ts';
-import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
+import type { ResolvedSecret } from '../../core/ports/extension.ts';
+import type { SandboxFiles, SandboxSession } from '../../core/ports/session.ts';
 
 const DIRECTORY = '/run/secrets';
 const ENVIRONMENT = `${DIRECTORY}/.environment`;

@@ -1,4 +1,4 @@
-import type { AbortableOptions, SandboxFiles, SandboxSession, SpawnSpec } from '../../core/session.ts';
+import type { AbortableOptions, SandboxFiles, SandboxSession, SpawnSpec } from '../../core/ports/session.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import { filesOver } from '../shared/files-over.ts';
 

@@ -1,6 +1,6 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
-import { isoTime } from '../../core/clock.ts';
+import { isoTime } from '../../core/ports/clock.ts';
 import type {
   CleanupReport,
   Extension,
@@ -13,9 +13,9 @@ import type {
   ResolvedSecret,
   TeardownTarget,
   Unowned,
-} from '../../core/extension.ts';
-import { refuseMisfit } from '../../core/refuse-misfit.ts';
-import type { SandboxSession } from '../../core/session.ts';
+} from '../../core/ports/extension.ts';
+import type { SandboxSession } from '../../core/ports/session.ts';
+import { refuseMisfit } from '../../core/routing/refuse-misfit.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import { connectAgent } from '../shared/agent-session/connect-agent.ts';
 import { hostReachability } from '../shared/ssh/host-reachability.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Handle } from '../../core/extension.ts';
+import type { Handle } from '../../core/ports/extension.ts';
 
 export const HANDLE_VERSION = 2;
 

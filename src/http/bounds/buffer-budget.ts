@@ -1,5 +1,5 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Caller } from '../../core/caller.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
 
 export interface BufferLimits {
   readonly perKey: number;

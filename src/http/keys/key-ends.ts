@@ -1,8 +1,8 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { ControlDeps } from '../../control/deps.ts';
-import type { Caller } from '../../core/caller.ts';
-import type { CommitNotice } from '../../core/store.ts';
-import type { KeyRecord } from '../../core/tenancy.ts';
+import type { CommitNotice } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import type { KeyRecord } from '../../core/tenancy/tenancy.ts';
 import { atTime } from './at-time.ts';
 
 /** In whose name something is open. */

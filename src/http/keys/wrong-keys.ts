@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../core/ports/clock.ts';
 import type { RateLimit } from '../token-buckets.ts';
 import { TokenBuckets } from '../token-buckets.ts';
 import type { TrustedProxies } from './client-address.ts';

@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream';
-import type { PortConnection } from '../../core/session.ts';
+import type { PortConnection } from '../../core/ports/session.ts';
 
 /** A port inside a sandbox as a Node stream, with back-pressure both ways. */
 export function portDuplex(connection: PortConnection): Duplex {

@@ -2,9 +2,9 @@ import type { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { PortAccess, PortRequest } from '../../contract/sandboxes/port.ts';
 import type { ControlDeps } from '../../control/deps.ts';
-import type { Caller } from '../../core/caller.ts';
-import { isoTime } from '../../core/clock.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import { isoTime } from '../../core/ports/clock.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
 import type { PreviewAccess } from './preview-access.ts';
 
 /** Where previews are served. */

@@ -3,7 +3,7 @@ import { createServer, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Log } from '../../core/log.ts';
+import type { Log } from '../../core/ports/log.ts';
 import { holdContinue } from '../expected-continue.ts';
 import { atTime } from '../keys/at-time.ts';
 import type { KeyEnds } from '../keys/key-ends.ts';

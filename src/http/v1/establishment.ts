@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { Sandbox } from '../../contract/sandboxes/sandbox.ts';
 import type { Establishment, WaitOptions } from '../../control/sandboxes/establish.ts';
-import { isSettledState } from '../../core/lifecycle.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
+import { isSettledState } from '../../core/lifecycle/lifecycle.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { Exchange } from '../exchange.ts';
 import type { HttpServices } from '../http-services.ts';
 import { timeoutMs } from '../query-schemas.ts';

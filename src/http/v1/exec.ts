@@ -6,7 +6,7 @@ import {
   ProcessInfo,
 } from '../../contract/sandboxes/exec.ts';
 import { execInSandbox, leaveInBackground } from '../../control/use/exec-in-sandbox.ts';
-import { isoTime } from '../../core/clock.ts';
+import { isoTime } from '../../core/ports/clock.ts';
 import { collectProcess } from '../collect-process.ts';
 import { connectExec } from '../connect-exec.ts';
 import { preferredType } from '../media-type.ts';

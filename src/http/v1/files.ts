@@ -10,7 +10,7 @@ import {
   SandboxPath,
 } from '../../contract/sandboxes/files.ts';
 import { openFiles } from '../../control/use/use-sandbox.ts';
-import type { LeftOut, SandboxFiles } from '../../core/session.ts';
+import type { LeftOut, SandboxFiles } from '../../core/ports/session.ts';
 import type { Exchange } from '../exchange.ts';
 import type { HttpServices } from '../http-services.ts';
 import { preferredType } from '../media-type.ts';

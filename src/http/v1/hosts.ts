@@ -19,7 +19,7 @@ import {
   probeHost,
   removeHost,
 } from '../../control/hosts/manage-hosts.ts';
-import { isoTime } from '../../core/clock.ts';
+import { isoTime } from '../../core/ports/clock.ts';
 import { presentHost } from '../present-host.ts';
 import { json, jsonBody, nothing, route } from '../route.ts';
 

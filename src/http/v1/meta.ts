@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import { API_VERSION, ServerVersion } from '../../contract/values/version.ts';
-import { requireScope } from '../../core/caller.ts';
+import { requireScope } from '../../core/tenancy/caller.ts';
 import { apiPagePolicy } from '../api-page.ts';
 import { metricsText } from '../metrics.ts';
 import { openApiDocument } from '../openapi.ts';

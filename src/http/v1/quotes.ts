@@ -1,7 +1,7 @@
 import { SandboxQuote } from '../../contract/routing/quote.ts';
 import { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
 import { quoteSandbox } from '../../control/sandboxes/quote-sandbox.ts';
-import { isoTime } from '../../core/clock.ts';
+import { isoTime } from '../../core/ports/clock.ts';
 import { json, jsonBody, route } from '../route.ts';
 
 export const quoteRoutes = [

@@ -1,7 +1,7 @@
 import { ReapReport, ReapRequest, StaleReport } from '../../contract/sandboxes/stale.ts';
 import { findStale } from '../../control/hosts/find-stale.ts';
 import { reapStale } from '../../control/hosts/reap-stale.ts';
-import { isoTime } from '../../core/clock.ts';
+import { isoTime } from '../../core/ports/clock.ts';
 import { json, jsonBody, route } from '../route.ts';
 
 const tag = 'hosts';

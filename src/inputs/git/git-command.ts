@@ -1,7 +1,7 @@
 /** How git is called: nothing of the machine's configuration, no hook, no prompt, one protocol, one host, one address. */
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import type { GitRef } from '../../core/git-ref.ts';
+import type { GitRef } from '../../core/recipe/git-ref.ts';
 import type { GitOptions } from './git-options.ts';
 
 export interface GitCall {

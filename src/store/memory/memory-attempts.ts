@@ -1,7 +1,7 @@
-import type { AttemptRecord } from '../../core/attempt.ts';
-import type { HostLoad, HostLoads } from '../../core/host.ts';
+import type { HostLoad, HostLoads } from '../../core/hosts/host.ts';
+import type { AttemptRecord } from '../../core/lifecycle/attempt.ts';
+import type { SetupLog } from '../../core/lifecycle/setup-log.ts';
 import type { AttemptStore } from '../../core/ports/store/attempt-store.ts';
-import type { SetupLog } from '../../core/setup-log.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';

@@ -1,5 +1,5 @@
-import type { AuditDraft, AuditRecord } from '../../core/audit.ts';
 import type { AuditQuery, AuditStore } from '../../core/ports/store/audit-store.ts';
+import type { AuditDraft, AuditRecord } from '../../core/tenancy/audit.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 
 export class MemoryAudit implements AuditStore {

@@ -1,4 +1,4 @@
-import type { CanaryRecord } from '../../core/canary.ts';
+import type { CanaryRecord } from '../../core/hosts/canary.ts';
 import type { CanaryStore } from '../../core/ports/store/canary-store.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';

@@ -1,5 +1,5 @@
 import type { TransferRecord } from '../../core/credits/transfer.ts';
-import type { Tx } from '../../core/store.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import { CommitListeners } from '../commit-listeners.ts';
 import { Turnstile } from '../turnstile.ts';
 import { MemoryAttempts } from './memory-attempts.ts';

@@ -1,4 +1,4 @@
-import type { EventDraft, EventRecord } from '../../core/event.ts';
+import type { EventDraft, EventRecord } from '../../core/events/event.ts';
 import type { EventQuery, EventStore } from '../../core/ports/store/event-store.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 

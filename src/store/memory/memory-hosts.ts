@@ -1,4 +1,4 @@
-import type { HostRecord, HostSample } from '../../core/host.ts';
+import type { HostRecord, HostSample } from '../../core/hosts/host.ts';
 import type { HostStore } from '../../core/ports/store/host-store.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';

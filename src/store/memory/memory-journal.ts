@@ -1,5 +1,5 @@
-import type { CommitNotice } from '../../core/store.ts';
-import type { KeyRecord, WorkspaceRecord } from '../../core/tenancy.ts';
+import type { CommitNotice } from '../../core/ports/store/store.ts';
+import type { KeyRecord, WorkspaceRecord } from '../../core/tenancy/tenancy.ts';
 import { notWritable } from '../rejections.ts';
 
 /** What the running transaction must take back if it fails, and will tell if it does not. */

@@ -1,4 +1,4 @@
-import type { KeptResource } from '../../core/kept-resource.ts';
+import type { KeptResource } from '../../core/assets/kept-resource.ts';
 import type { KeptStore } from '../../core/ports/store/kept-store.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';

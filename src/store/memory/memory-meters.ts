@@ -1,4 +1,4 @@
-import type { MeterRecord } from '../../core/meter.ts';
+import type { MeterRecord } from '../../core/credits/meter.ts';
 import type { MeterStore } from '../../core/ports/store/meter-store.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';

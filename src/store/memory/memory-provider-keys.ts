@@ -1,5 +1,5 @@
 import type { ProviderKeyStore } from '../../core/ports/store/provider-key-store.ts';
-import type { ProviderKeyRecord } from '../../core/provider-key.ts';
+import type { ProviderKeyRecord } from '../../core/tenancy/provider-key.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';

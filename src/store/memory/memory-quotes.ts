@@ -1,5 +1,5 @@
 import type { QuoteStore } from '../../core/ports/store/quote-store.ts';
-import type { QuoteRecord } from '../../core/quote.ts';
+import type { QuoteRecord } from '../../core/routing/quote.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';

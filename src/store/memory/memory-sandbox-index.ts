@@ -1,5 +1,5 @@
-import { isLiving } from '../../core/lifecycle.ts';
-import type { SandboxRecord } from '../../core/sandbox.ts';
+import { isLiving } from '../../core/lifecycle/lifecycle.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { PageCursor } from '../page-cursor.ts';
 import { claimableAt, watchedDeadline } from '../sandbox-watch.ts';
 import { NewestFirst } from './newest-first.ts';

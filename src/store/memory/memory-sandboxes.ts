@@ -1,7 +1,7 @@
 import type { SandboxState } from '../../contract/values/state.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { Page } from '../../core/ports/store/page.ts';
 import type { SandboxQuery, SandboxStore } from '../../core/ports/store/sandbox-store.ts';
-import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
 import { decodeCursor, encodeCursor } from '../page-cursor.ts';
 import { conflict, idTaken } from '../rejections.ts';
 import {

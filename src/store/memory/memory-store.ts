@@ -1,4 +1,4 @@
-import type { CommitNotice, Store, Tx } from '../../core/store.ts';
+import type { CommitNotice, Store, Tx } from '../../core/ports/store/store.ts';
 import { storeClosed } from '../rejections.ts';
 import { Turnstile } from '../turnstile.ts';
 import type { MemoryDatabase } from './memory-database.ts';

@@ -1,5 +1,5 @@
 import type { TenancyStore } from '../../core/ports/store/tenancy-store.ts';
-import type { KeyRecord, OrgRecord, WorkspaceRecord } from '../../core/tenancy.ts';
+import type { KeyRecord, OrgRecord, WorkspaceRecord } from '../../core/tenancy/tenancy.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';

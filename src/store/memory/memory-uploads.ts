@@ -1,6 +1,6 @@
+import type { UploadRecord } from '../../core/assets/upload.ts';
 import type { Page } from '../../core/ports/store/page.ts';
 import type { UploadQuery, UploadStore } from '../../core/ports/store/upload-store.ts';
-import type { UploadRecord } from '../../core/upload.ts';
 import { decodeCursor, encodeCursor } from '../page-cursor.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';

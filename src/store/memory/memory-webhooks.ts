@@ -1,5 +1,5 @@
+import type { WebhookRecord } from '../../core/events/webhook.ts';
 import type { WebhookStore } from '../../core/ports/store/webhook-store.ts';
-import type { WebhookRecord } from '../../core/webhook.ts';
 import { conflict } from '../rejections.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { MemoryTable } from './memory-table.ts';

@@ -1,4 +1,4 @@
-import type { SandboxDocuments, SandboxRecord } from '../../core/sandbox.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import { claimableAt, establishedOn, watchedDeadline, watchedIdleDeadline } from '../sandbox-watch.ts';
 import { readDocument, readDocumentOrNull, writeDocument, writeDocumentOrNull } from './document.ts';
 import type { SandboxDocumentsRow, SandboxRow } from './schema.ts';

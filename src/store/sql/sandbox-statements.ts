@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import { SandboxState } from '../../contract/values/state.ts';
-import { LIVING_STATES } from '../../core/lifecycle.ts';
+import { LIVING_STATES } from '../../core/lifecycle/lifecycle.ts';
 import { atMost } from './at-most.ts';
 import { RowWriter } from './row-writer.ts';
 import type { SandboxDocumentsRow, SandboxRow, Schema } from './schema.ts';

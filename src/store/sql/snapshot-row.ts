@@ -1,4 +1,4 @@
-import type { SnapshotRecord } from '../../core/snapshot.ts';
+import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
 import { readDocument, writeDocument } from './document.ts';
 import type { SnapshotRow } from './schema.ts';
 

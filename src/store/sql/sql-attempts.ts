@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import type { AttemptOutcome, AttemptRecord } from '../../core/attempt.ts';
-import type { HostLoads } from '../../core/host.ts';
+import type { HostLoads } from '../../core/hosts/host.ts';
+import type { AttemptOutcome, AttemptRecord } from '../../core/lifecycle/attempt.ts';
+import type { SetupLog } from '../../core/lifecycle/setup-log.ts';
 import type { AttemptStore } from '../../core/ports/store/attempt-store.ts';
-import type { SetupLog } from '../../core/setup-log.ts';
 import { conflict } from '../rejections.ts';
 import { atMost } from './at-most.ts';
 import { readDocument, readDocumentOrNull, writeDocument, writeDocumentOrNull } from './document.ts';

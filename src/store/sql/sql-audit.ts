@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
-import type { AuditDraft, AuditRecord } from '../../core/audit.ts';
 import type { AuditQuery, AuditStore } from '../../core/ports/store/audit-store.ts';
+import type { AuditDraft, AuditRecord } from '../../core/tenancy/audit.ts';
 import { atMost } from './at-most.ts';
 import { readDocument, writeDocument } from './document.ts';
 import { RowWriter } from './row-writer.ts';

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { CanaryRecord } from '../../core/canary.ts';
+import type { CanaryRecord } from '../../core/hosts/canary.ts';
 import type { CanaryStore } from '../../core/ports/store/canary-store.ts';
 import { conflict } from '../rejections.ts';
 import { RowWriter } from './row-writer.ts';

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { EventDraft, EventRecord } from '../../core/event.ts';
+import type { EventDraft, EventRecord } from '../../core/events/event.ts';
 import type { EventQuery, EventStore } from '../../core/ports/store/event-store.ts';
 import { atMost } from './at-most.ts';
 import { readDocument, writeDocument } from './document.ts';

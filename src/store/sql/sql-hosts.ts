@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { HostRecord, HostSample } from '../../core/host.ts';
+import type { HostRecord, HostSample } from '../../core/hosts/host.ts';
 import type { HostStore } from '../../core/ports/store/host-store.ts';
 import { conflict } from '../rejections.ts';
 import { atMost } from './at-most.ts';

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { KeptResource } from '../../core/kept-resource.ts';
+import type { KeptResource } from '../../core/assets/kept-resource.ts';
 import type { KeptStore } from '../../core/ports/store/kept-store.ts';
 import { conflict } from '../rejections.ts';
 import { atMost } from './at-most.ts';

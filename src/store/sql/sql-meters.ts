@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import type { MeterRecord } from '../../core/meter.ts';
+import type { MeterRecord } from '../../core/credits/meter.ts';
 import type { MeterStore } from '../../core/ports/store/meter-store.ts';
 import { conflict } from '../rejections.ts';
 import { atMost } from './at-most.ts';

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import type { ProviderKeyStore } from '../../core/ports/store/provider-key-store.ts';
-import type { ProviderKeyRecord } from '../../core/provider-key.ts';
+import type { ProviderKeyRecord } from '../../core/tenancy/provider-key.ts';
 import { conflict } from '../rejections.ts';
 import { RowWriter } from './row-writer.ts';
 import type { ProviderKeyRow, Schema } from './schema.ts';

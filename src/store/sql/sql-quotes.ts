@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { QuoteStore } from '../../core/ports/store/quote-store.ts';
-import type { QuoteRecord } from '../../core/quote.ts';
+import type { QuoteRecord } from '../../core/routing/quote.ts';
 import { conflict } from '../rejections.ts';
 import { atMost } from './at-most.ts';
 import { readDocument, writeDocument } from './document.ts';

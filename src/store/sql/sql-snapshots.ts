@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
+import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
 import type { Page } from '../../core/ports/store/page.ts';
 import type { SnapshotQuery, SnapshotStore } from '../../core/ports/store/snapshot-store.ts';
-import type { SnapshotRecord } from '../../core/snapshot.ts';
 import { decodeCursor, encodeCursor } from '../page-cursor.ts';
 import { conflict } from '../rejections.ts';
 import { atMost } from './at-most.ts';

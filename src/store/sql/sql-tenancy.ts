@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { TenancyStore } from '../../core/ports/store/tenancy-store.ts';
-import type { KeyRecord, OrgRecord, WorkspaceRecord } from '../../core/tenancy.ts';
+import type { KeyRecord, OrgRecord, WorkspaceRecord } from '../../core/tenancy/tenancy.ts';
 import { conflict } from '../rejections.ts';
 import { readDocument, readDocumentOrNull, writeDocument, writeDocumentOrNull } from './document.ts';
 import { RowWriter } from './row-writer.ts';

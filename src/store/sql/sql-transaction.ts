@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
-import type { ImageRecord } from '../../core/image.ts';
-import type { Tx } from '../../core/store.ts';
-import type { VolumeRecord } from '../../core/volume.ts';
+import type { ImageRecord } from '../../core/assets/image.ts';
+import type { VolumeRecord } from '../../core/assets/volume.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import { RowWriter } from './row-writer.ts';
 import { sandboxStatements } from './sandbox-statements.ts';
 import type { Schema, SettingRow } from './schema.ts';

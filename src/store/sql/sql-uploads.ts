@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
+import type { UploadRecord } from '../../core/assets/upload.ts';
 import type { Page } from '../../core/ports/store/page.ts';
 import type { UploadQuery, UploadStore } from '../../core/ports/store/upload-store.ts';
-import type { UploadRecord } from '../../core/upload.ts';
 import { decodeCursor, encodeCursor } from '../page-cursor.ts';
 import { atMost } from './at-most.ts';
 import { readDocument, writeDocument } from './document.ts';

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
+import type { WebhookRecord } from '../../core/events/webhook.ts';
 import type { WebhookStore } from '../../core/ports/store/webhook-store.ts';
-import type { WebhookRecord } from '../../core/webhook.ts';
 import { conflict } from '../rejections.ts';
 import { readDocumentOrNull, writeDocumentOrNull } from './document.ts';
 import { RowWriter } from './row-writer.ts';

@@ -1,5 +1,11 @@
 import { DatabaseSync } from 'node:sqlite';
-import type { CommitNotice, ReadOptions, Store, TransactionOptions, Tx } from '../../core/store.ts';
+import type {
+  CommitNotice,
+  ReadOptions,
+  Store,
+  TransactionOptions,
+  Tx,
+} from '../../core/ports/store/store.ts';
 import { CommitListeners } from '../commit-listeners.ts';
 import { storeClosed } from '../rejections.ts';
 import { SqlSession } from '../sql/sql-session.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { attemptIdOf } from '../../core/attempt.ts';
-import type { SetupLog } from '../../core/setup-log.ts';
+import { attemptIdOf } from '../../core/lifecycle/attempt.ts';
+import type { SetupLog } from '../../core/lifecycle/setup-log.ts';
 import { sampleAttempt, T0 } from '../sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, write } from './store-case.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { SandboxRecord } from '../../core/sandbox.ts';
-import type { Store, Tx } from '../../core/store.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { Store, Tx } from '../../core/ports/store/store.ts';
 import { sampleSandbox, T0 } from '../sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, uidsOf, write } from './store-case.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { SandboxRecord } from '../../core/sandbox.ts';
-import type { Store } from '../../core/store.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { Store } from '../../core/ports/store/store.ts';
 import {
   sampleAttempt,
   sampleDocuments,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { SandboxRecord } from '../../core/sandbox.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import { sampleDocuments, sampleSandbox, T0 } from '../sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, uidsOf, write } from './store-case.ts';

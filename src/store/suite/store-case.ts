@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ErrorCode } from '../../contract/errors/errors.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Store, Tx } from '../../core/store.ts';
+import type { Store, Tx } from '../../core/ports/store/store.ts';
 
 export interface StoreCase {
   readonly name: string;

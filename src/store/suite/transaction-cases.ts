@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { CommitNotice } from '../../core/store.ts';
+import type { CommitNotice } from '../../core/ports/store/store.ts';
 import {
   sampleAttempt,
   sampleDocuments,

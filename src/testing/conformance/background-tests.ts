@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { OutputChunk, OutputGap, SandboxProcess, SandboxSession } from '../../core/session.ts';
+import type { OutputChunk, OutputGap, SandboxProcess, SandboxSession } from '../../core/ports/session.ts';
 import { claimTests } from './conformance-test.ts';
 import { expectError } from './expect-error.ts';
 import { finish, shellArgv, spawnSpec } from './run-program.ts';

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { SandboxFiles } from '../../core/session.ts';
+import type { SandboxFiles } from '../../core/ports/session.ts';
 import { bytesFrom, bytesOf } from './bytes.ts';
 import { claimTests } from './conformance-test.ts';
 import { runShell } from './run-program.ts';

@@ -1,6 +1,6 @@
-import type { Clock } from '../../core/clock.ts';
-import type { Extension, PlacementHost } from '../../core/extension.ts';
-import type { Recipe } from '../../core/recipe.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { Extension, PlacementHost } from '../../core/ports/extension.ts';
+import type { Recipe } from '../../core/recipe/recipe.ts';
 
 export interface ConformanceOptions {
   /** A backend that is ready to be used. It is made once for the whole run. */

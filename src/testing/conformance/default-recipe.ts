@@ -1,6 +1,6 @@
 import type { CapabilityVector } from '../../contract/extensions/capability.ts';
 import { IsolationLevel } from '../../contract/extensions/capability.ts';
-import type { Recipe } from '../../core/recipe.ts';
+import type { Recipe } from '../../core/recipe/recipe.ts';
 
 /** The least that a backend with this vector must be able to build. */
 export function defaultRecipe(vector: CapabilityVector): Recipe {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SandboxSession } from '../../core/session.ts';
+import type { SandboxSession } from '../../core/ports/session.ts';
 import { runShell } from './run-program.ts';
 
 export interface Heartbeat {

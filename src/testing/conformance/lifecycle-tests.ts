@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Handle } from '../../core/extension.ts';
+import type { Handle } from '../../core/ports/extension.ts';
 import { claimTests } from './conformance-test.ts';
 import { runProgram, runShell } from './run-program.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import type { PortConnection } from '../../core/session.ts';
+import type { PortConnection } from '../../core/ports/session.ts';
 import { bytesOf } from './bytes.ts';
 import { claimTests, SkippedTest } from './conformance-test.ts';
 import { expectError } from './expect-error.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { IsolationLevel, ResourceName } from '../../contract/extensions/capability.ts';
-import type { Recipe } from '../../core/recipe.ts';
+import type { Recipe } from '../../core/recipe/recipe.ts';
 import { claimTests } from './conformance-test.ts';
 import { defaultRecipe } from './default-recipe.ts';
 import { expectError } from './expect-error.ts';

@@ -5,7 +5,7 @@ import type {
   SandboxProcess,
   SandboxSession,
   SpawnSpec,
-} from '../../core/session.ts';
+} from '../../core/ports/session.ts';
 
 export interface ProgramResult {
   readonly exit: ExitStatus;

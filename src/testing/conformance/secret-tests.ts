@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { CredentialDelivery } from '../../contract/extensions/capability.ts';
-import type { Log } from '../../core/log.ts';
+import type { Log } from '../../core/ports/log.ts';
 import { claimTests } from './conformance-test.ts';
 import { expectError } from './expect-error.ts';
 import { runShell } from './run-program.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import type { SandboxFiles } from '../../core/session.ts';
+import type { SandboxFiles } from '../../core/ports/session.ts';
 import { bytesFrom, bytesOf } from './bytes.ts';
 import { claimTests } from './conformance-test.ts';
 import { expectError } from './expect-error.ts';

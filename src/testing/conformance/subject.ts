@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CapabilityVector } from '../../contract/extensions/capability.ts';
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../core/ports/clock.ts';
 import type {
   Extension,
   ExtensionContext,
@@ -9,13 +9,13 @@ import type {
   Owned,
   ProvisionSpec,
   ResolvedSecret,
-} from '../../core/extension.ts';
-import type { InputTrees } from '../../core/inputs.ts';
-import { NO_INPUTS } from '../../core/inputs.ts';
-import { capabilitiesAt } from '../../core/isolation-level.ts';
-import { silentLog } from '../../core/log.ts';
-import type { Recipe } from '../../core/recipe.ts';
-import type { SandboxFiles, SandboxSession } from '../../core/session.ts';
+} from '../../core/ports/extension.ts';
+import type { InputTrees } from '../../core/ports/inputs.ts';
+import { NO_INPUTS } from '../../core/ports/inputs.ts';
+import { silentLog } from '../../core/ports/log.ts';
+import type { SandboxFiles, SandboxSession } from '../../core/ports/session.ts';
+import type { Recipe } from '../../core/recipe/recipe.ts';
+import { capabilitiesAt } from '../../core/routing/isolation-level.ts';
 import type { ConformanceOptions } from './conformance-options.ts';
 import { defaultRecipe } from './default-recipe.ts';
 

@@ -4,7 +4,7 @@ import type {
   FileReadOptions,
   FileWriteOptions,
   SandboxFiles,
-} from '../../core/session.ts';
+} from '../../core/ports/session.ts';
 import { bytesFrom, bytesOf } from '../conformance/bytes.ts';
 import { archiveOf, entriesOf } from '../conformance/tar-archive.ts';
 import type { FileTree } from './file-tree.ts';

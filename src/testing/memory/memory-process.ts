@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import { posix } from 'node:path';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { ExitStatus, Signal } from '../../contract/sandboxes/exec.ts';
-import type { OutputChunk, SandboxProcess, SpawnSpec } from '../../core/session.ts';
+import type { OutputChunk, SandboxProcess, SpawnSpec } from '../../core/ports/session.ts';
 import type { FileTree } from './file-tree.ts';
 
 type Sink = (stream: 'stdout' | 'stderr', data: Uint8Array | string) => Promise<void>;

@@ -7,8 +7,8 @@ import type {
   Handle,
   ProvisionSpec,
   Stamp,
-} from '../../../src/core/extension.ts';
-import { refuseMisfit } from '../../../src/core/refuse-misfit.ts';
+} from '../../../src/core/ports/extension.ts';
+import { refuseMisfit } from '../../../src/core/routing/refuse-misfit.ts';
 import type { RunningAgent } from './running-agent.ts';
 
 const CAPABILITIES: CapabilityVector = {

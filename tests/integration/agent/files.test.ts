@@ -22,7 +22,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FileChange } from '../../../src/contract/sandboxes/files.ts';
-import type { LeftOut } from '../../../src/core/session.ts';
+import type { LeftOut } from '../../../src/core/ports/session.ts';
 import type { AgentSession } from '../../../src/extensions/shared/agent-session/agent-session.ts';
 import { archiveOf, entriesOf } from '../../../src/testing/conformance/tar-archive.ts';
 import { bytesFrom, bytesOf, eventually } from './programs.ts';

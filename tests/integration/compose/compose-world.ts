@@ -1,12 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SandboxerError } from '../../../src/contract/errors/errors.ts';
-import type { ExtensionContext, PlacementHost, ProvisionSpec, Ready } from '../../../src/core/extension.ts';
-import type { InputTrees } from '../../../src/core/inputs.ts';
-import { NO_INPUTS } from '../../../src/core/inputs.ts';
-import { silentLog } from '../../../src/core/log.ts';
-import type { Recipe } from '../../../src/core/recipe.ts';
-import type { SandboxSession } from '../../../src/core/session.ts';
+import type {
+  ExtensionContext,
+  PlacementHost,
+  ProvisionSpec,
+  Ready,
+} from '../../../src/core/ports/extension.ts';
+import type { InputTrees } from '../../../src/core/ports/inputs.ts';
+import { NO_INPUTS } from '../../../src/core/ports/inputs.ts';
+import { silentLog } from '../../../src/core/ports/log.ts';
+import type { SandboxSession } from '../../../src/core/ports/session.ts';
+import type { Recipe } from '../../../src/core/recipe/recipe.ts';
 import type { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
 import { archiveOf, textEntry } from '../../../src/extensions/compose-ssh/ship-tree.ts';
 import { defaultRecipe } from '../../../src/testing/conformance/default-recipe.ts';

@@ -1,4 +1,4 @@
-import type { InputTrees } from '../../../src/core/inputs.ts';
+import type { InputTrees } from '../../../src/core/ports/inputs.ts';
 import { archiveOf, textEntry } from '../../../src/extensions/compose-ssh/ship-tree.ts';
 
 /** A repository that takes a while to come: `pause` is awaited in the middle of it. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CloudEvent, EventPage } from '../../../src/contract/events/event.ts';
-import type { EventDraft } from '../../../src/core/event.ts';
+import type { EventDraft } from '../../../src/core/events/event.ts';
 import { createHttpServer } from '../../../src/http/server.ts';
 import type { Fixture } from './fixture.ts';
 import { MEMORY_PROFILE, responseTo, send, startFixture } from './fixture.ts';

@@ -1,6 +1,6 @@
 /** The real server, with a sink that tells every event to the test. */
 import { request } from 'node:http';
-import type { EventRecord } from '../../../src/core/event.ts';
+import type { EventRecord } from '../../../src/core/events/event.ts';
 import { loadConfig } from '../../../src/main/config.ts';
 import { serve } from '../../../src/main/serve.ts';
 

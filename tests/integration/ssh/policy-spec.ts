@@ -1,8 +1,8 @@
 /** What a sandbox under policy on a host of a test is asked for. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ExtensionContext, ProvisionSpec } from '../../../src/core/extension.ts';
-import { NO_INPUTS } from '../../../src/core/inputs.ts';
-import { silentLog } from '../../../src/core/log.ts';
+import type { ExtensionContext, ProvisionSpec } from '../../../src/core/ports/extension.ts';
+import { NO_INPUTS } from '../../../src/core/ports/inputs.ts';
+import { silentLog } from '../../../src/core/ports/log.ts';
 import { CAPABILITIES } from '../../../src/extensions/ssh/config.ts';
 import { defaultRecipe } from '../../../src/testing/conformance/default-recipe.ts';
 import type { SshServer } from '../../../src/testing/ssh-server.ts';

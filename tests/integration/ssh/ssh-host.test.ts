@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { SshAccess } from '../../../src/core/host-access.ts';
+import type { SshAccess } from '../../../src/core/ports/host-access.ts';
 import type { SshHostOptions } from '../../../src/extensions/shared/ssh/ssh-host.ts';
 import { SshHost } from '../../../src/extensions/shared/ssh/ssh-host.ts';
 import { SshHosts } from '../../../src/extensions/shared/ssh/ssh-hosts.ts';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { SandboxerError } from '../../../src/contract/errors/errors.ts';
-import type { SandboxSession } from '../../../src/core/session.ts';
+import type { SandboxSession } from '../../../src/core/ports/session.ts';
 import { bytesFrom } from '../../../src/testing/conformance/bytes.ts';
 import { runProgram, spawnSpec } from '../../../src/testing/conformance/run-program.ts';
 import { ALL_ATTEMPTS } from './all-attempts.ts';

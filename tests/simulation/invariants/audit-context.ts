@@ -1,4 +1,4 @@
-import type { SandboxRecord } from '../../../src/core/sandbox.ts';
+import type { SandboxRecord } from '../../../src/core/lifecycle/sandbox.ts';
 import type { StubWorld } from '../../../src/extensions/saas-stub/world.ts';
 import type { Mirror, Write } from '../mirror.ts';
 import type { Scenario } from '../scenario.ts';

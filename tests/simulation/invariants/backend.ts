@@ -1,5 +1,5 @@
-import { nextFundAt } from '../../../src/core/credits/funding.ts';
-import type { SandboxRecord } from '../../../src/core/sandbox.ts';
+import { nextFundAt } from '../../../src/core/credits/ledger/funding.ts';
+import type { SandboxRecord } from '../../../src/core/lifecycle/sandbox.ts';
 import type { StubReply, StubRequest } from '../../../src/extensions/saas-stub/protocol.ts';
 import type { AppliedCommit, AuditContext } from './audit-context.ts';
 

@@ -1,6 +1,6 @@
-import type { EventRecord } from '../../../src/core/event.ts';
-import type { MeterRecord } from '../../../src/core/meter.ts';
-import type { SandboxRecord } from '../../../src/core/sandbox.ts';
+import type { MeterRecord } from '../../../src/core/credits/meter.ts';
+import type { EventRecord } from '../../../src/core/events/event.ts';
+import type { SandboxRecord } from '../../../src/core/lifecycle/sandbox.ts';
 import type { AppliedCommit, AuditContext } from './audit-context.ts';
 
 /** One generation of one sandbox as its events tell it: the states it was in, and from when on. */

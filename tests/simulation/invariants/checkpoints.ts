@@ -1,4 +1,4 @@
-import type { SandboxRecord } from '../../../src/core/sandbox.ts';
+import type { SandboxRecord } from '../../../src/core/lifecycle/sandbox.ts';
 import { CHECKPOINT_PROFILE } from '../catalogue.ts';
 import type { AppliedCommit, AuditContext } from './audit-context.ts';
 

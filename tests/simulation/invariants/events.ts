@@ -1,4 +1,4 @@
-import type { EventRecord } from '../../../src/core/event.ts';
+import type { EventRecord } from '../../../src/core/events/event.ts';
 import type { SinkPlan } from '../sim-sink.ts';
 import type { AppliedCommit, AuditContext } from './audit-context.ts';
 

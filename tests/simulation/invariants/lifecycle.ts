@@ -1,6 +1,6 @@
 import type { SandboxState } from '../../../src/contract/values/state.ts';
-import type { EventRecord } from '../../../src/core/event.ts';
-import type { SandboxRecord } from '../../../src/core/sandbox.ts';
+import type { EventRecord } from '../../../src/core/events/event.ts';
+import type { SandboxRecord } from '../../../src/core/lifecycle/sandbox.ts';
 import type { AppliedCommit, AuditContext } from './audit-context.ts';
 
 /** SPEC §3 once more, written down by somebody else than `core/lifecycle.ts`. */

@@ -1,6 +1,6 @@
 import type { Price } from '../../../src/contract/money/money.ts';
-import type { MeterRecord } from '../../../src/core/meter.ts';
-import type { SandboxRecord } from '../../../src/core/sandbox.ts';
+import type { MeterRecord } from '../../../src/core/credits/meter.ts';
+import type { SandboxRecord } from '../../../src/core/lifecycle/sandbox.ts';
 import { billedMs } from '../../../src/extensions/saas-stub/world-object.ts';
 import { priceNamed } from '../catalogue.ts';
 import type { Mirror } from '../mirror.ts';

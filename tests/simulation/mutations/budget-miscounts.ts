@@ -6,7 +6,7 @@ export const budgetMiscounts: Mutation = {
   breaks: ['budget-is-captures'],
   patches: [
     {
-      file: 'src/core/credits/ledger.ts',
+      file: 'src/core/credits/ledger/ledger.ts',
       search: 'captureBudgets(hold, transferId, amount, at);',
       replace: 'captureBudgets(hold, transferId, amount - 1, at);',
     },

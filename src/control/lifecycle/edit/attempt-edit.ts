@@ -1,6 +1,6 @@
-import type { AttemptJudgement, AttemptOutcome, AttemptRecord } from '../../../core/attempt.ts';
-import { isRunning } from '../../../core/attempt.ts';
-import type { Tx } from '../../../core/store.ts';
+import type { AttemptJudgement, AttemptOutcome, AttemptRecord } from '../../../core/lifecycle/attempt.ts';
+import { isRunning } from '../../../core/lifecycle/attempt.ts';
+import type { Tx } from '../../../core/ports/store/store.ts';
 import type { ControlDeps } from '../../deps.ts';
 import type { SandboxEdit } from './sandbox-edit.ts';
 

@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../../../contract/errors/errors.ts';
 import { ERRORS, failsEverywhere } from '../../../contract/errors/errors.ts';
 import { Creation } from '../../../contract/values/state.ts';
-import type { AttemptRecord } from '../../../core/attempt.ts';
-import type { SandboxFailureRecord } from '../../../core/sandbox.ts';
+import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
+import type { SandboxFailureRecord } from '../../../core/lifecycle/sandbox.ts';
 import { wrongParts } from './backend-error.ts';
 import type { SandboxEdit } from './sandbox-edit.ts';
 import { AUTOMATION } from './sandbox-edit.ts';

@@ -1,7 +1,7 @@
 import type { ErrorExtras } from '../../../contract/errors/errors.ts';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { Creation } from '../../../contract/values/state.ts';
-import type { AttemptError } from '../../../core/attempt.ts';
+import type { AttemptError } from '../../../core/lifecycle/attempt.ts';
 import { Interrupted, Outrun } from './interruption.ts';
 
 export interface BackendFailure {

@@ -1,5 +1,5 @@
-import type { AttemptRecord } from '../../../core/attempt.ts';
-import type { Tx } from '../../../core/store.ts';
+import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
+import type { Tx } from '../../../core/ports/store/store.ts';
 import type { ControlDeps } from '../../deps.ts';
 import type { BackendFailure } from './backend-error.ts';
 

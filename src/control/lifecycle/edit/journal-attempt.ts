@@ -1,9 +1,9 @@
-import type { AttemptRecord } from '../../../core/attempt.ts';
-import { attemptIdOf } from '../../../core/attempt.ts';
-import type { Recipe } from '../../../core/recipe.ts';
-import type { RouteTarget } from '../../../core/routing.ts';
-import { routeTargets } from '../../../core/routing.ts';
-import type { SandboxDocuments } from '../../../core/sandbox.ts';
+import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
+import { attemptIdOf } from '../../../core/lifecycle/attempt.ts';
+import type { SandboxDocuments } from '../../../core/lifecycle/sandbox.ts';
+import type { Recipe } from '../../../core/recipe/recipe.ts';
+import type { RouteTarget } from '../../../core/routing/routing.ts';
+import { routeTargets } from '../../../core/routing/routing.ts';
 import type { EditScope } from './attempt-edit.ts';
 import type { SandboxEdit } from './sandbox-edit.ts';
 

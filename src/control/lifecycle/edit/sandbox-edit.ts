@@ -1,11 +1,11 @@
 import type { EventType } from '../../../contract/events/event.ts';
 import type { Consumer } from '../../../contract/sandboxes/sandbox.ts';
 import type { Actor, SandboxState } from '../../../contract/values/state.ts';
-import type { EventDraft } from '../../../core/event.ts';
-import { assertMove, isEstablished, isLiving } from '../../../core/lifecycle.ts';
-import type { SandboxRecord } from '../../../core/sandbox.ts';
-import { pendingOperation } from '../../../core/sandbox.ts';
-import type { Tx } from '../../../core/store.ts';
+import type { EventDraft } from '../../../core/events/event.ts';
+import { assertMove, isEstablished, isLiving } from '../../../core/lifecycle/lifecycle.ts';
+import type { SandboxRecord } from '../../../core/lifecycle/sandbox.ts';
+import { pendingOperation } from '../../../core/lifecycle/sandbox.ts';
+import type { Tx } from '../../../core/ports/store/store.ts';
 import type { ControlDeps } from '../../deps.ts';
 import { learnUse } from '../../money/learn-use.ts';
 import { billOf, closeMoney } from '../../money/sandbox-money.ts';

@@ -1,5 +1,5 @@
-import type { AttemptRecord } from '../../../core/attempt.ts';
 import { outcomeOfError } from '../../../core/health/attempt-outcome.ts';
+import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
 import type { SettleScope } from '../edit/attempt-edit.ts';
 import { isOutrun, judgeAttempt } from '../edit/attempt-edit.ts';
 import type { BackendFailure } from '../edit/backend-error.ts';

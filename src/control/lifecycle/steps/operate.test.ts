@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { StepWorld } from '../../../../tests/support/step-world.ts';
-import type { SandboxOperation } from '../../../core/sandbox.ts';
+import type { SandboxOperation } from '../../../core/lifecycle/sandbox.ts';
 import type { FaultRule } from '../../../extensions/saas-stub/protocol.ts';
 import { operateStep } from './operate.ts';
 import { probeStep } from './probe.ts';

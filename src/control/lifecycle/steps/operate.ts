@@ -1,9 +1,9 @@
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import { offerIn } from '../../../core/credits/terms.ts';
-import type { Extension, Handle, TakenSnapshot } from '../../../core/extension.ts';
-import { isEstablished } from '../../../core/lifecycle.ts';
-import type { SandboxOperation } from '../../../core/sandbox.ts';
-import { pendingOperation } from '../../../core/sandbox.ts';
+import { isEstablished } from '../../../core/lifecycle/lifecycle.ts';
+import type { SandboxOperation } from '../../../core/lifecycle/sandbox.ts';
+import { pendingOperation } from '../../../core/lifecycle/sandbox.ts';
+import type { Extension, Handle, TakenSnapshot } from '../../../core/ports/extension.ts';
 import { contextOf, extensionOf } from '../../backends/backend-context.ts';
 import type { ControlDeps } from '../../deps.ts';
 import { backendEndsAt, changeRate } from '../../money/sandbox-money.ts';

@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../../contract/errors/errors.ts';
-import type { Extension, ExtensionContext, Handle } from '../../../core/extension.ts';
-import type { InputTrees } from '../../../core/inputs.ts';
-import { WORKSPACE } from '../../../core/inputs.ts';
+import type { Extension, ExtensionContext, Handle } from '../../../core/ports/extension.ts';
+import type { InputTrees } from '../../../core/ports/inputs.ts';
+import { WORKSPACE } from '../../../core/ports/inputs.ts';
 
 /** Unpacks the file trees of a sandbox into its workspace, over its session. Doing it again changes nothing. */
 export async function placeInputs(

@@ -1,8 +1,8 @@
-import type { AttemptRecord } from '../../../core/attempt.ts';
-import type { Handle, Ready } from '../../../core/extension.ts';
-import { startDirectory } from '../../../core/inputs.ts';
-import { pendingOperation } from '../../../core/sandbox.ts';
-import type { SetupStep } from '../../../core/setup-log.ts';
+import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
+import { pendingOperation } from '../../../core/lifecycle/sandbox.ts';
+import type { SetupStep } from '../../../core/lifecycle/setup-log.ts';
+import type { Handle, Ready } from '../../../core/ports/extension.ts';
+import { startDirectory } from '../../../core/ports/inputs.ts';
 import { inputTrees } from '../../assets/input-trees.ts';
 import { contextFor, extensionOf } from '../../backends/backend-context.ts';
 import type { ControlDeps } from '../../deps.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Progress } from '../../../core/extension.ts';
-import { silentLog } from '../../../core/log.ts';
+import type { Progress } from '../../../core/ports/extension.ts';
+import { silentLog } from '../../../core/ports/log.ts';
 import { memoryDatabase } from '../../../store/memory/memory-database.ts';
 import { MemoryStore } from '../../../store/memory/memory-store.ts';
 import { sampleAttempt, sampleSandbox, T0 } from '../../../store/sample-records.ts';

@@ -1,5 +1,5 @@
-import type { AttemptRecord } from '../../../core/attempt.ts';
-import type { Progress } from '../../../core/extension.ts';
+import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
+import type { Progress } from '../../../core/ports/extension.ts';
 import type { ControlDeps } from '../../deps.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from '../edit/sandbox-edit.ts';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { StepWorldOptions } from '../../../../tests/support/step-world.ts';
 import { StepWorld } from '../../../../tests/support/step-world.ts';
-import type { AttemptRecord } from '../../../core/attempt.ts';
+import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
 import type { FaultRule } from '../../../extensions/saas-stub/protocol.ts';
 import { provisionStep } from './provision.ts';
 

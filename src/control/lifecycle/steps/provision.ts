@@ -1,14 +1,14 @@
 import { SandboxerError } from '../../../contract/errors/errors.ts';
-import type { AttemptRecord } from '../../../core/attempt.ts';
+import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
+import type { SandboxDocuments } from '../../../core/lifecycle/sandbox.ts';
 import type {
   Extension,
   ExtensionContext,
   Handle,
   Progress,
   ProvisionSpec,
-} from '../../../core/extension.ts';
-import type { SandboxDocuments } from '../../../core/sandbox.ts';
-import type { Tx } from '../../../core/store.ts';
+} from '../../../core/ports/extension.ts';
+import type { Tx } from '../../../core/ports/store/store.ts';
 import { inputTrees } from '../../assets/input-trees.ts';
 import { contextFor, extensionOf } from '../../backends/backend-context.ts';
 import type { ControlDeps } from '../../deps.ts';

@@ -1,8 +1,8 @@
 import { SandboxerError } from '../../../contract/errors/errors.ts';
-import type { Extension, ExtensionContext, Handle } from '../../../core/extension.ts';
-import type { Recipe } from '../../../core/recipe.ts';
-import type { SandboxSession } from '../../../core/session.ts';
-import type { SetupStep } from '../../../core/setup-log.ts';
+import type { SetupStep } from '../../../core/lifecycle/setup-log.ts';
+import type { Extension, ExtensionContext, Handle } from '../../../core/ports/extension.ts';
+import type { SandboxSession } from '../../../core/ports/session.ts';
+import type { Recipe } from '../../../core/recipe/recipe.ts';
 import { Interrupted, Outrun } from '../edit/interruption.ts';
 import { SetupOutput } from './setup-output.ts';
 

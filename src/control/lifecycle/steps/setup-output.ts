@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
-import type { OutputChunk, OutputGap } from '../../../core/session.ts';
+import type { OutputChunk, OutputGap } from '../../../core/ports/session.ts';
 
 const KEPT_CHARACTERS = 32_768;
 const decoder = () => new StringDecoder('utf8');

@@ -1,4 +1,4 @@
-import type { Extension, ResolvedSecret } from '../../../core/extension.ts';
+import type { Extension, ResolvedSecret } from '../../../core/ports/extension.ts';
 import type { ControlDeps } from '../../deps.ts';
 import type { StepSubject } from './step.ts';
 

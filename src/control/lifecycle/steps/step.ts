@@ -1,6 +1,6 @@
-import type { AttemptRecord } from '../../../core/attempt.ts';
-import type { Stamp } from '../../../core/extension.ts';
-import type { SandboxDocuments, SandboxRecord } from '../../../core/sandbox.ts';
+import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../../core/lifecycle/sandbox.ts';
+import type { Stamp } from '../../../core/ports/extension.ts';
 import type { ControlDeps } from '../../deps.ts';
 import type { SettleScope } from '../edit/attempt-edit.ts';
 

@@ -1,6 +1,6 @@
-import type { AttemptRecord } from '../../../core/attempt.ts';
-import { isRunning } from '../../../core/attempt.ts';
-import type { CleanupReport } from '../../../core/extension.ts';
+import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
+import { isRunning } from '../../../core/lifecycle/attempt.ts';
+import type { CleanupReport } from '../../../core/ports/extension.ts';
 import { contextFor, extensionOf } from '../../backends/backend-context.ts';
 import type { ControlDeps } from '../../deps.ts';
 import { noteUse } from '../../money/measure-use.ts';

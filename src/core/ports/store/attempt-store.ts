@@ -1,6 +1,6 @@
-import type { AttemptRecord } from '../../attempt.ts';
-import type { HostLoads } from '../../host.ts';
-import type { SetupLog } from '../../setup-log.ts';
+import type { HostLoads } from '../../hosts/host.ts';
+import type { AttemptRecord } from '../../lifecycle/attempt.ts';
+import type { SetupLog } from '../../lifecycle/setup-log.ts';
 
 export interface AttemptStore {
   get(attemptId: string): Promise<AttemptRecord | null>;

@@ -1,4 +1,4 @@
-import type { AuditDraft, AuditRecord } from '../../audit.ts';
+import type { AuditDraft, AuditRecord } from '../../tenancy/audit.ts';
 
 export interface AuditQuery {
   /** `null` sees every workspace. */

@@ -1,4 +1,4 @@
-import type { CanaryRecord } from '../../canary.ts';
+import type { CanaryRecord } from '../../hosts/canary.ts';
 
 export interface CanaryStore {
   get(attemptId: string): Promise<CanaryRecord | null>;

@@ -1,4 +1,4 @@
-import type { EventDraft, EventRecord } from '../../event.ts';
+import type { EventDraft, EventRecord } from '../../events/event.ts';
 
 export interface EventQuery {
   readonly workspaceId: string | null;

@@ -1,4 +1,4 @@
-import type { HostRecord, HostSample } from '../../host.ts';
+import type { HostRecord, HostSample } from '../../hosts/host.ts';
 
 export interface HostStore {
   get(id: string): Promise<HostRecord | null>;

@@ -1,4 +1,4 @@
-import type { KeptResource } from '../../kept-resource.ts';
+import type { KeptResource } from '../../assets/kept-resource.ts';
 
 /** Images, or volumes. */
 export interface KeptStore<R extends KeptResource> {

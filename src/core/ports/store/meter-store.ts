@@ -1,4 +1,4 @@
-import type { MeterRecord } from '../../meter.ts';
+import type { MeterRecord } from '../../credits/meter.ts';
 
 export interface MeterStore {
   get(id: string): Promise<MeterRecord | null>;

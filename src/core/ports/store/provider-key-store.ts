@@ -1,4 +1,4 @@
-import type { ProviderKeyRecord } from '../../provider-key.ts';
+import type { ProviderKeyRecord } from '../../tenancy/provider-key.ts';
 
 export interface ProviderKeyStore {
   get(id: string): Promise<ProviderKeyRecord | null>;

@@ -1,4 +1,4 @@
-import type { QuoteRecord } from '../../quote.ts';
+import type { QuoteRecord } from '../../routing/quote.ts';
 
 export interface QuoteStore {
   get(id: string): Promise<QuoteRecord | null>;

@@ -1,5 +1,5 @@
 import type { SandboxState } from '../../../contract/values/state.ts';
-import type { SandboxDocuments, SandboxRecord } from '../../sandbox.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../lifecycle/sandbox.ts';
 import type { Page } from './page.ts';
 
 export interface SandboxQuery {

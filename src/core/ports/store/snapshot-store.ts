@@ -1,4 +1,4 @@
-import type { SnapshotRecord } from '../../snapshot.ts';
+import type { SnapshotRecord } from '../../assets/snapshot.ts';
 import type { Page } from './page.ts';
 
 export interface SnapshotQuery {

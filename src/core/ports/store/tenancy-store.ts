@@ -1,4 +1,4 @@
-import type { KeyRecord, OrgRecord, WorkspaceRecord } from '../../tenancy.ts';
+import type { KeyRecord, OrgRecord, WorkspaceRecord } from '../../tenancy/tenancy.ts';
 
 export interface TenancyStore {
   org(id: string): Promise<OrgRecord | null>;

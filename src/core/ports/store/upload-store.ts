@@ -1,4 +1,4 @@
-import type { UploadRecord } from '../../upload.ts';
+import type { UploadRecord } from '../../assets/upload.ts';
 import type { Page } from './page.ts';
 
 export interface UploadQuery {

@@ -1,4 +1,4 @@
-import type { WebhookRecord } from '../../webhook.ts';
+import type { WebhookRecord } from '../../events/webhook.ts';
 
 export interface WebhookStore {
   get(id: string): Promise<WebhookRecord | null>;

@@ -1,6 +1,6 @@
 import { goesUpAgain, judgeLink } from '../../../archive/link-judge.ts';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
-import type { InputTrees } from '../../../core/inputs.ts';
+import type { InputTrees } from '../../../core/ports/inputs.ts';
 import { readTar } from '../../shared/tar.ts';
 import type { TreeView } from './tree-view.ts';
 

@@ -8,7 +8,7 @@ import type {
   FileWriteOptions,
   SandboxFiles,
   SandboxProcess,
-} from '../../../core/session.ts';
+} from '../../../core/ports/session.ts';
 import { below, shownPath } from '../../shared/agent-session/file-entry.ts';
 import type { TarEntry } from '../../shared/tar.ts';
 import { readTar, writeTar } from '../../shared/tar.ts';

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ExitStatus, Signal, TerminalSize } from '../../../contract/sandboxes/exec.ts';
-import type { OutputChunk, SandboxProcess } from '../../../core/session.ts';
+import type { OutputChunk, SandboxProcess } from '../../../core/ports/session.ts';
 import { signalName } from '../../shared/agent-session/signal-numbers.ts';
 import { failed, lost } from '../engine-error.ts';
 import { OutputFrames } from '../exec-stream.ts';

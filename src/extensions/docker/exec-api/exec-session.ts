@@ -6,8 +6,13 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { Signal, TerminalSize } from '../../../contract/sandboxes/exec.ts';
-import type { ResolvedSecret } from '../../../core/extension.ts';
-import type { AbortableOptions, SandboxFiles, SandboxSession, SpawnSpec } from '../../../core/session.ts';
+import type { ResolvedSecret } from '../../../core/ports/extension.ts';
+import type {
+  AbortableOptions,
+  SandboxFiles,
+  SandboxSession,
+  SpawnSpec,
+} from '../../../core/ports/session.ts';
 import type { EngineClient } from '../engine-client.ts';
 import { BACKEND, failed, lost } from '../engine-error.ts';
 import { ExecState } from '../engine-replies.ts';

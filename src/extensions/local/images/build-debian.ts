@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
-import type { DebianRecipe } from '../../../core/extension.ts';
+import type { DebianRecipe } from '../../../core/ports/extension.ts';
 import { debianSources } from './debian-sources.ts';
 
 const BUILD_MS = 30 * 60_000;

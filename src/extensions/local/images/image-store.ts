@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import type { DebianRecipe, ImageSpec, ImportedImage } from '../../../core/extension.ts';
+import type { DebianRecipe, ImageSpec, ImportedImage } from '../../../core/ports/extension.ts';
 import type { Engine } from '../engine.ts';
 import { failed } from '../failure.ts';
 import type { Layers } from '../layers.ts';

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
-import type { Clock } from '../../../core/clock.ts';
+import type { Clock } from '../../../core/ports/clock.ts';
 import type { ChannelRequest } from '../channel.ts';
 import { UPGRADE_PROTOCOL } from '../http-transport.ts';
 import { FaultRule, StubRequest } from '../protocol.ts';

@@ -7,7 +7,7 @@ import type {
   LeftOut,
   SandboxFiles,
   TreeReadOptions,
-} from '../../../core/session.ts';
+} from '../../../core/ports/session.ts';
 import type { AgentChannel } from './agent-channel.ts';
 import type { AgentConnection } from './agent-connection.ts';
 import { below, readEntry, shownPath } from './file-entry.ts';

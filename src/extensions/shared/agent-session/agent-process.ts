@@ -1,6 +1,6 @@
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { ExitStatus, Signal, TerminalSize } from '../../../contract/sandboxes/exec.ts';
-import type { OutputChunk, OutputGap, SandboxProcess } from '../../../core/session.ts';
+import type { OutputChunk, OutputGap, SandboxProcess } from '../../../core/ports/session.ts';
 import type { AgentChannel, ChannelFrame } from './agent-channel.ts';
 import { exitOf } from './exit-status.ts';
 import { PayloadReader, PayloadWriter } from './payload.ts';

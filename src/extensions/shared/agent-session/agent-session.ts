@@ -7,7 +7,7 @@ import type {
   SandboxProcess,
   SandboxSession,
   SpawnSpec,
-} from '../../../core/session.ts';
+} from '../../../core/ports/session.ts';
 import type { AgentChannel } from './agent-channel.ts';
 import type { AgentConnection, AgentInfo } from './agent-connection.ts';
 import { AgentFiles } from './agent-files.ts';

@@ -1,4 +1,4 @@
-import type { PortConnection } from '../../../core/session.ts';
+import type { PortConnection } from '../../../core/ports/session.ts';
 import type { AgentChannel } from './agent-channel.ts';
 import { T } from './wire.ts';
 

@@ -1,5 +1,5 @@
 import { SandboxerError } from '../../../contract/errors/errors.ts';
-import type { SshAccess } from '../../../core/host-access.ts';
+import type { SshAccess } from '../../../core/ports/host-access.ts';
 
 export interface SshTiming {
   readonly connectSeconds: number;

@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { Creation } from '../../../contract/values/state.ts';
-import type { SshAccess } from '../../../core/host-access.ts';
+import type { SshAccess } from '../../../core/ports/host-access.ts';
 import { effectiveConfig } from './effective-config.ts';
 import { remoteCommand } from './quote-command.ts';
 import { makeRunDirectory } from './run-directory.ts';

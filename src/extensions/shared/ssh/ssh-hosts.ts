@@ -1,4 +1,4 @@
-import type { SshAccess } from '../../../core/host-access.ts';
+import type { SshAccess } from '../../../core/ports/host-access.ts';
 import type { SshHostOptions } from './ssh-host.ts';
 import { SshHost } from './ssh-host.ts';
 

@@ -1,0 +1,77 @@
+import { IsolationLevel } from '../../contract/extensions/capability.ts';
+import type { ExtensionHeader } from '../ports/extension.ts';
+import type { Recipe } from '../recipe/recipe.ts';
+import type { Verdict } from './hysteresis.ts';
+import { turned } from './hysteresis.ts';
+
+/** A trial under way: written before the backend is called, removed when nothing of it is left. */
+export interface CanaryRecord {
+  readonly attemptId: string;
+  readonly sandboxUid: string;
+  readonly hostId: string;
+  readonly extensionId: string;
+  readonly startedAt: number;
+}
+
+/** What a trial found: milliseconds to a ready sandbox, of a first program, and until nothing is left. */
+export interface CanaryResult {
+  readonly extensionId: string;
+  readonly at: number;
+  readonly ok: boolean;
+  readonly readyMs: number | null;
+  readonly execMs: number | null;
+  readonly goneMs: number | null;
+  readonly problem: string | null;
+}
+
+/** What the trials of a backend on a host say, with the figures of the last one. */
+export interface CanaryStanding extends Verdict {
+  readonly detail: string;
+  readonly checkedAt: number;
+  readonly readyMs: number | null;
+  readonly execMs: number | null;
+  readonly goneMs: number | null;
+}
+
+/** What was never tried is not to blame. */
+const UNTRIED: Verdict = { status: 'healthy', since: null, failures: 0, successes: 0 };
+
+/** One that fails takes no backend of a host out; several in a row do. */
+export function judgeCanary(before: CanaryStanding | undefined, result: CanaryResult): CanaryStanding {
+  const { at, ok, readyMs, execMs, goneMs, problem } = result;
+  const verdict = turned(before ?? UNTRIED, ok, at);
+  return { ...verdict, detail: problem ?? 'It works.', checkedAt: at, readyMs, execMs, goneMs };
+}
+
+/** The least that a backend can establish: it asks for nothing that the vector does not have. */
+export function canaryRecipe({ capabilities }: ExtensionHeader): Recipe {
+  const isolation = IsolationLevel.options.find((level) => capabilities.isolation.includes(level)) ?? 'none';
+  return {
+    profileId: 'profile.sandbox-canary',
+    profileVersion: '1.0.0',
+    pinnedExtension: null,
+    image: 'host',
+    isolation,
+    persistence: capabilities.persistence[0] ?? 'ephemeral',
+    network: { default: capabilities.deny_all ? 'deny' : 'allow', egress: [] },
+    workspace: { mode: 'remote-canonical', access: 'rw' },
+    resources: { cpu: null, memory_mb: null, disk_mb: null, pids: null, open_files: null, gpu: null },
+    variables: {},
+    setupRun: [],
+    instructions: '',
+    instructionsRef: null,
+    secretRefs: [],
+    inputs: {},
+    trees: [],
+    mounts: [],
+    elevated: false,
+    scope: 'session',
+    ttlSeconds: 600,
+    maxTtlSeconds: 600,
+    idleReapSeconds: null,
+    requires: {},
+    route: {},
+    placement: { prefer: [], fallback: [] },
+    reachability: { tunnel: null, identity: null },
+  };
+}

@@ -1,0 +1,118 @@
+import type { HostSpec, HostSsh } from '../../contract/extensions/host.ts';
+import type { PlacementHost } from '../ports/extension.ts';
+import type { CanaryStanding } from './canary.ts';
+import type { HostFigures } from './host-facts.ts';
+import { turned } from './hysteresis.ts';
+
+/** The machine that sand-boxer itself runs on. */
+export const LOCAL_HOST = 'local';
+
+export interface HostHealthRecord {
+  readonly status: 'unknown' | 'healthy' | 'unhealthy';
+  readonly detail: string;
+  /** When it became so. */
+  readonly since: number | null;
+  readonly checkedAt: number | null;
+  readonly latencyMs: number | null;
+  /** Failures, or successes while it is unhealthy, in a row. */
+  readonly failures: number;
+  readonly successes: number;
+  /** What the last probe that succeeded found in use. */
+  readonly figures?: HostFigures;
+  /** By extension: whether a sandbox can be had there. */
+  readonly canaries?: Readonly<Record<string, CanaryStanding>>;
+}
+
+export interface HostRecord {
+  readonly id: string;
+  readonly version: number;
+  /** `server`: the machine of the server itself, which nobody registers. */
+  readonly source: 'file' | 'api' | 'server';
+  /** Without `ssh` it is the machine of the server. */
+  readonly spec: Omit<HostSpec, 'ssh'> & { readonly ssh: HostSsh | null };
+  readonly state: 'active' | 'draining';
+  readonly health: HostHealthRecord;
+  readonly createdAt: number;
+}
+
+/** What is reserved and running on a host: sums over the attempts that are not gone. */
+export interface HostLoad {
+  readonly sandboxes: number;
+  readonly millicpu: number;
+  readonly memoryMb: number;
+}
+export type HostLoads = Readonly<Record<string, HostLoad>>;
+
+/** A figure of a host at a time: kept for a while. */
+export interface HostSample {
+  readonly hostId: string;
+  readonly kind: 'canary' | 'probe';
+  readonly at: number;
+  readonly data: Readonly<Record<string, number | string | boolean | null>>;
+}
+
+export type ProbeResult =
+  | {
+      readonly ok: true;
+      readonly latencyMs: number;
+      readonly detail: string;
+      /** `key value` lines of the machine's own words. */
+      readonly facts?: string;
+    }
+  | { readonly ok: false; readonly detail: string };
+
+/** What the use-cases need of the registered hosts besides their rows. */
+export interface HostPort {
+  /** Everything an extension needs to get there: certificates are renewed on the way. */
+  reach(host: HostRecord): Promise<PlacementHost>;
+  /** One try to get there. Never rejects. */
+  probe(host: HostRecord, signal: AbortSignal): Promise<ProbeResult>;
+  /** Facts of a machine, as `key value` lines of its own words. */
+  facts(host: HostRecord, owner: string, signal: AbortSignal): Promise<string>;
+}
+
+export const UNPROBED: HostHealthRecord = {
+  status: 'unknown',
+  detail: 'not probed yet',
+  since: null,
+  checkedAt: null,
+  latencyMs: null,
+  failures: 0,
+  successes: 0,
+};
+
+/** With hysteresis: one lost packet takes no host out, one answered probe brings none back. */
+export function judgeHost(
+  before: HostHealthRecord,
+  result: ProbeResult,
+  at: number,
+  figures?: HostFigures,
+): HostHealthRecord {
+  return {
+    ...before,
+    ...turned(before, result.ok, at),
+    detail: result.detail,
+    checkedAt: at,
+    latencyMs: result.ok ? result.latencyMs : before.latencyMs,
+    ...(figures === undefined ? {} : { figures }),
+  };
+}
+
+/** As people see it: a host on which no backend can establish anything is not healthy because it answers. */
+export function overallHealth({ status, detail, since, canaries = {} }: HostHealthRecord) {
+  const tried = Object.entries(canaries);
+  const failing = tried.filter(([, canary]) => canary.status === 'unhealthy');
+  if (status === 'unhealthy' || tried.length === 0 || failing.length < tried.length)
+    return { status, detail, since };
+  const [[extension, canary]] = failing as [(typeof failing)[number]];
+  return {
+    status: 'unhealthy' as const,
+    detail: `The canary of ${extension} fails: ${canary.detail}`,
+    since: canary.since,
+  };
+}
+
+/** The host under which the health book keeps a backend: backends of the server's own machine have none. */
+export function bookedHost({ id, spec }: HostRecord): string | null {
+  return spec.ssh === null ? null : id;
+}

@@ -1,0 +1,40 @@
+import type { Consumer } from '../../contract/sandboxes/sandbox.ts';
+import type { Actor } from '../../contract/values/state.ts';
+
+/** Who did what to what, and what came of it. Never a secret, an environment or a body. */
+export interface AuditDraft {
+  readonly at: number;
+  /** The workspace that it happened in. */
+  readonly workspaceId: string;
+  /** `null` for the local administrator on the unix socket. */
+  readonly keyId: string | null;
+  readonly actor: Actor;
+  readonly consumer: Consumer;
+  /** The operation, as the OpenAPI document names it. */
+  readonly action: string;
+  /** Ids from the path, or of what was made; empty when there is neither. */
+  readonly target: string;
+  /** `ok`, or the code of the error. */
+  readonly outcome: string;
+  readonly requestId: string | null;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+export interface AuditRecord extends AuditDraft {
+  readonly seq: number;
+}
+
+/** Goes with one request: a verb that writes its record in its own transaction says so here, after the commit. */
+export interface AuditTrail {
+  readonly requestId: string;
+  /** The operation, as the OpenAPI document names it. */
+  readonly action: string;
+  /** The ids in the path, joined. */
+  target: string;
+  /** What was made, once that is known. */
+  made: string | null;
+  consumer: Consumer;
+  written: boolean;
+  /** Has the records of earlier requests written before the next one: the log is in order. */
+  writeEarlier(): void;
+}
