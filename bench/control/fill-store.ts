@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { sampleAttempt, sampleDocuments, sampleSandbox } from '../../src/store/sample-records.ts';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { sampleAttempt, sampleDocuments, sampleSandbox } from '../../src/store/suite/sample-records.ts';
 
 const PER_COMMIT = 1_000;
 

@@ -1,5 +1,5 @@
 /**
- * What the contract in `core/extension.ts` asks of an extension, as tests that any runner can run on any of them.
+ * What the contract in `core/ports/extension.ts` asks of an extension, as tests that any runner can run on any of them.
  */
 import { abortTests } from './conformance/abort-tests.ts';
 import { backgroundTests } from './conformance/background-tests.ts';

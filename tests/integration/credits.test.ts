@@ -15,8 +15,8 @@ import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
 import { StubWorld } from '../../src/extensions/saas-stub/world.ts';
 import { WorldTransport } from '../../src/extensions/saas-stub/world-transport.ts';
-import { sampleAttempt, sampleSandbox, sampleTransfer } from '../../src/store/sample-records.ts';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { sampleAttempt, sampleSandbox, sampleTransfer } from '../../src/store/suite/sample-records.ts';
 import type { Fixture } from './http/fixture.ts';
 import { startFixture } from './http/fixture.ts';
 

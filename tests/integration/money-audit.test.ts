@@ -7,7 +7,12 @@ import type { Store } from '../../src/core/ports/store/store.ts';
 import type { Caller } from '../../src/core/tenancy/caller.ts';
 import { memoryDatabase } from '../../src/store/memory/memory-database.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
-import { sampleEvent, sampleMeter, sampleSandbox, sampleTransfer } from '../../src/store/sample-records.ts';
+import {
+  sampleEvent,
+  sampleMeter,
+  sampleSandbox,
+  sampleTransfer,
+} from '../../src/store/suite/sample-records.ts';
 
 const NOW = 2_000_000_000_000;
 const BEGAN = NOW - 600_000;

@@ -19,8 +19,8 @@ import { defaultPolicy } from '../../src/core/credits/policy.ts';
 import type { Store } from '../../src/core/ports/store/store.ts';
 import { memoryDatabase } from '../../src/store/memory/memory-database.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
-import { sampleMeter, sampleTransfer } from '../../src/store/sample-records.ts';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { sampleMeter, sampleTransfer } from '../../src/store/suite/sample-records.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sandboxer-money-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -23,7 +23,7 @@ import {
   sampleHold,
   sampleSandbox,
   T0,
-} from '../../src/store/sample-records.ts';
+} from '../../src/store/suite/sample-records.ts';
 import { defaultRecipe } from '../../src/testing/conformance/default-recipe.ts';
 
 export const STEP_UID = 'sbx_step';

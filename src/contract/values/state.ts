@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** SPEC §3. The moves between them are data in `core/lifecycle.ts`. */
+/** SPEC §3. The moves between them are data in `core/lifecycle/lifecycle.ts`. */
 export const SandboxState = z
   .enum([
     'requested',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sampleTransfer } from '../../store/sample-records.ts';
+import { sampleTransfer } from '../../store/suite/sample-records.ts';
 import { accounts } from './accounts.ts';
 import { BudgetAudit } from './budget-audit.ts';
 import { chained } from './transfer.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sampleAttempt, sampleSandbox, sampleSnapshot, T0 } from '../../store/sample-records.ts';
+import { sampleAttempt, sampleSandbox, sampleSnapshot, T0 } from '../../store/suite/sample-records.ts';
 import { staleOwned, staleRecord, staleSnapshot, staleUnowned } from './stale.ts';
 
 const PATIENCE = 120_000;

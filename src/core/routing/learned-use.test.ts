@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { sampleHeader, sampleRecipe, sampleRouteInput } from '../../../tests/support/route-samples.ts';
-import { sampleMeter } from '../../store/sample-records.ts';
+import { sampleMeter } from '../../store/suite/sample-records.ts';
 import { priceOrFree } from '../credits/pricing.ts';
 import { expectedUse } from './expected-use.ts';
 import { finishedUse, UseBook } from './learned-use.ts';

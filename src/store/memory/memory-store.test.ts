@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CHAIN_START, chained } from '../../core/credits/transfer.ts';
-import { sampleEvent, sampleTransfer } from '../sample-records.ts';
-import { storeSuite } from '../store-suite.ts';
+import { sampleEvent, sampleTransfer } from '../suite/sample-records.ts';
+import { storeSuite } from '../suite/store-suite.ts';
 import { memoryDatabase } from './memory-database.ts';
 import { MemoryStore } from './memory-store.ts';
 

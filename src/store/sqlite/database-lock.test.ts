@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import type { StoreProcess } from '../suite/store-process.ts';
+import { startStoreProcess } from '../suite/store-process.ts';
 import { SqliteStore } from './sqlite-store.ts';
-import type { StoreProcess } from './store-process.ts';
-import { startStoreProcess } from './store-process.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sandboxer-lock-'));
 let count = 0;

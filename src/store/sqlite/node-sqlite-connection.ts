@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import { conflict } from '../rejections.ts';
-import type { SqlConnection } from '../sql/sql-connection.ts';
+import type { SqlConnection } from '../sql/session/sql-connection.ts';
 
 type RowOf = (values: readonly unknown[]) => Record<string, unknown>;
 

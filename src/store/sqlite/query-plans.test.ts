@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import type { SandboxQuery } from '../../core/ports/store/sandbox-store.ts';
-import { sandboxPage } from '../sql/sandbox-page.ts';
+import { sandboxPage } from '../sql/sandboxes/sandbox-page.ts';
 import { sqlStatements } from '../sql/sql-transaction.ts';
 import { migrate } from './migrate.ts';
 import { sqliteQueryBuilder } from './sqlite-query-builder.ts';

@@ -1,5 +1,5 @@
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
-import type { Schema } from '../sql/schema.ts';
+import type { Schema } from '../sql/session/schema.ts';
 
 /** Kysely for SQLite, to build and compile queries with. It is connected to nothing. */
 export function sqliteQueryBuilder(): Kysely<Schema> {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, it } from 'vitest';
-import { sampleEvent, sampleSandbox, sampleTransfer, T0 } from '../sample-records.ts';
-import { storeSuite } from '../store-suite.ts';
+import { sampleEvent, sampleSandbox, sampleTransfer, T0 } from '../suite/sample-records.ts';
+import { storeSuite } from '../suite/store-suite.ts';
 import { SqliteStore } from './sqlite-store.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sandboxer-store-'));

@@ -8,7 +8,7 @@ import type {
 } from '../../core/ports/store/store.ts';
 import { CommitListeners } from '../commit-listeners.ts';
 import { storeClosed } from '../rejections.ts';
-import { SqlSession } from '../sql/sql-session.ts';
+import { SqlSession } from '../sql/session/sql-session.ts';
 import type { SqlStatements } from '../sql/sql-transaction.ts';
 import { SqlTransaction, sqlStatements } from '../sql/sql-transaction.ts';
 import { Turnstile } from '../turnstile.ts';

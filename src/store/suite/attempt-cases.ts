@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { attemptIdOf } from '../../core/lifecycle/attempt.ts';
 import type { SetupLog } from '../../core/lifecycle/setup-log.ts';
-import { sampleAttempt, T0 } from '../sample-records.ts';
+import { sampleAttempt, T0 } from './sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, write } from './store-case.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { Store, Tx } from '../../core/ports/store/store.ts';
-import { sampleSandbox, T0 } from '../sample-records.ts';
+import { sampleSandbox, T0 } from './sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, uidsOf, write } from './store-case.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { EventQuery } from '../../core/ports/store/event-store.ts';
 import type { Store } from '../../core/ports/store/store.ts';
-import { sampleEvent, T0 } from '../sample-records.ts';
+import { sampleEvent, T0 } from './sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, write } from './store-case.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { HostRecord } from '../../core/hosts/host.ts';
 import { UNPROBED } from '../../core/hosts/host.ts';
-import { sampleAttempt, T0 } from '../sample-records.ts';
+import { sampleAttempt, T0 } from './sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, write } from './store-case.ts';
 

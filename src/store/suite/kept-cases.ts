@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ImageRecord } from '../../core/assets/image.ts';
 import type { VolumeRecord } from '../../core/assets/volume.ts';
-import { T0 } from '../sample-records.ts';
+import { T0 } from './sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, write } from './store-case.ts';
 

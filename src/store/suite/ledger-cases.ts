@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TransferDraft } from '../../core/credits/transfer.ts';
 import { CHAIN_START, chained, chainHash } from '../../core/credits/transfer.ts';
-import { sampleHold, sampleMeter, sampleTransfer, T0 } from '../sample-records.ts';
+import { sampleHold, sampleMeter, sampleTransfer, T0 } from './sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, write } from './store-case.ts';
 

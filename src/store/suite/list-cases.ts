@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { SandboxQuery } from '../../core/ports/store/sandbox-store.ts';
 import type { Store } from '../../core/ports/store/store.ts';
-import { sampleSandbox, T0 } from '../sample-records.ts';
+import { sampleSandbox, T0 } from './sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, uidsOf, write } from './store-case.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { T0 } from '../sample-records.ts';
+import { T0 } from './sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, write } from './store-case.ts';
 

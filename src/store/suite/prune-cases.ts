@@ -10,7 +10,7 @@ import {
   sampleSandbox,
   sampleTransfer,
   T0,
-} from '../sample-records.ts';
+} from './sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, write } from './store-case.ts';
 

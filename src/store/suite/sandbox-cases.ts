@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
-import { sampleDocuments, sampleSandbox, T0 } from '../sample-records.ts';
+import { sampleDocuments, sampleSandbox, T0 } from './sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, uidsOf, write } from './store-case.ts';
 

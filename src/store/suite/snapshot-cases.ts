@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { SnapshotQuery } from '../../core/ports/store/snapshot-store.ts';
-import { sampleSnapshot, T0 } from '../sample-records.ts';
+import { sampleSnapshot, T0 } from './sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, write } from './store-case.ts';
 

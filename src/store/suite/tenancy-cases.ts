@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { PushedProfile } from '../../core/ports/store/profile-store.ts';
 import type { QuoteRecord } from '../../core/routing/quote.ts';
 import type { KeyRecord } from '../../core/tenancy/tenancy.ts';
-import { T0 } from '../sample-records.ts';
+import { T0 } from './sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, write } from './store-case.ts';
 

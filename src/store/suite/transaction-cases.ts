@@ -10,7 +10,7 @@ import {
   sampleSnapshot,
   sampleTransfer,
   T0,
-} from '../sample-records.ts';
+} from './sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, uidsOf, write } from './store-case.ts';
 

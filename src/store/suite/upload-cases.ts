@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { sampleSandbox, sampleUpload, T0 } from '../sample-records.ts';
+import { sampleSandbox, sampleUpload, T0 } from './sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, write } from './store-case.ts';
 

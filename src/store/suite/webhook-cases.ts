@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { WebhookRecord } from '../../core/events/webhook.ts';
 import type { AuditDraft } from '../../core/tenancy/audit.ts';
-import { T0 } from '../sample-records.ts';
+import { T0 } from './sample-records.ts';
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, write } from './store-case.ts';
 

@@ -3,7 +3,7 @@ import type { EventRecord } from '../../../src/core/events/event.ts';
 import type { SandboxRecord } from '../../../src/core/lifecycle/sandbox.ts';
 import type { AppliedCommit, AuditContext } from './audit-context.ts';
 
-/** SPEC §3 once more, written down by somebody else than `core/lifecycle.ts`. */
+/** SPEC §3 once more, written down by somebody else than `core/lifecycle/lifecycle.ts`. */
 const MOVES: Readonly<Record<SandboxState, readonly SandboxState[]>> = {
   requested: ['provisioning', 'failed', 'expired', 'destroying'],
   provisioning: ['ready', 'failed', 'expired', 'destroying'],

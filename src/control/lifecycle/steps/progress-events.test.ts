@@ -3,7 +3,7 @@ import type { Progress } from '../../../core/ports/extension.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { memoryDatabase } from '../../../store/memory/memory-database.ts';
 import { MemoryStore } from '../../../store/memory/memory-store.ts';
-import { sampleAttempt, sampleSandbox, T0 } from '../../../store/sample-records.ts';
+import { sampleAttempt, sampleSandbox, T0 } from '../../../store/suite/sample-records.ts';
 import type { ControlDeps } from '../../deps.ts';
 import { ProgressEvents } from './progress-events.ts';
 

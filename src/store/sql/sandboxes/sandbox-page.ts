@@ -1,10 +1,10 @@
 import type { CompiledQuery, Kysely, RawBuilder } from 'kysely';
 import { sql } from 'kysely';
-import { SandboxState } from '../../contract/values/state.ts';
-import type { SandboxQuery } from '../../core/ports/store/sandbox-store.ts';
-import type { PageCursor } from '../page-cursor.ts';
-import { atMost } from './at-most.ts';
-import type { SandboxRow, Schema } from './schema.ts';
+import { SandboxState } from '../../../contract/values/state.ts';
+import type { SandboxQuery } from '../../../core/ports/store/sandbox-store.ts';
+import type { PageCursor } from '../../page-cursor.ts';
+import { atMost } from '../session/at-most.ts';
+import type { SandboxRow, Schema } from '../session/schema.ts';
 
 /**
  * One page of sandboxes, newest first. Each form begins at an index that yields few rows or yields them in order, and

@@ -1,11 +1,11 @@
 import type { Kysely } from 'kysely';
-import type { CanaryRecord } from '../../core/hosts/canary.ts';
-import type { CanaryStore } from '../../core/ports/store/canary-store.ts';
-import { conflict } from '../rejections.ts';
-import { RowWriter } from './row-writer.ts';
-import type { CanaryRow, Schema } from './schema.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+import type { CanaryRecord } from '../../../core/hosts/canary.ts';
+import type { CanaryStore } from '../../../core/ports/store/canary-store.ts';
+import { conflict } from '../../rejections.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { CanaryRow, Schema } from '../session/schema.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 export function canaryStatements(db: Kysely<Schema>) {
   const all = db.selectFrom('canaries').selectAll();

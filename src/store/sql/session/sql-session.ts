@@ -1,7 +1,7 @@
 import type { CompiledQuery } from 'kysely';
-import type { CommitNotice } from '../../core/ports/store/store.ts';
-import type { KeyRecord, WorkspaceRecord } from '../../core/tenancy/tenancy.ts';
-import { notWritable, storeClosed } from '../rejections.ts';
+import type { CommitNotice } from '../../../core/ports/store/store.ts';
+import type { KeyRecord, WorkspaceRecord } from '../../../core/tenancy/tenancy.ts';
+import { notWritable, storeClosed } from '../../rejections.ts';
 import type { SqlConnection } from './sql-connection.ts';
 import type { Statement } from './statement.ts';
 

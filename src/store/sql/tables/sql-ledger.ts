@@ -1,15 +1,20 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import type { GrantRecord } from '../../core/credits/grant.ts';
-import type { MoneyPolicy } from '../../core/credits/policy.ts';
-import type { HoldRecord, TransferDraft, TransferKind, TransferRecord } from '../../core/credits/transfer.ts';
-import { CHAIN_START, chained, FUNDING_KINDS } from '../../core/credits/transfer.ts';
-import type { BudgetState, LedgerStore, TransferQuery } from '../../core/ports/store/ledger-store.ts';
-import { conflict } from '../rejections.ts';
-import { assertTransfers, transferExists } from '../transfer-rules.ts';
-import { atMost } from './at-most.ts';
-import { readDocument, writeDocument } from './document.ts';
-import { RowWriter } from './row-writer.ts';
+import type { GrantRecord } from '../../../core/credits/grant.ts';
+import type { MoneyPolicy } from '../../../core/credits/policy.ts';
+import type {
+  HoldRecord,
+  TransferDraft,
+  TransferKind,
+  TransferRecord,
+} from '../../../core/credits/transfer.ts';
+import { CHAIN_START, chained, FUNDING_KINDS } from '../../../core/credits/transfer.ts';
+import type { BudgetState, LedgerStore, TransferQuery } from '../../../core/ports/store/ledger-store.ts';
+import { conflict } from '../../rejections.ts';
+import { assertTransfers, transferExists } from '../../transfer-rules.ts';
+import { atMost } from '../session/at-most.ts';
+import { readDocument, writeDocument } from '../session/document.ts';
+import { RowWriter } from '../session/row-writer.ts';
 import type {
   AccountRow,
   BudgetStateRow,
@@ -19,9 +24,9 @@ import type {
   PolicyRow,
   Schema,
   TransferRow,
-} from './schema.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+} from '../session/schema.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 const literals = (kinds: readonly TransferKind[]) => sql.join(kinds.map((kind) => sql.lit(kind)));
 

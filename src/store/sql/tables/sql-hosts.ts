@@ -1,13 +1,13 @@
 import type { Kysely } from 'kysely';
-import type { HostRecord, HostSample } from '../../core/hosts/host.ts';
-import type { HostStore } from '../../core/ports/store/host-store.ts';
-import { conflict } from '../rejections.ts';
-import { atMost } from './at-most.ts';
-import { readDocument, writeDocument } from './document.ts';
-import { RowWriter } from './row-writer.ts';
-import type { HostRow, HostSampleRow, Schema } from './schema.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+import type { HostRecord, HostSample } from '../../../core/hosts/host.ts';
+import type { HostStore } from '../../../core/ports/store/host-store.ts';
+import { conflict } from '../../rejections.ts';
+import { atMost } from '../session/at-most.ts';
+import { readDocument, writeDocument } from '../session/document.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { HostRow, HostSampleRow, Schema } from '../session/schema.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 export function hostStatements(db: Kysely<Schema>) {
   const all = db.selectFrom('hosts').selectAll().orderBy('id');

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import { sampleEvent, sampleSandbox } from '../sample-records.ts';
-import { SqliteStore } from './sqlite-store.ts';
+import { SqliteStore } from '../sqlite/sqlite-store.ts';
+import { sampleEvent, sampleSandbox } from './sample-records.ts';
 
 /** Another process with a store, for what one process cannot show: the lock, and dying without a word. */
 export interface StoreProcess {

@@ -1,12 +1,12 @@
 import type { Kysely } from 'kysely';
-import type { TenancyStore } from '../../core/ports/store/tenancy-store.ts';
-import type { KeyRecord, OrgRecord, WorkspaceRecord } from '../../core/tenancy/tenancy.ts';
-import { conflict } from '../rejections.ts';
-import { readDocument, readDocumentOrNull, writeDocument, writeDocumentOrNull } from './document.ts';
-import { RowWriter } from './row-writer.ts';
-import type { KeyRow, OrgRow, Schema, WorkspaceRow } from './schema.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+import type { TenancyStore } from '../../../core/ports/store/tenancy-store.ts';
+import type { KeyRecord, OrgRecord, WorkspaceRecord } from '../../../core/tenancy/tenancy.ts';
+import { conflict } from '../../rejections.ts';
+import { readDocument, readDocumentOrNull, writeDocument, writeDocumentOrNull } from '../session/document.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { KeyRow, OrgRow, Schema, WorkspaceRow } from '../session/schema.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 export function tenancyStatements(db: Kysely<Schema>) {
   const workspaces = db.selectFrom('workspaces').selectAll().orderBy('id');

@@ -1,11 +1,11 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import { SandboxState } from '../../contract/values/state.ts';
-import { LIVING_STATES } from '../../core/lifecycle/lifecycle.ts';
-import { atMost } from './at-most.ts';
-import { RowWriter } from './row-writer.ts';
-import type { SandboxDocumentsRow, SandboxRow, Schema } from './schema.ts';
-import { prepare } from './statement.ts';
+import { SandboxState } from '../../../contract/values/state.ts';
+import { LIVING_STATES } from '../../../core/lifecycle/lifecycle.ts';
+import { atMost } from '../session/at-most.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { SandboxDocumentsRow, SandboxRow, Schema } from '../session/schema.ts';
+import { prepare } from '../session/statement.ts';
 
 type Watched = 'claimable_at' | 'watched_deadline_at' | 'watched_idle_at';
 

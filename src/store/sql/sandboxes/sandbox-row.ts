@@ -1,7 +1,7 @@
-import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
-import { claimableAt, establishedOn, watchedDeadline, watchedIdleDeadline } from '../sandbox-watch.ts';
-import { readDocument, readDocumentOrNull, writeDocument, writeDocumentOrNull } from './document.ts';
-import type { SandboxDocumentsRow, SandboxRow } from './schema.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../../core/lifecycle/sandbox.ts';
+import { claimableAt, establishedOn, watchedDeadline, watchedIdleDeadline } from '../../sandbox-watch.ts';
+import { readDocument, readDocumentOrNull, writeDocument, writeDocumentOrNull } from '../session/document.ts';
+import type { SandboxDocumentsRow, SandboxRow } from '../session/schema.ts';
 
 export function sandboxRow(record: SandboxRecord): SandboxRow {
   const { consumer, lease } = record;

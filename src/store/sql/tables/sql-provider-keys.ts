@@ -1,12 +1,12 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import type { ProviderKeyStore } from '../../core/ports/store/provider-key-store.ts';
-import type { ProviderKeyRecord } from '../../core/tenancy/provider-key.ts';
-import { conflict } from '../rejections.ts';
-import { RowWriter } from './row-writer.ts';
-import type { ProviderKeyRow, Schema } from './schema.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+import type { ProviderKeyStore } from '../../../core/ports/store/provider-key-store.ts';
+import type { ProviderKeyRecord } from '../../../core/tenancy/provider-key.ts';
+import { conflict } from '../../rejections.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { ProviderKeyRow, Schema } from '../session/schema.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 const PLATFORM = '';
 

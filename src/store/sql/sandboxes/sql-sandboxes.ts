@@ -1,17 +1,17 @@
-import type { SandboxState } from '../../contract/values/state.ts';
-import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
-import type { Page } from '../../core/ports/store/page.ts';
-import type { SandboxQuery, SandboxStore } from '../../core/ports/store/sandbox-store.ts';
-import { decodeCursor, encodeCursor } from '../page-cursor.ts';
-import { conflict, idTaken } from '../rejections.ts';
-import { withoutLease } from '../sandbox-watch.ts';
+import type { SandboxState } from '../../../contract/values/state.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../../core/lifecycle/sandbox.ts';
+import type { Page } from '../../../core/ports/store/page.ts';
+import type { SandboxQuery, SandboxStore } from '../../../core/ports/store/sandbox-store.ts';
+import { decodeCursor, encodeCursor } from '../../page-cursor.ts';
+import { conflict, idTaken } from '../../rejections.ts';
+import { withoutLease } from '../../sandbox-watch.ts';
+import type { SandboxRow } from '../session/schema.ts';
+import { SeenRows } from '../session/seen-rows.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import type { Statement } from '../session/statement.ts';
 import { sandboxPage } from './sandbox-page.ts';
 import { documentsRecord, documentsRow, sandboxRecord, sandboxRow } from './sandbox-row.ts';
 import type { SandboxStatements } from './sandbox-statements.ts';
-import type { SandboxRow } from './schema.ts';
-import { SeenRows } from './seen-rows.ts';
-import type { SqlSession } from './sql-session.ts';
-import type { Statement } from './statement.ts';
 
 export class SqlSandboxes implements SandboxStore {
   readonly #session: SqlSession;

@@ -1,12 +1,12 @@
 import type { Kysely } from 'kysely';
-import type { WebhookRecord } from '../../core/events/webhook.ts';
-import type { WebhookStore } from '../../core/ports/store/webhook-store.ts';
-import { conflict } from '../rejections.ts';
-import { readDocumentOrNull, writeDocumentOrNull } from './document.ts';
-import { RowWriter } from './row-writer.ts';
-import type { Schema, WebhookRow } from './schema.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+import type { WebhookRecord } from '../../../core/events/webhook.ts';
+import type { WebhookStore } from '../../../core/ports/store/webhook-store.ts';
+import { conflict } from '../../rejections.ts';
+import { readDocumentOrNull, writeDocumentOrNull } from '../session/document.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { Schema, WebhookRow } from '../session/schema.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 export function webhookStatements(db: Kysely<Schema>) {
   const all = db.selectFrom('webhooks').selectAll().orderBy('created_at').orderBy('id');

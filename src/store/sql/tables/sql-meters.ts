@@ -1,14 +1,14 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import type { MeterRecord } from '../../core/credits/meter.ts';
-import type { MeterStore } from '../../core/ports/store/meter-store.ts';
-import { conflict } from '../rejections.ts';
-import { atMost } from './at-most.ts';
-import { RowWriter } from './row-writer.ts';
-import type { MeterRow, Schema } from './schema.ts';
-import { SeenRows } from './seen-rows.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+import type { MeterRecord } from '../../../core/credits/meter.ts';
+import type { MeterStore } from '../../../core/ports/store/meter-store.ts';
+import { conflict } from '../../rejections.ts';
+import { atMost } from '../session/at-most.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { MeterRow, Schema } from '../session/schema.ts';
+import { SeenRows } from '../session/seen-rows.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 export function meterStatements(db: Kysely<Schema>) {
   return {

@@ -1,13 +1,13 @@
 import type { Kysely } from 'kysely';
-import type { EventDraft, EventRecord } from '../../core/events/event.ts';
-import type { EventQuery, EventStore } from '../../core/ports/store/event-store.ts';
-import { atMost } from './at-most.ts';
-import { readDocument, writeDocument } from './document.ts';
-import { RowWriter } from './row-writer.ts';
-import type { EventRow, Schema } from './schema.ts';
-import { Sequence } from './sequence.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+import type { EventDraft, EventRecord } from '../../../core/events/event.ts';
+import type { EventQuery, EventStore } from '../../../core/ports/store/event-store.ts';
+import { atMost } from '../session/at-most.ts';
+import { readDocument, writeDocument } from '../session/document.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { EventRow, Schema } from '../session/schema.ts';
+import { Sequence } from '../session/sequence.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 export function eventStatements(db: Kysely<Schema>) {
   return {

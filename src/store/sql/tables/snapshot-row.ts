@@ -1,6 +1,6 @@
-import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
-import { readDocument, writeDocument } from './document.ts';
-import type { SnapshotRow } from './schema.ts';
+import type { SnapshotRecord } from '../../../core/assets/snapshot.ts';
+import { readDocument, writeDocument } from '../session/document.ts';
+import type { SnapshotRow } from '../session/schema.ts';
 
 export function snapshotRow(record: SnapshotRecord): SnapshotRow {
   return {

@@ -1,15 +1,15 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import type { UploadRecord } from '../../core/assets/upload.ts';
-import type { Page } from '../../core/ports/store/page.ts';
-import type { UploadQuery, UploadStore } from '../../core/ports/store/upload-store.ts';
-import { decodeCursor, encodeCursor } from '../page-cursor.ts';
-import { atMost } from './at-most.ts';
-import { readDocument, writeDocument } from './document.ts';
-import { RowWriter } from './row-writer.ts';
-import type { Schema, UploadRow } from './schema.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+import type { UploadRecord } from '../../../core/assets/upload.ts';
+import type { Page } from '../../../core/ports/store/page.ts';
+import type { UploadQuery, UploadStore } from '../../../core/ports/store/upload-store.ts';
+import { decodeCursor, encodeCursor } from '../../page-cursor.ts';
+import { atMost } from '../session/at-most.ts';
+import { readDocument, writeDocument } from '../session/document.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { Schema, UploadRow } from '../session/schema.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 export function uploadStatements(db: Kysely<Schema>) {
   const users = db

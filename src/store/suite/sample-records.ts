@@ -1,13 +1,13 @@
-import type { SnapshotRecord } from '../core/assets/snapshot.ts';
-import type { UploadRecord } from '../core/assets/upload.ts';
-import type { GrantRecord } from '../core/credits/grant.ts';
-import type { MeterRecord } from '../core/credits/meter.ts';
-import type { HoldRecord, TransferDraft } from '../core/credits/transfer.ts';
-import type { EventDraft } from '../core/events/event.ts';
-import type { AttemptRecord } from '../core/lifecycle/attempt.ts';
-import { attemptIdOf } from '../core/lifecycle/attempt.ts';
-import type { SandboxDocuments, SandboxRecord } from '../core/lifecycle/sandbox.ts';
-import type { ProviderKeyRecord } from '../core/tenancy/provider-key.ts';
+import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
+import type { UploadRecord } from '../../core/assets/upload.ts';
+import type { GrantRecord } from '../../core/credits/grant.ts';
+import type { MeterRecord } from '../../core/credits/meter.ts';
+import type { HoldRecord, TransferDraft } from '../../core/credits/transfer.ts';
+import type { EventDraft } from '../../core/events/event.ts';
+import type { AttemptRecord } from '../../core/lifecycle/attempt.ts';
+import { attemptIdOf } from '../../core/lifecycle/attempt.ts';
+import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { ProviderKeyRecord } from '../../core/tenancy/provider-key.ts';
 
 /** Records for the store's own tests and measurements: complete, and changed where a case needs it. */
 

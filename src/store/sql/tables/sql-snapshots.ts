@@ -1,16 +1,16 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
-import type { Page } from '../../core/ports/store/page.ts';
-import type { SnapshotQuery, SnapshotStore } from '../../core/ports/store/snapshot-store.ts';
-import { decodeCursor, encodeCursor } from '../page-cursor.ts';
-import { conflict } from '../rejections.ts';
-import { atMost } from './at-most.ts';
-import { RowWriter } from './row-writer.ts';
-import type { Schema, SnapshotRow } from './schema.ts';
+import type { SnapshotRecord } from '../../../core/assets/snapshot.ts';
+import type { Page } from '../../../core/ports/store/page.ts';
+import type { SnapshotQuery, SnapshotStore } from '../../../core/ports/store/snapshot-store.ts';
+import { decodeCursor, encodeCursor } from '../../page-cursor.ts';
+import { conflict } from '../../rejections.ts';
+import { atMost } from '../session/at-most.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { Schema, SnapshotRow } from '../session/schema.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 import { snapshotRecord, snapshotRow } from './snapshot-row.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
 
 export function snapshotStatements(db: Kysely<Schema>) {
   return {

@@ -1,21 +1,21 @@
-import type { Store } from '../core/ports/store/store.ts';
-import { attemptCases } from './suite/attempt-cases.ts';
-import { dueCases } from './suite/due-cases.ts';
-import { eventCases } from './suite/event-cases.ts';
-import { hostCases } from './suite/host-cases.ts';
-import { keptCases } from './suite/kept-cases.ts';
-import { ledgerCases } from './suite/ledger-cases.ts';
-import { listCases } from './suite/list-cases.ts';
-import { outboxCases } from './suite/outbox-cases.ts';
-import { providerKeyCases } from './suite/provider-key-cases.ts';
-import { pruneCases } from './suite/prune-cases.ts';
-import { sandboxCases } from './suite/sandbox-cases.ts';
-import { snapshotCases } from './suite/snapshot-cases.ts';
-import type { StoreCase } from './suite/store-case.ts';
-import { tenancyCases } from './suite/tenancy-cases.ts';
-import { transactionCases } from './suite/transaction-cases.ts';
-import { uploadCases } from './suite/upload-cases.ts';
-import { webhookCases } from './suite/webhook-cases.ts';
+import type { Store } from '../../core/ports/store/store.ts';
+import { attemptCases } from './attempt-cases.ts';
+import { dueCases } from './due-cases.ts';
+import { eventCases } from './event-cases.ts';
+import { hostCases } from './host-cases.ts';
+import { keptCases } from './kept-cases.ts';
+import { ledgerCases } from './ledger-cases.ts';
+import { listCases } from './list-cases.ts';
+import { outboxCases } from './outbox-cases.ts';
+import { providerKeyCases } from './provider-key-cases.ts';
+import { pruneCases } from './prune-cases.ts';
+import { sandboxCases } from './sandbox-cases.ts';
+import { snapshotCases } from './snapshot-cases.ts';
+import type { StoreCase } from './store-case.ts';
+import { tenancyCases } from './tenancy-cases.ts';
+import { transactionCases } from './transaction-cases.ts';
+import { uploadCases } from './upload-cases.ts';
+import { webhookCases } from './webhook-cases.ts';
 
 /** The two functions of the test runner, so that the suite depends on none. */
 export interface SuiteRunner {
@@ -42,7 +42,7 @@ const CASES: Readonly<Record<string, readonly StoreCase[]>> = {
   pruning: pruneCases,
 };
 
-/** What `core/store.ts` promises, tried on one store. `open` gives an empty one each time. */
+/** What `core/ports/store/` promises, tried on one store. `open` gives an empty one each time. */
 export function storeSuite(name: string, open: () => Promise<Store>, { describe, it }: SuiteRunner): void {
   for (const [group, cases] of Object.entries(CASES)) {
     describe(`${name}: ${group}`, () => {

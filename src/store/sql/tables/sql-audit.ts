@@ -1,12 +1,12 @@
 import type { Kysely } from 'kysely';
-import type { AuditQuery, AuditStore } from '../../core/ports/store/audit-store.ts';
-import type { AuditDraft, AuditRecord } from '../../core/tenancy/audit.ts';
-import { atMost } from './at-most.ts';
-import { readDocument, writeDocument } from './document.ts';
-import { RowWriter } from './row-writer.ts';
-import type { AuditRow, Schema } from './schema.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+import type { AuditQuery, AuditStore } from '../../../core/ports/store/audit-store.ts';
+import type { AuditDraft, AuditRecord } from '../../../core/tenancy/audit.ts';
+import { atMost } from '../session/at-most.ts';
+import { readDocument, writeDocument } from '../session/document.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { AuditRow, Schema } from '../session/schema.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 export function auditStatements(db: Kysely<Schema>) {
   return {

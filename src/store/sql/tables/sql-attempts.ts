@@ -1,17 +1,17 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import type { HostLoads } from '../../core/hosts/host.ts';
-import type { AttemptOutcome, AttemptRecord } from '../../core/lifecycle/attempt.ts';
-import type { SetupLog } from '../../core/lifecycle/setup-log.ts';
-import type { AttemptStore } from '../../core/ports/store/attempt-store.ts';
-import { conflict } from '../rejections.ts';
-import { atMost } from './at-most.ts';
-import { readDocument, readDocumentOrNull, writeDocument, writeDocumentOrNull } from './document.ts';
-import { RowWriter } from './row-writer.ts';
-import type { AttemptRow, LoadRow, Schema, SetupLogRow } from './schema.ts';
-import { SeenRows } from './seen-rows.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+import type { HostLoads } from '../../../core/hosts/host.ts';
+import type { AttemptOutcome, AttemptRecord } from '../../../core/lifecycle/attempt.ts';
+import type { SetupLog } from '../../../core/lifecycle/setup-log.ts';
+import type { AttemptStore } from '../../../core/ports/store/attempt-store.ts';
+import { conflict } from '../../rejections.ts';
+import { atMost } from '../session/at-most.ts';
+import { readDocument, readDocumentOrNull, writeDocument, writeDocumentOrNull } from '../session/document.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { AttemptRow, LoadRow, Schema, SetupLogRow } from '../session/schema.ts';
+import { SeenRows } from '../session/seen-rows.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 export function attemptStatements(db: Kysely<Schema>) {
   const loads = db

@@ -1,13 +1,13 @@
 import type { Kysely } from 'kysely';
-import type { KeptResource } from '../../core/assets/kept-resource.ts';
-import type { KeptStore } from '../../core/ports/store/kept-store.ts';
-import { conflict } from '../rejections.ts';
-import { atMost } from './at-most.ts';
-import { readDocument, writeDocument } from './document.ts';
-import { RowWriter } from './row-writer.ts';
-import type { KeptRow, Schema } from './schema.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+import type { KeptResource } from '../../../core/assets/kept-resource.ts';
+import type { KeptStore } from '../../../core/ports/store/kept-store.ts';
+import { conflict } from '../../rejections.ts';
+import { atMost } from '../session/at-most.ts';
+import { readDocument, writeDocument } from '../session/document.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { KeptRow, Schema } from '../session/schema.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 type KeptTable = 'images' | 'volumes';
 

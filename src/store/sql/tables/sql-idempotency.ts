@@ -1,11 +1,11 @@
 import type { Kysely } from 'kysely';
-import type { IdempotencyRecord, IdempotencyStore } from '../../core/ports/store/idempotency-store.ts';
-import { conflict } from '../rejections.ts';
-import { atMost } from './at-most.ts';
-import { RowWriter } from './row-writer.ts';
-import type { IdempotencyRow, Schema } from './schema.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+import type { IdempotencyRecord, IdempotencyStore } from '../../../core/ports/store/idempotency-store.ts';
+import { conflict } from '../../rejections.ts';
+import { atMost } from '../session/at-most.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { IdempotencyRow, Schema } from '../session/schema.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 export function idempotencyStatements(db: Kysely<Schema>) {
   return {

@@ -7,12 +7,12 @@ import type {
   ParkedQuery,
   SinkCursor,
   SinkState,
-} from '../../core/ports/store/outbox-store.ts';
-import { atMost } from './at-most.ts';
-import { RowWriter } from './row-writer.ts';
-import type { CursorRow, ParkedRow, Schema } from './schema.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+} from '../../../core/ports/store/outbox-store.ts';
+import { atMost } from '../session/at-most.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { CursorRow, ParkedRow, Schema } from '../session/schema.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 export function outboxStatements(db: Kysely<Schema>) {
   const parkedOf = (sinkId: string) =>

@@ -3,14 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { SandboxerError } from '../contract/errors/errors.ts';
-import { SandboxState } from '../contract/values/state.ts';
-import { defaultPolicy } from '../core/credits/policy.ts';
-import type { SandboxRecord } from '../core/lifecycle/sandbox.ts';
-import type { SandboxQuery } from '../core/ports/store/sandbox-store.ts';
-import type { Store, Tx } from '../core/ports/store/store.ts';
-import { memoryDatabase } from './memory/memory-database.ts';
-import { MemoryStore } from './memory/memory-store.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import { SandboxState } from '../../contract/values/state.ts';
+import { defaultPolicy } from '../../core/credits/policy.ts';
+import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
+import type { SandboxQuery } from '../../core/ports/store/sandbox-store.ts';
+import type { Store, Tx } from '../../core/ports/store/store.ts';
+import { memoryDatabase } from '../memory/memory-database.ts';
+import { MemoryStore } from '../memory/memory-store.ts';
+import { SqliteStore } from '../sqlite/sqlite-store.ts';
 import {
   sampleAttempt,
   sampleDocuments,
@@ -23,7 +24,6 @@ import {
   sampleTransfer,
   T0,
 } from './sample-records.ts';
-import { SqliteStore } from './sqlite/sqlite-store.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sandboxer-equivalence-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -1,11 +1,11 @@
 import type { Kysely } from 'kysely';
-import type { ProfileStore, PushedProfile } from '../../core/ports/store/profile-store.ts';
-import { conflict } from '../rejections.ts';
-import { readDocument, writeDocument } from './document.ts';
-import { RowWriter } from './row-writer.ts';
-import type { ProfileRow, Schema } from './schema.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+import type { ProfileStore, PushedProfile } from '../../../core/ports/store/profile-store.ts';
+import { conflict } from '../../rejections.ts';
+import { readDocument, writeDocument } from '../session/document.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { ProfileRow, Schema } from '../session/schema.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 export function profileStatements(db: Kysely<Schema>) {
   const inOrder = db

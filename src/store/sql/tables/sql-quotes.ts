@@ -1,13 +1,13 @@
 import type { Kysely } from 'kysely';
-import type { QuoteStore } from '../../core/ports/store/quote-store.ts';
-import type { QuoteRecord } from '../../core/routing/quote.ts';
-import { conflict } from '../rejections.ts';
-import { atMost } from './at-most.ts';
-import { readDocument, writeDocument } from './document.ts';
-import { RowWriter } from './row-writer.ts';
-import type { QuoteRow, Schema } from './schema.ts';
-import type { SqlSession } from './sql-session.ts';
-import { prepare } from './statement.ts';
+import type { QuoteStore } from '../../../core/ports/store/quote-store.ts';
+import type { QuoteRecord } from '../../../core/routing/quote.ts';
+import { conflict } from '../../rejections.ts';
+import { atMost } from '../session/at-most.ts';
+import { readDocument, writeDocument } from '../session/document.ts';
+import { RowWriter } from '../session/row-writer.ts';
+import type { QuoteRow, Schema } from '../session/schema.ts';
+import type { SqlSession } from '../session/sql-session.ts';
+import { prepare } from '../session/statement.ts';
 
 export function quoteStatements(db: Kysely<Schema>) {
   return {
