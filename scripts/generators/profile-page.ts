@@ -1,4 +1,4 @@
-import { hintAt } from '../../src/catalogue/profile-schema.ts';
+import { hintAt } from '../../src/catalogue/profiles/profile-schema.ts';
 import { Profile } from '../../src/contract/profiles/profile.ts';
 import { formatDuration } from '../../src/contract/values/duration.ts';
 import type { Generator } from './generator.ts';

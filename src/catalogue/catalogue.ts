@@ -3,8 +3,8 @@ import type { ProfileIssue } from '../contract/profiles/profile.ts';
 import type { CatalogueProfile, ProfileCatalogue } from '../core/ports/catalogue.ts';
 import { digestOf } from '../core/recipe/canonical-json.ts';
 import { nearestNames } from '../core/recipe/nearest-names.ts';
-import { invalidProfile } from './profile-document.ts';
-import { compareVersions } from './profile-version.ts';
+import { invalidProfile } from './profiles/profile-document.ts';
+import { compareVersions } from './profiles/profile-version.ts';
 
 /** Profiles by id and version. Immutable: a change makes a new one. */
 export class Catalogue implements ProfileCatalogue {

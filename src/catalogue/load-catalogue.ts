@@ -5,14 +5,14 @@ import { digestOf } from '../core/recipe/canonical-json.ts';
 import type { RawDocument } from '../core/recipe/profile-merge.ts';
 import { mergeProfile } from '../core/recipe/profile-merge.ts';
 import { Catalogue } from './catalogue.ts';
-import type { OverrideFile } from './override-file.ts';
-import { readOverride } from './override-file.ts';
-import { checkProfile } from './profile-document.ts';
-import type { ProfileFile, ProfileFiles, ProfileFolder } from './profile-folder.ts';
-import { readProfileFolder } from './profile-folder.ts';
-import { fieldName } from './profile-issues.ts';
-import type { FieldPath, SourcePosition } from './profile-yaml.ts';
-import { NOWHERE } from './profile-yaml.ts';
+import type { OverrideFile } from './profiles/override-file.ts';
+import { readOverride } from './profiles/override-file.ts';
+import { checkProfile } from './profiles/profile-document.ts';
+import type { ProfileFile, ProfileFiles, ProfileFolder } from './profiles/profile-folder.ts';
+import { readProfileFolder } from './profiles/profile-folder.ts';
+import { fieldName } from './profiles/profile-issues.ts';
+import type { FieldPath, SourcePosition } from './profiles/profile-yaml.ts';
+import { NOWHERE } from './profiles/profile-yaml.ts';
 
 /** A profile before its overrides. */
 type Base = Pick<ProfileFile, 'file' | 'document' | 'locate'>;

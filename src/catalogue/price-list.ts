@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { ListedPrice } from '../contract/money/price-list.ts';
 import { PriceListEntry } from '../contract/money/price-list.ts';
 import type { LatencyPrior } from '../core/health/peak-latency.ts';
-import { readProfileYaml } from './profile-yaml.ts';
+import { readProfileYaml } from './profiles/profile-yaml.ts';
 
 export const MOST_PROBLEMS = 50;
 

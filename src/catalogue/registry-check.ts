@@ -14,7 +14,7 @@ import {
 } from '../contract/extensions/federated-capability.ts';
 import type { RegistryFile, RegistryProblem } from '../core/ports/published-registry.ts';
 import { checkPriceList, MOST_PROBLEMS } from './price-list.ts';
-import { readProfileYaml } from './profile-yaml.ts';
+import { readProfileYaml } from './profiles/profile-yaml.ts';
 
 /** For all files together: the server answers others between two files, not during one. */
 const MOST_MS = 5_000;

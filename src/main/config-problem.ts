@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fieldName } from '../catalogue/profile-issues.ts';
+import { fieldName } from '../catalogue/profiles/profile-issues.ts';
 import { SandboxerError } from '../contract/errors/errors.ts';
 import { nearestNames } from '../core/recipe/nearest-names.ts';
 

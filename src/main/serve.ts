@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { parseProfileDocument, parseProfileText } from '../catalogue/profile-document.ts';
+import { parseProfileDocument, parseProfileText } from '../catalogue/profiles/profile-document.ts';
 import { SandboxerError } from '../contract/errors/errors.ts';
 import type { EventSink } from '../control/events/deliver-events.ts';
 import type { Extension } from '../core/ports/extension.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ProfileFolder } from '../catalogue/profile-folder.ts';
+import type { ProfileFolder } from '../catalogue/profiles/profile-folder.ts';
 import { PACKAGE_DIR } from '../extensions/shared/own-programs.ts';
 
 export function shippedProfiles(): ProfileFolder {

@@ -1,5 +1,5 @@
 import { buildCatalogue, readProfileFolders } from '../catalogue/load-catalogue.ts';
-import type { ProfileFiles, ProfileFolder } from '../catalogue/profile-folder.ts';
+import type { ProfileFiles, ProfileFolder } from '../catalogue/profiles/profile-folder.ts';
 import type { ProfileCatalogue } from '../core/ports/catalogue.ts';
 import type { PushedProfile } from '../core/ports/store/profile-store.ts';
 import type { Store } from '../core/ports/store/store.ts';

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { checkPriceList } from '../catalogue/price-list.ts';
-import { parseProfileText } from '../catalogue/profile-document.ts';
+import { parseProfileText } from '../catalogue/profiles/profile-document.ts';
 import { SandboxerError } from '../contract/errors/errors.ts';
 import { parseComposeYaml } from '../extensions/compose-ssh/compose/compose-yaml.ts';
 import { isFaulty, readYaml } from './read-yaml.ts';

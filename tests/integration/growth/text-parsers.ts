@@ -1,7 +1,7 @@
 /** Everything that reads text from outside. */
 import type { IncomingMessage } from 'node:http';
 import { checkPriceList } from '../../../src/catalogue/price-list.ts';
-import { parseProfileDocument, parseProfileText } from '../../../src/catalogue/profile-document.ts';
+import { parseProfileDocument, parseProfileText } from '../../../src/catalogue/profiles/profile-document.ts';
 import { dockerRules } from '../../../src/client/docker-ignore.ts';
 import { IgnoreRules } from '../../../src/client/ignore-rules.ts';
 import { readHostFacts } from '../../../src/core/hosts/host-facts.ts';

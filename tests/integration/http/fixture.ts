@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { Registry } from 'prom-client';
-import { parseProfileDocument, parseProfileText } from '../../../src/catalogue/profile-document.ts';
+import { parseProfileDocument, parseProfileText } from '../../../src/catalogue/profiles/profile-document.ts';
 import type { Extension } from '../../../src/core/ports/extension.ts';
 import { silentLog } from '../../../src/core/ports/log.ts';
 import type { Store } from '../../../src/core/ports/store/store.ts';

@@ -1,9 +1,9 @@
-import type { ProfileIssue } from '../contract/profiles/profile.ts';
-import type { FieldPath, YamlPosition } from '../yaml/read-yaml.ts';
-import { isFaulty, readYaml } from '../yaml/read-yaml.ts';
-import { PAGE } from '../yaml/yaml-limits.ts';
+import type { ProfileIssue } from '../../contract/profiles/profile.ts';
+import type { FieldPath, YamlPosition } from '../../yaml/read-yaml.ts';
+import { isFaulty, readYaml } from '../../yaml/read-yaml.ts';
+import { PAGE } from '../../yaml/yaml-limits.ts';
 
-export type { FieldPath } from '../yaml/read-yaml.ts';
+export type { FieldPath } from '../../yaml/read-yaml.ts';
 
 /** A profile is a page, not a book. */
 export const LARGEST_DOCUMENT_BYTES = PAGE.bytes;

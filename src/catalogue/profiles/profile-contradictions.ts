@@ -1,5 +1,5 @@
-import type { Profile } from '../contract/profiles/profile.ts';
-import { profileRequirements } from '../core/recipe/resolve-recipe.ts';
+import type { Profile } from '../../contract/profiles/profile.ts';
+import { profileRequirements } from '../../core/recipe/resolve-recipe.ts';
 import type { SchemaIssue } from './profile-issues.ts';
 
 /** What the schema cannot see: fields that are each valid and together make no sense. */

@@ -1,5 +1,5 @@
-import type { ProfileIssue } from '../contract/profiles/profile.ts';
-import { nearestNames } from '../core/recipe/nearest-names.ts';
+import type { ProfileIssue } from '../../contract/profiles/profile.ts';
+import { nearestNames } from '../../core/recipe/nearest-names.ts';
 import { hintAt, knownKeysAt } from './profile-schema.ts';
 import type { FieldPath, SourcePosition } from './profile-yaml.ts';
 

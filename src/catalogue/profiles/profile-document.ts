@@ -1,7 +1,7 @@
-import { SandboxerError } from '../contract/errors/errors.ts';
-import type { ProfileIssue } from '../contract/profiles/profile.ts';
-import { Profile } from '../contract/profiles/profile.ts';
-import type { RawDocument } from '../core/recipe/profile-merge.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { ProfileIssue } from '../../contract/profiles/profile.ts';
+import { Profile } from '../../contract/profiles/profile.ts';
+import type { RawDocument } from '../../core/recipe/profile-merge.ts';
 import { profileContradictions } from './profile-contradictions.ts';
 import type { SchemaIssue } from './profile-issues.ts';
 import { profileIssues } from './profile-issues.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { SandboxerError } from '../contract/errors/errors.ts';
-import type { ProfileIssue } from '../contract/profiles/profile.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { ProfileIssue } from '../../contract/profiles/profile.ts';
 import { parseProfileDocument, parseProfileText } from './profile-document.ts';
 
 function issuesOf(act: () => unknown): ProfileIssue[] {

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { open, readdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import type { ProfileIssue } from '../contract/profiles/profile.ts';
-import type { RawDocument } from '../core/recipe/profile-merge.ts';
+import type { ProfileIssue } from '../../contract/profiles/profile.ts';
+import type { RawDocument } from '../../core/recipe/profile-merge.ts';
 import type { ProfileYaml } from './profile-yaml.ts';
 import { LARGEST_DOCUMENT_BYTES, readProfileYaml } from './profile-yaml.ts';
 

@@ -1,6 +1,6 @@
-import type { ProfileIssue } from '../contract/profiles/profile.ts';
-import { ProfileId, ProfileVersion } from '../contract/values/ids.ts';
-import type { OverrideLayer, RawDocument } from '../core/recipe/profile-merge.ts';
+import type { ProfileIssue } from '../../contract/profiles/profile.ts';
+import { ProfileId, ProfileVersion } from '../../contract/values/ids.ts';
+import type { OverrideLayer, RawDocument } from '../../core/recipe/profile-merge.ts';
 import type { ProfileFile } from './profile-folder.ts';
 
 /** `kind: override`, `id`, perhaps `version` and `priority`, and the fields that change. */

@@ -1,4 +1,4 @@
-import { Profile } from '../contract/profiles/profile.ts';
+import { Profile } from '../../contract/profiles/profile.ts';
 import type { FieldPath } from './profile-yaml.ts';
 
 /** As much of a zod schema as is needed to say what could stand at a place. */
