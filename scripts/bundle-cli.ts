@@ -37,7 +37,7 @@ const NO_PROGRAMS: Plugin = {
 
 /** What every command needs is one file: each further one costs half a millisecond. */
 const COMMON =
-  /node_modules\/commander\/|\/cli\/(?:args|output)\/|\/cli\/(?:program|invocation|listing|nearest-name|terminal\/interrupts|global-options|usage-error|command-failure|command-notes|daemon\/daemon-files)\.|\/client\/(?:api-error|connection-error|fresh-key|open-transport|paged-list|path-of|plain-exchange|retry-policy|sandboxes|send-body|server-address|transport)\.|no-programs/;
+  /node_modules\/commander\/|\/cli\/(?:args|output)\/|\/cli\/(?:program|invocation|listing|nearest-name|terminal\/interrupts|global-options|usage-error|command-failure|command-notes|daemon\/daemon-files)\.|\/client\/(?:transport\/(?:api-error|connection-error|fresh-key|open-transport|paged-list|path-of|plain-exchange|retry-policy|send-body|server-address|transport)|resources\/sandboxes)\.|no-programs/;
 
 async function bundle(entry: string, dir: string, server: (name: string) => string): Promise<void> {
   const build = await rolldown({

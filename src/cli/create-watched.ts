@@ -1,6 +1,6 @@
-import { freshKey } from '../client/fresh-key.ts';
+import type { CreateOptions } from '../client/resources/sandboxes.ts';
 import type { SandboxerClient } from '../client/sandboxer-client.ts';
-import type { CreateOptions } from '../client/sandboxes.ts';
+import { freshKey } from '../client/transport/fresh-key.ts';
 import type { CloudEvent } from '../contract/events/event.ts';
 import type { CreateSandboxInput, Sandbox } from '../contract/sandboxes/sandbox.ts';
 import { byteText } from './output/amounts.ts';

@@ -1,5 +1,5 @@
+import type { CreateOptions } from '../client/resources/sandboxes.ts';
 import type { SandboxerClient } from '../client/sandboxer-client.ts';
-import type { CreateOptions } from '../client/sandboxes.ts';
 import type { Sandbox } from '../contract/sandboxes/sandbox.ts';
 import type { DeriveFlags } from './args/derive-options.ts';
 import { deriveRequestOf } from './args/derive-options.ts';

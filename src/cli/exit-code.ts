@@ -1,4 +1,4 @@
-import { SandboxerApiError } from '../client/api-error.ts';
+import { SandboxerApiError } from '../client/transport/api-error.ts';
 import { CommandFailure } from './command-failure.ts';
 import { UsageError } from './usage-error.ts';
 

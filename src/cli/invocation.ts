@@ -1,9 +1,9 @@
-import type { ClientOptions } from '../client/open-transport.ts';
-import { openTransport } from '../client/open-transport.ts';
+import { Sandboxes } from '../client/resources/sandboxes.ts';
 import type { SandboxerClient } from '../client/sandboxer-client.ts';
-import { Sandboxes } from '../client/sandboxes.ts';
-import { defaultSocketPath, parseServerAddress } from '../client/server-address.ts';
-import type { Transport } from '../client/transport.ts';
+import type { ClientOptions } from '../client/transport/open-transport.ts';
+import { openTransport } from '../client/transport/open-transport.ts';
+import { defaultSocketPath, parseServerAddress } from '../client/transport/server-address.ts';
+import type { Transport } from '../client/transport/transport.ts';
 import { daemonFiles, isOutdated } from './daemon/daemon-files.ts';
 import type { GlobalOptions } from './global-options.ts';
 import { DEFAULT_OPTIONS } from './global-options.ts';

@@ -1,6 +1,6 @@
-import { SandboxerApiError } from '../client/api-error.ts';
-import { SandboxerConnectionError } from '../client/connection-error.ts';
 import type { SandboxerClient } from '../client/sandboxer-client.ts';
+import { SandboxerApiError } from '../client/transport/api-error.ts';
+import { SandboxerConnectionError } from '../client/transport/connection-error.ts';
 import type { CreateSandboxInput, Sandbox } from '../contract/sandboxes/sandbox.ts';
 import { CommandFailure } from './command-failure.ts';
 import { EXIT } from './exit-code.ts';

@@ -1,5 +1,5 @@
 import { SandboxerClient } from '../client/sandboxer-client.ts';
-import { defaultSocketPath } from '../client/server-address.ts';
+import { defaultSocketPath } from '../client/transport/server-address.ts';
 import type { GlobalOptions } from './global-options.ts';
 
 /** A client of the server as it is: where there is none, none is started, and nobody is asked twice. */

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { uploadRef } from '../client/resources/uploads.ts';
 import type { SandboxerClient } from '../client/sandboxer-client.ts';
-import { uploadRef } from '../client/uploads.ts';
 import type { CreateSandboxInput } from '../contract/sandboxes/sandbox.ts';
 import type { Invocation } from './invocation.ts';
 import type { PackFlags } from './transfer/stage-path.ts';

@@ -1,35 +1,35 @@
 import type { ExecInput, ProcessInfo } from '../contract/sandboxes/exec.ts';
 import type { ServerVersion } from '../contract/values/version.ts';
-import { Audit } from './audit.ts';
-import { Credits } from './credits.ts';
-import { Events } from './events.ts';
-import { ExecHandle } from './exec-handle.ts';
-import { Extensions } from './extensions.ts';
-import { Files } from './files.ts';
-import { FRAMES_MEDIA_TYPE } from './frames.ts';
-import { Hosts } from './hosts.ts';
-import { Images } from './images.ts';
-import type { InteractiveExec } from './interactive-exec.ts';
-import { Keys } from './keys.ts';
-import type { ClientOptions } from './open-transport.ts';
-import { openTransport } from './open-transport.ts';
-import { pathOf } from './path-of.ts';
-import { Ports } from './ports.ts';
-import { Processes } from './processes.ts';
-import { Profiles } from './profiles.ts';
-import { ProviderKeys } from './provider-keys.ts';
-import { Registry } from './registry.ts';
-import { Routes } from './routes.ts';
-import { Sandboxes } from './sandboxes.ts';
-import { Sinks } from './sinks.ts';
-import { Snapshots } from './snapshots.ts';
-import { Stacks } from './stacks.ts';
-import { Stale } from './stale.ts';
-import { Tenants } from './tenants.ts';
-import type { CallOptions, RequestSpec, Transport } from './transport.ts';
-import { Uploads } from './uploads.ts';
-import { Volumes } from './volumes.ts';
-import { Webhooks } from './webhooks.ts';
+import { Audit } from './resources/audit.ts';
+import { Credits } from './resources/credits.ts';
+import { Events } from './resources/events.ts';
+import { Extensions } from './resources/extensions.ts';
+import { Files } from './resources/files.ts';
+import { Hosts } from './resources/hosts.ts';
+import { Images } from './resources/images.ts';
+import { Keys } from './resources/keys.ts';
+import { Ports } from './resources/ports.ts';
+import { Processes } from './resources/processes.ts';
+import { Profiles } from './resources/profiles.ts';
+import { ProviderKeys } from './resources/provider-keys.ts';
+import { Registry } from './resources/registry.ts';
+import { Routes } from './resources/routes.ts';
+import { Sandboxes } from './resources/sandboxes.ts';
+import { Sinks } from './resources/sinks.ts';
+import { Snapshots } from './resources/snapshots.ts';
+import { Stacks } from './resources/stacks.ts';
+import { Stale } from './resources/stale.ts';
+import { Tenants } from './resources/tenants.ts';
+import { Uploads } from './resources/uploads.ts';
+import { Volumes } from './resources/volumes.ts';
+import { Webhooks } from './resources/webhooks.ts';
+import { ExecHandle } from './streams/exec-handle.ts';
+import { FRAMES_MEDIA_TYPE } from './streams/frames.ts';
+import type { InteractiveExec } from './streams/interactive-exec.ts';
+import type { ClientOptions } from './transport/open-transport.ts';
+import { openTransport } from './transport/open-transport.ts';
+import { pathOf } from './transport/path-of.ts';
+import type { CallOptions, RequestSpec, Transport } from './transport/transport.ts';
 
 /** One server. Objects are those of the API, as they are on the wire. */
 export class SandboxerClient {
@@ -115,7 +115,7 @@ export class SandboxerClient {
     request: ExecInput,
     options: CallOptions = {},
   ): Promise<InteractiveExec> {
-    const { openInteractiveExec } = await import('./interactive-exec.ts');
+    const { openInteractiveExec } = await import('./streams/interactive-exec.ts');
     return openInteractiveExec(this.#transport, sandboxId, request, options);
   }
 

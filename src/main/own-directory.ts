@@ -1,4 +1,4 @@
-import { makeOwnDirectory } from '../client/make-directory.ts';
+import { makeOwnDirectory } from '../client/trees/make-directory.ts';
 import { SandboxerError } from '../contract/errors/errors.ts';
 
 /** Makes a directory that a setting names, readable by its owner alone. */

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { packPath } from '../client/pack-tree.ts';
+import { packPath } from '../client/trees/pack-tree.ts';
 import { StagedInputs } from '../inputs/staged-inputs.ts';
 import { guardedLookup } from '../sinks/target-policy.ts';
 import type { ResolvedConfig } from './config.ts';

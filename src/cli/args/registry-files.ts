@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { RegistryFile } from '../../client/registry.ts';
+import type { RegistryFile } from '../../client/resources/registry.ts';
 import { readInputFile } from './input-file.ts';
 
 /** The files of a registry below a directory, in the order of their names; a path of anything else is itself. */

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { BudgetSpec } from '../../client/credits.ts';
+import type { BudgetSpec } from '../../client/resources/credits.ts';
 import type { Budget } from '../../contract/money/credits.ts';
 import { choice } from '../args/choices.ts';
 import { durationSeconds, microUsd } from '../args/numbers.ts';

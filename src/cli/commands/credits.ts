@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CreditBalance, CreditTransfer, Span } from '../../client/credits.ts';
+import type { CreditBalance, CreditTransfer, Span } from '../../client/resources/credits.ts';
 import type {
   ExportFormat,
   LedgerAudit,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Backend } from '../../client/extensions.ts';
+import type { Backend } from '../../client/resources/extensions.ts';
 import type { Invocation } from '../invocation.ts';
 import { defineList } from '../listing.ts';
 import type { Printer } from '../output/printer.ts';

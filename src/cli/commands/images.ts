@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import type { Command } from 'commander';
-import { packTree } from '../../client/pack-tree.ts';
+import { packTree } from '../../client/trees/pack-tree.ts';
 import type { Image } from '../../contract/assets/image.ts';
 import { openInputFile } from '../args/input-file.ts';
 import { list } from '../args/pairs.ts';

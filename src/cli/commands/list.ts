@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Sandboxes, SandboxFilter } from '../../client/sandboxes.ts';
+import type { Sandboxes, SandboxFilter } from '../../client/resources/sandboxes.ts';
 import type { Sandbox } from '../../contract/sandboxes/sandbox.ts';
 import type { SandboxState } from '../../contract/values/state.ts';
 import { choices } from '../args/choices.ts';

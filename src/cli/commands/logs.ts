@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { SandboxerApiError } from '../../client/api-error.ts';
-import type { ExecChunk } from '../../client/frames.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import type { ExecChunk } from '../../client/streams/frames.ts';
+import { SandboxerApiError } from '../../client/transport/api-error.ts';
 import { wholeNumber } from '../args/numbers.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { EXIT } from '../exit-code.ts';

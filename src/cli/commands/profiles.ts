@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { SandboxerApiError } from '../../client/api-error.ts';
-import type { CatalogueProfile, Profiles } from '../../client/profiles.ts';
+import type { CatalogueProfile, Profiles } from '../../client/resources/profiles.ts';
+import { SandboxerApiError } from '../../client/transport/api-error.ts';
 import { readInputFile } from '../args/input-file.ts';
 import type { Invocation } from '../invocation.ts';
 import { printList } from '../listing.ts';

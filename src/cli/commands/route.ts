@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Explanation } from '../../client/sandboxes.ts';
+import type { Explanation } from '../../client/resources/sandboxes.ts';
 import type { RouteCandidate, RoutePlan } from '../../contract/routing/route.ts';
 import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';

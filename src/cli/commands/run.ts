@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { SandboxerApiError } from '../../client/api-error.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import { SandboxerApiError } from '../../client/transport/api-error.ts';
 import type { ExecInput, ExitStatus } from '../../contract/sandboxes/exec.ts';
 import type { CreateFlags } from '../args/create-options.ts';
 import { addCreateOptions, createRequestOf } from '../args/create-options.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { SandboxerApiError } from '../../client/api-error.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import { SandboxerApiError } from '../../client/transport/api-error.ts';
 import { durationSeconds } from '../args/numbers.ts';
 import type { Invocation } from '../invocation.ts';
 import type { Trial } from '../output/canary-view.ts';

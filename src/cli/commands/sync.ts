@@ -5,7 +5,7 @@ import { syncMirror } from '../../client/mirror/sync-mirror.ts';
 import type { Tree } from '../../client/mirror/tree-entry.ts';
 import { treeOfUpload } from '../../client/mirror/tree-entry.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
-import { wholeAnswer } from '../../client/whole-answer.ts';
+import { wholeAnswer } from '../../client/transport/whole-answer.ts';
 import type { Sandbox } from '../../contract/sandboxes/sandbox.ts';
 import { list } from '../args/pairs.ts';
 import { addNotes } from '../command-notes.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { defaultSocketPath, defaultStateDir } from '../../client/server-address.ts';
+import { defaultSocketPath, defaultStateDir } from '../../client/transport/server-address.ts';
 import { packageVersion } from '../package-version.ts';
 
 export interface DaemonFiles {

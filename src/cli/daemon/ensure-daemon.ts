@@ -1,6 +1,6 @@
 import { watch } from 'node:fs';
 import { createConnection } from 'node:net';
-import { makeOwnDirectory } from '../../client/make-directory.ts';
+import { makeOwnDirectory } from '../../client/trees/make-directory.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { packageVersion } from '../package-version.ts';
 import type { DaemonFiles } from './daemon-files.ts';

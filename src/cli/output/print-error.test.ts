@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { SandboxerApiError } from '../../client/api-error.ts';
-import { SandboxerConnectionError } from '../../client/connection-error.ts';
+import { SandboxerApiError } from '../../client/transport/api-error.ts';
+import { SandboxerConnectionError } from '../../client/transport/connection-error.ts';
 import type { ErrorCode } from '../../contract/errors/errors.ts';
 import { ERRORS, SandboxerError, toProblem } from '../../contract/errors/errors.ts';
 import { CommandFailure } from '../command-failure.ts';

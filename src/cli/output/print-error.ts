@@ -1,5 +1,5 @@
-import { SandboxerApiError } from '../../client/api-error.ts';
-import { SandboxerConnectionError } from '../../client/connection-error.ts';
+import { SandboxerApiError } from '../../client/transport/api-error.ts';
+import { SandboxerConnectionError } from '../../client/transport/connection-error.ts';
 import type { Problem } from '../../contract/errors/errors.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { UsageError } from '../usage-error.ts';

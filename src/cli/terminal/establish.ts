@@ -1,6 +1,6 @@
-import { freshKey } from '../../client/fresh-key.ts';
+import type { CreateOptions } from '../../client/resources/sandboxes.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
-import type { CreateOptions } from '../../client/sandboxes.ts';
+import { freshKey } from '../../client/transport/fresh-key.ts';
 import type { Sandbox } from '../../contract/sandboxes/sandbox.ts';
 import { CommandFailure } from '../command-failure.ts';
 import type { Interrupt } from './interrupts.ts';

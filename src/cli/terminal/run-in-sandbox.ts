@@ -1,7 +1,7 @@
-import { SandboxerConnectionError } from '../../client/connection-error.ts';
-import type { ExecChunk } from '../../client/frames.ts';
-import type { InteractiveExec } from '../../client/interactive-exec.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import type { ExecChunk } from '../../client/streams/frames.ts';
+import type { InteractiveExec } from '../../client/streams/interactive-exec.ts';
+import { SandboxerConnectionError } from '../../client/transport/connection-error.ts';
 import type { ExecInput, ExitStatus, Signal } from '../../contract/sandboxes/exec.ts';
 import type { Invocation } from '../invocation.ts';
 import { takeTerminal, terminalSize } from './take-terminal.ts';

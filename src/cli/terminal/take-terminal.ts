@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import type { InteractiveExec } from '../../client/interactive-exec.ts';
+import type { InteractiveExec } from '../../client/streams/interactive-exec.ts';
 import type { TerminalSize } from '../../contract/sandboxes/exec.ts';
 
 /** Whether somebody sits there: he types, and he sees what comes. */

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { ExecChunk } from '../../client/frames.ts';
+import type { ExecChunk } from '../../client/streams/frames.ts';
 import type { ExecStreamItem } from '../../contract/sandboxes/exec.ts';
 import type { Printer } from '../output/printer.ts';
 

@@ -1,4 +1,4 @@
-import { SandboxerConnectionError } from '../../client/connection-error.ts';
+import { SandboxerConnectionError } from '../../client/transport/connection-error.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { EXIT } from '../exit-code.ts';
 

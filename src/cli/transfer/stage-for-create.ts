@@ -1,5 +1,5 @@
-import { SandboxerApiError } from '../../client/api-error.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import { SandboxerApiError } from '../../client/transport/api-error.ts';
 import type { CreateSandboxInput } from '../../contract/sandboxes/sandbox.ts';
 import type { Invocation } from '../invocation.ts';
 import type { StageFlags } from './stage-inputs.ts';

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { uploadRef } from '../../client/resources/uploads.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
-import { uploadRef } from '../../client/uploads.ts';
 import type { CreateSandboxInput } from '../../contract/sandboxes/sandbox.ts';
 import type { Invocation } from '../invocation.ts';
 import type { PackFlags } from './stage-path.ts';

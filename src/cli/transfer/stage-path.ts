@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { PackOptions } from '../../client/pack-tree.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import type { PackOptions } from '../../client/trees/pack-tree.ts';
 import type { Upload } from '../../contract/assets/upload.ts';
 import type { Invocation } from '../invocation.ts';
 import { byteText } from '../output/amounts.ts';

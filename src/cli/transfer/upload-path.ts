@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { SandboxerApiError } from '../../client/api-error.ts';
-import type { Files } from '../../client/files.ts';
+import type { Files } from '../../client/resources/files.ts';
+import { SandboxerApiError } from '../../client/transport/api-error.ts';
 import type { Invocation } from '../invocation.ts';
 import { byteText } from '../output/amounts.ts';
 import type { Progress } from '../output/progress.ts';

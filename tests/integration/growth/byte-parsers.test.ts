@@ -1,9 +1,9 @@
 /** Bytes from outside: archives, frames and messages, also when they come one by one. */
 import { describe, expect, it } from 'vitest';
-import { FrameDecoder } from '../../../src/client/frames.ts';
-import { ServerSentEventDecoder } from '../../../src/client/server-sent-events.ts';
-import { readTar as readTarOfClient } from '../../../src/client/tar.ts';
-import { WebSocketDecoder } from '../../../src/client/web-socket-codec.ts';
+import { FrameDecoder } from '../../../src/client/streams/frames.ts';
+import { ServerSentEventDecoder } from '../../../src/client/streams/server-sent-events.ts';
+import { WebSocketDecoder } from '../../../src/client/transport/web-socket-codec.ts';
+import { readTar as readTarOfClient } from '../../../src/client/trees/tar.ts';
 import { FrameParser } from '../../../src/extensions/shared/agent-session/frame-parser.ts';
 import type { TarEntry } from '../../../src/extensions/shared/tar.ts';
 import { readTar, writeTar } from '../../../src/extensions/shared/tar.ts';

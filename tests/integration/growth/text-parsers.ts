@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import { checkPriceList } from '../../../src/catalogue/price-list.ts';
 import { parseProfileDocument, parseProfileText } from '../../../src/catalogue/profiles/profile-document.ts';
-import { dockerRules } from '../../../src/client/docker-ignore.ts';
-import { IgnoreRules } from '../../../src/client/ignore-rules.ts';
+import { dockerRules } from '../../../src/client/trees/docker-ignore.ts';
+import { IgnoreRules } from '../../../src/client/trees/ignore-rules.ts';
 import { readHostFacts } from '../../../src/core/hosts/host-facts.ts';
 import { parseGitRef } from '../../../src/core/recipe/git-ref.ts';
 import { parseEnvFile } from '../../../src/extensions/compose-ssh/compose/env-file.ts';

@@ -1,0 +1,79 @@
+import type {
+  CanaryReport,
+  Host,
+  HostSampleList,
+  HostSpecInput,
+  HostTelemetry,
+} from '../../contract/extensions/host.ts';
+import { pathOf } from '../transport/path-of.ts';
+import type { CallOptions, RequestSpec, Transport } from '../transport/transport.ts';
+import type { OutputOf } from './schema-types.ts';
+
+export class Hosts {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  list(options: CallOptions = {}): Promise<{ readonly items: readonly Host[] }> {
+    return this.#transport.json({ ...options, method: 'GET', path: '/v1/hosts' });
+  }
+
+  /** Registers it, or changes how it is registered. */
+  add({ id, ...registration }: HostSpecInput, options: CallOptions = {}): Promise<Host> {
+    return this.#call('PUT', id, [], options, registration);
+  }
+
+  get(id: string, options: CallOptions = {}): Promise<Host> {
+    return this.#call('GET', id, [], options);
+  }
+
+  remove(id: string, options: CallOptions = {}): Promise<void> {
+    return this.#call('DELETE', id, [], options);
+  }
+
+  drain(id: string, options: CallOptions = {}): Promise<Host> {
+    return this.#call('POST', id, ['drain'], options);
+  }
+
+  undrain(id: string, options: CallOptions = {}): Promise<Host> {
+    return this.#call('POST', id, ['undrain'], options);
+  }
+
+  probe(id: string, options: CallOptions = {}): Promise<Host> {
+    return this.#call('POST', id, ['probe'], options);
+  }
+
+  /** What it says of itself now; `local` is the machine of the server. */
+  telemetry(id: string, options: CallOptions = {}): Promise<HostTelemetry> {
+    return this.#call('GET', id, ['telemetry'], options);
+  }
+
+  /** Tries every backend of it now, with a sandbox of nobody. */
+  canary(id: string, options: CallOptions = {}): Promise<CanaryReport> {
+    return this.#call('POST', id, ['canary'], options);
+  }
+
+  /** The figures that were kept of its probes or canaries, newest first. */
+  samples(
+    id: string,
+    { kind = 'probe', ...options }: CallOptions & { readonly kind?: 'probe' | 'canary' } = {},
+  ): Promise<OutputOf<typeof HostSampleList>> {
+    return this.#transport.json({
+      ...options,
+      method: 'GET',
+      path: `${pathOf('hosts', id, 'samples')}?kind=${kind}`,
+    });
+  }
+
+  #call<T>(
+    method: RequestSpec['method'],
+    id: string,
+    below: readonly string[],
+    options: CallOptions,
+    json?: unknown,
+  ): Promise<T> {
+    return this.#transport.json({ ...options, method, path: pathOf('hosts', id, ...below), json });
+  }
+}
