@@ -151,7 +151,7 @@ export const apiHtml: Generator = {
       return `<h2>${name}</h2>\n${links.join('\n')}`;
     });
     return `<!doctype html>
-<!-- Written by \`npm run generate\` from src/http/route-table.ts. Do not edit. -->
+<!-- Written by \`npm run generate\` from src/http/server/route-table.ts. Do not edit. -->
 <html lang="en">
 <head>
 <meta charset="utf-8">

@@ -92,7 +92,7 @@ export const apiPage: Generator = {
   render: () => {
     const document = apiDocument();
     return page(
-      'src/http/route-table.ts',
+      'src/http/server/route-table.ts',
       '# HTTP API',
       'The server describes itself at `/v1/openapi.json`; the same document is [openapi.json](openapi.json), and [api.html](api.html) is this page as one file to open in a browser, without a network.',
       'On the unix socket a caller needs no key and is the local administrator. On TCP every request but those marked *no key* carries `Authorization: Bearer <key>`; the scope named with each request must be among the key’s. A key with the scope `server` acts in another workspace with the header `sandboxer-workspace`. Errors are [problems](errors.md) (`application/problem+json`) and are not repeated below. *Always* marks a field that an answer always has and a request must have. A *duration* is text such as `"90s"`, `"2h"` or `"1h30m"`, or a number of seconds; a *size* is text such as `"2GiB"`, or a number of megabytes.',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { openApiDocument } from '../../src/http/openapi.ts';
-import { ROUTE_TABLE } from '../../src/http/route-table.ts';
+import { openApiDocument } from '../../src/http/route/openapi.ts';
+import { ROUTE_TABLE } from '../../src/http/server/route-table.ts';
 import type { Generator } from './generator.ts';
 import type { Schema } from './schema-text.ts';
 

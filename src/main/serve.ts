@@ -3,12 +3,12 @@ import { parseProfileDocument, parseProfileText } from '../catalogue/profiles/pr
 import { SandboxerError } from '../contract/errors/errors.ts';
 import type { EventSink } from '../control/events/deliver-events.ts';
 import type { Extension } from '../core/ports/extension.ts';
-import { callerByTransport, localCaller } from '../http/caller-for.ts';
-import type { HttpOptions, ProfileUpload } from '../http/http-options.ts';
+import { RateLimits } from '../http/bounds/rate-limits.ts';
+import { callerByTransport, localCaller } from '../http/keys/caller-for.ts';
 import { trustedProxies } from '../http/keys/client-address.ts';
 import { WrongKeys } from '../http/keys/wrong-keys.ts';
-import { RateLimits } from '../http/rate-limits.ts';
-import { createHttpServer } from '../http/server.ts';
+import { createHttpServer } from '../http/server/server.ts';
+import type { HttpOptions, ProfileUpload } from '../http/services/http-options.ts';
 import { firstAdminKey } from './admin-key.ts';
 import type { ResolvedConfig } from './config.ts';
 import { Callers } from './idle-watch.ts';

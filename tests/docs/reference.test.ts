@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ROUTE_TABLE } from '../../src/http/route-table.ts';
+import { ROUTE_TABLE } from '../../src/http/server/route-table.ts';
 import { ROOT } from './run-document.ts';
 
 const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');

@@ -11,7 +11,7 @@ import {
   RepoClassification,
 } from '../../src/contract/extensions/federated-capability.ts';
 import type { Profile } from '../../src/contract/profiles/profile.ts';
-import { ROUTE_TABLE } from '../../src/http/route-table.ts';
+import { ROUTE_TABLE } from '../../src/http/server/route-table.ts';
 import { TestServer } from '../support/test-server.ts';
 import { ROOT } from './run-document.ts';
 

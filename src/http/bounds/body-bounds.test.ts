@@ -4,8 +4,8 @@ import { ExecRequest } from '../../contract/sandboxes/exec.ts';
 import { CreateSandboxRequest } from '../../contract/sandboxes/sandbox.ts';
 import { boundedList, boundedRecord } from '../../contract/values/bounded.ts';
 import { EnvVars, Labels } from '../../contract/values/json.ts';
-import { DEFAULT_HTTP_LIMITS } from '../http-options.ts';
-import { ROUTE_TABLE } from '../route-table.ts';
+import { ROUTE_TABLE } from '../server/route-table.ts';
+import { DEFAULT_HTTP_LIMITS } from '../services/http-options.ts';
 
 interface Node {
   readonly _zod: {

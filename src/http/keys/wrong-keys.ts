@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import type { RateLimit } from '../token-buckets.ts';
-import { TokenBuckets } from '../token-buckets.ts';
+import type { RateLimit } from '../bounds/token-buckets.ts';
+import { TokenBuckets } from '../bounds/token-buckets.ts';
 import type { TrustedProxies } from './client-address.ts';
 import { clientAddress, holderOf } from './client-address.ts';
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { SandboxerError } from '../../contract/errors/errors.ts';
 import { ERRORS, toProblem } from '../../contract/errors/errors.ts';
-import { closeIfUnasked, endAnswer } from '../discard-rest.ts';
-import { PROBLEM_MEDIA_TYPE } from '../exchange.ts';
+import { closeIfUnasked, endAnswer } from '../exchange/discard-rest.ts';
+import { PROBLEM_MEDIA_TYPE } from '../exchange/exchange.ts';
 
 /** Tells our own answers from those of the service inside. */
 const ERROR_HEADER = 'sandboxer-error';

@@ -2,8 +2,8 @@ import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders, ServerRespons
 import { request as httpRequest } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import { endAnswer } from '../discard-rest.ts';
-import { askForBody } from '../expected-continue.ts';
+import { endAnswer } from '../exchange/discard-rest.ts';
+import { askForBody } from '../exchange/expected-continue.ts';
 import type { Inside } from './preview-headers.ts';
 import { forwardedHeaders, returnedHeaders } from './preview-headers.ts';
 import { refuse } from './preview-refusal.ts';

@@ -3,10 +3,10 @@ import { Sandbox } from '../../contract/sandboxes/sandbox.ts';
 import type { Establishment, WaitOptions } from '../../control/sandboxes/establish.ts';
 import { isSettledState } from '../../core/lifecycle/lifecycle.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
-import type { Exchange } from '../exchange.ts';
-import type { HttpServices } from '../http-services.ts';
-import { timeoutMs } from '../query-schemas.ts';
-import { json } from '../route.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { timeoutMs } from '../parse/query-schemas.ts';
+import { json } from '../route/route.ts';
+import type { HttpServices } from '../services/http-services.ts';
 
 /** Whether to wait for the outcome, and for how long. */
 export const WaitReady = z.strictObject({

@@ -5,15 +5,15 @@ import { SandboxId } from '../../contract/values/ids.ts';
 import { eventFilter, listEvents } from '../../control/events/list-events.ts';
 import { toCloudEvent } from '../../core/events/event.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
-import type { Exchange } from '../exchange.ts';
-import type { HttpServices } from '../http-services.ts';
-import { preferredType } from '../media-type.ts';
-import { listOf, wholeNumber } from '../query-schemas.ts';
-import type { Answer } from '../route.ts';
-import { json, route, STREAMED } from '../route.ts';
-import { streamEvents } from '../stream-events.ts';
-import { EVENT_STREAM } from '../stream-item.ts';
-import { SandboxPathParams } from './sandbox-id.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { preferredType } from '../parse/media-type.ts';
+import { listOf, wholeNumber } from '../parse/query-schemas.ts';
+import { SandboxPathParams } from '../parse/sandbox-id.ts';
+import type { Answer } from '../route/route.ts';
+import { json, route, STREAMED } from '../route/route.ts';
+import type { HttpServices } from '../services/http-services.ts';
+import { streamEvents } from '../streams/stream-events.ts';
+import { EVENT_STREAM } from '../streams/stream-item.ts';
 
 const Seq = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 const Query = z.strictObject({

@@ -7,15 +7,15 @@ import {
 } from '../../contract/sandboxes/exec.ts';
 import { execInSandbox, leaveInBackground } from '../../control/use/exec-in-sandbox.ts';
 import { isoTime } from '../../core/ports/clock.ts';
-import { collectProcess } from '../collect-process.ts';
-import { connectExec } from '../connect-exec.ts';
-import { preferredType } from '../media-type.ts';
-import { json, route, STREAMED } from '../route.ts';
-import { EVENT_STREAM, NDJSON } from '../stream-item.ts';
-import type { StreamType } from '../stream-process.ts';
-import { streamProcess } from '../stream-process.ts';
-import { webSocketRoute } from '../web-socket-route.ts';
-import { SandboxPathParams } from './sandbox-id.ts';
+import { preferredType } from '../parse/media-type.ts';
+import { SandboxPathParams } from '../parse/sandbox-id.ts';
+import { json, route, STREAMED } from '../route/route.ts';
+import { webSocketRoute } from '../route/web-socket-route.ts';
+import { collectProcess } from '../streams/collect-process.ts';
+import { connectExec } from '../streams/connect-exec.ts';
+import { EVENT_STREAM, NDJSON } from '../streams/stream-item.ts';
+import type { StreamType } from '../streams/stream-process.ts';
+import { streamProcess } from '../streams/stream-process.ts';
 
 export const STREAM_CONTENT = {
   [NDJSON]: ExecStreamItem,

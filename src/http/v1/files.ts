@@ -11,15 +11,15 @@ import {
 } from '../../contract/sandboxes/files.ts';
 import { openFiles } from '../../control/use/use-sandbox.ts';
 import type { LeftOut, SandboxFiles } from '../../core/ports/session.ts';
-import type { Exchange } from '../exchange.ts';
-import type { HttpServices } from '../http-services.ts';
-import { preferredType } from '../media-type.ts';
-import { flag, wholeNumber } from '../query-schemas.ts';
-import { Upload } from '../read-body.ts';
-import { json, jsonBody, nothing, route, STREAMED } from '../route.ts';
-import { sendFile } from '../send-file.ts';
-import { EVENT_STREAM, NDJSON } from '../stream-item.ts';
-import { SandboxPathParams } from './sandbox-id.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { Upload } from '../exchange/read-body.ts';
+import { preferredType } from '../parse/media-type.ts';
+import { flag, wholeNumber } from '../parse/query-schemas.ts';
+import { SandboxPathParams } from '../parse/sandbox-id.ts';
+import { json, jsonBody, nothing, route, STREAMED } from '../route/route.ts';
+import type { HttpServices } from '../services/http-services.ts';
+import { sendFile } from '../streams/send-file.ts';
+import { EVENT_STREAM, NDJSON } from '../streams/stream-item.ts';
 
 const Where = z.strictObject({
   service: ServiceName.optional().describe('Of this service instead of the default one.'),

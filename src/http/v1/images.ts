@@ -4,10 +4,10 @@ import { DurationSeconds } from '../../contract/values/duration.ts';
 import { ExtensionId } from '../../contract/values/ids.ts';
 import { buildImage, importImage } from '../../control/assets/import-image.ts';
 import { deleteImage, getImage, listImages } from '../../control/assets/manage-images.ts';
-import { presentImage } from '../present-kept.ts';
-import { flag } from '../query-schemas.ts';
-import { Upload } from '../read-body.ts';
-import { json, jsonBody, nothing, route } from '../route.ts';
+import { Upload } from '../exchange/read-body.ts';
+import { flag } from '../parse/query-schemas.ts';
+import { presentImage } from '../present/assets.ts';
+import { json, jsonBody, nothing, route } from '../route/route.ts';
 
 /** An id, a name, or `name@sha256:…`. */
 const ImagePathParams = z.strictObject({

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import { API_VERSION, ServerVersion } from '../../contract/values/version.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import { apiPagePolicy } from '../api-page.ts';
-import { metricsText } from '../metrics.ts';
-import { openApiDocument } from '../openapi.ts';
-import type { RouteDefinition } from '../route.ts';
-import { json, route, STREAMED } from '../route.ts';
+import { metricsText } from '../metrics/metrics.ts';
+import { apiPagePolicy } from '../route/api-page.ts';
+import { openApiDocument } from '../route/openapi.ts';
+import type { RouteDefinition } from '../route/route.ts';
+import { json, route, STREAMED } from '../route/route.ts';
 
 const Health = z.strictObject({ status: z.literal('ok') }).meta({ id: 'Health' });
 const OpenApi = z.record(z.string(), z.unknown());

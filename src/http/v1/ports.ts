@@ -1,11 +1,11 @@
 import { PortAccess, PortRequest } from '../../contract/sandboxes/port.ts';
 import { openPort } from '../../control/use/open-port.ts';
-import { connectPort } from '../connect-port.ts';
+import { wholeNumber } from '../parse/query-schemas.ts';
+import { SandboxPathParams } from '../parse/sandbox-id.ts';
 import { previewAccess } from '../preview/preview-origin.ts';
-import { wholeNumber } from '../query-schemas.ts';
-import { json, jsonBody, route } from '../route.ts';
-import { webSocketRoute } from '../web-socket-route.ts';
-import { SandboxPathParams } from './sandbox-id.ts';
+import { json, jsonBody, route } from '../route/route.ts';
+import { webSocketRoute } from '../route/web-socket-route.ts';
+import { connectPort } from '../streams/connect-port.ts';
 
 export const portRoutes = [
   route({

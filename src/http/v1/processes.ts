@@ -10,14 +10,14 @@ import { SetupLog } from '../../contract/sandboxes/setup-log.ts';
 import { sandboxSetup } from '../../control/sandboxes/get-sandbox.ts';
 import { actOnProcess, writeToProcess } from '../../control/use/act-on-process.ts';
 import { attachToProcess, listProcesses } from '../../control/use/exec-in-sandbox.ts';
-import { preferredType } from '../media-type.ts';
-import { flag, wholeNumber } from '../query-schemas.ts';
-import { Upload } from '../read-body.ts';
-import { json, jsonBody, nothing, route, STREAMED } from '../route.ts';
-import { EVENT_STREAM, NDJSON } from '../stream-item.ts';
-import { streamProcess } from '../stream-process.ts';
+import { Upload } from '../exchange/read-body.ts';
+import { preferredType } from '../parse/media-type.ts';
+import { flag, wholeNumber } from '../parse/query-schemas.ts';
+import { SandboxPathParams } from '../parse/sandbox-id.ts';
+import { json, jsonBody, nothing, route, STREAMED } from '../route/route.ts';
+import { EVENT_STREAM, NDJSON } from '../streams/stream-item.ts';
+import { streamProcess } from '../streams/stream-process.ts';
 import { STREAM_CONTENT } from './exec.ts';
-import { SandboxPathParams } from './sandbox-id.ts';
 
 const ProcessList = z.strictObject({ items: z.array(ProcessInfo) }).meta({ id: 'ProcessList' });
 const ProcessPathParams = SandboxPathParams.extend({

@@ -22,11 +22,11 @@ import { recreateSandbox } from '../../control/sandboxes/recreate-sandbox.ts';
 import { inspectIsolation } from '../../control/use/inspect-isolation.ts';
 import { isSettledState } from '../../core/lifecycle/lifecycle.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
-import { idempotencyKeyOf } from '../idempotency-key.ts';
-import { cursor, listOf, repeated, text, timeoutMs, wholeNumber } from '../query-schemas.ts';
-import { json, jsonBody, route } from '../route.ts';
+import { idempotencyKeyOf } from '../parse/idempotency-key.ts';
+import { cursor, listOf, repeated, text, timeoutMs, wholeNumber } from '../parse/query-schemas.ts';
+import { SandboxPathParams } from '../parse/sandbox-id.ts';
+import { json, jsonBody, route } from '../route/route.ts';
 import { ESTABLISHED, established, stands, WaitReady, waitOptions } from './establishment.ts';
-import { SandboxPathParams } from './sandbox-id.ts';
 
 const List = z.strictObject({
   state: listOf(SandboxState, 16).optional(),

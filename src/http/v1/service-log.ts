@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { FRAMES_MEDIA_TYPE, ServiceName } from '../../contract/sandboxes/exec.ts';
 import { readServiceLog } from '../../control/use/read-service-log.ts';
-import { preferredType } from '../media-type.ts';
-import { flag, wholeNumber } from '../query-schemas.ts';
-import { route, STREAMED } from '../route.ts';
-import { EVENT_STREAM, NDJSON } from '../stream-item.ts';
-import { streamProcess } from '../stream-process.ts';
+import { preferredType } from '../parse/media-type.ts';
+import { flag, wholeNumber } from '../parse/query-schemas.ts';
+import { SandboxPathParams } from '../parse/sandbox-id.ts';
+import { route, STREAMED } from '../route/route.ts';
+import { EVENT_STREAM, NDJSON } from '../streams/stream-item.ts';
+import { streamProcess } from '../streams/stream-process.ts';
 import { STREAM_CONTENT } from './exec.ts';
-import { SandboxPathParams } from './sandbox-id.ts';
 
 const MOST_LINES = 1_000_000;
 

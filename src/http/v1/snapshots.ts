@@ -18,12 +18,12 @@ import {
   listSnapshots,
   renameSnapshot,
 } from '../../control/snapshots/manage-snapshots.ts';
-import { idempotencyKeyOf } from '../idempotency-key.ts';
-import { cursor, wholeNumber } from '../query-schemas.ts';
-import { Upload } from '../read-body.ts';
-import { json, jsonBody, route, STREAMED } from '../route.ts';
+import { Upload } from '../exchange/read-body.ts';
+import { idempotencyKeyOf } from '../parse/idempotency-key.ts';
+import { cursor, wholeNumber } from '../parse/query-schemas.ts';
+import { SandboxPathParams } from '../parse/sandbox-id.ts';
+import { json, jsonBody, route, STREAMED } from '../route/route.ts';
 import { ESTABLISHED, established, WaitReady, waitOptions } from './establishment.ts';
-import { SandboxPathParams } from './sandbox-id.ts';
 
 const SnapshotPathParams = z.strictObject({ snapshot_id: SnapshotId });
 const tag = 'snapshots';

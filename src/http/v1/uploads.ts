@@ -2,11 +2,10 @@ import { z } from 'zod';
 import { Upload, UploadEntry, UploadId, UploadPage } from '../../contract/assets/upload.ts';
 import { deleteUpload, getUpload, listUploads, uploadEntries } from '../../control/assets/manage-uploads.ts';
 import { stageUpload } from '../../control/assets/stage-upload.ts';
-
-import { cursor, wholeNumber } from '../query-schemas.ts';
-import { Upload as UploadBody } from '../read-body.ts';
-import { json, nothing, route, STREAMED } from '../route.ts';
-import { NDJSON } from '../stream-item.ts';
+import { Upload as UploadBody } from '../exchange/read-body.ts';
+import { cursor, wholeNumber } from '../parse/query-schemas.ts';
+import { json, nothing, route, STREAMED } from '../route/route.ts';
+import { NDJSON } from '../streams/stream-item.ts';
 
 const UploadPathParams = z.strictObject({ upload_id: UploadId });
 const tag = 'uploads';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { CreateVolumeRequest, Volume, VolumeList } from '../../contract/assets/volume.ts';
 import { createVolume, deleteVolume, getVolume, listVolumes } from '../../control/assets/manage-volumes.ts';
-import { presentVolume } from '../present-kept.ts';
-import { json, jsonBody, nothing, route } from '../route.ts';
+import { presentVolume } from '../present/assets.ts';
+import { json, jsonBody, nothing, route } from '../route/route.ts';
 
 /** An id or a name. */
 const VolumePathParams = z.strictObject({

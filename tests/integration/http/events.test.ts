@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CloudEvent, EventPage } from '../../../src/contract/events/event.ts';
 import type { EventDraft } from '../../../src/core/events/event.ts';
-import { createHttpServer } from '../../../src/http/server.ts';
+import { createHttpServer } from '../../../src/http/server/server.ts';
 import type { Fixture } from './fixture.ts';
 import { MEMORY_PROFILE, responseTo, send, startFixture } from './fixture.ts';
 import { until } from './live-fixture.ts';

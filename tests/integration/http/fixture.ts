@@ -10,9 +10,9 @@ import { parseProfileDocument, parseProfileText } from '../../../src/catalogue/p
 import type { Extension } from '../../../src/core/ports/extension.ts';
 import { silentLog } from '../../../src/core/ports/log.ts';
 import type { Store } from '../../../src/core/ports/store/store.ts';
-import { callerByTransport, localCaller } from '../../../src/http/caller-for.ts';
-import type { HttpLimits, HttpOptions } from '../../../src/http/http-options.ts';
-import { createHttpServer } from '../../../src/http/server.ts';
+import { callerByTransport, localCaller } from '../../../src/http/keys/caller-for.ts';
+import { createHttpServer } from '../../../src/http/server/server.ts';
+import type { HttpLimits, HttpOptions } from '../../../src/http/services/http-options.ts';
 import { loadConfig } from '../../../src/main/config.ts';
 import type { ControlPlane } from '../../../src/main/wire.ts';
 import { wire } from '../../../src/main/wire.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { ROUTE_TABLE } from '../../../src/http/route-table.ts';
+import { ROUTE_TABLE } from '../../../src/http/server/route-table.ts';
 import type { Fixture } from './fixture.ts';
 import { responseTo, send } from './fixture.ts';
 import { startLiveFixture } from './live-fixture.ts';

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Problem } from '../../../src/contract/errors/errors.ts';
-import { createHttpServer } from '../../../src/http/server.ts';
+import { createHttpServer } from '../../../src/http/server/server.ts';
 import type { CallOptions, Fixture } from './fixture.ts';
 import { answerTo, MEMORY_PROFILE, send, startFixture } from './fixture.ts';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CreateSandboxRequest } from '../../../src/contract/sandboxes/sandbox.ts';
 import { createSandbox } from '../../../src/control/sandboxes/create-sandbox.ts';
-import { localCaller } from '../../../src/http/caller-for.ts';
+import { localCaller } from '../../../src/http/keys/caller-for.ts';
 import { TestServer } from '../../support/test-server.ts';
 import { MEMORY_PROFILE } from './fixture.ts';
 

@@ -1,0 +1,38 @@
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import type { RateLimit } from './token-buckets.ts';
+import { TokenBuckets } from './token-buckets.ts';
+
+/** A token bucket for each key. A stream counts once, when it is asked for. */
+export class RateLimits {
+  readonly #buckets: TokenBuckets;
+
+  constructor(limit: RateLimit, clock: Clock) {
+    this.#buckets = new TokenBuckets(limit, clock);
+  }
+
+  /** Throws `SBX_RATE_LIMITED` when nothing is left. */
+  take({ keyId }: Caller): void {
+    if (keyId === null) return;
+    const retryAfterSeconds = this.#buckets.take(keyId);
+    if (retryAfterSeconds === 0) return;
+    const { perSecond, burst } = this.#buckets.limit;
+    throw new SandboxerError('SBX_RATE_LIMITED', `This key may send ${perSecond} requests a second.`, {
+      retryAfterSeconds,
+      members: { limit: burst, remaining: 0 },
+    });
+  }
+
+  /** What is left, as headers of the answer. */
+  headersOf({ keyId }: Caller): Readonly<Record<string, string>> {
+    const left = keyId === null ? undefined : this.#buckets.left(keyId);
+    if (left === undefined) return {};
+    const { perSecond, burst } = this.#buckets.limit;
+    return {
+      'ratelimit-limit': String(burst),
+      'ratelimit-remaining': String(Math.floor(left)),
+      'ratelimit-reset': String(Math.ceil((burst - left) / perSecond)),
+    };
+  }
+}

@@ -1,0 +1,65 @@
+import type { IncomingMessage } from 'node:http';
+import type { Server, Socket } from 'node:net';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import { KeyScope } from '../../contract/tenancy/tenancy.ts';
+import type { ControlDeps } from '../../control/deps.ts';
+import { authenticate, hashSecret } from '../../control/tenancy/authenticate.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
+import { trustedProxies } from './client-address.ts';
+import { WrongKeys } from './wrong-keys.ts';
+
+const BEARER = /^bearer +([\x21-\x7e]{8,512})$/i;
+
+/** The administrator who owns the unix socket: whoever may open it may do everything. */
+export function localCaller(workspaceId: string, orgId: string): Caller {
+  return {
+    actor: 'adm',
+    workspaceId,
+    orgId,
+    keyId: null,
+    scopes: new Set(KeyScope.options),
+    local: true,
+  };
+}
+
+/** Told by the listening socket itself: a connection's own addresses are gone once the peer has hung up. */
+function isUnixServer(server: Server): boolean {
+  return typeof server.address() === 'string';
+}
+
+/** A key wherever one is sent; without one, the local administrator on a unix socket and nobody on TCP. */
+export function callerByTransport(
+  deps: ControlDeps,
+  local: Caller,
+  wrongKeys = new WrongKeys(deps.clock, trustedProxies([])),
+): (request: IncomingMessage) => Caller | Promise<Caller> {
+  const unix = new WeakMap<Server, boolean>();
+  const fromUnix = (socket: Socket & { server?: Server }) => {
+    const { server } = socket;
+    if (!server) return false;
+    const known = unix.get(server);
+    if (known !== undefined) return known;
+    const answer = isUnixServer(server);
+    unix.set(server, answer);
+    return answer;
+  };
+  return (request) => {
+    const { authorization } = request.headers;
+    if (authorization === undefined) {
+      if (fromUnix(request.socket)) return local;
+      throw new SandboxerError('SBX_UNAUTHENTICATED', 'The request carries no key.');
+    }
+    return callerByKey(deps, request, wrongKeys);
+  };
+}
+
+async function callerByKey(
+  deps: ControlDeps,
+  request: IncomingMessage,
+  wrongKeys: WrongKeys,
+): Promise<Caller> {
+  const secret = BEARER.exec(request.headers.authorization ?? '')?.[1];
+  const caller = secret === undefined ? null : await authenticate(deps, hashSecret(secret));
+  if (caller) return caller;
+  throw wrongKeys.refusal(request);
+}

@@ -1,0 +1,44 @@
+import type { WebSocket } from 'ws';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import { leaseOf } from '../bounds/message-watch.ts';
+
+const PAUSE_ABOVE_BYTES = 1_048_576;
+
+/** Passes input on in order, one piece at a time. While too much of it waits, the socket is not read. */
+export class InputQueue {
+  readonly #webSocket: WebSocket;
+  readonly #failed: (error: unknown) => void;
+  #waiting = 0;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(webSocket: WebSocket, failed: (error: unknown) => void) {
+    this.#webSocket = webSocket;
+    this.#failed = failed;
+  }
+
+  add(bytes: number, pass: () => Promise<void>): void {
+    const webSocket = this.#webSocket;
+    const lease = leaseOf(webSocket);
+    if (lease && !lease.tryGrow(bytes)) {
+      this.#failed(noRoom());
+      return;
+    }
+    this.#waiting += bytes;
+    if (this.#waiting > PAUSE_ABOVE_BYTES) webSocket.pause();
+    this.#last = this.#last
+      .then(pass)
+      .catch(this.#failed)
+      .then(() => {
+        this.#waiting -= bytes;
+        lease?.shrink(bytes);
+        if (webSocket.isPaused && this.#waiting <= PAUSE_ABOVE_BYTES / 2) webSocket.resume();
+      });
+  }
+}
+
+function noRoom(): SandboxerError {
+  return new SandboxerError('SBX_UNAVAILABLE', 'Too much input waits to be passed on.', {
+    retryAfterSeconds: 1,
+    remedy: 'Send input as fast as the program reads it.',
+  });
+}

@@ -1,0 +1,81 @@
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { EventFilter } from '../../control/events/list-events.ts';
+import { lastEventSeq, listEvents } from '../../control/events/list-events.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { ClientGone } from '../exchange/exchange.ts';
+import type { FeedMember, FeedReader } from '../services/event-feed.ts';
+import type { HttpServices } from '../services/http-services.ts';
+import { EVENT_STREAM } from './stream-item.ts';
+
+const PAGE = 500;
+const HEARTBEAT = Buffer.from(': \n\n');
+
+/** Reads the log until the feed can be followed without a gap. */
+async function catchUp(
+  services: HttpServices,
+  exchange: Exchange,
+  member: FeedMember,
+  reader: FeedReader,
+  from: number,
+): Promise<void> {
+  const { feed, deps } = services;
+  let cursor = from;
+  while (!member.follow(reader, cursor)) {
+    // Asked before the page is read: what the page does not show up to there does not match.
+    const last = await lastEventSeq(deps);
+    const page = await listEvents(deps, reader.filter, { after: cursor, limit: PAGE });
+    for (const event of page) exchange.response.write(feed.encode(event));
+    await exchange.drained();
+    const end = page.at(-1)?.seq ?? cursor;
+    cursor = page.length < PAGE ? Math.max(end, last) : end;
+  }
+}
+
+/** Server-sent events until the client leaves, falls too far behind, or the server stops. */
+export async function streamEvents(
+  services: HttpServices,
+  exchange: Exchange,
+  filter: EventFilter,
+  after: number | null,
+): Promise<void> {
+  const { feed, limits } = services;
+  const { response, signal } = exchange;
+  const last = await lastEventSeq(services.deps);
+  // A number that was never given out comes from another log.
+  const from = Math.min(after ?? last, last);
+  // It ends with its connection: framing the same bytes anew for each of a thousand readers would cost more than all else.
+  response.removeHeader('transfer-encoding');
+  exchange.begin(200, { 'content-type': EVENT_STREAM, 'x-accel-buffering': 'no', connection: 'close' });
+  response.write('retry: 1000\n\n');
+
+  let quiet = true;
+  const take = (bytes: Uint8Array) => {
+    quiet = false;
+    response.write(bytes);
+    // Whoever does not keep up is let go, and comes back with the id of the last event that arrived.
+    if (response.writableLength > limits.subscriberBytes) response.destroy();
+  };
+  const beat = setInterval(() => {
+    if (quiet) response.write(HEARTBEAT);
+    quiet = true;
+  }, limits.heartbeatMs);
+  let member: FeedMember | null = null;
+  try {
+    member = await feed.join();
+    await catchUp(services, exchange, member, { filter, take }, from);
+    await new Promise((_, reject) => {
+      if (signal.aborted) reject(signal.reason);
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    });
+  } catch (error) {
+    if (!(error instanceof ClientGone) && !response.destroyed) {
+      const problem = error instanceof SandboxerError ? error : null;
+      if (!problem) services.log.error({ err: error, request_id: exchange.id }, 'an event stream failed');
+      // Not an event of the log: a comment, which no reader takes for one.
+      response.end(`: closing ${problem?.code ?? 'SBX_INTERNAL'}\n\n`);
+    }
+  } finally {
+    clearInterval(beat);
+    member?.leave();
+  }
+}
