@@ -83,7 +83,7 @@ const ROOMS = {
 };
 
 /** The only files of the CLI that may load the server, and only when they are asked to run it. */
-const CLI_SERVER_ENTRIES = '^src/cli/commands/(serve|daemon-process)\\.ts$';
+const CLI_SERVER_ENTRIES = '^src/cli/commands/server/(serve|daemon-process)\\.ts$';
 const TEST_FILE = '\\.test\\.ts$';
 
 const oneOf = (names) => `(${names.join('|')})`;

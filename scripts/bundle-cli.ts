@@ -37,7 +37,7 @@ const NO_PROGRAMS: Plugin = {
 
 /** What every command needs is one file: each further one costs half a millisecond. */
 const COMMON =
-  /node_modules\/commander\/|\/cli\/(?:args|output)\/|\/cli\/(?:program|invocation|listing|nearest-name|terminal\/interrupts|global-options|usage-error|command-failure|command-notes|daemon\/daemon-files)\.|\/client\/(?:transport\/(?:api-error|connection-error|fresh-key|open-transport|paged-list|path-of|plain-exchange|retry-policy|send-body|server-address|transport)|resources\/sandboxes)\.|no-programs/;
+  /node_modules\/commander\/|\/cli\/(?:args|output)\/|\/cli\/(?:program|invocation\/(?:invocation|listing|global-options)|failures\/(?:nearest-name|usage-error|command-failure)|process\/interrupts|help\/command-notes|daemon\/daemon-files)\.|\/client\/(?:transport\/(?:api-error|connection-error|fresh-key|open-transport|paged-list|path-of|plain-exchange|retry-policy|send-body|server-address|transport)|resources\/sandboxes)\.|no-programs/;
 
 async function bundle(entry: string, dir: string, server: (name: string) => string): Promise<void> {
   const build = await rolldown({
@@ -52,7 +52,11 @@ async function bundle(entry: string, dir: string, server: (name: string) => stri
     chunkFileNames: '[name].cjs',
     codeSplitting: {
       groups: [
-        { name: 'start', test: /\/cli\/(?:command-table|package-version|compile-cache)\./, priority: 1 },
+        {
+          name: 'start',
+          test: /\/cli\/(?:command-table|process\/(?:package-version|compile-cache))\./,
+          priority: 1,
+        },
         { name: 'common', test: COMMON },
       ],
     },

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import type { CommandEntry } from '../../src/cli/command-entry.ts';
-import { COMMAND_EXAMPLES } from '../../src/cli/command-examples.ts';
-import { notesOf } from '../../src/cli/command-notes.ts';
 import { COMMAND_TABLE, COMMANDS, otherNamesOf } from '../../src/cli/command-table.ts';
-import { definedCommand } from '../../src/cli/defined-command.ts';
-import { EXIT } from '../../src/cli/exit-code.ts';
-import { GLOBAL_GROUP } from '../../src/cli/global-options.ts';
+import { EXIT } from '../../src/cli/failures/exit-code.ts';
+import { COMMAND_EXAMPLES } from '../../src/cli/help/command-examples.ts';
+import { notesOf } from '../../src/cli/help/command-notes.ts';
+import type { CommandEntry } from '../../src/cli/invocation/command-entry.ts';
+import { definedCommand } from '../../src/cli/invocation/defined-command.ts';
+import { GLOBAL_GROUP } from '../../src/cli/invocation/global-options.ts';
 import type { Generator } from './generator.ts';
 import { page, table } from './generator.ts';
 

@@ -1,13 +1,32 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { COMMAND_TABLE, COMMANDS } from './command-table.ts';
-import { addGlobalOptions, globalOptionsOf, plainWordsIn, wantsJson } from './global-options.ts';
 import { helpText } from './help-text.ts';
-import { Invocation } from './invocation.ts';
+import { addGlobalOptions, globalOptionsOf, plainWordsIn, wantsJson } from './invocation/global-options.ts';
+import { Invocation } from './invocation/invocation.ts';
+
+const FOLDERS = {
+  Sandboxes: 'sandboxes',
+  'Inside a sandbox': 'inside',
+  Snapshots: 'snapshots',
+  'Images and volumes': 'images-and-volumes',
+  'Catalogue and routing': 'catalogue',
+  Account: 'account',
+  Server: 'server',
+};
 
 describe('the table of commands', () => {
+  it('command files: each lies in the folder of its help group', () => {
+    const misplaced = COMMANDS.flatMap(({ name, group }) =>
+      group === null || existsSync(join(import.meta.dirname, 'commands', FOLDERS[group], `${name}.ts`))
+        ? []
+        : [name],
+    );
+    expect(misplaced).toEqual([]);
+  });
+
   it('lists every file below commands/, and only those', () => {
     const names = COMMANDS.map(({ name }) => name);
     /** A part of a large command has a file of its own, named for both: `credits-limits`. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { COMMANDS } from './command-table.ts';
-import { Invocation } from './invocation.ts';
+import { Invocation } from './invocation/invocation.ts';
 import type { LeafCommand } from './leaf-commands.ts';
 import { leafCommands } from './leaf-commands.ts';
 import { dispatch } from './program.ts';

@@ -1,4 +1,4 @@
-import { exitCodeOf } from './exit-code.ts';
+import { exitCodeOf } from './failures/exit-code.ts';
 import { printError } from './output/print-error.ts';
 import type { Printer } from './output/printer.ts';
 

@@ -1,5 +1,5 @@
 import { helpText } from './help-text.ts';
-import { packageVersion } from './package-version.ts';
+import { packageVersion } from './process/package-version.ts';
 
 /** The version, or the help as a whole. */
 export function instantAnswer(word: string | undefined): string {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { CommandEntry } from './command-entry.ts';
 import { COMMAND_TABLE, COMMANDS } from './command-table.ts';
-import { definedCommand } from './defined-command.ts';
+import type { CommandEntry } from './invocation/command-entry.ts';
+import { definedCommand } from './invocation/defined-command.ts';
 
 export interface LeafCommand {
   readonly entry: CommandEntry;

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S node --
 import { enableCompileCache } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
-import { compileCacheDir } from './compile-cache.ts';
+import { compileCacheDir } from './process/compile-cache.ts';
 
 const argv = process.argv.slice(2);
 /** What needs neither a parser nor a server. */

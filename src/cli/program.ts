@@ -1,5 +1,6 @@
-import type { CommandEntry } from './command-entry.ts';
 import { COMMAND_TABLE, COMMANDS, findCommand, otherNamesOf } from './command-table.ts';
+import { UsageError } from './failures/usage-error.ts';
+import type { CommandEntry } from './invocation/command-entry.ts';
 import {
   addGlobalOptions,
   DEFAULT_OPTIONS,
@@ -8,10 +9,9 @@ import {
   mayBeValue,
   plainWordsIn,
   wantsJson,
-} from './global-options.ts';
-import { Invocation } from './invocation.ts';
+} from './invocation/global-options.ts';
+import { Invocation } from './invocation/invocation.ts';
 import { flushed } from './output/flushed.ts';
-import { UsageError } from './usage-error.ts';
 
 async function commandIn(argv: readonly string[]): Promise<CommandEntry> {
   const [name, next] = plainWordsIn(argv);
@@ -24,7 +24,7 @@ async function commandIn(argv: readonly string[]): Promise<CommandEntry> {
   // Alone, such a command lists, and takes options for that, whose values are no words of its own.
   if (entry && next !== undefined && mayBeValue(argv, next)) return entry;
   if (entry?.group !== null && names && word !== undefined && !names.includes(word)) {
-    const { unknownWord } = await import('./unknown-word.ts');
+    const { unknownWord } = await import('./failures/unknown-word.ts');
     throw unknownWord(entry ? `${name} command` : 'command', word, names);
   }
   return entry as CommandEntry;
@@ -64,7 +64,7 @@ async function runCommand(
   program
     .enablePositionalOptions()
     .exitOverride()
-    .configureHelp(showsHelp(argv, entry) ? (await import('./command-help.ts')).commandHelp(Help) : {})
+    .configureHelp(showsHelp(argv, entry) ? (await import('./help/command-help.ts')).commandHelp(Help) : {})
     .configureOutput({ outputError: () => {} });
   program.hook('preAction', (_program, action) => {
     invocation.configure(globalOptionsOf(action, invocation.env));

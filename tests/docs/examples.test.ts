@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { COMMAND_EXAMPLES } from '../../src/cli/command-examples.ts';
 import { COMMANDS } from '../../src/cli/command-table.ts';
+import { COMMAND_EXAMPLES } from '../../src/cli/help/command-examples.ts';
 import { ERRORS } from '../../src/contract/errors/errors.ts';
 import { CreateSandboxRequest } from '../../src/contract/sandboxes/sandbox.ts';
 import { DocWorld } from './doc-world.ts';

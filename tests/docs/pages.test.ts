@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { COMMAND_TABLE, findCommand } from '../../src/cli/command-table.ts';
-import { definedCommand } from '../../src/cli/defined-command.ts';
+import { definedCommand } from '../../src/cli/invocation/defined-command.ts';
 import { ROOT } from './run-document.ts';
 
 const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');

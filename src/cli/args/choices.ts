@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { nearestName } from '../nearest-name.ts';
-import { UsageError } from '../usage-error.ts';
+import { nearestName } from '../failures/nearest-name.ts';
+import { UsageError } from '../failures/usage-error.ts';
 
 /** One of the values, or an error that says which one was probably meant. */
 function chosen<T extends string>(text: string, values: readonly T[]): T {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { CreateSandboxInput } from '../../contract/sandboxes/sandbox.ts';
-import { UsageError } from '../usage-error.ts';
+import { UsageError } from '../failures/usage-error.ts';
 import { choice } from './choices.ts';
 import { decimalNumber, duration, size, wholeNumber } from './numbers.ts';
 import type { Pairs } from './pairs.ts';

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { UsageError } from '../usage-error.ts';
+import { UsageError } from '../failures/usage-error.ts';
 
 function unreadable(path: string, cause: NodeJS.ErrnoException): UsageError {
   if (cause.code === 'ENOENT')

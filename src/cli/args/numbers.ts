@@ -1,4 +1,4 @@
-import { UsageError } from '../usage-error.ts';
+import { UsageError } from '../failures/usage-error.ts';
 
 const DURATION = /^\d{1,9}[smhdw](?: ?\d{1,9}[smhdw]){0,4}$/;
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;

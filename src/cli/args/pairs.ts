@@ -1,4 +1,4 @@
-import { UsageError } from '../usage-error.ts';
+import { UsageError } from '../failures/usage-error.ts';
 
 export type Pairs = Readonly<Record<string, string>>;
 

@@ -1,6 +1,6 @@
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
-import { CommandFailure } from '../command-failure.ts';
-import { EXIT } from '../exit-code.ts';
+import { CommandFailure } from '../failures/command-failure.ts';
+import { EXIT } from '../failures/exit-code.ts';
 
 /** An id as it is; a name means the newest of that name, as for images. */
 export async function snapshotIdOf(client: SandboxerClient, text: string): Promise<string> {

@@ -1,6 +1,6 @@
 import type { Argument, Option } from 'commander';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
-import type { CommandTable } from '../command-entry.ts';
+import type { CommandTable } from '../invocation/command-entry.ts';
 import type { LineSoFar } from './line-so-far.ts';
 import { lineSoFar } from './line-so-far.ts';
 import type { Candidate } from './names-on-server.ts';

@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander';
-import type { CommandEntry, CommandTable } from '../command-entry.ts';
-import { definedCommand } from '../defined-command.ts';
+import type { CommandEntry, CommandTable } from '../invocation/command-entry.ts';
+import { definedCommand } from '../invocation/defined-command.ts';
 
 /** What the words before the last one say. */
 export interface LineSoFar {

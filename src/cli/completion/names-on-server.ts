@@ -1,5 +1,5 @@
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
-import { NOT_DESTROYED } from '../commands/list.ts';
+import { NOT_DESTROYED } from '../commands/sandboxes/list.ts';
 import type { LineSoFar } from './line-so-far.ts';
 
 export interface Candidate {

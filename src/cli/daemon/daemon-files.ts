@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { defaultSocketPath, defaultStateDir } from '../../client/transport/server-address.ts';
-import { packageVersion } from '../package-version.ts';
+import { packageVersion } from '../process/package-version.ts';
 
 export interface DaemonFiles {
   readonly stateDir: string;

@@ -1,8 +1,8 @@
 import { watch } from 'node:fs';
 import { createConnection } from 'node:net';
 import { makeOwnDirectory } from '../../client/trees/make-directory.ts';
-import { CommandFailure } from '../command-failure.ts';
-import { packageVersion } from '../package-version.ts';
+import { CommandFailure } from '../failures/command-failure.ts';
+import { packageVersion } from '../process/package-version.ts';
 import type { DaemonFiles } from './daemon-files.ts';
 import { daemonFiles, isOutdated } from './daemon-files.ts';
 import { spawnDaemon } from './spawn-daemon.ts';

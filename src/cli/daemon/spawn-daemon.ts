@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readSync, renameSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { CommandFailure } from '../command-failure.ts';
-import { compileCacheDir } from '../compile-cache.ts';
+import { CommandFailure } from '../failures/command-failure.ts';
+import { compileCacheDir } from '../process/compile-cache.ts';
 import type { DaemonFiles } from './daemon-files.ts';
 import { SERVER_FLAGS } from './server-flags.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CommandFailure } from '../command-failure.ts';
+import { CommandFailure } from '../failures/command-failure.ts';
 import type { DaemonFiles, DaemonRecord } from './daemon-files.ts';
 import { readRecord } from './daemon-files.ts';
 import { isSameProcess } from './process-identity.ts';

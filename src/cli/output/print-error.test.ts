@@ -3,9 +3,9 @@ import { SandboxerApiError } from '../../client/transport/api-error.ts';
 import { SandboxerConnectionError } from '../../client/transport/connection-error.ts';
 import type { ErrorCode } from '../../contract/errors/errors.ts';
 import { ERRORS, SandboxerError, toProblem } from '../../contract/errors/errors.ts';
-import { CommandFailure } from '../command-failure.ts';
-import { EXIT, exitCodeOf } from '../exit-code.ts';
-import { UsageError } from '../usage-error.ts';
+import { CommandFailure } from '../failures/command-failure.ts';
+import { EXIT, exitCodeOf } from '../failures/exit-code.ts';
+import { UsageError } from '../failures/usage-error.ts';
 import { printError } from './print-error.ts';
 import { Printer } from './printer.ts';
 

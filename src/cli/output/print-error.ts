@@ -1,8 +1,8 @@
 import { SandboxerApiError } from '../../client/transport/api-error.ts';
 import { SandboxerConnectionError } from '../../client/transport/connection-error.ts';
 import type { Problem } from '../../contract/errors/errors.ts';
-import { CommandFailure } from '../command-failure.ts';
-import { UsageError } from '../usage-error.ts';
+import { CommandFailure } from '../failures/command-failure.ts';
+import { UsageError } from '../failures/usage-error.ts';
 import { moneyText } from './amounts.ts';
 import { plainLines, plainText } from './plain-text.ts';
 import type { Printer } from './printer.ts';

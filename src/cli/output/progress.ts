@@ -1,4 +1,4 @@
-import { exitCodeAfter } from '../terminal/interrupts.ts';
+import { exitCodeAfter } from '../process/interrupts.ts';
 import { shortDuration } from './relative-time.ts';
 
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';

@@ -3,7 +3,7 @@ import type { ExecInput } from '../../contract/sandboxes/exec.ts';
 import { duration } from '../args/numbers.ts';
 import type { Pairs } from '../args/pairs.ts';
 import { variables } from '../args/pairs.ts';
-import { UsageError } from '../usage-error.ts';
+import { UsageError } from '../failures/usage-error.ts';
 
 export interface ExecFlags {
   readonly env?: Pairs;

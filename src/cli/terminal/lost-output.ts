@@ -1,5 +1,5 @@
 import type { Printer } from '../output/printer.ts';
-import { exitCodeAfter } from './interrupts.ts';
+import { exitCodeAfter } from '../process/interrupts.ts';
 
 const BROKEN_PIPE = 141;
 const FAILED = 125;

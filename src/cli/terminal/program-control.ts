@@ -1,7 +1,7 @@
 import type { ExitStatus, Signal } from '../../contract/sandboxes/exec.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Invocation } from '../invocation/invocation.ts';
 import { flushed } from '../output/flushed.ts';
-import { exitCodeAfter, onInterrupts, onPassed } from './interrupts.ts';
+import { exitCodeAfter, onInterrupts, onPassed } from '../process/interrupts.ts';
 import { exitCodeWithout } from './lost-output.ts';
 import { exitCodeFrom } from './run-in-sandbox.ts';
 

@@ -3,7 +3,7 @@ import type { ExecChunk } from '../../client/streams/frames.ts';
 import type { InteractiveExec } from '../../client/streams/interactive-exec.ts';
 import { SandboxerConnectionError } from '../../client/transport/connection-error.ts';
 import type { ExecInput, ExitStatus, Signal } from '../../contract/sandboxes/exec.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Invocation } from '../invocation/invocation.ts';
 import { takeTerminal, terminalSize } from './take-terminal.ts';
 import { writeChunk } from './write-output.ts';
 

@@ -1,6 +1,6 @@
 import { SandboxerConnectionError } from '../../client/transport/connection-error.ts';
-import { CommandFailure } from '../command-failure.ts';
-import { EXIT } from '../exit-code.ts';
+import { CommandFailure } from '../failures/command-failure.ts';
+import { EXIT } from '../failures/exit-code.ts';
 
 /** `work`, with the end of its connection told as what it is here: the backend's, or the server's. */
 export async function orBrokenOff<T>(work: Promise<T>, sandboxId: string, left: string): Promise<T> {

@@ -6,10 +6,10 @@ import { pipeline } from 'node:stream/promises';
 import type { Files } from '../../client/resources/files.ts';
 import { wholeAnswer } from '../../client/transport/whole-answer.ts';
 import type { FileEntry } from '../../contract/sandboxes/files.ts';
-import type { Invocation } from '../invocation.ts';
+import { UsageError } from '../failures/usage-error.ts';
+import type { Invocation } from '../invocation/invocation.ts';
 import { byteText } from '../output/amounts.ts';
 import type { Progress } from '../output/progress.ts';
-import { UsageError } from '../usage-error.ts';
 import { orBrokenOff } from './broken-off.ts';
 import type { Transferred } from './transferred.ts';
 

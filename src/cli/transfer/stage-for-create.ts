@@ -1,7 +1,7 @@
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
 import { SandboxerApiError } from '../../client/transport/api-error.ts';
 import type { CreateSandboxInput } from '../../contract/sandboxes/sandbox.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Invocation } from '../invocation/invocation.ts';
 import type { StageFlags } from './stage-inputs.ts';
 import { stageInputs, unstagedRequest } from './stage-inputs.ts';
 

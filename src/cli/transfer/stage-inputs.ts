@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { uploadRef } from '../../client/resources/uploads.ts';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
 import type { CreateSandboxInput } from '../../contract/sandboxes/sandbox.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Invocation } from '../invocation/invocation.ts';
 import type { PackFlags } from './stage-path.ts';
 import { stagePath } from './stage-path.ts';
 

@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
 import type { PackOptions } from '../../client/trees/pack-tree.ts';
 import type { Upload } from '../../contract/assets/upload.ts';
-import type { Invocation } from '../invocation.ts';
+import { UsageError } from '../failures/usage-error.ts';
+import type { Invocation } from '../invocation/invocation.ts';
 import { byteText } from '../output/amounts.ts';
-import { UsageError } from '../usage-error.ts';
 
 export interface PackFlags {
   readonly withGit?: boolean;

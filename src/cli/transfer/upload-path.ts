@@ -3,10 +3,10 @@ import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import type { Files } from '../../client/resources/files.ts';
 import { SandboxerApiError } from '../../client/transport/api-error.ts';
-import type { Invocation } from '../invocation.ts';
+import { UsageError } from '../failures/usage-error.ts';
+import type { Invocation } from '../invocation/invocation.ts';
 import { byteText } from '../output/amounts.ts';
 import type { Progress } from '../output/progress.ts';
-import { UsageError } from '../usage-error.ts';
 import type { Transferred } from './transferred.ts';
 
 async function isDirectoryInside(files: Files, id: string, path: string): Promise<boolean> {

@@ -1,0 +1,11 @@
+import type { Command } from 'commander';
+import type { Invocation } from '../../invocation/invocation.ts';
+import { printState } from '../../output/sandbox-view.ts';
+
+export function define(command: Command, invocation: Invocation): void {
+  command.argument('<id>', 'the sandbox').action(async (id: string) => {
+    const client = await invocation.client();
+    const sandbox = await invocation.progress(`Pausing ${id}`).during(client.sandboxes.pause(id));
+    printState(invocation.printer, sandbox);
+  });
+}

@@ -1,0 +1,100 @@
+import { Sandboxes } from '../../client/resources/sandboxes.ts';
+import type { SandboxerClient } from '../../client/sandboxer-client.ts';
+import type { ClientOptions } from '../../client/transport/open-transport.ts';
+import { openTransport } from '../../client/transport/open-transport.ts';
+import { defaultSocketPath, parseServerAddress } from '../../client/transport/server-address.ts';
+import type { Transport } from '../../client/transport/transport.ts';
+import { daemonFiles, isOutdated } from '../daemon/daemon-files.ts';
+import { UsageError } from '../failures/usage-error.ts';
+import { Printer } from '../output/printer.ts';
+import { Progress } from '../output/progress.ts';
+import type { GlobalOptions } from './global-options.ts';
+import { DEFAULT_OPTIONS } from './global-options.ts';
+
+/** One run of the command: what was asked for globally, the way to the server, the way to the user. */
+export class Invocation {
+  readonly env: NodeJS.ProcessEnv;
+  #options: GlobalOptions = DEFAULT_OPTIONS;
+  #printer: Printer | null = null;
+  #client: SandboxerClient | null = null;
+  #transport: Transport | null = null;
+  /** What the command ends with when nothing failed; a program's exit code, for instance. */
+  exitCode = 0;
+  /** Nobody reads the output any more (`sandboxer list | head -1`), or it cannot be written. */
+  onOutputLost: (error: NodeJS.ErrnoException) => void = ({ code, message }) => {
+    if (code === 'EPIPE') process.exit(0);
+    this.printer.warn(`the output cannot be written: ${message}`);
+    process.exit(1);
+  };
+
+  constructor(env: NodeJS.ProcessEnv) {
+    this.env = env;
+  }
+
+  get options(): GlobalOptions {
+    return this.#options;
+  }
+
+  /** Once the command line has been read. */
+  configure(options: GlobalOptions): void {
+    this.#options = options;
+    this.#printer = null;
+  }
+
+  get printer(): Printer {
+    this.#printer ??= new Printer(this.#options);
+    return this.#printer;
+  }
+
+  /** Whether the server is the one that this command starts by itself. */
+  get isLocal(): boolean {
+    return this.#options.url === undefined;
+  }
+
+  async client(): Promise<SandboxerClient> {
+    if (this.#client === null) {
+      const { SandboxerClient } = await import('../../client/sandboxer-client.ts');
+      this.#client = new SandboxerClient(await this.#clientOptions());
+    }
+    return this.#client;
+  }
+
+  /** The sandboxes alone: what `list` and `get` need, without the cost of loading the rest of the client. */
+  async sandboxes(): Promise<Sandboxes> {
+    this.#transport ??= openTransport(await this.#clientOptions());
+    return new Sandboxes(this.#transport);
+  }
+
+  progress(text: string): Progress {
+    const { json, quiet } = this.#options;
+    return new Progress(text, !json && !quiet);
+  }
+
+  close(): void {
+    this.#client?.close();
+    this.#transport?.close();
+  }
+
+  async #clientOptions(): Promise<ClientOptions> {
+    const { url, key, workspace } = this.#options;
+    if (url === undefined) return this.#localOptions();
+    try {
+      parseServerAddress(url);
+    } catch (error) {
+      throw new UsageError((error as Error).message, 'Give --url or SANDBOXER_URL such an address.');
+    }
+    return { url, key, workspace, brief: true };
+  }
+
+  /** The daemon is started when nobody answers, and replaced when it is of another version. */
+  async #localOptions(): Promise<ClientOptions> {
+    const { env } = this;
+    const { key, workspace } = this.#options;
+    const start = async () => {
+      const { ensureDaemon } = await import('../daemon/ensure-daemon.ts');
+      await this.progress('Starting the local server').during(ensureDaemon(env));
+    };
+    if (isOutdated(daemonFiles(env))) await start();
+    return { url: `unix:${defaultSocketPath(env)}`, key, workspace, brief: true, onUnreachable: start };
+  }
+}
