@@ -77,9 +77,11 @@ async function runMany(first: number, count: number): Promise<boolean> {
   }
   printCoverage(cells);
   if (values.freeze && failures.size === 0) freeze(cells, `${first}–${first + count - 1}`);
+  const idle = ![...cells.keys()].some((cell) => cell.startsWith('ready|'));
+  if (idle) console.log('\nno sandbox became ready: nothing was tested');
   const missing = count >= FULL_RUN && failures.size === 0 ? unvisited(cells) : [];
   if (missing.length > 0) console.log(`\nreachable, and not visited:\n  ${missing.join('\n  ')}`);
-  return failures.size === 0 && missing.length === 0;
+  return failures.size === 0 && missing.length === 0 && !idle;
 }
 
 async function main(): Promise<boolean> {
