@@ -1,10 +1,42 @@
-import type { CST, Document, LineCounter } from 'yaml';
+import type { CST, Document, LineCounter, YAMLParseError, YAMLWarning } from 'yaml';
 import { Composer, Lexer, Parser } from 'yaml';
 import { Refusal } from './yaml-fault.ts';
 import type { YamlLimits } from './yaml-limits.ts';
 
 /** Tokens between two looks at the clock. */
 const TOKENS_PER_LOOK = 256;
+
+/** Errors and warnings that are told of one text. */
+export const MOST_FAULTS = 20;
+
+/** Thrown once a text has more faults than are told: one text in quotes can have a fault in every second byte. */
+export class TooManyFaults extends Error {
+  readonly errors: readonly YAMLParseError[];
+  readonly warnings: readonly YAMLWarning[];
+
+  constructor({ errors, warnings }: Pick<Document.Parsed, 'errors' | 'warnings'>) {
+    super('The document has too many faults');
+    this.errors = errors;
+    this.warnings = warnings;
+  }
+}
+
+/** The composer's own sink of errors and warnings, which its types hide. */
+interface FaultSink {
+  onError(...fault: unknown[]): void;
+}
+
+/** Ends the work of a composer at `MOST_FAULTS`. Each fault is an object with a stack trace. */
+function boundFaults(composer: Composer): void {
+  const sink = composer as unknown as FaultSink;
+  const { onError } = sink;
+  let faults = 0;
+  sink.onError = (...fault) => {
+    onError(...fault);
+    faults += 1;
+    if (faults >= MOST_FAULTS) throw new TooManyFaults(composer.streamInfo());
+  };
+}
 
 export function requireTime(endsAt: number): void {
   if (performance.now() > endsAt)
@@ -31,6 +63,7 @@ export function composeDocument(
     prettyErrors: false,
     logLevel: 'error',
   });
+  boundFaults(composer);
   let document: Document.Parsed | null = null;
   const take = (made: Iterable<Document.Parsed>) => {
     for (const next of made) {
@@ -46,8 +79,12 @@ export function composeDocument(
       document = next;
     }
   };
+  let misplaced = 0;
   const compose = (tokens: Iterable<CST.Token>) => {
-    for (const token of tokens) take(composer.next(token));
+    for (const token of tokens) {
+      if (token.type === 'error') misplaced += 1;
+      take(composer.next(token));
+    }
   };
   let tokens = 0;
   for (const lexeme of new Lexer().lex(text)) {
@@ -62,8 +99,9 @@ export function composeDocument(
     if (tokens % TOKENS_PER_LOOK === 0) requireTime(endsAt);
     compose(parser.next(lexeme));
     if (parser.stack.length > limits.depth + 2) throw tooDeep(limits, parser.offset);
+    if (misplaced >= MOST_FAULTS) break;
   }
-  compose(parser.end());
+  if (misplaced < MOST_FAULTS) compose(parser.end());
   take(composer.end(true, text.length));
   return document as unknown as Document.Parsed;
 }

@@ -81,6 +81,25 @@ describe('YAML whose work is bounded', () => {
   });
 });
 
+describe('YAML with many faults', () => {
+  it.each([
+    ['a wrong escape in every second byte', `"${'\\x'.repeat(125_000)}"`, 'BAD_DQ_ESCAPE'],
+    ['wrong escapes in a text without an end', `"${'\\q'.repeat(125_000)}`, 'BAD_DQ_ESCAPE'],
+    ['an unknown directive on every line', '%X\n'.repeat(80_000), 'BAD_DIRECTIVE'],
+    ['a bracket too many on every line', '- ]\n'.repeat(24_000), 'UNEXPECTED_TOKEN'],
+    ['a brace too many on every line', '}\n'.repeat(48_000), 'UNEXPECTED_TOKEN'],
+  ])('readYaml: %s is refused at the twentieth fault, within 150 ms', (_name, text, code) => {
+    let least = Number.POSITIVE_INFINITY;
+    for (let attempt = 0; attempt < 5 && least > 150; attempt += 1) {
+      const before = performance.now();
+      const read = readYaml(text, { limits: FILE });
+      least = Math.min(least, performance.now() - before);
+      expect(isFaulty(read) && read.map((fault) => fault.code)).toEqual(Array(20).fill(code));
+    }
+    expect(least).toBeLessThan(150);
+  });
+});
+
 describe('YAML that is accepted', () => {
   it('readYaml: any JSON value written as YAML is read back as it was', () => {
     const key = fc.string({ minLength: 1, maxLength: 12 }).filter((name) => name !== '<<');

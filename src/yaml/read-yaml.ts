@@ -1,6 +1,6 @@
 import type { Document, ErrorCode, Node, Pair } from 'yaml';
 import { isMap, isScalar, isSeq, LineCounter } from 'yaml';
-import { composeDocument } from './compose-document.ts';
+import { composeDocument, MOST_FAULTS, TooManyFaults } from './compose-document.ts';
 import { offsetOfNode, ValueReader } from './value-reader.ts';
 import type { YamlFault } from './yaml-fault.ts';
 import { Refusal } from './yaml-fault.ts';
@@ -26,7 +26,6 @@ export interface YamlOptions {
   readonly merge?: boolean;
 }
 
-const MOST_FAULTS = 20;
 const MOST_CHARACTERS = 200;
 const NOWHERE: YamlPosition = { line: null, column: null };
 
@@ -69,6 +68,7 @@ export function readYaml(text: string, options: YamlOptions = {}): YamlDocument 
     const { value } = new ValueReader(limits, merge, endsAt).read(document.contents as Node | null);
     return { value, locate: (path) => at(offsetOf(document, path)) };
   } catch (error) {
+    if (error instanceof TooManyFaults) return syntaxFaults(error, at);
     if (error instanceof Refusal) {
       const { code, message, remedy, offset } = error;
       return [{ code, message, remedy, ...at(offset) }];
@@ -88,7 +88,7 @@ function byteLength(text: string): number {
 }
 
 function syntaxFaults(
-  { errors, warnings }: Document.Parsed,
+  { errors, warnings }: Pick<TooManyFaults, 'errors' | 'warnings'>,
   at: (offset: number) => YamlPosition,
 ): YamlFault[] {
   return [...errors.slice(0, MOST_FAULTS), ...warnings.slice(0, MOST_FAULTS)]
