@@ -52,7 +52,7 @@ export function composeDocument(
   limits: YamlLimits,
   lines: LineCounter,
   endsAt: number,
-): Document.Parsed {
+): { readonly document: Document.Parsed; readonly tokens: number } {
   lines.addNewLine(0);
   const parser = new Parser(lines.addNewLine);
   const composer = new Composer({
@@ -103,7 +103,7 @@ export function composeDocument(
   }
   if (misplaced < MOST_FAULTS) compose(parser.end());
   take(composer.end(true, text.length));
-  return document as unknown as Document.Parsed;
+  return { document: document as unknown as Document.Parsed, tokens };
 }
 
 export function tooDeep({ depth }: YamlLimits, offset?: number): Refusal {

@@ -16,6 +16,8 @@ export interface YamlPosition {
 
 export interface YamlDocument {
   readonly value: unknown;
+  /** Lexical tokens of the text, as `YamlLimits` counts them. */
+  readonly tokens: number;
   /** Where a field stands; where its nearest parent stands, if the field is not there. */
   locate(path: FieldPath): YamlPosition;
 }
@@ -55,7 +57,7 @@ export function readYaml(text: string, options: YamlOptions = {}): YamlDocument 
         'Write a shorter document.',
       );
     const endsAt = performance.now() + limits.milliseconds;
-    const document = composeDocument(text, limits, lines, endsAt);
+    const { document, tokens } = composeDocument(text, limits, lines, endsAt);
     const faults = syntaxFaults(document, at);
     if (faults.length > 0) return faults;
     if (document.directives?.yaml.version !== '1.2')
@@ -66,7 +68,7 @@ export function readYaml(text: string, options: YamlOptions = {}): YamlDocument 
         0,
       );
     const { value } = new ValueReader(limits, merge, endsAt).read(document.contents as Node | null);
-    return { value, locate: (path) => at(offsetOf(document, path)) };
+    return { value, tokens, locate: (path) => at(offsetOf(document, path)) };
   } catch (error) {
     if (error instanceof TooManyFaults) return syntaxFaults(error, at);
     if (error instanceof Refusal) {

@@ -23,7 +23,7 @@ export const PAGE: YamlLimits = {
   milliseconds: 1_000,
 };
 
-/** A compose file or a configuration file. */
+/** A configuration file, a file that this server wrote itself, and the outer bound of a compose file. */
 export const FILE: YamlLimits = {
   bytes: 1_048_576,
   tokens: 100_000,
@@ -32,3 +32,6 @@ export const FILE: YamlLimits = {
   characters: 4 * 1_048_576,
   milliseconds: 5_000,
 };
+
+/** All compose files of one stack together: some 5,000 lines, read in one go beside the requests of others. */
+export const STACK: YamlLimits = { ...FILE, tokens: 30_000, values: 30_000, milliseconds: 2_000 };

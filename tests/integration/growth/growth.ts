@@ -22,7 +22,7 @@ const DOUBLINGS = 3;
 /** Eight times the input may take so many times as long: linear is 8, n·log n about 9, quadratic 64. */
 const MOST_TIMES = 24;
 /** What is over sooner than this, at the largest size, is too short to be measured, and harms nobody. */
-const NEGLIGIBLE_MS = 15;
+const NEGLIGIBLE_MS = 30;
 const TRIES = 5;
 const MEMORY_BASE = 48 * 1_048_576;
 

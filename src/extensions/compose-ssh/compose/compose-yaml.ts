@@ -1,5 +1,6 @@
 import { isFaulty, readYaml } from '../../../yaml/read-yaml.ts';
 import { writeQuotedYaml } from '../../../yaml/write-yaml.ts';
+import type { YamlLimits } from '../../../yaml/yaml-limits.ts';
 import { FILE } from '../../../yaml/yaml-limits.ts';
 import { invalidStack } from './finding.ts';
 
@@ -9,7 +10,16 @@ export const LARGEST_FILE_BYTES = FILE.bytes;
 
 /** A compose file as plain values: anchors and merge keys expanded, no tags, bounded. */
 export function parseComposeYaml(text: string, file: string): Tree {
-  const read = readYaml(text, { limits: FILE, merge: true });
+  return readComposeYaml(text, file, FILE).tree;
+}
+
+/** The same, with the lexical tokens it took. */
+export function readComposeYaml(
+  text: string,
+  file: string,
+  limits: YamlLimits,
+): { readonly tree: Tree; readonly tokens: number } {
+  const read = readYaml(text, { limits, merge: true });
   if (isFaulty(read)) {
     const { code, message, remedy, line } = read[0] as (typeof read)[number];
     const place = line === null ? '' : `line ${line}: `;
@@ -19,11 +29,11 @@ export function parseComposeYaml(text: string, file: string): Tree {
       code === 'TAG_RESOLVE_FAILED' ? 'Remove the tag: !reset and !override are not understood.' : remedy,
     );
   }
-  const { value } = read;
-  if (value === null || value === undefined) return {};
+  const { value, tokens } = read;
+  if (value === null || value === undefined) return { tree: {}, tokens };
   if (!isTree(value)) throw invalidStack(file, 'It is not a mapping.', 'Begin with "services:".');
   requireNoPrototype(value, file);
-  return value;
+  return { tree: value, tokens };
 }
 
 function requireNoPrototype(value: unknown, file: string): void {

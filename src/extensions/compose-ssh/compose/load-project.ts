@@ -4,7 +4,7 @@
  */
 import { defaultFiles, FILES_INPUT } from './compose-files.ts';
 import type { Tree } from './compose-yaml.ts';
-import { isTree, LARGEST_FILE_BYTES, parseComposeYaml } from './compose-yaml.ts';
+import { isTree } from './compose-yaml.ts';
 import { parseEnvFile } from './env-file.ts';
 import type { Findings } from './finding.ts';
 import { invalidStack } from './finding.ts';
@@ -14,6 +14,7 @@ import { RESERVED_NAME, SERVICE_NAME } from './model/words.ts';
 import type { EnvFileRef } from './normalise-service.ts';
 import { normaliseService } from './normalise-service.ts';
 import { listOf, textOf } from './scalars.ts';
+import { StackBudget } from './stack-budget.ts';
 import type { PathRef } from './tree-path.ts';
 import { pathRef } from './tree-path.ts';
 import type { TreeView } from './tree-view.ts';
@@ -48,7 +49,6 @@ const TOP_LEVEL = new Set([
   'include',
 ]);
 const SECTIONS = ['services', 'networks', 'volumes', 'secrets', 'configs'] as const;
-const MOST_FILES = 64;
 const MOST_SERVICES = 100;
 const DEEPEST = 8;
 const MOST_TOLD = 8;
@@ -68,7 +68,7 @@ class Loader {
   readonly #tree: TreeView;
   readonly #findings: Findings;
   readonly #unset = new Set<string>();
-  #files = 0;
+  readonly budget = new StackBudget();
 
   constructor(tree: TreeView, findings: Findings) {
     this.#tree = tree;
@@ -93,17 +93,9 @@ class Loader {
       );
       return null;
     }
-    this.#files += 1;
-    if (this.#files > MOST_FILES)
-      throw invalidStack(
-        field,
-        `More than ${MOST_FILES} files are needed to read it.`,
-        'Use fewer files.',
-        service,
-      );
+    this.budget.open(field, service);
     const text = await this.#tree.read(real);
-    if (text !== null && Buffer.byteLength(text) > LARGEST_FILE_BYTES)
-      throw invalidStack(field, `${real} is larger than 1 MiB.`, 'Use a smaller file.', service);
+    if (text !== null) this.budget.read(text, real, field, service);
     return text;
   }
 
@@ -171,7 +163,7 @@ class Loader {
         'Name a compose file of the tree in the input "compose_files".',
       );
     return {
-      raw: interpolateTree(parseComposeYaml(text, name), around.variables),
+      raw: interpolateTree(this.budget.parse(text, name), around.variables),
       variables: around.variables,
     };
   }
@@ -280,6 +272,7 @@ class Loader {
         name,
       );
     const base = await this.#service(other, from.part, from.path, from.around, [...seen, mark]);
+    this.budget.take(base, 'extends', name);
     return mergeTrees(base, service);
   }
 
@@ -349,12 +342,13 @@ async function environmentOf(
   variables: Variables,
 ): Promise<Tree> {
   const { env_file, environment, ...rest } = service;
-  let values: Tree = {};
+  const given = new Map<string, unknown>();
   for (const [n, { path, required }] of (listOf(env_file) as EnvFileRef[]).entries()) {
     const read = await loader.envFile(path, variables, name, `env_file[${n}]`, required);
-    values = { ...values, ...Object.fromEntries(read) };
+    loader.budget.takeCount(read.size, `env_file[${n}]`, name);
+    for (const [key, value] of read) given.set(key, value);
   }
-  values = { ...values, ...(isTree(environment) ? environment : {}) };
+  const values: Tree = { ...Object.fromEntries(given), ...(isTree(environment) ? environment : {}) };
   return {
     ...rest,
     environment: filledFrom(variables, values),
