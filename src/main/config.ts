@@ -332,7 +332,9 @@ export const Config = z.strictObject({
     })
     .nullable()
     .default(null)
-    .describe('Of each key. Callers on the unix socket without one are not limited.'),
+    .describe(
+      'Of each key, with its successors and the keys it made. Callers on the unix socket without one are not limited.',
+    ),
   hosts: HostsConfig.default(HostsConfig.parse({})),
   webhooks: WebhookConfig.default(WebhookConfig.parse({})),
   state_hub: HubConfig.describe('Who is told of every transition.'),

@@ -38,3 +38,25 @@ it('does not limit the local administrator', async () => {
   expect(answers.every(({ status }) => status === 200)).toBe(true);
   expect(answers[0]?.headers['ratelimit-limit']).toBeUndefined();
 });
+
+it('rate limit: a key shares its own with its successors and with the keys it makes, at every depth', async () => {
+  const operator = await server.key('default', 'adm', ['server', 'keys']);
+  const made = async (maker: string) => {
+    const json = { name: 'k', scopes: ['read', 'keys'] };
+    return (await server.call('POST', '/v1/keys', { key: maker, json })).json as {
+      key_id: string;
+      secret: string;
+    };
+  };
+  const left = async (secret: string) =>
+    Number((await server.call('GET', '/v1/sandboxes', { key: secret })).headers['ratelimit-remaining']);
+  const [first, neighbour] = [await made(operator), await made(operator)];
+  const second = await made(first.secret);
+  const third = await made(second.secret);
+  const rotated = await server.call('POST', `/v1/keys/${third.key_id}/rotate`, { key: second.secret });
+  const busy = Array.from({ length: 80 }, () => left(first.secret));
+  const ofMade = [second.secret, rotated.json.secret].map(left);
+  expect(Math.max(...(await Promise.all(ofMade)))).toBeLessThan(5);
+  await Promise.all(busy);
+  expect(await left(neighbour.secret)).toBe(9);
+});

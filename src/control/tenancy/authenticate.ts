@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Caller } from '../../core/tenancy/caller.ts';
+import type { Tx } from '../../core/ports/store/store.ts';
 import type { KeyRecord } from '../../core/tenancy/tenancy.ts';
 import type { ControlDeps } from '../deps.ts';
 import { hasEnded } from './key-rights.ts';
@@ -22,15 +23,28 @@ function noteUse(deps: ControlDeps, { id, lastUsedAt }: KeyRecord, now: number):
     .catch((error: unknown) => deps.log.debug({ err: error, key: id }, 'the use of a key was not noted'));
 }
 
+/**
+ * Returns the line of the first key above this one that the tenant has: a key that makes keys gets no more of the server
+ * by that. A key that an operator made, or one of another workspace, is not the tenant's own: each such key begins anew.
+ */
+async function limitLineOf(tx: Tx, { lines, workspaceId }: KeyRecord): Promise<string> {
+  for (const line of lines.slice(1).reverse()) {
+    const maker = await tx.tenancy.key(line);
+    if (maker?.workspaceId === workspaceId && !maker.scopes.includes('server')) return line;
+  }
+  return lines[0];
+}
+
 /** The caller whose key has this hash, or `null`. The look-up is by hash, so its time tells nothing about near misses. */
 export async function authenticate(deps: ControlDeps, secretHash: string): Promise<Caller | null> {
   const found = await deps.store.read('authenticate', async (tx) => {
     const key = await tx.tenancy.keyByHash(secretHash);
     const workspace = key ? await tx.tenancy.workspace(key.workspaceId) : null;
-    return key && workspace && workspace.deletedAt === undefined ? { key, workspace } : null;
+    if (!key || !workspace || workspace.deletedAt !== undefined) return null;
+    return { key, workspace, limitLine: await limitLineOf(tx, key) };
   });
   if (!found) return null;
-  const { key, workspace } = found;
+  const { key, workspace, limitLine } = found;
   const now = deps.clock.now();
   if (hasEnded(key, now)) return null;
   noteUse(deps, key, now);
@@ -41,6 +55,7 @@ export async function authenticate(deps: ControlDeps, secretHash: string): Promi
     keyId: key.id,
     keyNumber: key.number,
     keyEndsAt: key.expiresAt,
+    limitLine,
     scopes: new Set(key.scopes),
     local: false,
   };

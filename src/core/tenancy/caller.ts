@@ -15,12 +15,19 @@ export interface Caller {
   readonly keyNumber?: number;
   /** When the key ends, as it was when the request came; `null` or left out: never. */
   readonly keyEndsAt?: number | null;
+  /** Of the key: the limits of rate, streams and memory are one for all keys of this line. */
+  readonly limitLine?: string;
   readonly scopes: ReadonlySet<KeyScope>;
   /** On the unix socket of this machine: the only caller whose paths the server may read. */
   readonly local: boolean;
   /** Chose one workspace to act in: the `server` scope reaches over no other then. */
   readonly narrowed?: boolean;
   readonly trail?: AuditTrail;
+}
+
+/** Whose limits of rate, streams and memory hold: a line of keys, or `null` for the local administrator. */
+export function limitedLine({ keyId, limitLine }: Pick<Caller, 'keyId' | 'limitLine'>): string | null {
+  return limitLine ?? keyId;
 }
 
 /** Which workspaces a caller sees: its own, or all (`null`) with the `server` scope. */

@@ -1,5 +1,6 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
+import { limitedLine } from '../../core/tenancy/caller.ts';
 
 export interface BufferLimits {
   readonly perKey: number;
@@ -26,9 +27,13 @@ export class BufferBudget {
     return this.#total;
   }
 
-  lease(caller: Pick<Caller, 'keyId' | 'local'>): BufferLease {
+  lease(caller: Pick<Caller, 'keyId' | 'limitLine' | 'local'>): BufferLease {
     // The administrator on the unix socket is bounded by the process alone.
-    return new BufferLease(this, caller.keyId, caller.local ? this.#limits.total : this.#limits.perKey);
+    return new BufferLease(
+      this,
+      limitedLine(caller),
+      caller.local ? this.#limits.total : this.#limits.perKey,
+    );
   }
 
   /** For leases. Answers why there is no room, and takes nothing then. */

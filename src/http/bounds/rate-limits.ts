@@ -1,10 +1,11 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Clock } from '../../core/ports/clock.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
+import { limitedLine } from '../../core/tenancy/caller.ts';
+import type { Clock } from '../../core/ports/clock.ts';
 import type { RateLimit } from './token-buckets.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
-/** A token bucket for each key. A stream counts once, when it is asked for. */
+/** A token bucket for each key, with its successors and those it made. A stream counts once, when it is asked for. */
 export class RateLimits {
   readonly #buckets: TokenBuckets;
 
@@ -13,20 +14,26 @@ export class RateLimits {
   }
 
   /** Throws `SBX_RATE_LIMITED` when nothing is left. */
-  take({ keyId }: Caller): void {
-    if (keyId === null) return;
-    const retryAfterSeconds = this.#buckets.take(keyId);
+  take(caller: Caller): void {
+    const line = limitedLine(caller);
+    if (line === null) return;
+    const retryAfterSeconds = this.#buckets.take(line);
     if (retryAfterSeconds === 0) return;
     const { perSecond, burst } = this.#buckets.limit;
-    throw new SandboxerError('SBX_RATE_LIMITED', `This key may send ${perSecond} requests a second.`, {
-      retryAfterSeconds,
-      members: { limit: burst, remaining: 0 },
-    });
+    throw new SandboxerError(
+      'SBX_RATE_LIMITED',
+      `This key, with the keys it made, may send ${perSecond} requests a second.`,
+      {
+        retryAfterSeconds,
+        members: { limit: burst, remaining: 0 },
+      },
+    );
   }
 
   /** What is left, as headers of the answer. */
-  headersOf({ keyId }: Caller): Readonly<Record<string, string>> {
-    const left = keyId === null ? undefined : this.#buckets.left(keyId);
+  headersOf(caller: Caller): Readonly<Record<string, string>> {
+    const line = limitedLine(caller);
+    const left = line === null ? undefined : this.#buckets.left(line);
     if (left === undefined) return {};
     const { perSecond, burst } = this.#buckets.limit;
     return {

@@ -1,7 +1,8 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
+import { limitedLine } from '../../core/tenancy/caller.ts';
 
-/** How many streams each key has open, and the most it may have. */
+/** How many streams each key has open, with those it made, and the most it may have. */
 export class StreamSlots {
   readonly #most: number;
   readonly #open = new Map<string, number>();
@@ -18,7 +19,7 @@ export class StreamSlots {
 
   /** Call the answer when the stream is over; calling it again does nothing. */
   take(caller: Caller): () => void {
-    const key = caller.keyId ?? 'local';
+    const key = limitedLine(caller) ?? 'local';
     const count = this.#open.get(key) ?? 0;
     if (count >= this.#most) {
       throw new SandboxerError('SBX_RATE_LIMITED', `This key has its ${this.#most} streams open already.`, {
