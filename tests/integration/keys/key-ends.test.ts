@@ -12,7 +12,7 @@ import { removeDir, temporaryDir } from '../../support/child-server.ts';
 import type { CallOptions } from '../http/fixture.ts';
 import { answerTo, responseTo, send } from '../http/fixture.ts';
 import type { Open, World } from './open-streams.ts';
-import { KINDS } from './open-streams.ts';
+import { KINDS, LARGE_BYTES } from './open-streams.ts';
 
 const SERVICE = `
 const http = require('http');
@@ -82,6 +82,8 @@ beforeAll(async () => {
     must(202, 'POST', `/v1/sandboxes/${sandbox}/exec`, { json: { command, background: true } });
   const { process_id } = await inBackground([process.execPath, '-e', SERVICE]);
   const talker = await inBackground('i=0; while :; do echo $i > beat; echo on; sleep 0.1; done');
+  const large = `head -c ${LARGE_BYTES} /dev/zero > large`;
+  await must(200, 'POST', `/v1/sandboxes/${sandbox}/exec`, { json: { command: large } });
   world = {
     socketPath: server.socketPath,
     sandbox,

@@ -13,6 +13,9 @@ export interface World {
   readonly backgroundProcess: string;
 }
 
+/** Of the file `large`: at 64 KiB every 50 ms it takes longer than a test. */
+export const LARGE_BYTES = 64 * 1_048_576;
+
 /** Resolves with what was seen of the end. Whatever is not over by itself never resolves. */
 export type Open = { readonly over: Promise<string> };
 
@@ -205,6 +208,33 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     async (world, key) => {
       const options = { headers: headers(key, { accept: 'text/event-stream' }) };
       return begun(await responseTo(send(world, 'GET', '/v1/events', options)));
+    },
+  ],
+  'a file that is read slowly': [
+    'cut',
+    async (world, key) => {
+      const path = `/v1/sandboxes/${world.sandbox}/files?path=large`;
+      const response = await responseTo(send(world, 'GET', path, { headers: headers(key) }));
+      const begun = Promise.withResolvers<void>();
+      response.on('data', () => {
+        begun.resolve();
+        response.pause();
+        setTimeout(() => response.resume(), 50).unref();
+      });
+      const over = new Promise<string>((resolve) => {
+        response.once('error', () => resolve('cut'));
+        response.once('end', () => resolve('whole'));
+      });
+      await begun.promise;
+      return { over };
+    },
+  ],
+  'a wait for a state': [
+    '401',
+    async (world, key) => {
+      const path = `/v1/sandboxes/${world.sandbox}/wait?for=destroyed&timeout=600`;
+      const answer = answerTo(send(world, 'GET', path, { headers: headers(key) }));
+      return { over: answer.then(({ status }) => String(status)) };
     },
   ],
   'changes of files': [
