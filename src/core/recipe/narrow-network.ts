@@ -10,25 +10,41 @@ export function wideningOf(
   own: ReadonlySet<string>,
 ): string | null {
   if (given.default === 'deny' && wanted.default === 'allow') return 'it opens the network';
+  const givenRules = given.egress.map(indexed);
   for (const rule of wanted.egress) {
-    const covering = given.egress.filter((candidate) => covers(candidate, rule));
+    const covering = givenRules.filter((candidate) => covers(candidate, rule));
     if (given.default === 'deny' && covering.length === 0) return `it adds ${rule.host}:${rule.port}`;
     const { credential } = rule;
     if (credential === undefined || own.has(credential)) continue;
-    if (!covering.some((candidate) => candidate.credential === credential)) {
+    if (!covering.some((candidate) => candidate.rule.credential === credential)) {
       return `it sends the credential ${credential} to ${rule.host}:${rule.port}`;
     }
   }
   return null;
 }
 
-function covers(given: EgressRule, wanted: EgressRule): boolean {
+/** A rule with its lists as sets: each is compared with those of up to 256 others. */
+interface IndexedRule {
+  readonly rule: EgressRule;
+  readonly methods: Allowed;
+  readonly paths: Allowed;
+  readonly binaries: Allowed;
+}
+
+type Allowed = ReadonlySet<string> | undefined;
+
+function indexed(rule: EgressRule): IndexedRule {
+  const setOf = (list: readonly string[] | undefined): Allowed => list && new Set(list);
+  return { rule, methods: setOf(rule.methods), paths: setOf(rule.paths), binaries: setOf(rule.binaries) };
+}
+
+function covers({ rule: given, methods, paths, binaries }: IndexedRule, wanted: EgressRule): boolean {
   return (
     coversHost(given.host, wanted.host) &&
     given.port === wanted.port &&
-    coversList(given.methods, wanted.methods) &&
-    coversList(given.paths, wanted.paths) &&
-    coversList(given.binaries, wanted.binaries)
+    coversList(methods, wanted.methods) &&
+    coversList(paths, wanted.paths) &&
+    coversList(binaries, wanted.binaries)
   );
 }
 
@@ -41,8 +57,8 @@ function coversHost(given: string, wanted: string): boolean {
 }
 
 /** No list means anything. An empty one is left to whoever enforces it, so it is equal only to itself. */
-function coversList(given: readonly string[] | undefined, wanted: readonly string[] | undefined): boolean {
+function coversList(given: Allowed, wanted: readonly string[] | undefined): boolean {
   if (given === undefined) return true;
-  if (wanted === undefined || (wanted.length === 0 && given.length > 0)) return false;
-  return wanted.every((item) => given.includes(item));
+  if (wanted === undefined || (wanted.length === 0 && given.size > 0)) return false;
+  return wanted.every((item) => given.has(item));
 }
