@@ -14,6 +14,8 @@ import { RESERVED_NAME, SERVICE_NAME } from './model/words.ts';
 import type { EnvFileRef } from './normalise-service.ts';
 import { normaliseService } from './normalise-service.ts';
 import { listOf, textOf } from './scalars.ts';
+import type { Sections } from './sections.ts';
+import { mergeSections, NOTHING, placed, SECTIONS } from './sections.ts';
 import { StackBudget } from './stack-budget.ts';
 import type { PathRef } from './tree-path.ts';
 import { pathRef } from './tree-path.ts';
@@ -48,14 +50,9 @@ const TOP_LEVEL = new Set([
   'configs',
   'include',
 ]);
-const SECTIONS = ['services', 'networks', 'volumes', 'secrets', 'configs'] as const;
 const MOST_SERVICES = 100;
 const DEEPEST = 8;
 const MOST_TOLD = 8;
-
-type Sections = { [section in (typeof SECTIONS)[number]]: Tree };
-
-const NOTHING: Sections = { services: {}, networks: {}, volumes: {}, secrets: {}, configs: {} };
 
 /** Where it is read from, and which variables hold there. */
 interface Around {
@@ -290,31 +287,6 @@ class Loader {
     const part = isTree(raw.services) ? raw.services : {};
     return { part, path, around: { ...around, base: directoryOf(path.inside) } };
   }
-}
-
-/** Files of secrets and configs, told from the top. */
-function placed(section: string, part: Tree, base: string): Tree {
-  return Object.fromEntries(
-    Object.entries(part).map(([name, item]) => {
-      const tree = isTree(item) ? item : {};
-      const file = textOf(tree.file);
-      return [name, file === null ? tree : { ...tree, file: pathRef(base, file, `${section}.${name}.file`) }];
-    }),
-  );
-}
-
-function mergeSections(base: Sections, over: Sections): Sections {
-  return Object.fromEntries(
-    SECTIONS.map((section) => [section, mergeNamed(base[section], over[section])]),
-  ) as Sections;
-}
-
-function mergeNamed(base: Tree, over: Tree): Tree {
-  const merged: Tree = { ...base };
-  for (const [name, value] of Object.entries(over)) {
-    merged[name] = isTree(base[name]) && isTree(value) ? mergeTrees(base[name], value) : value;
-  }
-  return merged;
 }
 
 /** Those that no profile keeps out, or one of the chosen profiles brings in. */
