@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Caller } from '../../core/tenancy/caller.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
+import type { Caller } from '../../core/tenancy/caller.ts';
 import type { KeyRecord } from '../../core/tenancy/tenancy.ts';
 import type { ControlDeps } from '../deps.ts';
 import { hasEnded } from './key-rights.ts';

@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { Clock } from '../../core/ports/clock.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { limitedLine } from '../../core/tenancy/caller.ts';
-import type { Clock } from '../../core/ports/clock.ts';
 import type { RateLimit } from './token-buckets.ts';
 import { TokenBuckets } from './token-buckets.ts';
 

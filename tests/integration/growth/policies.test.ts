@@ -1,10 +1,10 @@
 /** Policies that are compared with each other: rules of the network, and what a workspace lets be routed to. */
 import { describe, expect, it } from 'vitest';
-import { NetworkPolicy } from '../../../src/contract/profile.ts';
-import type { RoutePolicy } from '../../../src/contract/route.ts';
-import { wideningOf } from '../../../src/core/narrow-network.ts';
-import { narrowRoute } from '../../../src/core/narrow-route.ts';
-import { nearestNames } from '../../../src/core/nearest-names.ts';
+import { NetworkPolicy } from '../../../src/contract/profiles/profile.ts';
+import type { RoutePolicy } from '../../../src/contract/routing/route.ts';
+import { wideningOf } from '../../../src/core/recipe/narrow-network.ts';
+import { narrowRoute } from '../../../src/core/recipe/narrow-route.ts';
+import { nearestNames } from '../../../src/core/recipe/nearest-names.ts';
 import { excesses } from './growth.ts';
 
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n);

@@ -29,9 +29,9 @@ export async function replaceAttempt(`,
     },
     {
       file: 'src/control/lifecycle/steps/provision.ts',
-      search: "import { isOutrun, judgeAttempt, replaceAttempt } from '../../../src/control/lifecycle/edit/attempt-edit.ts';",
+      search: "import { isOutrun, judgeAttempt, replaceAttempt } from '../edit/attempt-edit.ts';",
       replace:
-        "import { isOutrun, journalLate, judgeAttempt, replaceAttempt } from '../../../src/control/lifecycle/edit/attempt-edit.ts';",
+        "import { isOutrun, journalLate, judgeAttempt, replaceAttempt } from '../edit/attempt-edit.ts';",
     },
     {
       file: 'src/control/lifecycle/steps/fail-attempt.ts',
@@ -41,8 +41,8 @@ export async function replaceAttempt(`,
     },
     {
       file: 'src/control/lifecycle/steps/fail-attempt.ts',
-      search: "import { isOutrun, judgeAttempt } from '../../../src/control/lifecycle/edit/attempt-edit.ts';",
-      replace: "import { isOutrun, journalLate, judgeAttempt } from '../../../src/control/lifecycle/edit/attempt-edit.ts';",
+      search: "import { isOutrun, judgeAttempt } from '../edit/attempt-edit.ts';",
+      replace: "import { isOutrun, journalLate, judgeAttempt } from '../edit/attempt-edit.ts';",
     },
   ],
 };

@@ -31,9 +31,9 @@ export function count(deps: ControlDeps, workspaceId: string, by: number): void 
     },
     {
       file: 'src/control/lifecycle/edit/sandbox-edit.ts',
-      search: "import { billOf, closeMoney } from '../../../src/control/money/sandbox-money.ts';",
+      search: "import { billOf, closeMoney } from '../../money/sandbox-money.ts';",
       replace:
-        "import { count } from '../../../src/control/assets/require-room.ts';\nimport { billOf, closeMoney } from '../../../src/control/money/sandbox-money.ts';",
+        "import { count } from '../../assets/require-room.ts';\nimport { billOf, closeMoney } from '../../money/sandbox-money.ts';",
     },
   ],
 };

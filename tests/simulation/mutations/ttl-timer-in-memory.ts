@@ -24,9 +24,9 @@ export const ttlTimerInMemory: Mutation = {
     },
     {
       file: 'src/control/sandboxes/establish.ts',
-      search: "import type { ControlDeps } from '../../../src/control/deps.ts';",
+      search: "import type { ControlDeps } from '../deps.ts';",
       replace:
-        "import type { ControlDeps } from '../../../src/control/deps.ts';\nimport { armed } from '../../../src/control/sandboxes/expire-sandboxes.ts';",
+        "import type { ControlDeps } from '../deps.ts';\nimport { armed } from './expire-sandboxes.ts';",
     },
   ],
 };
