@@ -68,6 +68,7 @@ export function printSandbox(printer: Printer, sandbox: Sandbox, now: number): v
     ['extension', sandbox.extension],
     ['host', sandbox.host],
     ['isolation', sandbox.isolation],
+    ['region', sandbox.region],
     ['generation', sandbox.generation > 1 ? String(sandbox.generation) : null],
     ['scope', sandbox.scope],
     ['created', relativeTime(sandbox.created_at, now)],

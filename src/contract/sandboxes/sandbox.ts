@@ -126,6 +126,10 @@ export const Sandbox = z
     extension: z.string().nullable(),
     host: z.string().nullable(),
     isolation: z.string().nullable(),
+    region: z
+      .string()
+      .nullable()
+      .describe('Of the host or backend it is on: a label of the host, or what the backend declares.'),
     scope: Scope,
     labels: z.record(z.string(), z.string()),
     consumer: Consumer,

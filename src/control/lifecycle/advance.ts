@@ -40,6 +40,7 @@ function startNextGeneration(edit: SandboxEdit, documents: SandboxDocuments): vo
     extensionId: null,
     hostId: null,
     isolation: null,
+    region: null,
     handle: null,
     reachability: null,
     notes: [],

@@ -67,6 +67,7 @@ function newRecord(admission: Admission, now: number, driver: Driver): SandboxRe
     extensionId: null,
     hostId: null,
     isolation: null,
+    region: null,
     handle: null,
     reachability: null,
     notes: [],

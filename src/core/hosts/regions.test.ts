@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ExtensionHeader } from '../ports/extension.ts';
 import type { HostRecord } from './host.ts';
-import { regionMisfits, regionsOf } from './regions.ts';
+import { regionMisfits, regionOf, regionsOf } from './regions.ts';
 
 const labelled = (id: string, labels: Record<string, string>) => ({ id, spec: { labels } }) as HostRecord;
 const hosts = [labelled('local', { region: 'eu' }), labelled('far', { region: 'us' })];
@@ -28,5 +28,19 @@ describe('regions of a backend', () => {
       { code: 'data_residency' },
     ]);
     expect(regionMisfits({ region: 'eu', data_residency: 'eu' }, ['eu'])).toEqual([]);
+  });
+});
+
+describe('the region of a sandbox', () => {
+  const [local, far] = hosts as [HostRecord, HostRecord];
+  it.each([
+    ['a registered host: its label', header([], { runsOn: 'hosts' }), far, {}, 'us'],
+    ['the server’s machine: its label', header([], { endsWithMachine: true }), local, {}, 'eu'],
+    ['a vendor of one region: that', header(['de']), null, {}, 'de'],
+    ['a vendor of several: the one that was asked for', header(['de', 'us']), null, { region: 'us' }, 'us'],
+    ['a vendor of several, none asked for: not known', header(['de', 'us']), null, {}, null],
+    ['a host without a label: not known', header([], { runsOn: 'hosts' }), labelled('x', {}), {}, null],
+  ])('%s', (_what, of, host, wanted, region) => {
+    expect(regionOf(of, host, wanted)).toBe(region);
   });
 });

@@ -44,6 +44,18 @@ export function regionsOf(header: ExtensionHeader, hosts: readonly HostRecord[])
   return labelOf(hosts.find(({ id }) => id === LOCAL_HOST));
 }
 
+/**
+ * The region in which a sandbox is: the label of its host, else the one region of its backend, else the one that was asked for
+ * and that the backend declares. `null` where none is known.
+ */
+export function regionOf(header: ExtensionHeader, host: HostRecord | null, wanted: Wanted): string | null {
+  const regions = regionsOf(header, host === null ? [] : [host]) ?? labelOf(host ?? undefined);
+  const [only, ...others] = regions;
+  if (only !== undefined && others.length === 0) return only;
+  const { region } = wanted;
+  return region !== undefined && regions.includes(region) ? region : null;
+}
+
 /** The reason why the label of a host does not meet the requirements, with the label that would; `null` when it does. */
 export function hostRegionMisfit(host: HostRecord, wanted: Wanted): string | null {
   const [first] = regionMisfits(wanted, labelOf(host));

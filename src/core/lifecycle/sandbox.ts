@@ -90,6 +90,8 @@ export interface SandboxRecord {
   readonly extensionId: string | null;
   readonly hostId: string | null;
   readonly isolation: string | null;
+  /** Of the host or backend it is on; `null` where none is known. */
+  readonly region: string | null;
   readonly handle: Handle | null;
   readonly reachability: Reachability | null;
   readonly notes: readonly string[];

@@ -62,6 +62,7 @@ export class Presenter {
       extension: record.extensionId,
       host: record.hostId,
       isolation: record.isolation,
+      region: record.region,
       scope: record.scope,
       labels: record.labels,
       consumer: record.consumer,

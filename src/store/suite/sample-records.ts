@@ -48,6 +48,7 @@ export function sampleSandbox(over: Partial<SandboxRecord> = {}): SandboxRecord 
     extensionId: null,
     hostId: null,
     isolation: null,
+    region: 'eu',
     handle: null,
     reachability: null,
     notes: [],

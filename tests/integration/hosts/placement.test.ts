@@ -55,8 +55,8 @@ describe('placement', () => {
     expect(refused).toMatchObject({ code: 'SBX_NO_ROUTE', retryable: false });
     expect((refused as Error).message).toContain('sandboxer hosts add --label region=eu');
     await client.hosts.add({ id: 'far', ssh, labels: { region: 'eu' } });
-    const { sandbox_id, host } = await client.sandboxes.create(eu);
-    expect(host).toBe('far');
+    const { sandbox_id, host, region } = await client.sandboxes.create(eu, { wait: 'ready' });
+    expect({ host, region }).toEqual({ host: 'far', region: 'eu' });
     await client.sandboxes.destroy(sandbox_id);
     await client.hosts.remove('far');
   });

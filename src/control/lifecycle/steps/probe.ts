@@ -1,3 +1,4 @@
+import { regionOf } from '../../../core/hosts/regions.ts';
 import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
 import { pendingOperation } from '../../../core/lifecycle/sandbox.ts';
 import type { SetupStep } from '../../../core/lifecycle/setup-log.ts';
@@ -71,7 +72,7 @@ async function keepSetup(
 /** Writes `ready`: the winner, its meter and the event, and condemns the attempts beside it. */
 async function settleReady(
   scope: SettleScope,
-  { documents: { plan } }: StepSubject,
+  { documents: { plan, recipe } }: StepSubject,
   attempt: AttemptRecord,
   ready: Ready,
 ): Promise<Verdict> {
@@ -84,6 +85,7 @@ async function settleReady(
   }
   await judgeAttempt(scope, attempt.attemptId, 'ready', { state: 'won', endedAt: edit.now });
   await condemnOutrun(scope, attempt);
+  const host = attempt.hostId === null ? null : await tx.hosts.get(attempt.hostId);
   const meterId = meterIdOf(attempt);
   const chosen = plan.candidates.find((candidate) => candidate.extension === attempt.extensionId);
   edit.patch({
@@ -91,6 +93,7 @@ async function settleReady(
     extensionId: attempt.extensionId,
     hostId: attempt.hostId,
     isolation: ready.isolation,
+    region: regionOf(extension.header, host, recipe.requires),
     handle: attempt.handle,
     reachability: ready.reachability,
     notes: ready.notes,

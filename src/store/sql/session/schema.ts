@@ -42,6 +42,7 @@ export interface SandboxRow {
   extension_id: Text | null;
   host_id: Text | null;
   isolation: Text | null;
+  region: Text | null;
   handle: Document | null;
   reachability: Document | null;
   notes: Document;
