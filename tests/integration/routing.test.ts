@@ -210,7 +210,14 @@ describe('a quote', () => {
     expect(other).toMatchObject({ status: 400, json: { field: 'quote_id' } });
     const missing = await post('/v1/sandboxes', routed({ ttl: '20m', quote_id: 'qte_00000000000000000000' }));
     expect(missing).toMatchObject({ status: 400, json: { field: 'quote_id' } });
-    const unpriced = { id: 'of-a-quote', labels: { team: 'a' }, consumer: { run_id: 'r1' } };
+    const unpriced = {
+      id: 'of-a-quote',
+      labels: { team: 'a' },
+      consumer: { run_id: 'r1' },
+      scope: 'shared',
+      inputs: { warm: false },
+      setup_metadata: { instructions: 'Run make.' },
+    };
     const quoted = routed({ ttl: '20m', quote_id: quote.json.quote_id, ...unpriced });
     const made = await post('/v1/sandboxes', quoted);
     expect(made.status).toBe(201);

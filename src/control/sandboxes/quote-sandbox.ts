@@ -16,15 +16,15 @@ import { resolveRequest } from './resolve-request.ts';
 /** Long enough to ask a person, short enough that prices are still true. */
 const VALID_MS = 15 * 60_000;
 
+/** A digest of what the price of a request depends on: everything else may differ between a quote and its create. */
 function digestOfPriced({
-  quote_id: _quote,
-  id: _id,
-  labels: _labels,
-  consumer: _consumer,
-  scope: _scope,
-  ...request
-}: CreateSandboxRequest): string {
-  return digestOf(request);
+  profile,
+  profile_version,
+  ttl,
+  resources,
+  route,
+}: Pick<CreateSandboxRequest, 'profile' | 'profile_version' | 'ttl' | 'resources' | 'route'>): string {
+  return digestOf({ profile, profile_version, ttl, resources, route });
 }
 
 /** What a create would cost on every backend that could take it. The prices hold for as long as the quote does. */
@@ -81,8 +81,8 @@ export async function quoteOf(
   if (quote.expiresAt <= deps.clock.now()) throw refuse('The quote has expired.', 'Ask for a new quote.');
   if (quote.requestDigest !== digestOfPriced(request))
     throw refuse(
-      'The quote is for another request.',
-      'Send exactly what was quoted, or ask for a new quote.',
+      'The quote is for another profile, ttl, size or route.',
+      'Ask for what was quoted, or for a new quote.',
     );
   return quote;
 }
