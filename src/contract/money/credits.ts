@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { boundedList } from '../values/bounded.ts';
+import { DateOrTime } from '../values/date-or-time.ts';
 import type { WorkspaceId } from '../values/ids.ts';
 import type { Actor } from '../values/state.ts';
 import { MicroUsd } from './money.ts';
@@ -159,15 +160,16 @@ export const ReconcileRequest = z
     )
       .default([])
       .describe('What the backend billed, by sandbox.'),
-    from: z.iso
-      .datetime({ offset: true })
-      .optional()
-      .describe(
-        'With `to`: the time that the invoice is of. What we used of its backends in it, and it does not name, is `not_billed`.',
-      ),
-    to: z.iso.datetime({ offset: true }).optional(),
+    from: DateOrTime.optional().describe(
+      'With `to`: the time that the invoice is of. What we used of its backends in it, and it does not name, is `not_billed`.',
+    ),
+    to: DateOrTime.optional(),
     tolerance_percent: z.number().min(0).max(100).default(1),
     apply: z.boolean().default(false).describe('Write corrections, each linked to what it puts right.'),
+  })
+  .refine(({ from, to }) => (from === undefined) === (to === undefined), {
+    path: ['to'],
+    message: 'Give both from and to, or neither.',
   })
   .meta({ id: 'ReconcileRequest' });
 export type ReconcileRequest = z.infer<typeof ReconcileRequest>;

@@ -4,13 +4,22 @@ import { chosenArgument } from '../../args/choices.ts';
 import { wholeNumber } from '../../args/numbers.ts';
 import type { Invocation } from '../../invocation/invocation.ts';
 
+const NO_LIMIT = 'none';
+type Limit = number | typeof NO_LIMIT;
+
 interface LimitFlags {
-  readonly maxLiving?: number | null;
-  readonly perMinute?: number | null;
+  readonly maxLiving?: Limit;
+  readonly perMinute?: Limit;
 }
 
-function limit(text: string): number | null {
-  return text === 'none' ? null : wholeNumber(text);
+/** Never `null`, which commander takes for an option without a value. */
+function limit(text: string): Limit {
+  return text === NO_LIMIT ? NO_LIMIT : wholeNumber(text);
+}
+
+function chosen(given: Limit | undefined, now: number | null): number | null {
+  if (given === undefined) return now;
+  return given === NO_LIMIT ? null : given;
 }
 
 /** How much a workspace may do at a time, and from which purse it spends. */
@@ -34,8 +43,8 @@ export function defineLimits(command: Command, invocation: Invocation): void {
       const { credits } = await invocation.client();
       const now = await credits.limits();
       if (maxLiving === undefined && perMinute === undefined) return print(now);
-      const max_living = maxLiving === undefined ? now.max_living : maxLiving;
-      const creates_per_minute = perMinute === undefined ? now.creates_per_minute : perMinute;
+      const max_living = chosen(maxLiving, now.max_living);
+      const creates_per_minute = chosen(perMinute, now.creates_per_minute);
       print(await credits.setLimits({ max_living, creates_per_minute }));
     });
   const purse = command

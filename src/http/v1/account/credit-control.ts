@@ -13,6 +13,7 @@ import {
   UsageBy,
   UsageReport,
 } from '../../../contract/money/credits.ts';
+import { DateOrTime } from '../../../contract/values/date-or-time.ts';
 import { BudgetId, OrgId } from '../../../contract/values/ids.ts';
 import { auditLedger } from '../../../control/money/audit-ledger.ts';
 import {
@@ -32,11 +33,7 @@ import { json, jsonBody, nothing, route } from '../../route/route.ts';
 const BudgetList = z.strictObject({ items: z.array(Budget) }).meta({ id: 'BudgetList' });
 const tag = 'credits';
 
-const moment = z
-  .string()
-  .max(40)
-  .refine((text) => Number.isFinite(Date.parse(text)), 'Write a date or a time, such as 2026-11-01.')
-  .transform((text) => Date.parse(text));
+const moment = DateOrTime.transform((text) => Date.parse(text));
 const DAY_MS = 86_400_000;
 
 const span = {
