@@ -3,11 +3,14 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { KEY_SCOPES } from '../../../src/cli/commands/keys.ts';
+import { GLOBAL_GROUP } from '../../../src/cli/global-options.ts';
 import { leafCommands } from '../../../src/cli/leaf-commands.ts';
 import type { Outcome } from '../cli-world.ts';
 import { CliWorld, outcomeOf } from '../cli-world.ts';
 import type { CommandCall } from './calls.ts';
 import { CALLS, FILES, STUB_KEY } from './calls.ts';
+import { imageArchive } from './image-archive.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const AT_ONCE = 4;
@@ -17,6 +20,8 @@ const answers = new Map<string, Record<string, unknown>>();
 const federation = mkdtempSync(join(tmpdir(), 'sbx-federation-'));
 let world: CliWorld;
 let hasLocal = false;
+/** Options that every command has, behind its name: none of them may reach a request. */
+const GLOBAL = ['--json', '--workspace', 'default', '--quiet', '--no-color'];
 
 beforeAll(async () => {
   world = await CliWorld.open({
@@ -41,27 +46,21 @@ beforeAll(async () => {
     'list',
   ]);
   hasLocal = items.some(({ id, health }) => id === 'ext.local' && health.status === 'healthy');
+  const scopes = KEY_SCOPES.flatMap((scope) => ['--scope', scope]);
+  const { secret: key } = await world.json<{ secret: string }>([
+    'keys',
+    'create',
+    'all',
+    '--actor',
+    'adm',
+    ...scopes,
+  ]);
+  GLOBAL.push('--url', `unix:${join(world.stateDir, 'sandboxer.sock')}`, '--key', key);
 });
 afterAll(async () => {
   await world.close();
   rmSync(federation, { recursive: true });
 });
-
-/** A tar archive that holds one directory: a root file system of the plainest kind. */
-function imageArchive(): Buffer {
-  const header = Buffer.alloc(512);
-  header.write('etc/', 0);
-  header.write('0000755\0', 100);
-  header.write('0000000\0', 108);
-  header.write('0000000\0', 116);
-  header.write('00000000000\0', 124);
-  header.write('00000000000\0', 136);
-  header.write('        5', 148);
-  header.write('ustar\x0000', 257);
-  const sum = header.reduce((total, byte) => total + byte, 0);
-  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
-  return Buffer.concat([header, Buffer.alloc(1024)]);
-}
 
 function wordsOf(args: CommandCall['args']): readonly string[] {
   return typeof args === 'function' ? args(answers) : args;
@@ -111,6 +110,14 @@ describe('the table of calls', () => {
   it('has every command, and nothing else', () => {
     expect(Object.keys(CALLS).sort()).toEqual(leaves.map(({ name }) => name).sort());
   });
+
+  it('gives every command all options that every command has', () => {
+    const given = GLOBAL.filter((word) => word.startsWith('--')).sort();
+    for (const { name, command } of leaves) {
+      const global = command.options.filter(({ helpGroupHeading }) => helpGroupHeading === GLOBAL_GROUP);
+      expect(global.map(({ long }) => long).sort(), name).toEqual(given);
+    }
+  });
 });
 
 describe('with --json', () => {
@@ -118,7 +125,8 @@ describe('with --json', () => {
   const isLast = ([name]: (typeof runs)[number]) => name === 'daemon restart' || name === 'daemon stop';
 
   const answersWithJson = async (name: string, call: CommandCall) => {
-    const args = ['--json', ...name.split(' '), ...wordsOf(call.args)];
+    const global = call.local ? GLOBAL.slice(0, GLOBAL.indexOf('--url')) : GLOBAL;
+    const args = [...name.split(' '), ...global, ...wordsOf(call.args)];
     const input = (call.input ?? '').replace(STUB_KEY, world.stub.key);
     const outcome = call.endless ? await interrupted(args) : await world.run(args, { input });
     expect(outcome, JSON.stringify(outcome)).toMatchObject({ code: call.code ?? 0, stderr: '' });
