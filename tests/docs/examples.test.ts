@@ -8,7 +8,7 @@ import { CreateSandboxRequest } from '../../src/contract/sandboxes/sandbox.ts';
 import { DocWorld } from './doc-world.ts';
 import { outputMatches } from './expected-output.ts';
 import { fencedBlocks } from './fenced-blocks.ts';
-import { ROOT, runDocument, runnableBlocks } from './run-document.ts';
+import { needsOf, ROOT, runDocument, runnableBlocks, uncheckedLines } from './run-document.ts';
 
 const TUTORIAL = 'docs/tutorial.md';
 const documents = globSync('docs/**/*.md', { cwd: ROOT }).sort();
@@ -17,7 +17,7 @@ const withExamples = documents.filter((file) => file !== TUTORIAL && runnableBlo
 
 describe('the examples of', () => {
   it.concurrent.each(withExamples)('%s do what it says', async (file) => {
-    const world = await DocWorld.open();
+    const world = await DocWorld.open(needsOf(text(file)));
     try {
       await runDocument(file, world);
     } finally {
@@ -36,6 +36,14 @@ describe('documents', () => {
           .map(({ line }) => `${file}:${line}`),
       );
     expect(unmarked).toEqual([]);
+  });
+
+  it('show no commands and no output that no test runs', () => {
+    const written = documents.filter((file) => !file.startsWith('docs/reference/'));
+    const unchecked = ['README.md', ...written].flatMap((file) =>
+      uncheckedLines(text(file)).map((line) => `${file}:${line}`),
+    );
+    expect(unchecked).toEqual([]);
   });
 
   it('hold requests that the API accepts', () => {

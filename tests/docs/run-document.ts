@@ -12,11 +12,15 @@ export const ROOT = resolve(import.meta.dirname, '../..');
 const RUNNABLE = new Set(['sh', 'ts']);
 const TIME_LIMIT_MS = 170_000;
 
+/** What a block may need of the machine: `needs=local` in its fence. A block whose need is not met is left out. */
+export type Need = 'local' | 'compose';
+
 export interface Surroundings {
   /** Where the scripts are kept and what they print. */
   readonly directory: string;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
+  readonly has?: ReadonlySet<Need>;
 }
 
 interface Step {
@@ -29,10 +33,27 @@ export function runnableBlocks(markdown: string): FencedBlock[] {
   return fencedBlocks(markdown).filter(({ language }) => RUNNABLE.has(language));
 }
 
-function stepsOf(markdown: string): Step[] {
+/** The needs of all blocks of a document. */
+export function needsOf(markdown: string): Set<Need> {
+  const needs = runnableBlocks(markdown).map(({ attributes }) => attributes.needs as Need | undefined);
+  return new Set(needs.filter((need) => need !== undefined));
+}
+
+/** Lines of the `text` and `console` blocks that are not the output of a block that runs: nothing checks them. */
+export function uncheckedLines(markdown: string): number[] {
+  const blocks = fencedBlocks(markdown);
+  const isChecked = ({ follows }: FencedBlock, index: number) =>
+    follows && RUNNABLE.has(blocks[index - 1]?.language ?? '');
+  return blocks
+    .filter((block, index) => ['text', 'console'].includes(block.language) && !isChecked(block, index))
+    .map(({ line }) => line);
+}
+
+function stepsOf(markdown: string, has: ReadonlySet<Need>): Step[] {
   const blocks = fencedBlocks(markdown);
   return blocks.flatMap((block, index) => {
-    if (!RUNNABLE.has(block.language)) return [];
+    const { needs } = block.attributes;
+    if (!RUNNABLE.has(block.language) || (needs !== undefined && !has.has(needs as Need))) return [];
     const next = blocks[index + 1];
     return [{ block, shown: next?.language === 'text' && next.follows ? next.text : null }];
   });
@@ -77,6 +98,7 @@ function scriptOf(steps: readonly Step[], directory: string): string {
       : `"$DOCS_NODE" --disable-warning=ExperimentalWarning '${source}'`;
     const tolerant = 'exit' in block.attributes;
     return [
+      ...(block.attributes.in === 'clone' ? [`cd '${ROOT}'`] : []),
       tolerant ? 'trap - ERR' : `trap 'echo "$BASH_COMMAND" >> "${name('failed')}"' ERR`,
       `{ ${command}; } > '${name('out')}' 2>&1`,
       `echo $? > '${name('status')}'`,
@@ -124,9 +146,9 @@ function faultOf({ block, shown }: Step, directory: string, index: number): stri
 
 /** Runs every block of a document in order; throws at the first that does not do what the document says. */
 export async function runDocument(file: string, surroundings: Surroundings): Promise<void> {
-  const { directory } = surroundings;
+  const { directory, has = new Set() } = surroundings;
   mkdirSync(directory, { recursive: true });
-  const steps = stepsOf(await withFreePorts(readFileSync(join(ROOT, file), 'utf8')));
+  const steps = stepsOf(await withFreePorts(readFileSync(join(ROOT, file), 'utf8')), has);
   const script = join(directory, 'all.sh');
   writeFileSync(script, scriptOf(steps, directory));
   await runShell(script, surroundings);

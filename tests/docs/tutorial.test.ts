@@ -1,18 +1,11 @@
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
+import { endDaemons } from './doc-world.ts';
 import { ROOT, runDocument } from './run-document.ts';
 
 const TEN_MINUTES_MS = 600_000;
-
-/** What a tutorial that broke off left running. */
-function endDaemons(root: string): void {
-  for (const file of globSync('**/daemon.json', { cwd: root })) {
-    const { pid } = JSON.parse(readFileSync(join(root, file), 'utf8')) as { pid: number };
-    process.kill(pid, 'SIGTERM');
-  }
-}
 
 it('the tutorial works from a clone, as it stands', async () => {
   const root = mkdtempSync(join(tmpdir(), 'sbx-tutorial-'));
