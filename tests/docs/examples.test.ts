@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/cli/command-table.ts';
 import { COMMAND_EXAMPLES } from '../../src/cli/help/command-examples.ts';
 import { ERRORS } from '../../src/contract/errors/errors.ts';
-import { CreateSandboxRequest } from '../../src/contract/sandboxes/sandbox.ts';
 import { DocWorld } from './doc-world.ts';
 import { outputMatches } from './expected-output.ts';
 import { fencedBlocks } from './fenced-blocks.ts';
@@ -44,15 +43,6 @@ describe('documents', () => {
       uncheckedLines(text(file)).map((line) => `${file}:${line}`),
     );
     expect(unchecked).toEqual([]);
-  });
-
-  it('hold requests that the API accepts', () => {
-    for (const file of documents) {
-      for (const { language, attributes, text: request } of fencedBlocks(text(file))) {
-        if (language === 'json' && attributes.is === 'create')
-          expect(() => CreateSandboxRequest.parse(JSON.parse(request)), file).not.toThrow();
-      }
-    }
   });
 
   it('link to files that exist', () => {
