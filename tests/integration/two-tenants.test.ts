@@ -61,6 +61,7 @@ beforeAll(async () => {
   await push('honest', profile('honest'));
   await push('careless', profile('fails', { setup: { run: ['exit 3'] } }));
   await push('careless', profile('storms', { route: { only: ['ext.memory#b'] } }));
+  await push('careless', profile('slow', { setup: { run: ['sleep 1.2'] } }));
   await push('careless', profile('hangs', { setup: { run: ['sleep 60'] } }));
 });
 afterAll(() => f.close());
@@ -141,6 +142,18 @@ describe('what one tenant does to another', () => {
     expect(await offered()).toEqual(before);
   });
 
+  it('setup commands that take long do not make the backend slow for others, also after a restart', async () => {
+    const json = { profile: 'profile.stub-slow', id: 'slow' };
+    const made = await f.call('POST', '/v1/sandboxes', { json, ...careless });
+    expect(made.status, made.text).toBe(201);
+    await f.call('DELETE', '/v1/sandboxes/slow', careless);
+    const quick = [{ wait_ms: expect.toSatisfy((ms: number) => ms < 1000) }, {}];
+    expect(await offered()).toMatchObject(quick);
+    await f.close();
+    await start();
+    expect(await offered()).toMatchObject(quick);
+  });
+
   it('successes whose sandboxes were destroyed are still known after a restart', async () => {
     for (let n = 0; n < 3; n += 1) {
       const json = { profile: 'profile.stub-honest', id: `works-${n}` };
@@ -149,9 +162,9 @@ describe('what one tenant does to another', () => {
       await f.call('DELETE', `/v1/sandboxes/works-${n}`, inWorkspace('honest'));
     }
     const [known] = (await offered()) as [{ samples: number }];
-    expect(known.samples).toBe(3);
+    expect(known.samples).toBe(4);
     await f.close();
     await start();
-    expect(await offered()).toMatchObject([{ samples: 3 }, { samples: 0 }]);
+    expect(await offered()).toMatchObject([{ samples: 4 }, { samples: 0 }]);
   });
 });

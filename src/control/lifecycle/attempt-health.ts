@@ -3,7 +3,7 @@ import { recipeClass } from '../../core/health/health-book.ts';
 import type { HostRecord, HostSample } from '../../core/hosts/host.ts';
 import { bookedHost } from '../../core/hosts/host.ts';
 import type { AttemptRecord } from '../../core/lifecycle/attempt.ts';
-import { isRunning } from '../../core/lifecycle/attempt.ts';
+import { backendMs, isRunning } from '../../core/lifecycle/attempt.ts';
 import type { SandboxDocuments } from '../../core/lifecycle/sandbox.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { ControlDeps } from '../deps.ts';
@@ -37,7 +37,7 @@ export function attemptsJudged(
 ): void {
   for (const attempt of attempts) {
     const { judged, startedAt } = attempt;
-    if (judged !== null) health.ended(keyOf(attempt, documents), judged, judged.at - startedAt);
+    if (judged !== null) health.ended(keyOf(attempt, documents), judged, backendMs(startedAt, judged));
   }
 }
 
@@ -60,7 +60,7 @@ function attemptHappenings(
     },
   };
   if (judged === null) return [start];
-  return [start, { at: judged.at, tell: () => health.ended(key, judged, judged.at - startedAt) }];
+  return [start, { at: judged.at, tell: () => health.ended(key, judged, backendMs(startedAt, judged)) }];
 }
 
 function canaryHappening({ health }: ControlDeps, host: HostRecord, sample: HostSample): Happening {

@@ -82,7 +82,7 @@ export class HealthBook {
   /** The judgement of an attempt that ends now: its time is later than that of every judgement before. */
   judge(attemptId: string, extensionId: string, outcome: AttemptOutcome, now: number): AttemptJudgement {
     const load = this.#flights.get(extensionId)?.get(attemptId)?.load ?? 1;
-    return { at: this.nextJudgementAt(now), outcome, load };
+    return { at: this.nextJudgementAt(now), outcome, load, ownMs: 0 };
   }
 
   /** `now`, or the first millisecond after the last judgement: two judgements never share a time. */

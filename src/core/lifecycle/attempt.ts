@@ -19,6 +19,13 @@ export interface AttemptJudgement {
   readonly outcome: AttemptOutcome;
   /** Attempts of this backend that ran when this one started, this one included. */
   readonly load: number;
+  /** How long the request's own inputs and setup took, once the backend had done its part. */
+  readonly ownMs: number;
+}
+
+/** How long the backend itself took over an attempt: what a tenant has run in it counts for nobody else. */
+export function backendMs(startedAt: number, { at, ownMs }: AttemptJudgement): number {
+  return Math.max(0, at - startedAt - ownMs);
 }
 
 export interface AttemptError {

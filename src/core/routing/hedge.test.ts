@@ -29,7 +29,7 @@ const E2B = { p50_ms: 491, p95_ms: 685, tail_ms: 290 };
 const DAYTONA = { p50_ms: 186, p95_ms: 492, tail_ms: 150 };
 
 function plan(ranked: readonly RouteCandidate[], route: RoutePolicy = {}, more: object = {}) {
-  return planHedge({ route: { hedge: 'auto', ...route }, mounts: [], ...more }, ranked);
+  return planHedge({ route: { hedge: 'auto', ...route }, mounts: [], setupRun: [], ...more }, ranked);
 }
 
 describe('a second attempt', () => {
@@ -52,11 +52,18 @@ describe('a second attempt', () => {
     const both = [candidate('modal', MODAL), candidate('e2b', E2B)];
     expect(plan([candidate('new', {}), candidate('e2b', E2B)])).toMatchObject({ after_ms: null });
     expect(plan([candidate('modal', MODAL)])).toMatchObject({ after_ms: null, extension: null });
-    expect(planHedge({ route: {}, mounts: [] }, both)).toBeUndefined();
+    expect(planHedge({ route: {}, mounts: [], setupRun: [] }, both)).toBeUndefined();
     const own = { ...candidate('e2b', E2B), provider_key: { provider_key_id: 'pky_1', scope: 'workspace' } };
     expect(plan([candidate('modal', MODAL), own as RouteCandidate])).toMatchObject({ after_ms: null });
     const volumes = [{ name: 'v', path: '/v', volumeId: null, extensionId: null }];
     expect(plan(both, {}, { volumes })).toMatchObject({ after_ms: null });
+  });
+
+  it('with setup commands, whose time nobody measures: is planned only where the request says when', () => {
+    const both = [candidate('modal', MODAL), candidate('e2b', E2B)];
+    const setupRun = ['make'];
+    expect(plan(both, {}, { setupRun })).toMatchObject({ after_ms: null });
+    expect(plan(both, { hedge_after: 5 }, { setupRun })).toMatchObject({ after_ms: 5000 });
   });
 
   it('goes to another host of the same backend before it goes elsewhere', () => {

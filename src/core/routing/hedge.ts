@@ -27,7 +27,7 @@ function seconds(ms: number): string {
  * `undefined` where nobody asked for it.
  */
 export function planHedge(
-  recipe: Pick<Recipe, 'route' | 'volumes' | 'mounts'>,
+  recipe: Pick<Recipe, 'route' | 'volumes' | 'mounts' | 'setupRun'>,
   ranked: readonly RouteCandidate[],
 ): RouteHedge | undefined {
   const { route } = recipe;
@@ -46,6 +46,12 @@ export function planHedge(
       reason: 'On a key of your own, its vendor would bill you for both attempts.',
     };
   const wanted = route.hedge_after === undefined ? null : Math.round(route.hedge_after * 1000);
+  if (wanted === null && recipe.setupRun.length > 0)
+    return {
+      ...place,
+      ...none,
+      reason: 'How long its setup commands take is not measured: say hedge_after.',
+    };
   const afterMs = wanted ?? first.standing?.p95_ms;
   if (afterMs === undefined)
     return { ...place, ...none, reason: `How long ${first.extension} takes was not measured often enough.` };

@@ -72,7 +72,7 @@ export const attemptCases: StoreCase[] = [
         hostId: 'h',
         provisionedAt: T0 + 1,
         endedAt: T0 + 2,
-        judged: { at: T0 + 2, outcome: 'ready', load: 3 },
+        judged: { at: T0 + 2, outcome: 'ready', load: 3, ownMs: 1 },
         teardownTries: 3,
         teardownError: 'stuck',
         stuckSince: T0 + 3,

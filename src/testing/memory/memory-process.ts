@@ -33,10 +33,15 @@ const PROGRAMS: Readonly<Record<string, (running: Running) => Promise<number>>> 
     await pause(Number(args[0]) * 1000);
     return 0;
   },
-  sh: async ({ args, out }) => {
-    const code = /^exit (\d{1,3})$/.exec(args[0] === '-c' ? (args[1] ?? '') : '')?.[1];
-    if (code !== undefined) return Number(code) & 0xff;
-    await out('stderr', 'sh: only `exit N` is known here\n');
+  sh: async ({ args, out, pause }) => {
+    const script = args[0] === '-c' ? (args[1] ?? '') : '';
+    const [, word, number] = /^(exit|sleep) (\d{1,3}(?:\.\d)?)$/.exec(script) ?? [];
+    if (word === 'exit') return Number(number) & 0xff;
+    if (word === 'sleep') {
+      await pause(Number(number) * 1000);
+      return 0;
+    }
+    await out('stderr', 'sh: only `exit N` and `sleep N` are known here\n');
     return 2;
   },
 };

@@ -40,18 +40,20 @@ function judgement(
   return judged ?? deps.health.judge(attemptId, extensionId, outcome, edit.now);
 }
 
+type AttemptEnd = Partial<AttemptRecord> & Partial<Pick<AttemptJudgement, 'ownMs'>>;
+
 /** Writes the attempt together with its judgement. The first judgement stands; later ones change the row alone. */
 export async function judgeAttempt(
   scope: SettleScope,
   attemptId: string,
   outcome: AttemptOutcome,
-  change: Partial<AttemptRecord>,
+  { ownMs = 0, ...change }: AttemptEnd,
 ): Promise<void> {
   const current = scope.attempts.find((attempt) => attempt.attemptId === attemptId);
   if (!current) return;
   const next = await replaceAttempt(scope, attemptId, {
     ...change,
-    judged: judgement(scope, current, outcome),
+    judged: current.judged ?? { ...judgement(scope, current, outcome), ownMs },
   });
   if (next && current.judged === null) scope.judged.push(next);
 }

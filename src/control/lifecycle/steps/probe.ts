@@ -19,8 +19,14 @@ import type { Step, StepSubject, Verdict } from './step.ts';
 import { GO_ON, meterIdOf, provisionTimeoutMs } from './step.ts';
 import { exposedValues } from './step-secrets.ts';
 
+interface Probed {
+  readonly ready: Ready;
+  /** How long the request's own inputs and setup took. */
+  readonly ownMs: number;
+}
+
 /** Reaches a provisioned sandbox and sets it up as its recipe says. Setup may run again after a crash: nobody has seen it yet. */
-export function probeStep(deps: ControlDeps, subject: StepSubject, attempt: AttemptRecord): Step<Ready> {
+export function probeStep(deps: ControlDeps, subject: StepSubject, attempt: AttemptRecord): Step<Probed> {
   const { sandbox, documents } = subject;
   const { recipe, origin } = documents;
   const setup: SetupStep[] = [];
@@ -32,6 +38,7 @@ export function probeStep(deps: ControlDeps, subject: StepSubject, attempt: Atte
       const context = await contextFor(deps, attempt.hostId, signal, attempt.providerKeyId);
       const handle = attempt.handle as Handle;
       const ready = await extension.waitReady(handle, context);
+      const reachedAt = deps.clock.now();
       const shipped = extension.header.shipsInputs;
       const places = shipped === 'read-only' ? recipe.workspace.access !== 'ro' : !shipped;
       if (origin.kind === 'recipe' && places) {
@@ -44,11 +51,11 @@ export function probeStep(deps: ControlDeps, subject: StepSubject, attempt: Atte
           now: () => deps.clock.now(),
           steps: setup,
         });
-      return ready;
+      return { ready, ownMs: deps.clock.now() - reachedAt };
     },
-    async settle(scope, ready) {
+    async settle(scope, probed) {
       await keepSetup(scope, attempt, setup);
-      return settleReady(scope, subject, attempt, ready);
+      return settleReady(scope, subject, attempt, probed);
     },
     async fail(scope, error) {
       await keepSetup(scope, attempt, setup);
@@ -74,7 +81,7 @@ async function settleReady(
   scope: SettleScope,
   { documents: { plan, recipe } }: StepSubject,
   attempt: AttemptRecord,
-  ready: Ready,
+  { ready, ownMs }: Probed,
 ): Promise<Verdict> {
   const { tx, deps, edit } = scope;
   const extension = deps.extensions.get(attempt.extensionId);
@@ -83,7 +90,7 @@ async function settleReady(
     await judgeAttempt(scope, attempt.attemptId, 'caller', { state: 'condemned' });
     return GO_ON;
   }
-  await judgeAttempt(scope, attempt.attemptId, 'ready', { state: 'won', endedAt: edit.now });
+  await judgeAttempt(scope, attempt.attemptId, 'ready', { state: 'won', endedAt: edit.now, ownMs });
   await condemnOutrun(scope, attempt);
   const host = attempt.hostId === null ? null : await tx.hosts.get(attempt.hostId);
   const meterId = meterIdOf(attempt);

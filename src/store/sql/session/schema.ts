@@ -100,6 +100,7 @@ export interface AttemptRow {
   judged_at: Whole | null;
   judged_as: Text | null;
   judged_load: Whole | null;
+  judged_own_ms: Whole | null;
   teardown_tries: Whole;
   teardown_error: Text | null;
   stuck_since: Whole | null;

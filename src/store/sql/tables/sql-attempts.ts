@@ -184,6 +184,7 @@ function attemptRow(record: AttemptRecord): AttemptRow {
     judged_at: record.judged?.at ?? null,
     judged_as: record.judged?.outcome ?? null,
     judged_load: record.judged?.load ?? null,
+    judged_own_ms: record.judged?.ownMs ?? null,
     teardown_tries: record.teardownTries,
     teardown_error: record.teardownError,
     stuck_since: record.stuckSince,
@@ -202,6 +203,7 @@ function judgement(row: AttemptRow): AttemptRecord['judged'] {
     at: row.judged_at,
     outcome: row.judged_as as AttemptOutcome,
     load: row.judged_load ?? 1,
+    ownMs: row.judged_own_ms ?? 0,
   };
 }
 
