@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { KEY_SCOPES } from '../../../src/cli/commands/keys.ts';
-import { GLOBAL_GROUP } from '../../../src/cli/global-options.ts';
+import { KEY_SCOPES } from '../../../src/cli/commands/account/keys.ts';
+import { GLOBAL_GROUP } from '../../../src/cli/invocation/global-options.ts';
 import { leafCommands } from '../../../src/cli/leaf-commands.ts';
 import type { Outcome } from '../cli-world.ts';
 import { CliWorld, outcomeOf } from '../cli-world.ts';

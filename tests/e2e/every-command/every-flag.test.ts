@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GLOBAL_GROUP } from '../../../src/cli/global-options.ts';
+import { GLOBAL_GROUP } from '../../../src/cli/invocation/global-options.ts';
 import type { LeafCommand } from '../../../src/cli/leaf-commands.ts';
 import { leafCommands } from '../../../src/cli/leaf-commands.ts';
 import type { Outcome } from '../cli-world.ts';
