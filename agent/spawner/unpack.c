@@ -95,12 +95,20 @@ static bool read_extended(struct archive *archive, long long size, char **text) 
   return skip(archive, padded(size) - size);
 }
 
+/* A decimal number and nothing else, as every other reader of archives takes it. */
+static bool read_decimal(const char *text, long long *value) {
+  char *end;
+  if (text[0] < '0' || text[0] > '9') return bad("pax");
+  *value = strtoll(text, &end, 10);
+  return *end == 0 || bad("pax");
+}
+
 /* "LENGTH KEY=VALUE\n", one after the other. */
 static bool apply_pax(char *text, size_t size, struct entry *entry) {
   for (size_t at = 0; at < size;) {
     char *end;
     unsigned long length = strtoul(text + at, &end, 10);
-    if (*end != ' ' || length > size - at || length < (size_t)(end + 1 - (text + at)) + 2) return bad("pax");
+    if (text[at] < '0' || text[at] > '9' || *end != ' ' || length > size - at || length < (size_t)(end + 1 - (text + at)) + 2) return bad("pax");
     char *record = text + at, *key = end + 1, *last = record + length - 1, *equals = memchr(key, '=', (size_t)(last - key));
     if (equals == NULL || *last != '\n') return bad("pax");
     *equals = *last = 0;
@@ -108,7 +116,7 @@ static bool apply_pax(char *text, size_t size, struct entry *entry) {
     size_t value_size = (size_t)(last - value);
     if (strcmp(key, "path") == 0 && !copy_text(entry->path, sizeof entry->path, value, value_size)) return false;
     if (strcmp(key, "linkpath") == 0 && !copy_text(entry->link, sizeof entry->link, value, value_size)) return false;
-    if (strcmp(key, "size") == 0) entry->size = atoll(value);
+    if (strcmp(key, "size") == 0 && !read_decimal(value, &entry->size)) return false;
     if (strcmp(key, "mtime") == 0) entry->mtime = atoll(value);
     if (strcmp(key, "uid") == 0) entry->uid = atoll(value);
     if (strcmp(key, "gid") == 0) entry->gid = atoll(value);

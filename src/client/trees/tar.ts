@@ -1,4 +1,5 @@
 /** Tar streams as file trees travel: ustar, with pax headers where a name or a size needs one. */
+import { eachPaxRecord, paxSize } from '../../archive/pax-records.ts';
 import { bytesOfName, nameOfBytes } from './file-name.ts';
 
 const BLOCK = 512;
@@ -174,20 +175,12 @@ function number(block: Buffer, at: number, length: number): number {
 
 const PAX_KEYS: ReadonlySet<string> = new Set(['linkpath', 'path', 'size']);
 
-function paxRecords(body: Buffer, into: Map<string, string>): void {
-  for (let at = 0; at < body.length; ) {
-    const space = body.indexOf(0x20, at);
-    const length = space === -1 ? Number.NaN : Number(body.toString('latin1', at, space));
-    if (!Number.isInteger(length) || length <= space - at + 1 || at + length > body.length) {
-      throw new TarError('The archive is damaged.');
-    }
-    const record = nameOfBytes(body.subarray(space + 1, at + length - 1));
-    const equals = record.indexOf('=');
-    const key = record.slice(0, equals);
-    // Others are not kept: headers may go on without an entry for as long as the archive does.
-    if (equals > 0 && PAX_KEYS.has(key)) into.set(key, record.slice(equals + 1));
-    at += length;
-  }
+/** Others are not kept: headers may go on without an entry for as long as the archive does. */
+function takePaxRecords(body: Buffer, into: Map<string, string>): void {
+  const isSound = eachPaxRecord(body, (key, value) => {
+    if (PAX_KEYS.has(key)) into.set(key, nameOfBytes(value));
+  });
+  if (!isSound) throw new TarError('The archive is damaged.');
 }
 
 async function* bodyOf(blocks: Blocks, remaining: { bytes: number }): AsyncGenerator<Buffer> {
@@ -209,7 +202,7 @@ async function takeExtension(
   const body = size === 0 ? Buffer.alloc(0) : await blocks.exactly(size);
   if (body === null) throw new TarError('The archive is cut off.');
   await blocks.skip(tarPadding(size).length);
-  if (type === 'x') paxRecords(body, into);
+  if (type === 'x') takePaxRecords(body, into);
   else if (type === 'L') into.set('path', text(body, 0, body.length));
   else if (type === 'K') into.set('linkpath', text(body, 0, body.length));
 }
@@ -227,10 +220,14 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
   try {
     for (;;) {
       const block = await blocks.exactly(BLOCK);
-      if (block === null || block.every((byte) => byte === 0)) break;
+      // The end of an archive is a block of zeros (POSIX pax): without it the archive was cut off.
+      if (block === null) throw new TarError('The archive is cut off.');
+      if (block.every((byte) => byte === 0)) break;
       if (number(block, 148, 8) !== checksum(block)) throw new TarError('The archive is damaged.');
       const type = String.fromCharCode(block[156] as number);
-      const size = Number(extended.get('size') ?? number(block, 124, 12));
+      // Only the header of an entry has its size in a pax record.
+      const given = 'xgLK'.includes(type) ? undefined : extended.get('size');
+      const size = given === undefined ? number(block, 124, 12) : paxSize(given);
       if (!Number.isSafeInteger(size) || size < 0) throw new TarError('The archive is damaged.');
       if ('xgLK'.includes(type)) {
         await takeExtension(blocks, type, size, extended);
@@ -238,7 +235,8 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
       }
       const kind = KIND_OF[type];
       if (kind === undefined) throw new TarError(`The archive holds an entry of the unknown type "${type}".`);
-      const prefix = text(block, 257, 5) === 'ustar' ? text(block, 345, 155) : '';
+      // In archives of GNU tar ("ustar " without a zero byte) something else lies where the prefix is.
+      const prefix = text(block, 257, 6) === 'ustar' ? text(block, 345, 155) : '';
       const plain = text(block, 0, LONGEST_NAME);
       const name = extended.get('path') ?? (prefix === '' ? plain : `${prefix}/${plain}`);
       const link = extended.get('linkpath') ?? text(block, 157, LONGEST_NAME);
@@ -255,6 +253,7 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
       };
       await blocks.skip(remaining.bytes + tarPadding(size).length);
     }
+    if (extended.size > 0) throw new TarError('The archive is cut off.');
     await blocks.drain();
   } finally {
     await blocks.close();

@@ -4,6 +4,7 @@
  */
 import { ArchiveLinks } from '../../archive/archive-links.ts';
 import { partsOf } from '../../archive/link-judge.ts';
+import { eachPaxRecord, paxSize } from '../../archive/pax-records.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import { ByteReader } from './byte-reader.ts';
 
@@ -69,22 +70,12 @@ function checksumOf(block: Buffer): number {
 
 const PAX_KEYS: ReadonlySet<string> = new Set(['linkpath', 'path', 'size']);
 
-function paxRecords(body: Buffer): Map<string, string> {
-  const records = new Map<string, string>();
-  for (let at = 0; at < body.length; ) {
-    const space = body.indexOf(0x20, at);
-    const length = space === -1 ? Number.NaN : Number(body.toString('latin1', at, space));
-    if (!Number.isInteger(length) || length <= space - at + 1 || at + length > body.length) {
-      throw refuse('The archive is damaged.');
-    }
-    const record = body.toString('utf8', space + 1, at + length - 1);
-    const equals = record.indexOf('=');
-    const key = record.slice(0, equals);
-    // Others are not kept: headers may go on without an entry for as long as the archive does.
-    if (equals > 0 && PAX_KEYS.has(key)) records.set(key, record.slice(equals + 1));
-    at += length;
-  }
-  return records;
+/** Others are not kept: headers may go on without an entry for as long as the archive does. */
+function takePaxRecords(body: Buffer, into: Map<string, string>): void {
+  const isSound = eachPaxRecord(body, (key, value) => {
+    if (PAX_KEYS.has(key)) into.set(key, value.toString('utf8'));
+  });
+  if (!isSound) throw refuse('The archive is damaged.');
 }
 
 const KINDS: Readonly<Record<string, TarHeader['kind']>> = {
@@ -105,11 +96,14 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
   let extended = new Map<string, string>();
   for (;;) {
     const block = await reader.exactly(BLOCK);
-    if (block === null || block.every((byte) => byte === 0)) break;
+    // The end of an archive is a block of zeros (POSIX pax): without it the archive was cut off.
+    if (block === null) throw refuse('The archive is cut off.');
+    if (block.every((byte) => byte === 0)) break;
     if (numberAt(block, 148, 8) !== checksumOf(block)) throw refuse('The archive is damaged.');
     const type = String.fromCharCode(block[156] ?? 0);
-    const paxSize = extended.get('size');
-    const size = paxSize === undefined ? numberAt(block, 124, 12) : Number(paxSize);
+    // Only the header of an entry has its size in a pax record.
+    const given = 'xgLK'.includes(type) ? undefined : extended.get('size');
+    const size = given === undefined ? numberAt(block, 124, 12) : paxSize(given);
     if (!Number.isSafeInteger(size) || size < 0) throw refuse('The archive is damaged.');
     const padding = (BLOCK - (size % BLOCK)) % BLOCK;
     if ('xgLK'.includes(type)) {
@@ -117,7 +111,7 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
       const body = await reader.exactly(size);
       await reader.skip(padding);
       if (body === null) throw refuse('The archive is cut off.');
-      if (type === 'x') for (const [key, value] of paxRecords(body)) extended.set(key, value);
+      if (type === 'x') takePaxRecords(body, extended);
       if (type === 'L') extended.set('path', textAt(body, 0, body.length));
       if (type === 'K') extended.set('linkpath', textAt(body, 0, body.length));
       continue;
@@ -125,7 +119,8 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
     const kind = KINDS[type];
     if (kind === undefined)
       throw refuse('The archive holds something other than files, directories and links.');
-    const prefix = textAt(block, 257, 5) === 'ustar' ? textAt(block, 345, 155) : '';
+    // In archives of GNU tar ("ustar " without a zero byte) something else lies where the prefix is.
+    const prefix = textAt(block, 257, 6) === 'ustar' ? textAt(block, 345, 155) : '';
     const plain = textAt(block, 0, 100);
     const name = checkedName(extended.get('path') ?? (prefix === '' ? plain : `${prefix}/${plain}`));
     const linkTarget = kind === 'symlink' ? (extended.get('linkpath') ?? textAt(block, 157, 100)) : null;
@@ -144,6 +139,7 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
     };
     await reader.skip(body.left() + (kind === 'file' ? padding : size + padding));
   }
+  if (extended.size > 0) throw refuse('The archive is cut off.');
   refuseLink(links.finish());
   await reader.drain();
 }

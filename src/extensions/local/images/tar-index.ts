@@ -1,5 +1,7 @@
 /** Where each file of a tar archive lies in it: enough to read some of them without unpacking any. */
+import type { FileHandle } from 'node:fs/promises';
 import { open } from 'node:fs/promises';
+import { eachPaxRecord, paxSize } from '../../../archive/pax-records.ts';
 import type { SandboxerError } from '../../../contract/errors/errors.ts';
 import { notAnImage } from './bounded-file.ts';
 
@@ -34,9 +36,10 @@ function isHeader(block: Buffer): boolean {
   return Number.parseInt(text(block, 148, 8).trim(), 8) === sum;
 }
 
-function paxField(record: Buffer, field: string): string | null {
-  const found = new RegExp(`(?:^|\\n)\\d+ ${field}=([^\\n]*)\\n`).exec(record.toString('utf8'));
-  return found?.[1] ?? null;
+/** What extended headers say of the entry that follows them. */
+interface Told {
+  name?: string;
+  size?: number;
 }
 
 function sparse(name: string): SandboxerError {
@@ -47,43 +50,73 @@ function sparse(name: string): SandboxerError {
   );
 }
 
+/** Bytes that are in the archive, by the look at its length before. */
+async function bytesAt(file: FileHandle, offset: number, size: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(size);
+  const { bytesRead } = await file.read(bytes, 0, size, offset);
+  if (bytesRead < size) throw cutOff();
+  return bytes;
+}
+
+const cutOff = () => notAnImage('The archive is cut off.');
+const damaged = () => notAnImage('The archive is damaged.');
+
+/** Takes an extended header: of pax (`x`), or a long name of GNU tar (`L`; `K`, that of a link, is of no use here). */
+function takeExtension(type: string, body: Buffer, told: Told): void {
+  if (type === 'L') told.name = text(body, 0, body.length);
+  if (type !== 'x') return;
+  const isSound = eachPaxRecord(body, (key, value) => {
+    if (key === 'GNU.sparse.name') throw sparse(value.toString('utf8'));
+    if (key === 'path') told.name = value.toString('utf8');
+    if (key === 'size') told.size = paxSize(value.toString('latin1'));
+  });
+  if (!isSound) throw damaged();
+}
+
+/** In archives of GNU tar ("ustar " without a zero byte) something else lies where the prefix is. */
+function nameIn(block: Buffer): string {
+  const prefix = text(block, 257, 6) === 'ustar' ? text(block, 345, 155) : '';
+  return prefix === '' ? text(block, 0, 100) : `${prefix}/${text(block, 0, 100)}`;
+}
+
 /** Names without "./" before them. The files alone; an archive of nothing is none. */
 export async function indexTar(path: string): Promise<ReadonlyMap<string, TarPart>> {
   const parts = new Map<string, TarPart>();
   const file = await open(path, 'r');
-  const block = Buffer.alloc(BLOCK);
-  let given: string | null = null;
+  let told: Told = {};
   let entries = 0;
   try {
     const { size: end } = await file.stat();
     if (end > 0 && end < BLOCK) throw notAnImage('It is not a tar archive.');
-    for (let at = 0, count = 0; at + BLOCK <= end; count += 1) {
-      await file.read(block, 0, BLOCK, at);
-      if (block.every((byte) => byte === 0)) break;
-      if (!isHeader(block)) throw notAnImage('It is not a tar archive.');
-      const size = sizeOf(block);
-      const type = String.fromCharCode(block[156] as number);
-      const offset = at + BLOCK;
-      if (!Number.isSafeInteger(size) || size < 0 || offset + size > end)
-        throw notAnImage('The archive is cut off.');
-      if (count >= MOST_ENTRIES) throw notAnImage(`The archive has more than ${MOST_ENTRIES} entries.`);
-      if ((type === 'x' || type === 'L') && size <= LONGEST_EXTENSION) {
-        const record = Buffer.alloc(size);
-        await file.read(record, 0, size, offset);
-        const holes = type === 'x' ? paxField(record, 'GNU\\.sparse\\.name') : null;
-        if (holes !== null) throw sparse(holes);
-        given =
-          type === 'x' ? (paxField(record, 'path') ?? given) : record.toString('utf8').replace(/\0.*$/s, '');
-      } else if (type !== 'K' && type !== 'g') {
-        const prefix = text(block, 345, 155);
-        const name = given ?? (prefix === '' ? text(block, 0, 100) : `${prefix}/${text(block, 0, 100)}`);
-        given = null;
-        if (type === 'S') throw sparse(name);
-        const bare = name.replace(/^(?:\.?\/)+/, '');
-        if (bare !== '' && bare !== '.') entries += 1;
-        if (type === '0' || type === '\0') parts.set(bare, { name, offset, size });
+    for (let at = 0, count = 0; end > 0; count += 1) {
+      // The end of an archive is a block of zeros (POSIX pax): without it the archive was cut off.
+      const block = await bytesAt(file, at, BLOCK);
+      if (block.every((byte) => byte === 0)) {
+        if (told.name !== undefined || told.size !== undefined) throw cutOff();
+        break;
       }
+      if (!isHeader(block)) throw notAnImage('It is not a tar archive.');
+      const type = String.fromCharCode(block[156] as number);
+      const isExtension = 'xgLK'.includes(type);
+      // Only the header of an entry has its size in a pax record.
+      const size = (isExtension ? undefined : told.size) ?? sizeOf(block);
+      const offset = at + BLOCK;
+      if (!Number.isSafeInteger(size) || size < 0) throw damaged();
+      if (offset + size > end) throw cutOff();
+      if (count >= MOST_ENTRIES) throw notAnImage(`The archive has more than ${MOST_ENTRIES} entries.`);
       at = offset + Math.ceil(size / BLOCK) * BLOCK;
+      if (isExtension) {
+        if (type === 'g') continue;
+        if (size > LONGEST_EXTENSION) throw notAnImage('The archive holds a header that is too large.');
+        takeExtension(type, await bytesAt(file, offset, size), told);
+        continue;
+      }
+      const name = told.name ?? nameIn(block);
+      told = {};
+      if (type === 'S') throw sparse(name);
+      const bare = name.replace(/^(?:\.?\/)+/, '');
+      if (bare !== '' && bare !== '.') entries += 1;
+      if (type === '0' || type === '\0') parts.set(bare, { name, offset, size });
     }
   } finally {
     await file.close();
