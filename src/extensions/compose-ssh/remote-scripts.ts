@@ -202,7 +202,10 @@ done
 exit 0
 `;
 
-/** $1 project, $2 `pause` or `unpause`, $3 the state to look for → how many are in another one afterwards. */
+/**
+ * $1 project, $2 `pause` or `unpause`, $3 the state of the containers to do it to: `running`, or `paused`. Prints nothing; exits
+ * with 0 when no container is in that state any more, with 75 when the engine cannot be asked, and with 1 otherwise.
+ */
 export const FREEZE = `
 all() { docker ps -q --no-trunc --filter "label=com.docker.compose.project=$1" --filter "status=$2"; }
 ids=$(all "$1" "$3") || exit 75

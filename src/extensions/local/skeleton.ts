@@ -10,8 +10,8 @@ import {
   lstatSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
-  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -205,31 +205,47 @@ export function hostPaths(): string[] {
   return ['/usr', ...apart.map((name) => `/${name}`)];
 }
 
-function copyReadable(from: string, to: string): void {
-  const info = lstatSync(from, { throwIfNoEntry: false });
+type HostFile = { readonly name: string } & (
+  | { readonly kind: 'directory' }
+  | { readonly kind: 'link'; readonly target: string }
+  | { readonly kind: 'file'; readonly mode: number; readonly content: Buffer }
+);
+
+/** What is copied from below one name of the host's `/etc`: links as they are, and what everybody may read. */
+function* filesBelow(etc: string, name: string): Generator<HostFile> {
+  const path = join(etc, name);
+  const info = lstatSync(path, { throwIfNoEntry: false });
   if (info === undefined) return;
-  if (info.isSymbolicLink()) {
-    symlinkSync(readlinkSync(from), to);
-    return;
-  }
+  if (info.isSymbolicLink()) return yield { name, kind: 'link', target: readlinkSync(path) };
   if ((info.mode & 0o004) === 0) return;
   if (info.isDirectory()) {
-    mkdirSync(to, { recursive: true, mode: 0o755 });
-    for (const name of readdirSync(from)) copyReadable(join(from, name), join(to, name));
+    yield { name, kind: 'directory' };
+    for (const inner of readdirSync(path).toSorted()) yield* filesBelow(etc, join(name, inner));
   } else if (info.isFile() && info.size <= MOST_BYTES) {
-    copyFileSync(from, to);
-    chmodSync(to, 0o644 | (info.mode & 0o111));
+    yield { name, kind: 'file', mode: 0o644 | (info.mode & 0o111), content: readFileSync(path) };
   }
 }
 
-/** Changes when the host's own files do: what was built from the old ones keeps them. */
-export function skeletonDigest(sudoHelper: string | null): string {
-  const hash = createHash('sha256').update(JSON.stringify([VERSION, DIRECTORIES, FILES, hostPaths()]));
-  for (const name of FROM_ETC) {
-    const info = statSync(join('/etc', name), { throwIfNoEntry: false });
-    if (info !== undefined) hash.update(`${name} ${info.mtimeMs} ${info.size}\n`);
+/** All that is copied from the host's `/etc`; a link that leads nowhere is not. */
+function* hostFiles(etc: string): Generator<HostFile> {
+  const python = readdirSync(etc).filter((name) => /^python3(?:\.\d+)?$/.test(name));
+  for (const name of [...FROM_ETC, ...python.toSorted()]) {
+    if (existsSync(join(etc, name))) yield* filesBelow(etc, name);
   }
-  if (sudoHelper !== null) hash.update(`sudo ${statSync(sudoHelper).size} ${statSync(sudoHelper).mtimeMs}`);
+}
+
+/** Changes with whatever `writeSkeleton` would write, so that what was built from other files keeps those. */
+export function skeletonDigest(sudoHelper: string | null, etc = '/etc'): string {
+  const hash = createHash('sha256').update(JSON.stringify([VERSION, DIRECTORIES, FILES, hostPaths()]));
+  for (const file of hostFiles(etc)) {
+    const { content = '', ...rest } = { content: undefined, ...file };
+    hash.update(`${JSON.stringify(rest)} ${content.length}\n`).update(content);
+  }
+  for (const name of MERGED) {
+    const info = lstatSync(`/${name}`, { throwIfNoEntry: false });
+    if (info?.isSymbolicLink()) hash.update(`${name} ${readlinkSync(`/${name}`)}\n`);
+  }
+  if (sudoHelper !== null) hash.update('sudo ').update(readFileSync(sudoHelper));
   return hash.digest('hex').slice(0, 24);
 }
 
@@ -260,7 +276,7 @@ export function writeImageTop(root: string, sudoHelper: string | null, workdir: 
 }
 
 /** Writes the tree; who owns what is settled by the spawner, who may give files away. */
-export function writeSkeleton(root: string, sudoHelper: string | null): void {
+export function writeSkeleton(root: string, sudoHelper: string | null, etc = '/etc'): void {
   mkdirSync(root, { recursive: true, mode: 0o755 });
   for (const [name, mode] of DIRECTORIES) {
     mkdirSync(join(root, name), { recursive: true });
@@ -279,11 +295,13 @@ export function writeSkeleton(root: string, sudoHelper: string | null): void {
     writeFileSync(join(root, name), content);
     chmodSync(join(root, name), mode);
   }
-  const python = readdirSync('/etc').filter((name) => /^python3(?:\.\d+)?$/.test(name));
-  for (const name of [...FROM_ETC, ...python]) {
-    if (!existsSync(join('/etc', name))) continue;
-    mkdirSync(dirname(join(root, 'etc', name)), { recursive: true, mode: 0o755 });
-    copyReadable(join('/etc', name), join(root, 'etc', name));
+  for (const file of hostFiles(etc)) {
+    const path = join(root, 'etc', file.name);
+    mkdirSync(file.kind === 'directory' ? path : dirname(path), { recursive: true, mode: 0o755 });
+    if (file.kind === 'link') symlinkSync(file.target, path);
+    if (file.kind !== 'file') continue;
+    writeFileSync(path, file.content);
+    chmodSync(path, file.mode);
   }
   if (sudoHelper === null) return;
   mkdirSync(join(root, HELPERS), { recursive: true, mode: 0o755 });
