@@ -82,18 +82,21 @@ describe('sources', () => {
   /** Named here and not taken from the list: what leaves the list must be missed. */
   const SECRETS = `.Xauthority .tsh .databrickscfg .cache/huggingface .python_history .psql_history .terraformrc .var snap
     .minikube .fly .claude.json .local/share/containers .ollama .mylogin.cnf .k5login .authinfo .local/share/fish .rclone.conf
-    .modal.toml .pip .sbt .android .gitcookies .viminfo .node_repl_history .lesshst .local/share/kwalletd .cache/mozilla`;
+    .modal.toml .pip .sbt .android .gitcookies .viminfo .node_repl_history .lesshst .local/share/kwalletd .cache/mozilla
+    .1password .mysqlsh .near-credentials .argocd .sentryclirc .wandb .local/share/gnupg .lnd .monero .sfdx .gsutil Maildir`;
+  const RUN_BY_THE_HOST =
+    'bin go/bin .nvm .pyenv .rustup .fzf.bash .local/share/pnpm .local/share/bash-completion .nix-profile';
   const HISTORIES = '.some_history .tool-history .octave_hist .calchst .shell.history';
   const COPIES = `.psql_history-mydb .bash_history-00123.tmp .zsh_history.LOCK .bash_history~ .netrc~ .pgpass.bak .ssh.old .ssh-old
     .aws_backup .git-credentials.1 .config.bak.2 .my.cnf.save`;
-  it.each([SECRETS, HISTORIES, COPIES].join(' ').split(/\s+/))(
-    'credentials, histories and copies of them: a mount of ~/%s is refused',
+  it.each([SECRETS, RUN_BY_THE_HOST, HISTORIES, COPIES].join(' ').split(/\s+/))(
+    'credentials, histories, what shells of the host run, copies of them: a mount of ~/%s is refused',
     (name) => {
       expect(refusal(() => mountOfHome(name))).toBe(FIELD);
     },
   );
 
-  it.each(['history', 'projects', '.cache/pip', 'backup', '.histogram', 'notes.bak', '.tool.bak'])(
+  it.each(['history', 'projects', 'go/src', '.cache/pip', 'backup', '.histogram', 'notes.bak', '.tool.bak'])(
     'a mount of ~/%s is allowed',
     (name) => {
       expect(refusal(() => mountOfHome(name))).toBe('not refused');
