@@ -50,8 +50,8 @@ export interface AttemptClass {
   readonly attempts: readonly Attempt[];
 }
 
-/** What a filter of system calls beside Landlock holds; `open` as long as `policy` has none. */
-export const BY_POLICY_FILTER = { policy: 'open' } as const;
+/** What the filter of system calls beside Landlock (`agent/confine-calls.c`) holds. */
+export const BY_POLICY_FILTER = { policy: 'held' } as const;
 
 type Expectations = Expected | Partial<Record<Setting, Expected>>;
 type More = Partial<Pick<Attempt, 'withoutWall'>>;
