@@ -104,6 +104,9 @@ export const Setup = z
   })
   .meta({ id: 'Setup' });
 
+/** The program and its arguments. */
+const WarmProgram = boundedList(z.array(z.string().min(1).max(4096)).min(1).max(64), 64);
+
 /** What a request may change besides ttl, labels, inputs and route. */
 export const Overridable = z.enum(['image', 'resources', 'network', 'workspace', 'idle_reap']);
 
@@ -142,10 +145,10 @@ export const Profile = z
       .default({ mode: 'remote-canonical', access: 'rw' }),
     scope_default: Scope.default('session'),
     warm: z
-      .boolean()
+      .union([z.boolean(), z.strictObject({ program: WarmProgram })])
       .optional()
       .describe(
-        '`false`: always a sandbox that was started for its user, never one that was running before.',
+        '`false`: always a sandbox that was started for its user, never one that was running before. With `program`, a sandbox that is started ahead on `ext.local` runs it once: under the limits of this profile, for 10 seconds at most, without secrets, and for its workspace alone. Without it no program of an image runs before somebody asks.',
       ),
     ttl: z
       .strictObject({

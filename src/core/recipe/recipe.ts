@@ -27,6 +27,8 @@ export interface Recipe {
   readonly volumes?: readonly MountedVolume[];
   readonly isolation: Profile['isolation']['level'];
   readonly noNewPrivs?: boolean;
+  /** What may run in a sandbox of this recipe that was started before anybody asked for it. */
+  readonly warmProgram?: readonly string[];
   readonly persistence: Profile['persistence'];
   readonly network: NetworkPolicy;
   readonly workspace: Profile['workspace'];

@@ -415,4 +415,14 @@ describe('warm', () => {
     expect(resolve({}, { inputs: { warm: false } }).inputs.warm).toBe(false);
     expect(resolve({}).inputs.warm).toBeUndefined();
   });
+
+  it('the program is that of the profile; a request can turn it off and name none', () => {
+    const program = ['python3', '-c', 'import json'];
+    const profile = { warm: { program } };
+    expect(resolve(profile).warmProgram).toEqual(program);
+    expect(resolve(profile).inputs.warm).toBeUndefined();
+    expect(resolve(profile, { inputs: { warm: false } }).inputs.warm).toBe(false);
+    expect(resolve({ warm: true })).not.toHaveProperty('warmProgram');
+    expect(() => resolve({}, { inputs: { warm: { program } } })).toThrow();
+  });
 });

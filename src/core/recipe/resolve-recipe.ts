@@ -47,6 +47,7 @@ export function resolveRecipe(
     ...resolveVolumes(profile, request),
     isolation: stricterIsolation(profile.isolation.level, requires.isolation),
     ...(profile.isolation.no_new_privs ? { noNewPrivs: true } : {}),
+    ...(typeof profile.warm === 'object' ? { warmProgram: profile.warm.program } : {}),
     persistence: profile.persistence,
     network: resolveNetwork(profile, request, caller, secrets),
     workspace: resolveWorkspace(profile, request),

@@ -251,9 +251,11 @@ export class Sandboxes {
   async #claim(spec: ProvisionSpec, rootFs: RootFs, machinery: Machinery): Promise<boolean> {
     const { layout, facts, options } = this.#parts;
     const limits = limitsOf(spec.recipe.resources, facts, options);
+    const program = spec.recipe.warmProgram ?? null;
     const one = this.#ahead.take({
       rootFs,
-      workspaceId: rootFs === machinery.hostImage ? null : spec.workspaceId,
+      workspaceId: rootFs === machinery.hostImage && program === null ? null : spec.workspaceId,
+      program,
       openFiles: limits.openFiles,
       noNewPrivs: spec.recipe.noNewPrivs ?? false,
       limits,

@@ -9,6 +9,7 @@ import { limitFields } from './limits.ts';
 import { rootFsFields } from './root-fs.ts';
 import type { WarmRecipe } from './warm-pools.ts';
 import { WarmPools } from './warm-pools.ts';
+import { WarmPrograms, warmAgent } from './warm-program.ts';
 
 /** A sandbox that runs, has its channel open, and is nobody's yet. */
 export interface Ahead {
@@ -28,32 +29,11 @@ interface AheadParts {
 }
 
 const LIFE_MS = 3_600_000;
-/**
- * Our own agent, a second time: the first program then finds what every start needs in the caches. A program of the image
- * would be a stranger's, and would run before any workspace is billed for it.
- */
-const OWN_PROGRAM = {
-  argv: ['/.init', '--version'],
-  env: {},
-  cwd: null,
-  user: null,
-  timeoutSeconds: 10,
-  stdin: false,
-  background: false,
-  terminal: null,
-} as const;
-
-/** Resolves when the program has ended and its output was read. */
-async function warmUp(agent: AgentSession): Promise<void> {
-  const { output, exit } = await agent.spawn(OWN_PROGRAM);
-  for await (const _ of output);
-  await exit;
-}
-
 /** Sandboxes that are started before anybody asks; whoever does gets one once, by a name of their own. */
 export class StartedAhead {
   readonly #parts: AheadParts;
   readonly #pools: WarmPools<Ahead>;
+  readonly #programs = new WarmPrograms();
 
   constructor(most: number, parts: AheadParts) {
     this.#parts = parts;
@@ -70,7 +50,8 @@ export class StartedAhead {
   /** Has one of what most ask for: the image `host`, with the limits of a profile that names none. */
   async expect(limits: WarmRecipe['limits']): Promise<void> {
     const { hostImage: rootFs } = await this.#parts.engine.machinery();
-    this.#pools.expect({ rootFs, workspaceId: null, openFiles: null, noNewPrivs: false, limits });
+    const none = { workspaceId: null, openFiles: null, noNewPrivs: false, program: null };
+    this.#pools.expect({ rootFs, ...none, limits });
   }
 
   /** It has gone by itself. */
@@ -95,7 +76,8 @@ export class StartedAhead {
     for (const one of this.#pools.close()) await this.discard(one);
   }
 
-  async #start(name: string, { rootFs, openFiles, noNewPrivs, limits }: WarmRecipe): Promise<Ahead> {
+  async #start(name: string, recipe: WarmRecipe): Promise<Ahead> {
+    const { rootFs, openFiles, noNewPrivs, limits } = recipe;
     const { engine, layout, early, takeRange, writeBundle } = this.#parts;
     const machinery = await engine.machinery();
     const range = takeRange(name, machinery);
@@ -128,7 +110,12 @@ export class StartedAhead {
       throw error;
     }
     const agent = await early.take(name);
-    if (agent !== null) await warmUp(agent).catch(() => {});
-    return { name, range, agent };
+    const one = { name, range, agent };
+    if (agent === null) return one;
+    await warmAgent(agent);
+    const count = async () => Number((await machinery.client.call('status', { id: name })).pids);
+    if (await this.#programs.run(agent, recipe, count)) return one;
+    await this.discard(one);
+    throw new Error('The program that its profile names has left processes behind.');
   }
 }

@@ -19,7 +19,7 @@ function recipe(layer: string, workspaceId: string | null = null): WarmRecipe {
     roomBytes: null,
   };
   const rootFs = { layers: [layer], host: [], process };
-  return { rootFs, workspaceId, openFiles: null, noNewPrivs: false, limits };
+  return { rootFs, workspaceId, openFiles: null, noNewPrivs: false, limits, program: null };
 }
 
 function pools(most: number, forgottenMs?: number) {

@@ -5,12 +5,24 @@ import type { RootFs } from './root-fs.ts';
 /** All that the runtime is told at the start; whatever else a recipe says is given to a sandbox that runs already. */
 export interface WarmRecipe {
   readonly rootFs: RootFs;
-  /** The one whose image it is: a sandbox of an image is for its workspace alone. `null` for what the host itself shows. */
+  /**
+   * The one whose image or program it is: such a sandbox is for that workspace alone. `null` for what the host itself shows.
+   */
   readonly workspaceId: string | null;
   readonly openFiles: number | null;
   readonly noNewPrivs: boolean;
   /** Those of the last request, in force from the start: the next one will want the same, or have them changed. */
   readonly limits: SandboxRecord['limits'];
+  /** Run before anybody claims it, under these limits and no others; `null` for none. */
+  readonly program: readonly string[] | null;
+}
+
+/** Recipes with the same one share what waits. */
+function keyOf({ rootFs, workspaceId, openFiles, noNewPrivs, limits, program }: WarmRecipe): string {
+  const { layers, host, process } = rootFs;
+  const { memoryBytes, pids, cpuMillis } = limits;
+  const ofProgram = program === null ? null : [program, memoryBytes, pids, cpuMillis];
+  return JSON.stringify([layers, host, process, workspaceId, openFiles, noNewPrivs, ofProgram]);
 }
 
 interface Named {
@@ -86,9 +98,7 @@ export class WarmPools<One extends Named> {
   }
 
   #askedFor(recipe: WarmRecipe): Entry<One> {
-    const { rootFs, workspaceId, openFiles, noNewPrivs } = recipe;
-    const { layers, host, process } = rootFs;
-    const key = JSON.stringify([layers, host, process, workspaceId, openFiles, noNewPrivs]);
+    const key = keyOf(recipe);
     const entry = this.#pools.get(key) ?? this.#begin(recipe);
     entry.recipe = recipe;
     this.#pools.delete(key);

@@ -12,6 +12,7 @@ import { findHostFacts } from '../../../src/extensions/local/host-facts.ts';
 import { LocalWorld } from '../../security/local-world.ts';
 import { tarOf } from '../../support/image-archives.ts';
 import { until } from '../../support/until.ts';
+import { memoryOf, pidsOf, waiting } from './waiting-ahead.ts';
 
 const world = new LocalWorld({ warm: 3 });
 const folder = mkdtempSync(join(tmpdir(), 'sandboxer-greedy-'));
@@ -32,46 +33,8 @@ const reason =
 const LIMIT_MS = 120_000;
 const SMALL = { pids: 16, memory_mb: 32 };
 
-interface Waiting {
-  readonly name: string;
-  readonly pid: number;
-}
-
-/** Those that nobody has claimed and that have answered. */
-function waiting(base = world.base): Waiting[] {
-  const sandboxes = join(base, 'sandboxes');
-  if (!existsSync(sandboxes)) return [];
-  return readdirSync(sandboxes).flatMap((name) => {
-    const note = join(sandboxes, name, 'run');
-    const pid = name.startsWith('warm-') && existsSync(note) ? readFileSync(note, 'utf8').split(' ')[3] : '0';
-    return Number(pid) > 0 ? [{ name, pid: Number(pid) }] : [];
-  });
-}
-
 /** An image of ours has no /usr; the image `host` has. */
-const ofImage = () => waiting().filter(({ pid }) => !existsSync(`/proc/${pid}/root/usr/bin`));
-
-/** The first file of these names in the control group of a process. */
-function groupFile(pid: number, names: readonly string[]): string {
-  const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
-  for (const line of readFileSync(`/proc/${pid}/cgroup`, 'utf8').trim().split('\n')) {
-    const [, controllers = '', ...path] = line.split(':');
-    for (const mount of mounts) {
-      const [, , , , point = ''] = mount.split(' ');
-      const [type, , options = ''] = (mount.split(' - ')[1] ?? '').split(' ');
-      const fits = controllers === '' ? type === 'cgroup2' : options.split(',').includes(controllers);
-      if (type?.startsWith('cgroup') !== true || !fits) continue;
-      for (const name of names) {
-        const file = join(point, path.join(':'), name);
-        if (existsSync(file)) return readFileSync(file, 'utf8').trim();
-      }
-    }
-  }
-  return 'no such file';
-}
-
-const memoryOf = (pid: number) => groupFile(pid, ['memory.limit_in_bytes', 'memory.max']);
-const pidsOf = (pid: number) => groupFile(pid, ['pids.max']);
+const ofImage = () => waiting(world.base).filter(({ pid }) => !existsSync(`/proc/${pid}/root/usr/bin`));
 
 async function* body(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
