@@ -113,9 +113,12 @@ export class StartedAhead {
     const one = { name, range, agent };
     if (agent === null) return one;
     await warmAgent(agent);
-    const count = async () => Number((await machinery.client.call('status', { id: name })).pids);
-    if (await this.#programs.run(agent, recipe, count)) return one;
+    const rest = async () => {
+      const { pids, oom_kills } = await machinery.client.call('status', { id: name });
+      return { processes: Number(pids), oomKills: Number(oom_kills) };
+    };
+    if (await this.#programs.run(agent, recipe, rest)) return one;
     await this.discard(one);
-    throw new Error('The program that its profile names has left processes behind.');
+    throw new Error('The program that its profile names left processes behind, or wanted for memory.');
   }
 }

@@ -36,15 +36,22 @@ export async function warmAgent(agent: AgentSession): Promise<void> {
   await run(agent, ['/.init', '--version']).catch(() => {});
 }
 
+/** What a sandbox has after a program in it has ended. */
+interface Rest {
+  readonly processes: number;
+  /** Processes that were killed for want of memory. */
+  readonly oomKills: number;
+}
+
 export class WarmPrograms {
-  /** Those that left processes behind. */
+  /** Those that left processes behind, or wanted for memory. */
   readonly #unfit = new Set<string>();
 
   /**
-   * Runs the program of the recipe, if it has one that may run. Resolves with `false` when it left processes behind: the
-   * sandbox must go, and the program is not run again. `count`: processes of the sandbox.
+   * Runs the program of the recipe, if it has one that may run. Resolves with `false` when it left processes behind, or wanted
+   * for memory, of which programs of the next user would be accused: the sandbox must go, and the program is not run again.
    */
-  async run(agent: AgentSession, recipe: WarmRecipe, count: () => Promise<number>): Promise<boolean> {
+  async run(agent: AgentSession, recipe: WarmRecipe, rest: () => Promise<Rest>): Promise<boolean> {
     const { program, limits, workspaceId, rootFs } = recipe;
     // Without these limits it could take what the machine has.
     if (program === null || limits.memoryBytes === null || limits.pids === null) return true;
@@ -52,7 +59,9 @@ export class WarmPrograms {
     if (this.#unfit.has(key)) return true;
     await run(agent, program).catch(() => {});
     for (let looks = 0; looks < LOOKS; looks++) {
-      if ((await count()) === PROCESSES_AT_REST) return true;
+      const { processes, oomKills } = await rest();
+      if (oomKills > 0) break;
+      if (processes === PROCESSES_AT_REST) return true;
       await sleep(LOOK_MS);
     }
     const [oldest] = this.#unfit;

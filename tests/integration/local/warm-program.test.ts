@@ -121,6 +121,27 @@ describe.skipIf(reason !== null)(`warm program${reason === null ? '' : ` (${reas
   );
 
   it(
+    'one that runs out of memory is not run again, and no program of the next user is accused of it',
+    async () => {
+      const hungry = recipe('echo x >hungry; head -c 200000000 /dev/zero | tail; exit 0');
+      await world.end(await world.establish(hungry));
+      const seen = new Set<string>();
+      await until(() => {
+        for (const { name } of waiting(world.base)) if (written(name, 'hungry') !== null) seen.add(name);
+        return seen.size > 0 && waiting(world.base).every(({ name }) => !seen.has(name));
+      });
+      await expect.poll(() => isFromPool(hungry), { timeout: 60_000 }).toBe(true);
+      const living = await world.establish(hungry);
+      const { stdout, exit } = await shell(living.session, 'ls ~; kill -9 $$');
+      expect(stdout).not.toContain('hungry');
+      expect(exit).toMatchObject({ code: 137 });
+      expect(exit).not.toMatchObject({ out_of_memory: true });
+      await world.end(living);
+    },
+    LIMIT_MS,
+  );
+
+  it(
     'where no limit can be in force none runs',
     async () => {
       const without = new LocalWorld({ warm: 1, cgroups: false });
