@@ -127,14 +127,14 @@ export class WarmPools<One extends Named> {
     return ready;
   }
 
-  /** Of the recipe that was asked for longest ago, if there is no room for one of this. */
+  /** Of the recipes that were asked for longest ago, until there is room for one of this: those under way may come later. */
   #makeRoom(entry: Entry<One>): void {
-    if (this.#readyBesides(entry.pool) < this.#most) return;
     for (const { pool } of this.#pools.values()) {
-      const one = pool === entry.pool ? null : pool.shed();
-      if (one === null) continue;
-      this.#makers.drop(one);
-      return;
+      while (pool !== entry.pool && this.#readyBesides(entry.pool) >= this.#most) {
+        const one = pool.shed();
+        if (one === null) break;
+        this.#makers.drop(one);
+      }
     }
   }
 
