@@ -4,7 +4,7 @@
  * inside. Nobody is billed for it, so it gets little time, and must leave no process behind.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SpawnSpec } from '../../core/session.ts';
+import type { SpawnSpec } from '../../core/ports/session.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import type { WarmRecipe } from './warm-pools.ts';
 
