@@ -1,5 +1,3 @@
-import { closeSync, openSync } from 'node:fs';
-import { basename, dirname } from 'node:path';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import { connectAgent } from '../shared/agent-session/connect-agent.ts';
@@ -8,20 +6,7 @@ import type { OomKills } from '../shared/judged-channel.ts';
 import { judgedChannel } from '../shared/judged-channel.ts';
 import { secretEnvironment } from '../shared/secret-files.ts';
 import type { SandboxRecord } from './record.ts';
-
-/** More does not fit into the address of a unix socket. */
-const LONGEST_PATH = 100;
-
-/** Gives a path that the kernel takes: a long one goes through its directory. */
-export async function withReachable<T>(path: string, work: (path: string) => Promise<T>): Promise<T> {
-  if (Buffer.byteLength(path) <= LONGEST_PATH) return await work(path);
-  const directory = openSync(dirname(path), 'r');
-  try {
-    return await work(`/proc/self/fd/${directory}/${basename(path)}`);
-  } finally {
-    closeSync(directory);
-  }
-}
+import { withReachable } from './with-reachable.ts';
 
 function closedDoor(error: unknown): boolean {
   const code =

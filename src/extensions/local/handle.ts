@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Json } from '../../contract/values/json.ts';
 import type { Handle } from '../../core/ports/extension.ts';
 
 export const HANDLE_VERSION = 1;
@@ -11,12 +10,6 @@ const HandleData = z.strictObject({
 });
 export type HandleData = z.infer<typeof HandleData>;
 
-const SnapshotRef = z.strictObject({
-  snapshot_id: z.string().min(1).max(200),
-  owner: z.string().min(1).max(200),
-});
-export type SnapshotRef = z.infer<typeof SnapshotRef>;
-
 export function handleOf(attemptId: string, owner: string): Handle {
   return { version: HANDLE_VERSION, data: { attempt_id: attemptId, owner } };
 }
@@ -25,12 +18,4 @@ export function readHandle(handle: Handle): HandleData {
   const parsed = HandleData.safeParse(handle.data);
   if (handle.version === HANDLE_VERSION && parsed.success) return parsed.data;
   throw new SandboxerError('SBX_EXTENSION_FAILED', `A handle of version ${handle.version} cannot be read.`);
-}
-
-export function readSnapshotRef(ref: Json): SnapshotRef {
-  const parsed = SnapshotRef.safeParse(ref);
-  if (parsed.success) return parsed.data;
-  throw new SandboxerError('SBX_EXTENSION_FAILED', 'The snapshot reference cannot be read.', {
-    creation: 'not_created',
-  });
 }

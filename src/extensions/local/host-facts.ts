@@ -4,7 +4,6 @@ import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { arch, platform, release, totalmem, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { PACKAGE_DIR, programFolder } from '../shared/own-programs.ts';
-import type { LocalOptions } from './config.ts';
 import type { ControlGroups } from './control-groups.ts';
 import { findControlGroups } from './control-groups.ts';
 import { findProgram } from './find-program.ts';
@@ -12,6 +11,7 @@ import { isWeighed } from './io-scheduler.ts';
 import { Layout } from './layout.ts';
 import type { Levels } from './levels.ts';
 import { findLevels } from './levels.ts';
+import type { LocalOptions } from './options.ts';
 import { seccompProfile } from './seccomp.ts';
 
 interface Subordinate {

@@ -1,10 +1,10 @@
 import type { ExtensionHeader } from '../../core/ports/extension.ts';
 import { remediesOf } from '../shared/tried-levels.ts';
-import type { LocalOptions } from './config.ts';
 import { capabilitiesOn } from './config.ts';
 import { LocalExtension } from './extension.ts';
 import { HANDLE_VERSION } from './handle.ts';
 import { findHostFacts } from './host-facts.ts';
+import type { LocalOptions } from './options.ts';
 
 /** Sandboxes on this machine, in milliseconds: an OCI runtime is the wall, the agent inside is the channel. */
 export function createLocalExtension(options: LocalOptions): LocalExtension {

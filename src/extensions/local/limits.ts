@@ -1,9 +1,9 @@
 import { statfsSync } from 'node:fs';
 import type { Resources } from '../../contract/profiles/profile.ts';
 import { LEAST_MEMORY_MB, LEAST_PIDS } from '../../contract/profiles/profile.ts';
-import type { LocalOptions } from './config.ts';
-import { DEFAULTS } from './config.ts';
 import type { HostFacts } from './host-facts.ts';
+import type { LocalOptions } from './options.ts';
+import { DEFAULTS } from './options.ts';
 import type { SandboxRecord } from './record.ts';
 
 const LEAST_CPU_MILLIS = 10;

@@ -1,9 +1,9 @@
 import type { ProvisionSpec } from '../../core/ports/extension.ts';
-import type { LocalOptions } from './config.ts';
 import type { HostFacts } from './host-facts.ts';
 import { hasOneUser } from './host-facts.ts';
 import { levelFor } from './levels.ts';
 import { limitsOf } from './limits.ts';
+import type { LocalOptions } from './options.ts';
 import type { SandboxRecord } from './record.ts';
 import type { RootFs } from './root-fs.ts';
 import { rootFsOf } from './root-fs.ts';

@@ -3,13 +3,13 @@ import type { Json } from '../../contract/values/json.ts';
 import type { ExportedSnapshot, SnapshotSpec, TakenSnapshot } from '../../core/ports/extension.ts';
 import type { Captured, Captures } from './captures.ts';
 import { failed } from './failure.ts';
-import { readSnapshotRef } from './handle.ts';
 import { LayerDigests } from './layer-digests.ts';
 import type { SnapshotRecord } from './layers.ts';
 import type { RootFs } from './root-fs.ts';
 import { rootFsOf } from './root-fs.ts';
 import type { ArchiveParts } from './snapshot-archive.ts';
 import { exportArchive, importArchive } from './snapshot-archive.ts';
+import { readSnapshotRef } from './snapshot-ref.ts';
 
 function noSnapshot(): SandboxerError {
   return new SandboxerError('SBX_NOT_FOUND', 'The snapshot is no longer on this machine.', {

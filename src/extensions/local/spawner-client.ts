@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import { withReachable } from './channel.ts';
+import { withReachable } from './with-reachable.ts';
 
 export type Fields = Readonly<Record<string, string>>;
 

@@ -1,0 +1,16 @@
+import { closeSync, openSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+
+/** More does not fit into the address of a unix socket. */
+const LONGEST_PATH = 100;
+
+/** Gives a path that the kernel takes: a long one goes through its directory. */
+export async function withReachable<T>(path: string, work: (path: string) => Promise<T>): Promise<T> {
+  if (Buffer.byteLength(path) <= LONGEST_PATH) return await work(path);
+  const directory = openSync(dirname(path), 'r');
+  try {
+    return await work(`/proc/self/fd/${directory}/${basename(path)}`);
+  } finally {
+    closeSync(directory);
+  }
+}
