@@ -1,11 +1,11 @@
 /** Everything the engine is told about a container, and nothing secret: whatever is not asked for is not there. */
 import type { ProvisionSpec } from '../../core/ports/extension.ts';
 import { DOOR_SOCKET } from '../shared/agent-door.ts';
-import type { DockerOptions } from './config.ts';
-import { DEFAULTS } from './config.ts';
 import type { EngineFacts } from './engine-facts.ts';
 import type { Kind } from './labels.ts';
 import { LABEL } from './labels.ts';
+import type { DockerOptions } from './options.ts';
+import { DEFAULTS } from './options.ts';
 
 export const INSIDE = {
   agent: '/.sandboxer/agent',

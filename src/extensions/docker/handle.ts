@@ -3,6 +3,7 @@ import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Json } from '../../contract/values/json.ts';
 import type { Handle, Stamp } from '../../core/ports/extension.ts';
 import { BACKEND } from './engine-error.ts';
+import type { Named } from './labels.ts';
 import { containerName, stampIn } from './labels.ts';
 
 export const HANDLE_VERSION = 1;
@@ -18,12 +19,6 @@ export function handleOf(stamp: Stamp, variables: Readonly<Record<string, string
   const container = containerName(stamp);
   const bare = Object.keys(variables).length === 0;
   return { version: HANDLE_VERSION, data: bare ? { container } : { container, variables: { ...variables } } };
-}
-
-export interface Named {
-  readonly name: string;
-  readonly stamp: Stamp;
-  readonly variables: Readonly<Record<string, string>>;
 }
 
 /** The container's name; only one that we could have given. */

@@ -4,8 +4,6 @@ import { userInfo } from 'node:os';
 import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
 import { isoTime } from '../../core/ports/clock.ts';
 import type { ExtensionContext } from '../../core/ports/extension.ts';
-import type { DockerOptions } from './config.ts';
-import { canLimitDisk } from './config.ts';
 import type { Endpoint } from './endpoint.ts';
 import { showEndpoint } from './endpoint.ts';
 import type { EngineClient } from './engine-client.ts';
@@ -14,6 +12,8 @@ import { EngineError, EngineUnreachable } from './engine-error.ts';
 import type { EngineFacts } from './engine-facts.ts';
 import { findEngineFacts } from './engine-facts.ts';
 import type { Levels } from './levels.ts';
+import type { DockerOptions } from './options.ts';
+import { canLimitDisk } from './options.ts';
 
 type Check = ExtensionHealth['checks'][number];
 

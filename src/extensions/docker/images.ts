@@ -6,13 +6,13 @@ import type { ExtensionContext, Progress } from '../../core/ports/extension.ts';
 import { Turns } from '../shared/turns.ts';
 import type { ChannelChoice } from './channel-choice.ts';
 import { lesserOf } from './channel-choice.ts';
-import type { DockerOptions } from './config.ts';
 import type { ChannelKind } from './container-config.ts';
 import type { EngineClient } from './engine-client.ts';
 import { BACKEND, EngineError, failed, isMissing } from './engine-error.ts';
 import { Created, Image } from './engine-replies.ts';
 import { parseImageReference, requireAllowed, showImageReference } from './image-reference.ts';
 import { LABEL, labelChanges } from './labels.ts';
+import type { DockerOptions } from './options.ts';
 import { preparedTree, userOfImage } from './prepared-tree.ts';
 import { pullImage } from './pull-image.ts';
 

@@ -3,8 +3,8 @@ import type { ExtensionHeader } from '../../core/ports/extension.ts';
 import { ownAgents, programFolder } from '../shared/own-programs.ts';
 import { remediesOf } from '../shared/tried-levels.ts';
 import { ChannelChoice } from './channel-choice.ts';
-import type { DockerOptions } from './config.ts';
-import { capabilitiesOf, DEFAULTS, DockerInputs } from './config.ts';
+import { capabilitiesOf } from './config.ts';
+import { DockerInputs } from './docker-inputs.ts';
 import { isLocal, parseEndpoint } from './endpoint.ts';
 import { EngineClient } from './engine-client.ts';
 import { engineConnector } from './engine-connector.ts';
@@ -13,6 +13,8 @@ import { findEngineFacts } from './engine-facts.ts';
 import { DockerExtension } from './extension.ts';
 import { HANDLE_VERSION } from './handle.ts';
 import { findLevels, NO_LEVELS } from './levels.ts';
+import type { DockerOptions } from './options.ts';
+import { DEFAULTS } from './options.ts';
 
 const FIND_MS = 3_000;
 

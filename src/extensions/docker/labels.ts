@@ -67,6 +67,13 @@ export function stampIn(name: string): Stamp | null {
   return { owner: decode(owner), sandboxUid: decode(sandboxUid), attemptId: decode(attemptId) };
 }
 
+/** A container as a handle names it. */
+export interface Named {
+  readonly name: string;
+  readonly stamp: Stamp;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
 export function warmName(owner: string, id: string): string {
   return `sbx-warm.${encode(owner)}.${id}`;
 }

@@ -6,13 +6,13 @@ import { kernelInside } from '../shared/text-from.ts';
 import type { Lack, TriedLevels } from '../shared/tried-levels.ts';
 import { AgentDoors } from './agent-doors.ts';
 import { agentInside } from './agent-inside.ts';
-import type { DockerOptions } from './config.ts';
 import { containerConfig } from './container-config.ts';
 import { Containers } from './containers.ts';
 import type { EngineClient } from './engine-client.ts';
 import { failed } from './engine-error.ts';
 import type { EngineFacts } from './engine-facts.ts';
 import { doorOf } from './labels.ts';
+import type { DockerOptions } from './options.ts';
 import { preparedTree } from './prepared-tree.ts';
 
 type Higher = Extract<IsolationLevel, 'gvisor' | 'microvm'>;

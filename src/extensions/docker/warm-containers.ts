@@ -4,15 +4,16 @@ import type { ProvisionSpec } from '../../core/ports/extension.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import { WarmPool } from '../shared/warm-pool.ts';
-import type { DockerOptions } from './config.ts';
-import { DEFAULTS, wantsReadOnlyRoot } from './config.ts';
 import type { ContainerPlan } from './container-config.ts';
 import { containerConfig, limitFields } from './container-config.ts';
 import type { Containers, Listed } from './containers.ts';
+import { wantsReadOnlyRoot } from './docker-inputs.ts';
 import { failed, isMissing } from './engine-error.ts';
 import type { EngineFacts } from './engine-facts.ts';
 import type { Images } from './images.ts';
 import { isWarmName, warmName } from './labels.ts';
+import type { DockerOptions } from './options.ts';
+import { DEFAULTS } from './options.ts';
 import type { Reach } from './reach.ts';
 
 export interface WarmOne {

@@ -1,0 +1,58 @@
+import type { ChannelKind } from './container-config.ts';
+import type { TlsFiles } from './endpoint.ts';
+import type { EngineFacts } from './engine-facts.ts';
+import type { SshOptions } from './ssh-connector.ts';
+
+export interface RegistryLogin {
+  readonly username: string;
+  /** Its value is fetched when something is pulled, and kept nowhere. */
+  password(signal: AbortSignal): Promise<string>;
+}
+
+export interface ImagePolicy {
+  /** Patterns with `*`. One without a registry's host matches only names without one. */
+  readonly allow: readonly string[];
+  readonly pull: 'never' | 'missing' | 'always';
+  /** Whether a reference must name its content (`name@sha256:…`). */
+  readonly requireDigest: boolean;
+  /** By host of the registry. */
+  readonly logins: Readonly<Record<string, RegistryLogin>>;
+}
+
+export interface DockerOptions {
+  /** As `DOCKER_HOST` is written. */
+  readonly url: string;
+  readonly tls: TlsFiles | null;
+  /** For `ssh://`. */
+  readonly ssh?: SshOptions;
+  /** `<state_dir>/docker`: the sockets of local engines' sandboxes. */
+  readonly directory: string;
+  /** What the image `host` means here; `null`: profiles that name it cannot run here. */
+  readonly defaultImage: string | null;
+  readonly images: ImagePolicy;
+  /** The engine's network for profiles with an open one; `null`: there is none to be had. */
+  readonly network: string | null;
+  /** `auto`: over a mounted directory where the engine is here, otherwise by a relay, and without the agent where it cannot run. */
+  readonly channel?: 'auto' | ChannelKind;
+  /** Whether the storage driver keeps `disk_mb` where that cannot be told by asking it. */
+  readonly diskQuota?: boolean;
+  /** Most containers that are kept running ahead of their claim; 0 turns it off. */
+  readonly warm?: number;
+  /** Where the engine stands. */
+  readonly regions?: readonly string[];
+  readonly defaultPids?: number;
+  readonly defaultMemoryShare?: number;
+  /** Longest wait for an answer of the engine. */
+  readonly timeoutMs?: number;
+  /** Path of the agent. Default: `agent/build/sandboxer-agent`. */
+  readonly agent?: string;
+}
+
+export const DEFAULTS = { warm: 0, pids: 4096, memoryShare: 0.8, timeoutMs: 60_000 } as const;
+
+/** Drivers that bound a container's disk whatever lies below them. */
+const QUOTA_DRIVERS = ['btrfs', 'zfs', 'devicemapper'];
+
+export function canLimitDisk(facts: EngineFacts, options: Pick<DockerOptions, 'diskQuota'>): boolean {
+  return QUOTA_DRIVERS.includes(facts.driver) || options.diskQuota === true;
+}
