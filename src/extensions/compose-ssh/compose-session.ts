@@ -2,8 +2,8 @@ import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { SandboxFiles, SandboxServices, SandboxSession } from '../../core/ports/session.ts';
 import type { Channel } from '../shared/channel.ts';
 import { BACKEND } from './failure.ts';
-import type { StackHandle } from './handle.ts';
 import { ServiceView, splitProcessId } from './service-view.ts';
+import type { StackHandle } from './stack-handle.ts';
 
 export interface StackAccess {
   open(service: string): Promise<Channel>;

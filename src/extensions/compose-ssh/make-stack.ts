@@ -4,11 +4,11 @@ import type { AnalysedStack } from './analyse-stack.ts';
 import { hostVariables } from './compose/emit-service.ts';
 import type { StackPlan } from './compose/plan-stack.ts';
 import { BACKEND, hostFailure } from './failure.ts';
-import type { StackHandle } from './handle.ts';
-import { projectOf } from './handle.ts';
 import type { HostPlace, RemoteStacks, Uploaded } from './remote-stacks.ts';
 import { gatewayImageOf } from './remote-stacks.ts';
 import { archiveOf, textEntry } from './ship-tree.ts';
+import type { StackHandle } from './stack-handle.ts';
+import { projectOf } from './stack-handle.ts';
 import type { ContainerState } from './stack-state.ts';
 import { freeSubnets } from './subnets.ts';
 

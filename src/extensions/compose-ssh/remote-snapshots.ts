@@ -7,8 +7,6 @@ import type { InputTrees } from '../../core/ports/inputs.ts';
 import type { SshHost } from '../shared/ssh/ssh-host.ts';
 import { IMAGE_PREFIX } from './compose/model/image-name.ts';
 import { BACKEND, hostFailure, lost } from './failure.ts';
-import type { StackHandle } from './handle.ts';
-import { parseHandle } from './handle.ts';
 import type { HostPlace, Uploaded } from './remote-stacks.ts';
 import { uploadedOf } from './remote-stacks.ts';
 import type { Call } from './run-script.ts';
@@ -16,6 +14,8 @@ import { GONE, runScript } from './run-script.ts';
 import type { KeptSnapshot } from './snapshot-marker.ts';
 import { readKept, snapshotMarker } from './snapshot-marker.ts';
 import { CAPTURE, FORGET, KEPT, MARK, PLANT, SEED_TREE } from './snapshot-scripts.ts';
+import type { StackHandle } from './stack-handle.ts';
+import { parseHandle } from './stack-handle.ts';
 
 const COPY_MS = 30 * 60_000;
 const DAMAGED = 77;

@@ -3,7 +3,7 @@ import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Ready } from '../../core/ports/extension.ts';
 import { GATEWAY } from './compose/plan-stack.ts';
 import { BACKEND } from './failure.ts';
-import type { StackHandle } from './handle.ts';
+import type { StackHandle } from './stack-handle.ts';
 import type { ContainerState } from './stack-state.ts';
 import { servicesOf } from './stack-state.ts';
 
