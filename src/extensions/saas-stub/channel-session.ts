@@ -14,7 +14,6 @@ import { ChannelClient } from './channel-client.ts';
 import { ChannelFiles } from './channel-files.ts';
 import { ChannelProcess } from './channel-process.ts';
 import { CHANNEL_FRAME } from './frames.ts';
-import type { HandleData } from './handle.ts';
 
 type OpenStream = (request: ChannelRequest, signal?: AbortSignal) => Promise<Duplex>;
 
@@ -31,12 +30,12 @@ async function* portBytes(channel: ChannelClient): AsyncGenerator<Uint8Array> {
 /** The inside of one object, over one byte stream for each process, file and port. */
 export class ChannelSession implements SandboxSession {
   readonly files: ChannelFiles;
-  readonly #at: HandleData;
+  readonly #at: Pick<ChannelRequest, 'name' | 'owner'>;
   readonly #openStream: OpenStream;
   readonly #extensionId: string;
   readonly #streams = new Set<Duplex>();
 
-  constructor(at: HandleData, openStream: OpenStream, extensionId: string) {
+  constructor(at: Pick<ChannelRequest, 'name' | 'owner'>, openStream: OpenStream, extensionId: string) {
     this.#at = at;
     this.#openStream = openStream;
     this.#extensionId = extensionId;
