@@ -17,7 +17,7 @@ sanitize=false
 say() { printf 'build-agent: %s\n' "$*" >&2; }
 
 if [ -x "$target" ]; then
-  newer=$(find "$root/agent" -maxdepth 1 -name '*.[ch]' -newer "$target" | head -n 1)
+  newer=$(find "$root/agent" -name spawner -prune -o -name '*.[ch]' -newer "$target" -print | head -n 1)
   [ -z "$newer" ] && [ ! "$root/scripts/build-agent.sh" -nt "$target" ] &&
     [ ! "$root/scripts/hardened-flags.sh" -nt "$target" ] && exit 0
 fi
@@ -36,6 +36,7 @@ if [ -z "$compiler" ]; then
 fi
 
 mkdir -p "$build"
+target=$(cd "$build" && pwd)/${target##*/}
 flags='-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fno-common'
 if $sanitize; then
   flags="$flags -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -DAGENT_PLAIN_FORK"
@@ -57,8 +58,11 @@ elif [ -n "$musl" ]; then place='-static'
 fi
 temporary=$target.$$
 trap 'rm -f "$temporary"' EXIT
+# Relative names: the directory of a checkout may have spaces in its name.
+cd "$root/agent"
+sources=$(find . -name spawner -prune -o -name '*.c' -print | LC_ALL=C sort)
 # shellcheck disable=SC2086 # flags and files are lists
-if ! $compiler $flags $place -include "$root/agent/fortify.h" -o "$temporary" $first "$root"/agent/*.c $last; then
+if ! $compiler $flags $place -include fortify.h -o "$temporary" $first $sources $last; then
   say "$compiler failed (see above); a static C library is needed: Debian package libc6-dev or musl-tools"
   exit 1
 fi

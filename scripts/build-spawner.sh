@@ -30,27 +30,33 @@ if ! command -v "$cc" >/dev/null 2>&1; then
   exit 1
 fi
 mkdir -p "$build"
-revision=$(cat "$source"/*.[ch] "$source"/*.map | cksum | tr ' ' '-')
+build=$(cd "$build" && pwd)
+# Relative names: the directory of a checkout may have spaces in its name.
+cd "$source"
+in_order() { find . "$@" | LC_ALL=C sort; }
+# shellcheck disable=SC2046 # a list of files
+revision=$(cat $(in_order -name '*.[ch]' -o -name '*.map') | cksum | tr ' ' '-')
 temporary=$build/.spawner.$$
 trap 'rm -f "$temporary" "$temporary.sudo" "$temporary.so"' EXIT
 flags="-std=gnu11 -O2 -Wall -Wextra -Werror -Wshadow -Wno-format-truncation $(sh "$root/scripts/hardened-flags.sh" "$cc")"
 [ -n "${AGENT_SYMBOLS:-}" ] || flags="$flags -s"
 static="$flags -static-pie -fPIE"
 $sanitize && static='-std=gnu11 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined'
-# shellcheck disable=SC2086 # a list of flags
-"$cc" $static -DSPAWNER_BUILD="\"$revision\"" -o "$temporary" "$source"/main.c "$source"/control.c "$source"/sandbox*.c "$source"/inspect.c "$source"/host-parts.c "$source"/unpack.c "$source"/volume.c \
-  "$source"/launcher.c "$source"/mounter.c "$source"/keeper.c "$source"/birth.c "$source"/pass-fds.c "$source"/scatter.c "$source"/cgroup.c "$source"/slot.c "$source"/slot-limits.c "$source"/slot-use.c "$source"/idmap.c "$source"/capabilities.c "$source"/confine.c "$source"/overlay.c "$source"/disk.c "$source"/disk-watch.c "$source"/disk-count.c "$source"/tree.c "$source"/tree-walk.c "$source"/file-copy.c "$source"/pack.c "$source"/subvolume.c "$source"/work.c "$source"/rootless.c "$source"/runtime.c "$source"/binds.c "$source"/targets.c
+# Two of them are of a library of its own, one is another program.
+# shellcheck disable=SC2046,SC2086 # flags and files are lists
+"$cc" $static -DSPAWNER_BUILD="\"$revision\"" -o "$temporary" \
+  $(in_order -name '*.c' ! -name preload.c ! -name no-systemd.c ! -name sudo.c)
 if $sanitize; then
   mv "$temporary" "$build/sandboxer-spawner-sanitized"
   exit 0
 fi
-# shellcheck disable=SC2086
-"$cc" $static -o "$temporary.sudo" "$source"/sudo.c
+# shellcheck disable=SC2046,SC2086
+"$cc" $static -o "$temporary.sudo" $(in_order -name sudo.c)
 # Without it the runtime is loaded for every sandbox anew. It goes into the runtime, and must be of its C library.
-# shellcheck disable=SC2086
+# shellcheck disable=SC2046,SC2086
 if "$cc" $flags -shared -fPIC -fvisibility=hidden \
-  -Wl,-soname,libsystemd.so.0 -Wl,--version-script="$source/no-systemd.map" \
-  -o "$temporary.so" "$source"/preload.c "$source"/birth.c "$source"/pass-fds.c "$source"/no-systemd.c -ldl; then
+  -Wl,-soname,libsystemd.so.0 -Wl,--version-script="$(in_order -name no-systemd.map)" \
+  -o "$temporary.so" $(in_order -name preload.c -o -name birth.c -o -name pass-fds.c -o -name no-systemd.c) -ldl; then
   mv "$temporary.so" "$build/sandboxer-preload.so"
 else echo 'build: sandboxes will start more slowly: a shared library cannot be built' >&2
 fi

@@ -2,6 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   closeSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -229,7 +230,9 @@ describe.skipIf(reason !== null)(`workers of the spawner${reason === null ? '' :
     const probe = join(folder, 'probe');
 
     beforeAll(() => {
-      const parts = ['confine', 'capabilities', 'subvolume'].map((name) => join(SPAWNER, `${name}.c`));
+      const parts = globSync('**/{confine,capabilities,subvolume}.c', { cwd: SPAWNER }).map((name) =>
+        join(SPAWNER, name),
+      );
       const source = join(import.meta.dirname, 'worker-probe.c');
       execFileSync('cc', ['-std=gnu11', '-O1', '-o', probe, source, ...parts], { stdio: 'inherit' });
     });
