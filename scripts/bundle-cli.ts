@@ -13,19 +13,19 @@ import type { Plugin } from 'rolldown';
 import { rolldown } from 'rolldown';
 import { putInPlace, ROOT } from './bundle-place.ts';
 
-/** What is imported of the server stays outside, and is where `placeOf` says. */
-function serverOutside(placeOf: (name: string) => string): Plugin {
+/** What is imported of the server stays outside, and is where `placeOf` says for its path below src/main/. */
+function serverOutside(placeOf: (path: string) => string): Plugin {
   return {
     name: 'server-outside',
     resolveId: (source, importer) =>
       importer !== undefined && source.includes('../main/')
-        ? { id: placeOf(parse(source).name), external: true }
+        ? { id: placeOf(source.replace(/^.*\.\.\/main\//, '')), external: true }
         : null,
   };
 }
 
 /** As `bundle-server.ts` leaves it. */
-const beside = (name: string) => `../server/${name}.mjs`;
+const beside = (path: string) => `../server/${parse(path).name}.mjs`;
 
 /** Commander could start programs for subcommands; ours never do, and the module is dear. */
 const NO_PROGRAMS: Plugin = {
@@ -39,7 +39,7 @@ const NO_PROGRAMS: Plugin = {
 const COMMON =
   /node_modules\/commander\/|\/cli\/(?:args|output)\/|\/cli\/(?:program|invocation\/(?:invocation|listing|global-options)|failures\/(?:nearest-name|usage-error|command-failure)|process\/interrupts|help\/command-notes|daemon\/daemon-files)\.|\/client\/(?:transport\/(?:api-error|connection-error|fresh-key|open-transport|paged-list|path-of|plain-exchange|retry-policy|send-body|server-address|transport)|resources\/sandboxes)\.|no-programs/;
 
-async function bundle(entry: string, dir: string, server: (name: string) => string): Promise<void> {
+async function bundle(entry: string, dir: string, server: (path: string) => string): Promise<void> {
   const build = await rolldown({
     input: { main: entry },
     platform: 'node',
@@ -77,7 +77,7 @@ const ENTRY = join(ROOT, 'src', 'cli', 'main.ts');
 const [how, where] = process.argv.slice(2);
 if (how === '--to' && where !== undefined) {
   const dir = resolve(where);
-  await bundle(ENTRY, dir, (name) => relative(dir, join(ROOT, 'src', 'main', `${name}.ts`)));
+  await bundle(ENTRY, dir, (path) => relative(dir, join(ROOT, 'src', 'main', path)));
 } else if (how === '--here') {
   await putInPlace('cli', (dir) => bundle(ENTRY, dir, beside));
 } else {

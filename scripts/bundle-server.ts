@@ -4,15 +4,15 @@
  *   node scripts/bundle-server.ts           dist/server, from what tsc wrote: what the published command starts
  *   node scripts/bundle-server.ts --here    .build/server, from the sources: what ./sandboxer starts in a checkout
  */
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { bundleModules } from './bundle-modules.ts';
 import { putInPlace, ROOT } from './bundle-place.ts';
 
-/** What the command line imports of it. */
+/** What the command line imports of it, as paths below src/main/. */
 const ENTRIES = ['config', 'daemon', 'serve'];
 
 async function bundle(sources: string, extension: 'ts' | 'js', dir: string): Promise<void> {
-  const entries = ENTRIES.map((name) => [name, join(sources, 'main', `${name}.${extension}`)]);
+  const entries = ENTRIES.map((path) => [basename(path), join(sources, 'main', `${path}.${extension}`)]);
   await bundleModules(Object.fromEntries(entries), sources, dir);
 }
 
