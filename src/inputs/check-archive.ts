@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { PathTable, TOP } from '../archive/path-table.ts';
 import type { UploadEntry } from '../contract/assets/upload.ts';
 import { SandboxerError } from '../contract/errors/errors.ts';
-import type { TarEntry } from '../extensions/shared/tar.ts';
-import { readTar } from '../extensions/shared/tar.ts';
+import type { TarEntry } from '../extensions/shared/tar/tar.ts';
+import { readTar } from '../extensions/shared/tar/tar.ts';
 
 function refuse(detail: string): SandboxerError {
   return new SandboxerError('SBX_PATH_REFUSED', detail, {

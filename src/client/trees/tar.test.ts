@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, mkdtemp, readFile, readlink, rm, symlink, writeFil
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readTar as readOnServer } from '../../extensions/shared/tar.ts';
+import { readTar as readOnServer } from '../../extensions/shared/tar/tar.ts';
 import { packTree } from './pack-tree.ts';
 import type { TarHeader } from './tar.ts';
 import { encodeTarHeader, readTar, TAR_END, tarPadding } from './tar.ts';

@@ -1,6 +1,6 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { SandboxFiles, SandboxServices, SandboxSession } from '../../core/ports/session.ts';
-import type { Channel } from '../shared/channel.ts';
+import type { Channel } from '../shared/channel/channel.ts';
 import { BACKEND } from './failure.ts';
 import { ServiceView, splitProcessId } from './service-view.ts';
 import type { StackHandle } from './stack-handle.ts';

@@ -25,14 +25,14 @@ import type {
 import type { SshAccess } from '../../core/ports/host-access.ts';
 import type { SandboxSession } from '../../core/ports/session.ts';
 import { refuseMisfit } from '../../core/routing/refuse-misfit.ts';
-import type { Channel } from '../shared/channel.ts';
-import { KeptChannels } from '../shared/kept-channels.ts';
+import { Turns } from '../shared/async/turns.ts';
+import type { Channel } from '../shared/channel/channel.ts';
+import { KeptChannels } from '../shared/channel/kept-channels.ts';
 import { hostReachability } from '../shared/ssh/host-reachability.ts';
 import type { SshHost } from '../shared/ssh/ssh-host.ts';
 import { SshHosts } from '../shared/ssh/ssh-hosts.ts';
 import type { AgentBinaries } from '../shared/ssh/upload-agent.ts';
 import { uploadAgent } from '../shared/ssh/upload-agent.ts';
-import { Turns } from '../shared/turns.ts';
 import { AnalysedStack } from './analyse-stack.ts';
 import { canaryStack } from './canary-stack.ts';
 import { GATEWAY } from './compose/plan-stack.ts';

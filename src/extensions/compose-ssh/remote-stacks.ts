@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Stamp } from '../../core/ports/extension.ts';
 import type { ServiceLogOptions } from '../../core/ports/session.ts';
-import { Gate } from '../shared/gate.ts';
+import { Gate } from '../shared/async/gate.ts';
 import type { RemoteProcess, SshHost } from '../shared/ssh/ssh-host.ts';
 import { hostFailure, lost, stackFailure } from './failure.ts';
 import type { MarkedStack } from './marked-stacks.ts';

@@ -1,6 +1,6 @@
 import { connectAgent } from '../shared/agent-session/connect-agent.ts';
-import type { Channel } from '../shared/channel.ts';
-import { Turns } from '../shared/turns.ts';
+import { Turns } from '../shared/async/turns.ts';
+import type { Channel } from '../shared/channel/channel.ts';
 import { BACKEND, lost, shown, stackFailure } from './failure.ts';
 import type { AgentPlace, HostPlace, RemoteStacks } from './remote-stacks.ts';
 import { stackDirectory } from './remote-stacks.ts';

@@ -1,5 +1,5 @@
 import type { SandboxFiles, SandboxProcess, SandboxSession } from '../../core/ports/session.ts';
-import { filesOver, must } from '../shared/files-over.ts';
+import { filesOver, must } from '../shared/channel/files-over.ts';
 
 type Session = () => Promise<SandboxSession>;
 

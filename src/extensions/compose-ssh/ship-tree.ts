@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { InputTrees } from '../../core/ports/inputs.ts';
-import type { TarEntry } from '../shared/tar.ts';
-import { readTar, writeTar } from '../shared/tar.ts';
+import type { TarEntry } from '../shared/tar/tar.ts';
+import { readTar, writeTar } from '../shared/tar/tar.ts';
 import type { TarTree } from './compose/tar-tree.ts';
 import { directoryOf } from './compose/tree-view.ts';
 

@@ -1,4 +1,4 @@
-import { AgentDoor, doorsIn, removeDoor } from '../shared/agent-door.ts';
+import { AgentDoor, doorsIn, removeDoor } from '../shared/channel/agent-door.ts';
 import { BACKEND } from './engine-error.ts';
 import { isDoor } from './reach.ts';
 

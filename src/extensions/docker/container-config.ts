@@ -1,6 +1,6 @@
 /** Everything the engine is told about a container, and nothing secret: whatever is not asked for is not there. */
 import type { ProvisionSpec } from '../../core/ports/extension.ts';
-import { DOOR_SOCKET } from '../shared/agent-door.ts';
+import { DOOR_SOCKET } from '../shared/channel/agent-door.ts';
 import type { EngineFacts } from './engine-facts.ts';
 import type { Kind } from './labels.ts';
 import { LABEL } from './labels.ts';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { ExtensionContext, Progress } from '../../core/ports/extension.ts';
-import { Turns } from '../shared/turns.ts';
+import { Turns } from '../shared/async/turns.ts';
 import type { ChannelChoice } from './channel-choice.ts';
 import { lesserOf } from './channel-choice.ts';
 import type { ChannelKind } from './container-config.ts';

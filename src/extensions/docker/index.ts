@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { ExtensionHeader } from '../../core/ports/extension.ts';
+import { remediesOf } from '../shared/isolation/tried-levels.ts';
 import { ownAgents, programFolder } from '../shared/own-programs.ts';
-import { remediesOf } from '../shared/tried-levels.ts';
 import { ChannelChoice } from './channel-choice.ts';
 import { capabilitiesOf } from './config.ts';
 import { DockerInputs } from './docker-inputs.ts';

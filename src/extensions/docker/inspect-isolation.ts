@@ -2,8 +2,8 @@
 import { readlinkSync } from 'node:fs';
 import type { IsolationFacts } from '../../contract/extensions/isolation.ts';
 import type { SandboxFiles, SandboxSession } from '../../core/ports/session.ts';
-import { capabilityNames } from '../shared/capability-names.ts';
-import { kernelInside, textFrom } from '../shared/text-from.ts';
+import { capabilityNames } from '../shared/isolation/capability-names.ts';
+import { kernelInside, textFrom } from '../shared/isolation/text-from.ts';
 import type { EngineFacts } from './engine-facts.ts';
 import type { Container } from './engine-replies.ts';
 

@@ -2,8 +2,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IsolationLevel } from '../../contract/extensions/capability.ts';
-import { kernelInside } from '../shared/text-from.ts';
-import type { Lack, TriedLevels } from '../shared/tried-levels.ts';
+import { kernelInside } from '../shared/isolation/text-from.ts';
+import type { Lack, TriedLevels } from '../shared/isolation/tried-levels.ts';
 import { AgentDoors } from './agent-doors.ts';
 import { agentInside } from './agent-inside.ts';
 import { containerConfig } from './container-config.ts';

@@ -3,11 +3,11 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { IsolationLevel } from '../../contract/extensions/capability.ts';
 import type { ExtensionContext, ProvisionSpec, ResolvedSecret } from '../../core/ports/extension.ts';
-import type { Channel } from '../shared/channel.ts';
-import { judgedChannel } from '../shared/judged-channel.ts';
-import { KeptChannels } from '../shared/kept-channels.ts';
-import { deliverSecrets, secretEnvironment } from '../shared/secret-files.ts';
-import { Turns } from '../shared/turns.ts';
+import { Turns } from '../shared/async/turns.ts';
+import type { Channel } from '../shared/channel/channel.ts';
+import { judgedChannel } from '../shared/channel/judged-channel.ts';
+import { KeptChannels } from '../shared/channel/kept-channels.ts';
+import { deliverSecrets, secretEnvironment } from '../shared/channel/secret-files.ts';
 import { AgentDoors } from './agent-doors.ts';
 import { agentInside } from './agent-inside.ts';
 import type { ChannelChoice } from './channel-choice.ts';

@@ -1,6 +1,6 @@
 /** The OCI bundle of a sandbox: everything the runtime is told, and nothing secret. */
 import type { Mount } from '../../contract/profiles/inputs.ts';
-import { DOOR_SOCKET } from '../shared/agent-door.ts';
+import { DOOR_SOCKET } from '../shared/channel/agent-door.ts';
 
 export interface BundleParts {
   readonly hostname: string;

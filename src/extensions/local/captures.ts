@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { KeptChannels } from '../shared/kept-channels.ts';
+import type { KeptChannels } from '../shared/channel/kept-channels.ts';
 import type { Engine } from './engine.ts';
 import { failed } from './failure.ts';
 import type { Layers } from './layers.ts';

@@ -1,10 +1,10 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import { connectAgent } from '../shared/agent-session/connect-agent.ts';
-import type { Channel } from '../shared/channel.ts';
-import type { OomKills } from '../shared/judged-channel.ts';
-import { judgedChannel } from '../shared/judged-channel.ts';
-import { secretEnvironment } from '../shared/secret-files.ts';
+import type { Channel } from '../shared/channel/channel.ts';
+import type { OomKills } from '../shared/channel/judged-channel.ts';
+import { judgedChannel } from '../shared/channel/judged-channel.ts';
+import { secretEnvironment } from '../shared/channel/secret-files.ts';
 import type { SandboxRecord } from './record.ts';
 import { withReachable } from './with-reachable.ts';
 

@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import { AgentDoor } from '../shared/agent-door.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
 import { connectAgent } from '../shared/agent-session/connect-agent.ts';
+import { AgentDoor } from '../shared/channel/agent-door.ts';
 import type { Layout } from './layout.ts';
 import type { SandboxRecord } from './record.ts';
 

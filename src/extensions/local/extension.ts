@@ -28,8 +28,8 @@ import type {
 } from '../../core/ports/extension.ts';
 import type { SandboxSession } from '../../core/ports/session.ts';
 import { refuseMisfit } from '../../core/routing/refuse-misfit.ts';
-import { abortableFor } from '../shared/abortable.ts';
-import { KeptChannels } from '../shared/kept-channels.ts';
+import { abortableFor } from '../shared/async/abortable.ts';
+import { KeptChannels } from '../shared/channel/kept-channels.ts';
 import { Captures } from './captures.ts';
 import { Engine } from './engine.ts';
 import { cancelled, failed } from './failure.ts';

@@ -1,5 +1,5 @@
 import type { ExtensionHeader } from '../../core/ports/extension.ts';
-import { remediesOf } from '../shared/tried-levels.ts';
+import { remediesOf } from '../shared/isolation/tried-levels.ts';
 import { capabilitiesOn } from './config.ts';
 import { LocalExtension } from './extension.ts';
 import { HANDLE_VERSION } from './handle.ts';

@@ -3,7 +3,7 @@ import { readFileSync, readlinkSync, statfsSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';
 import type { IsolationFacts } from '../../contract/extensions/isolation.ts';
-import { capabilityNames } from '../shared/capability-names.ts';
+import { capabilityNames } from '../shared/isolation/capability-names.ts';
 import { weightsOf } from './group-weights.ts';
 import type { Fields } from './spawner-client.ts';
 

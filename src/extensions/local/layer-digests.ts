@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import { Turns } from '../shared/turns.ts';
+import { Turns } from '../shared/async/turns.ts';
 import type { Engine } from './engine.ts';
 import type { Layout } from './layout.ts';
 import { packedLayer } from './packed-layer.ts';

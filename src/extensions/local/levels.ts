@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { IsolationLevel } from '../../contract/extensions/capability.ts';
 import { levelServed } from '../../core/routing/isolation-level.ts';
-import type { Lack, TriedLevels } from '../shared/tried-levels.ts';
+import type { Lack, TriedLevels } from '../shared/isolation/tried-levels.ts';
 import { findProgram } from './find-program.ts';
 
 type Higher = Extract<IsolationLevel, 'gvisor' | 'microvm'>;

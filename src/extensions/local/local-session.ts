@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { FileChange } from '../../contract/sandboxes/files.ts';
 import type { SandboxFiles, SandboxSession } from '../../core/ports/session.ts';
-import type { Channel } from '../shared/channel.ts';
+import type { Channel } from '../shared/channel/channel.ts';
 import type { UseGate } from './use-gate.ts';
 
 type Open = (signal?: AbortSignal) => Promise<Channel>;

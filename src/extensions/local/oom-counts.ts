@@ -1,4 +1,4 @@
-import type { OomKills } from '../shared/judged-channel.ts';
+import type { OomKills } from '../shared/channel/judged-channel.ts';
 
 /** What is known of each sandbox, by the name of its directory: one count for all channels to it. */
 export class OomCounts {

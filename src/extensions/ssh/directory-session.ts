@@ -1,6 +1,6 @@
 import type { AbortableOptions, SandboxFiles, SandboxSession, SpawnSpec } from '../../core/ports/session.ts';
 import type { AgentSession } from '../shared/agent-session/agent-session.ts';
-import { filesOver } from '../shared/files-over.ts';
+import { filesOver } from '../shared/channel/files-over.ts';
 
 type Connect = () => Promise<AgentSession>;
 

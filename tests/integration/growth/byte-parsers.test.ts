@@ -5,8 +5,8 @@ import { ServerSentEventDecoder } from '../../../src/client/streams/server-sent-
 import { WebSocketDecoder } from '../../../src/client/transport/web-socket-codec.ts';
 import { readTar as readTarOfClient } from '../../../src/client/trees/tar.ts';
 import { FrameParser } from '../../../src/extensions/shared/agent-session/frame-parser.ts';
-import type { TarEntry } from '../../../src/extensions/shared/tar.ts';
-import { readTar, writeTar } from '../../../src/extensions/shared/tar.ts';
+import type { TarEntry } from '../../../src/extensions/shared/tar/tar.ts';
+import { readTar, writeTar } from '../../../src/extensions/shared/tar/tar.ts';
 import { JsonScanner } from '../../../src/http/bounds/json-scanner.ts';
 import { MessageMeter } from '../../../src/http/bounds/message-meter.ts';
 import { checkArchive } from '../../../src/inputs/check-archive.ts';

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { TarEntry } from '../../../src/extensions/shared/tar.ts';
-import { readTar, writeTar } from '../../../src/extensions/shared/tar.ts';
+import type { TarEntry } from '../../../src/extensions/shared/tar/tar.ts';
+import { readTar, writeTar } from '../../../src/extensions/shared/tar/tar.ts';
 import { LocalServer } from '../../support/local-server.ts';
 
 const server = await LocalServer.start();

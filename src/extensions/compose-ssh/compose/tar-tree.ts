@@ -1,7 +1,7 @@
 import { goesUpAgain, judgeLink } from '../../../archive/link-judge.ts';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { InputTrees } from '../../../core/ports/inputs.ts';
-import { readTar } from '../../shared/tar.ts';
+import { readTar } from '../../shared/tar/tar.ts';
 import type { TreeView } from './tree-view.ts';
 
 type Names = readonly InputTrees['list'][number]['name'][];

@@ -10,8 +10,8 @@ import type {
   SandboxProcess,
 } from '../../../core/ports/session.ts';
 import { below, shownPath } from '../../shared/agent-session/file-entry.ts';
-import type { TarEntry } from '../../shared/tar.ts';
-import { readTar, writeTar } from '../../shared/tar.ts';
+import type { TarEntry } from '../../shared/tar/tar.ts';
+import { readTar, writeTar } from '../../shared/tar/tar.ts';
 import { BACKEND } from '../engine-error.ts';
 import {
   LIST,

@@ -16,8 +16,8 @@ import {
 } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { FileEntry } from '../../../contract/sandboxes/files.ts';
-import type { TarEntry } from '../../shared/tar.ts';
-import { readTar, writeTar } from '../../shared/tar.ts';
+import type { TarEntry } from '../../shared/tar/tar.ts';
+import { readTar, writeTar } from '../../shared/tar/tar.ts';
 import type { Confined } from './confined-path.ts';
 import { confined, notFound, refused, unlessAbsent } from './confined-path.ts';
 

@@ -1,4 +1,4 @@
-import type { SandboxSession } from '../../core/ports/session.ts';
+import type { SandboxSession } from '../../../core/ports/session.ts';
 
 /** A session that knows whether its connection still stands. */
 export interface Channel {

@@ -1,10 +1,10 @@
-import type { ExitStatus, Signal, TerminalSize } from '../../contract/sandboxes/exec.ts';
+import type { ExitStatus, Signal, TerminalSize } from '../../../contract/sandboxes/exec.ts';
 import type {
   AbortableOptions,
   SandboxProcess,
   SandboxSession,
   SpawnSpec,
-} from '../../core/ports/session.ts';
+} from '../../../core/ports/session.ts';
 import type { Channel } from './channel.ts';
 
 /** 128 + SIGKILL. */

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { lchown, lstat, mkdir, open, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { SandboxerError } from '../../contract/errors/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import { readTar } from './tar.ts';
 
 export interface UnpackTarOptions {

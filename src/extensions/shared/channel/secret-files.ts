@@ -3,9 +3,9 @@
  * argument and no configuration. Those that are wanted in the environment are kept there too, for whoever connects later.
  */
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { ResolvedSecret } from '../../core/ports/extension.ts';
-import type { SandboxFiles, SandboxSession } from '../../core/ports/session.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { ResolvedSecret } from '../../../core/ports/extension.ts';
+import type { SandboxFiles, SandboxSession } from '../../../core/ports/session.ts';
 
 const DIRECTORY = '/run/secrets';
 const ENVIRONMENT = `${DIRECTORY}/.environment`;

@@ -2,10 +2,10 @@
  * Tar streams as extensions move file trees: ustar with pax and GNU long names. Regular files, directories and
  * symbolic links only. Names are checked here; what a name meets on the disk is for whoever unpacks to check.
  */
-import { ArchiveLinks } from '../../archive/archive-links.ts';
-import { partsOf } from '../../archive/link-judge.ts';
-import { eachPaxRecord, paxSize } from '../../archive/pax-records.ts';
-import { SandboxerError } from '../../contract/errors/errors.ts';
+import { ArchiveLinks } from '../../../archive/archive-links.ts';
+import { partsOf } from '../../../archive/link-judge.ts';
+import { eachPaxRecord, paxSize } from '../../../archive/pax-records.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import { ByteReader } from './byte-reader.ts';
 
 const BLOCK = 512;

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 
 function cutOff(): SandboxerError {
   return new SandboxerError('SBX_PATH_REFUSED', 'The archive is cut off.');

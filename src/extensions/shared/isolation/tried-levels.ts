@@ -1,4 +1,4 @@
-import type { IsolationLevel } from '../../contract/extensions/capability.ts';
+import type { IsolationLevel } from '../../../contract/extensions/capability.ts';
 
 /** Why a level is not offered, and what to do about it. */
 export interface Lack {

@@ -1,4 +1,4 @@
-import { SandboxerError } from '../../contract/errors/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 
 /** Rejects when the signal does; the work itself goes on and is swept by its stamp. */
 export function abortableFor(backend: string) {

@@ -23,7 +23,7 @@ import {
 import type { Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { SandboxerError } from '../../contract/errors/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 
 const SOCKET = 'h.sock';
 const INNER = 'in';

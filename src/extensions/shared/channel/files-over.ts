@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { SandboxFiles, SandboxSession } from '../../core/ports/session.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { SandboxFiles, SandboxSession } from '../../../core/ports/session.ts';
 
 /** Files over whichever session stands at the moment. */
 export function filesOver(session: () => Promise<SandboxSession>): SandboxFiles {

@@ -1,4 +1,4 @@
-import type { SandboxFiles } from '../../core/ports/session.ts';
+import type { SandboxFiles } from '../../../core/ports/session.ts';
 
 const MOST_BYTES = 262_144;
 
