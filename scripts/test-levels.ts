@@ -33,7 +33,7 @@ interface VitestLevel {
 const SUITE_OF_AN_EXTENSION = 'src/**/conformance.test.ts';
 /** They start processes and wait for them, beside their source or not: the inner loop is seconds. */
 const WITH_PROCESSES = [
-  'src/extensions/local/host-canary.test.ts',
+  'src/extensions/local/host/host-canary.test.ts',
   'src/extensions/saas-stub/faults.test.ts',
   'src/extensions/shared/ssh/quote-command.test.ts',
   'src/store/sqlite/database-lock.test.ts',

@@ -3,7 +3,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { STORAGE_RANGE } from '../../src/extensions/local/uid-ranges.ts';
+import { STORAGE_RANGE } from '../../src/extensions/local/engine/uid-ranges.ts';
 import { percentile } from '../harness.ts';
 import type { World } from './world.ts';
 import { ascending } from './world.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SpawnerClient } from '../../src/extensions/local/spawner-client.ts';
+import { SpawnerClient } from '../../src/extensions/local/engine/spawner-client.ts';
 
 /** Ends the spawner of a state directory, which would linger for a minute. */
 export async function retireSpawner(dir: string): Promise<void> {

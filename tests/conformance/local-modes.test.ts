@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
-import { Layout } from '../../src/extensions/local/layout.ts';
-import { SpawnerClient } from '../../src/extensions/local/spawner-client.ts';
+import { SpawnerClient } from '../../src/extensions/local/engine/spawner-client.ts';
+import { Layout } from '../../src/extensions/local/state/layout.ts';
 import { outcomeOf, suiteAs, suiteHere } from '../support/local-suite-report.ts';
 import { noOrdinaryUser, OrdinaryUser } from '../support/ordinary-user.ts';
 

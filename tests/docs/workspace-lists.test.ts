@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { HOST_EXECUTED } from '../../src/client/mirror/host-executed.ts';
 import { SECRET_NAMES } from '../../src/client/trees/secret-names.ts';
-import { BLOCKED_IN_HOME } from '../../src/extensions/local/blocked/in-home.ts';
-import { BLOCKED_SOURCES } from '../../src/extensions/local/blocked-sources.ts';
-import { RESERVED_FOR_MOUNTS, RESERVED_PLACES } from '../../src/extensions/local/mount-targets.ts';
+import { BLOCKED_SOURCES } from '../../src/extensions/local/mounts/blocked-sources.ts';
+import { BLOCKED_IN_HOME } from '../../src/extensions/local/mounts/in-home.ts';
+import { RESERVED_FOR_MOUNTS, RESERVED_PLACES } from '../../src/extensions/local/mounts/mount-targets.ts';
 import { ROOT } from './run-document.ts';
 
 const guide = readFileSync(join(ROOT, 'docs/guides/workspaces.md'), 'utf8');

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { readTar as readOnClient } from '../../src/client/trees/tar.ts';
-import { indexTar } from '../../src/extensions/local/images/tar-index.ts';
+import { indexTar } from '../../src/extensions/local/assets/tar-index.ts';
 import { readTar as readOnServer } from '../../src/extensions/shared/tar/tar.ts';
 import type { TarItem } from '../support/image-archives.ts';
 import { tarOf } from '../support/image-archives.ts';

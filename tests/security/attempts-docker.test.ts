@@ -2,7 +2,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hostCanary } from '../../src/extensions/local/host-canary.ts';
+import { hostCanary } from '../../src/extensions/local/host/host-canary.ts';
 import { bytesFrom } from '../../src/testing/conformance/bytes.ts';
 import type { LivingContainer } from '../support/docker-world.ts';
 import { DockerWorld } from '../support/docker-world.ts';

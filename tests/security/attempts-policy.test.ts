@@ -8,7 +8,7 @@ import type { ExtensionContext, Handle, ProvisionSpec } from '../../src/core/por
 import { NO_INPUTS } from '../../src/core/ports/inputs.ts';
 import { silentLog } from '../../src/core/ports/log.ts';
 import type { SandboxSession } from '../../src/core/ports/session.ts';
-import { hostCanary } from '../../src/extensions/local/host-canary.ts';
+import { hostCanary } from '../../src/extensions/local/host/host-canary.ts';
 import { CAPABILITIES } from '../../src/extensions/ssh/config.ts';
 import { createSshExtension } from '../../src/extensions/ssh/index.ts';
 import { bytesFrom } from '../../src/testing/conformance/bytes.ts';

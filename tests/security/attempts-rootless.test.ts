@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, it } from 'vitest';
-import { hostCanary } from '../../src/extensions/local/host-canary.ts';
+import { hostCanary } from '../../src/extensions/local/host/host-canary.ts';
 import { noOrdinaryUser, OrdinaryUser } from '../support/ordinary-user.ts';
 
 const RUN = join('tests', 'security', 'attempts', 'rootless-run.ts');

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { hostCanary } from '../../src/extensions/local/host-canary.ts';
+import { hostCanary } from '../../src/extensions/local/host/host-canary.ts';
 import { builtProbe, tryWithoutWall } from './attempts/probe-runs.ts';
 
 const { path, whyNot } = builtProbe();

@@ -4,7 +4,7 @@ import { freemem } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Resources } from '../../src/contract/profiles/profile.ts';
-import { hostCanary } from '../../src/extensions/local/host-canary.ts';
+import { hostCanary } from '../../src/extensions/local/host/host-canary.ts';
 import { spawnSpec } from '../../src/testing/conformance/run-program.ts';
 import type { Living } from './local-world.ts';
 import { LocalWorld, shell } from './local-world.ts';

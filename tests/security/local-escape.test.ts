@@ -6,7 +6,7 @@ import type { AddressInfo, Server } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { hostCanary } from '../../src/extensions/local/host-canary.ts';
+import { hostCanary } from '../../src/extensions/local/host/host-canary.ts';
 import type { TarEntry } from '../../src/extensions/shared/tar/tar.ts';
 import { writeTar } from '../../src/extensions/shared/tar/tar.ts';
 import { runProgram } from '../../src/testing/conformance/run-program.ts';

@@ -2,7 +2,7 @@
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { SpawnerClient } from '../../src/extensions/local/spawner-client.ts';
+import { SpawnerClient } from '../../src/extensions/local/engine/spawner-client.ts';
 import type { Living } from './local-world.ts';
 import { LocalWorld, shell } from './local-world.ts';
 

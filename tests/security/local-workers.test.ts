@@ -17,7 +17,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SpawnerClient } from '../../src/extensions/local/spawner-client.ts';
+import { SpawnerClient } from '../../src/extensions/local/engine/spawner-client.ts';
 import { childrenOf, signal } from '../integration/local/killable-server.ts';
 import { tarOf } from '../support/image-archives.ts';
 import { until } from '../support/until.ts';

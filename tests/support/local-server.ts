@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SandboxerClient } from '../../src/client/sandboxer-client.ts';
-import { SpawnerClient } from '../../src/extensions/local/spawner-client.ts';
+import { SpawnerClient } from '../../src/extensions/local/engine/spawner-client.ts';
 import type { ResolvedConfig } from '../../src/main/config.ts';
 import { loadConfig } from '../../src/main/config.ts';
 import type { RunningServer } from '../../src/main/serve.ts';

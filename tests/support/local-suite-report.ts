@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { IsolationLevel } from '../../src/contract/extensions/capability.ts';
-import type { LocalOptions } from '../../src/extensions/local/options.ts';
+import type { LocalOptions } from '../../src/extensions/local/host/options.ts';
 import { formatReport, isConforming } from '../../src/testing/conformance-report.ts';
 import type { OrdinaryUser } from './ordinary-user.ts';
 

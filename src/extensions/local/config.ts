@@ -1,5 +1,5 @@
 import type { CapabilityVector, ResourceName } from '../../contract/extensions/capability.ts';
-import type { HostFacts } from './host-facts.ts';
+import type { HostFacts } from './host/host-facts.ts';
 
 const LIMITS: readonly (readonly [ResourceName, 'memory' | 'pids' | 'cpu'])[] = [
   ['cpu', 'cpu'],

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeConformance } from '../../testing/conformance.ts';
-import { hostCanary } from './host-canary.ts';
+import { hostCanary } from './host/host-canary.ts';
 import { createLocalExtension } from './index.ts';
 
 // Only what is missing is built by itself: a test must not run on yesterday's.

@@ -3,8 +3,8 @@ import { remediesOf } from '../shared/isolation/tried-levels.ts';
 import { capabilitiesOn } from './config.ts';
 import { LocalExtension } from './extension.ts';
 import { HANDLE_VERSION } from './handle.ts';
-import { findHostFacts } from './host-facts.ts';
-import type { LocalOptions } from './options.ts';
+import { findHostFacts } from './host/host-facts.ts';
+import type { LocalOptions } from './host/options.ts';
 
 /** Sandboxes on this machine, in milliseconds: an OCI runtime is the wall, the agent inside is the channel. */
 export function createLocalExtension(options: LocalOptions): LocalExtension {

@@ -1,6 +1,6 @@
 /** What the control groups of a sandbox count, on whichever version this machine has. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { findHostFacts } from '../../../src/extensions/local/host-facts.ts';
+import { findHostFacts } from '../../../src/extensions/local/host/host-facts.ts';
 import type { Living } from '../../security/local-world.ts';
 import { LocalWorld, shell } from '../../security/local-world.ts';
 

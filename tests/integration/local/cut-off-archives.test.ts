@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
+import { SpawnerClient } from '../../../src/extensions/local/engine/spawner-client.ts';
 import type { Living } from '../../security/local-world.ts';
 import { LocalWorld } from '../../security/local-world.ts';
 import type { TarItem } from '../../support/image-archives.ts';

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { hostCanary } from '../../../src/extensions/local/host-canary.ts';
+import { hostCanary } from '../../../src/extensions/local/host/host-canary.ts';
 import {
   childrenOf,
   goOn,

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
+import { SpawnerClient } from '../../../src/extensions/local/engine/spawner-client.ts';
 import { tarOf } from '../../support/image-archives.ts';
 import { LocalServer } from '../../support/local-server.ts';
 import { names, until } from './killable-server.ts';

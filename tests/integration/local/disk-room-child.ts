@@ -6,7 +6,7 @@ import { statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SandboxerApiError } from '../../../src/client/transport/api-error.ts';
-import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
+import { SpawnerClient } from '../../../src/extensions/local/engine/spawner-client.ts';
 import { LocalServer } from '../../support/local-server.ts';
 
 const defaultDiskMb = Number(process.argv[2]);

@@ -2,8 +2,8 @@
 import { existsSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { findHostFacts } from '../../../src/extensions/local/host-facts.ts';
-import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
+import { SpawnerClient } from '../../../src/extensions/local/engine/spawner-client.ts';
+import { findHostFacts } from '../../../src/extensions/local/host/host-facts.ts';
 import type { Living } from '../../security/local-world.ts';
 import { LocalWorld, shell } from '../../security/local-world.ts';
 import { until } from '../../support/until.ts';

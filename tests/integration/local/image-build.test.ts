@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import { debianSources } from '../../../src/extensions/local/images/debian-sources.ts';
+import { debianSources } from '../../../src/extensions/local/assets/debian-sources.ts';
 import { LocalServer } from '../../support/local-server.ts';
 
 const APT_HELPER = '/usr/lib/apt/apt-helper';

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
-import type { Fields } from '../../../src/extensions/local/spawner-client.ts';
-import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
+import type { Fields } from '../../../src/extensions/local/engine/spawner-client.ts';
+import { SpawnerClient } from '../../../src/extensions/local/engine/spawner-client.ts';
 import { bundleServer } from '../../support/bundle-server.ts';
 import type { ChildServer } from '../../support/child-server.ts';
 import { removeDir, startChild, temporaryDir } from '../../support/child-server.ts';

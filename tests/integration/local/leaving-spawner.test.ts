@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
-import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
+import { SpawnerClient } from '../../../src/extensions/local/engine/spawner-client.ts';
 import { LocalWorld, shell } from '../../security/local-world.ts';
 import { holdAtWork, hugeTrash } from './huge-trash.ts';
 import { childrenOf, hold, stateOf, until } from './killable-server.ts';

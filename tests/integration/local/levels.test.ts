@@ -16,9 +16,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import type { LocalExtension } from '../../../src/extensions/local/extension.ts';
+import { findLevels } from '../../../src/extensions/local/host/levels.ts';
 import { createLocalExtension } from '../../../src/extensions/local/index.ts';
-import { Layout } from '../../../src/extensions/local/layout.ts';
-import { findLevels } from '../../../src/extensions/local/levels.ts';
+import { Layout } from '../../../src/extensions/local/state/layout.ts';
 import { runProgram, runShell } from '../../../src/testing/conformance/run-program.ts';
 import { Subject } from '../../../src/testing/conformance/subject.ts';
 

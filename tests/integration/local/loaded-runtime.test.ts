@@ -2,7 +2,7 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { findHostFacts } from '../../../src/extensions/local/host-facts.ts';
+import { findHostFacts } from '../../../src/extensions/local/host/host-facts.ts';
 import { programFolder } from '../../../src/extensions/shared/own-programs.ts';
 import { LocalWorld, shell } from '../../security/local-world.ts';
 import { until } from '../../support/until.ts';

@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { findHostFacts } from '../../../src/extensions/local/host-facts.ts';
-import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
+import { SpawnerClient } from '../../../src/extensions/local/engine/spawner-client.ts';
+import { findHostFacts } from '../../../src/extensions/local/host/host-facts.ts';
 import { LocalWorld, shell } from '../../security/local-world.ts';
 import { stateOf, until } from './killable-server.ts';
 

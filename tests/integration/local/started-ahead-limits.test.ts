@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { Resources } from '../../../src/contract/profiles/profile.ts';
 import type { ProvisionSpec } from '../../../src/core/ports/extension.ts';
 import type { Recipe } from '../../../src/core/recipe/recipe.ts';
-import { findHostFacts } from '../../../src/extensions/local/host-facts.ts';
+import { findHostFacts } from '../../../src/extensions/local/host/host-facts.ts';
 import { LocalWorld } from '../../security/local-world.ts';
 import { tarOf } from '../../support/image-archives.ts';
 import { until } from '../../support/until.ts';

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import { SpawnerClient } from '../../../src/extensions/local/spawner-client.ts';
+import { SpawnerClient } from '../../../src/extensions/local/engine/spawner-client.ts';
 import { LocalServer } from '../../support/local-server.ts';
 
 const server = await LocalServer.start((config) => ({

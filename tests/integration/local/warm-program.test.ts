@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { ProvisionSpec } from '../../../src/core/ports/extension.ts';
 import type { Recipe } from '../../../src/core/recipe/recipe.ts';
-import { findHostFacts } from '../../../src/extensions/local/host-facts.ts';
+import { findHostFacts } from '../../../src/extensions/local/host/host-facts.ts';
 import { LocalWorld, shell } from '../../security/local-world.ts';
 import { until } from '../../support/until.ts';
 import { memoryOf, pidsOf, processesOf, waiting } from './waiting-ahead.ts';

@@ -1,7 +1,7 @@
 /** Runs with its temporary directory on a disk of its own. Prints what the kernel says of the weights of one sandbox. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Layout } from '../../../src/extensions/local/layout.ts';
+import { Layout } from '../../../src/extensions/local/state/layout.ts';
 import { LocalServer } from '../../support/local-server.ts';
 
 const server = await LocalServer.start();

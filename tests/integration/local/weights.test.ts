@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { findHostFacts } from '../../../src/extensions/local/host-facts.ts';
+import { findHostFacts } from '../../../src/extensions/local/host/host-facts.ts';
 import { SmallDisk } from '../../support/small-disk.ts';
 
 const CHILD = join(import.meta.dirname, 'weights-child.ts');

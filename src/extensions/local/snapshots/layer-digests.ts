@@ -1,0 +1,93 @@
+/**
+ * What is in a layer, as the hash of its archive. It is found after a layer was sealed, in the background, kept beside it,
+ * and looked at again before the layer is first used by this process: a layer that has changed since is not used.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import { Turns } from '../../shared/async/turns.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Layout } from '../state/layout.ts';
+import { writeLasting } from '../state/whole-file.ts';
+import { packedLayer } from './packed-layer.ts';
+
+/** More is neither hashed nor exported: a file of holes can claim any size. */
+export const MOST_BYTES = 64 * 2 ** 30;
+
+const LayerContent = z.strictObject({ digest: z.string(), archiveBytes: z.number().int() });
+export type LayerContent = z.infer<typeof LayerContent>;
+
+export class LayerDigests {
+  readonly #engine: Engine;
+  readonly #layout: Layout;
+  readonly #turns = new Turns();
+  readonly #verified = new Set<string>();
+
+  constructor(engine: Engine, layout: Layout) {
+    this.#engine = engine;
+    this.#layout = layout;
+  }
+
+  /** What was in it when it was sealed; `null` when that was not found out. */
+  known(layer: string): LayerContent | null {
+    try {
+      return LayerContent.parse(JSON.parse(readFileSync(this.#path(layer), 'utf8')));
+    } catch {
+      return null;
+    }
+  }
+
+  /** Finds out and keeps it. Throws when it cannot be told: names that no archive has, or more than anybody reads. */
+  async seal(layer: string): Promise<LayerContent> {
+    return await this.#turns.take('one', async () => {
+      const known = this.known(layer);
+      if (known !== null) return known;
+      const found = await this.#find(layer);
+      await this.keep(layer, found);
+      return found;
+    });
+  }
+
+  /** It came as an archive of this content. */
+  async keep(layer: string, content: LayerContent): Promise<void> {
+    await writeLasting(this.#path(layer), JSON.stringify(content));
+    this.#verified.add(layer);
+  }
+
+  /** Throws when it is not what was sealed. Looks at every byte, once for each layer and process. */
+  async verify(layer: string): Promise<void> {
+    if (this.#verified.has(layer)) return;
+    await this.#turns.take('one', async () => {
+      const known = this.known(layer);
+      if (known !== null && (await this.#find(layer)).digest !== known.digest) {
+        throw new SandboxerError('SBX_SNAPSHOT_DAMAGED', 'Its files are not those that were kept.', {
+          backend: 'ext.local',
+          creation: 'not_created',
+        });
+      }
+      this.#verified.add(layer);
+    });
+  }
+
+  async #find(layer: string): Promise<LayerContent> {
+    const hash = createHash('sha256');
+    let archiveBytes = 0;
+    for await (const chunk of packedLayer(this.#engine, this.#layout, layer, MOST_BYTES)) {
+      hash.update(chunk);
+      archiveBytes += chunk.length;
+    }
+    return { digest: `sha256:${hash.digest('hex')}`, archiveBytes };
+  }
+
+  #path(layer: string): string {
+    return join(this.#layout.base, ...layer.split('/').slice(0, 2), 'content.json');
+  }
+}
+
+/** One name for all that a chain of layers holds. */
+export function chainDigest(digests: readonly string[], host: readonly string[]): string {
+  const hash = createHash('sha256').update(JSON.stringify([digests, host]));
+  return `sha256:${hash.digest('hex')}`;
+}
