@@ -16,7 +16,7 @@ import { rowOf } from '../../src/contract/extensions/federated-capability.ts';
 import { API_VERSION } from '../../src/contract/values/version.ts';
 import { CAPABILITIES as COMPOSE } from '../../src/extensions/compose-ssh/config.ts';
 import { capabilitiesOf } from '../../src/extensions/docker/config.ts';
-import { NO_LEVELS } from '../../src/extensions/docker/levels.ts';
+import { NO_LEVELS } from '../../src/extensions/docker/inspect/levels.ts';
 import { capabilitiesOn } from '../../src/extensions/local/config.ts';
 import { CAPABILITIES as STUB } from '../../src/extensions/saas-stub/config.ts';
 import { CAPABILITIES as SSH } from '../../src/extensions/ssh/config.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Extension } from '../core/ports/extension.ts';
 import type { ComposeOptions } from './compose-ssh/config.ts';
-import type { DockerOptions, ImagePolicy } from './docker/options.ts';
+import type { DockerOptions, ImagePolicy } from './docker/containers/options.ts';
 import type { LocalOptions } from './local/host/options.ts';
 import type { StubPrice } from './saas-stub/config.ts';
 import { pricedAs } from './saas-stub/config.ts';

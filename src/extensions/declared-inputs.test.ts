@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CommonInputs } from '../contract/profiles/inputs.ts';
 import { StackInputs } from './compose-ssh/stack-inputs.ts';
-import { DockerInputs } from './docker/docker-inputs.ts';
+import { DockerInputs } from './docker/containers/docker-inputs.ts';
 import { StubInputs } from './saas-stub/boot.ts';
 
 const DECLARED = Object.entries({

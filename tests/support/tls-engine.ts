@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TlsFiles } from '../../src/extensions/docker/endpoint.ts';
+import type { TlsFiles } from '../../src/extensions/docker/engine/endpoint.ts';
 import type { Dockerd } from './dockerd.ts';
 import { startDockerd } from './dockerd.ts';
 

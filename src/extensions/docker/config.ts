@@ -1,8 +1,8 @@
 import type { CapabilityVector, ResourceName } from '../../contract/extensions/capability.ts';
-import type { EngineFacts } from './engine-facts.ts';
-import type { Levels } from './levels.ts';
-import type { DockerOptions } from './options.ts';
-import { canLimitDisk } from './options.ts';
+import type { DockerOptions } from './containers/options.ts';
+import { canLimitDisk } from './containers/options.ts';
+import type { EngineFacts } from './engine/engine-facts.ts';
+import type { Levels } from './inspect/levels.ts';
 
 /**
  * Only what this engine can keep to. One that was not there to be asked has what every supported one has. On a `bare` one

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Json } from '../../contract/values/json.ts';
 import type { Handle, Stamp } from '../../core/ports/extension.ts';
-import { BACKEND } from './engine-error.ts';
-import type { Named } from './labels.ts';
-import { containerName, stampIn } from './labels.ts';
+import type { Named } from './containers/labels.ts';
+import { containerName, stampIn } from './containers/labels.ts';
+import { BACKEND } from './engine/engine-error.ts';
 
 export const HANDLE_VERSION = 1;
 

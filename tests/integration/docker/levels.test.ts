@@ -2,12 +2,12 @@
 import { existsSync } from 'node:fs';
 import { release } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseEndpoint } from '../../../src/extensions/docker/endpoint.ts';
-import { EngineClient } from '../../../src/extensions/docker/engine-client.ts';
-import { engineConnector } from '../../../src/extensions/docker/engine-connector.ts';
-import { findEngineFacts } from '../../../src/extensions/docker/engine-facts.ts';
-import type { Levels } from '../../../src/extensions/docker/levels.ts';
-import { findLevels } from '../../../src/extensions/docker/levels.ts';
+import { parseEndpoint } from '../../../src/extensions/docker/engine/endpoint.ts';
+import { EngineClient } from '../../../src/extensions/docker/engine/engine-client.ts';
+import { engineConnector } from '../../../src/extensions/docker/engine/engine-connector.ts';
+import { findEngineFacts } from '../../../src/extensions/docker/engine/engine-facts.ts';
+import type { Levels } from '../../../src/extensions/docker/inspect/levels.ts';
+import { findLevels } from '../../../src/extensions/docker/inspect/levels.ts';
 import { DockerWorld, output } from '../../support/docker-world.ts';
 import { whyNoDockerd } from '../../support/dockerd.ts';
 

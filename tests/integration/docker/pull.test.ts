@@ -2,7 +2,7 @@
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SandboxerError } from '../../../src/contract/errors/errors.ts';
-import type { ImagePolicy } from '../../../src/extensions/docker/options.ts';
+import type { ImagePolicy } from '../../../src/extensions/docker/containers/options.ts';
 import { DockerWorld, output } from '../../support/docker-world.ts';
 import type { Dockerd } from '../../support/dockerd.ts';
 import { startDockerd, whyNoDockerd } from '../../support/dockerd.ts';

@@ -12,8 +12,8 @@ import { Variables } from '../../../src/extensions/compose-ssh/compose/interpola
 import { loadProject } from '../../../src/extensions/compose-ssh/compose/load-project.ts';
 import { memoryTree } from '../../../src/extensions/compose-ssh/compose/memory-tree.ts';
 import { readStack } from '../../../src/extensions/compose-ssh/compose/model/read-stack.ts';
-import { EngineError, failed } from '../../../src/extensions/docker/engine-error.ts';
-import { parseImageReference } from '../../../src/extensions/docker/image-reference.ts';
+import { EngineError, failed } from '../../../src/extensions/docker/engine/engine-error.ts';
+import { parseImageReference } from '../../../src/extensions/docker/images/image-reference.ts';
 import { clientAddress, trustedProxies } from '../../../src/http/keys/client-address.ts';
 import { parseRange } from '../../../src/http/parse/byte-range.ts';
 import { preferredType } from '../../../src/http/parse/media-type.ts';

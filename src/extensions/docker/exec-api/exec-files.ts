@@ -12,7 +12,7 @@ import type {
 import { below, shownPath } from '../../shared/agent-session/file-entry.ts';
 import type { TarEntry } from '../../shared/tar/tar.ts';
 import { readTar, writeTar } from '../../shared/tar/tar.ts';
-import { BACKEND } from '../engine-error.ts';
+import { BACKEND } from '../engine/engine-error.ts';
 import {
   LIST,
   MKDIR,

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ExitStatus, Signal, TerminalSize } from '../../../contract/sandboxes/exec.ts';
 import type { OutputChunk, SandboxProcess } from '../../../core/ports/session.ts';
 import { signalName } from '../../shared/agent-session/signal-numbers.ts';
-import { failed, lost } from '../engine-error.ts';
-import { OutputFrames } from '../exec-stream.ts';
+import { failed, lost } from '../engine/engine-error.ts';
+import { OutputFrames } from '../engine/exec-stream.ts';
 
 const STDERR = 2;
 const LARGEST_SIGNAL = 31;

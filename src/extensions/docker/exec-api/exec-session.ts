@@ -13,10 +13,10 @@ import type {
   SandboxSession,
   SpawnSpec,
 } from '../../../core/ports/session.ts';
-import type { EngineClient } from '../engine-client.ts';
-import { BACKEND, failed, lost } from '../engine-error.ts';
-import { ExecState } from '../engine-replies.ts';
-import { startExec } from '../exec-stream.ts';
+import type { EngineClient } from '../engine/engine-client.ts';
+import { BACKEND, failed, lost } from '../engine/engine-error.ts';
+import { ExecState } from '../engine/engine-replies.ts';
+import { startExec } from '../engine/exec-stream.ts';
 import { ExecFiles } from './exec-files.ts';
 import { ExecProcess } from './exec-process.ts';
 import { ENVIRONMENT, MARK, SIGNAL, START } from './exec-scripts.ts';

@@ -1,5 +1,5 @@
-import type { ErrorCode, ErrorExtras } from '../../contract/errors/errors.ts';
-import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { ErrorCode, ErrorExtras } from '../../../contract/errors/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 
 export const BACKEND = 'ext.docker';
 const LONGEST_TEXT = 500;

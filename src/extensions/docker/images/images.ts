@@ -1,18 +1,18 @@
 /** From what a recipe names to an image that a sandbox can be started from. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { ExtensionContext, Progress } from '../../core/ports/extension.ts';
-import { Turns } from '../shared/async/turns.ts';
-import type { ChannelChoice } from './channel-choice.ts';
-import { lesserOf } from './channel-choice.ts';
-import type { ChannelKind } from './container-config.ts';
-import type { EngineClient } from './engine-client.ts';
-import { BACKEND, EngineError, failed, isMissing } from './engine-error.ts';
-import { Created, Image } from './engine-replies.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { ExtensionContext, Progress } from '../../../core/ports/extension.ts';
+import { Turns } from '../../shared/async/turns.ts';
+import type { ChannelChoice } from '../channel/channel-choice.ts';
+import { lesserOf } from '../channel/channel-choice.ts';
+import type { ChannelKind } from '../containers/container-config.ts';
+import { LABEL, labelChanges } from '../containers/labels.ts';
+import type { DockerOptions } from '../containers/options.ts';
+import type { EngineClient } from '../engine/engine-client.ts';
+import { BACKEND, EngineError, failed, isMissing } from '../engine/engine-error.ts';
+import { Created, Image } from '../engine/engine-replies.ts';
 import { parseImageReference, requireAllowed, showImageReference } from './image-reference.ts';
-import { LABEL, labelChanges } from './labels.ts';
-import type { DockerOptions } from './options.ts';
 import { preparedTree, userOfImage } from './prepared-tree.ts';
 import { pullImage } from './pull-image.ts';
 

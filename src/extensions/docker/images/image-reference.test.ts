@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { ImagePolicy } from '../containers/options.ts';
 import { parseImageReference, requireAllowed, showImageReference } from './image-reference.ts';
-import type { ImagePolicy } from './options.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 const policy = (allow: string[], requireDigest = false): ImagePolicy => ({

@@ -1,9 +1,9 @@
 /** The containers of one engine that are ours, by their names. */
 
+import type { EngineClient } from '../engine/engine-client.ts';
+import { isConflict, isMissing } from '../engine/engine-error.ts';
+import { Container, ContainerList, Created } from '../engine/engine-replies.ts';
 import type { LimitFields } from './container-config.ts';
-import type { EngineClient } from './engine-client.ts';
-import { isConflict, isMissing } from './engine-error.ts';
-import { Container, ContainerList, Created } from './engine-replies.ts';
 import type { Kind } from './labels.ts';
 import { LABEL } from './labels.ts';
 

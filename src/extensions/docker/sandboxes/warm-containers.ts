@@ -1,20 +1,20 @@
 /** Containers that run before anybody asked for one. Each is given out once, by being renamed. */
 import { randomBytes } from 'node:crypto';
-import type { ProvisionSpec } from '../../core/ports/extension.ts';
-import { silentLog } from '../../core/ports/log.ts';
-import type { AgentSession } from '../shared/agent-session/agent-session.ts';
-import { WarmPool } from '../shared/warm-pool.ts';
-import type { ContainerPlan } from './container-config.ts';
-import { containerConfig, limitFields } from './container-config.ts';
-import type { Containers, Listed } from './containers.ts';
-import { wantsReadOnlyRoot } from './docker-inputs.ts';
-import { failed, isMissing } from './engine-error.ts';
-import type { EngineFacts } from './engine-facts.ts';
-import type { Images } from './images.ts';
-import { isWarmName, warmName } from './labels.ts';
-import type { DockerOptions } from './options.ts';
-import { DEFAULTS } from './options.ts';
-import type { Reach } from './reach.ts';
+import type { ProvisionSpec } from '../../../core/ports/extension.ts';
+import { silentLog } from '../../../core/ports/log.ts';
+import type { AgentSession } from '../../shared/agent-session/agent-session.ts';
+import { WarmPool } from '../../shared/warm-pool.ts';
+import type { Reach } from '../channel/reach.ts';
+import type { ContainerPlan } from '../containers/container-config.ts';
+import { containerConfig, limitFields } from '../containers/container-config.ts';
+import type { Containers, Listed } from '../containers/containers.ts';
+import { wantsReadOnlyRoot } from '../containers/docker-inputs.ts';
+import { isWarmName, warmName } from '../containers/labels.ts';
+import type { DockerOptions } from '../containers/options.ts';
+import { DEFAULTS } from '../containers/options.ts';
+import { failed, isMissing } from '../engine/engine-error.ts';
+import type { EngineFacts } from '../engine/engine-facts.ts';
+import type { Images } from '../images/images.ts';
 
 export interface WarmOne {
   readonly name: string;

@@ -1,9 +1,9 @@
-import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { ExtensionContext, Progress } from '../../core/ports/extension.ts';
-import type { EngineClient } from './engine-client.ts';
-import { BACKEND, EngineError, failed } from './engine-error.ts';
-import { PullLine } from './engine-replies.ts';
-import type { RegistryLogin } from './options.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { ExtensionContext, Progress } from '../../../core/ports/extension.ts';
+import type { RegistryLogin } from '../containers/options.ts';
+import type { EngineClient } from '../engine/engine-client.ts';
+import { BACKEND, EngineError, failed } from '../engine/engine-error.ts';
+import { PullLine } from '../engine/engine-replies.ts';
 import { PullProgress } from './pull-progress.ts';
 
 const PULL_MS = 1_800_000;

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { AgentSession } from '../shared/agent-session/agent-session.ts';
-import { connectAgent } from '../shared/agent-session/connect-agent.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { AgentSession } from '../../shared/agent-session/agent-session.ts';
+import { connectAgent } from '../../shared/agent-session/connect-agent.ts';
+import { INSIDE } from '../containers/container-config.ts';
+import type { Containers } from '../containers/containers.ts';
+import type { EngineClient } from '../engine/engine-client.ts';
+import { AgentEnded, BACKEND, failed, lost } from '../engine/engine-error.ts';
+import { openExecStream } from '../engine/exec-stream.ts';
 import type { AgentDoors } from './agent-doors.ts';
-import { INSIDE } from './container-config.ts';
-import type { Containers } from './containers.ts';
-import type { EngineClient } from './engine-client.ts';
-import { AgentEnded, BACKEND, failed, lost } from './engine-error.ts';
-import { openExecStream } from './exec-stream.ts';
 import type { Reach } from './reach.ts';
 
 const CALL_MS = 30_000;

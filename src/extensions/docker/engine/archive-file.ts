@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors/errors.ts';
-import { readTar } from '../shared/tar/tar.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import { readTar } from '../../shared/tar/tar.ts';
 import type { EngineClient } from './engine-client.ts';
 import { BACKEND } from './engine-error.ts';
 

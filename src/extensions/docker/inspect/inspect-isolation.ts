@@ -1,11 +1,11 @@
 /** What is in force for one container: read inside it, where the kernel tells it, and from the engine where that decides. */
 import { readlinkSync } from 'node:fs';
-import type { IsolationFacts } from '../../contract/extensions/isolation.ts';
-import type { SandboxFiles, SandboxSession } from '../../core/ports/session.ts';
-import { capabilityNames } from '../shared/isolation/capability-names.ts';
-import { kernelInside, textFrom } from '../shared/isolation/text-from.ts';
-import type { EngineFacts } from './engine-facts.ts';
-import type { Container } from './engine-replies.ts';
+import type { IsolationFacts } from '../../../contract/extensions/isolation.ts';
+import type { SandboxFiles, SandboxSession } from '../../../core/ports/session.ts';
+import { capabilityNames } from '../../shared/isolation/capability-names.ts';
+import { kernelInside, textFrom } from '../../shared/isolation/text-from.ts';
+import type { EngineFacts } from '../engine/engine-facts.ts';
+import type { Container } from '../engine/engine-replies.ts';
 
 const KINDS = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'] as const;
 const SECCOMP_MODES = ['none', 'strict', 'filter'] as const;

@@ -1,9 +1,9 @@
 /** How sandboxes of one engine are reached: chosen by what is known of it, and again when it turns out otherwise. */
 import { closeSync, openSync, readSync } from 'node:fs';
-import type { IsolationLevel } from '../../contract/extensions/capability.ts';
-import type { ChannelKind } from './container-config.ts';
-import { AgentEnded, EngineError } from './engine-error.ts';
-import type { DockerOptions } from './options.ts';
+import type { IsolationLevel } from '../../../contract/extensions/capability.ts';
+import type { ChannelKind } from '../containers/container-config.ts';
+import type { DockerOptions } from '../containers/options.ts';
+import { AgentEnded, EngineError } from '../engine/engine-error.ts';
 
 /** Processors by the number that an ELF file has for them, as images and as engines call them. */
 const PROCESSORS: Readonly<Record<number, readonly string[]>> = {

@@ -1,9 +1,9 @@
 /** What is put into an image before sandboxes are made from it. */
-import { SandboxerError } from '../../contract/errors/errors.ts';
-import { bytesOfFile } from './archive-file.ts';
-import { INSIDE } from './container-config.ts';
-import type { EngineClient } from './engine-client.ts';
-import { BACKEND, isMissing } from './engine-error.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import { INSIDE } from '../containers/container-config.ts';
+import { bytesOfFile } from '../engine/archive-file.ts';
+import type { EngineClient } from '../engine/engine-client.ts';
+import { BACKEND, isMissing } from '../engine/engine-error.ts';
 
 const BLOCK = 512;
 const OTHERWISE = '1000:1000';

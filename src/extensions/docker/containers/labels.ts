@@ -4,7 +4,7 @@
  * Something is ours when both say so.
  */
 import { createHash } from 'node:crypto';
-import type { Stamp } from '../../core/ports/extension.ts';
+import type { Stamp } from '../../../core/ports/extension.ts';
 
 const PREFIX = 'io.sandboxer.';
 

@@ -1,13 +1,13 @@
 /** Snapshots and forks: images that were committed from a container. */
-import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { OwnedSnapshot, SnapshotSpec, TakenSnapshot } from '../../core/ports/extension.ts';
-import type { ChannelKind } from './container-config.ts';
-import type { EngineClient } from './engine-client.ts';
-import { BACKEND, isConflict, isMissing } from './engine-error.ts';
-import type { Container } from './engine-replies.ts';
-import { Created, History, Image, ImageList } from './engine-replies.ts';
-import { doorOf, LABEL, labelChanges } from './labels.ts';
-import { channelIn } from './reach.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { OwnedSnapshot, SnapshotSpec, TakenSnapshot } from '../../../core/ports/extension.ts';
+import { channelIn } from '../channel/reach.ts';
+import type { ChannelKind } from '../containers/container-config.ts';
+import { doorOf, LABEL, labelChanges } from '../containers/labels.ts';
+import type { EngineClient } from '../engine/engine-client.ts';
+import { BACKEND, isConflict, isMissing } from '../engine/engine-error.ts';
+import type { Container } from '../engine/engine-replies.ts';
+import { Created, History, Image, ImageList } from '../engine/engine-replies.ts';
 
 const COMMIT_MS = 600_000;
 const SNAPSHOTS = 'sandboxer-snapshot';

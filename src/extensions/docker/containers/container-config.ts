@@ -1,7 +1,7 @@
 /** Everything the engine is told about a container, and nothing secret: whatever is not asked for is not there. */
-import type { ProvisionSpec } from '../../core/ports/extension.ts';
-import { DOOR_SOCKET } from '../shared/channel/agent-door.ts';
-import type { EngineFacts } from './engine-facts.ts';
+import type { ProvisionSpec } from '../../../core/ports/extension.ts';
+import { DOOR_SOCKET } from '../../shared/channel/agent-door.ts';
+import type { EngineFacts } from '../engine/engine-facts.ts';
 import type { Kind } from './labels.ts';
 import { LABEL } from './labels.ts';
 import type { DockerOptions } from './options.ts';

@@ -1,5 +1,5 @@
-import { AgentDoor, doorsIn, removeDoor } from '../shared/channel/agent-door.ts';
-import { BACKEND } from './engine-error.ts';
+import { AgentDoor, doorsIn, removeDoor } from '../../shared/channel/agent-door.ts';
+import { BACKEND } from '../engine/engine-error.ts';
 import { isDoor } from './reach.ts';
 
 /** The doors of one engine's sandboxes, each opened when it is first needed. */

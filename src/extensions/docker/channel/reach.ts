@@ -1,7 +1,7 @@
 /** How a container is reached: written on it as it is made, and read from it by whoever comes later. */
-import type { ChannelKind } from './container-config.ts';
-import { lost } from './engine-error.ts';
-import { LABEL } from './labels.ts';
+import type { ChannelKind } from '../containers/container-config.ts';
+import { LABEL } from '../containers/labels.ts';
+import { lost } from '../engine/engine-error.ts';
 
 export interface Reach {
   readonly channel: ChannelKind;

@@ -1,19 +1,19 @@
 /** The levels above a container: which runtimes of an engine give them, and whether they do on this engine. */
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { IsolationLevel } from '../../contract/extensions/capability.ts';
-import { kernelInside } from '../shared/isolation/text-from.ts';
-import type { Lack, TriedLevels } from '../shared/isolation/tried-levels.ts';
-import { AgentDoors } from './agent-doors.ts';
-import { agentInside } from './agent-inside.ts';
-import { containerConfig } from './container-config.ts';
-import { Containers } from './containers.ts';
-import type { EngineClient } from './engine-client.ts';
-import { failed } from './engine-error.ts';
-import type { EngineFacts } from './engine-facts.ts';
-import { doorOf } from './labels.ts';
-import type { DockerOptions } from './options.ts';
-import { preparedTree } from './prepared-tree.ts';
+import type { IsolationLevel } from '../../../contract/extensions/capability.ts';
+import { kernelInside } from '../../shared/isolation/text-from.ts';
+import type { Lack, TriedLevels } from '../../shared/isolation/tried-levels.ts';
+import { AgentDoors } from '../channel/agent-doors.ts';
+import { agentInside } from '../channel/agent-inside.ts';
+import { containerConfig } from '../containers/container-config.ts';
+import { Containers } from '../containers/containers.ts';
+import { doorOf } from '../containers/labels.ts';
+import type { DockerOptions } from '../containers/options.ts';
+import type { EngineClient } from '../engine/engine-client.ts';
+import { failed } from '../engine/engine-error.ts';
+import type { EngineFacts } from '../engine/engine-facts.ts';
+import { preparedTree } from '../images/prepared-tree.ts';
 
 type Higher = Extract<IsolationLevel, 'gvisor' | 'microvm'>;
 

@@ -1,7 +1,7 @@
+import type { TlsFiles } from '../engine/endpoint.ts';
+import type { EngineFacts } from '../engine/engine-facts.ts';
+import type { SshOptions } from '../engine/ssh-connector.ts';
 import type { ChannelKind } from './container-config.ts';
-import type { TlsFiles } from './endpoint.ts';
-import type { EngineFacts } from './engine-facts.ts';
-import type { SshOptions } from './ssh-connector.ts';
 
 export interface RegistryLogin {
   readonly username: string;

@@ -1,4 +1,4 @@
-import type { SandboxFiles } from '../../core/ports/session.ts';
+import type { SandboxFiles } from '../../../core/ports/session.ts';
 
 /** Where the kernel tells a control group of its own kills: version 2, then version 1. */
 const FILES = ['/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_control'];

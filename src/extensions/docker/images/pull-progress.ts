@@ -1,5 +1,5 @@
-import type { Amount } from '../../core/ports/extension.ts';
-import type { PullStep } from './engine-replies.ts';
+import type { Amount } from '../../../core/ports/extension.ts';
+import type { PullStep } from '../engine/engine-replies.ts';
 
 const MOST_LAYERS = 512;
 /** What the engine says of a layer. The same member `id` names the tag at the beginning. */

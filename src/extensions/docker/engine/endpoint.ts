@@ -1,5 +1,5 @@
 /** Where an engine listens. */
-import { SandboxerError } from '../../contract/errors/errors.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 
 export interface TlsFiles {
   readonly ca_file?: string | undefined;

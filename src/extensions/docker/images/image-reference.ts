@@ -1,6 +1,6 @@
-import { SandboxerError } from '../../contract/errors/errors.ts';
-import { BACKEND } from './engine-error.ts';
-import type { ImagePolicy } from './options.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { ImagePolicy } from '../containers/options.ts';
+import { BACKEND } from '../engine/engine-error.ts';
 
 /** `[host[:port]/]path[:tag][@sha256:…]`, taken apart. */
 export interface ImageReference {

@@ -1,19 +1,19 @@
 /** Can the engine be used, what is lost without what it lacks, and the exact way to get it. */
 import { accessSync, constants } from 'node:fs';
 import { userInfo } from 'node:os';
-import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
-import { isoTime } from '../../core/ports/clock.ts';
-import type { ExtensionContext } from '../../core/ports/extension.ts';
-import type { Endpoint } from './endpoint.ts';
-import { showEndpoint } from './endpoint.ts';
-import type { EngineClient } from './engine-client.ts';
-import { OLDEST_API } from './engine-client.ts';
-import { EngineError, EngineUnreachable } from './engine-error.ts';
-import type { EngineFacts } from './engine-facts.ts';
-import { findEngineFacts } from './engine-facts.ts';
+import type { ExtensionHealth } from '../../../contract/extensions/extension.ts';
+import { isoTime } from '../../../core/ports/clock.ts';
+import type { ExtensionContext } from '../../../core/ports/extension.ts';
+import type { DockerOptions } from '../containers/options.ts';
+import { canLimitDisk } from '../containers/options.ts';
+import type { Endpoint } from '../engine/endpoint.ts';
+import { showEndpoint } from '../engine/endpoint.ts';
+import type { EngineClient } from '../engine/engine-client.ts';
+import { OLDEST_API } from '../engine/engine-client.ts';
+import { EngineError, EngineUnreachable } from '../engine/engine-error.ts';
+import type { EngineFacts } from '../engine/engine-facts.ts';
+import { findEngineFacts } from '../engine/engine-facts.ts';
 import type { Levels } from './levels.ts';
-import type { DockerOptions } from './options.ts';
-import { canLimitDisk } from './options.ts';
 
 type Check = ExtensionHealth['checks'][number];
 
