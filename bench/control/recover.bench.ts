@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startStubServer } from '../../src/extensions/saas-stub/start-server.ts';
+import { startStubServer } from '../../src/extensions/saas-stub/server/start-server.ts';
 import { removeDir, startChild, temporaryDir } from '../../tests/support/child-server.ts';
 import { UnixClient } from '../../tests/support/unix-client.ts';
 import type { Benchmark } from '../harness.ts';

@@ -13,7 +13,7 @@ mkdir -p "$directory"
 directory=$(CDPATH='' cd -- "$directory" && pwd)
 printf 'demo\n' >"$directory/stub.key"
 SANDBOXER_STUB_CONFIG="{\"directory\":\"$directory/stub\",\"key\":\"demo\",\"keys\":[\"demo-vendor-key-4711\"],\"socket_path\":\"$directory/stub.sock\"}" \
-  "$node" --disable-warning=ExperimentalWarning "$root/src/extensions/saas-stub/start-server.ts" \
+  "$node" --disable-warning=ExperimentalWarning "$root/src/extensions/saas-stub/server/start-server.ts" \
   >"$directory/stub.log" 2>&1 </dev/null &
 echo $! >"$directory/stub.pid"
 

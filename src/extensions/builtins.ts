@@ -5,8 +5,8 @@ import type { DockerOptions, ImagePolicy } from './docker/containers/options.ts'
 import type { LocalOptions } from './local/host/options.ts';
 import type { StubPrice } from './saas-stub/config.ts';
 import { pricedAs } from './saas-stub/config.ts';
-import { HttpTransport } from './saas-stub/http-transport.ts';
 import { createSaasStubExtension } from './saas-stub/index.ts';
+import { HttpTransport } from './saas-stub/wire/http-transport.ts';
 import type { SshOptions } from './ssh/config.ts';
 
 /** Where the value of a secret is. */

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { CommonInputs } from '../contract/profiles/inputs.ts';
 import { StackInputs } from './compose-ssh/stack-inputs.ts';
 import { DockerInputs } from './docker/containers/docker-inputs.ts';
-import { StubInputs } from './saas-stub/boot.ts';
+import { StubInputs } from './saas-stub/wire/boot.ts';
 
 const DECLARED = Object.entries({
   ...CommonInputs.shape,

@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { RunningStub } from '../../src/extensions/saas-stub/start-server.ts';
-import { startStubServer } from '../../src/extensions/saas-stub/start-server.ts';
+import type { RunningStub } from '../../src/extensions/saas-stub/server/start-server.ts';
+import { startStubServer } from '../../src/extensions/saas-stub/server/start-server.ts';
 import { bundleCommand } from '../support/bundle-command.ts';
 
 export interface Outcome {

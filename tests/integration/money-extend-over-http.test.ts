@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningStub } from '../../src/extensions/saas-stub/start-server.ts';
-import { startStubServer } from '../../src/extensions/saas-stub/start-server.ts';
+import type { RunningStub } from '../../src/extensions/saas-stub/server/start-server.ts';
+import { startStubServer } from '../../src/extensions/saas-stub/server/start-server.ts';
 import { TestServer } from '../support/test-server.ts';
 
 /** Time enough to extend what is not ready yet. The settings of money are those that every server has. */

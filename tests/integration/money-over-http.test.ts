@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningStub } from '../../src/extensions/saas-stub/start-server.ts';
-import { startStubServer } from '../../src/extensions/saas-stub/start-server.ts';
+import type { RunningStub } from '../../src/extensions/saas-stub/server/start-server.ts';
+import { startStubServer } from '../../src/extensions/saas-stub/server/start-server.ts';
 import { TestServer, until } from '../support/test-server.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 

@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningStub } from '../../src/extensions/saas-stub/start-server.ts';
-import { startStubServer } from '../../src/extensions/saas-stub/start-server.ts';
+import type { RunningStub } from '../../src/extensions/saas-stub/server/start-server.ts';
+import { startStubServer } from '../../src/extensions/saas-stub/server/start-server.ts';
 import { TestServer } from '../support/test-server.ts';
 
 const OWN = 'vendor-key-of-alpha-0001';

@@ -6,8 +6,8 @@ import type { Clock } from '../../src/core/ports/clock.ts';
 import { UseBook } from '../../src/core/routing/learned-use.ts';
 import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
-import { StubWorld } from '../../src/extensions/saas-stub/world.ts';
-import { WorldTransport } from '../../src/extensions/saas-stub/world-transport.ts';
+import { StubWorld } from '../../src/extensions/saas-stub/world/world.ts';
+import { WorldTransport } from '../../src/extensions/saas-stub/world/world-transport.ts';
 import type { Fixture } from './http/fixture.ts';
 import { startFixture } from './http/fixture.ts';
 

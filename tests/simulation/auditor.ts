@@ -1,6 +1,6 @@
 import type { EventRecord } from '../../src/core/events/event.ts';
 import type { SandboxRecord } from '../../src/core/lifecycle/sandbox.ts';
-import type { StubReply, StubRequest } from '../../src/extensions/saas-stub/protocol.ts';
+import type { StubReply, StubRequest } from '../../src/extensions/saas-stub/wire/protocol.ts';
 import type { Coverage } from './coverage.ts';
 import type { AuditContext, Commit } from './invariants/audit-context.ts';
 import { BackendInvariants, uidOf } from './invariants/backend.ts';

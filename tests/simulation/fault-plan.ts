@@ -1,5 +1,5 @@
-import type { FaultRule, StubRequest } from '../../src/extensions/saas-stub/protocol.ts';
-import { FAULT_KINDS } from '../../src/extensions/saas-stub/protocol.ts';
+import type { FaultRule, StubRequest } from '../../src/extensions/saas-stub/wire/protocol.ts';
+import { FAULT_KINDS } from '../../src/extensions/saas-stub/wire/protocol.ts';
 import type { Prng } from './prng.ts';
 
 type Kind = FaultRule['kind'];

@@ -1,7 +1,7 @@
-import type { StubReply, StubRequest } from '../../src/extensions/saas-stub/protocol.ts';
-import type { StubTransport } from '../../src/extensions/saas-stub/transport.ts';
-import { StubConnectionError } from '../../src/extensions/saas-stub/transport.ts';
-import { StubWorld } from '../../src/extensions/saas-stub/world.ts';
+import type { StubReply, StubRequest } from '../../src/extensions/saas-stub/wire/protocol.ts';
+import type { StubTransport } from '../../src/extensions/saas-stub/wire/transport.ts';
+import { StubConnectionError } from '../../src/extensions/saas-stub/wire/transport.ts';
+import { StubWorld } from '../../src/extensions/saas-stub/world/world.ts';
 import type { NetworkFault } from './fault-plan.ts';
 import { drawFault } from './fault-plan.ts';
 import type { Prng } from './prng.ts';

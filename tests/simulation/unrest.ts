@@ -1,5 +1,5 @@
 import { pendingOperation } from '../../src/core/lifecycle/sandbox.ts';
-import type { StubWorld } from '../../src/extensions/saas-stub/world.ts';
+import type { StubWorld } from '../../src/extensions/saas-stub/world/world.ts';
 import type { Mirror } from './mirror.ts';
 
 /** What still goes on in the rows or at the backends; `null` when nothing does. */

@@ -2,8 +2,8 @@
 import type { Server, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
-import type { RunningStub } from '../../src/extensions/saas-stub/start-server.ts';
-import { startStubServer } from '../../src/extensions/saas-stub/start-server.ts';
+import type { RunningStub } from '../../src/extensions/saas-stub/server/start-server.ts';
+import { startStubServer } from '../../src/extensions/saas-stub/server/start-server.ts';
 import type { ResolvedConfig } from '../../src/main/config.ts';
 import { loadConfig } from '../../src/main/config.ts';
 import type { RunningServer } from '../../src/main/serve.ts';

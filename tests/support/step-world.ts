@@ -12,9 +12,9 @@ import { silentLog } from '../../src/core/ports/log.ts';
 import { UseBook } from '../../src/core/routing/learned-use.ts';
 import { CAPABILITIES } from '../../src/extensions/saas-stub/config.ts';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
-import type { FaultRule } from '../../src/extensions/saas-stub/protocol.ts';
-import { StubWorld } from '../../src/extensions/saas-stub/world.ts';
-import { WorldTransport } from '../../src/extensions/saas-stub/world-transport.ts';
+import type { FaultRule } from '../../src/extensions/saas-stub/wire/protocol.ts';
+import { StubWorld } from '../../src/extensions/saas-stub/world/world.ts';
+import { WorldTransport } from '../../src/extensions/saas-stub/world/world-transport.ts';
 import { memoryDatabase } from '../../src/store/memory/memory-database.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import {

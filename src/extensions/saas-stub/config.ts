@@ -1,7 +1,7 @@
 import type { CapabilityVector } from '../../contract/extensions/capability.ts';
 import type { Price } from '../../contract/money/money.ts';
 import { digestOf } from '../../core/recipe/canonical-json.ts';
-import type { StubTransport } from './transport.ts';
+import type { StubTransport } from './wire/transport.ts';
 
 export interface SaasStubOptions {
   /** Several may stand side by side: `ext.saas-stub#b`. */

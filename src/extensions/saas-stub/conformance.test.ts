@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeConformance } from '../../testing/conformance.ts';
 import { createSaasStubExtension } from './index.ts';
 import { processesOf } from './server/process-tree.ts';
-import { startStubServer } from './start-server.ts';
+import { startStubServer } from './server/start-server.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'sandboxer-stub-'));
 afterAll(() => rmSync(directory, { recursive: true }));

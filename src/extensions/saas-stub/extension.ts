@@ -19,16 +19,16 @@ import type {
 } from '../../core/ports/extension.ts';
 import type { SandboxSession } from '../../core/ports/session.ts';
 import { refuseMisfit } from '../../core/routing/refuse-misfit.ts';
-import { callError, replyError, unreadableReply } from './backend-error.ts';
-import { bootOf, faultsOf } from './boot.ts';
-import { CallOnlySession } from './call-only-session.ts';
-import { ChannelSession } from './channel-session.ts';
 import type { SaasStubOptions } from './config.ts';
 import { handleOf, readHandle, readSnapshotRef, snapshotRefOf } from './handle.ts';
-import type { MakeRequest, StubRequest } from './protocol.ts';
-import { GoneBody, HealthBody, ListBody, ObjectBody, SnapshotBody, UsageBody } from './protocol.ts';
-import type { StubTransport } from './transport.ts';
-import { StubConnectionError } from './transport.ts';
+import { CallOnlySession } from './session/call-only-session.ts';
+import { ChannelSession } from './session/channel-session.ts';
+import { callError, replyError, unreadableReply } from './wire/backend-error.ts';
+import { bootOf, faultsOf } from './wire/boot.ts';
+import type { MakeRequest, StubRequest } from './wire/protocol.ts';
+import { GoneBody, HealthBody, ListBody, ObjectBody, SnapshotBody, UsageBody } from './wire/protocol.ts';
+import type { StubTransport } from './wire/transport.ts';
+import { StubConnectionError } from './wire/transport.ts';
 
 /** Short enough for any proxy between us and a stub far away. */
 const POLL_MS = 20_000;

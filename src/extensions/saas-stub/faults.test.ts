@@ -8,9 +8,9 @@ import type { Creation } from '../../contract/values/state.ts';
 import type { Extension, ProvisionSpec } from '../../core/ports/extension.ts';
 import { Subject } from '../../testing/conformance/subject.ts';
 import { createSaasStubExtension } from './index.ts';
-import { FAULT_KINDS } from './protocol.ts';
-import type { FaultInput, RunningStub } from './start-server.ts';
-import { startStubServer } from './start-server.ts';
+import type { FaultInput, RunningStub } from './server/start-server.ts';
+import { startStubServer } from './server/start-server.ts';
+import { FAULT_KINDS } from './wire/protocol.ts';
 
 const webhooks: { id: string; name: string }[] = [];
 const listener = createServer(async (request, response) => {
@@ -127,7 +127,7 @@ describe('a create that fails', () => {
   });
 
   it('because nobody listens', async () => {
-    const { HttpTransport } = await import('./http-transport.ts');
+    const { HttpTransport } = await import('./wire/http-transport.ts');
     const transport = new HttpTransport({ baseUrl: 'http://127.0.0.1:1', key: 'k' });
     const nowhere = createSaasStubExtension({ transport });
     const error = await nowhere

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Json } from '../../contract/values/json.ts';
 import type { Handle } from '../../core/ports/extension.ts';
-import { StubName } from './protocol.ts';
+import { StubName } from './wire/protocol.ts';
 
 export const HANDLE_VERSION = 1;
 

@@ -1,9 +1,9 @@
 import type { ExtensionHeader } from '../../core/ports/extension.ts';
-import { StubInputs } from './boot.ts';
 import type { SaasStubOptions } from './config.ts';
 import { CAPABILITIES, DEFAULT_PRICE, WITHOUT_CHANNEL } from './config.ts';
 import { SaasStubExtension } from './extension.ts';
 import { HANDLE_VERSION } from './handle.ts';
+import { StubInputs } from './wire/boot.ts';
 
 /** A metered backend that fails on demand, for tests and demos. It isolates nothing. */
 export function createSaasStubExtension(options: SaasStubOptions): SaasStubExtension {

@@ -1,5 +1,5 @@
 import type { SandboxRecord } from '../../../src/core/lifecycle/sandbox.ts';
-import type { StubWorld } from '../../../src/extensions/saas-stub/world.ts';
+import type { StubWorld } from '../../../src/extensions/saas-stub/world/world.ts';
 import type { Mirror, Write } from '../mirror.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';

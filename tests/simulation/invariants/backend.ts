@@ -1,6 +1,6 @@
 import { nextFundAt } from '../../../src/core/credits/ledger/funding.ts';
 import type { SandboxRecord } from '../../../src/core/lifecycle/sandbox.ts';
-import type { StubReply, StubRequest } from '../../../src/extensions/saas-stub/protocol.ts';
+import type { StubReply, StubRequest } from '../../../src/extensions/saas-stub/wire/protocol.ts';
 import type { AppliedCommit, AuditContext } from './audit-context.ts';
 
 const MAKES: ReadonlySet<string> = new Set(['create', 'restore', 'fork']);

@@ -1,7 +1,7 @@
 import type { Price } from '../../../src/contract/money/money.ts';
 import type { MeterRecord } from '../../../src/core/credits/meter.ts';
 import type { SandboxRecord } from '../../../src/core/lifecycle/sandbox.ts';
-import { billedMs } from '../../../src/extensions/saas-stub/world-object.ts';
+import { billedMs } from '../../../src/extensions/saas-stub/world/world-object.ts';
 import { priceNamed } from '../catalogue.ts';
 import type { Mirror } from '../mirror.ts';
 import { lives } from '../mirror.ts';

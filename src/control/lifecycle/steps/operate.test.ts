@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { StepWorld } from '../../../../tests/support/step-world.ts';
 import type { SandboxOperation } from '../../../core/lifecycle/sandbox.ts';
-import type { FaultRule } from '../../../extensions/saas-stub/protocol.ts';
+import type { FaultRule } from '../../../extensions/saas-stub/wire/protocol.ts';
 import { operateStep } from './operate.ts';
 import { probeStep } from './probe.ts';
 import { provisionStep } from './provision.ts';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { StepWorldOptions } from '../../../../tests/support/step-world.ts';
 import { StepWorld } from '../../../../tests/support/step-world.ts';
 import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
-import type { FaultRule } from '../../../extensions/saas-stub/protocol.ts';
+import type { FaultRule } from '../../../extensions/saas-stub/wire/protocol.ts';
 import { provisionStep } from './provision.ts';
 
 const SAYS_NOTHING_MADE: FaultRule = { op: 'create', kind: 'error_before', params: { says: true } };

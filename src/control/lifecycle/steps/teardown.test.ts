@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { BACKEND, StepWorld } from '../../../../tests/support/step-world.ts';
-import type { FaultRule } from '../../../extensions/saas-stub/protocol.ts';
+import type { FaultRule } from '../../../extensions/saas-stub/wire/protocol.ts';
 import { provisionStep } from './provision.ts';
 import { teardownStep } from './teardown.ts';
 

@@ -2,8 +2,8 @@ import { mkdirSync, realpathSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
-import type { StubWorld } from '../world.ts';
-import type { Origin, StubEvent } from '../world-event.ts';
+import type { StubWorld } from '../world/world.ts';
+import type { Origin, StubEvent } from '../world/world-event.ts';
 import { copyTree, Machine } from './machine.ts';
 import { eradicateTree } from './process-tree.ts';
 

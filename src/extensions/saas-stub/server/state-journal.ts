@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { StubWorld, StubWorldState } from '../world.ts';
-import type { WorldObject } from '../world-object.ts';
+import type { StubWorld, StubWorldState } from '../world/world.ts';
+import type { WorldObject } from '../world/world-object.ts';
 
 export interface SavedState {
   /** Marks the processes of this stub, also over a restart of it. */

@@ -1,4 +1,4 @@
-import type { WebhookBody } from '../world-event.ts';
+import type { WebhookBody } from '../world/world-event.ts';
 
 const TRIES = 5;
 const TIMEOUT_MS = 5_000;

@@ -1,11 +1,11 @@
-import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { ExitStatus } from '../../contract/sandboxes/exec.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { ExitStatus } from '../../../contract/sandboxes/exec.ts';
 import type {
   AbortableOptions,
   SandboxProcess,
   SandboxSession,
   SpawnSpec,
-} from '../../core/ports/session.ts';
+} from '../../../core/ports/session.ts';
 
 const DONE: ExitStatus = { code: 0, signal: null, timed_out: false, out_of_memory: false };
 

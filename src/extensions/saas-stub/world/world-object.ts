@@ -1,4 +1,4 @@
-import type { StampLabels, StubObjectState, StubObjectView } from './protocol.ts';
+import type { StampLabels, StubObjectState, StubObjectView } from '../wire/protocol.ts';
 
 /** One sandbox at the stub. Times are of the stub's true clock; `skewMs` is how far its own watch is off. */
 export interface WorldObject {

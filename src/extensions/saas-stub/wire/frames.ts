@@ -1,5 +1,5 @@
 /** The wire of a channel: one type byte, a big-endian u32 length, the payload. */
-import { FRAME_TYPE } from '../../contract/sandboxes/exec.ts';
+import { FRAME_TYPE } from '../../../contract/sandboxes/exec.ts';
 
 export const CHANNEL_FRAME = {
   ...FRAME_TYPE,

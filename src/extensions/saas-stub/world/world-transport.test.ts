@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { Clock } from '../../core/ports/clock.ts';
-import { Subject } from '../../testing/conformance/subject.ts';
-import { conformanceSuite } from '../../testing/conformance.ts';
-import type { SaasStubOptions } from './config.ts';
-import { DEFAULT_PRICE } from './config.ts';
-import { createSaasStubExtension } from './index.ts';
-import type { FaultRule } from './protocol.ts';
+import type { Clock } from '../../../core/ports/clock.ts';
+import { Subject } from '../../../testing/conformance/subject.ts';
+import { conformanceSuite } from '../../../testing/conformance.ts';
+import type { SaasStubOptions } from '../config.ts';
+import { DEFAULT_PRICE } from '../config.ts';
+import { createSaasStubExtension } from '../index.ts';
+import type { FaultRule } from '../wire/protocol.ts';
 import { StubWorld } from './world.ts';
 import { WorldTransport } from './world-transport.ts';
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Signal, TerminalSize } from '../../contract/sandboxes/exec.ts';
-import { ExitStatus } from '../../contract/sandboxes/exec.ts';
-import type { OutputChunk, OutputGap, SandboxProcess } from '../../core/ports/session.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { Signal, TerminalSize } from '../../../contract/sandboxes/exec.ts';
+import { ExitStatus } from '../../../contract/sandboxes/exec.ts';
+import type { OutputChunk, OutputGap, SandboxProcess } from '../../../core/ports/session.ts';
+import { CHANNEL_FRAME } from '../wire/frames.ts';
 import type { ChannelClient } from './channel-client.ts';
-import { CHANNEL_FRAME } from './frames.ts';
 
 const Gap = z.strictObject({ missing: z.number().int().min(0) });
 const NOTHING = new Uint8Array(0);

@@ -1,7 +1,13 @@
 import type { Duplex } from 'node:stream';
-import { ErrorCode, SandboxerError } from '../../contract/errors/errors.ts';
-import type { Frame } from './frames.ts';
-import { CHANNEL_FRAME, decodeFrames, encodeFrame, encodeJsonFrame, MAX_FRAME_BYTES } from './frames.ts';
+import { ErrorCode, SandboxerError } from '../../../contract/errors/errors.ts';
+import type { Frame } from '../wire/frames.ts';
+import {
+  CHANNEL_FRAME,
+  decodeFrames,
+  encodeFrame,
+  encodeJsonFrame,
+  MAX_FRAME_BYTES,
+} from '../wire/frames.ts';
 
 function problemOf(payload: Buffer, extensionId: string): SandboxerError {
   const fallback = new SandboxerError('SBX_EXTENSION_FAILED', 'The stub refused.', { backend: extensionId });

@@ -1,8 +1,8 @@
-import type { Clock } from '../../core/ports/clock.ts';
-import type { StubReply, StubRequest } from './protocol.ts';
+import type { Clock } from '../../../core/ports/clock.ts';
+import type { StubReply, StubRequest } from '../wire/protocol.ts';
+import type { StubTransport } from '../wire/transport.ts';
+import { StubConnectionError } from '../wire/transport.ts';
 import { settleOutcome } from './settle-outcome.ts';
-import type { StubTransport } from './transport.ts';
-import { StubConnectionError } from './transport.ts';
 import type { StubWorld } from './world.ts';
 
 /** A stub in this process, without a network. A simulation wraps it in one that delays and loses. */

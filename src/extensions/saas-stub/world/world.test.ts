@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { FaultRule, StubRequest } from './protocol.ts';
+import type { FaultRule, StubRequest } from '../wire/protocol.ts';
 import { StubWorld } from './world.ts';
 import type { StubEvent } from './world-event.ts';
 

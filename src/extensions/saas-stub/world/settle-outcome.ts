@@ -1,5 +1,5 @@
-import type { Clock } from '../../core/ports/clock.ts';
-import type { StubReply, StubRequest } from './protocol.ts';
+import type { Clock } from '../../../core/ports/clock.ts';
+import type { StubReply, StubRequest } from '../wire/protocol.ts';
 import type { StubWorld } from './world.ts';
 
 /** Resolves after `ms`, or as soon as anything happens to the object. */

@@ -1,4 +1,4 @@
-import type { FaultOp, FaultRule } from './protocol.ts';
+import type { FaultOp, FaultRule } from '../wire/protocol.ts';
 
 /** Rules that only colour what happens; any number of them apply to one request. */
 const MODIFIERS: ReadonlySet<FaultRule['kind']> = new Set([

@@ -3,13 +3,14 @@
  * comes from the clock, and whoever carries requests to it (an HTTP server, a simulated network) decides whether the
  * request arrives and whether the reply does.
  */
+
+import type { FaultOp, FaultRule, MakeRequest, StubRequest, StubRequestOf } from '../wire/protocol.ts';
 import type { FaultBookState } from './fault-book.ts';
 import { FaultBook } from './fault-book.ts';
 import type { StubOutcome } from './outcome.ts';
 import { droppedOf, errorReply, reply, statedError } from './outcome.ts';
 import type { PopulationOptions, PopulationState } from './population.ts';
 import { Population } from './population.ts';
-import type { FaultOp, FaultRule, MakeRequest, StubRequest, StubRequestOf } from './protocol.ts';
 import type { StubEventListener } from './world-event.ts';
 import type { LeftVolume, WorldObject, WorldSnapshot } from './world-object.ts';
 import { nextChangeAt, viewOf, viewOfVolume } from './world-object.ts';

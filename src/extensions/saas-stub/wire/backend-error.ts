@@ -1,5 +1,5 @@
-import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { Creation } from '../../contract/values/state.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { Creation } from '../../../contract/values/state.ts';
 import type { StubReply } from './protocol.ts';
 import { ErrorBody } from './protocol.ts';
 import { StubConnectionError } from './transport.ts';

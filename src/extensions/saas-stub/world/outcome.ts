@@ -1,4 +1,4 @@
-import type { FaultRule, StubReply } from './protocol.ts';
+import type { FaultRule, StubReply } from '../wire/protocol.ts';
 
 /**
  * What becomes of a request at the stub. The effect is done whatever it says: `dropped` cuts the connection, `hung`

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ProvisionSpec } from '../../core/ports/extension.ts';
+import type { ProvisionSpec } from '../../../core/ports/extension.ts';
 import type { Boot, FaultRule } from './protocol.ts';
 import { FaultRule as FaultRuleSchema } from './protocol.ts';
 

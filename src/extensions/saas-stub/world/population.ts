@@ -1,4 +1,4 @@
-import type { MakeRequest, StampLabels } from './protocol.ts';
+import type { MakeRequest, StampLabels } from '../wire/protocol.ts';
 import type { StubEvent, StubEventListener } from './world-event.ts';
 import type { LeftVolume, WorldObject, WorldSnapshot } from './world-object.ts';
 import { billedMs, deadlineOf, nextChangeAt, startBilling, stopBilling } from './world-object.ts';

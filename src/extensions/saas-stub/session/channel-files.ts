@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { FileChange, FileEntry } from '../../contract/sandboxes/files.ts';
+import { FileChange, FileEntry } from '../../../contract/sandboxes/files.ts';
 import type {
   AbortableOptions,
   FileReadOptions,
   FileWriteOptions,
   SandboxFiles,
-} from '../../core/ports/session.ts';
-import type { ChannelRequest } from './channel.ts';
+} from '../../../core/ports/session.ts';
+import type { ChannelRequest } from '../wire/channel.ts';
+import { CHANNEL_FRAME } from '../wire/frames.ts';
 import type { ChannelClient } from './channel-client.ts';
-import { CHANNEL_FRAME } from './frames.ts';
 
 type WithoutPlace<Request> = Request extends ChannelRequest ? Omit<Request, 'name' | 'owner'> : never;
 type OpenChannel = (request: WithoutPlace<ChannelRequest>, signal?: AbortSignal) => Promise<ChannelClient>;

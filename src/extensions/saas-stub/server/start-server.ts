@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { HttpTransport } from './http-transport.ts';
-import type { FaultRule } from './protocol.ts';
-import type { StubWorldState } from './world.ts';
+import { HttpTransport } from '../wire/http-transport.ts';
+import type { FaultRule } from '../wire/protocol.ts';
+import type { StubWorldState } from '../world/world.ts';
 
 export interface StartStubServerOptions {
   /** Where it keeps its state; a temporary directory, removed by `stop`, when left out. */
@@ -149,4 +149,4 @@ export async function startStubServer(options: StartStubServerOptions = {}): Pro
   return stub;
 }
 
-if (process.argv[1] === PROGRAM) await import('./server/server-main.ts');
+if (process.argv[1] === PROGRAM) await import('./server-main.ts');

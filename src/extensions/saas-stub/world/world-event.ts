@@ -1,4 +1,4 @@
-import type { Boot, StampLabels } from './protocol.ts';
+import type { Boot, StampLabels } from '../wire/protocol.ts';
 
 /** What a new object starts from besides nothing. */
 export type Origin = { readonly snapshotId: string } | { readonly name: string } | null;

@@ -1,19 +1,19 @@
 import type { Duplex } from 'node:stream';
 import { z } from 'zod';
-import { SandboxerError } from '../../contract/errors/errors.ts';
-import { ProcessInfo } from '../../contract/sandboxes/exec.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import { ProcessInfo } from '../../../contract/sandboxes/exec.ts';
 import type {
   AbortableOptions,
   PortConnection,
   SandboxProcess,
   SandboxSession,
   SpawnSpec,
-} from '../../core/ports/session.ts';
-import type { ChannelRequest } from './channel.ts';
+} from '../../../core/ports/session.ts';
+import type { ChannelRequest } from '../wire/channel.ts';
+import { CHANNEL_FRAME } from '../wire/frames.ts';
 import { ChannelClient } from './channel-client.ts';
 import { ChannelFiles } from './channel-files.ts';
 import { ChannelProcess } from './channel-process.ts';
-import { CHANNEL_FRAME } from './frames.ts';
 
 type OpenStream = (request: ChannelRequest, signal?: AbortSignal) => Promise<Duplex>;
 
