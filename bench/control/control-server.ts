@@ -1,7 +1,7 @@
 /** The real server on SQLite, with the conformance suite's own in-process backend. */
 import { loadConfig } from '../../src/main/config.ts';
 import { serve } from '../../src/main/serve.ts';
-import { createMemoryExtension } from '../../src/testing/memory-extension.ts';
+import { createMemoryExtension } from '../../src/testing/memory/memory-extension.ts';
 
 const server = await serve({
   config: loadConfig(process.env),

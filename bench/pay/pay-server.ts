@@ -2,7 +2,7 @@
 import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
 import { loadConfig } from '../../src/main/config.ts';
 import { serve } from '../../src/main/serve.ts';
-import { createMemoryExtension } from '../../src/testing/memory-extension.ts';
+import { createMemoryExtension } from '../../src/testing/memory/memory-extension.ts';
 
 const server = await serve({
   config: loadConfig(process.env),

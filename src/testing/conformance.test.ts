@@ -8,7 +8,7 @@ import { SkippedTest } from './conformance/conformance-test.ts';
 import { Subject } from './conformance/subject.ts';
 import { conformanceSuite, runConformance } from './conformance.ts';
 import { formatReport, isConforming } from './conformance-report.ts';
-import { createMemoryExtension } from './memory-extension.ts';
+import { createMemoryExtension } from './memory/memory-extension.ts';
 
 type Overrides = { [Member in keyof Extension]?: Extension[Member] | undefined };
 

@@ -1,28 +1,29 @@
 /**
  * What the contract in `core/ports/extension.ts` asks of an extension, as tests that any runner can run on any of them.
  */
-import { abortTests } from './conformance/abort-tests.ts';
-import { backgroundTests } from './conformance/background-tests.ts';
-import { confinementTests } from './conformance/confinement-tests.ts';
+
 import type { ConformanceOptions } from './conformance/conformance-options.ts';
 import type { ConformanceTest } from './conformance/conformance-test.ts';
 import { SkippedTest } from './conformance/conformance-test.ts';
-import { contractTests } from './conformance/contract-tests.ts';
-import { deadManTests } from './conformance/dead-man-tests.ts';
-import { execTests } from './conformance/exec-tests.ts';
-import { fileTests } from './conformance/file-tests.ts';
-import { lifecycleTests } from './conformance/lifecycle-tests.ts';
-import { networkTests } from './conformance/network-tests.ts';
-import { pauseTests } from './conformance/pause-tests.ts';
-import { portTests } from './conformance/port-tests.ts';
-import { refusalTests } from './conformance/refusal-tests.ts';
-import { resourceTests } from './conformance/resource-tests.ts';
-import { secretTests } from './conformance/secret-tests.ts';
-import { serviceTests } from './conformance/service-tests.ts';
-import { snapshotTests } from './conformance/snapshot-tests.ts';
 import { Subject } from './conformance/subject.ts';
-import { terminalTests } from './conformance/terminal-tests.ts';
-import { watchTests } from './conformance/watch-tests.ts';
+import { abortTests } from './conformance/tests/abort-tests.ts';
+import { backgroundTests } from './conformance/tests/background-tests.ts';
+import { confinementTests } from './conformance/tests/confinement-tests.ts';
+import { contractTests } from './conformance/tests/contract-tests.ts';
+import { deadManTests } from './conformance/tests/dead-man-tests.ts';
+import { execTests } from './conformance/tests/exec-tests.ts';
+import { fileTests } from './conformance/tests/file-tests.ts';
+import { lifecycleTests } from './conformance/tests/lifecycle-tests.ts';
+import { networkTests } from './conformance/tests/network-tests.ts';
+import { pauseTests } from './conformance/tests/pause-tests.ts';
+import { portTests } from './conformance/tests/port-tests.ts';
+import { refusalTests } from './conformance/tests/refusal-tests.ts';
+import { resourceTests } from './conformance/tests/resource-tests.ts';
+import { secretTests } from './conformance/tests/secret-tests.ts';
+import { serviceTests } from './conformance/tests/service-tests.ts';
+import { snapshotTests } from './conformance/tests/snapshot-tests.ts';
+import { terminalTests } from './conformance/tests/terminal-tests.ts';
+import { watchTests } from './conformance/tests/watch-tests.ts';
 import type { ConformanceReport, ConformanceResult } from './conformance-report.ts';
 
 export function conformanceSuite(): readonly ConformanceTest[] {

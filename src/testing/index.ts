@@ -5,5 +5,5 @@ export type { TestRunner } from './conformance.ts';
 export { conformanceSuite, describeConformance, runConformance } from './conformance.ts';
 export type { ConformanceReport, ConformanceResult } from './conformance-report.ts';
 export { formatReport, isConforming } from './conformance-report.ts';
-export type { MemoryExtensionOptions } from './memory-extension.ts';
-export { createMemoryExtension } from './memory-extension.ts';
+export type { MemoryExtensionOptions } from './memory/memory-extension.ts';
+export { createMemoryExtension } from './memory/memory-extension.ts';

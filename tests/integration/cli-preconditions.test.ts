@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/main/config.ts';
 import type { RunningServer } from '../../src/main/serve.ts';
 import { serve } from '../../src/main/serve.ts';
-import { createMemoryExtension } from '../../src/testing/memory-extension.ts';
+import { createMemoryExtension } from '../../src/testing/memory/memory-extension.ts';
 import { TestServer } from '../support/test-server.ts';
 import { MEMORY_PROFILE } from './http/fixture.ts';
 

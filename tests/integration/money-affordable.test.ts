@@ -6,7 +6,7 @@ import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
 import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
 import { StubWorld } from '../../src/extensions/saas-stub/world/world.ts';
 import { WorldTransport } from '../../src/extensions/saas-stub/world/world-transport.ts';
-import { createMemoryExtension } from '../../src/testing/memory-extension.ts';
+import { createMemoryExtension } from '../../src/testing/memory/memory-extension.ts';
 import type { Fixture } from './http/fixture.ts';
 import { startFixture } from './http/fixture.ts';
 

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../src/contract/errors/errors.ts';
 import { ERRORS, SandboxerError } from '../../src/contract/errors/errors.ts';
 import { memoryDatabase } from '../../src/store/memory/memory-database.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
-import { createMemoryExtension } from '../../src/testing/memory-extension.ts';
+import { createMemoryExtension } from '../../src/testing/memory/memory-extension.ts';
 import type { Fixture } from './http/fixture.ts';
 import { MEMORY_PROFILE, startFixture } from './http/fixture.ts';
 

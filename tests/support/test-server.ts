@@ -9,7 +9,7 @@ import type { ResolvedConfig } from '../../src/main/config.ts';
 import { loadConfig } from '../../src/main/config.ts';
 import type { RunningServer } from '../../src/main/serve.ts';
 import { serve } from '../../src/main/serve.ts';
-import { createMemoryExtension } from '../../src/testing/memory-extension.ts';
+import { createMemoryExtension } from '../../src/testing/memory/memory-extension.ts';
 import type { Answer } from '../integration/http/fixture.ts';
 import { answerTo, MEMORY_PROFILE, send } from '../integration/http/fixture.ts';
 

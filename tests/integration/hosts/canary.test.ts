@@ -9,7 +9,7 @@ import { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
 import { loadConfig } from '../../../src/main/config.ts';
 import type { RunningServer } from '../../../src/main/serve.ts';
 import { serve } from '../../../src/main/serve.ts';
-import { createMemoryExtension } from '../../../src/testing/memory-extension.ts';
+import { createMemoryExtension } from '../../../src/testing/memory/memory-extension.ts';
 import type { SshServer } from '../../../src/testing/ssh-server.ts';
 import { sshServerMissing, startSshServer } from '../../../src/testing/ssh-server.ts';
 import { startChild } from '../../support/child-server.ts';

@@ -7,7 +7,7 @@ import { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
 import { loadConfig } from '../../../src/main/config.ts';
 import type { RunningServer } from '../../../src/main/serve.ts';
 import { serve } from '../../../src/main/serve.ts';
-import { createMemoryExtension } from '../../../src/testing/memory-extension.ts';
+import { createMemoryExtension } from '../../../src/testing/memory/memory-extension.ts';
 
 const PROFILE = {
   id: 'profile.anywhere',

@@ -18,7 +18,7 @@ import type { ControlPlane } from '../../../src/main/wire.ts';
 import { wire } from '../../../src/main/wire.ts';
 import { memoryDatabase } from '../../../src/store/memory/memory-database.ts';
 import { MemoryStore } from '../../../src/store/memory/memory-store.ts';
-import { createMemoryExtension } from '../../../src/testing/memory-extension.ts';
+import { createMemoryExtension } from '../../../src/testing/memory/memory-extension.ts';
 
 export const MEMORY_PROFILE = {
   id: 'profile.stub-memory',

@@ -1,7 +1,7 @@
 /** What a sandbox says of who asked for it, how it is set up, and why it failed. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ProvisionSpec } from '../../../src/core/ports/extension.ts';
-import { createMemoryExtension } from '../../../src/testing/memory-extension.ts';
+import { createMemoryExtension } from '../../../src/testing/memory/memory-extension.ts';
 import { TestServer } from '../../support/test-server.ts';
 import type { Fixture } from './fixture.ts';
 import { MEMORY_PROFILE, startFixture } from './fixture.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { claimTests } from './conformance-test.ts';
-import { runProgram } from './run-program.ts';
-import type { Subject } from './subject.ts';
+import { claimTests } from '../conformance-test.ts';
+import { runProgram } from '../run-program.ts';
+import type { Subject } from '../subject.ts';
 
 const test = claimTests('dead_man', ({ dead_man }) => dead_man !== 'none');
 

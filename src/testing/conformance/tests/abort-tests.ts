@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { claimTests } from './conformance-test.ts';
-import type { Subject } from './subject.ts';
+import { claimTests } from '../conformance-test.ts';
+import type { Subject } from '../subject.ts';
 
 const test = claimTests('abort');
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import type { SandboxFiles } from '../../core/ports/session.ts';
-import { bytesFrom, bytesOf } from './bytes.ts';
-import { claimTests } from './conformance-test.ts';
-import { expectError } from './expect-error.ts';
-import type { Subject } from './subject.ts';
+import type { SandboxFiles } from '../../../core/ports/session.ts';
+import { bytesFrom, bytesOf } from '../bytes.ts';
+import { claimTests } from '../conformance-test.ts';
+import { expectError } from '../expect-error.ts';
+import type { Subject } from '../subject.ts';
 
 const keeps = (kind: string) => kind === 'filesystem' || kind === 'memory';
 const test = claimTests('snapshot', ({ snapshot, files }) => keeps(snapshot) && files);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { CapabilityVector } from '../../contract/extensions/capability.ts';
-import { ExtensionHealth } from '../../contract/extensions/extension.ts';
-import { Price } from '../../contract/money/money.ts';
-import { Reachability } from '../../contract/sandboxes/sandbox.ts';
-import { ExtensionId } from '../../contract/values/ids.ts';
-import { claimTests } from './conformance-test.ts';
-import { expectError } from './expect-error.ts';
+import { CapabilityVector } from '../../../contract/extensions/capability.ts';
+import { ExtensionHealth } from '../../../contract/extensions/extension.ts';
+import { Price } from '../../../contract/money/money.ts';
+import { Reachability } from '../../../contract/sandboxes/sandbox.ts';
+import { ExtensionId } from '../../../contract/values/ids.ts';
+import { claimTests } from '../conformance-test.ts';
+import { expectError } from '../expect-error.ts';
 
 const test = claimTests('contract');
 

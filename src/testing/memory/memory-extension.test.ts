@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { Subject } from './conformance/subject.ts';
-import { describeConformance } from './conformance.ts';
+import { Subject } from '../conformance/subject.ts';
+import { describeConformance } from '../conformance.ts';
 import { createMemoryExtension } from './memory-extension.ts';
 
 const create = async () => ({ extension: createMemoryExtension(), cleanup: async () => {} });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import type { ResourceName } from '../../contract/extensions/capability.ts';
-import type { Resources } from '../../contract/profiles/profile.ts';
-import { claimTests } from './conformance-test.ts';
-import { defaultRecipe } from './default-recipe.ts';
-import { runProgram, runShell } from './run-program.ts';
-import type { Established, Subject } from './subject.ts';
+import type { ResourceName } from '../../../contract/extensions/capability.ts';
+import type { Resources } from '../../../contract/profiles/profile.ts';
+import { claimTests } from '../conformance-test.ts';
+import { defaultRecipe } from '../default-recipe.ts';
+import { runProgram, runShell } from '../run-program.ts';
+import type { Established, Subject } from '../subject.ts';
 
 const test = claimTests('resources');
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { claimTests } from './conformance-test.ts';
-import { beatsOn, heartbeat } from './heartbeat.ts';
-import { runProgram, runShell, shellArgv, spawnSpec } from './run-program.ts';
+import { claimTests } from '../conformance-test.ts';
+import { beatsOn, heartbeat } from '../heartbeat.ts';
+import { runProgram, runShell, shellArgv, spawnSpec } from '../run-program.ts';
 
 const test = claimTests('pause', ({ pause }) => pause !== 'none');
 const PAUSED_MS = 3_000;

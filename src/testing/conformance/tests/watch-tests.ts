@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import type { FileChange } from '../../contract/sandboxes/files.ts';
-import { bytesFrom } from './bytes.ts';
-import { claimTests } from './conformance-test.ts';
-import { expectError } from './expect-error.ts';
+import type { FileChange } from '../../../contract/sandboxes/files.ts';
+import { bytesFrom } from '../bytes.ts';
+import { claimTests } from '../conformance-test.ts';
+import { expectError } from '../expect-error.ts';
 
 const ROUNDS = 5;
 const TOLD_MS = 20_000;

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { claimTests, SkippedTest } from './conformance-test.ts';
-import { runProgram, shellArgv } from './run-program.ts';
+import { claimTests, SkippedTest } from '../conformance-test.ts';
+import { runProgram, shellArgv } from '../run-program.ts';
 
 const test = claimTests('deny_all', ({ deny_all, exec }) => deny_all && exec);
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { claimTests } from './conformance-test.ts';
-import { beatsOn, heartbeat, stillBeats } from './heartbeat.ts';
-import { finish, runProgram, runShell, shellArgv, spawnSpec } from './run-program.ts';
+import { claimTests } from '../conformance-test.ts';
+import { beatsOn, heartbeat, stillBeats } from '../heartbeat.ts';
+import { finish, runProgram, runShell, shellArgv, spawnSpec } from '../run-program.ts';
 
 const test = claimTests('exec', ({ exec }) => exec);
 const shell = { shell: true };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { claimTests } from './conformance-test.ts';
-import { expectError } from './expect-error.ts';
-import { shellArgv, spawnSpec } from './run-program.ts';
+import { claimTests } from '../conformance-test.ts';
+import { expectError } from '../expect-error.ts';
+import { shellArgv, spawnSpec } from '../run-program.ts';
 
 const test = claimTests('pty', ({ pty }) => pty);
 const refusal = claimTests('refusal', ({ pty, exec }) => !pty && exec);

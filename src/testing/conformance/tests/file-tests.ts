@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import type { SandboxFiles } from '../../core/ports/session.ts';
-import { bytesFrom, bytesOf } from './bytes.ts';
-import { claimTests } from './conformance-test.ts';
-import { expectError } from './expect-error.ts';
-import { runShell } from './run-program.ts';
-import { archiveOf, entriesOf } from './tar-archive.ts';
+import type { SandboxFiles } from '../../../core/ports/session.ts';
+import { bytesFrom, bytesOf } from '../bytes.ts';
+import { claimTests } from '../conformance-test.ts';
+import { expectError } from '../expect-error.ts';
+import { runShell } from '../run-program.ts';
+import { archiveOf, entriesOf } from '../tar-archive.ts';
 
 const test = claimTests('files', ({ files }) => files);
 const PARENTS = { parents: true, mode: 0o755 };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import type { OutputChunk, OutputGap, SandboxProcess, SandboxSession } from '../../core/ports/session.ts';
-import { claimTests } from './conformance-test.ts';
-import { expectError } from './expect-error.ts';
-import { finish, shellArgv, spawnSpec } from './run-program.ts';
+import type { OutputChunk, OutputGap, SandboxProcess, SandboxSession } from '../../../core/ports/session.ts';
+import { claimTests } from '../conformance-test.ts';
+import { expectError } from '../expect-error.ts';
+import { finish, shellArgv, spawnSpec } from '../run-program.ts';
 
 const test = claimTests('background', ({ background }) => background);
 const shell = { shell: true };

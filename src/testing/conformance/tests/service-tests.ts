@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { claimTests } from './conformance-test.ts';
-import { finish, runProgram, spawnSpec } from './run-program.ts';
+import { claimTests } from '../conformance-test.ts';
+import { finish, runProgram, spawnSpec } from '../run-program.ts';
 
 const test = claimTests('services', ({ services }) => services === true);
 

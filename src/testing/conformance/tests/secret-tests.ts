@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
-import { CredentialDelivery } from '../../contract/extensions/capability.ts';
-import type { Log } from '../../core/ports/log.ts';
-import { claimTests } from './conformance-test.ts';
-import { expectError } from './expect-error.ts';
-import { runShell } from './run-program.ts';
-import type { Established } from './subject.ts';
+import { CredentialDelivery } from '../../../contract/extensions/capability.ts';
+import type { Log } from '../../../core/ports/log.ts';
+import { claimTests } from '../conformance-test.ts';
+import { expectError } from '../expect-error.ts';
+import { runShell } from '../run-program.ts';
+import type { Established } from '../subject.ts';
 
 const test = claimTests('credentials', ({ credentials }) => credentials.length > 0);
 const refusal = claimTests('refusal');

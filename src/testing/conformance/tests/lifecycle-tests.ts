@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { Handle } from '../../core/ports/extension.ts';
-import { claimTests } from './conformance-test.ts';
-import { runProgram, runShell } from './run-program.ts';
+import type { Handle } from '../../../core/ports/extension.ts';
+import { claimTests } from '../conformance-test.ts';
+import { runProgram, runShell } from '../run-program.ts';
 
 const test = claimTests('lifecycle');
 

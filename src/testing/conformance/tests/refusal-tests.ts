@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { IsolationLevel, ResourceName } from '../../contract/extensions/capability.ts';
-import type { Recipe } from '../../core/recipe/recipe.ts';
-import { claimTests } from './conformance-test.ts';
-import { defaultRecipe } from './default-recipe.ts';
-import { expectError } from './expect-error.ts';
-import type { Subject } from './subject.ts';
+import { IsolationLevel, ResourceName } from '../../../contract/extensions/capability.ts';
+import type { Recipe } from '../../../core/recipe/recipe.ts';
+import { claimTests } from '../conformance-test.ts';
+import { defaultRecipe } from '../default-recipe.ts';
+import { expectError } from '../expect-error.ts';
+import type { Subject } from '../subject.ts';
 
 const test = claimTests('refusal');
 

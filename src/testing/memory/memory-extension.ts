@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { SandboxerError } from '../contract/errors/errors.ts';
-import type { CapabilityVector } from '../contract/extensions/capability.ts';
-import type { Price } from '../contract/money/money.ts';
-import type { Json } from '../contract/values/json.ts';
-import { isoTime } from '../core/ports/clock.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { CapabilityVector } from '../../contract/extensions/capability.ts';
+import type { Price } from '../../contract/money/money.ts';
+import type { Json } from '../../contract/values/json.ts';
+import { isoTime } from '../../core/ports/clock.ts';
 import type {
   Extension,
   ExtensionContext,
@@ -14,12 +14,12 @@ import type {
   ProvisionSpec,
   Stamp,
   VolumeSpec,
-} from '../core/ports/extension.ts';
-import type { SandboxSession, SpawnSpec } from '../core/ports/session.ts';
-import { refuseMisfit } from '../core/routing/refuse-misfit.ts';
-import { FileTree } from './memory/file-tree.ts';
-import { MemoryFiles } from './memory/memory-files.ts';
-import { MemoryProcess } from './memory/memory-process.ts';
+} from '../../core/ports/extension.ts';
+import type { SandboxSession, SpawnSpec } from '../../core/ports/session.ts';
+import { refuseMisfit } from '../../core/routing/refuse-misfit.ts';
+import { FileTree } from './file-tree.ts';
+import { MemoryFiles } from './memory-files.ts';
+import { MemoryProcess } from './memory-process.ts';
 
 export interface MemoryExtensionOptions {
   readonly id?: string;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import type { PortConnection } from '../../core/ports/session.ts';
-import { bytesOf } from './bytes.ts';
-import { claimTests, SkippedTest } from './conformance-test.ts';
-import { expectError } from './expect-error.ts';
-import { runShell, shellArgv, spawnSpec } from './run-program.ts';
+import type { PortConnection } from '../../../core/ports/session.ts';
+import { bytesOf } from '../bytes.ts';
+import { claimTests, SkippedTest } from '../conformance-test.ts';
+import { expectError } from '../expect-error.ts';
+import { runShell, shellArgv, spawnSpec } from '../run-program.ts';
 
 const test = claimTests('ports', ({ ports }) => ports);
 

@@ -3,14 +3,14 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { SandboxFiles } from '../../core/ports/session.ts';
-import { bytesFrom, bytesOf } from './bytes.ts';
-import { claimTests } from './conformance-test.ts';
-import { runShell } from './run-program.ts';
-import type { Subject } from './subject.ts';
-import type { ArchiveEntry } from './tar-archive.ts';
-import { archiveOf, entriesOf } from './tar-archive.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { SandboxFiles } from '../../../core/ports/session.ts';
+import { bytesFrom, bytesOf } from '../bytes.ts';
+import { claimTests } from '../conformance-test.ts';
+import { runShell } from '../run-program.ts';
+import type { Subject } from '../subject.ts';
+import type { ArchiveEntry } from '../tar-archive.ts';
+import { archiveOf, entriesOf } from '../tar-archive.ts';
 
 const test = claimTests('files', ({ files }) => files);
 
