@@ -9,7 +9,7 @@ import { bundleModules } from './bundle-modules.ts';
 import { putInPlace, ROOT } from './bundle-place.ts';
 
 /** What the command line imports of it, as paths below src/main/. */
-const ENTRIES = ['config', 'daemon', 'serve'];
+const ENTRIES = ['config/config', 'daemon', 'serve'];
 
 async function bundle(sources: string, extension: 'ts' | 'js', dir: string): Promise<void> {
   const entries = ENTRIES.map((path) => [basename(path), join(sources, 'main', `${path}.${extension}`)]);

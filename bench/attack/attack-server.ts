@@ -1,5 +1,5 @@
 /** The real server with ext.local where it can run, and with the in-process backend for floods of creates. */
-import { loadConfig } from '../../src/main/config.ts';
+import { loadConfig } from '../../src/main/config/config.ts';
 import { serve } from '../../src/main/serve.ts';
 import { createMemoryExtension } from '../../src/testing/memory/memory-extension.ts';
 import { retireSpawner } from '../local/retire-spawner.ts';

@@ -1,5 +1,5 @@
 /** The real server on SQLite, with the conformance suite's own in-process backend. */
-import { loadConfig } from '../../src/main/config.ts';
+import { loadConfig } from '../../src/main/config/config.ts';
 import { serve } from '../../src/main/serve.ts';
 import { createMemoryExtension } from '../../src/testing/memory/memory-extension.ts';
 

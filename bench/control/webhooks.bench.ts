@@ -5,7 +5,7 @@ import type { ControlDeps } from '../../src/control/deps.ts';
 import { deliverEvents } from '../../src/control/events/deliver-events.ts';
 import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
 import type { EventSink } from '../../src/core/events/event-sink.ts';
-import { systemClock } from '../../src/main/system-clock.ts';
+import { systemClock } from '../../src/main/ports/system-clock.ts';
 import { SealedBox } from '../../src/secrets/sealed-box.ts';
 import { newWebhookSecret } from '../../src/sinks/webhook-signature.ts';
 import { WebhookSink } from '../../src/sinks/webhook-sink.ts';

@@ -1,5 +1,5 @@
 /** The real server with ext.local, in a process of its own; its spawner goes with it. */
-import { loadConfig } from '../../src/main/config.ts';
+import { loadConfig } from '../../src/main/config/config.ts';
 import { serve } from '../../src/main/serve.ts';
 import { answerWithMemory } from './collected-memory.ts';
 import { retireSpawner } from './retire-spawner.ts';

@@ -1,6 +1,6 @@
 /** The real server on SQLite, with a metered in-process backend. */
 import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
-import { loadConfig } from '../../src/main/config.ts';
+import { loadConfig } from '../../src/main/config/config.ts';
 import { serve } from '../../src/main/serve.ts';
 import { createMemoryExtension } from '../../src/testing/memory/memory-extension.ts';
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { formatDuration } from '../../src/contract/values/duration.ts';
 import type { ControlSettings } from '../../src/control/settings.ts';
 import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
-import { Config } from '../../src/main/config.ts';
+import { Config } from '../../src/main/config/config.ts';
 import type { Generator } from './generator.ts';
 import { page, table } from './generator.ts';
 import type { Field, Schema } from './schema-text.ts';
@@ -122,7 +122,7 @@ export const configPage: Generator = {
   file: 'docs/reference/config.md',
   render: () =>
     page(
-      'src/main/config.ts',
+      'src/main/config/config.ts',
       '# Configuration',
       'The server reads one YAML file, named by `SANDBOXER_CONFIG` or by `sandboxer serve --config`. Everything has a default: an empty file, or none, is a working server. A field that does not exist is refused. The environment comes before the file. A *duration* is text such as `"90s"`, `"2h"` or `"1h30m"`, or a number of seconds.',
       '```yaml\nlisten:\n  tcp: 127.0.0.1:8400\nprofiles:\n  folders: [/etc/sandboxer/profiles]\nrate_limit: { per_second: 50, burst: 100 }\nretention: { events: 90d }\n```',

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { RegistryFile } from '../core/ports/published-registry.ts';
-import { registryFiles } from '../main/published-registry.ts';
+import { registryFiles } from '../main/ports/published-registry.ts';
 import { checkRegistryFiles } from './registry-check.ts';
 
 const shipped = await registryFiles(path.resolve(import.meta.dirname, '../../registry'));

@@ -2,11 +2,11 @@
 import { closeSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxerError } from '../contract/errors/errors.ts';
-import { loadConfig } from './config.ts';
-import { whenIdle } from './idle-watch.ts';
+import { loadConfig } from './config/config.ts';
+import { whenIdle } from './process/idle-watch.ts';
+import { packageVersion } from './process/shipped-files.ts';
 import type { RunningServer } from './serve.ts';
 import { serve } from './serve.ts';
-import { packageVersion } from './shipped-files.ts';
 
 /** Field 22 of proc(5): tells this process from a later one with the same number. */
 function processStart(): string | null {

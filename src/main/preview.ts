@@ -9,7 +9,7 @@ import { portDuplex } from '../http/preview/port-duplex.ts';
 import { PreviewAccess } from '../http/preview/preview-access.ts';
 import type { PreviewOrigin } from '../http/preview/preview-origin.ts';
 import { PreviewServer } from '../http/preview/preview-server.ts';
-import type { ResolvedConfig } from './config.ts';
+import type { ResolvedConfig } from './config/config.ts';
 import type { ControlPlane } from './wire.ts';
 
 const KEY_SETTING = 'preview_key';

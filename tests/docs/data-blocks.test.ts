@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { parseProfileDocument, parseProfileText } from '../../src/catalogue/profiles/profile-document.ts';
 import { leafCommands } from '../../src/cli/leaf-commands.ts';
 import { CreateSandboxRequest, Reachability } from '../../src/contract/sandboxes/sandbox.ts';
-import { loadConfig } from '../../src/main/config.ts';
+import { loadConfig } from '../../src/main/config/config.ts';
 import { fencedBlocks } from './fenced-blocks.ts';
 import { ROOT } from './run-document.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadConfig } from '../../src/main/config.ts';
+import { loadConfig } from '../../src/main/config/config.ts';
 import type { RunningServer } from '../../src/main/serve.ts';
 import { serve } from '../../src/main/serve.ts';
 import { createMemoryExtension } from '../../src/testing/memory/memory-extension.ts';

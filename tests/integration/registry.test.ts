@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json as jsonOf } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { registryFiles } from '../../src/main/published-registry.ts';
+import { registryFiles } from '../../src/main/ports/published-registry.ts';
 import type { Fixture } from './http/fixture.ts';
 import { startFixture } from './http/fixture.ts';
 

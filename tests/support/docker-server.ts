@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxerClient } from '../../src/client/sandboxer-client.ts';
-import type { ResolvedConfig } from '../../src/main/config.ts';
-import { loadConfig } from '../../src/main/config.ts';
+import type { ResolvedConfig } from '../../src/main/config/config.ts';
+import { loadConfig } from '../../src/main/config/config.ts';
 import type { RunningServer } from '../../src/main/serve.ts';
 import { serve } from '../../src/main/serve.ts';
 import { removeDir, temporaryDir } from './child-server.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
-import { loadConfig } from '../../../src/main/config.ts';
+import { loadConfig } from '../../../src/main/config/config.ts';
 import { serve } from '../../../src/main/serve.ts';
 import { fencedBlocks } from '../../docs/fenced-blocks.ts';
 import { removeDir, temporaryDir } from '../../support/child-server.ts';

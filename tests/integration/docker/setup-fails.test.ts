@@ -1,6 +1,6 @@
 /** A setup command that fails is the request's own fault: no other backend is tried with it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadConfig } from '../../../src/main/config.ts';
+import { loadConfig } from '../../../src/main/config/config.ts';
 import { temporaryDir } from '../../support/child-server.ts';
 import type { Dockerd } from '../../support/dockerd.ts';
 import { startDockerd, whyNoDockerd } from '../../support/dockerd.ts';

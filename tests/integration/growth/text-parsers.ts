@@ -25,8 +25,8 @@ import { cookiesOfService, PreviewCookie, withoutOurs } from '../../../src/http/
 import { forwardedHeaders, returnedHeaders } from '../../../src/http/preview/preview-headers.ts';
 import { readTarget } from '../../../src/http/preview/preview-target.ts';
 import { ROUTE_TABLE } from '../../../src/http/server/route-table.ts';
-import { Config } from '../../../src/main/config.ts';
-import { configProblem } from '../../../src/main/config-problem.ts';
+import { Config } from '../../../src/main/config/config.ts';
+import { configProblem } from '../../../src/main/config/config-problem.ts';
 import { decodeCursor } from '../../../src/store/page-cursor.ts';
 import { isFaulty, readYaml } from '../../../src/yaml/read-yaml.ts';
 import { FILE, PAGE } from '../../../src/yaml/yaml-limits.ts';

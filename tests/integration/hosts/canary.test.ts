@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
-import { loadConfig } from '../../../src/main/config.ts';
+import { loadConfig } from '../../../src/main/config/config.ts';
 import type { RunningServer } from '../../../src/main/serve.ts';
 import { serve } from '../../../src/main/serve.ts';
 import { createMemoryExtension } from '../../../src/testing/memory/memory-extension.ts';

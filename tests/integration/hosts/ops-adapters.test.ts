@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
-import { loadConfig } from '../../../src/main/config.ts';
+import { loadConfig } from '../../../src/main/config/config.ts';
 import type { RunningServer } from '../../../src/main/serve.ts';
 import { serve } from '../../../src/main/serve.ts';
 import type { SshServer } from '../../../src/testing/ssh-server.ts';

@@ -5,7 +5,7 @@ import { StackInputs } from '../../../src/extensions/compose-ssh/stack-inputs.ts
 import { createSaasStubExtension } from '../../../src/extensions/saas-stub/index.ts';
 import { StubWorld } from '../../../src/extensions/saas-stub/world/world.ts';
 import { WorldTransport } from '../../../src/extensions/saas-stub/world/world-transport.ts';
-import { systemClock } from '../../../src/main/system-clock.ts';
+import { systemClock } from '../../../src/main/ports/system-clock.ts';
 import { archiveOf } from '../../../src/testing/conformance/tar-archive.ts';
 import type { Fixture } from './fixture.ts';
 import { startFixture } from './fixture.ts';

@@ -13,7 +13,7 @@ import type { Store } from '../../../src/core/ports/store/store.ts';
 import { callerByTransport, localCaller } from '../../../src/http/keys/caller-for.ts';
 import { createHttpServer } from '../../../src/http/server/server.ts';
 import type { HttpLimits, HttpOptions } from '../../../src/http/services/http-options.ts';
-import { loadConfig } from '../../../src/main/config.ts';
+import { loadConfig } from '../../../src/main/config/config.ts';
 import type { ControlPlane } from '../../../src/main/wire.ts';
 import { wire } from '../../../src/main/wire.ts';
 import { memoryDatabase } from '../../../src/store/memory/memory-database.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSaasStubExtension } from '../../../src/extensions/saas-stub/index.ts';
 import type { RunningStub } from '../../../src/extensions/saas-stub/server/start-server.ts';
 import { startStubServer } from '../../../src/extensions/saas-stub/server/start-server.ts';
-import { loadConfig } from '../../../src/main/config.ts';
+import { loadConfig } from '../../../src/main/config/config.ts';
 import type { RunningServer } from '../../../src/main/serve.ts';
 import { serve } from '../../../src/main/serve.ts';
 import { removeDir, temporaryDir } from '../../support/child-server.ts';

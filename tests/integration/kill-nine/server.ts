@@ -1,7 +1,7 @@
 /** The real server, with a sink that tells every event to the test. */
 import { request } from 'node:http';
 import type { EventRecord } from '../../../src/core/events/event.ts';
-import { loadConfig } from '../../../src/main/config.ts';
+import { loadConfig } from '../../../src/main/config/config.ts';
 import { serve } from '../../../src/main/serve.ts';
 
 const receiver = process.env.TEST_RECEIVER as string;

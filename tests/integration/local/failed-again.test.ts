@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { ResolvedConfig } from '../../../src/main/config.ts';
+import type { ResolvedConfig } from '../../../src/main/config/config.ts';
 import { LocalServer } from '../../support/local-server.ts';
 
 const vault = mkdtempSync(join(tmpdir(), 'sbx-vault-'));

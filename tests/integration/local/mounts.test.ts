@@ -22,7 +22,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../../src/contract/sandboxes/sandbox.ts';
 import { SpawnerClient } from '../../../src/extensions/local/engine/spawner-client.ts';
 import { SOURCE_REMEDY } from '../../../src/extensions/local/mounts/mount-targets.ts';
-import type { ResolvedConfig } from '../../../src/main/config.ts';
+import type { ResolvedConfig } from '../../../src/main/config/config.ts';
 import { tarOf } from '../../support/image-archives.ts';
 import { LocalServer } from '../../support/local-server.ts';
 import { powerCut } from '../../support/reboot.ts';

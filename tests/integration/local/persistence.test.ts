@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../../src/contract/sandboxes/sandbox.ts';
-import type { ResolvedConfig } from '../../../src/main/config.ts';
+import type { ResolvedConfig } from '../../../src/main/config/config.ts';
 import { LocalServer } from '../../support/local-server.ts';
 import { powerCut } from '../../support/reboot.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ResolvedConfig } from '../../../src/main/config.ts';
+import type { ResolvedConfig } from '../../../src/main/config/config.ts';
 import { TestServer, until } from '../../support/test-server.ts';
 import type { Behaviour } from '../../support/webhook-receiver.ts';
 import { WebhookReceiver } from '../../support/webhook-receiver.ts';

@@ -45,7 +45,7 @@ export function define(command: Command, invocation: Invocation): void {
     const { printer } = invocation;
     const env = envOf(invocation.env, flags);
     const [{ loadConfig }, { serve }] = await Promise.all([
-      import('../../../main/config.ts'),
+      import('../../../main/config/config.ts'),
       import('../../../main/serve.ts'),
     ]);
     const stopped = stopSignal();

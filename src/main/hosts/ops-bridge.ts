@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { SandboxerError } from '../contract/errors/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 
 /**
  * ops-bridge keeps one OpenSSH configuration per tunnel, `<directory>/<name>.conf`: HostName, Port, ProxyJump. Answers

@@ -1,5 +1,5 @@
-import { billableTime } from '../core/credits/billable-time.ts';
-import type { Clock } from '../core/ports/clock.ts';
+import { billableTime } from '../../core/credits/billable-time.ts';
+import type { Clock } from '../../core/ports/clock.ts';
 
 const LONGEST_TIMER_MS = 2_147_483_647;
 

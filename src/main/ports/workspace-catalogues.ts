@@ -1,8 +1,8 @@
-import { buildCatalogue, readProfileFolders } from '../catalogue/load-catalogue.ts';
-import type { ProfileFiles, ProfileFolder } from '../catalogue/profiles/profile-folder.ts';
-import type { ProfileCatalogue } from '../core/ports/catalogue.ts';
-import type { PushedProfile } from '../core/ports/store/profile-store.ts';
-import type { Store } from '../core/ports/store/store.ts';
+import { buildCatalogue, readProfileFolders } from '../../catalogue/load-catalogue.ts';
+import type { ProfileFiles, ProfileFolder } from '../../catalogue/profiles/profile-folder.ts';
+import type { ProfileCatalogue } from '../../core/ports/catalogue.ts';
+import type { PushedProfile } from '../../core/ports/store/profile-store.ts';
+import type { Store } from '../../core/ports/store/store.ts';
 
 /** The catalogue of each workspace: the folders everybody sees, and what the workspace itself pushed. */
 export class WorkspaceCatalogues {

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
-import type { HostSsh } from '../contract/extensions/host.ts';
-import type { HostPort, HostRecord, ProbeResult } from '../core/hosts/host.ts';
-import type { PlacementHost } from '../core/ports/extension.ts';
-import type { SshAccess } from '../core/ports/host-access.ts';
-import { hostFactsScript, hostFiguresScript } from '../extensions/shared/ssh/host-facts-script.ts';
-import { SshHosts } from '../extensions/shared/ssh/ssh-hosts.ts';
+import type { HostSsh } from '../../contract/extensions/host.ts';
+import type { HostPort, HostRecord, ProbeResult } from '../../core/hosts/host.ts';
+import type { PlacementHost } from '../../core/ports/extension.ts';
+import type { SshAccess } from '../../core/ports/host-access.ts';
+import { hostFactsScript, hostFiguresScript } from '../../extensions/shared/ssh/host-facts-script.ts';
+import { SshHosts } from '../../extensions/shared/ssh/ssh-hosts.ts';
 
 /** Fills in what the registration leaves to others: a tunnel's configuration, a certificate. */
 export interface AccessSources {

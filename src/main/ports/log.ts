@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import type { Log } from '../core/ports/log.ts';
+import type { Log } from '../../core/ports/log.ts';
 
 /** Structured, on stderr. Paths that could hold a secret are redacted even if somebody logs them by mistake. */
 export function createLog(level: string): Log {

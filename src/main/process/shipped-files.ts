@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ProfileFolder } from '../catalogue/profiles/profile-folder.ts';
-import { PACKAGE_DIR } from '../extensions/shared/own-programs.ts';
+import type { ProfileFolder } from '../../catalogue/profiles/profile-folder.ts';
+import { PACKAGE_DIR } from '../../extensions/shared/own-programs.ts';
 
 export function shippedProfiles(): ProfileFolder {
   return { path: join(PACKAGE_DIR, 'profiles'), priority: 0, label: 'profiles' };

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import type { BuiltinsConfig } from '../extensions/builtins.ts';
+import type { BuiltinsConfig } from '../../extensions/builtins.ts';
 
 const SecretPlace = z.strictObject({
   provider: z.enum(['env', 'file']).default('env').describe('Where the secret is.'),

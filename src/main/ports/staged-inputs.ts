@@ -1,8 +1,8 @@
 import { join, resolve } from 'node:path';
-import { packPath } from '../client/trees/pack-tree.ts';
-import { StagedInputs } from '../inputs/staged-inputs.ts';
-import { guardedLookup } from '../sinks/target-policy.ts';
-import type { ResolvedConfig } from './config.ts';
+import { packPath } from '../../client/trees/pack-tree.ts';
+import { StagedInputs } from '../../inputs/staged-inputs.ts';
+import { guardedLookup } from '../../sinks/target-policy.ts';
+import type { ResolvedConfig } from '../config/config.ts';
 
 const MIB = 1_048_576;
 

@@ -1,8 +1,8 @@
-import type { ConfiguredSink, EventSink } from '../core/events/event-sink.ts';
-import { FIN_HUB_SINK, finHubSink } from '../sinks/fin-hub-sink.ts';
-import type { HubOptions } from '../sinks/hub-sink.ts';
-import { STATE_HUB_SINK, stateHubSink } from '../sinks/state-hub-sink.ts';
-import type { Config } from './config.ts';
+import type { ConfiguredSink, EventSink } from '../../core/events/event-sink.ts';
+import { FIN_HUB_SINK, finHubSink } from '../../sinks/fin-hub-sink.ts';
+import type { HubOptions } from '../../sinks/hub-sink.ts';
+import { STATE_HUB_SINK, stateHubSink } from '../../sinks/state-hub-sink.ts';
+import type { Config } from '../config/config.ts';
 import { eventSourceOf, userAgent } from './webhooks.ts';
 
 interface Hub {

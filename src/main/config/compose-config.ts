@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { BuiltinsConfig } from '../extensions/builtins.ts';
+import type { BuiltinsConfig } from '../../extensions/builtins.ts';
 
 export const ComposeConfig = z.strictObject({
   enabled: z.boolean().default(true).describe('Whether stacks are placed on registered hosts.'),

@@ -1,5 +1,5 @@
-import { makeOwnDirectory } from '../client/trees/make-directory.ts';
-import { SandboxerError } from '../contract/errors/errors.ts';
+import { makeOwnDirectory } from '../../client/trees/make-directory.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 
 /** Makes a directory that a setting names, readable by its owner alone. */
 export function ownDirectory(setting: string, path: string): void {

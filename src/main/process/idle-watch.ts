@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Store, Tx } from '../core/ports/store/store.ts';
+import type { Store, Tx } from '../../core/ports/store/store.ts';
 
 /** Whether somebody speaks to the server, or did lately. */
 export class Callers {

@@ -1,13 +1,13 @@
-import type { ControlDeps } from '../control/deps.ts';
-import type { WebhookPort, WebhookRecord } from '../core/events/webhook.ts';
-import { webhookSinkId } from '../core/events/webhook.ts';
-import type { SecretBox } from '../core/ports/secret-box.ts';
-import { checkTarget } from '../sinks/target-policy.ts';
-import { newWebhookSecret } from '../sinks/webhook-signature.ts';
-import { WebhookSink } from '../sinks/webhook-sink.ts';
-import { WebhookDeliveries } from '../workers/webhook-deliveries.ts';
-import type { Config } from './config.ts';
-import { packageVersion } from './shipped-files.ts';
+import type { ControlDeps } from '../../control/deps.ts';
+import type { WebhookPort, WebhookRecord } from '../../core/events/webhook.ts';
+import { webhookSinkId } from '../../core/events/webhook.ts';
+import type { SecretBox } from '../../core/ports/secret-box.ts';
+import { checkTarget } from '../../sinks/target-policy.ts';
+import { newWebhookSecret } from '../../sinks/webhook-signature.ts';
+import { WebhookSink } from '../../sinks/webhook-sink.ts';
+import { WebhookDeliveries } from '../../workers/webhook-deliveries.ts';
+import type { Config } from '../config/config.ts';
+import { packageVersion } from '../process/shipped-files.ts';
 import { systemClock } from './system-clock.ts';
 
 const CONCURRENCY = 8;

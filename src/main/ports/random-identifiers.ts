@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Identifiers } from '../core/ports/identifiers.ts';
+import type { Identifiers } from '../../core/ports/identifiers.ts';
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const TIME_CHARACTERS = 8;

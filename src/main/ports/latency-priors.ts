@@ -1,7 +1,7 @@
-import { latencyPriorOf, loadPriceList } from '../catalogue/price-list.ts';
-import type { HealthBook } from '../core/health/health-book.ts';
-import type { Extension } from '../core/ports/extension.ts';
-import { shippedPrices } from './shipped-files.ts';
+import { latencyPriorOf, loadPriceList } from '../../catalogue/price-list.ts';
+import type { HealthBook } from '../../core/health/health-book.ts';
+import type { Extension } from '../../core/ports/extension.ts';
+import { shippedPrices } from '../process/shipped-files.ts';
 
 /** What others measured of a vendor is believed until we have measured it. Nothing is read where there is no vendor. */
 export async function learnPriors(health: HealthBook, extensions: readonly Extension[]): Promise<void> {

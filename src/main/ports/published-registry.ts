@@ -1,10 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { checkRegistryFiles } from '../catalogue/registry-check.ts';
-import type { PublishedRegistry, RegistryFile, RegistryPublisher } from '../core/ports/published-registry.ts';
-import { ReuseSurfaceFolder, ReuseSurfaceHub } from '../sinks/reuse-surface.ts';
-import type { Config } from './config.ts';
-import { shippedRegistry } from './shipped-files.ts';
+import { checkRegistryFiles } from '../../catalogue/registry-check.ts';
+import type {
+  PublishedRegistry,
+  RegistryFile,
+  RegistryPublisher,
+} from '../../core/ports/published-registry.ts';
+import { ReuseSurfaceFolder, ReuseSurfaceHub } from '../../sinks/reuse-surface.ts';
+import type { Config } from '../config/config.ts';
+import { shippedRegistry } from '../process/shipped-files.ts';
 import { userAgent } from './webhooks.ts';
 
 /** Every file of a registry folder, in the order of their names. */

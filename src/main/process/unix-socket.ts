@@ -1,7 +1,7 @@
 import { chmodSync, rmSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { dirname } from 'node:path';
-import { SandboxerError } from '../contract/errors/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import { ownDirectory } from './own-directory.ts';
 
 function answers(path: string): Promise<boolean> {

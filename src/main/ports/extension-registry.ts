@@ -1,10 +1,10 @@
-import type { ExtensionHealth } from '../contract/extensions/extension.ts';
-import type { Clock } from '../core/ports/clock.ts';
-import { isoTime } from '../core/ports/clock.ts';
-import type { Extension } from '../core/ports/extension.ts';
-import type { Log } from '../core/ports/log.ts';
-import type { ExtensionRegistry } from '../core/ports/registry.ts';
-import { digestOf } from '../core/recipe/canonical-json.ts';
+import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import { isoTime } from '../../core/ports/clock.ts';
+import type { Extension } from '../../core/ports/extension.ts';
+import type { Log } from '../../core/ports/log.ts';
+import type { ExtensionRegistry } from '../../core/ports/registry.ts';
+import { digestOf } from '../../core/recipe/canonical-json.ts';
 
 const PROBE_TIMEOUT_MS = 10_000;
 const UNKNOWN: ExtensionHealth = {

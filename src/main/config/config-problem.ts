@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { fieldName } from '../catalogue/profiles/profile-issues.ts';
-import { SandboxerError } from '../contract/errors/errors.ts';
-import { nearestNames } from '../core/recipe/nearest-names.ts';
+import { fieldName } from '../../catalogue/profiles/profile-issues.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import { nearestNames } from '../../core/recipe/nearest-names.ts';
 
 type Issue = z.core.$ZodIssue;
 interface Described {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { SandboxerError } from '../contract/errors/errors.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 
 export interface WardenOptions {
   /** Reads our public key on its standard input, gets the name of the host as last argument, prints a certificate. */

@@ -1,6 +1,6 @@
-import type { Clock } from '../core/ports/clock.ts';
-import type { Identifiers } from '../core/ports/identifiers.ts';
-import type { Store } from '../core/ports/store/store.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { Identifiers } from '../../core/ports/identifiers.ts';
+import type { Store } from '../../core/ports/store/store.ts';
 
 export const DEFAULT_ORG = 'default';
 export const DEFAULT_WORKSPACE = 'default';

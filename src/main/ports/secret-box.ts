@@ -1,11 +1,11 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { SandboxerError } from '../contract/errors/errors.ts';
-import type { SecretBox } from '../core/ports/secret-box.ts';
-import type { Store } from '../core/ports/store/store.ts';
-import { loadMasterKey } from '../secrets/master-key.ts';
-import { SealedBox } from '../secrets/sealed-box.ts';
-import type { ResolvedConfig } from './config.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import type { SecretBox } from '../../core/ports/secret-box.ts';
+import type { Store } from '../../core/ports/store/store.ts';
+import { loadMasterKey } from '../../secrets/master-key.ts';
+import { SealedBox } from '../../secrets/sealed-box.ts';
+import type { ResolvedConfig } from '../config/config.ts';
 
 function wrongKey(strange: number, all: number): SandboxerError {
   return new SandboxerError(

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { KeyScope } from '../contract/tenancy/tenancy.ts';
-import type { ControlDeps } from '../control/deps.ts';
-import { createKey } from '../control/tenancy/manage-keys.ts';
-import { localCaller } from '../http/keys/caller-for.ts';
+import { KeyScope } from '../../contract/tenancy/tenancy.ts';
+import type { ControlDeps } from '../../control/deps.ts';
+import { createKey } from '../../control/tenancy/manage-keys.ts';
+import { localCaller } from '../../http/keys/caller-for.ts';
 import { DEFAULT_ORG, DEFAULT_WORKSPACE } from './installation.ts';
 
 /** A server on TCP that has no key yet gets one, in a file that only its owner can read. */
