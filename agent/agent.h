@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "conn.h"
+#include "wire/conn.h"
 
 #define MAX_CHANNELS 4096
 #define MAX_PROCESSES 4096

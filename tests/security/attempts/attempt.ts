@@ -50,7 +50,7 @@ export interface AttemptClass {
   readonly attempts: readonly Attempt[];
 }
 
-/** What the filter of system calls beside Landlock (`agent/confine-calls.c`) holds. */
+/** What the filter of system calls beside Landlock (`agent/rights/confine-calls.c`) holds. */
 export const BY_POLICY_FILTER = { policy: 'held' } as const;
 
 type Expectations = Expected | Partial<Record<Setting, Expected>>;

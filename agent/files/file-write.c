@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 #define WRITE_EXCLUSIVE 2
 #define WRITE_SYNC 4

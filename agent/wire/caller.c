@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 #define FIRST_PAUSE_MS 10
 #define LONGEST_PAUSE_MS 500

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 /* As much is read of a file that does not say how long it is: some of /proc have no end. */
 #define MAX_UNKNOWN (64ull * 1024 * 1024)

@@ -6,7 +6,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 #ifndef TIOCGPTPEER
 #define TIOCGPTPEER 0x5441

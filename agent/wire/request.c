@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 static bool copy_setting(char **to, const char *from) {
   free(*to);

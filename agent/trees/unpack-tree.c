@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 #include "tar.h"
 
 #define MAX_EXTENSION (1024 * 1024)

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 #define MAX_CONNS 64
 #define RX_BYTES (MAX_PAYLOAD + HEADER_BYTES)

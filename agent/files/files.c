@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 #define RENAME_KEEP 1 /* RENAME_NOREPLACE */
 #define MAX_ENTRY (2 * PATH_MAX + 64)

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 #define MAX_DATABASE (1024 * 1024)
 

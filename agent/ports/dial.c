@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 typedef struct {
   Channel ch;

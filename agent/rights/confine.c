@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 /* The third version is the first that also holds back truncation. */
 #define LEAST_VERSION 3

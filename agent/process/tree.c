@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 #define MAX_SCANNED 65536
 #define ROUNDS_AT_ONCE 2

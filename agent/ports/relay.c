@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 #define RELAY_BYTES (128 * 1024)
 

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 #define MAX_FORWARDS 128
 #define MAX_CONNECTIONS 256

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 #define MAX_WAITING 64
 #define MAX_BOOT 16

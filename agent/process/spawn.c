@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 #define STACK_BYTES (64 * 1024)
 /* Counted in short waits and not by the clock, which also runs while everything here is frozen. */

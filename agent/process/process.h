@@ -2,7 +2,7 @@
 #ifndef PROCESS_H
 #define PROCESS_H
 
-#include "agent.h"
+#include "../agent.h"
 #include "ring.h"
 
 typedef struct Process Process;

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 #ifndef SYS_close_range
 #define SYS_close_range 436

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "../agent.h"
 #include "tar.h"
 
 #define HELD_OPEN 32

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "agent.h"
+#include "../agent.h"
 
 /* Values of linux/seccomp.h, linux/filter.h and linux/audit.h, which musl does not bring. */
 #define MODE_FILTER 2
