@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "confine.h"
+#include "rights/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>

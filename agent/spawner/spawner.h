@@ -5,7 +5,7 @@
 #ifndef SPAWNER_H
 #define SPAWNER_H
 
-#include "birth.h"
+#include "zygote/birth.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
  * code. Prints a line for each: name or number, and what came of it. Arguments: the duty, and "all" for every number.
  */
 #define _GNU_SOURCE
-#include "../../agent/spawner/confine.h"
+#include "../../agent/spawner/rights/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
