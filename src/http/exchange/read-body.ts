@@ -85,6 +85,7 @@ export class Upload implements AsyncIterable<Buffer> {
   readonly #signal: AbortSignal;
   readonly #limit: number;
   readonly #idleMs: number;
+  readonly #readings: AsyncGenerator<Buffer>[] = [];
   /** Why it broke off. Whoever was reading may have wrapped it into something of his own. */
   failure: Error | null = null;
 
@@ -98,16 +99,27 @@ export class Upload implements AsyncIterable<Buffer> {
     this.#idleMs = idleMs;
   }
 
-  /** Does something with the body. If the body is what failed, that is the error. */
+  /**
+   * Does something with the body. If the body is what failed, that is the error. Reading ends with the work, also when
+   * the work left off in the middle without a word: the rest can then be thrown away, and the client reads its answer.
+   */
   async into<T>(work: (body: AsyncIterable<Uint8Array>) => Promise<T>): Promise<T> {
     try {
       return await work(this);
     } catch (error) {
       throw this.failure ?? error;
+    } finally {
+      for (const reading of this.#readings) void reading.return(undefined).catch(() => {});
     }
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+  [Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+    const reading = this.#read();
+    this.#readings.push(reading);
+    return reading;
+  }
+
+  async *#read(): AsyncGenerator<Buffer> {
     const request = this.#request;
     askForBody(request);
     let size = 0;
