@@ -9,6 +9,7 @@ import type { StackPlan } from './compose/plan-stack.ts';
 import { planStack } from './compose/plan-stack.ts';
 import { TarTree } from './compose/tar-tree.ts';
 import { invalid } from './failure.ts';
+import type { EngineLimit, EngineRecord } from './engine.ts';
 import { labelsOf } from './labels.ts';
 import type { StackHandle } from './stack-handle.ts';
 import { projectOf } from './stack-handle.ts';
@@ -28,6 +29,8 @@ export interface PlaceTerms {
   readonly gatewayImage: string;
   readonly subnets: readonly string[];
   readonly composeVersion: string | null;
+  /** Limits that the engine does not know how to enforce. */
+  readonly unheld: readonly EngineLimit[];
 }
 
 /** To see what a plan needs before it is known where it goes. */
@@ -38,6 +41,7 @@ const NOWHERE: PlaceTerms = {
   gatewayImage: 'none',
   subnets: [],
   composeVersion: null,
+  unheld: [],
 };
 
 /** A request’s stack, read and judged: nothing has been asked of any host yet. */
@@ -135,7 +139,18 @@ export class AnalysedStack {
     return plan;
   }
 
-  handle(plan: StackPlan): StackHandle {
+  /** Limits that the compose file names. */
+  get declaredLimits(): readonly EngineLimit[] {
+    const services = [...this.#model.services.values()];
+    const named = {
+      cpu: services.some(({ declared, cpuShares }) => declared.cpus !== null || cpuShares !== null),
+      memory_mb: services.some(({ declared }) => declared.memoryBytes !== null),
+      pids: services.some(({ declared }) => declared.pids !== null),
+    };
+    return (['cpu', 'memory_mb', 'pids'] as const).filter((name) => named[name]);
+  }
+
+  handle(plan: StackPlan, engine: EngineRecord, note: string | null): StackHandle {
     const { stamp, secrets } = this.#spec;
     const [first = ''] = plan.services;
     return {
@@ -150,7 +165,8 @@ export class AnalysedStack {
       wait_for: [...this.inputs.wait_for],
       wait_seconds: this.inputs.wait_seconds,
       keep_images: this.inputs.keep_images,
-      notes: [...plan.notes],
+      notes: [...plan.notes, ...(note === null ? [] : [note])],
+      engine,
       secret_variables: secrets.flatMap(({ name, delivery }) => (delivery === 'env' ? [name] : [])),
     };
   }

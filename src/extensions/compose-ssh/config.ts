@@ -1,12 +1,15 @@
 import type { CapabilityVector } from '../../contract/extensions/capability.ts';
 import type { SshHostOptions } from '../shared/ssh/ssh-host.ts';
 import type { AgentBinaries } from '../shared/ssh/upload-agent.ts';
+import type { EngineWish } from './engine.ts';
 
 export interface ComposeOptions {
   /** On each host, absolute or below the login directory. Default: `.sandboxer/compose`. */
   readonly directory?: string;
   /** The addresses that networks of stacks are cut from; it must be free on every host. Default: 10.213.0.0/16. */
   readonly addressPool?: string;
+  /** Which engine of a host new stacks run on. Default: `auto`. */
+  readonly engine?: EngineWish;
   readonly ssh?: SshHostOptions;
   /** `uname -m` of a host → the agent for it. Default: the one of this machine. */
   readonly agents?: AgentBinaries;

@@ -39,6 +39,8 @@ import { GATEWAY } from './compose/plan-stack.ts';
 import { ComposeSession } from './compose-session.ts';
 import type { ComposeOptions } from './config.ts';
 import { DEFAULT_DIRECTORY, DEFAULT_POOL } from './config.ts';
+import type { EngineWish, RootlessFinding } from './engine.ts';
+import { checkEngine, chooseEngine, engineNote, enginesText, proveRootless } from './engine.ts';
 import { BACKEND, givenUp } from './failure.ts';
 import { handleOf, readHandle } from './handle.ts';
 import { markerOf } from './labels.ts';
@@ -49,7 +51,7 @@ import { plannedStack } from './planned-stack.ts';
 import type { Seed } from './remote-snapshots.ts';
 import { RemoteSnapshots, seedOf } from './remote-snapshots.ts';
 import type { HostPlace, Uploaded } from './remote-stacks.ts';
-import { RemoteStacks, stackDirectory } from './remote-stacks.ts';
+import { gatewayImageOf, RemoteStacks, stackDirectory } from './remote-stacks.ts';
 import { openChannel, runningOf, serviceChannel } from './service-channel.ts';
 import { shipTree } from './ship-tree.ts';
 import type { KeptSnapshot } from './snapshot-marker.ts';
@@ -62,6 +64,7 @@ import { servicesOf, waitedFor } from './stack-state.ts';
 const LOOK_MS = 500;
 const OPEN_MS = 60_000;
 const FRESH_MS = 1_000;
+const NEVER = new AbortController().signal;
 
 interface Reached {
   readonly host: PlacementHost;
@@ -96,7 +99,7 @@ export class ComposeExtension implements Extension {
     }
     try {
       const { place } = await this.#reach(ctx, true);
-      const detail = `engine ${place.engine}, compose ${place.generation} (${place.composeVersion})`;
+      const detail = `${enginesText(place)}, compose ${place.generation} (${place.composeVersion})`;
       return { status: 'healthy', detail, checked_at, checks: [] };
     } catch (error) {
       ctx.signal.throwIfAborted();
@@ -121,11 +124,20 @@ export class ComposeExtension implements Extension {
     return await this.#turns.take(projectOf(spec.stamp), async () => {
       if (ctx.signal.aborted) throw givenUp(ctx.signal, 'not_created');
       const stack = await AnalysedStack.of(spec, ctx.signal);
-      const ship = (project: string, marker: string, { stacks, place }: Reached) =>
-        stacks.upload(place, project, marker, {
-          signal: ctx.signal,
-          stdin: shipTree(spec.inputs, stack.inputs.trees, stack.tree, stack.extra, ctx.signal),
-        });
+      const ship = async (project: string, marker: string, { stacks, place }: Reached) => {
+        const { resources, elevated } = spec.recipe;
+        const demand = { resources, elevated, declared: stack.declaredLimits };
+        const { record, why } = chooseEngine(place, this.#wish, demand);
+        const uploaded = await stacks.upload(
+          place,
+          { project, marker, engine: record },
+          {
+            signal: ctx.signal,
+            stdin: shipTree(spec.inputs, stack.inputs.trees, stack.tree, stack.extra, ctx.signal),
+          },
+        );
+        return { ...uploaded, note: why };
+      };
       return await abortable(this.#make(spec, stack, ctx, ship), ctx.signal, 'maybe_created');
     });
   }
@@ -195,6 +207,7 @@ export class ComposeExtension implements Extension {
     const agent = await uploadAgent(stacks.host, place.root, this.#agents, signal);
     const uploaded = await ship(projectOf(spec.stamp), markerOf(spec.stamp, ctx.clock.now()), reached);
     if (uploaded.handle !== null) return handleOf(uploaded.handle);
+    checkEngine(uploaded.engine, place, this.#wish, spec.recipe.resources);
     const ground = { stacks, place, agent, pool: this.#options.addressPool ?? DEFAULT_POOL };
     const { handle, states } = await makeStack(spec, stack, ground, uploaded, signal);
     this.#fresh.set(handle.project, { states, at: Date.now() });
@@ -224,7 +237,7 @@ export class ComposeExtension implements Extension {
         services: servicesOf(states.filter(({ service }) => service !== GATEWAY)),
       },
       isolation: 'container',
-      notes: [...stack.notes, 'Root of a container is root of the host, unless its engine remaps users.'],
+      notes: [...stack.notes, engineNote(stack.engine)],
     };
   }
 
@@ -238,8 +251,8 @@ export class ComposeExtension implements Extension {
     return new ComposeSession(first, stack, {
       open: (service) => open(service, AbortSignal.timeout(OPEN_MS)),
       logs: async (service, options) => {
-        const { stacks } = await this.#reach(ctx);
-        return await stacks.log(stack.project, service, options);
+        const { stacks, place } = await this.#reach(ctx);
+        return await stacks.log(place, stack.project, service, options);
       },
     });
   }
@@ -283,7 +296,7 @@ export class ComposeExtension implements Extension {
   }
 
   async canary(ctx: ExtensionContext): Promise<CanaryKit> {
-    const { stacks } = await this.#reach(ctx);
+    const { stacks } = await this.#reach(ctx, true);
     const { stdout } = await stacks.host.run(['uname', '-m'], {
       signal: ctx.signal,
       creation: 'not_created',
@@ -293,15 +306,15 @@ export class ComposeExtension implements Extension {
 
   async pause(handle: Handle, ctx: ExtensionContext): Promise<PauseKind> {
     const { project } = readHandle(handle);
-    const { stacks } = await this.#reach(ctx);
-    await stacks.freeze(project, true, { signal: ctx.signal });
+    const { stacks, place } = await this.#reach(ctx);
+    await stacks.freeze(place, project, true, { signal: ctx.signal });
     return 'frozen';
   }
 
   async resume(handle: Handle, ctx: ExtensionContext): Promise<void> {
     const { project } = readHandle(handle);
-    const { stacks } = await this.#reach(ctx);
-    await stacks.freeze(project, false, { signal: ctx.signal });
+    const { stacks, place } = await this.#reach(ctx);
+    await stacks.freeze(place, project, false, { signal: ctx.signal });
   }
 
   async close(): Promise<void> {
@@ -337,10 +350,22 @@ export class ComposeExtension implements Extension {
     if (afresh) this.#places.delete(ssh);
     const known =
       this.#places.get(ssh) ??
-      stacks.place(this.#options.directory ?? DEFAULT_DIRECTORY, { signal: new AbortController().signal });
+      stacks.place(this.#options.directory ?? DEFAULT_DIRECTORY, { signal: NEVER }, (root) =>
+        this.#rootlessOf(ssh, root),
+      );
     this.#places.set(ssh, known);
     known.catch(() => this.#places.delete(ssh));
     return { host, access, stacks, place: await abortable(known, ctx.signal, 'not_created') };
+  }
+
+  async #rootlessOf(ssh: SshHost, root: string): Promise<RootlessFinding> {
+    if (this.#wish === 'rootful') return { missing: 'The configuration names the rootful engine.' };
+    const agent = () => uploadAgent(ssh, root, this.#agents, NEVER);
+    return await proveRootless(ssh, { root, agent, imageOf: gatewayImageOf }, NEVER);
+  }
+
+  get #wish(): EngineWish {
+    return this.#options.engine ?? 'auto';
   }
 
   #justSeen(project: string): readonly ContainerState[] | null {

@@ -3,6 +3,7 @@ import type { ProvisionSpec } from '../../core/ports/extension.ts';
 import type { AnalysedStack } from './analyse-stack.ts';
 import { hostVariables } from './compose/emit-service.ts';
 import type { StackPlan } from './compose/plan-stack.ts';
+import { unheldBy } from './engine.ts';
 import { BACKEND, hostFailure } from './failure.ts';
 import type { HostPlace, RemoteStacks, Uploaded } from './remote-stacks.ts';
 import { gatewayImageOf } from './remote-stacks.ts';
@@ -33,7 +34,7 @@ export async function makeStack(
   spec: ProvisionSpec,
   stack: AnalysedStack,
   { stacks, place, agent, pool }: Ground,
-  { takenSubnets }: Uploaded,
+  { takenSubnets, engine, note }: Uploaded,
   signal: AbortSignal,
 ): Promise<MadeStack> {
   const project = projectOf(spec.stamp);
@@ -43,11 +44,12 @@ export async function makeStack(
     agent,
     gatewayImage: gatewayImageOf(agent),
     composeVersion: place.composeVersion,
+    unheld: unheldBy(engine, place.rootless),
   };
   for (let tries = 0; tries < NETWORK_TRIES; tries += 1) {
     const subnets = subnetsFor(stack, pool, takenSubnets, `${project} ${tries}`);
     const plan = stack.plan({ ...terms, subnets });
-    const handle = stack.handle(plan);
+    const handle = stack.handle(plan, engine, note);
     const files = filesOf(plan, handle, stack.inputs.remove_pulled);
     const made = await stacks.up(place, project, plan.gatewayPorts.size > 0 ? agent : null, {
       signal,

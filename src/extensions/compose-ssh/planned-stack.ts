@@ -12,6 +12,7 @@ const SOMEWHERE: PlaceTerms = {
   gatewayImage: 'sandboxer-gateway:latest',
   subnets: [],
   composeVersion: null,
+  unheld: [],
 };
 
 /** Returns what provision would make of a stack, also where that is a refusal. */

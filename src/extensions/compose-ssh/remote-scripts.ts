@@ -2,6 +2,7 @@
  * What runs on a host: programs of a POSIX shell that never change, given their arguments as arguments and everything
  * else on standard input.
  */
+import { ENGINE, RECORD } from './engine-scripts.ts';
 
 /** Everything of one stack can be ended: a command that outlived its connection must not go on making things. */
 export const ENLIST = 'read -r _ _ _ _ group _ </proc/$$/stat; echo "$group" >>"$stack/groups"';
@@ -32,16 +33,19 @@ elif command -v docker-compose >/dev/null 2>&1; then echo "compose v1"; fi
 docker version --format 'engine {{.Server.Version}}'
 `;
 
-/** $1 root, $2 project, $3 marker; the tree as tar → `already` with the handle, or what networks take. */
+/** $1 root, $2 project, $3 marker, $4 kind and $5 endpoint of the engine; the tree as tar → `already` with the handle, or the engine and what networks take. */
 export const UPLOAD = `
+${ENGINE}${RECORD}
 stack=$1/stacks/$2
 umask 077
 mkdir -p "$stack" || exit 73
 [ -e "$stack/up" ] && { echo already; cat "$stack/handle.json"; exit 0; }
+record_engine "$1" "$stack" "$4" "$5" || exit 73
 printf '%s\\n' "$3" >"$stack/marker.new" && mv -f "$stack/marker.new" "$stack/marker" || exit 73
 ${ENLIST}
 umask 022
 mkdir -p "$stack/tree" && tar -xpf - -C "$stack/tree" --no-same-owner || exit 74
+echo "engine $engine_kind $engine_at"
 ${NETWORKS}`;
 
 /**
@@ -64,7 +68,7 @@ id=$(docker ps -aq --no-trunc --filter "label=com.docker.compose.project=$key" -
 [ -n "$id" ] && docker cp -a - "$id:$4" <"$seed/volumes/$1.tar" || exit 255
 ' sh <"$list" || exit 75
   fi
-  rm -rf "$stack/seed" "$stack/fork" "$stack/volumes-list"
+  as_owner rm -rf "$stack/seed" "$stack/fork" "$stack/volumes-list"
 fi
 `;
 
@@ -91,8 +95,10 @@ fi
 
 /** $1 root, $2 secrets, $3 project, $4 generation of compose, $5 agent and $6 image of the gateway, if it has one; lines of secrets (those by environment under names of ours), then our files as tar → containers. */
 export const UP = `
+${ENGINE}
 stack=$1/stacks/$3; secrets=$2/$3; key=$3; generation=$4
 [ -e "$stack/marker" ] || exit 76
+engine_of "$stack"
 ${ENLIST}
 umask 077
 while IFS=' ' read -r kind name value; do
@@ -126,15 +132,20 @@ exit $status
 
 /** $1 root, $2 project → containers. */
 export const STATE = `
+${ENGINE}
 key=$2
 [ -e "$1/stacks/$2/marker" ] || exit 76
+engine_of "$1/stacks/$2"
 ${INSPECT}
 `;
 
 /** $1 root, $2 secrets, $3 project, $4 owner, $5 whether built images stay → what is left. */
 export const DOWN = `
+${ENGINE}
 stack=$1/stacks/$3; secrets=$2/$3; key=$3; owner=$4; keep=$5
 mine="label=com.docker.compose.project=$key"; ours="label=io.sandboxer.owner=$owner"
+engine_of "$stack"
+if [ -e "$stack/marker" ] || [ -e "$stack/engine" ]; then all="$engine_kind@$engine_at"; else all=$(engines "$1"); fi
 if [ -e "$stack/groups" ]; then
   read -r _ _ _ _ self _ </proc/$$/stat
   while read -r group; do
@@ -145,44 +156,52 @@ rm -f "$stack/up"
 found() { docker ps -aq --no-trunc --filter "$mine" --filter "$ours"; }
 nets() { docker network ls -q --filter "$mine" --filter "$ours"; }
 vols() { docker volume ls -q --filter "$mine" --filter "$ours"; }
-tries=0
-while :; do
-  ids=$(found) || exit 75
-  if [ -n "$ids" ]; then
-    for id in $ids; do echo "removed container $id"; done
-    docker rm -f -v $ids >/dev/null 2>&1
+# Ends with 1 where the engine still has something.
+clear_engine() {
+  tries=0
+  while :; do
+    ids=$(found) || exit 75
+    if [ -n "$ids" ]; then
+      for id in $ids; do echo "removed container $id"; done
+      docker rm -f -v $ids >/dev/null 2>&1
+    fi
+    ids=$(nets) || exit 75
+    [ -z "$ids" ] || docker network rm $ids 2>/dev/null | sed 's/^/removed network /'
+    ids=$(vols) || exit 75
+    [ -z "$ids" ] || docker volume rm -f $ids 2>/dev/null | sed 's/^/removed volume /'
+    tries=$((tries + 1))
+    [ -n "\${busy:-}" ] && { busy=; sleep 1; continue; }
+    containers=$(found) && networks=$(nets) && volumes=$(vols) || exit 75
+    [ -z "$containers$networks$volumes" ] && break
+    [ $tries -ge 5 ] && break
+    sleep 1
+  done
+  # Stacks of older versions have a base.yml.
+  file=$stack/stack.yml; [ -e "$file" ] || file=$stack/base.yml
+  if [ "$keep" != keep ] && { [ ! -e "$file" ] || grep -q "sandboxer-$key-" "$file"; }; then
+    # By name: the same image may have names that are not ours.
+    images=$(docker image ls --format '{{.Repository}}:{{.Tag}}' --filter "reference=sandboxer-$key-*") || exit 75
+    [ -z "$images" ] || docker rmi $images >/dev/null 2>&1
   fi
-  ids=$(nets) || exit 75
-  [ -z "$ids" ] || docker network rm $ids 2>/dev/null | sed 's/^/removed network /'
-  ids=$(vols) || exit 75
-  [ -z "$ids" ] || docker volume rm -f $ids 2>/dev/null | sed 's/^/removed volume /'
-  tries=$((tries + 1))
-  [ -n "\${busy:-}" ] && { busy=; sleep 1; continue; }
-  containers=$(found) && networks=$(nets) && volumes=$(vols) || exit 75
-  [ -z "$containers$networks$volumes" ] && break
-  [ $tries -ge 5 ] && break
-  sleep 1
+  # Without force: what another container uses stays.
+  if [ -s "$stack/pulled-images" ]; then
+    while read -r image; do docker rmi "$image" </dev/null 2>/dev/null | sed -n 's/^Untagged: /removed image /p'; done <"$stack/pulled-images"
+  fi
+  for id in $containers; do echo "left container $id"; done
+  for id in $networks; do echo "left network $id"; done
+  for id in $volumes; do echo "left volume $id"; done
+  [ -z "$containers$networks$volumes" ]
+}
+for engine in $all; do
+  (use_engine "\${engine%%@*}" "\${engine#*@}"; clear_engine)
+  case $? in 0) ;; 1) left=1;; *) exit 75;; esac
 done
-# Stacks of older versions have a base.yml.
-file=$stack/stack.yml; [ -e "$file" ] || file=$stack/base.yml
-if [ "$keep" != keep ] && { [ ! -e "$file" ] || grep -q "sandboxer-$key-" "$file"; }; then
-  # By name: the same image may have names that are not ours.
-  images=$(docker image ls --format '{{.Repository}}:{{.Tag}}' --filter "reference=sandboxer-$key-*") || exit 75
-  [ -z "$images" ] || docker rmi $images >/dev/null 2>&1
-fi
-# Without force: what another container uses stays.
-if [ -s "$stack/pulled-images" ]; then
-  while read -r image; do docker rmi "$image" </dev/null 2>/dev/null | sed -n 's/^Untagged: /removed image /p'; done <"$stack/pulled-images"
-fi
-for id in $containers; do echo "left container $id"; done
-for id in $networks; do echo "left network $id"; done
-for id in $volumes; do echo "left volume $id"; done
-[ -n "$containers$networks$volumes" ] && exit 0
+[ -n "\${left:-}" ] && exit 0
 rm -rf "$secrets"
 if [ -e "$stack" ]; then
   # The marker goes last: what cannot be removed now is found again.
-  find "$stack" -mindepth 1 -maxdepth 1 ! -name marker -exec rm -rf {} + 2>/dev/null
-  rm -rf "$stack" 2>/dev/null
+  as_owner find "$stack" -mindepth 1 -maxdepth 1 ! -name marker ! -name engine -exec rm -rf {} + 2>/dev/null
+  [ -n "$(find "$stack" -mindepth 1 -maxdepth 1 ! -name marker ! -name engine 2>/dev/null)" ] || rm -rf "$stack" 2>/dev/null
   if [ -e "$stack" ]; then echo "left directory $stack"; else echo "removed directory $stack"; fi
 fi
 exit 0
@@ -190,23 +209,31 @@ exit 0
 
 /** $1 root → markers, directories without one, and labels of whatever is marked like ours, whoever's. */
 export const MARKED = `
+${ENGINE}
 for marker in "$1"/stacks/*/marker; do [ -e "$marker" ] && { printf 'marker '; cat "$marker"; }; done
 for stack in "$1"/stacks/*; do [ -d "$stack" ] && [ ! -e "$stack/marker" ] && echo "unmarked $stack"; done
-for kind in container network volume; do
-  name=.Name
-  case $kind in container) list='docker ps -a'; name=.Names;; *) list="docker $kind ls";; esac
-  label() { echo "{{json (.Label \\"io.sandboxer.$1\\")}}"; }
-  found=$($list --filter label=io.sandboxer.attempt-id --format "labels [\\"$kind\\",{{json $name}},$(label owner),$(label sandbox-uid),$(label attempt-id)]") || exit 75
-  [ -z "$found" ] || printf '%s\\n' "$found"
+labelled() {
+  for kind in container network volume; do
+    name=.Name
+    case $kind in container) list='docker ps -a'; name=.Names;; *) list="docker $kind ls";; esac
+    label() { echo "{{json (.Label \\"io.sandboxer.$1\\")}}"; }
+    found=$($list --filter label=io.sandboxer.attempt-id --format "labels [\\"$kind\\",{{json $name}},$(label owner),$(label sandbox-uid),$(label attempt-id)]") || exit 75
+    [ -z "$found" ] || printf '%s\\n' "$found"
+  done
+}
+for engine in $(engines "$1"); do
+  (use_engine "\${engine%%@*}" "\${engine#*@}"; labelled) || exit 75
 done
 exit 0
 `;
 
 /**
- * $1 project, $2 `pause` or `unpause`, $3 the state of the containers to do it to: `running`, or `paused`. Prints nothing; exits
+ * $1 project, $2 `pause` or `unpause`, $3 the state of the containers to do it to: `running`, or `paused`, $4 directory of the stack. Prints nothing; exits
  * with 0 when no container is in that state any more, with 75 when the engine cannot be asked, and with 1 otherwise.
  */
 export const FREEZE = `
+${ENGINE}
+engine_of "$4"
 all() { docker ps -q --no-trunc --filter "label=com.docker.compose.project=$1" --filter "status=$2"; }
 ids=$(all "$1" "$3") || exit 75
 [ -z "$ids" ] || docker "$2" $ids >/dev/null
@@ -215,11 +242,13 @@ ids=$(all "$1" "$3") || exit 75
 `;
 
 /**
- * $1 project, $2 service, $3 lines or `all`, $4 `follow` or `end` → what its containers wrote. It ends with its input:
+ * $1 project, $2 service, $3 lines or `all`, $4 `follow` or `end`, $5 directory of the stack → what its containers wrote. It ends with its input:
  * whoever reads may be gone without a word from a service that is silent.
  */
 export const LOG = `
+${ENGINE}
 set -f
+engine_of "$5"
 ids=$(docker ps -aq --no-trunc --filter "label=com.docker.compose.project=$1" --filter "label=io.sandboxer.service=$2") || exit 75
 follow=; [ "$4" = follow ] && follow=--follow
 exec 3<&0
@@ -241,6 +270,8 @@ exit "$status"
  * listen must be the one that was started here, whose number and time of start stand in a file that no container sees.
  */
 export const AGENT = `
+${ENGINE}
+engine_of "$4"
 agent=/.sandboxer/agent; known=$4/agents/$1
 relay() {
   read -r door pid since <"$known" 2>/dev/null || return 1

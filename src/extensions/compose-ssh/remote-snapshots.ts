@@ -8,7 +8,7 @@ import type { SshHost } from '../shared/ssh/ssh-host.ts';
 import { IMAGE_PREFIX } from './compose/model/image-name.ts';
 import { BACKEND, hostFailure, lost } from './failure.ts';
 import type { HostPlace, Uploaded } from './remote-stacks.ts';
-import { uploadedOf } from './remote-stacks.ts';
+import { stackDirectory, uploadedOf } from './remote-stacks.ts';
 import type { Call } from './run-script.ts';
 import { GONE, runScript } from './run-script.ts';
 import type { KeptSnapshot } from './snapshot-marker.ts';
@@ -74,9 +74,8 @@ export class RemoteSnapshots {
     marker: string,
     signal: AbortSignal,
   ): Promise<Seed | StackHandle> {
-    const { stdout, stderr, code } = await runScript(this.#host, MARK, [place.root, project, marker], {
-      signal,
-    });
+    const args = [place.root, project, marker, stackDirectory(place, source.project)];
+    const { stdout, stderr, code } = await runScript(this.#host, MARK, args, { signal });
     const text = stdout.toString();
     const known = text.startsWith('already\n') ? parseHandle(text.slice('already\n'.length)) : null;
     if (known !== null) return known;

@@ -4,6 +4,9 @@ import type { Stamp } from '../../core/ports/extension.ts';
 import type { ServiceLogOptions } from '../../core/ports/session.ts';
 import { Gate } from '../shared/async/gate.ts';
 import type { RemoteProcess, SshHost } from '../shared/ssh/ssh-host.ts';
+import type { EngineRecord, RootlessFinding } from './engine.ts';
+import { recordWords, ROOTFUL } from './engine.ts';
+import { ANSWERS } from './engine-scripts.ts';
 import { hostFailure, lost, stackFailure } from './failure.ts';
 import type { MarkedStack } from './marked-stacks.ts';
 import { readMarked } from './marked-stacks.ts';
@@ -22,7 +25,9 @@ export interface HostPlace {
   readonly secrets: string;
   readonly generation: 'v1' | 'v2';
   readonly composeVersion: string;
-  readonly engine: string;
+  /** The version of the engine that `docker` reaches by itself; `null`: our user may use none. */
+  readonly engine: string | null;
+  readonly rootless: RootlessFinding;
 }
 
 export interface AgentPlace {
@@ -34,7 +39,17 @@ export interface AgentPlace {
 export interface Uploaded {
   /** It is up already, by an earlier call. */
   readonly handle: StackHandle | null;
+  /** The one that is on record: what is made of a snapshot stays on the engine of its images. */
+  readonly engine: EngineRecord;
+  /** Why it is this one. */
+  readonly note: string | null;
   readonly takenSubnets: readonly string[];
+}
+
+export interface NewStack {
+  readonly project: string;
+  readonly marker: string;
+  readonly engine: EngineRecord;
 }
 
 export interface Removed {
@@ -67,10 +82,12 @@ export function gatewayImageOf(agent: string): string {
 /** What is said where a tree was put: the handle of what is up already, or what networks take. */
 export function uploadedOf(text: string): Uploaded {
   if (text.startsWith('already\n'))
-    return { handle: parseHandle(text.slice('already\n'.length)), takenSubnets: [] };
+    return { handle: parseHandle(text.slice('already\n'.length)), engine: ROOTFUL, note: null, takenSubnets: [] };
   const [networks = '', routes = ''] = text.split('routes\n');
   const subnets = [...networks.matchAll(/^subnet (\S+)$/gm)].map(([, subnet = '']) => subnet);
-  return { handle: null, takenSubnets: [...subnets, ...routesOf(routes)] };
+  const [, endpoint] = /^engine rootless (unix:\/\/\S+)$/m.exec(networks) ?? [];
+  const engine: EngineRecord = endpoint === undefined ? ROOTFUL : { kind: 'rootless', endpoint };
+  return { handle: null, engine, note: null, takenSubnets: [...subnets, ...routesOf(routes)] };
 }
 
 export function stackDirectory({ root }: HostPlace, project: string): string {
@@ -84,7 +101,12 @@ export class RemoteStacks {
     this.host = host;
   }
 
-  async place(directory: string, call: Call): Promise<HostPlace> {
+  /** `prove` looks for a rootless engine, once it is known where our files are. */
+  async place(
+    directory: string,
+    call: Call,
+    prove: (root: string) => Promise<RootlessFinding>,
+  ): Promise<HostPlace> {
     const { code, stdout, stderr } = await runScript(this.host, FACTS, [directory], {
       creation: 'not_created',
       ...call,
@@ -108,7 +130,8 @@ export class RemoteStacks {
         'not_created',
       );
     }
-    if (engine === undefined)
+    const rootless = await prove(root);
+    if (engine === undefined && 'missing' in rootless)
       throw hostFailure('There is no engine to be used', stderr || 'docker is not there', 'not_created');
     if (generation !== 'v1' && generation !== 'v2') {
       throw hostFailure(
@@ -119,11 +142,12 @@ export class RemoteStacks {
     }
     const [, told] = /v?(\d+\.\d+(?:\.\d+)?)/.exec(facts.get('version') ?? '') ?? [];
     const composeVersion = generation === 'v1' ? LAST_OF_V1 : (told ?? FIRST_OF_V2);
-    return { root, secrets, generation, composeVersion, engine };
+    return { root, secrets, generation, composeVersion, engine: engine ?? null, rootless };
   }
 
-  async upload({ root }: HostPlace, project: string, marker: string, call: Call): Promise<Uploaded> {
-    const { code, stdout, stderr } = await runScript(this.host, UPLOAD, [root, project, marker], {
+  async upload({ root }: HostPlace, stack: NewStack, call: Call): Promise<Uploaded> {
+    const args = [root, stack.project, stack.marker, ...recordWords(stack.engine)];
+    const { code, stdout, stderr } = await runScript(this.host, UPLOAD, args, {
       timeoutMs: UPLOAD_MS,
       ...call,
     });
@@ -153,14 +177,14 @@ export class RemoteStacks {
     throw stackFailure(
       'The stack did not come up',
       `${result.stderr}${note}`,
-      await this.engineAnswers(call.signal),
+      await this.engineAnswers(stackDirectory(place, project), call.signal),
     );
   }
 
-  /** Whether the engine answers: a failure just before was then not the engine's. */
-  async engineAnswers(signal: AbortSignal | undefined): Promise<boolean> {
+  /** Whether the engine of a stack answers: a failure just before was then not the engine's. */
+  async engineAnswers(stack: string, signal: AbortSignal | undefined): Promise<boolean> {
     const asked = await this.host
-      .run(['docker', 'version', '--format', '{{.Server.Version}}'], {
+      .run(['sh', '-c', ANSWERS, 'sh', stack], {
         timeoutMs: ENGINE_ANSWER_MS,
         ...(signal !== undefined && { signal }),
       })
@@ -195,8 +219,9 @@ export class RemoteStacks {
     return readMarked(stdout.toString());
   }
 
-  async freeze(project: string, frozen: boolean, call: Call): Promise<void> {
-    const args = frozen ? [project, 'pause', 'running'] : [project, 'unpause', 'paused'];
+  async freeze(place: HostPlace, project: string, frozen: boolean, call: Call): Promise<void> {
+    const change = frozen ? ['pause', 'running'] : ['unpause', 'paused'];
+    const args = [project, ...change, stackDirectory(place, project)];
     const { code, stderr } = await runScript(this.host, FREEZE, args, call);
     if (code !== 0)
       throw hostFailure(`The stack could not be ${frozen ? 'paused' : 'resumed'}`, stderr, 'created');
@@ -204,11 +229,13 @@ export class RemoteStacks {
 
   /** What all containers of a service wrote. */
   async log(
+    place: HostPlace,
     project: string,
     service: string,
     { tail, follow, signal }: ServiceLogOptions,
   ): Promise<RemoteLog> {
-    const args = [project, service, tail === null ? 'all' : String(tail), follow ? 'follow' : 'end'];
+    const shown = [tail === null ? 'all' : String(tail), follow ? 'follow' : 'end'];
+    const args = [project, service, ...shown, stackDirectory(place, project)];
     const remote = await this.host.open(['sh', '-c', LOG, 'sh', ...args], {
       creation: 'created',
       ...(signal === undefined ? {} : { signal }),

@@ -54,7 +54,7 @@ async function openNow(stacks: RemoteStacks, place: AgentPlace, signal: AbortSig
     const said = shown(remote.process.stderr);
     if (said === '') throw error;
     const what = `No program can be run in ${place.container.service}`;
-    throw stackFailure(what, said, await stacks.engineAnswers(signal));
+    throw stackFailure(what, said, await stacks.engineAnswers(place.stack, signal));
   } finally {
     signal.removeEventListener('abort', end);
   }

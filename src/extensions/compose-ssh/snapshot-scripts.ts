@@ -4,6 +4,7 @@
  * secret among its variables, the one it was made from. Volumes are read and filled through the
  * engine, so that nobody needs to be root.
  */
+import { ENGINE, RECORD } from './engine-scripts.ts';
 import { ENLIST, NETWORKS } from './remote-scripts.ts';
 
 /** Ends a word of a format of \`docker inspect\`. */
@@ -49,13 +50,15 @@ esac
 
 /** $1 root, $2 project, $3 directory, $4 prefix of images, $5 whose it is, then variables that are secrets → images and kilobytes. */
 export const CAPTURE = `
+${ENGINE}
 stack=$1/stacks/$2; key=$2; target=$3; prefix=$4; marker=$5; shift 5
 secrets=$*
 [ -e "$stack/marker" ] || exit 76
-told() { cat "$target/images"; echo "size $(du -sk "$target" | cut -f1)"; }
+engine_of "$stack"
+told() { cat "$target/images"; echo "size $(as_owner du -sk "$target" | cut -f1)"; }
 [ -e "$target/done" ] && { told; exit 0; }
 umask 077
-rm -rf "$target"; mkdir -p "$target/volumes" "$target/seen" && printf '%s\\n' "$marker" >"$target/marker" || exit 73
+as_owner rm -rf "$target"; mkdir -p "$target/volumes" "$target/seen" && printf '%s %s\\n' "$engine_kind" "$engine_at" >"$target/engine" && printf '%s\\n' "$marker" >"$target/marker" || exit 73
 : >"$target/images"
 ids=$(docker ps -aq --no-trunc --filter "label=com.docker.compose.project=$key") || exit 75
 in_state() { docker ps -q --no-trunc --filter "label=com.docker.compose.project=$key" --filter "status=$1"; }
@@ -73,7 +76,7 @@ docker inspect --type container --format '${CONTAINERS}' $ids >"$target/containe
 export target prefix secrets
 xargs -0 -n 7 sh -c '${CAPTURE_ONE}' sh <"$target/containers" || exit 75
 for part in tree binds; do
-  if [ -e "$stack/$part" ]; then cp -a "$stack/$part" "$target/$part" || exit 74; fi
+  if [ -e "$stack/$part" ]; then as_owner cp -a "$stack/$part" "$target/$part" || exit 74; fi
 done
 rm -rf "$target/seen"
 : >"$target/done"
@@ -82,20 +85,25 @@ told
 
 /** $1 directory → the tree in it as tar: what is neither file nor directory nor link is nothing a stack is read from. */
 export const SEED_TREE = `
+${ENGINE}
 [ -e "$1/done" ] || exit 76
+engine_of "$1"
 [ -d "$1/tree" ] || exit 0
-cd "$1/tree" && find . \\( -type f -o -type d -o -type l \\) -print0 | tar --null --no-recursion --hard-dereference -cf - -T -
+cd "$1/tree" && as_owner sh -c 'find . \\( -type f -o -type d -o -type l \\) -print0 | tar --null --no-recursion --hard-dereference -cf - -T -'
 `;
 
-/** $1 root, $2 project, $3 marker → \`already\` with the handle, if it is up. */
+/** $1 root, $2 project, $3 marker, $4 directory with the record of an engine → \`already\` with the handle, if it is up. */
 export const MARK = `
+${ENGINE}${RECORD}
 stack=$1/stacks/$2
 umask 077
 [ -e "$stack/up" ] && { echo already; cat "$stack/handle.json"; exit 0; }
-mkdir -p "$stack" && printf '%s\\n' "$3" >"$stack/marker.new" && mv -f "$stack/marker.new" "$stack/marker" || exit 73
+engine_of "$4"
+mkdir -p "$stack" && record_engine "$1" "$stack" "$engine_kind" "$engine_at" || exit 73
+printf '%s\\n' "$3" >"$stack/marker.new" && mv -f "$stack/marker.new" "$stack/marker" || exit 73
 `;
 
-/** $1 root, $2 project, $3 marker, $4 directory of what was kept, then service and image in turn → what networks take. */
+/** $1 root, $2 project, $3 marker, $4 directory of what was kept, then service and image in turn → the engine and what networks take. */
 export const PLANT = `
 stack=$1/stacks/$2; project=$2; seed=$4
 [ -e "$seed/done" ] || exit 76
@@ -104,7 +112,7 @@ shift 4
 ${ENLIST}
 for part in tree binds; do
   if [ -e "$seed/$part" ] && [ ! -e "$stack/$part" ]; then
-    cp -a "$seed/$part" "$stack/$part.new" && mv "$stack/$part.new" "$stack/$part" || exit 74
+    as_owner cp -a "$seed/$part" "$stack/$part.new" && mv "$stack/$part.new" "$stack/$part" || exit 74
   fi
 done
 mkdir -p "$stack/tree" || exit 74
@@ -113,14 +121,18 @@ while [ $# -ge 2 ]; do
   shift 2
 done
 printf '%s\\n' "$seed" >"$stack/seed" || exit 74
+echo "engine $engine_kind $engine_at"
 ${NETWORKS}
 `;
 
 /** $1 directory, $2 prefix of images. */
 export const FORGET = `
+${ENGINE}
+engine_of "$1"
 rm -f "$1/done"
 names=$(docker image ls --format '{{.Repository}}:{{.Tag}}' --filter "reference=$2*") || exit 75
 [ -z "$names" ] || docker rmi $names >/dev/null || exit 75
+as_owner find "$1" -mindepth 1 -maxdepth 1 ! -name marker ! -name engine -exec rm -rf {} + 2>/dev/null
 rm -rf "$1"
 [ ! -e "$1" ]
 `;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Stamp } from '../../core/ports/extension.ts';
+import { EngineRecord, ROOTFUL } from './engine.ts';
 
 export const StackHandle = z.object({
   project: z.string().regex(/^sbx[0-9a-f]{20}$/),
@@ -18,6 +19,7 @@ export const StackHandle = z.object({
   notes: z.array(z.string()),
   /** Variables of services whose values are secrets: they are kept in no snapshot. */
   secret_variables: z.array(z.string()).default([]),
+  engine: EngineRecord.default(ROOTFUL),
 });
 export type StackHandle = z.infer<typeof StackHandle>;
 

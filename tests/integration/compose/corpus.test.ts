@@ -35,6 +35,7 @@ async function plan({ files, composeFiles, env, profiles }: CorpusStack) {
       gatewayImage: 'gateway',
       subnets: ['10.99.0.0/27', '10.99.0.32/27', '10.99.0.64/27', '10.99.0.96/27'],
       composeVersion: '1.29',
+      unheld: [],
     },
     findings,
   );

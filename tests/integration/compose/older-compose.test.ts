@@ -61,6 +61,7 @@ async function planOf(stack: Tree, composeVersion: string | null) {
     gatewayImage: 'gateway',
     subnets: ['10.99.0.0/28', '10.99.0.16/28', '10.99.0.32/28'],
     composeVersion,
+    unheld: [],
   };
   return planStack(model, tree, terms, findings);
 }

@@ -1,4 +1,5 @@
 /** One service as it is given to compose, written field by field from its model. */
+import type { EngineLimit } from '../engine.ts';
 import type { Tree } from './compose-yaml.ts';
 import { Reference } from './compose-yaml.ts';
 import type { BuildModel } from './model/build-shape.ts';
@@ -60,16 +61,25 @@ function dockerfilePath(
   return `${directory}/${places.file(file.inside)}`;
 }
 
-export function emitLimits({ cpuShares, reservedMemoryBytes }: ServiceModel, limits: ServiceLimits): Tree {
-  const { cpus, memoryBytes, pids } = limits;
-  return {
+export function emitLimits(
+  { cpuShares, reservedMemoryBytes }: ServiceModel,
+  { cpus, memoryBytes, pids }: ServiceLimits,
+  unheld: readonly EngineLimit[],
+): Tree {
+  const processor = {
     ...(cpus === null ? {} : { cpus }),
-    ...(memoryBytes === null ? {} : { mem_limit: memoryBytes, memswap_limit: memoryBytes }),
-    ...(pids === null ? {} : { pids_limit: pids }),
     ...(cpuShares === null ? {} : { cpu_shares: Math.min(cpuShares, MOST_SHARES) }),
+  };
+  const memory = {
+    ...(memoryBytes === null ? {} : { mem_limit: memoryBytes, memswap_limit: memoryBytes }),
     ...(reservedMemoryBytes === null
       ? {}
       : { mem_reservation: Math.min(reservedMemoryBytes, memoryBytes ?? reservedMemoryBytes) }),
+  };
+  return {
+    ...(unheld.includes('cpu') ? {} : processor),
+    ...(unheld.includes('memory_mb') ? {} : memory),
+    ...(pids === null || unheld.includes('pids') ? {} : { pids_limit: pids }),
   };
 }
 

@@ -28,6 +28,7 @@ const TERMS: StackTerms = {
   gatewayImage: 'gateway',
   subnets: ['10.99.0.0/28', '10.99.0.16/28', '10.99.0.32/28'],
   composeVersion: null,
+  unheld: [],
 };
 
 async function planOf(text: string, terms: Partial<StackTerms> = {}): Promise<StackPlan> {

@@ -3,6 +3,7 @@
  * nothing else, so that what was judged is what runs.
  */
 import type { Resources } from '../../../contract/profiles/profile.ts';
+import type { EngineLimit } from '../engine.ts';
 import { fromTheTop } from '../subnets.ts';
 import type { Tree } from './compose-yaml.ts';
 import { writeComposeYaml } from './compose-yaml.ts';
@@ -40,6 +41,8 @@ export interface StackTerms {
   readonly subnets: readonly string[];
   /** The version of the compose that reads the file; `null`: one that knows every field. */
   readonly composeVersion: string | null;
+  /** Limits that the engine would ignore, or refuse. */
+  readonly unheld: readonly EngineLimit[];
 }
 
 export interface StackPlan {
@@ -87,6 +90,8 @@ class Planner {
     this.#mounts = new ServiceMounts(stack, terms, this.#places);
     this.#limits = shareLimits(stack.services, terms.resources, findings);
     this.#notes.push(...findings.notes);
+    if (terms.unheld.length > 0)
+      this.#notes.push(`The engine does not enforce ${terms.unheld.join(', ')}: services have no such limit.`);
     for (const name of stack.unset) this.#notes.push(`The variable ${name} is not set: it is empty.`);
   }
 
@@ -118,7 +123,7 @@ class Planner {
     return {
       ...this.#image(service),
       ...emitOwn(service, this.#stack, this.#terms),
-      ...emitLimits(service, this.#limits.get(service.name) ?? NOWHERE),
+      ...emitLimits(service, this.#limits.get(service.name) ?? NOWHERE, this.#terms.unheld),
       volumes: this.#mounts.of(service),
       ...(ports.length > 0 ? { ports } : {}),
       ...(service.networkMode === null ? { networks: this.#serviceNetworks(service) } : {}),
@@ -210,7 +215,7 @@ class Planner {
       forwards.push('--forward', `${port}=${address}:${target}`);
     }
     if (ports.size === 0) return null;
-    const { project, labels, gatewayImage, subnets } = this.#terms;
+    const { project, labels, gatewayImage, subnets, unheld } = this.#terms;
     const subnet = subnets[networkOrder.length];
     const service: Tree = {
       image: gatewayImage,
@@ -222,8 +227,8 @@ class Planner {
       security_opt: ['no-new-privileges:true'],
       read_only: true,
       restart: 'unless-stopped',
-      mem_limit: 128 * 1_048_576,
-      pids_limit: 300,
+      ...(unheld.includes('memory_mb') ? {} : { mem_limit: 128 * 1_048_576 }),
+      ...(unheld.includes('pids') ? {} : { pids_limit: 300 }),
       ports: [...ports.keys()].map((port) => `127.0.0.1::${port}`),
       networks: { ...joined, [INGRESS]: {} },
     };
