@@ -12,6 +12,7 @@ import {
   mkdirSync,
   readFileSync,
   rmdirSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -42,11 +43,14 @@ exec setpriv --reuid=${UID} --regid=${UID} --clear-groups --inh-caps=-all env -i
 
 export interface RootlessHost extends ComposeHost {
   readonly home: string;
+  /** Its `XDG_RUNTIME_DIR`. */
+  readonly runtime: string;
   /** Whether the user may use the engine of root, too. */
   letIn(toRootful: boolean): void;
   /** Runs the `docker` command on the rootless engine and gives what it printed. */
   docker(...args: string[]): Promise<string>;
-  startRootless(): Promise<void>;
+  /** `pause`: whether it has what it needs to pause a container. */
+  startRootless(options?: { readonly pause?: boolean }): Promise<void>;
   stopRootless(): Promise<void>;
 }
 
@@ -118,13 +122,13 @@ export async function startRootlessHost(id = 'box'): Promise<RootlessHost> {
     daemon = null;
     if (child === null) return;
     const ended = new Promise((resolve) => child.once('exit', resolve));
-    const pid = readFileSync(join(runtime, 'dockerd-rootless-pid'), 'utf8').trim();
+    const pid = readFileSync(join(runtime, 'docker.pid'), 'utf8').trim();
     await engine.enter('kill', '-TERM', pid).catch(() => {});
     await ended;
+    rmSync(socket, { force: true });
   };
-  const startRootless = async () => {
-    const record = `echo $$ >"$1/run/dockerd-rootless-pid"\n${START}`;
-    const [file = '', ...args] = engine.inside('env', `group=${group}`, 'sh', '-c', record, 'sh', directory);
+  const startRootless = async ({ pause = true } = {}) => {
+    const [file = '', ...args] = engine.inside('env', `group=${pause ? group : ''}`, 'sh', '-c', START, 'sh', directory);
     const child = spawn(file, args, { env: ENV, stdio: 'ignore' });
     daemon = child;
     for (const deadline = Date.now() + 120_000; ; await sleep(100)) {
@@ -157,6 +161,7 @@ export async function startRootlessHost(id = 'box'): Promise<RootlessHost> {
       host: { id, labels: {}, ssh: server.access() },
       directory: join(home, 'sandboxer'),
       home,
+      runtime,
       letIn,
       docker,
       startRootless,

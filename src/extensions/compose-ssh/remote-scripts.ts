@@ -65,7 +65,7 @@ if [ -e "$stack/seed" ]; then
     export key seed
     xargs -0 -r -n 4 sh -c '
 id=$(docker ps -aq --no-trunc --filter "label=com.docker.compose.project=$key" --filter "label=io.sandboxer.service=$2" --filter "label=com.docker.compose.container-number=$3") || exit 255
-[ -n "$id" ] && docker cp -a - "$id:$4" <"$seed/volumes/$1.tar" || exit 255
+[ -n "$id" ] && docker cp - "$id:$4" <"$seed/volumes/$1.tar" || exit 255
 ' sh <"$list" || exit 75
   fi
   as_owner rm -rf "$stack/seed" "$stack/fork" "$stack/volumes-list"

@@ -120,8 +120,8 @@ export class RemoteStacks {
           return [line.slice(0, space), line.slice(space + 1)] as const;
         }),
     );
-    const [root, secrets, generation, engine] = ['root', 'secrets', 'compose', 'engine'].map((name) =>
-      facts.get(name),
+    const [root, secrets, generation, engine] = ['root', 'secrets', 'compose', 'engine'].map(
+      (name) => facts.get(name) || undefined,
     );
     if (root === undefined || secrets === undefined || code === 73) {
       throw hostFailure(
