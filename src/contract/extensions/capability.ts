@@ -84,6 +84,10 @@ export const CapabilityVector = z
       .optional()
       .describe('Whether `isolation.no_new_privs` can be put on everything inside.'),
     host_root: z.boolean().describe('Whether code inside may run as uid 0 of the host.'),
+    trusted_code_only: z
+      .boolean()
+      .optional()
+      .describe('Whether it is for stacks you trust: root inside may be root of the host.'),
     read_only_workspace: z
       .boolean()
       .optional()

@@ -77,7 +77,7 @@ async function establish(
   record: CanaryRecord,
   lap: (what: 'readyMs' | 'execMs') => void,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<readonly string[]> {
   const { header } = extension;
   const ctx = await contextFor(deps, record.hostId, signal);
   const kit = await extension.canary?.(ctx);
@@ -92,16 +92,17 @@ async function establish(
     inputs: kit?.inputs ?? NO_INPUTS,
     endsAt: deps.clock.now() + LIFE_MS,
   };
-  const handle = await within(deps, header.provisionTimeoutSeconds * 1000, signal, async (given) => {
+  const { handle, notes } = await within(deps, header.provisionTimeoutSeconds * 1000, signal, async (given) => {
     const made = await extension.provision(spec, { ...ctx, signal: given });
-    await extension.waitReady(made, { ...ctx, signal: given });
-    return made;
+    const ready = await extension.waitReady(made, { ...ctx, signal: given });
+    return { handle: made, notes: ready.notes };
   });
   lap('readyMs');
   await within(deps, EXEC_MS, signal, (given) =>
     firstExec(extension, handle, kit?.argv ?? ['true'], { ...ctx, signal: given }),
   );
   lap('execMs');
+  return notes;
 }
 
 /** Whether nothing of it is left; then it is on record no more. */
@@ -141,8 +142,9 @@ async function trial(
     since = deps.clock.now();
   };
   let problem: string | null = null;
+  let notes: readonly string[] = [];
   try {
-    await establish(deps, extension, record, lap, signal);
+    notes = await establish(deps, extension, record, lap, signal);
   } catch (error) {
     signal.throwIfAborted();
     problem = wordsOf(error);
@@ -161,6 +163,7 @@ async function trial(
     ok: problem === null,
     ...times,
     problem,
+    notes,
   };
 }
 

@@ -9,7 +9,7 @@ import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ControlDeps } from '../deps.ts';
 import { getHost } from './manage-hosts.ts';
 
-const ENGINES = ['docker', 'compose', 'compose_plugin'] as const;
+const ENGINES = ['docker', 'docker_rootless', 'compose', 'compose_plugin'] as const;
 const SHOWN = 100;
 
 function isolationOf(facts: HostFacts): string[] {
@@ -18,6 +18,7 @@ function isolationOf(facts: HostFacts): string[] {
   return [
     ...(facts.get('runtime') ?? []),
     ...(['landlock', 'kvm'] as const).filter((name) => facts.has(name)),
+    ...(facts.has('rootless_engine') ? ['rootless-engine'] : []),
     ...userNamespaces,
     ...(cgroup === null ? [] : [`cgroups:${cgroup}`]),
   ];

@@ -22,6 +22,8 @@ export interface CanaryResult {
   readonly execMs: number | null;
   readonly goneMs: number | null;
   readonly problem: string | null;
+  /** What the backend told of a sandbox that worked, such as its wall. */
+  readonly notes?: readonly string[];
 }
 
 /** What the trials of a backend on a host say, with the figures of the last one. */
@@ -38,9 +40,9 @@ const UNTRIED: Verdict = { status: 'healthy', since: null, failures: 0, successe
 
 /** One that fails takes no backend of a host out; several in a row do. */
 export function judgeCanary(before: CanaryStanding | undefined, result: CanaryResult): CanaryStanding {
-  const { at, ok, readyMs, execMs, goneMs, problem } = result;
+  const { at, ok, readyMs, execMs, goneMs, problem, notes = [] } = result;
   const verdict = turned(before ?? UNTRIED, ok, at);
-  return { ...verdict, detail: problem ?? 'It works.', checkedAt: at, readyMs, execMs, goneMs };
+  return { ...verdict, detail: problem ?? ['It works.', ...notes].join(' '), checkedAt: at, readyMs, execMs, goneMs };
 }
 
 /** The least that a backend can establish: it asks for nothing that the vector does not have. */

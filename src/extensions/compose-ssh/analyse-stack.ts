@@ -2,6 +2,7 @@ import type { ProvisionSpec } from '../../core/ports/extension.ts';
 import { bundleFiles } from './compose/compose-files.ts';
 import type { Finding } from './compose/finding.ts';
 import { Findings } from './compose/finding.ts';
+import { judgeBuilds } from './compose/judge-builds.ts';
 import { loadProject } from './compose/load-project.ts';
 import { readStack } from './compose/model/read-stack.ts';
 import type { StackModel } from './compose/model/stack-model.ts';
@@ -53,6 +54,7 @@ export class AnalysedStack {
   readonly #model: StackModel;
   readonly #findings: Findings;
   readonly #fromSeed: boolean;
+  #bases: readonly string[] = [];
 
   private constructor(
     spec: ProvisionSpec,
@@ -91,8 +93,10 @@ export class AnalysedStack {
     const project = await loadProject(tree, request, findings);
     const given = new Set(spec.secrets.map(({ name }) => name));
     const model = readStack({ project, tree, findings, given });
+    const bases = fromSeed ? [] : await judgeBuilds(model, tree, findings);
     findings.settle(spec.recipe.elevated);
     const analysed = new AnalysedStack(spec, tree, inputs, extra, model, findings, fromSeed);
+    if (!spec.recipe.elevated) analysed.#bases = bases;
     analysed.plan(NOWHERE);
     analysed.#checkNames(inputs);
     return analysed;
@@ -137,6 +141,11 @@ export class AnalysedStack {
     );
     this.#findings.settle(recipe.elevated);
     return plan;
+  }
+
+  /** Images of Dockerfiles whose own instructions (`ONBUILD`) are to be judged on the host. */
+  get baseImages(): readonly string[] {
+    return this.#bases;
   }
 
   /** Limits that the compose file names. */

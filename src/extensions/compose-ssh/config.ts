@@ -47,6 +47,13 @@ export const CAPABILITIES: CapabilityVector = {
   latency_class: 'slow',
   hosting: 'self-hosted',
   host_root: true,
+  trusted_code_only: true,
   elevated: true,
   demo: false,
 } as CapabilityVector;
+
+/** Where stacks run on rootless engines alone, root inside is the ssh user of the host. */
+export function capabilitiesFor(engine: EngineWish): CapabilityVector {
+  if (engine !== 'rootless') return CAPABILITIES;
+  return { ...CAPABILITIES, host_root: false, trusted_code_only: false };
+}

@@ -1,7 +1,7 @@
 import type { ExtensionHeader } from '../../core/ports/extension.ts';
 import { ownAgents } from '../shared/own-programs.ts';
 import type { ComposeOptions } from './config.ts';
-import { CAPABILITIES } from './config.ts';
+import { capabilitiesFor } from './config.ts';
 import { ComposeExtension } from './extension.ts';
 import { BACKEND } from './failure.ts';
 import { HANDLE_VERSION } from './handle.ts';
@@ -14,7 +14,7 @@ export function createComposeExtension(options: ComposeOptions = {}): ComposeExt
     title: 'Compose stacks on registered hosts',
     runsOn: 'hosts',
     handleVersion: HANDLE_VERSION,
-    capabilities: CAPABILITIES,
+    capabilities: capabilitiesFor(options.engine ?? 'auto'),
     price: null,
     provisionTimeoutSeconds: 900,
     shipsInputs: true,

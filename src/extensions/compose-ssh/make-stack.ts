@@ -50,7 +50,7 @@ export async function makeStack(
     const subnets = subnetsFor(stack, pool, takenSubnets, `${project} ${tries}`);
     const plan = stack.plan({ ...terms, subnets });
     const handle = stack.handle(plan, engine, note);
-    const files = filesOf(plan, handle, stack.inputs.remove_pulled);
+    const files = filesOf(plan, handle, stack);
     const made = await stacks.up(place, project, plan.gatewayPorts.size > 0 ? agent : null, {
       signal,
       stdin: secretsThen(spec, archiveOf(files)),
@@ -75,14 +75,15 @@ function subnetsFor(stack: AnalysedStack, pool: string, taken: readonly string[]
   );
 }
 
-function filesOf(plan: StackPlan, handle: StackHandle, removePulled: boolean) {
+const linesOf = (names: readonly string[]) => names.map((name) => `${name}\n`).join('');
+
+function filesOf(plan: StackPlan, handle: StackHandle, { inputs, baseImages }: AnalysedStack) {
   return [
     textEntry('stack.yml', plan.file),
     textEntry('handle.json', JSON.stringify(handle)),
     textEntry('places', places(plan)),
-    ...(removePulled
-      ? [textEntry('watched-images', plan.namedImages.map((name) => `${name}\n`).join(''))]
-      : []),
+    textEntry('base-images', linesOf(baseImages)),
+    ...(inputs.remove_pulled ? [textEntry('watched-images', linesOf(plan.namedImages))] : []),
     ...[...plan.files].map(([path, text]) => textEntry(path, text)),
   ];
 }

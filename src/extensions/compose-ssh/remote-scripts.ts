@@ -93,6 +93,22 @@ esac || exit 255
 fi
 `;
 
+/**
+ * The builder of compose v1 finds images by the beginning of their ids, also for instructions that a base image brings
+ * (`ONBUILD`): it must bring none that names an image. Names with a "/" are never those of stages.
+ */
+const BASES = `
+if [ "$generation" = v1 ] && [ -s base-images ] && [ ! -e judged-images ]; then
+  while read -r image; do
+    docker image inspect "$image" >/dev/null 2>&1 || case $image in */*) docker pull -q "$image" </dev/null >/dev/null 2>&1;; esac || continue
+    if docker image inspect --format '{{range .Config.OnBuild}}{{println .}}{{end}}' "$image" 2>/dev/null </dev/null | grep -qi 'from'; then
+      echo "$image brings an instruction (ONBUILD) that names another image" >&2; exit 79
+    fi
+  done <base-images
+  : >judged-images
+fi
+`;
+
 /** $1 root, $2 secrets, $3 project, $4 generation of compose, $5 agent and $6 image of the gateway, if it has one; lines of secrets (those by environment under names of ours), then our files as tar → containers. */
 export const UP = `
 ${ENGINE}
@@ -121,7 +137,7 @@ if [ -e watched-images ] && [ ! -e pulled-images ]; then
   while read -r image; do docker image inspect "$image" >/dev/null 2>&1 || echo "$image"; done <watched-images >pulled-images.new
   mv pulled-images.new pulled-images || exit 74
 fi
-${FILL}
+${BASES}${FILL}
 compose up -d --quiet-pull 1>&2 </dev/null
 status=$?
 [ -e "$stack/marker" ] || exit 76

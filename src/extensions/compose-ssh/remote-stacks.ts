@@ -1,5 +1,6 @@
 /** The stacks of one host: each method is one round trip. */
 import { randomBytes } from 'node:crypto';
+import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Stamp } from '../../core/ports/extension.ts';
 import type { ServiceLogOptions } from '../../core/ports/session.ts';
 import { Gate } from '../shared/async/gate.ts';
@@ -7,7 +8,7 @@ import type { RemoteProcess, SshHost } from '../shared/ssh/ssh-host.ts';
 import type { EngineRecord, RootlessFinding } from './engine.ts';
 import { recordWords, ROOTFUL } from './engine.ts';
 import { ANSWERS } from './engine-scripts.ts';
-import { hostFailure, lost, stackFailure } from './failure.ts';
+import { BACKEND, hostFailure, lost, shown, stackFailure } from './failure.ts';
 import type { MarkedStack } from './marked-stacks.ts';
 import { readMarked } from './marked-stacks.ts';
 import { AGENT, DOWN, FACTS, FREEZE, LOG, MARKED, STATE, UP, UPLOAD } from './remote-scripts.ts';
@@ -60,6 +61,8 @@ export interface Removed {
 /** Asking `docker-compose` itself takes most of a second, and nothing older is in any distribution that is kept up. */
 const LAST_OF_V1 = '1.29';
 const FIRST_OF_V2 = '2.0';
+/** What UP ends with where an image that is built from would reach other images. */
+const REFUSED_BASE = 79;
 const UPLOAD_MS = 30 * 60_000;
 const UP_MS = 30 * 60_000;
 const ENGINE_ANSWER_MS = 20_000;
@@ -170,6 +173,11 @@ export class RemoteStacks {
     );
     if (result.code === 0) return readStates(result.stdout.toString());
     if (result.code === GONE) throw lost('The stack was removed while it was made.');
+    if (result.code === REFUSED_BASE) {
+      const remedy = 'Build from an image without such an instruction.';
+      const found = { backend: BACKEND, creation: 'created', remedy } as const;
+      throw new SandboxerError('SBX_COMPOSE_REFUSED', `${shown(result.stderr)}.`, found);
+    }
     if (/pool overlaps with other one|conflicts with network/i.test(result.stderr)) return null;
     const states = readStates(result.stdout.toString());
     const dead = states.filter(({ status, exitCode }) => status === 'exited' && exitCode !== 0);

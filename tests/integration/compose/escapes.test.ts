@@ -272,6 +272,27 @@ ${kind}: {c: {file: ./data/app.conf}}`;
         ),
         spelling,
       ).toMatch(/^SBX_COMPOSE_INVALID/);
+    const beginnings = [short.slice(0, 5), short, id, name];
+    const dockerfiles = [
+      ...beginnings.map((spelling) => `FROM ${spelling}\n`),
+      ...beginnings.map((spelling) => `FROM ${image}\nCOPY --from=${spelling} /own /own\n`),
+      `ARG BASE=${short.slice(0, 5)}\nFROM \\\n# a comment\n$BASE\n`,
+    ];
+    for (const text of dockerfiles)
+      expect(
+        await outcome(stack(`services: {a: {build: ., ${SLEEP}}}`, { Dockerfile: text }), 'cat /own'),
+        text,
+      ).toMatch(/^SBX_COMPOSE_REFUSED/);
+    const base = await host.engine.docker('create', image);
+    const trigger = `ONBUILD COPY --from=${short.slice(0, 5)} /own /own`;
+    await host.engine.docker('commit', '--change', trigger, base, 'team/with-trigger:1');
+    await host.engine.docker('rm', base);
+    expect(
+      await outcome(
+        stack(`services: {a: {build: ., ${SLEEP}}}`, { Dockerfile: 'FROM team/with-trigger:1\n' }),
+        'cat /own',
+      ),
+    ).toMatch(/^SBX_COMPOSE_REFUSED .*ONBUILD/);
     await teardown();
   });
 });

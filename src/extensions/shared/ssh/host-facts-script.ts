@@ -29,7 +29,20 @@ command -v docker-compose >/dev/null 2>&1 && say compose "$(docker-compose versi
 if command -v docker >/dev/null 2>&1; then
   say docker "$(docker version --format '{{.Server.Version}}' 2>/dev/null)"
   docker compose version --short >/dev/null 2>&1 && say compose_plugin "$(docker compose version --short)"
-  docker ps -a --format '{{.Names}} {{.Image}} {{.State}} {{.Label "io.sandboxer.owner"}}' 2>/dev/null |
+  own() { DOCKER_HOST=$rootless DOCKER_CONTEXT= docker "$@" 2>/dev/null; }
+  rootless=
+  for socket in "\${XDG_RUNTIME_DIR:-/nowhere}/docker.sock" "/run/user/$(id -u)/docker.sock" "$HOME/.docker/run/docker.sock"; do
+    [ -z "$rootless" ] && [ -S "$socket" ] || continue
+    rootless=unix://$socket
+    case $(own info --format '{{.SecurityOptions}}') in
+      *name=rootless*) say docker_rootless "$(own version --format '{{.Server.Version}}')";;
+      *) rootless=;;
+    esac
+  done
+  # ext.compose-ssh writes it once a container of that engine was started.
+  [ -n "$rootless" ] && [ "$(cat "$HOME/.sandboxer/rootless-engine" 2>/dev/null)" = "$rootless" ] && say rootless_engine yes
+  listed='{{.Names}} {{.Image}} {{.State}} {{.Label "io.sandboxer.owner"}}'
+  { docker ps -a --format "$listed" 2>/dev/null; [ -z "$rootless" ] || own ps -a --format "$listed"; } |
     awk -v o="$1" '{ whose = $4 == "" ? "not_ours" : $4 == o ? "ours" : "other_owner"; count[whose]++
         if (NR <= 100) print "container", $1, $2, $3, whose }
       END { for (whose in count) print "containers_" whose, count[whose] }'

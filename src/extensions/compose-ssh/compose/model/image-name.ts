@@ -20,11 +20,13 @@ const OURS = new RegExp(
  * Returns the name with a tag or digest: a short name without one could also be the beginning of an image's id.
  * `null` when it is not a name, or when it may mean an image of another sandbox.
  */
-function readImageName(given: string): { readonly image: string } | { readonly wrong: string } {
+export function readImageName(
+  given: string,
+): { readonly image: string } | { readonly wrong: string; readonly isOurs?: true } {
   const [, repository = '', tag, digest = ''] = (given.length <= LONGEST && REFERENCE.exec(given)) || [];
   const shown = JSON.stringify(given.slice(0, 80));
   if (repository === '') return { wrong: `${shown} is no name of an image.` };
-  if (OURS.test(repository)) return { wrong: `Images named ${IMAGE_PREFIX}… belong to other sandboxes.` };
+  if (OURS.test(repository)) return { wrong: `Images named ${IMAGE_PREFIX}… belong to other sandboxes.`, isOurs: true };
   if (/^(?:sha256|sha384|sha512)$/.test(repository) || /^[0-9a-f]{64}$/.test(repository))
     return { wrong: `${shown} is the id of an image, not a name.` };
   return {
