@@ -49,7 +49,7 @@ export interface RootlessHost extends ComposeHost {
   letIn(toRootful: boolean): void;
   /** Runs the `docker` command on the rootless engine and gives what it printed. */
   docker(...args: string[]): Promise<string>;
-  /** `pause`: whether it has what it needs to pause a container. */
+  /** Does nothing while the engine runs. `pause`: whether it has what it needs to pause a container. */
   startRootless(options?: { readonly pause?: boolean }): Promise<void>;
   stopRootless(): Promise<void>;
 }
@@ -114,7 +114,10 @@ export async function startRootlessHost(id = 'box'): Promise<RootlessHost> {
 
   const docker = async (...args: string[]) => {
     const env = { ...ENV, DOCKER_CONFIG: join(directory, 'client') };
-    const { stdout } = await run('docker', ['--host', `unix://${socket}`, ...args], { env, maxBuffer: 1 << 26 });
+    const { stdout } = await run('docker', ['--host', `unix://${socket}`, ...args], {
+      env,
+      maxBuffer: 1 << 26,
+    });
     return stdout.trim();
   };
   const stopRootless = async () => {
@@ -128,13 +131,24 @@ export async function startRootlessHost(id = 'box'): Promise<RootlessHost> {
     rmSync(socket, { force: true });
   };
   const startRootless = async ({ pause = true } = {}) => {
-    const [file = '', ...args] = engine.inside('env', `group=${pause ? group : ''}`, 'sh', '-c', START, 'sh', directory);
+    if (daemon !== null) return;
+    const [file = '', ...args] = engine.inside(
+      'env',
+      `group=${pause ? group : ''}`,
+      'sh',
+      '-c',
+      START,
+      'sh',
+      directory,
+    );
     const child = spawn(file, args, { env: ENV, stdio: 'ignore' });
     daemon = child;
     for (const deadline = Date.now() + 120_000; ; await sleep(100)) {
       if (existsSync(socket) && (await docker('version').catch(() => '')) !== '') break;
       if (child.exitCode !== null || Date.now() > deadline)
-        throw new Error(`dockerd did not start:\n${readFileSync(join(directory, 'log'), 'utf8').slice(-4_000)}`);
+        throw new Error(
+          `dockerd did not start:\n${readFileSync(join(directory, 'log'), 'utf8').slice(-4_000)}`,
+        );
     }
     await engine.docker('save', '-o', join(directory, 'image.tar'), engine.image);
     await docker('load', '-i', join(directory, 'image.tar'));

@@ -2,6 +2,9 @@ import type { Host } from '../../contract/extensions/host.ts';
 import { waitText } from './relative-time.ts';
 import type { Column } from './table.ts';
 
+/** What follows it are the notes of a sandbox that worked. */
+const WORKS = 'It works. ';
+
 type Canary = Host['health']['canaries'][number];
 
 /** One life on one backend, and how it went. */
@@ -18,7 +21,8 @@ const millis = (value: unknown): string => (typeof value === 'number' ? waitText
 
 export function canaryText(canary: Canary): string {
   if (canary.failures > 0) return `failed ${canary.failures} in a row: ${canary.detail}`;
-  return `ready ${millis(canary.ready_ms)}, exec ${millis(canary.exec_ms)}, gone ${millis(canary.destroyed_ms)}`;
+  const notes = canary.detail.startsWith(WORKS) ? `. ${canary.detail.slice(WORKS.length)}` : '';
+  return `ready ${millis(canary.ready_ms)}, exec ${millis(canary.exec_ms)}, gone ${millis(canary.destroyed_ms)}${notes}`;
 }
 
 export function outcomeColumns<T extends Trial>(ended: 'GONE' | 'DESTROYED'): Column<T>[] {

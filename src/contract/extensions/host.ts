@@ -130,10 +130,14 @@ export const HostTelemetry = z
     disk_free_mb: Amount,
     uptime_seconds: Amount,
     latency_ms: Amount.describe('Of asking for all this.'),
-    engines: z.record(z.string(), z.string()).describe('Versions of docker, of a rootless docker of the ssh user, and of compose.'),
+    engines: z
+      .record(z.string(), z.string())
+      .describe('Versions of docker, of a rootless docker of the ssh user, and of compose.'),
     isolation: z
       .array(z.string())
-      .describe('What the machine offers: runtimes, landlock, kvm, user namespaces; `rootless-engine` once a container of it was started.'),
+      .describe(
+        'What the machine offers: runtimes, landlock, kvm, user namespaces; `rootless-engine` once a container of it was started.',
+      ),
     containers: z.strictObject({
       ours: z.number().int(),
       other_owner: z.number().int().describe('Of another installation of sand-boxer.'),

@@ -92,11 +92,16 @@ async function establish(
     inputs: kit?.inputs ?? NO_INPUTS,
     endsAt: deps.clock.now() + LIFE_MS,
   };
-  const { handle, notes } = await within(deps, header.provisionTimeoutSeconds * 1000, signal, async (given) => {
-    const made = await extension.provision(spec, { ...ctx, signal: given });
-    const ready = await extension.waitReady(made, { ...ctx, signal: given });
-    return { handle: made, notes: ready.notes };
-  });
+  const { handle, notes } = await within(
+    deps,
+    header.provisionTimeoutSeconds * 1000,
+    signal,
+    async (given) => {
+      const made = await extension.provision(spec, { ...ctx, signal: given });
+      const ready = await extension.waitReady(made, { ...ctx, signal: given });
+      return { handle: made, notes: ready.notes };
+    },
+  );
   lap('readyMs');
   await within(deps, EXEC_MS, signal, (given) =>
     firstExec(extension, handle, kit?.argv ?? ['true'], { ...ctx, signal: given }),

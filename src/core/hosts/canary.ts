@@ -42,7 +42,14 @@ const UNTRIED: Verdict = { status: 'healthy', since: null, failures: 0, successe
 export function judgeCanary(before: CanaryStanding | undefined, result: CanaryResult): CanaryStanding {
   const { at, ok, readyMs, execMs, goneMs, problem, notes = [] } = result;
   const verdict = turned(before ?? UNTRIED, ok, at);
-  return { ...verdict, detail: problem ?? ['It works.', ...notes].join(' '), checkedAt: at, readyMs, execMs, goneMs };
+  return {
+    ...verdict,
+    detail: problem ?? ['It works.', ...notes].join(' '),
+    checkedAt: at,
+    readyMs,
+    execMs,
+    goneMs,
+  };
 }
 
 /** The least that a backend can establish: it asks for nothing that the vector does not have. */

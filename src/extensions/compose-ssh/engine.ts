@@ -193,7 +193,10 @@ function unfit(detail: string): SandboxerError {
 }
 
 /** Limits that mean nothing to the engine of a stack: with control groups of its user it knows them all. */
-export function unheldBy({ kind, endpoint }: EngineRecord, rootless: RootlessFinding): readonly EngineLimit[] {
+export function unheldBy(
+  { kind, endpoint }: EngineRecord,
+  rootless: RootlessFinding,
+): readonly EngineLimit[] {
   if (kind === 'rootful') return [];
   const { limits } =
     'engine' in rootless && rootless.engine.endpoint === endpoint ? rootless.engine : { limits: [] };

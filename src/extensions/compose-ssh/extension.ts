@@ -33,6 +33,7 @@ import type { SshHost } from '../shared/ssh/ssh-host.ts';
 import { SshHosts } from '../shared/ssh/ssh-hosts.ts';
 import type { AgentBinaries } from '../shared/ssh/upload-agent.ts';
 import { uploadAgent } from '../shared/ssh/upload-agent.ts';
+import { abortable } from './abortable.ts';
 import { AnalysedStack } from './analyse-stack.ts';
 import { canaryStack } from './canary-stack.ts';
 import { GATEWAY } from './compose/plan-stack.ts';
@@ -392,27 +393,5 @@ export class ComposeExtension implements Extension {
       if (never !== undefined || Date.now() >= until) throw notComing(never ?? waiting[0] ?? '', states);
       await sleep(LOOK_MS, undefined, { signal: ctx.signal });
     }
-  }
-}
-
-/** Rejects when the signal does; the work itself goes on and is swept by its stamp. */
-async function abortable<T>(
-  work: Promise<T>,
-  signal: AbortSignal,
-  creation: 'not_created' | 'maybe_created',
-): Promise<T> {
-  if (signal.aborted) {
-    work.catch(() => {});
-    throw givenUp(signal, creation);
-  }
-  const aborted = Promise.withResolvers<never>();
-  const stop = () => aborted.reject(givenUp(signal, creation));
-  signal.addEventListener('abort', stop, { once: true });
-  aborted.promise.catch(() => {});
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-    work.catch(() => {});
   }
 }

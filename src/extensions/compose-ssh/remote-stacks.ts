@@ -6,7 +6,7 @@ import type { ServiceLogOptions } from '../../core/ports/session.ts';
 import { Gate } from '../shared/async/gate.ts';
 import type { RemoteProcess, SshHost } from '../shared/ssh/ssh-host.ts';
 import type { EngineRecord, RootlessFinding } from './engine.ts';
-import { recordWords, ROOTFUL } from './engine.ts';
+import { ROOTFUL, recordWords } from './engine.ts';
 import { ANSWERS } from './engine-scripts.ts';
 import { BACKEND, hostFailure, lost, shown, stackFailure } from './failure.ts';
 import type { MarkedStack } from './marked-stacks.ts';
@@ -85,7 +85,12 @@ export function gatewayImageOf(agent: string): string {
 /** What is said where a tree was put: the handle of what is up already, or what networks take. */
 export function uploadedOf(text: string): Uploaded {
   if (text.startsWith('already\n'))
-    return { handle: parseHandle(text.slice('already\n'.length)), engine: ROOTFUL, note: null, takenSubnets: [] };
+    return {
+      handle: parseHandle(text.slice('already\n'.length)),
+      engine: ROOTFUL,
+      note: null,
+      takenSubnets: [],
+    };
   const [networks = '', routes = ''] = text.split('routes\n');
   const subnets = [...networks.matchAll(/^subnet (\S+)$/gm)].map(([, subnet = '']) => subnet);
   const [, endpoint] = /^engine rootless (unix:\/\/\S+)$/m.exec(networks) ?? [];

@@ -1,8 +1,11 @@
 /** Stacks on a real rootless engine of the ssh user, beside the engine of root. */
-import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readHostFacts } from '../../../src/core/hosts/host-facts.ts';
 import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
+import { hostFactsScript } from '../../../src/extensions/shared/ssh/host-facts-script.ts';
+import { SshHosts } from '../../../src/extensions/shared/ssh/ssh-hosts.ts';
 import type { RootlessHost } from '../../support/rootless-host.ts';
 import { startRootlessHost, whyNoRootlessHost } from '../../support/rootless-host.ts';
 import type { SpecParts } from './compose-world.ts';
@@ -127,7 +130,10 @@ describe.skipIf(missing !== null)('compose: rootless engines', { timeout: 300_00
   });
 
   it('compose: auto takes a rootless engine where it enforces memory and pids, and says why where it does not', async () => {
-    const [memory, pids] = (await host.docker('info', '--format', '{{.MemoryLimit}} {{.PidsLimit}}')).split(' ');
+    await host.startRootless();
+    const [memory, pids] = (await host.docker('info', '--format', '{{.MemoryLimit}} {{.PidsLimit}}')).split(
+      ' ',
+    );
     const enforces = memory === 'true' && pids === 'true';
     const made = extension();
     const living = await make(made, stack());
@@ -141,6 +147,7 @@ describe.skipIf(missing !== null)('compose: rootless engines', { timeout: 300_00
   });
 
   it('compose: on a rootless engine root is the ssh user, and files, logs, ports, pause, snapshot and fork work', async () => {
+    await host.startRootless();
     const made = extension({ engine: 'rootless' });
     const ports = ', expose: ["80"], ports: ["80"]';
     const living = await make(made, stack(ports));
@@ -149,7 +156,8 @@ describe.skipIf(missing !== null)('compose: rootless engines', { timeout: 300_00
     expect(await output(session, 'cat /proc/self/uid_map')).toMatch(/^0\s+41958\s+1\b/);
     expect(await host.engine.docker('ps', '-q')).toBe('');
     // Files of ids that are not the ssh user's own, which that user could not read or remove by itself.
-    const script = 'mkdir /src/d && echo own >/src/d/x && chmod 700 /src/d && chown -R 99:99 /src/d && echo kept >/v/row && chown 99:99 /v/row';
+    const script =
+      'mkdir /src/d && echo own >/src/d/x && chmod 700 /src/d && chown -R 99:99 /src/d && echo kept >/v/row && chown 99:99 /v/row';
     expect(await output(session, `${script} && echo done`)).toBe('done');
     expect(ready.reachability.endpoints).toMatchObject([{ port: 80 }]);
     expect(await host.engine.enter('sh', '-c', `cat /proc/net/tcp`)).toMatch(/0100007F:/);
@@ -170,9 +178,9 @@ describe.skipIf(missing !== null)('compose: rootless engines', { timeout: 300_00
     for (const handle of handles) {
       await made.waitReady(handle, context(host.host));
       const copy = await made.connect(handle, context(host.host));
-      expect(await output(copy, 'cat /src/d/x /v/row; stat -c %u /src/d/x /v/row; cat /proc/self/uid_map')).toMatch(
-        /^own\nkept\n99\n99\n\s*0\s+41958/,
-      );
+      expect(
+        await output(copy, 'cat /src/d/x /v/row; stat -c %u /src/d/x /v/row; cat /proc/self/uid_map'),
+      ).toMatch(/^own\nkept\n99\n99\n\s*0\s+41958/);
       await copy.close();
     }
     await made.deleteSnapshot(ref, taking, context(host.host));
@@ -188,7 +196,47 @@ describe.skipIf(missing !== null)('compose: rootless engines', { timeout: 300_00
     await close();
   });
 
+  it('compose: on a rootless engine even a privileged container with the whole host mounted reads no file of root', async () => {
+    await host.startRootless();
+    const secret = join(host.engine.directory, 'of-root');
+    writeFileSync(secret, 'a file of root\n', { mode: 0o600 });
+    const text = `services: {a: {image: "${host.engine.image}", user: "0:0", privileged: true, init: false, command: [sleep, "9999"], volumes: ["/:/host"]}}`;
+    const made = extension({ engine: 'rootless' });
+    const recipe = { elevated: true };
+    const living = await make(made, { inputs: repo({ 'compose.yaml': text }), recipe });
+    expect(
+      await output(living.session, `cat /host${secret}; cat /host/etc/shadow; echo x >/host/etc/x`),
+    ).toMatch(/^(?:.*Permission denied.*\n?){3}$/);
+    expect(await down(made, living)).toMatchObject({ gone: true });
+    await close();
+  });
+
+  it('inspect host: a rootless engine is told with its containers, and as a wall once a container was started', async () => {
+    await host.startRootless();
+    const hosts = new SshHosts();
+    const facts = async () => {
+      const access = host.host.ssh;
+      if (access === null) throw new Error('the host has no address');
+      const command = ['sh', '-c', hostFactsScript, 'sh', 'tests'];
+      const { stdout } = await hosts.get('box', access).run(command, { creation: 'not_created' });
+      return readHostFacts(stdout.toString());
+    };
+    const proof = join(host.home, '.sandboxer', 'rootless-engine');
+    rmSync(proof);
+    expect((await facts()).get('docker_rootless')).toMatchObject([expect.stringMatching(/^\d+\./)]);
+    expect((await facts()).has('rootless_engine')).toBe(false);
+    const made = extension({ engine: 'rootless' });
+    const living = await make(made, stack());
+    const told = await facts();
+    expect(told.get('rootless_engine')).toEqual(['yes']);
+    expect(told.get('containers_ours')).toEqual(['1']);
+    await down(made, living);
+    await hosts.close();
+    await close();
+  });
+
   it('compose: a limit that a rootless engine does not enforce is refused before anything is made', async () => {
+    await host.startRootless();
     const info = await host.docker('info', '--format', '{{.MemoryLimit}}');
     if (info === 'true') return;
     const made = extension({ engine: 'rootless' });
@@ -202,6 +250,7 @@ describe.skipIf(missing !== null)('compose: rootless engines', { timeout: 300_00
   });
 
   it('compose: a login that may use no engine of root has the rootless one', async () => {
+    await host.startRootless();
     host.letIn(false);
     const made = extension({ engine: 'rootless' });
     expect((await made.probe(context(host.host))).detail).toContain('no rootful engine');
@@ -213,6 +262,7 @@ describe.skipIf(missing !== null)('compose: rootless engines', { timeout: 300_00
   });
 
   it('compose: a stack whose directory is lost is found and removed on the rootless engine', async () => {
+    await host.startRootless();
     const made = extension({ engine: 'rootless' });
     const living = await make(made, stack());
     await living.session.close();
@@ -225,6 +275,7 @@ describe.skipIf(missing !== null)('compose: rootless engines', { timeout: 300_00
   });
 
   it('compose: while its rootless engine is down, no stack is told to be gone', async () => {
+    await host.startRootless();
     const made = extension({ engine: 'rootless' });
     const living = await make(made, stack());
     await host.stopRootless();

@@ -62,7 +62,7 @@ describe('compose: images that a Dockerfile names', () => {
     '# syntax=docker/dockerfile:1.7-labs\nFROM redis\nRUN --mount=type=cache,target=/root/.npm npm ci',
     'FROM redis\nRUN sed -e "s/from=a/x/" /etc/passwd && echo $PATH ${HOME%/} \\\n  && true',
     'FROM cafe:latest',
-    'FROM registry.example:5000/team/cafe@sha256:' + WHOLE,
+    `FROM registry.example:5000/team/cafe@sha256:${WHOLE}`,
     '',
   ])('compose: an honest Dockerfile is accepted: %j', (text) => {
     expect(fault(text)).toBeNull();

@@ -9,8 +9,12 @@ import { readImageName } from './model/image-name.ts';
 const MOST_VALUES = 64;
 const MOST_SHOWN = 80;
 /** Builders give these values, or leave them empty. */
-const PLATFORM_ARGS = ['OS', 'ARCH', 'VARIANT', 'PLATFORM'].flatMap((part) => [`TARGET${part}`, `BUILD${part}`]);
-const FRONTEND = /^(?:docker\.io\/)?docker\/dockerfile(?:-upstream)?(?::[\w.-]{1,128})?(?:@sha256:[0-9a-f]{64})?$/;
+const PLATFORM_ARGS = ['OS', 'ARCH', 'VARIANT', 'PLATFORM'].flatMap((part) => [
+  `TARGET${part}`,
+  `BUILD${part}`,
+]);
+const FRONTEND =
+  /^(?:docker\.io\/)?docker\/dockerfile(?:-upstream)?(?::[\w.-]{1,128})?(?:@sha256:[0-9a-f]{64})?$/;
 
 type Values = Map<string, Set<string>>;
 
@@ -27,13 +31,13 @@ function fault(name: string): string | null {
 /** Each line by itself, and each instruction with the lines that continue it. */
 function linesOf(text: string): string[] {
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
-  const instructions = ['\\', '`'].flatMap((escape) => {
+  const instructions = ['\\', '`'].flatMap((mark) => {
     const joined: string[] = [];
     let open = '';
     for (const line of lines) {
       if (/^\s*(?:#|$)/.test(line)) continue;
       const trimmed = line.trimEnd();
-      if (trimmed.endsWith(escape)) open += trimmed.slice(0, -1);
+      if (trimmed.endsWith(mark)) open += trimmed.slice(0, -1);
       else {
         joined.push(open + line);
         open = '';
@@ -86,7 +90,9 @@ function namesOf(line: string): string[] {
   // The image is on the next line: that line is read as a part of this one, too.
   if (image !== undefined) return /^[\\`]$/.test(image) ? [] : [image];
   if (!/^(?:COPY|ADD|RUN)\s/i.test(bare)) return [];
-  const named = [...bare.matchAll(/(?:--|[=,"'])from=("[^"]*"|'[^']*'|[^\s,]+)/g)].map(([, name = '']) => name);
+  const named = [...bare.matchAll(/(?:--|[=,"'])from=("[^"]*"|'[^']*'|[^\s,]+)/g)].map(
+    ([, name = '']) => name,
+  );
   // A number of a stage.
   return named.filter((name) => !/^\d{1,3}$/.test(name));
 }
@@ -100,14 +106,23 @@ export interface DockerfileImages {
 
 export function dockerfileImages(text: string, args: Readonly<Record<string, string>>): DockerfileImages {
   const lines = linesOf(text);
-  const frontend = lines.map((line) => /^#\s*syntax\s*=\s*(\S+)/i.exec(line)?.[1]).find((name) => name !== undefined);
+  const frontend = lines
+    .map((line) => /^#\s*syntax\s*=\s*(\S+)/i.exec(line)?.[1])
+    .find((name) => name !== undefined);
   if (frontend !== undefined && !FRONTEND.test(frontend))
-    return { fault: `The frontend ${JSON.stringify(frontend.slice(0, MOST_SHOWN))} is not docker/dockerfile.`, names: [] };
+    return {
+      fault: `The frontend ${JSON.stringify(frontend.slice(0, MOST_SHOWN))} is not docker/dockerfile.`,
+      names: [],
+    };
   const values = argumentsOf(lines, args);
   const names = new Set<string>();
   for (const written of lines.flatMap(namesOf)) {
     const all = expansions(written, values);
-    if (all === null) return { fault: `${JSON.stringify(written.slice(0, MOST_SHOWN))} can mean too many images.`, names: [] };
+    if (all === null)
+      return {
+        fault: `${JSON.stringify(written.slice(0, MOST_SHOWN))} can mean too many images.`,
+        names: [],
+      };
     for (const name of all) if (name !== '') names.add(name);
   }
   for (const name of names) {

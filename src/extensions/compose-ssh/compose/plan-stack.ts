@@ -91,7 +91,9 @@ class Planner {
     this.#limits = shareLimits(stack.services, terms.resources, findings);
     this.#notes.push(...findings.notes);
     if (terms.unheld.length > 0)
-      this.#notes.push(`The engine does not enforce ${terms.unheld.join(', ')}: services have no such limit.`);
+      this.#notes.push(
+        `The engine does not enforce ${terms.unheld.join(', ')}: services have no such limit.`,
+      );
     for (const name of stack.unset) this.#notes.push(`The variable ${name} is not set: it is empty.`);
   }
 

@@ -26,7 +26,8 @@ export function readImageName(
   const [, repository = '', tag, digest = ''] = (given.length <= LONGEST && REFERENCE.exec(given)) || [];
   const shown = JSON.stringify(given.slice(0, 80));
   if (repository === '') return { wrong: `${shown} is no name of an image.` };
-  if (OURS.test(repository)) return { wrong: `Images named ${IMAGE_PREFIX}… belong to other sandboxes.`, isOurs: true };
+  if (OURS.test(repository))
+    return { wrong: `Images named ${IMAGE_PREFIX}… belong to other sandboxes.`, isOurs: true };
   if (/^(?:sha256|sha384|sha512)$/.test(repository) || /^[0-9a-f]{64}$/.test(repository))
     return { wrong: `${shown} is the id of an image, not a name.` };
   return {
