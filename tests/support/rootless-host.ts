@@ -31,7 +31,7 @@ const UID = 41_958;
 const FIRST_SUBORDINATE = 1_400_000_000;
 const ENV = { ...process.env, PATH: `${process.env.PATH ?? ''}:/usr/sbin:/sbin:/usr/bin:/bin` };
 
-/** $1 directory, $2 group of the freezer: users, a tun that everybody may open, and a freezer that is the user's. */
+/** $1 directory: makes the user known, and a tun that every user may open. */
 const PREPARE = `set -e
 for name in passwd group subuid subgid; do [ -e "/etc/$name" ] || : >"/etc/$name"; mount --bind "$1/etc/$name" "/etc/$name"; done
 mknod "$1/tun" c 10 200 && chmod 666 "$1/tun" && mount --bind "$1/tun" /dev/net/tun

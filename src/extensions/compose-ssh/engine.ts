@@ -124,7 +124,7 @@ export interface Demand {
   readonly declared: readonly EngineLimit[];
 }
 
-/** What a stack is given even where nobody asks: without them one stack could take the host from all. */
+/** Limits that every stack needs: without them one stack could use up the host. */
 const ALWAYS: readonly EngineLimit[] = ['memory_mb', 'pids'];
 
 /** Chooses the engine of a new stack; `why` says why a rootless engine that is there was not taken. */

@@ -205,7 +205,7 @@ describe.skipIf(missing !== null)('compose: rootless engines', { timeout: 300_00
     const recipe = { elevated: true };
     const living = await make(made, { inputs: repo({ 'compose.yaml': text }), recipe });
     expect(
-      await output(living.session, `cat /host${secret}; cat /host/etc/shadow; echo x >/host/etc/x`),
+      await output(living.session, `cat /host${secret}; cat /host/etc/shadow; echo x >/host/usr/x`),
     ).toMatch(/^(?:.*Permission denied.*\n?){3}$/);
     expect(await down(made, living)).toMatchObject({ gone: true });
     await close();
