@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CommonInputs } from '../contract/profiles/inputs.ts';
-import { StackInputs } from './compose-ssh/stack-inputs.ts';
+import { StackInputs } from './compose-ssh/stack/stack-inputs.ts';
 import { DockerInputs } from './docker/containers/docker-inputs.ts';
 import { StubInputs } from './saas-stub/wire/boot.ts';
 

@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { checkPriceList } from '../catalogue/price-list.ts';
 import { parseProfileText } from '../catalogue/profiles/profile-document.ts';
 import { SandboxerError } from '../contract/errors/errors.ts';
-import { parseComposeYaml } from '../extensions/compose-ssh/compose/compose-yaml.ts';
+import { parseComposeYaml } from '../extensions/compose-ssh/compose/yaml/compose-yaml.ts';
 import { isFaulty, readYaml } from './read-yaml.ts';
 import type { YamlFault } from './yaml-fault.ts';
 import { FILE, PAGE } from './yaml-limits.ts';

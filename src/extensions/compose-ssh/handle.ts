@@ -1,7 +1,7 @@
 import type { Json } from '../../contract/values/json.ts';
 import type { Handle } from '../../core/ports/extension.ts';
-import { lost } from './failure.ts';
-import { StackHandle } from './stack-handle.ts';
+import { lost } from './remote/failure.ts';
+import { StackHandle } from './remote/stack-handle.ts';
 
 export const HANDLE_VERSION = 1;
 

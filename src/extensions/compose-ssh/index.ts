@@ -3,9 +3,9 @@ import { ownAgents } from '../shared/own-programs.ts';
 import type { ComposeOptions } from './config.ts';
 import { capabilitiesFor } from './config.ts';
 import { ComposeExtension } from './extension.ts';
-import { BACKEND } from './failure.ts';
 import { HANDLE_VERSION } from './handle.ts';
-import { StackInputs } from './stack-inputs.ts';
+import { BACKEND } from './remote/failure.ts';
+import { StackInputs } from './stack/stack-inputs.ts';
 
 /** A repository’s compose stack on a registered host, over OpenSSH. */
 export function createComposeExtension(options: ComposeOptions = {}): ComposeExtension {

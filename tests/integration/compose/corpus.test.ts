@@ -1,11 +1,11 @@
 /** Stacks as people write them are accepted, and what is told of them is what is expected. */
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { Findings } from '../../../src/extensions/compose-ssh/compose/finding.ts';
-import { loadProject } from '../../../src/extensions/compose-ssh/compose/load-project.ts';
-import { memoryTree } from '../../../src/extensions/compose-ssh/compose/memory-tree.ts';
+import { loadProject } from '../../../src/extensions/compose-ssh/compose/load/load-project.ts';
 import { readStack } from '../../../src/extensions/compose-ssh/compose/model/read-stack.ts';
-import { GATEWAY, planStack } from '../../../src/extensions/compose-ssh/compose/plan-stack.ts';
+import { GATEWAY, planStack } from '../../../src/extensions/compose-ssh/compose/plan/plan-stack.ts';
+import { memoryTree } from '../../../src/extensions/compose-ssh/compose/tree/memory-tree.ts';
+import { Findings } from '../../../src/extensions/compose-ssh/compose/yaml/finding.ts';
 import type { CorpusStack } from '../../support/compose-corpus.ts';
 import { readCorpus } from '../../support/compose-corpus.ts';
 

@@ -6,13 +6,16 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { SandboxerError } from '../../../src/contract/errors/errors.ts';
-import type { Tree } from '../../../src/extensions/compose-ssh/compose/compose-yaml.ts';
-import { Findings } from '../../../src/extensions/compose-ssh/compose/finding.ts';
-import { HOSTILE_TREE, hostileSites } from '../../../src/extensions/compose-ssh/compose/hostile-stacks.ts';
-import { loadProject } from '../../../src/extensions/compose-ssh/compose/load-project.ts';
-import { memoryTree } from '../../../src/extensions/compose-ssh/compose/memory-tree.ts';
+import { loadProject } from '../../../src/extensions/compose-ssh/compose/load/load-project.ts';
+import {
+  HOSTILE_TREE,
+  hostileSites,
+} from '../../../src/extensions/compose-ssh/compose/model/hostile-stacks.ts';
 import { readStack } from '../../../src/extensions/compose-ssh/compose/model/read-stack.ts';
-import { planStack } from '../../../src/extensions/compose-ssh/compose/plan-stack.ts';
+import { planStack } from '../../../src/extensions/compose-ssh/compose/plan/plan-stack.ts';
+import { memoryTree } from '../../../src/extensions/compose-ssh/compose/tree/memory-tree.ts';
+import type { Tree } from '../../../src/extensions/compose-ssh/compose/yaml/compose-yaml.ts';
+import { Findings } from '../../../src/extensions/compose-ssh/compose/yaml/finding.ts';
 
 /** The Python that Debian's docker-compose runs by. */
 const PYTHON = '/usr/bin/python3';

@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { Findings } from '../../../src/extensions/compose-ssh/compose/finding.ts';
-import { loadProject } from '../../../src/extensions/compose-ssh/compose/load-project.ts';
-import { memoryTree } from '../../../src/extensions/compose-ssh/compose/memory-tree.ts';
+import { loadProject } from '../../../src/extensions/compose-ssh/compose/load/load-project.ts';
+import { memoryTree } from '../../../src/extensions/compose-ssh/compose/tree/memory-tree.ts';
+import { Findings } from '../../../src/extensions/compose-ssh/compose/yaml/finding.ts';
 
 type Services = { [name: string]: { [field: string]: unknown } };
 

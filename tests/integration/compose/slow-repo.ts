@@ -1,5 +1,5 @@
 import type { InputTrees } from '../../../src/core/ports/inputs.ts';
-import { archiveOf, textEntry } from '../../../src/extensions/compose-ssh/ship-tree.ts';
+import { archiveOf, textEntry } from '../../../src/extensions/compose-ssh/stack/ship-tree.ts';
 
 /** A repository that takes a while to come: `pause` is awaited in the middle of it. */
 export function slowRepo(compose: string, pause: () => Promise<void>): InputTrees {

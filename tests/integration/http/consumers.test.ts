@@ -1,7 +1,7 @@
 /** SPEC §12: what the neighbours send, as they send it. The dots of the specification are filled in. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CapabilityVector } from '../../../src/contract/extensions/capability.ts';
-import { StackInputs } from '../../../src/extensions/compose-ssh/stack-inputs.ts';
+import { StackInputs } from '../../../src/extensions/compose-ssh/stack/stack-inputs.ts';
 import { createSaasStubExtension } from '../../../src/extensions/saas-stub/index.ts';
 import { StubWorld } from '../../../src/extensions/saas-stub/world/world.ts';
 import { WorldTransport } from '../../../src/extensions/saas-stub/world/world-transport.ts';

@@ -1,21 +1,21 @@
-import type { Tree } from '../compose-yaml.ts';
-import { isTree } from '../compose-yaml.ts';
-import type { Mount } from '../mount.ts';
-import type { PortMapping } from '../port-mapping.ts';
-import { listOf, numberOf, textOf } from '../scalars.ts';
-import type { TreeView } from '../tree-view.ts';
-import { BUILD, readBuild } from './build-shape.ts';
-import { deploy } from './deploy-shape.ts';
-import { imageName } from './image-name.ts';
-import { labels } from './label-names.ts';
-import { placeOf } from './place.ts';
-import { Reading } from './reading.ts';
-import { attachment } from './section-shapes.ts';
-import { DROPPED, PLAIN, REFUSED, TAKEN } from './service-shape.ts';
-import type { RecordOf, Shape } from './shape.ts';
-import { boundary, flag, list, map, numberIn, record, text } from './shape.ts';
+import type { Mount } from '../load/mount.ts';
+import type { PortMapping } from '../load/port-mapping.ts';
+import { BUILD, readBuild } from '../shapes/build-shape.ts';
+import { deploy } from '../shapes/deploy-shape.ts';
+import { imageName } from '../shapes/image-name.ts';
+import { labels } from '../shapes/label-names.ts';
+import { placeOf } from '../shapes/place.ts';
+import { Reading } from '../shapes/reading.ts';
+import { attachment } from '../shapes/section-shapes.ts';
+import { DROPPED, PLAIN, REFUSED, TAKEN } from '../shapes/service-shape.ts';
+import type { RecordOf, Shape } from '../shapes/shape.ts';
+import { boundary, flag, list, map, numberIn, record, text } from '../shapes/shape.ts';
+import * as words from '../shapes/words.ts';
+import type { TreeView } from '../tree/tree-view.ts';
+import type { Tree } from '../yaml/compose-yaml.ts';
+import { isTree } from '../yaml/compose-yaml.ts';
+import { listOf, numberOf, textOf } from '../yaml/scalars.ts';
 import type { Grant, ServiceLimits, ServiceModel } from './stack-model.ts';
-import * as words from './words.ts';
 
 /** Where the agent is mounted. */
 export const AGENT_DIRECTORY = '/.sandboxer';

@@ -1,17 +1,18 @@
 /** Reads a loaded project into the model of a stack, and judges it. */
-import type { Tree } from '../compose-yaml.ts';
-import { isTree } from '../compose-yaml.ts';
-import type { Findings } from '../finding.ts';
-import type { Project } from '../load-project.ts';
-import { isTruthy, textOf } from '../scalars.ts';
-import { isPathRef, shownPath } from '../tree-path.ts';
-import type { TreeView } from '../tree-view.ts';
-import { placeOf } from './place.ts';
+
+import type { Project } from '../load/load-project.ts';
+import { placeOf } from '../shapes/place.ts';
+import { Reading } from '../shapes/reading.ts';
+import { readNetworks, readVolumes } from '../shapes/section-shapes.ts';
+import { freeText, SECTION_NAME } from '../shapes/words.ts';
+import { isPathRef, shownPath } from '../tree/tree-path.ts';
+import type { TreeView } from '../tree/tree-view.ts';
+import type { Tree } from '../yaml/compose-yaml.ts';
+import { isTree } from '../yaml/compose-yaml.ts';
+import type { Findings } from '../yaml/finding.ts';
+import { isTruthy, textOf } from '../yaml/scalars.ts';
 import { readService } from './read-service.ts';
-import { Reading } from './reading.ts';
-import { readNetworks, readVolumes } from './section-shapes.ts';
 import type { GrantContent, ServiceModel, StackModel } from './stack-model.ts';
-import { freeText, SECTION_NAME } from './words.ts';
 
 type Kind = 'secrets' | 'configs';
 

@@ -2,12 +2,12 @@
  * Everything that is understood of a compose file, and judged. The file that an engine gets is written from this alone:
  * no mapping, list or text of the input is in it unread.
  */
-import type { Mount } from '../mount.ts';
-import type { PortMapping } from '../port-mapping.ts';
-import type { PathRef } from '../tree-path.ts';
-import type { BuildModel } from './build-shape.ts';
-import type { Attachment, NetworkModel, VolumeModel } from './section-shapes.ts';
-import type { PlainFields, TakenFields } from './service-shape.ts';
+import type { Mount } from '../load/mount.ts';
+import type { PortMapping } from '../load/port-mapping.ts';
+import type { BuildModel } from '../shapes/build-shape.ts';
+import type { Attachment, NetworkModel, VolumeModel } from '../shapes/section-shapes.ts';
+import type { PlainFields, TakenFields } from '../shapes/service-shape.ts';
+import type { PathRef } from '../tree/tree-path.ts';
 
 export interface Grant {
   readonly source: string;

@@ -1,0 +1,74 @@
+import { connectAgent } from '../../shared/agent-session/connect-agent.ts';
+import { Turns } from '../../shared/async/turns.ts';
+import type { Channel } from '../../shared/channel/channel.ts';
+import { BACKEND, lost, shown, stackFailure } from '../remote/failure.ts';
+import type { AgentPlace, HostPlace, RemoteStacks } from '../remote/remote-stacks.ts';
+import { stackDirectory } from '../remote/remote-stacks.ts';
+import type { ContainerState } from '../remote/stack-state.ts';
+
+const GREET_MS = 60_000;
+
+/** The first container of a service in which something can run. */
+export function runningOf(service: string, states: readonly ContainerState[]): ContainerState | null {
+  return states.find((state) => state.service === service && state.status === 'running') ?? null;
+}
+
+/** By container: of two agents that start at the same time, one would be found by nobody. */
+const opening = new Turns();
+
+/** Opens the channel to the agent of a container; it is started where it does not run yet. */
+export async function openChannel(
+  stacks: RemoteStacks,
+  place: AgentPlace,
+  signal: AbortSignal,
+): Promise<Channel> {
+  return await opening.take(place.container.id, async () => {
+    signal.throwIfAborted();
+    return await openNow(stacks, place, signal);
+  });
+}
+
+async function openNow(stacks: RemoteStacks, place: AgentPlace, signal: AbortSignal): Promise<Channel> {
+  const remote = await stacks.openAgent(place, { signal: new AbortController().signal });
+  const stream = remote.process.duplex();
+  // Whoever gives up ends it before anybody listens to it.
+  stream.on('error', () => {});
+  const end = () => remote.kill();
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    const session = await connectAgent(stream, {
+      backend: BACKEND,
+      greetMs: GREET_MS,
+      signal,
+    });
+    void session.ended.then(() => remote.kill());
+    return {
+      session,
+      get isLost() {
+        return session.isLost;
+      },
+    };
+  } catch (error) {
+    remote.kill();
+    signal.throwIfAborted();
+    const said = shown(remote.process.stderr);
+    if (said === '') throw error;
+    const what = `No program can be run in ${place.container.service}`;
+    throw stackFailure(what, said, await stacks.engineAnswers(place.stack, signal));
+  } finally {
+    signal.removeEventListener('abort', end);
+  }
+}
+
+/** The channel to a service, wherever its container is now. */
+export async function serviceChannel(
+  stacks: RemoteStacks,
+  place: HostPlace,
+  project: string,
+  service: string,
+  signal: AbortSignal,
+): Promise<Channel> {
+  const container = runningOf(service, await stacks.state(place, project, { signal }));
+  if (container === null) throw lost(`No container of ${service} is running.`);
+  return await openChannel(stacks, { stack: stackDirectory(place, project), container }, signal);
+}

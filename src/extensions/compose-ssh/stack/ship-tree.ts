@@ -1,0 +1,67 @@
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { InputTrees } from '../../../core/ports/inputs.ts';
+import type { TarEntry } from '../../shared/tar/tar.ts';
+import { readTar, writeTar } from '../../shared/tar/tar.ts';
+import type { TarTree } from '../compose/tree/tar-tree.ts';
+import { directoryOf } from '../compose/tree/tree-view.ts';
+
+type Names = readonly InputTrees['list'][number]['name'][];
+
+/** A file of ours in an archive. */
+export function textEntry(name: string, content: string | Uint8Array, mode = 0o644): TarEntry {
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+  const body = (async function* () {
+    yield bytes;
+  })();
+  return { name, kind: 'file', mode, size: bytes.length, modifiedAt: 0, linkTarget: null, body };
+}
+
+/** No entry may lie behind a link of the archive itself: whoever unpacks could be led out. */
+function behindLink(tree: TarTree, name: string): boolean {
+  for (let path = directoryOf(name); path !== ''; path = directoryOf(path)) {
+    if (tree.kind(path) === 'symlink') return true;
+  }
+  return false;
+}
+
+/**
+ * The trees of a request as one archive: of what stands twice, the later. Links come last, so that nothing can be
+ * written through them by a `tar` that follows links.
+ */
+export async function* shipTree(
+  inputs: InputTrees,
+  names: Names,
+  tree: TarTree,
+  extra: ReadonlyMap<string, string>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  async function* entries(): AsyncGenerator<TarEntry> {
+    const links: TarEntry[] = [];
+    for (const [layer, name] of names.entries()) {
+      let serial = 0;
+      for await (const entry of readTar(await inputs.open(name, { signal }))) {
+        signal.throwIfAborted();
+        serial += 1;
+        if (entry.name === '.' || !tree.isOf(entry.name, layer, serial)) continue;
+        if (behindLink(tree, entry.name)) {
+          throw new SandboxerError('SBX_PATH_REFUSED', `${entry.name} lies behind a link of the tree.`, {
+            creation: 'maybe_created',
+          });
+        }
+        if (entry.kind === 'symlink') links.push(entry);
+        else yield entry;
+      }
+    }
+    for (const [path, text] of extra) yield textEntry(path, text);
+    yield* links;
+  }
+  yield* writeTar(entries());
+}
+
+export async function* archiveOf(entries: readonly TarEntry[]): AsyncGenerator<Uint8Array> {
+  yield* writeTar(
+    (async function* () {
+      yield* entries;
+    })(),
+  );
+}
