@@ -16,14 +16,15 @@ beforeAll(async () => {
     ['.gitignore', '*.log\n'],
   ] as const)
     writeFileSync(join(folder, name), text);
-  for (const [name, access] of [
-    ['plain', 'rw'],
-    ['sealed', 'ro'],
+  for (const [name, workspace] of [
+    ['plain', 'access: rw'],
+    ['sealed', 'access: ro'],
+    ['mirrored', 'mode: mirror'],
   ]) {
     const path = join(folder, '..', `${name}.yaml`);
     writeFileSync(
       path,
-      `id: profile.${name}\nversion: 1.0.0\nextension: ext.local\nworkspace: { access: ${access} }\n`,
+      `id: profile.${name}\nversion: 1.0.0\nextension: ext.local\nworkspace: { ${workspace} }\n`,
     );
     const pushed = await world.run(['profiles', 'push', path]);
     if (pushed.code !== 0) throw new Error(pushed.stderr);
@@ -74,7 +75,7 @@ describe('--workdir', () => {
     const both = [
       'run',
       '-p',
-      'plain',
+      'mirrored',
       '--access',
       'ro',
       '--mirror',

@@ -274,7 +274,7 @@ describe.skipIf(reason !== null)(`images${reason === null ? '' : ` (${reason})`}
     const fork = await client.sandboxes.fork(id);
     for (const one of [id, restored.sandbox_id, fork.sandbox_id])
       expect(await server.inside(one, 'cat /srv/only-here')).toBe('mark');
-    await expect(client.sandboxes.recreate(id)).rejects.toMatchObject({ code: 'SBX_NOT_FOUND' });
+    await expect(client.sandboxes.recreate(id)).rejects.toMatchObject({ code: 'SBX_IMAGE_UNAVAILABLE' });
     for (const one of [id, restored.sandbox_id, fork.sandbox_id]) await client.sandboxes.destroy(one);
     await client.snapshots.delete(snapshot_id);
     const name = `tree-${(image.digest as string).slice(7)}`;

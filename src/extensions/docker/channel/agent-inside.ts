@@ -46,6 +46,15 @@ export async function agentInside(
   }
 }
 
+/**
+ * Goes on only where the kernel says that process 1 listens. gVisor's kernel does not keep who listens: it answers every
+ * SO_PEERCRED with the process that asks, so that there the question is left out (and `not_enforced` says so).
+ */
+function relayCommand({ isolation }: Reach): string[] {
+  const relay = [INSIDE.agent, '--relay', INSIDE.relay];
+  return isolation === 'gvisor' ? relay : [...relay, '--peer', '1'];
+}
+
 async function greet(
   { client, doors }: Parts,
   name: string,
@@ -58,7 +67,7 @@ async function greet(
     const stream =
       reach.channel === 'call'
         ? await (await doors.open(reach.door)).take(signal, left)
-        : await openExecStream(client, name, [INSIDE.agent, '--relay', INSIDE.relay, '--peer', '1'], signal);
+        : await openExecStream(client, name, relayCommand(reach), signal);
     try {
       return await connectAgent(stream, { backend: BACKEND, signal, greetMs: left });
     } catch (error) {

@@ -127,6 +127,10 @@ function notEnforced(facts: Omit<IsolationFacts, 'not_enforced'>): string[] {
     [facts.limits.cpu_millis === null, 'Its share of the processors is not limited.'],
     [facts.root?.read_only !== true, 'Its root file system can be written to.'],
     [facts.level === 'container', 'It shares the kernel with the engine’s machine.'],
+    [
+      facts.level === 'gvisor',
+      'gVisor does not tell who listens on a socket: a program of the same user inside can pass for the agent.',
+    ],
   ];
   return found.filter(([applies]) => applies).map(([, text]) => text);
 }
