@@ -1,9 +1,21 @@
+import type { SandboxRecord } from '../../../src/core/lifecycle/sandbox.ts';
 import { CHECKPOINT_PROFILE } from '../catalogue.ts';
 import { lives } from '../mirror.ts';
 import type { AuditContext } from './audit-context.ts';
 
 /** How late a sweep may be once a process is up and time runs evenly. */
 const ENFORCED_WITHIN_MS = 3_000;
+
+/** Returns how long the end of an idle sandbox waits for a snapshot that a client asked for before the sweep came. */
+function waitedUntil(
+  { scenario }: AuditContext,
+  { operation }: SandboxRecord,
+  idleDeadlineAt: number,
+  now: number,
+): number {
+  if (operation?.kind !== 'snapshot') return idleDeadlineAt;
+  return Math.min(operation.finishedAt ?? now, idleDeadlineAt + scenario.settings.checkpointMs);
+}
 
 /** Every stored time is acted on, whoever stored it and whatever died since. */
 export function checkTiming(ctx: AuditContext, now: number): void {
@@ -19,7 +31,7 @@ export function checkTiming(ctx: AuditContext, now: number): void {
     if (
       row.idleDeadlineAt !== null &&
       (state === 'ready' || state === 'active') &&
-      late(row.idleDeadlineAt + graceMs)
+      late(Math.max(row.idleDeadlineAt + graceMs, waitedUntil(ctx, row, row.idleDeadlineAt, now)))
     ) {
       ctx.fail('idle-enforced', `${uid} is ${state}, ${now - row.idleDeadlineAt} ms after its idle deadline`);
     }
