@@ -146,7 +146,7 @@ ${kind}: {c: {file: ./data/app.conf}}`;
       image,
       'sh',
       '-c',
-      `mkdir /srv/private; echo ${SECRET} >/srv/private/rows; sleep 9999`,
+      `mkdir -p /srv/private; echo ${SECRET} >/srv/private/rows; sleep 9999`,
     );
     const target = '/etc\\nvolume\\tcustomers-db\\ta\\t1\\tstolen\\t/srv/private';
     const compose =
