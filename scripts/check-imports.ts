@@ -1,9 +1,11 @@
 /**
  * Checks the import directions of `.dependency-cruiser.mjs`. A cruiser that cannot read TypeScript reports success
- * over nothing, so every source file must have been seen, and at least one import between two of them.
+ * over nothing, so every source file must have been seen, and at least one import between two of them. Then checks the
+ * folders of each room by `folder-order.ts`.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
+import { folderFaults } from './check-folders.ts';
 
 interface CruiseResult {
   modules: { source: string; dependencies: { resolved: string }[] }[];
@@ -43,8 +45,16 @@ const internal = imports.filter(({ resolved }) => resolved.startsWith('src/'));
 if (inSource.length === 0) console.error('imports: saw no module under src/');
 if (internal.length === 0) console.error('imports: saw no import between two modules under src/');
 
+const between = inSource.flatMap(({ source, dependencies }) =>
+  dependencies
+    .filter(({ resolved }) => resolved.startsWith('src/'))
+    .map(({ resolved }) => ({ from: source, to: resolved })),
+);
+const faults = folderFaults(between);
+for (const fault of faults) console.error(fault);
+
 console.log(
-  `imports: ${inSource.length} modules, ${imports.length} imports, ${summary.violations.length} violations`,
+  `imports: ${inSource.length} modules, ${imports.length} imports, ${summary.violations.length} violations, ${faults.length} faults of folders`,
 );
 const sound = inSource.length > 0 && internal.length > 0 && unseen.length === 0;
-process.exit(sound && summary.violations.length === 0 ? 0 : 1);
+process.exit(sound && faults.length === 0 && summary.violations.length === 0 ? 0 : 1);
