@@ -1,5 +1,6 @@
 import { apiHtml } from './api-html.ts';
 import { apiPage } from './api-page.ts';
+import { architecturePage } from './architecture-page.ts';
 import { attemptsPage, attemptsSummary } from './attempts-pages.ts';
 import { cliPage } from './cli-page.ts';
 import { configPage } from './config-page.ts';
@@ -24,6 +25,7 @@ export const allGenerators: readonly Generator[] = [
   apiHtml,
   attemptsPage,
   attemptsSummary,
+  architecturePage,
   capabilityEntry,
   capabilityIndex,
   ...extensionEntries,
