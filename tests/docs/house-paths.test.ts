@@ -23,22 +23,22 @@ function exists(file: string): boolean {
 describe.each(PAGES)('%s', (page) => {
   const paths = pathsIn(readFileSync(path.join(ROOT, page), 'utf8'));
 
-  it('names paths of the repository', () => {
+  it('paths: the page names some', () => {
     expect(paths.length).toBeGreaterThan(4);
   });
 
-  it('names no file or folder that is not there', () => {
+  it('paths: each file and folder that the page names exists', () => {
     expect(paths.filter((file) => !exists(file))).toEqual([]);
   });
 
-  it('is linked from the list of documents', () => {
+  it('page: the list of documents links to it', () => {
     expect(readFileSync(path.join(ROOT, 'docs/README.md'), 'utf8')).toContain(
       `(${page.replace('docs/', '')})`,
     );
   });
 });
 
-it('house paths: a path that is not there is found', () => {
+it('paths: a file that does not exist is found', () => {
   expect(pathsIn('`src/core/nowhere.ts` and `POST /v1/sandboxes`')).toEqual(['src/core/nowhere.ts']);
   expect(exists('src/core/nowhere.ts')).toBe(false);
   expect(exists('src/http/v1/<noun>.ts')).toBe(true);
