@@ -1,5 +1,12 @@
 import { expect, it } from 'vitest';
-import { folderCycles, nameFaults, orderFaults, sizeFaults, sourceFiles } from './check-folders.ts';
+import {
+  folderCycles,
+  includesOf,
+  nameFaults,
+  orderFaults,
+  sizeFaults,
+  sourceFiles,
+} from './check-folders.ts';
 import { LONG_FILES, ROOMS, UNCUT_FILES } from './folder-order.ts';
 
 const NAMED = Object.entries(ROOMS).flatMap(([room, { folders }]) =>
@@ -41,6 +48,15 @@ it('check-folders: the directory of a room has a place in the order, too', () =>
   expect(orderFaults([{ from: root, to: part }])).toEqual([]);
   expect(orderFaults([{ from: part, to: root }])).toEqual([
     `${part} → ${root}\n  src/extensions/local: engine may not import ., which stands after it`,
+  ]);
+});
+
+it('check-folders: an include of our own header counts, one of the system does not', () => {
+  const text = '#define _GNU_SOURCE\n#include "../agent.h"\n#include <errno.h>\n#include "conn.h"\n';
+  const found = includesOf('agent/wire/conn.c', text);
+  expect(found.map(({ to }) => to)).toEqual(['agent/agent.h', 'agent/wire/conn.h']);
+  expect(orderFaults(found)).toEqual([
+    'agent/wire/conn.c → agent/agent.h\n  agent: wire may not import ., which stands after it',
   ]);
 });
 

@@ -247,3 +247,12 @@ export const UNCUT_FILES: readonly string[] = [
   'src/extensions/docker/sandboxes/sandboxes.ts',
   'src/extensions/local/extension.ts',
 ];
+
+/** Includes in C that go against the order: one header serves all parts, and includes one of them. Nothing joins the list. */
+export const INCLUDES_AGAINST_ORDER: readonly string[] = [
+  'agent/wire/caller.c → agent/agent.h',
+  'agent/wire/conn.c → agent/agent.h',
+  'agent/wire/request.c → agent/agent.h',
+  'agent/spawner/main.c → agent/spawner/rights/confine.h',
+  'agent/spawner/spawner.h → agent/spawner/zygote/birth.h',
+];
