@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
 import type { IsolationFacts } from '../../contract/extensions/isolation.ts';
 import type { Json } from '../../contract/values/json.ts';
@@ -33,13 +32,13 @@ import { KeptChannels } from '../shared/channel/kept-channels.ts';
 import { ImageStore } from './assets/image-store.ts';
 import { VolumeStore } from './assets/volume-store.ts';
 import { Engine } from './engine/engine.ts';
-import { cancelled, failed } from './engine/failure.ts';
+import { cancelled, failed, stopped } from './engine/failure.ts';
 import { SpawnerError } from './engine/spawner-client.ts';
 import { handleOf, readHandle } from './handle.ts';
 import type { HostFacts } from './host/host-facts.ts';
 import type { LocalOptions } from './host/options.ts';
 import { healthOf } from './inspect/health.ts';
-import { isolationFacts } from './inspect/inspect-isolation.ts';
+import { inspectedOf, isolationFacts } from './inspect/inspect-isolation.ts';
 import { usedSoFar } from './inspect/used-so-far.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
 import { LocalSession } from './session/local-session.ts';
@@ -49,13 +48,6 @@ import { Layers } from './state/layers.ts';
 import { Layout } from './state/layout.ts';
 import type { SandboxRecord } from './state/record.ts';
 import type { RootFs } from './state/root-fs.ts';
-
-function stopped(): SandboxerError {
-  return new SandboxerError('SBX_INVALID_STATE', 'It has stopped, with its disk.', {
-    backend: 'ext.local',
-    remedy: 'Resume it: sandboxer resume ID.',
-  });
-}
 
 const abortable = abortableFor('ext.local');
 
@@ -116,7 +108,7 @@ export class LocalExtension implements Extension {
   }
 
   async provision(spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
-    return await this.#make(spec, ctx, async () => this.#imageOf(spec), true);
+    return await this.#make(spec, ctx, async () => this.#images.of(spec), true);
   }
 
   async restore(spec: ProvisionSpec, ref: Json, ctx: ExtensionContext): Promise<Handle> {
@@ -317,33 +309,14 @@ export class LocalExtension implements Extension {
   }
 
   async deleteVolume(volumeId: string, owner: string): Promise<void> {
-    const user = this.#sandboxes.records
-      .all()
-      .find((record) => record.volumes.some((one) => one.volumeId === volumeId));
-    if (user !== undefined) {
-      throw new SandboxerError('SBX_CONFLICT', 'A sandbox on this machine has the volume mounted.', {
-        backend: this.header.id,
-        remedy: 'Destroy the sandbox first.',
-      });
-    }
+    this.#sandboxes.records.requireUnmounted(volumeId);
     await this.#volumes.remove(volumeId, owner);
   }
 
   async inspectIsolation(handle: Handle, ctx: ExtensionContext): Promise<IsolationFacts> {
     const record = await abortable(this.#running(handle), ctx.signal);
     const fields = await this.#call('inspect', record.attemptId);
-    const { runtime, levels } = this.#facts;
-    const higher = levels.offered.get(record.isolation);
-    return isolationFacts({
-      level: record.isolation,
-      runtime: {
-        name: higher?.name ?? runtime?.kind ?? 'none',
-        version: higher?.version ?? runtime?.version ?? '',
-      },
-      fields,
-      diskMb: record.limits.diskMb,
-      roomBytes: record.limits.roomBytes,
-    });
+    return isolationFacts(inspectedOf(record, this.#facts, fields));
   }
 
   async whyEnded(handle: Handle): Promise<EndedFor | null> {
@@ -387,17 +360,6 @@ export class LocalExtension implements Extension {
     });
     await abortable(made, ctx.signal);
     return handleOf(attemptId, owner);
-  }
-
-  #imageOf({ recipe, stamp }: ProvisionSpec): RootFs | null {
-    if (recipe.image === 'host') return null;
-    const rootFs = recipe.keptImage && this.#images.rootFs(recipe.keptImage.imageId, stamp.owner);
-    if (rootFs) return rootFs;
-    throw new SandboxerError('SBX_IMAGE_UNAVAILABLE', `The image ${recipe.image} is not on this machine.`, {
-      backend: this.header.id,
-      creation: 'not_created',
-      remedy: 'Import it: sandboxer images import FILE --name NAME.',
-    });
   }
 
   /** Its record, once it runs. */

@@ -1,17 +1,19 @@
 /** The levels above a container: which runtimes of an engine give them, and whether they do on this engine. */
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { IsolationLevel } from '../../../contract/extensions/capability.ts';
 import { kernelInside } from '../../shared/isolation/text-from.ts';
 import type { Lack, TriedLevels } from '../../shared/isolation/tried-levels.ts';
 import { AgentDoors } from '../channel/agent-doors.ts';
 import { agentInside } from '../channel/agent-inside.ts';
+import { isStronger } from '../channel/channel-choice.ts';
 import { containerConfig } from '../containers/container-config.ts';
 import { Containers } from '../containers/containers.ts';
 import { doorOf } from '../containers/labels.ts';
 import type { DockerOptions } from '../containers/options.ts';
 import type { EngineClient } from '../engine/engine-client.ts';
-import { failed } from '../engine/engine-error.ts';
+import { BACKEND, failed } from '../engine/engine-error.ts';
 import type { EngineFacts } from '../engine/engine-facts.ts';
 import { preparedTree } from '../images/prepared-tree.ts';
 
@@ -149,4 +151,17 @@ export async function findLevels(parts: Parts): Promise<Levels> {
     else lacking.set(level, { reason: `The engine’s ${runtime} cannot be used: ${failure}`, remedy: broken });
   }
   return { offered, lacking };
+}
+
+/** Returns the runtime of an isolation level, `null` for the engine's own. Throws where the engine cannot give the level. */
+export function runtimeFor({ offered, lacking }: Levels, isolation: IsolationLevel): string | null {
+  if (!isStronger(isolation)) return null;
+  const runtime = offered.get(isolation);
+  if (runtime !== undefined) return runtime;
+  const { reason, remedy } = lacking.get(isolation) ?? {};
+  throw new SandboxerError('SBX_UNSUPPORTED', `${reason ?? `The engine was not tried for ${isolation}`}.`, {
+    backend: BACKEND,
+    creation: 'not_created',
+    remedy: remedy ?? 'Start the server while the engine runs, or ask for less isolation.',
+  });
 }

@@ -1,7 +1,6 @@
 /** From a spec to a running container, from a container to its channel, and its end. */
 
 import { SandboxerError } from '../../../contract/errors/errors.ts';
-import type { IsolationLevel } from '../../../contract/extensions/capability.ts';
 import type { ExtensionContext, ProvisionSpec, ResolvedSecret } from '../../../core/ports/extension.ts';
 import { Turns } from '../../shared/async/turns.ts';
 import type { Channel } from '../../shared/channel/channel.ts';
@@ -29,6 +28,7 @@ import { ExecSession } from '../exec-api/exec-session.ts';
 import type { AgentFit, Images, ReadyImage } from '../images/images.ts';
 import type { SourceImage } from '../images/snapshot-images.ts';
 import type { Levels } from '../inspect/levels.ts';
+import { runtimeFor } from '../inspect/levels.ts';
 import { oomKillsInside } from './oom-kills.ts';
 import type { WarmOne } from './warm-containers.ts';
 import { canBeWarm, WarmContainers } from './warm-containers.ts';
@@ -205,20 +205,6 @@ export class Sandboxes {
     await this.#doors.close();
   }
 
-  /** `null` for the engine's own; never less than what was asked for. */
-  #runtimeFor(isolation: IsolationLevel): string | null {
-    if (!isStronger(isolation)) return null;
-    const { offered, lacking } = this.#parts.levels;
-    const runtime = offered.get(isolation);
-    if (runtime !== undefined) return runtime;
-    const { reason, remedy } = lacking.get(isolation) ?? {};
-    throw new SandboxerError('SBX_UNSUPPORTED', `${reason ?? `The engine was not tried for ${isolation}`}.`, {
-      backend: BACKEND,
-      creation: 'not_created',
-      remedy: remedy ?? 'Start the server while the engine runs, or ask for less isolation.',
-    });
-  }
-
   #claimed(name: string, { reach, agent }: WarmOne, variables: Named['variables']): void {
     this.#reach.set(name, reach);
     this.#kept.keep(name, this.#judged(agent, variables));
@@ -248,7 +234,7 @@ export class Sandboxes {
         channel,
         door: doorOf(name),
         isolation: recipe.isolation,
-        runtime: this.#runtimeFor(recipe.isolation),
+        runtime: runtimeFor(this.#parts.levels, recipe.isolation),
         keep: recipe.persistence !== 'ephemeral',
         secrets: spec.secrets.length > 0,
         readOnlyRoot: wantsReadOnlyRoot(recipe),

@@ -3,7 +3,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import type { DebianRecipe, ImageSpec, ImportedImage } from '../../../core/ports/extension.ts';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
+import type { DebianRecipe, ImageSpec, ImportedImage, ProvisionSpec } from '../../../core/ports/extension.ts';
 import type { Engine } from '../engine/engine.ts';
 import { failed } from '../engine/failure.ts';
 import { writeImageTop } from '../engine/skeleton.ts';
@@ -74,6 +75,18 @@ export class ImageStore {
   rootFs(imageId: string, owner: string): RootFs | null {
     const record = this.#read(imageId);
     return record?.owner === owner ? rootFsOf(record) : null;
+  }
+
+  /** Returns the image that a sandbox starts from, `null` for the machine's own. Throws where it is not here. */
+  of({ recipe, stamp }: Pick<ProvisionSpec, 'recipe' | 'stamp'>): RootFs | null {
+    if (recipe.image === 'host') return null;
+    const rootFs = recipe.keptImage && this.rootFs(recipe.keptImage.imageId, stamp.owner);
+    if (rootFs) return rootFs;
+    throw new SandboxerError('SBX_IMAGE_UNAVAILABLE', `The image ${recipe.image} is not on this machine.`, {
+      backend: 'ext.local',
+      creation: 'not_created',
+      remedy: 'Import it: sandboxer images import FILE --name NAME.',
+    });
   }
 
   async import(

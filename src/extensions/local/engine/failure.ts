@@ -65,3 +65,10 @@ export function cancelled(): SandboxerError {
     creation: 'not_created',
   });
 }
+
+export function stopped(): SandboxerError {
+  return new SandboxerError('SBX_INVALID_STATE', 'It has stopped, with its disk.', {
+    backend: 'ext.local',
+    remedy: 'Resume it: sandboxer resume ID.',
+  });
+}

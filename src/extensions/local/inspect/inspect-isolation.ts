@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import type { IsolationFacts } from '../../../contract/extensions/isolation.ts';
 import { capabilityNames } from '../../shared/isolation/capability-names.ts';
 import type { Fields } from '../engine/spawner-client.ts';
+import type { HostFacts } from '../host/host-facts.ts';
+import type { SandboxRecord } from '../state/record.ts';
 import { weightsOf } from './group-weights.ts';
 
 const KINDS = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup', 'time'] as const;
@@ -176,6 +178,25 @@ export interface Inspected {
   readonly diskMb: number | null;
   /** What it may write to that of the machine, where it has none. */
   readonly roomBytes: number | null;
+}
+
+/** What is asked of a sandbox, by its record, its machine and the answer of the spawner. */
+export function inspectedOf(
+  { isolation, limits }: SandboxRecord,
+  { runtime, levels }: HostFacts,
+  fields: Fields,
+): Inspected {
+  const higher = levels.offered.get(isolation);
+  return {
+    level: isolation,
+    runtime: {
+      name: higher?.name ?? runtime?.kind ?? 'none',
+      version: higher?.version ?? runtime?.version ?? '',
+    },
+    fields,
+    diskMb: limits.diskMb,
+    roomBytes: limits.roomBytes,
+  };
 }
 
 export function isolationFacts(inspected: Inspected): IsolationFacts {

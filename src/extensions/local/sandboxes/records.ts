@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Layout } from '../state/layout.ts';
 import type { SandboxRecord } from '../state/record.ts';
@@ -71,6 +72,16 @@ export class Records {
 
   inDirectory(name: string): SandboxRecord | null {
     return readRecord(join(this.#layout.sandboxes, name, 'record.json'));
+  }
+
+  /** Throws where a sandbox of this state directory has the volume mounted. */
+  requireUnmounted(volumeId: string): void {
+    const isMounted = this.all().some(({ volumes }) => volumes.some((one) => one.volumeId === volumeId));
+    if (!isMounted) return;
+    throw new SandboxerError('SBX_CONFLICT', 'A sandbox on this machine has the volume mounted.', {
+      backend: 'ext.local',
+      remedy: 'Destroy the sandbox first.',
+    });
   }
 
   all(): SandboxRecord[] {
