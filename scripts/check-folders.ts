@@ -5,7 +5,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Room } from './folder-order.ts';
-import { INCLUDES_AGAINST_ORDER, LONG_FILES, ROOMS, UNCUT_FILES } from './folder-order.ts';
+import { INCLUDES_AGAINST_ORDER, LONG_FILES, ROOMS } from './folder-order.ts';
 
 export interface FolderImport {
   readonly from: string;
@@ -100,16 +100,13 @@ export function sizeFaults(files: readonly string[], linesOf: (file: string) => 
   const crowded = [...counts]
     .filter(([, count]) => count > MOST_FILES)
     .map(([folder, count]) => `${folder}: ${count} source files, at most ${MOST_FILES}: cut it by noun`);
-  const exempt = [...LONG_FILES, ...UNCUT_FILES];
   const tooLong = files.filter((file) => linesOf(file) > MOST_LINES);
   const long = tooLong
-    .filter((file) => !exempt.includes(file))
+    .filter((file) => !LONG_FILES.includes(file))
     .map((file) => `${file}: ${linesOf(file)} lines, at most ${MOST_LINES}`);
-  const needless = exempt
-    .filter((file) => !tooLong.includes(file))
-    .map(
-      (file) => `scripts/folder-order.ts exempts ${file}, which has at most ${MOST_LINES} lines or is gone`,
-    );
+  const needless = LONG_FILES.filter((file) => !tooLong.includes(file)).map(
+    (file) => `scripts/folder-order.ts exempts ${file}, which has at most ${MOST_LINES} lines or is gone`,
+  );
   return [...crowded, ...long, ...needless];
 }
 
