@@ -6,7 +6,7 @@
 export interface Folder {
   /** The path below the room; `.` for the room itself. */
   readonly place: string;
-  /** One sentence: what lies in it. */
+  /** The content of the folder, in one sentence. */
   readonly holds: string;
 }
 

@@ -5,10 +5,10 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { SERVER_FLAGS } from '../../src/cli/daemon/server-flags.ts';
 import type { Answer } from '../integration/http/fixture.ts';
 import { answerTo, send } from '../integration/http/fixture.ts';
+import { until } from '../support/until.ts';
 import { ROOT } from './run-document.ts';
 
 interface StackTrace {
@@ -81,18 +81,27 @@ export class RequestTracer {
         stdio: ['ignore', 'ignore', 'pipe'],
       },
     );
-    const socket = new WebSocket(await inspectorOf(child));
-    await once(socket, 'open');
-    const tracer = new RequestTracer(child, socket, socketPath);
-    await tracer.#ask('Debugger.enable');
-    await tracer.#ask('Debugger.setAsyncCallStackDepth', { maxDepth: 256 });
-    await tracer.#ask('Profiler.enable');
-    await tracer.#ask('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
-    for (let tries = 0; !existsSync(socketPath); tries += 1) {
-      if (tries === 1_000) throw new Error('The server does not listen.');
-      await sleep(20);
+    try {
+      const socket = new WebSocket(await inspectorOf(child));
+      await once(socket, 'open');
+      const tracer = new RequestTracer(child, socket, socketPath);
+      await tracer.#begin();
+      return tracer;
+    } catch (error) {
+      child.kill('SIGKILL');
+      throw error;
     }
-    return tracer;
+  }
+
+  async #begin(): Promise<void> {
+    await this.#ask('Debugger.enable');
+    await this.#ask('Debugger.setAsyncCallStackDepth', { maxDepth: 256 });
+    await this.#ask('Profiler.enable');
+    await this.#ask('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+    await until(
+      () => existsSync(this.#socketPath),
+      () => 'the server does not listen',
+    );
   }
 
   call(method: string, path: string, json?: unknown): Promise<Answer> {
@@ -102,16 +111,15 @@ export class RequestTracer {
   /** Makes one request, and looks at the call stack when it first comes to `stop`. */
   async trace(stop: Stop, method: string, path: string, json?: unknown): Promise<Trace> {
     const { breakpointId } = await this.#ask('Debugger.setBreakpointByUrl', await this.#place(stop));
-    const paused = new Promise<string[]>((resolve) => {
-      this.#paused = (params) => {
-        void this.#ask('Debugger.resume');
-        resolve(this.#filesDown(params));
-      };
-    });
+    let down: readonly string[] = [];
+    this.#paused = (params) => {
+      down = this.#filesDown(params);
+      void this.#ask('Debugger.resume');
+    };
     await this.#ask('Profiler.takePreciseCoverage');
+    // A request that comes to the stop is answered after it was let go there.
     const answer = await this.call(method, path, json);
     const coverage = await this.#ask('Profiler.takePreciseCoverage');
-    const down = await Promise.race([paused, sleep(5_000, [])]);
     await this.#ask('Debugger.removeBreakpoint', { breakpointId });
     return { answer, down, executed: executedIn(coverage.result) };
   }

@@ -180,7 +180,7 @@ export interface Inspected {
   readonly roomBytes: number | null;
 }
 
-/** What is asked of a sandbox, by its record, its machine and the answer of the spawner. */
+/** Returns the subject of an inspection, from the record, the facts of the machine and the answer of the spawner. */
 export function inspectedOf(
   { isolation, limits }: SandboxRecord,
   { runtime, levels }: HostFacts,
