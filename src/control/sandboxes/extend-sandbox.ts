@@ -1,5 +1,6 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Reserve } from '../../core/credits/ledger/affordable.ts';
+import { nextFundAt } from '../../core/credits/ledger/funding.ts';
 import type { MeterRecord } from '../../core/credits/meter.ts';
 import { neededMicroUsd } from '../../core/credits/meter.ts';
 import { isEstablished, isLiving } from '../../core/lifecycle/lifecycle.ts';
@@ -17,7 +18,7 @@ import {
   requireBeforeDeadline,
   requireNoOperation,
 } from '../lifecycle/operation.ts';
-import { admissionWant, policyOf, spenderIn, tellBudgets } from '../money/sandbox-money.ts';
+import { admissionWant, fundingRule, policyOf, spenderIn, tellBudgets } from '../money/sandbox-money.ts';
 import type { Recorded } from '../requests/audit.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
@@ -42,7 +43,10 @@ async function fundUntil(
 ): Promise<{ readonly leased: boolean }> {
   const meter = row.meterId === null ? null : await tx.meters.get(row.meterId);
   if (meter?.fundedUntil != null) {
-    await tx.meters.update({ ...meter, fundAt: now });
+    // While its end is being moved no second move is begun: the two could reach the backend in either order. The one
+    // that is under way looks at the new deadline when the backend confirms it.
+    const isMoving = meter.fundAt !== nextFundAt(fundingRule(deps), meter.fundedUntil, row.deadlineAt);
+    if (!isMoving) await tx.meters.update({ ...meter, fundAt: now });
     return { leased: true };
   }
   const hold = row.holdId === null ? null : await tx.ledger.getHold(row.holdId);
