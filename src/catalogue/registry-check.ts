@@ -102,7 +102,7 @@ function compareIndex({ entries, rows }: Found): RegistryProblem[] {
   for (const { file, entry } of entries) {
     const listed = rows.find(({ row }) => row.id === entry.id);
     if (listed === undefined) {
-      problems.push({ file, problem: `No index lists ${entry.id}: nobody finds it.` });
+      problems.push({ file, problem: `No index lists ${entry.id}, so a search cannot find it.` });
       continue;
     }
     const expected = rowOf(entry, listed.row.path);

@@ -41,10 +41,10 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'images', group: 'Images and volumes', summary: 'List, show, import, build and remove images', subcommands: ['list', 'show', 'import', 'build', 'rm'], load: () => import('./commands/images-and-volumes/images.ts') },
   { name: 'volumes', group: 'Images and volumes', summary: 'Create, list, show and remove volumes', subcommands: ['list', 'create', 'show', 'rm'], load: () => import('./commands/images-and-volumes/volumes.ts') },
   { name: 'hosts', aliases: ['host'], group: 'Catalogue and routing', summary: 'Register, list, probe, drain and remove hosts', subcommands: ['list', 'add', 'show', 'probe', 'cost', 'drain', 'undrain', 'remove'], load: () => import('./commands/catalogue/hosts.ts') },
-  { name: 'reap-stale', group: 'Catalogue and routing', summary: 'Destroy what is over and still there (a dry run without --yes)', load: () => import('./commands/catalogue/reap-stale.ts') },
-  { name: 'canary', group: 'Catalogue and routing', summary: 'Figures of the canaries that try each host, or a trial now', load: () => import('./commands/catalogue/canary.ts') },
+  { name: 'reap-stale', group: 'Catalogue and routing', summary: 'Remove leftovers (a dry run without --yes)', load: () => import('./commands/catalogue/reap-stale.ts') },
+  { name: 'canary', group: 'Catalogue and routing', summary: 'Health checks of each host; run one now', load: () => import('./commands/catalogue/canary.ts') },
   { name: 'smoke', group: 'Catalogue and routing', summary: 'Try every healthy backend: create, run, destroy', load: () => import('./commands/catalogue/smoke.ts') },
-  { name: 'inspect', group: 'Catalogue and routing', summary: 'Look at hosts, at leftovers, and at what holds a sandbox', subcommands: ['host', 'stale', 'isolation'], load: () => import('./commands/catalogue/inspect.ts') },
+  { name: 'inspect', group: 'Catalogue and routing', summary: 'Inspect hosts, leftovers, and the isolation of a sandbox', subcommands: ['host', 'stale', 'isolation'], load: () => import('./commands/catalogue/inspect.ts') },
 
   { name: 'credits', group: 'Account', summary: 'Show, grant, report and check credits', subcommands: ['balance', 'grant', 'history', 'usage', 'top', 'export', 'audit', 'reconcile', 'limits', 'purse'], load: () => import('./commands/account/credits.ts') },
   { name: 'budgets', group: 'Account', summary: 'Limit what may be spent', subcommands: ['list', 'create', 'delete'], load: () => import('./commands/account/budgets.ts') },
@@ -52,7 +52,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'workspaces', group: 'Account', summary: 'List, create and delete workspaces, and say what they allow', subcommands: ['list', 'create', 'policy', 'delete'], load: () => import('./commands/account/workspaces.ts') },
   { name: 'providers', group: 'Account', summary: 'Bring keys of your own for vendors', subcommands: ['list', 'set', 'test', 'disable', 'delete', 'rotate'], load: () => import('./commands/account/providers.ts') },
   { name: 'webhooks', group: 'Account', summary: 'Have events posted to a URL', subcommands: ['list', 'create', 'ping', 'deliveries', 'replay', 'rotate', 'enable', 'disable', 'delete'], load: () => import('./commands/account/webhooks.ts') },
-  { name: 'sinks', group: 'Account', summary: 'Show who is told of events, and tell them again', subcommands: ['list', 'replay'], load: () => import('./commands/account/sinks.ts') },
+  { name: 'sinks', group: 'Account', summary: 'List receivers of events; send events again', subcommands: ['list', 'replay'], load: () => import('./commands/account/sinks.ts') },
   { name: 'audit', group: 'Account', summary: 'Show who changed what', load: () => import('./commands/account/audit.ts') },
 
   { name: 'doctor', group: 'Server', summary: 'Check this machine and say what to fix', load: () => import('./commands/server/doctor.ts') },

@@ -110,7 +110,7 @@ describe('look-ups', () => {
 
   it('refuse a name with any private address, and do not say which', async () => {
     const { error } = await lookUp(['8.8.8.8', '10.0.0.7']);
-    expect(error?.message).toBe('It does not lead to an address on the internet.');
+    expect(error?.message).toBe('The host does not resolve to a public address.');
     expect((await lookUp([])).error).not.toBeNull();
     expect((await lookUp(['10.0.0.7'], true)).error).toBeNull();
   });

@@ -13,7 +13,7 @@ export interface TargetPolicy {
 }
 
 /** Says nothing about what a name means inside: the caller is a stranger there. */
-const PRIVATE = 'It does not lead to an address on the internet.';
+const PRIVATE = 'The host does not resolve to a public address.';
 
 /** The host of a URL as sockets know it: without the brackets of IPv6. */
 export function hostOf(url: URL): string {

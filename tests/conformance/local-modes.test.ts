@@ -124,7 +124,7 @@ describe.skipIf(reason !== null)(
           expect(doctor.stdout).toMatch(
             subordinate
               ? new RegExp(
-                  `mode +ordinary user: users inside are nobody outside, with your subordinate ids from ${user.firstSubordinate}`,
+                  `mode +ordinary user: users inside map to your subordinate ids from ${user.firstSubordinate}`,
                 )
               : /mode +ordinary user without subordinate ids: one user inside.*usermod --add-subuids/s,
           );

@@ -95,7 +95,7 @@ describe('create with a directory', { timeout: 120_000 }, () => {
 it('run: nothing is said to be left where no server was reached', { timeout: 60_000 }, async () => {
   const said = await command(join(home, 'nobody.sock'), 'run', '--', 'true');
   expect(said.code).toBe(125);
-  expect(said.stderr).toContain('there is no such socket');
+  expect(said.stderr).toContain('the socket does not exist');
   expect(said.stderr).not.toContain('was not destroyed');
 });
 

@@ -82,7 +82,7 @@ export function addCreateOptions(command: Command): Command {
   return command
     .option('--egress <host[:port]>', 'allow this destination', list)
     .option('--secret <ref>', 'a secret the profile declares, or provider:key', list)
-    .option('--harness <name>', 'who asks: the harness')
+    .option('--harness <name>', 'tag the caller: name of the harness')
     .option('--session <id>', 'who asks: its session')
     .option('--run-id <id>', 'who asks: its run')
     .option('--job <id>', 'who asks: its job')
@@ -102,7 +102,7 @@ function inputsOf(texts: readonly string[]): Record<string, never> {
   const inputs: Record<string, unknown> = {};
   for (const text of texts) {
     const match = /^([^=:]+)(:?=)([\s\S]*)$/.exec(text);
-    if (!match) throw new UsageError(`"${text}" is no input.`, 'Write inputs as key=value, or key:=json.');
+    if (!match) throw new UsageError(`"${text}" is not an input.`, 'Write inputs as key=value, or key:=json.');
     const [, key = '', operator, value = ''] = match;
     try {
       inputs[key] = operator === ':=' ? JSON.parse(value) : value;
@@ -122,7 +122,7 @@ function destination(text: string): { host: string; port?: number } {
 function volumeMount(text: string): { name: string; path: string; access: 'ro' | 'rw' } {
   const [, name, path, access] = /^([^:]+):([^:]+)(?::(ro|rw))?$/.exec(text) ?? [];
   if (name === undefined || path === undefined)
-    throw new UsageError(`"${text}" is no volume.`, 'Write volumes as name:/path, or name:/path:ro.');
+    throw new UsageError(`"${text}" is not a volume.`, 'Write volumes as name:/path, or name:/path:ro.');
   return { name, path, access: access === 'ro' ? 'ro' : 'rw' };
 }
 

@@ -7,7 +7,7 @@ const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;
 export function duration(text: string): string | number {
   if (/^\d{1,9}$/.test(text) && Number(text) > 0) return Number(text);
   if (DURATION.test(text)) return text;
-  throw new UsageError(`"${text}" is no duration.`, 'Write a duration such as 30s, 15m, 4h or 1h30m.');
+  throw new UsageError(`"${text}" is not a duration.`, 'Write a duration such as 30s, 15m, 4h or 1h30m.');
 }
 
 export function durationSeconds(text: string): number {
@@ -27,7 +27,7 @@ export function wholeNumber(text: string): number {
 
 export function decimalNumber(text: string): number {
   if (/^\d{1,12}(?:\.\d{1,6})?$/.test(text)) return Number(text);
-  throw new UsageError(`"${text}" is no number.`, 'Write a number such as 2 or 0.5.');
+  throw new UsageError(`"${text}" is not a number.`, 'Write a number such as 2 or 0.5.');
 }
 
 const SIZE = /^(\d{1,9}(?:\.\d{1,3})?) ?([mgt])(i?)(b?)$/i;
@@ -37,7 +37,7 @@ export function size(text: string): string {
   if (/^[1-9]\d{0,8}$/.test(text)) return `${text}MiB`;
   const [, amount, unit = '', binary = '', bytes = ''] = SIZE.exec(text) ?? [];
   if (amount === undefined || (binary !== '' && bytes === ''))
-    throw new UsageError(`"${text}" is no size.`, 'Write a size such as 512MB or 2GiB.');
+    throw new UsageError(`"${text}" is not a size.`, 'Write a size such as 512MB or 2GiB.');
   return `${amount}${unit.toUpperCase()}${binary.toLowerCase()}${bytes.toUpperCase()}`;
 }
 
@@ -46,7 +46,7 @@ export function microUsd(text: string): number {
   const match = /^\$?(\d{1,9})(?:\.(\d{1,6}))?$/.exec(text.trim());
   const amount = match ? Number(match[1]) * 1_000_000 + Number((match[2] ?? '').padEnd(6, '0')) : 0;
   if (amount > 0) return amount;
-  throw new UsageError(`"${text}" is no amount.`, 'Write US dollars, such as 5 or 0.25.');
+  throw new UsageError(`"${text}" is not an amount.`, 'Write US dollars, such as 5 or 0.25.');
 }
 
 export interface PortPair {
@@ -60,5 +60,5 @@ export function portPair(text: string): PortPair {
   const remote = Number(match?.[2] ?? 0);
   const local = match?.[1] === undefined ? remote : Number(match[1]);
   if (match && remote >= 1 && remote <= 65_535 && local <= 65_535) return { local, remote };
-  throw new UsageError(`"${text}" is no port.`, 'Write [local:]remote, such as 8080 or 9000:8080.');
+  throw new UsageError(`"${text}" is not a port.`, 'Write [local:]remote, such as 8080 or 9000:8080.');
 }

@@ -34,9 +34,9 @@ const BEFORE_SENDING: ReadonlySet<unknown> = new Set(['connect', 'getaddrinfo'])
 function reasonOf(error: SystemError): string {
   switch (error.code) {
     case 'ECONNREFUSED':
-      return 'nobody listens there';
+      return 'connection refused';
     case 'ENOENT':
-      return 'there is no such socket';
+      return 'the socket does not exist';
     case 'EACCES':
       return 'this user may not open the socket';
     case 'ENOTFOUND':

@@ -19,7 +19,7 @@ export const ImageConfig = z
     workdir: z.string().nullable(),
     entrypoint: z
       .array(z.string())
-      .describe('Told, and never put before a command: exec runs what it is given.'),
+      .describe('Shown only, never run: exec runs the command that it is given.'),
     cmd: z.array(z.string()),
   })
   .meta({ id: 'ImageConfig' });

@@ -361,7 +361,7 @@ export const ERRORS = {
     status: 502,
     fault: 'caller',
     retryable: true,
-    title: 'The service inside gave no answer that can be passed on',
+    title: 'The service inside did not return a valid HTTP response',
     remedy: 'See that it runs, listens on the port of the preview and speaks HTTP/1.1.',
   },
   SBX_PROVISION_FAILED: {

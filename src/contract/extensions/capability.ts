@@ -91,7 +91,7 @@ export const CapabilityVector = z
     read_only_workspace: z
       .boolean()
       .optional()
-      .describe('Whether a workspace can be had that nobody inside can write to.'),
+      .describe('Whether a workspace can be read-only inside, even for root.'),
     mounts: z.boolean().optional().describe('Whether directories of this machine can be mounted.'),
     elevated: z.boolean().describe('Whether elevated inputs are understood.'),
     demo: z.boolean().describe('Isolates nothing: only `profile.stub-*` may land here.'),

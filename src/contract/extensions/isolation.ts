@@ -34,7 +34,7 @@ export const IsolationFacts = z.strictObject({
   }),
   no_new_privs: z.boolean(),
   capabilities: z.strictObject({
-    bounding: z.array(z.string()).describe('More than these nobody inside can ever have.'),
+    bounding: z.array(z.string()).describe('No program inside can ever have more than these.'),
     effective: z.array(z.string()).describe('Of the first process inside.'),
   }),
   lsm: z.strictObject({

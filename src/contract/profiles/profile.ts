@@ -91,11 +91,11 @@ export const Setup = z
       .string()
       .max(65_536)
       .default('')
-      .describe('Prose for whoever boots the environment; never executed.'),
+      .describe('Prose for the user of the sandbox; never executed.'),
     run: boundedList(z.array(z.string().max(65_536)).max(64), 64)
       .default([])
       .describe('Shell commands executed once, in order, before `ready`.'),
-    variables: EnvVars.default({}).describe('Plain text, visible to everybody inside.'),
+    variables: EnvVars.default({}).describe('Plain text, visible to every program inside.'),
     secret_refs: boundedList(z.array(SecretRef).max(64), 64).default([]),
     request_secrets: z
       .enum(['declared', 'any'])

@@ -118,7 +118,7 @@ export const ProcessInfo = z
     running: z.boolean(),
     exit: ExitStatus.nullable(),
     tty: z.boolean(),
-    background: z.boolean().optional().describe('Whether it runs on when nobody is attached.'),
+    background: z.boolean().optional().describe('Whether the program keeps running when no client is attached.'),
     stdin_open: z
       .boolean()
       .optional()

@@ -21,7 +21,7 @@ export const SetupLog = z
     instructions: z
       .string()
       .describe(
-        'For whoever boots it: the instructions of its profile, then those of the request. Nothing runs them.',
+        'For the user of the sandbox: the instructions of its profile, then those of the request. Nothing runs them.',
       ),
     instructions_ref: z.string().nullable().describe('As the request named it; it is not fetched.'),
     items: z.array(SetupStep),

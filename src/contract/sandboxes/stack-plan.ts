@@ -4,7 +4,7 @@ const StackFinding = z
   .strictObject({
     kind: z
       .enum(['invalid', 'boundary'])
-      .describe('`invalid`: nobody may run it. `boundary`: it reaches out of the sandbox; elevated only.'),
+      .describe('`invalid`: no caller may run it. `boundary`: it reaches out of the sandbox; elevated only.'),
     service: z.string().nullable().describe('`null`: it is about the file as a whole.'),
     field: z.string(),
     detail: z.string(),

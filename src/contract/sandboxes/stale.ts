@@ -19,7 +19,7 @@ export const StaleItem = z
     host: z.string().nullable(),
     owner: z.string().nullable().describe('Whose mark it carries; null when it carries none.'),
     since: z.string().nullable(),
-    age_seconds: z.number().int().nullable().describe('null where nobody knows.'),
+    age_seconds: z.number().int().nullable().describe('null where the age is unknown.'),
     evidence: z.array(z.string()).describe('Why it is here.'),
   })
   .meta({ id: 'StaleItem' });

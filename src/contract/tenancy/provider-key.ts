@@ -4,7 +4,7 @@ import { ExtensionId, ProviderKeyId } from '../values/ids.ts';
 const ProviderKeyScope = z
   .enum(['workspace', 'platform'])
   .describe(
-    '`workspace`: your own account at the vendor, which bills you; nothing is charged here. `platform`: the account of whoever runs this server; its use is charged.',
+    '`workspace`: your own account at the vendor, which bills you; nothing is charged here. `platform`: the account of the operator of this server; its use is charged.',
   );
 
 export const SetProviderKeyRequest = z

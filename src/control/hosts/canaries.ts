@@ -128,7 +128,7 @@ async function tearDown(
 }
 
 const wordsOf = (error: unknown) =>
-  error instanceof SandboxerError ? error.detail : 'It failed for a reason that nobody foresaw.';
+  error instanceof SandboxerError ? error.detail : 'The canary failed for an unknown reason.';
 
 async function trial(
   deps: ControlDeps,

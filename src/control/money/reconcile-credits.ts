@@ -115,7 +115,7 @@ async function foreignObjects(deps: ControlDeps, signal: AbortSignal): Promise<I
         for (const { stamp } of (await ownedEverywhere(deps, extension, given)).all) {
           const attempt = await deps.store.read('foreign', (tx) => tx.attempts.get(stamp.attemptId));
           if (attempt !== null && attempt.state !== 'gone') continue;
-          const why = attempt === null ? 'nobody here asked for it' : 'it was settled as gone';
+          const why = attempt === null ? 'no request of this server made it' : 'it was settled as gone';
           items.push(item('foreign', id, stamp.sandboxUid, `${stamp.attemptId} exists, and ${why}.`));
         }
       });

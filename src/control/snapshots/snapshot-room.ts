@@ -18,7 +18,7 @@ export async function requireSnapshotRoom(tx: Tx, deps: ControlDeps, workspaceId
         : null;
   if (reached === null) return;
   throw new SandboxerError('SBX_QUOTA_EXCEEDED', `The workspace has ${reached} already.`, {
-    remedy: 'Delete snapshots that nobody needs, or have the limit raised.',
+    remedy: 'Delete snapshots that are no longer needed, or have the limit raised.',
     creation: 'not_created',
   });
 }

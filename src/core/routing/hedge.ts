@@ -67,7 +67,7 @@ export function planHedge(
   const no = (reason: string): RouteHedge => ({ ...place, ...terms, after_ms: null, reason });
   if (savesMs <= 0)
     return no(
-      `Whoever waits past ${seconds(afterMs)} waits no longer than a start on ${place.extension} takes.`,
+      `A create that waits past ${seconds(afterMs)} waits no longer than a start on ${place.extension} takes.`,
     );
   if (worth < cost)
     return no(

@@ -126,7 +126,7 @@ export const fileRoutes = [
     method: 'DELETE',
     url: '/v1/sandboxes/{id}/files',
     operationId: 'removeFile',
-    summary: 'Remove a file or a directory. What is not there is no error.',
+    summary: 'Remove a file or a directory. A missing path is not an error.',
     tag,
     scope: 'sandboxes',
     params: SandboxPathParams,

@@ -31,7 +31,7 @@ function addressOf({ host }: GitRef, { lookup }: GitOptions): Promise<string> {
         const detail = `The host ${host} is not known.`;
         reject(new SandboxerError('SBX_FETCH_FAILED', detail, { creation: 'not_created' }));
       } else {
-        const detail = `The host ${host} does not lead to an address on the internet.`;
+        const detail = `The host ${host} does not resolve to a public address.`;
         reject(refused(detail, 'Name a public host, or have the operator set git.allow_private.'));
       }
     });

@@ -153,7 +153,7 @@ export async function* streamGit(args: readonly string[], options: RunOptions): 
     for await (const part of run.stdout) yield part as Buffer;
     await finished;
   } finally {
-    run.end(fetchFailed('nobody read its output to the end'));
+    run.end(fetchFailed('its output was not read to the end'));
     await finished.catch(() => {});
   }
 }

@@ -99,7 +99,7 @@ const LocalConfig = z.strictObject({
     .min(64)
     .optional()
     .describe(
-      'What a sandbox without `disk_mb` may write. Default: half of what is free when it is made. It is counted, and a sandbox that has more is ended.',
+      'What a sandbox without `disk_mb` may write. Default: half of the free space when it is made. The use is counted; a sandbox above the limit is ended.',
     ),
   launchers: z.number().int().min(1).max(64).optional().describe('Processes that wait to become a sandbox.'),
 });
@@ -111,7 +111,7 @@ const HostsConfig = z.strictObject({
     .strictObject({
       every: Duration.nullable()
         .default(900_000)
-        .describe('How often each host is tried with a sandbox of nobody; null: never.'),
+        .describe('How often a canary tries each host; null: never.'),
     })
     .default({ every: 900_000 }),
   local: HostSpec.pick({ labels: true, capacity: true, cost_micro_usd_per_hour: true })
@@ -337,8 +337,8 @@ export const Config = z.strictObject({
     ),
   hosts: HostsConfig.default(HostsConfig.parse({})),
   webhooks: WebhookConfig.default(WebhookConfig.parse({})),
-  state_hub: HubConfig.describe('Who is told of every transition.'),
-  fin_hub: HubConfig.describe('Who is told of every bill, grant and budget.'),
+  state_hub: HubConfig.describe('The State Hub that receives every transition.'),
+  fin_hub: HubConfig.describe('The fin-hub that receives every bill, grant and budget.'),
   reuse_surface: ReuseSurfaceConfig.describe(
     'Where `sandboxer registry publish` publishes the capability entry: a hub, or a directory.',
   ),

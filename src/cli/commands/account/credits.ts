@@ -157,7 +157,7 @@ async function readInvoice(file: string): Promise<ReconcileRequest['invoice']> {
   try {
     return JSON.parse(text);
   } catch {
-    throw new UsageError(`${file} is no JSON.`, 'Write a list of { extension, sandbox, amount_micro_usd }.');
+    throw new UsageError(`${file} is not JSON.`, 'Write a list of { extension, sandbox, amount_micro_usd }.');
   }
 }
 

@@ -73,7 +73,7 @@ function defineOne(
 
 export function define(command: Command, invocation: Invocation): void {
   defineList(command, invocation, {
-    description: 'List the keys of vendors; their secrets are shown to nobody',
+    description: 'List the keys of vendors, without their secrets',
     empty: 'There are no provider keys.',
     fetch: (client) => client.providerKeys.list(),
     name: (row) => row.provider_key_id,

@@ -21,8 +21,8 @@ function columns(_rows: readonly EventSinkEntry[], now: number): Column<EventSin
 
 export function define(command: Command, invocation: Invocation): void {
   defineList(command, invocation, {
-    description: 'List everybody who is told of events, and how far they are',
-    empty: 'Nobody is told of events: see sandboxer webhooks create --help.',
+    description: 'List the receivers of events and their progress',
+    empty: 'No receiver of events yet: see sandboxer webhooks create --help.',
     fetch: (client) => client.sinks.list(),
     name: (row) => row.sink_id,
     columns,

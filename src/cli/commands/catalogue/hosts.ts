@@ -103,7 +103,7 @@ function addressOf({ ssh }: Host): string {
 /** `user@name:port`; an IPv6 address stands in brackets when a port follows. */
 function addressParts(text: string): { user?: string; destination: string; port?: number } {
   const match = /^(?:([^@]+)@)?(?:\[([0-9a-fA-F:]+)\]|([^:]+|[0-9a-fA-F:]{3,}))(?::(\d{1,5}))?$/.exec(text);
-  if (!match) throw new UsageError(`"${text}" is no address.`, 'Write it as user@host or user@host:port.');
+  if (!match) throw new UsageError(`"${text}" is not an address.`, 'Write it as user@host or user@host:port.');
   const [, user, bracketed, plain = '', port] = match;
   return {
     destination: bracketed ?? plain,

@@ -38,8 +38,8 @@ function inFile(error: unknown, path: string): unknown {
   if (!(error instanceof SandboxerApiError) || !Array.isArray(error.problem.issues)) return error;
   const file = path === '-' ? 'input' : path;
   const issues = error.problem.issues.map((issue) => ({ ...issue, file }));
-  const count = issues.length === 1 ? 'one fault' : `${issues.length} faults`;
-  const remedy = 'Correct what is named, then check it again: sandboxer profiles validate.';
+  const count = issues.length === 1 ? '1 problem' : `${issues.length} problems`;
+  const remedy = 'Correct the named fields, then check again: sandboxer profiles validate.';
   return new SandboxerApiError({ ...error.problem, detail: `${file} has ${count}.`, remedy, issues });
 }
 

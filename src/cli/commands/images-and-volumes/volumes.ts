@@ -32,7 +32,7 @@ function show(invocation: Invocation, volume: Volume): void {
       ['state', volume.state],
       ['extension', volume.extension],
       ['size', sizeText(volume.size_mb)],
-      ['mounted by', volume.mounted_by.join(', ') || 'nobody'],
+      ['mounted by', volume.mounted_by.join(', ') || 'no sandbox'],
       ['created', relativeTime(volume.created_at, Date.now())],
     ]),
   );

@@ -100,9 +100,9 @@ export function define(command: Command, invocation: Invocation): void {
     .passThroughOptions()
     .option('--workdir <directory>', 'upload this directory first, without what its ignore files name')
     .option('--keep', 'do not destroy the sandbox')
-    .option('-t, --tty', 'in a terminal, as it is where input and output are one')
+    .option('-t, --tty', 'allocate a terminal (default when stdin and stdout are one)')
     .option('-T, --no-tty', 'not in a terminal')
-    .option('-i, --interactive', 'pass input on also without a terminal inside; what is piped in always is')
+    .option('-i, --interactive', 'forward stdin, also without a terminal; piped stdin is always forwarded')
     .action(async (words: string[], flags: Flags) => {
       invocation.exitCode = await run(invocation, words, flags);
     });

@@ -140,7 +140,7 @@ async function readStore(path: string): Promise<string> {
     if (stats.size > LARGEST_BYTES) {
       throw new UsageError(
         `${path} is larger than ${LARGEST_BYTES / 1_048_576} MiB.`,
-        'It is no sandboxes.json.',
+        'The file is not a sandboxes.json.',
       );
     }
     return await file.readFile('utf8');

@@ -63,7 +63,7 @@ async function requirePlace(file: string, replaces: boolean): Promise<void> {
   const directory = await stat(dirname(resolve(file))).catch(() => null);
   if (!directory?.isDirectory())
     throw new UsageError(`There is no directory ${dirname(file)}.`, 'Name a file in one that is there.');
-  if (there && !there.isFile()) throw new UsageError(`${file} is there, and is no file.`, 'Name a new file.');
+  if (there && !there.isFile()) throw new UsageError(`${file} exists and is not a file.`, 'Name a new file.');
   if (there && !replaces)
     throw new UsageError(`There is a file ${file} already.`, 'Name another one, or replace it: --force.');
 }

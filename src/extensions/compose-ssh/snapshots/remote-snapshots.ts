@@ -106,7 +106,7 @@ export class RemoteSnapshots {
       throw new SandboxerError('SBX_SNAPSHOT_DAMAGED', 'An image of the snapshot is not there any more.', {
         backend: BACKEND,
         creation: 'created',
-        remedy: 'Somebody removed it on the host: make the sandbox anew.',
+        remedy: 'It was removed on the host: make the sandbox anew.',
       });
     if (code !== 0) throw hostFailure('The snapshot could not be copied', stderr, 'maybe_created');
     return uploadedOf(stdout.toString());

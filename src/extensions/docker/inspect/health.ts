@@ -42,12 +42,12 @@ function whyUnreachable(error: unknown, endpoint: Endpoint): Check {
   if (code === 'EACCES' || code === 'EPERM') {
     return no(
       `permission denied at ${where}`,
-      `usermod --append --groups docker ${userInfo().username}, then log in again. Whoever is in that group is root on the engine’s machine.`,
+      `usermod --append --groups docker ${userInfo().username}, then log in again. Members of that group are root on the engine’s machine.`,
     );
   }
   if (endpoint.kind === 'unix' && (code === 'ENOENT' || code === 'ECONNREFUSED')) {
     return no(
-      code === 'ENOENT' ? `there is no ${where}` : `nobody listens at ${where}`,
+      code === 'ENOENT' ? `${where} does not exist` : `connection refused at ${where}`,
       code === 'ENOENT'
         ? 'apt-get install docker.io, or set extensions.docker.url to where the engine listens'
         : 'systemctl start docker',
@@ -104,7 +104,7 @@ function checksOf(facts: EngineFacts, { options, agentPath, levels }: Parts): Ch
       'user namespaces',
       facts.userNamespaces || facts.rootless,
       facts.userNamespaces
-        ? 'ids inside are nobody’s outside'
+        ? 'ids inside map to unprivileged host ids'
         : facts.rootless
           ? 'the engine is not root'
           : 'ids inside are those of the machine; nothing runs as root inside',

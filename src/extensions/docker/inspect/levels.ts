@@ -124,7 +124,7 @@ async function tryIt(
       const { entries } = await session.files.list('/');
       if (!entries.some(({ path }) => path === '/workspace')) return 'it does not see its files';
       const kernel = await kernelInside(session.files);
-      if (kernel === '' || facts.kernel === '') return 'nobody says whose kernel it runs on';
+      if (kernel === '' || facts.kernel === '') return 'it is not known whose kernel it runs on';
       return kernel === facts.kernel ? 'it shares the kernel with the engine’s machine' : null;
     } finally {
       await session.close();

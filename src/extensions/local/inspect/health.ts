@@ -65,10 +65,10 @@ function identityWants(facts: HostFacts): Want[] {
       ok: root || subordinate !== null,
       needed: false,
       detail: root
-        ? 'root: users inside are nobody outside, with ids from 1879048192 … 2147352575'
+        ? 'running as root: users inside map to host ids 1879048192 … 2147352575'
         : subordinate
-          ? `ordinary user: users inside are nobody outside, with your subordinate ids from ${subordinate.firstUid}`
-          : 'ordinary user without subordinate ids: one user inside, who is you outside',
+          ? `ordinary user: users inside map to your subordinate ids from ${subordinate.firstUid}`
+          : 'ordinary user without subordinate ids: one user inside, which is your own account on the host',
       fix: 'apt-get install uidmap; usermod --add-subuids 100000-165535 --add-subgids 100000-165535 "$USER"; or run as root',
     },
     {

@@ -34,7 +34,7 @@ function notesOf({ facts, ownIds }: Ground, limits: SandboxRecord['limits'], hig
       'A snapshot or fork of it while programs run is not of one moment: nothing here can freeze it.',
     ],
     [!ownIds, 'Its user ids outside are those of every other sandbox here.'],
-    [higher, 'sudo does not work inside: nobody there gains rights by a set-uid file.'],
+    [higher, 'sudo does not work inside: set-uid files give no rights there.'],
     [higher, 'When it needs more memory or processes than it may have, all of it ends.'],
     [hasOneUser(facts), 'It has one user, root, who is the user of this server outside.'],
   ];

@@ -163,7 +163,7 @@ export async function importArchive(
   } catch (error) {
     for (const layer of made) parts.layers.settled(layer);
     const ofTheMachine = error instanceof Error && 'code' in error;
-    throw ofTheMachine ? failed(error, 'not_created') : refused('The file was cut off, or is no archive.');
+    throw ofTheMachine ? failed(error, 'not_created') : refused('The file is truncated, or not an archive.');
   } finally {
     rmSync(join(parts.layout.base, staging), { recursive: true, force: true });
   }

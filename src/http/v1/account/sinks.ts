@@ -13,7 +13,7 @@ export const sinkRoutes = [
     method: 'GET',
     url: '/v1/sinks',
     operationId: 'listSinks',
-    summary: 'Everybody who is told of events, how far they are, and what stands in their way.',
+    summary: 'Receivers of events, their progress, and what blocks them.',
     tag: 'events',
     scope: 'server',
     responses: { 200: json(SinkList, 'The receivers, also those that are not configured.') },

@@ -46,7 +46,7 @@ export const webhookRoutes = [
     scope,
     body: jsonBody(CreateWebhookRequest),
     responses: {
-      201: json(WebhookWithSecret, 'The webhook with its secret. It is told of what happens from now on.'),
+      201: json(WebhookWithSecret, 'The webhook with its secret. It receives events from now on.'),
     },
     async handler({ services, caller, body }) {
       const { secret, ...view } = await createWebhook(services.deps, caller, body);
@@ -85,7 +85,7 @@ export const webhookRoutes = [
     method: 'PATCH',
     url: '/v1/webhooks/{webhook_id}',
     operationId: 'updateWebhook',
-    summary: 'Change where a webhook leads, or what it is told of.',
+    summary: 'Change the URL of a webhook, or the events that it receives.',
     tag,
     scope,
     params,

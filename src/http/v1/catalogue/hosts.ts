@@ -118,7 +118,7 @@ export const hostRoutes = [
     method: 'POST',
     url: '/v1/hosts/{host}/canary',
     operationId: 'runCanary',
-    summary: 'Try every backend of a host now: a sandbox of nobody is made, used and removed.',
+    summary: 'Try every backend of a host now: a sandbox that is charged to no workspace is made, used and removed.',
     tag,
     scope,
     params,

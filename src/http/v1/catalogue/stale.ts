@@ -12,7 +12,7 @@ export const staleRoutes = [
     url: '/v1/stale',
     operationId: 'inspectStale',
     summary:
-      'What is over and still there, with evidence; with the scope `server`, on every backend and host.',
+      'Leftovers that should be gone, with evidence; with the scope `server`, on every backend and host.',
     tag,
     scope: 'read',
     responses: { 200: json(StaleReport, 'What was found. Nothing was changed.') },
