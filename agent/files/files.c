@@ -1,4 +1,6 @@
-/* Operations on single paths, done here as the user whose files they are. */
+/* Operations on single paths, done as the user whose files they are,
+ * and what file-read, file-write, watch and the files of trees/ share of them: make_parents and rename_keeping also run in
+ * the helper process of tree-job.c. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* Messages between our own processes, with descriptors. */
+/* Messages between our own processes, with descriptors. Also built into the preload library. */
 #define _GNU_SOURCE
 #include "../spawner.h"
 
@@ -43,8 +43,8 @@ ssize_t receive_with(int socket, void *bytes, size_t size, int *fds, int most, i
   return got;
 }
 
-/* In a process that was forked from us: of all that is open only these, from 3 on in this order; -1 stays -1. Whoever holds on
- * to the rest keeps others waiting for its end. */
+/* In a process that was forked from us: keeps of all that is open only these, from 3 on in this order; -1 stays -1.
+ * A forgotten copy of a pipe or socket would keep its reader from ever seeing end-of-file. */
 void keep_only(int *fds, int count) {
   for (int i = 0; i < count; i++)
     if (fds[i] >= 0) fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3 + count);

@@ -4,7 +4,7 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import type { ControlDeps } from '../deps.ts';
 import { whyEnded } from './why-ended.ts';
 
-/** What a channel says when nobody is at its other end. */
+/** Codes of errors that also a lost channel causes. */
 const LOST: ReadonlySet<string> = new Set([
   'SBX_EXTENSION_FAILED',
   'SBX_BACKEND_LOST',
@@ -33,7 +33,10 @@ const RECREATED: Reason = {
   remedy: 'Run it again: the new one has the same id and starts from its recipe.',
 };
 
-/** Why it is over, by the event that told of it. */
+/**
+ * Why the sandbox ended, by its newest two events: the end itself, and the expiry that caused it. `before` above every
+ * number orders them newest first.
+ */
 async function reasonOf(tx: Tx, row: SandboxRecord): Promise<Reason> {
   const events = await tx.events.list({
     workspaceId: row.workspaceId,
@@ -77,8 +80,8 @@ async function ended(tx: Tx, row: SandboxRecord, generation: number): Promise<Sa
 }
 
 /**
- * What to tell whoever lost the channel into a sandbox: that the sandbox itself is over, and why, when it is; the error as it
- * is otherwise.
+ * Returns the error for a caller whose channel into a sandbox broke: that the sandbox ended, and why, if it did; `error`
+ * unchanged otherwise. Called when an exec, a process or the log of a service fails.
  */
 export async function explainLoss(
   deps: ControlDeps,

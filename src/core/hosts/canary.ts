@@ -38,7 +38,7 @@ export interface CanaryStanding extends Verdict {
 /** What was never tried is not to blame. */
 const UNTRIED: Verdict = { status: 'healthy', since: null, failures: 0, successes: 0 };
 
-/** One that fails takes no backend of a host out; several in a row do. */
+/** Standing after a canary, by `turned`: 3 failures in a row take the backend of a host out; the first one decides alone. */
 export function judgeCanary(before: CanaryStanding | undefined, result: CanaryResult): CanaryStanding {
   const { at, ok, readyMs, execMs, goneMs, problem, notes = [] } = result;
   const verdict = turned(before ?? UNTRIED, ok, at);

@@ -81,7 +81,7 @@ export const UNPROBED: HostHealthRecord = {
   successes: 0,
 };
 
-/** With hysteresis: one lost packet takes no host out, one answered probe brings none back. */
+/** Health after a probe, by `turned`: 2 successes or 3 failures in a row flip it; the first probe decides alone. */
 export function judgeHost(
   before: HostHealthRecord,
   result: ProbeResult,

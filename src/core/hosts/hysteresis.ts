@@ -1,7 +1,7 @@
-/** A verdict over a row of tries. */
+/** Health of a host, or of a backend on it, over the latest probes or canaries. */
 export interface Verdict {
   readonly status: 'unknown' | 'healthy' | 'unhealthy';
-  /** When it became so. */
+  /** When `status` last changed. */
   readonly since: number | null;
   /** In a row. */
   readonly failures: number;
@@ -11,7 +11,7 @@ export interface Verdict {
 const FAILURES_TO_FALL = 3;
 const SUCCESSES_TO_RISE = 2;
 
-/** It changes only on several in a row. What was never known is as the first try says. */
+/** The next verdict: 3 failures or 2 successes in a row flip it; the first result of an unknown one sets it. */
 export function turned(before: Verdict, ok: boolean, at: number): Verdict {
   const failures = ok ? 0 : before.failures + 1;
   const successes = ok ? Math.min(before.successes + 1, SUCCESSES_TO_RISE) : 0;

@@ -11,7 +11,10 @@ export interface ComposeOptions {
   /** Which engine of a host new stacks run on. Default: `auto`. */
   readonly engine?: EngineWish;
   readonly ssh?: SshHostOptions;
-  /** `uname -m` of a host → the agent for it. Default: the one of this machine. */
+  /**
+   * `uname -m` of a host → the agent for it. Default: those of this installation: a checkout has this machine's, a package
+   * those of x86_64 and aarch64.
+   */
   readonly agents?: AgentBinaries;
 }
 

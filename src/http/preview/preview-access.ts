@@ -1,6 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** What a preview address gives access to. */
+/**
+ * A port of a sandbox, with the terms of access. Only what a token or a public label proves is a grant; for a private label
+ * `readLabel` fills `expiresAt` and `keyNumber` with 0: it names the port and allows nothing.
+ */
 export interface PreviewGrant {
   /** The part of the sandbox's uid behind `sbx_`. */
   readonly sandbox: string;

@@ -1,7 +1,10 @@
 import { makeOwnDirectory } from '../../client/trees/make-directory.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 
-/** Makes a directory that a setting names, readable by its owner alone. */
+/**
+ * Makes the directory at `path` with mode 0700; one that exists keeps its mode. Throws SBX_CONFIG_INVALID, naming
+ * `setting`, if it cannot be made or written to.
+ */
 export function ownDirectory(setting: string, path: string): void {
   try {
     makeOwnDirectory(path);

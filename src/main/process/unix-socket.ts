@@ -15,7 +15,10 @@ function answers(path: string): Promise<boolean> {
   });
 }
 
-/** Makes room for a socket that only this user can reach: clears what a dead server left, refuses a living one. */
+/**
+ * Prepares the path of the server's socket: makes its directory, removes the socket of a dead server, and throws
+ * SBX_STORE_BUSY if a living one answers. The mode of the socket itself is set by `restrictSocket`, after it listens.
+ */
 export async function prepareSocketPath(path: string): Promise<void> {
   ownDirectory('SANDBOXER_SOCKET', dirname(path));
   if (await answers(path)) {
@@ -26,6 +29,7 @@ export async function prepareSocketPath(path: string): Promise<void> {
   rmSync(path, { force: true });
 }
 
+/** Lets only this user connect; the directory of the socket may be open to others. */
 export function restrictSocket(path: string): void {
   chmodSync(path, 0o600);
 }

@@ -84,6 +84,7 @@ export class MemoryAttempts implements AttemptStore {
     this.#journal.touched(record.sandboxUid);
   }
 
+  /** Whether an attempt that is not gone uses the key. */
   useKey(providerKeyId: string): boolean {
     return [...this.#rows.values()].some(
       (row) => row.providerKeyId === providerKeyId && row.state !== 'gone',

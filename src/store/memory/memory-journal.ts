@@ -2,7 +2,7 @@ import type { CommitNotice } from '../../core/ports/store/store.ts';
 import type { KeyRecord, WorkspaceRecord } from '../../core/tenancy/tenancy.ts';
 import { notWritable } from '../rejections.ts';
 
-/** What the running transaction must take back if it fails, and will tell if it does not. */
+/** The running transaction: what a rollback undoes, and the notice that a commit sends to listeners. */
 class Entry implements CommitNotice {
   readonly undo: (() => void)[] = [];
   readonly sandboxUids = new Set<string>();
@@ -12,7 +12,10 @@ class Entry implements CommitNotice {
   fundAt: number | null = null;
 }
 
-/** One transaction at a time writes; every write leaves its inverse here before the next one happens. */
+/**
+ * The undo log of the store in memory, which serves tests and the simulation and behaves as `sql/` does
+ * (suite/store-equivalence.test.ts). One transaction at a time writes; each write leaves its inverse here.
+ */
 export class MemoryJournal {
   #entry: Entry | null = null;
 
@@ -41,6 +44,7 @@ export class MemoryJournal {
     this.#writable().undo.push(undo);
   }
 
+  /** Names a sandbox in the notice of the commit. */
   touched(sandboxUid: string): void {
     this.#writable().sandboxUids.add(sandboxUid);
   }

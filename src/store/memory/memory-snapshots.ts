@@ -17,6 +17,7 @@ export class MemorySnapshots implements SnapshotStore {
     this.#deleted = new MemoryTable(journal);
   }
 
+  /** Whether a snapshot that is not deleted uses the key. */
   useKey(providerKeyId: string): boolean {
     return [...this.#present.values()].some((row) => row.providerKeyId === providerKeyId);
   }

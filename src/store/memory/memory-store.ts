@@ -13,7 +13,8 @@ export interface MemoryStoreOptions {
 }
 
 /**
- * One process's view of a database in memory. Its transactions run one at a time, in the order of the calls, and never
+ * One process's view of a database in memory, for tests and the simulation: it behaves as `sql/` does
+ * (suite/store-equivalence.test.ts). Its transactions run one at a time, in the order of the calls, and never
  * in the middle of another view's.
  */
 export class MemoryStore implements Store {

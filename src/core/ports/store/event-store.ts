@@ -5,7 +5,7 @@ export interface EventQuery {
   readonly sandboxUid?: string;
   readonly types?: readonly string[];
   readonly after: number;
-  /** Newest first, of those with a smaller number. Left out: oldest first. */
+  /** Only events with a smaller number, and newest first. Left out: oldest first. */
   readonly before?: number;
   readonly limit: number;
 }

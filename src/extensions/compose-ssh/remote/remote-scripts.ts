@@ -1,6 +1,7 @@
 /**
  * What runs on a host: programs of a POSIX shell that never change, given their arguments as arguments and everything
- * else on standard input.
+ * else on standard input. Their exit codes: 73 a directory or record cannot be made, 74 files cannot be unpacked or
+ * written, 75 the engine failed, 76 the stack is gone (`GONE`), 77 the agent did not start, 79 a base image is refused.
  */
 import { ENGINE, RECORD } from './engine-scripts.ts';
 

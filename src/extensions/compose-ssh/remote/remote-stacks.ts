@@ -21,9 +21,11 @@ import type { ContainerState } from './stack-state.ts';
 import { readStates } from './stack-state.ts';
 import { routesOf } from './subnets.ts';
 
+/** A host that was prepared for stacks: where our files lie there, and what it runs. */
 export interface HostPlace {
   readonly root: string;
   readonly secrets: string;
+  /** Of the compose on the host, not of a sandbox. */
   readonly generation: 'v1' | 'v2';
   readonly composeVersion: string;
   /** The version of the engine that `docker` reaches by itself; `null`: our user may use none. */
@@ -163,7 +165,10 @@ export class RemoteStacks {
     return uploadedOf(stdout.toString());
   }
 
-  /** `null` when a network is taken: choose another and call again. */
+  /**
+   * Starts the stack. `null` when a network is taken: plan with other subnets and call again. The files of the plan travel
+   * with each call; the tree is not sent anew.
+   */
   async up(
     place: HostPlace,
     project: string,

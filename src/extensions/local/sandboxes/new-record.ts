@@ -8,8 +8,10 @@ import type { SandboxRecord } from '../state/record.ts';
 import type { RootFs } from '../state/root-fs.ts';
 import { rootFsOf } from '../state/root-fs.ts';
 
+/** What a record needs besides the request: the root file system, the ids and the machine. */
 interface Ground {
   readonly rootFs: RootFs;
+  /** First host id of the sandbox's range. */
   readonly range: number;
   readonly facts: HostFacts;
   readonly options: LocalOptions;
@@ -19,7 +21,7 @@ interface Ground {
 
 const mib = (bytes: number | null) => Math.floor((bytes ?? 0) / 1_048_576);
 
-/** What its user should know: each a promise of the vector that holds here with a condition. */
+/** Notes for the user: limits of the vector's promises on this machine. `higher`: isolation above `container`. */
 function notesOf({ facts, ownIds }: Ground, limits: SandboxRecord['limits'], higher: boolean): string[] {
   const lacks = (name: 'memory' | 'pids' | 'freezer') => !facts.controllers.includes(name);
   const notes: [boolean, string][] = [

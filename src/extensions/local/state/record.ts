@@ -17,6 +17,7 @@ const SandboxRecord = z.strictObject({
   owner: z.string(),
   createdAt: z.number(),
   endsAt: z.number(),
+  /** Whether the disk outlives the sandbox's end: true unless `persistence` is `ephemeral`. */
   keep: z.boolean(),
   /** Paused where nothing can freeze it: nothing of it runs until it is resumed. */
   stopped: z.boolean().default(false),
@@ -51,7 +52,7 @@ export type SandboxRecord = z.infer<typeof SandboxRecord>;
 const SEALED = 'sealed';
 const LAYER = /^layers\/[^/]+\/(?:fs|disk\/upper)$/;
 
-/** One whose disk is kept outlasts the machine, as soon as this resolves. */
+/** Writes the record. With `keep`, it survives a crash of the machine once this resolves. */
 export async function writeRecord(path: string, record: SandboxRecord): Promise<void> {
   if (record.keep) await writeLasting(path, JSON.stringify(record));
   else writeWhole(path, JSON.stringify(record));

@@ -1,6 +1,9 @@
 import type { AgentChannel } from './agent-channel.ts';
 
-/** Does something on a channel and closes it afterwards, or at once when the signal aborts, which is then thrown. */
+/**
+ * Runs `work` on a channel and closes the channel afterwards; with `keepOpen` only if `work` fails. An abort closes it at
+ * once, and its reason is thrown.
+ */
 export async function whileOpen<Result>(
   channel: AgentChannel,
   signal: AbortSignal | undefined,
