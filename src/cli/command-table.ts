@@ -36,7 +36,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'extensions', group: 'Catalogue and routing', summary: 'Show the backends and how they are', subcommands: ['list', 'show'], load: () => import('./commands/catalogue/extensions.ts') },
   { name: 'route', group: 'Catalogue and routing', summary: 'Explain where a sandbox went, or would go', subcommands: ['explain', 'resolve'], load: () => import('./commands/catalogue/route.ts') },
   { name: 'compose', group: 'Catalogue and routing', summary: 'Show what would become of a compose stack', subcommands: ['plan'], load: () => import('./commands/catalogue/compose.ts') },
-  { name: 'estimate', group: 'Catalogue and routing', summary: 'What a create would cost, with a price that holds', load: () => import('./commands/catalogue/estimate.ts') },
+  { name: 'estimate', group: 'Catalogue and routing', summary: 'Show the cost of a create, and lock its price', load: () => import('./commands/catalogue/estimate.ts') },
   { name: 'registry', group: 'Catalogue and routing', summary: 'Export, check and publish what is offered here', subcommands: ['export', 'validate', 'publish'], load: () => import('./commands/catalogue/registry.ts') },
   { name: 'images', group: 'Images and volumes', summary: 'List, show, import, build and remove images', subcommands: ['list', 'show', 'import', 'build', 'rm'], load: () => import('./commands/images-and-volumes/images.ts') },
   { name: 'volumes', group: 'Images and volumes', summary: 'Create, list, show and remove volumes', subcommands: ['list', 'create', 'show', 'rm'], load: () => import('./commands/images-and-volumes/volumes.ts') },
@@ -61,7 +61,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'version', group: 'Server', summary: 'Show the versions of command and server', load: () => import('./commands/server/version.ts') },
   { name: 'import', group: 'Server', summary: 'Report on the store of an older version', subcommands: ['legacy'], load: () => import('./commands/server/import.ts') },
   { name: 'completion', group: 'Server', summary: 'Print completion for bash, zsh or fish', subcommands: ['bash', 'zsh', 'fish'], load: () => import('./commands/server/completion.ts') },
-  { name: 'complete', group: null, summary: 'What could come next on a line, for completion', load: () => import('./commands/server/complete.ts') },
+  { name: 'complete', group: null, summary: 'List the possible next words of a line, for completion', load: () => import('./commands/server/complete.ts') },
   { name: 'proxy', group: null, runsProgram: true, summary: 'The ProxyCommand of `sandboxer ssh`', load: () => import('./commands/inside/proxy.ts') },
   { name: 'daemon-process', group: null, summary: 'The local server itself', load: () => import('./commands/server/daemon-process.ts') },
 ];

@@ -83,10 +83,10 @@ export function addCreateOptions(command: Command): Command {
     .option('--egress <host[:port]>', 'allow this destination', list)
     .option('--secret <ref>', 'a secret the profile declares, or provider:key', list)
     .option('--harness <name>', 'tag the caller: name of the harness')
-    .option('--session <id>', 'who asks: its session')
-    .option('--run-id <id>', 'who asks: its run')
-    .option('--job <id>', 'who asks: its job')
-    .option('--agent <id>', 'who asks: its agent')
+    .option('--session <id>', 'tag the caller: id of its session')
+    .option('--run-id <id>', 'tag the caller: id of its run')
+    .option('--job <id>', 'tag the caller: id of its job')
+    .option('--agent <id>', 'tag the caller: id of its agent')
     .option('--elevated', 'audited escape hatch for administrators');
 }
 
@@ -102,7 +102,8 @@ function inputsOf(texts: readonly string[]): Record<string, never> {
   const inputs: Record<string, unknown> = {};
   for (const text of texts) {
     const match = /^([^=:]+)(:?=)([\s\S]*)$/.exec(text);
-    if (!match) throw new UsageError(`"${text}" is not an input.`, 'Write inputs as key=value, or key:=json.');
+    if (!match)
+      throw new UsageError(`"${text}" is not an input.`, 'Write inputs as key=value, or key:=json.');
     const [, key = '', operator, value = ''] = match;
     try {
       inputs[key] = operator === ':=' ? JSON.parse(value) : value;

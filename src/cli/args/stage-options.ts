@@ -8,7 +8,7 @@ export function addStageOptions(command: Command): Command {
       '--mirror [directory]',
       'start with a copy of this directory; `sandboxer sync` brings changes back',
     )
-    .option('--with-git', 'upload .git, too')
-    .option('--with-secrets', 'upload .env and other files that may hold secrets, too')
+    .option('--with-git', 'also upload .git')
+    .option('--with-secrets', 'also upload .env and other files that may hold secrets')
     .option('--with-secret <pattern>', 'upload those of them that match, as in .gitignore', list);
 }

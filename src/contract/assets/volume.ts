@@ -64,7 +64,7 @@ export const Volume = z
     volume_id: z.string(),
     workspace_id: z.string(),
     name: z.string(),
-    extension: z.string().describe('Where it lies.'),
+    extension: z.string().describe('Backend that stores the volume.'),
     size_mb: z.number().int().nullable(),
     state: z.enum(['making', 'available', 'deleting']),
     mounted_by: z.array(z.string()).describe('Sandboxes that have it now.'),

@@ -61,12 +61,12 @@ export const CapabilityVector = z
     ssh: z.boolean(),
     resources: z.array(ResourceName).describe('Limits that are enforced.'),
     memory_overrun: MemoryOverrun.optional().describe(
-      'What ends when more memory is used than it may have; `process` where it is not said.',
+      'Target of the kill when a sandbox exceeds its memory; `process` where it is left out.',
     ),
     levels: z
       .partialRecord(IsolationLevel, LevelDifference)
       .optional()
-      .describe('What holds at a level of isolation instead of the same entry of the vector.'),
+      .describe('Entries that replace those of the vector at a level of isolation.'),
     images: z.array(z.enum(['host', 'imported', 'reference', 'none'])).min(1),
     regions: z.array(z.string().max(64)),
     gpu: z.array(z.string().max(64)),

@@ -29,6 +29,6 @@ export const ExtensionEntry = z
     capabilities: CapabilityVector,
     price: Price.nullable(),
     health: ExtensionHealth,
-    standing: BackendStanding.describe('What our own attempts say of it.'),
+    standing: BackendStanding.describe('Health of the backend by our own attempts.'),
   })
   .meta({ id: 'ExtensionEntry' });

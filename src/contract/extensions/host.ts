@@ -136,7 +136,7 @@ export const HostTelemetry = z
     isolation: z
       .array(z.string())
       .describe(
-        'What the machine offers: runtimes, landlock, kvm, user namespaces; `rootless-engine` once a container of it was started.',
+        'Features of the machine: runtimes, landlock, kvm, user namespaces; `rootless-engine` once a container of it was started.',
       ),
     containers: z.strictObject({
       ours: z.number().int(),
@@ -153,7 +153,7 @@ export const HostTelemetry = z
         }),
       )
       .describe('The containers there, at most 100.'),
-    sandboxes: z.number().int().describe('What we know to be there.'),
+    sandboxes: z.number().int().describe('Number of our sandboxes on the host.'),
     ours: z
       .array(
         z.strictObject({

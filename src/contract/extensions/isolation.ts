@@ -38,7 +38,7 @@ export const IsolationFacts = z.strictObject({
     effective: z.array(z.string()).describe('Of the first process inside.'),
   }),
   lsm: z.strictObject({
-    active: z.array(z.string()).describe('Security modules of the kernel, where it tells them.'),
+    active: z.array(z.string()).describe('Security modules of the kernel, where they can be read.'),
     label: z.string().nullable(),
   }),
   limits: z.strictObject({
@@ -54,7 +54,7 @@ export const IsolationFacts = z.strictObject({
   }),
   network: z.strictObject({ interfaces: z.array(z.string()) }),
   root: z.strictObject({ type: z.string(), read_only: z.boolean() }).nullable(),
-  not_enforced: z.array(z.string()).describe('What one might expect of this level and does not have here.'),
+  not_enforced: z.array(z.string()).describe('Missing protections that this level usually has.'),
 });
 export type IsolationFacts = z.infer<typeof IsolationFacts>;
 

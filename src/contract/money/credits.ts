@@ -11,7 +11,7 @@ const BudgetScope = z.enum(['workspace', 'key', 'profile', 'actor', 'run']);
 const BudgetPeriod = z.enum(['day', 'week', 'month', 'lifetime']);
 
 const budgetFields = {
-  scope: BudgetScope.describe('What it limits. `run` is the run_id of the consumer.'),
+  scope: BudgetScope.describe('Scope of the budget. `run` is the run_id of the consumer.'),
   value: z
     .string()
     .min(1)
@@ -84,10 +84,8 @@ export type UsageBy = z.infer<typeof UsageBy>;
 const OwnMachines = z
   .strictObject({
     sandboxes: z.number().int(),
-    total_micro_usd: MicroUsd.describe('What they cost, used or idle.'),
-    elsewhere_micro_usd: MicroUsd.describe(
-      'What the same use would have cost at the cheapest vendor enabled here.',
-    ),
+    total_micro_usd: MicroUsd.describe('Cost of the hosts, used or idle.'),
+    elsewhere_micro_usd: MicroUsd.describe('Cost of the same use at the cheapest vendor enabled here.'),
     saved_micro_usd: MicroUsd.describe('Below zero: buying it would have been cheaper.'),
     utilisation: z.number().describe('The share of them that was in use, 0 to 1.'),
     break_even_utilisation: z
@@ -108,7 +106,7 @@ export const UsageReport = z
     ),
     total_micro_usd: MicroUsd,
     own_machines: OwnMachines.nullable().describe(
-      'What machines of our own did for all workspaces in that time; null without the scope `server`, or where none ran anything.',
+      'Use of own machines by all workspaces in that time; null without the scope `server`, or where none ran anything.',
     ),
   })
   .meta({ id: 'UsageReport' });
@@ -159,7 +157,7 @@ export const ReconcileRequest = z
       10_000,
     )
       .default([])
-      .describe('What the backend billed, by sandbox.'),
+      .describe('Amounts that the backend billed, by sandbox.'),
     from: DateOrTime.optional().describe(
       'With `to`: the time that the invoice is of. What we used of its backends in it, and it does not name, is `not_billed`.',
     ),
@@ -217,7 +215,7 @@ export const HostCostReport = z
         idle_micro_usd: MicroUsd.describe('Used and idle add up to the total.'),
         utilisation: z.number().describe('The share of the machine that was in use, 0 to 1.'),
         cheapest_elsewhere: z.string().nullable().describe('The vendor that would have been cheapest.'),
-        elsewhere_micro_usd: MicroUsd.nullable().describe('What the same use would have cost there.'),
+        elsewhere_micro_usd: MicroUsd.nullable().describe('Cost of the same use there.'),
         saved_micro_usd: MicroUsd.nullable().describe('Below zero: buying it would have been cheaper.'),
         break_even_utilisation: z
           .number()

@@ -70,10 +70,8 @@ export const Quote = z
     minimum_seconds: z.number().int(),
     quantum_ms: z.number().int(),
     seconds: z.number().int(),
-    max_charge_micro_usd: MicroUsd.describe('What the whole requested time costs, fee included.'),
-    expected_charge_micro_usd: MicroUsd.describe(
-      'What it will probably cost, by what is known of such sandboxes.',
-    ),
+    max_charge_micro_usd: MicroUsd.describe('Cost of the whole requested time, fee included.'),
+    expected_charge_micro_usd: MicroUsd.describe('Expected cost, by figures of similar sandboxes.'),
   })
   .meta({ id: 'Quote' });
 export type Quote = z.infer<typeof Quote>;
@@ -120,7 +118,7 @@ export const Balance = z
     held_micro_usd: MicroUsd,
     spent_micro_usd: MicroUsd,
     purse: z.string().describe('The account it spends from: its own, or one that its org shares.'),
-    expiring_micro_usd: MicroUsd.describe('What is left of the credits that end first.'),
+    expiring_micro_usd: MicroUsd.describe('Rest of the credits that end first.'),
     expires_at: z.string().nullable().describe('When they end; `null` when none do.'),
   })
   .meta({ id: 'Balance' });
@@ -133,7 +131,7 @@ export const GrantRequest = z
       .default('grant')
       .describe('`top_up` records credits that were paid for.'),
     expires_in: DurationSeconds.optional().describe(
-      'What is unspent by then is taken back; credits that end first are spent first.',
+      'Unspent credits are taken back then; credits that end first are spent first.',
     ),
     reference: z
       .string()

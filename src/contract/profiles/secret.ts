@@ -16,7 +16,7 @@ export const SecretRef = z
       .min(1)
       .max(256)
       .optional()
-      .describe('What the provider knows it by; the name when left out.'),
+      .describe('Key of the secret at the provider; the name when left out.'),
     delivery: CredentialDelivery.default('broker').describe(
       '`file` and `env` expose the value inside: only a profile may say so.',
     ),

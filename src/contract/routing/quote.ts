@@ -12,7 +12,7 @@ export const SandboxQuote = z
     expires_at: z.string(),
     profile: z.string(),
     seconds: z.number().int().describe('The ttl it was asked for.'),
-    expected_charge_micro_usd: MicroUsd.describe('What the first choice will probably cost.'),
+    expected_charge_micro_usd: MicroUsd.describe('Expected cost at the first choice.'),
     max_charge_micro_usd: MicroUsd.describe('A create with this quote is never charged more.'),
     plan: RoutePlan.describe('The candidates as of now, each with its own quote.'),
   })

@@ -43,7 +43,7 @@ export const RoutePolicy = z
         'Ranks by this alone, in place of the strategy. What a pin or `order` says still comes first.',
       ),
     host: HostId.optional().describe('Only on this host.'),
-    value_of_time: Usd.optional().describe('What an hour of waiting is worth to you, in US dollars.'),
+    value_of_time: Usd.optional().describe('Value of an hour of waiting to you, in US dollars.'),
     preferred_max_tti: z
       .number()
       .positive()
@@ -80,7 +80,7 @@ export const RoutePolicy = z
       })
       .optional()
       .describe(
-        'What you know of the use to come. The rest is learned from earlier sandboxes of the profile.',
+        'Known figures of the use to come. The rest is learned from earlier sandboxes of the profile.',
       ),
     constraints: Requirements.extend({
       require_isolation: IsolationLevel.optional(),
@@ -157,7 +157,7 @@ export const Exclusion = z.strictObject({
     .number()
     .int()
     .optional()
-    .describe('It passes by itself: the same request may succeed after this time.'),
+    .describe('The reason passes by itself: the same request may succeed after this time.'),
 });
 export type Exclusion = z.infer<typeof Exclusion>;
 
@@ -216,7 +216,7 @@ export const RouteHedge = z
     host: z.string().nullable(),
     after_ms: z.number().int().nullable().describe('When it starts; null: it does not.'),
     saves_ms: z.number().int().describe('The waiting that it is expected to save, once it starts.'),
-    worth_micro_usd: MicroUsd.describe('What that is worth, by the value of time.'),
+    worth_micro_usd: MicroUsd.describe('Cost of that wait, by the value of time.'),
     cost_micro_usd: MicroUsd.describe('The most that the attempt which loses costs. It is not charged.'),
     reason: z.string(),
   })
@@ -237,7 +237,7 @@ export const RoutePlan = z
     candidates: z.array(RouteCandidate),
     hedge: RouteHedge.optional(),
     expected: ExpectedUse.optional(),
-    reason: z.string().describe('One sentence for a person.'),
+    reason: z.string().describe('Explanation in one sentence.'),
   })
   .meta({ id: 'RoutePlan' });
 export type RoutePlan = z.infer<typeof RoutePlan>;

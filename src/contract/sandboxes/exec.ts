@@ -118,11 +118,14 @@ export const ProcessInfo = z
     running: z.boolean(),
     exit: ExitStatus.nullable(),
     tty: z.boolean(),
-    background: z.boolean().optional().describe('Whether the program keeps running when no client is attached.'),
+    background: z
+      .boolean()
+      .optional()
+      .describe('Whether the program keeps running when no client is attached.'),
     stdin_open: z
       .boolean()
       .optional()
-      .describe('Whether it can be written to. Left out where the backend does not tell, as the next one.'),
+      .describe('Whether it can be written to. Left out where the backend does not say, as the next field.'),
     ended_at: z.string().optional(),
   })
   .meta({ id: 'ProcessInfo' });

@@ -47,7 +47,7 @@ export const CreateSandboxRequest = z
         source: z
           .union([z.string().min(1).max(2048), TreeSource])
           .optional()
-          .describe('What the workspace starts with: an upload or a repository.'),
+          .describe('First content of the workspace: an upload or a repository.'),
       })
       .optional(),
     ttl: DurationSeconds.optional(),
@@ -104,7 +104,9 @@ export const SandboxFailure = z
     detail: z.string(),
     remedy: z.string(),
     at: z.string(),
-    creation: Creation.optional().describe('What the attempts may have made; it is removed again.'),
+    creation: Creation.optional().describe(
+      'Whether the attempts may have created something; leftovers are removed.',
+    ),
     backend: z.string().optional().describe('Left out when the failure sums up several backends.'),
     field: z.string().optional().describe('The field of the request or document at fault.'),
     issues: z.array(ErrorIssue).optional().describe('Everything that is wrong, not only the first.'),
@@ -144,7 +146,7 @@ export const Sandbox = z
     exposed_secrets: z.array(z.string()).describe('Names of secrets whose value is readable inside.'),
     elevated: z.boolean(),
     inputs: z.array(SandboxInput).describe('The file trees it started with.'),
-    notes: z.array(z.string()).describe('What the backend declares of this sandbox and a user should know.'),
+    notes: z.array(z.string()).describe('Notes of the backend for users of this sandbox.'),
     failure: SandboxFailure.nullable(),
     teardown: z
       .strictObject({
@@ -160,7 +162,7 @@ export const Sandbox = z
       events: z.string(),
       exec: z.string(),
       route: z.string(),
-      setup: z.string().describe('Its instructions, and what its setup commands wrote.'),
+      setup: z.string().describe('Instructions of the sandbox, and output of its setup commands.'),
     }),
   })
   .meta({ id: 'Sandbox' });
@@ -185,7 +187,7 @@ export const ExtendedSandbox = Sandbox.extend({
         .boolean()
         .describe('The longest life of the profile ends before now + ttl: `expires_at` is `max_expires_at`.'),
     })
-    .describe('What became of the deadline.'),
+    .describe('Outcome for the deadline.'),
 }).meta({ id: 'ExtendedSandbox' });
 export type ExtendedSandbox = z.infer<typeof ExtendedSandbox>;
 export const ForkRequest = z

@@ -8,8 +8,8 @@ const SetupStep = z
     command: z.string(),
     output: z
       .string()
-      .describe('What it wrote to both streams, as it came. Secrets that it could see are blotted out.'),
-    truncated: z.boolean().describe('There was more before.'),
+      .describe('Output of both streams, in order. Secrets that the command could see are blotted out.'),
+    truncated: z.boolean().describe('Whether earlier output was cut.'),
     exit_code: z.int().nullable().describe('`null` when it was ended with its attempt.'),
     started_at: z.string(),
     ended_at: z.string().nullable(),

@@ -21,8 +21,8 @@ export const StackPlan = z
       .nullable()
       .describe('The one compose file that the engine would get; `null` where the stack is refused.'),
     services: z.array(z.string()),
-    findings: z.array(StackFinding).describe('What is refused, or let through by `elevated`.'),
-    notes: z.array(z.string()).describe('What is left out or changed.'),
+    findings: z.array(StackFinding).describe('Fields that are refused, or allowed by `elevated`.'),
+    notes: z.array(z.string()).describe('Fields that are left out or changed.'),
   })
   .meta({ id: 'StackPlan' });
 export type StackPlan = z.infer<typeof StackPlan>;

@@ -17,7 +17,7 @@ export const StaleItem = z
     workspace: z.string().nullable(),
     extension: z.string().nullable(),
     host: z.string().nullable(),
-    owner: z.string().nullable().describe('Whose mark it carries; null when it carries none.'),
+    owner: z.string().nullable().describe('Owner in its mark; null without a mark.'),
     since: z.string().nullable(),
     age_seconds: z.number().int().nullable().describe('null where the age is unknown.'),
     evidence: z.array(z.string()).describe('Why it is here.'),
@@ -40,7 +40,7 @@ export type StaleReport = z.infer<typeof StaleReport>;
 
 export const ReapRequest = z
   .strictObject({
-    dry_run: z.boolean().default(true).describe('Only tell what would be removed.'),
+    dry_run: z.boolean().default(true).describe('Only list what would be removed.'),
     older_than: DurationSeconds.optional().describe('Only what is so for this long.'),
     kinds: boundedList(z.array(StaleKind).max(5), 5)
       .optional()

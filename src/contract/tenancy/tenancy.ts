@@ -15,7 +15,9 @@ export const Workspace = z
     org_id: OrgId,
     name: z.string(),
     created_at: z.string(),
-    policy: RouteCeiling.nullable().describe('What its sandboxes may be routed to; null: anything.'),
+    policy: RouteCeiling.nullable().describe(
+      'Backends and hosts that its sandboxes may be routed to; null: any.',
+    ),
   })
   .meta({ id: 'Workspace' });
 export type Workspace = z.infer<typeof Workspace>;

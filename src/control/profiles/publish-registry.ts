@@ -53,7 +53,7 @@ export async function publishRegistry(
     throw new SandboxerError('SBX_PUBLISH_FAILED', 'The registry of this installation is not valid.', {
       retryable: false,
       issues: problems.map(({ file, problem }) => ({ field: file, problem })),
-      remedy: 'Install sandboxer again; "sandboxer registry validate" tells what is wrong.',
+      remedy: 'Install sandboxer again; "sandboxer registry validate" lists the problems.',
     });
   const outcome = await publisher.publish(files, signal);
   const { target } = publisher;

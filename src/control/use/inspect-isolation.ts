@@ -16,7 +16,7 @@ export async function inspectIsolation(
   const { sandbox } = await openSandbox(use, caller, id, false);
   const extension = extensionOf(use.deps, sandbox.extensionId as string);
   if (!extension.inspectIsolation) {
-    throw new SandboxerError('SBX_UNSUPPORTED', `${extension.header.id} does not tell what is in force.`, {
+    throw new SandboxerError('SBX_UNSUPPORTED', `${extension.header.id} does not report its isolation.`, {
       backend: extension.header.id,
       remedy: 'Its capability vector says what it promises: see the list of extensions.',
     });

@@ -156,7 +156,7 @@ export function openApiDocument(table: readonly RouteDefinition[], version: stri
     info: {
       title: 'sand-boxer',
       version,
-      description: `Establishes sandboxes. Answers carry \`${API_VERSION_HEADER}\`; errors are RFC 9457 problems with a code. HEAD works wherever GET does, and OPTIONS tells the methods of a path.`,
+      description: `Establishes sandboxes. Answers carry \`${API_VERSION_HEADER}\`; errors are RFC 9457 problems with a code. HEAD works wherever GET does, and OPTIONS lists the methods of a path.`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
@@ -169,7 +169,7 @@ export function openApiDocument(table: readonly RouteDefinition[], version: stri
       securitySchemes: { [BEARER]: { type: 'http', scheme: 'bearer' } },
       responses: {
         Problem: {
-          description: 'What went wrong and what to do about it.',
+          description: 'The problem and its remedy.',
           content: { [PROBLEM_MEDIA_TYPE]: { schema: problem } },
         },
       },

@@ -207,7 +207,7 @@ export const fileRoutes = [
     method: 'GET',
     url: '/v1/sandboxes/{id}/files/watch',
     operationId: 'watchFiles',
-    summary: 'Follow the changes below a directory. What changes after the answer has begun is told.',
+    summary: 'Follow the changes below a directory. Every change after the answer has begun is reported.',
     tag,
     scope: 'read',
     params: SandboxPathParams,
@@ -259,11 +259,11 @@ export const fileRoutes = [
       unreadable: z
         .enum(['refuse', 'skip'])
         .default('refuse')
-        .describe('What to do where something below may not be read, or has too long a path.'),
+        .describe('Treatment of a path below that cannot be read or is too long.'),
     }),
     responses: {
       200: {
-        description: `A tar archive. With \`unreadable=skip\` the trailers \`${LEFT_OUT_COUNT}\` and \`${LEFT_OUT}\` tell how much is not in it, if anything, and the first paths, percent-encoded.`,
+        description: `A tar archive. With \`unreadable=skip\` the trailers \`${LEFT_OUT_COUNT}\` and \`${LEFT_OUT}\` hold the number of omitted paths, if any, and the first paths, percent-encoded.`,
         content: { 'application/x-tar': null },
       },
     },

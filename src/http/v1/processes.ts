@@ -74,7 +74,7 @@ export const processRoutes = [
     scope: 'read',
     params: ProcessPathParams,
     query: z.strictObject({ from: wholeNumber(0, Number.MAX_SAFE_INTEGER).default(0) }),
-    responses: { 200: { description: 'Its output, then its exit.', content: STREAM_CONTENT } },
+    responses: { 200: { description: 'Output of the process, then its exit.', content: STREAM_CONTENT } },
     async handler({ services, exchange, caller, params, query }) {
       const type = preferredType(exchange.header('accept'), [NDJSON, EVENT_STREAM, FRAMES_MEDIA_TYPE]);
       exchange.response.once('close', services.slots.take(caller));

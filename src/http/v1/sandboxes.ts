@@ -153,7 +153,7 @@ export const sandboxRoutes = [
     method: 'GET',
     url: '/v1/sandboxes/{id}/isolation',
     operationId: 'inspectIsolation',
-    summary: 'What is in force between a living sandbox and its host, read from the kernel.',
+    summary: 'Isolation in force between a living sandbox and its host, read from the kernel.',
     tag,
     scope: 'read',
     params: SandboxPathParams,

@@ -16,7 +16,7 @@ export const serviceLogRoutes = [
     method: 'GET',
     url: '/v1/sandboxes/{id}/logs',
     operationId: 'readServiceLog',
-    summary: 'What a service of a sandbox wrote, as far as it is kept.',
+    summary: 'Stored output of a service of a sandbox.',
     tag: 'exec',
     scope: 'read',
     params: SandboxPathParams,
@@ -25,7 +25,9 @@ export const serviceLogRoutes = [
       tail: wholeNumber(0, MOST_LINES).optional().describe('So many lines from its end.'),
       follow: flag().default(false).describe('Go on until the service ends.'),
     }),
-    responses: { 200: { description: 'Its output, then the end of the log.', content: STREAM_CONTENT } },
+    responses: {
+      200: { description: 'Output of the service, then the end of the log.', content: STREAM_CONTENT },
+    },
     async handler({ services, exchange, caller, params, query }) {
       const type = preferredType(exchange.header('accept'), [NDJSON, EVENT_STREAM, FRAMES_MEDIA_TYPE]);
       exchange.response.once('close', services.slots.take(caller));

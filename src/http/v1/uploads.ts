@@ -68,7 +68,7 @@ export const uploadRoutes = [
     method: 'GET',
     url: '/v1/uploads/{upload_id}/entries',
     operationId: 'listUploadEntries',
-    summary: 'What is in an upload.',
+    summary: 'Entries of an upload.',
     tag,
     scope: 'read',
     params: UploadPathParams,

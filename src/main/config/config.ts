@@ -75,7 +75,7 @@ const GitConfig = z.strictObject({
     .describe('Keys of ssh hosts, as ssh keeps them. Without it, ssh addresses are refused.'),
   ca_file: z.string().nullable().default(null).describe('Certificate authorities instead of the system’s.'),
   timeout: Duration.default(120_000),
-  max_mb: z.number().int().positive().max(1_048_576).default(2048).describe('What a fetch may bring.'),
+  max_mb: z.number().int().positive().max(1_048_576).default(2048).describe('Largest fetch, in MiB.'),
 });
 
 const LocalConfig = z.strictObject({
@@ -99,7 +99,7 @@ const LocalConfig = z.strictObject({
     .min(64)
     .optional()
     .describe(
-      'What a sandbox without `disk_mb` may write. Default: half of the free space when it is made. The use is counted; a sandbox above the limit is ended.',
+      'Most that a sandbox without `disk_mb` may write. Default: half of the free space when it is made. The use is counted; a sandbox above the limit is ended.',
     ),
   launchers: z.number().int().min(1).max(64).optional().describe('Processes that wait to become a sandbox.'),
 });
@@ -354,7 +354,7 @@ export const Config = z.strictObject({
         ),
     })
     .default({})
-    .describe('What stored secrets are sealed with. SANDBOXER_MASTER_KEY comes before both.'),
+    .describe('Key that seals stored secrets. SANDBOXER_MASTER_KEY comes before both.'),
   extensions: z
     .strictObject({
       local: LocalConfig.default({ cgroups: true }).describe('Sandboxes on this machine.'),

@@ -22,7 +22,7 @@ export const DockerConfig = z.strictObject({
     ),
   tls: z
     .strictObject({
-      ca_file: z.string().optional().describe('Whom the engine’s certificate is checked against.'),
+      ca_file: z.string().optional().describe('Certificate authority of the engine’s certificate.'),
       cert_file: z.string().describe('Our certificate.'),
       key_file: z.string().describe('The key of our certificate.'),
     })
@@ -53,7 +53,7 @@ export const DockerConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe(
-      'What `image: host` means on this engine. Without it only profiles that name an image run here.',
+      'Image that `image: host` stands for on this engine. Without it only profiles that name an image run here.',
     ),
   images: z
     .strictObject({

@@ -50,7 +50,7 @@ export function define(command: Command, invocation: Invocation): void {
   create
     .option('--of <name>', 'which key, profile, actor or run; each of them when left out')
     .option('--throttle <duration>', 'from 80 % on, one new sandbox in so much time', durationSeconds)
-    .option('--own-keys', 'count what runs under keys of your own, too')
+    .option('--own-keys', 'also count sandboxes under provider keys of your own')
     .action(
       async (
         amount: number,

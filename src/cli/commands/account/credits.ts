@@ -122,11 +122,11 @@ function totalRow(report: UsageReport): UsageReport['items'][number] {
 }
 
 function defineReports(command: Command, invocation: Invocation): void {
-  const usage = withSpan(command.command('usage').description('What was charged, added up'));
+  const usage = withSpan(command.command('usage').description('Show the charges, added up'));
   choice(usage, '--by <what>', `by ${BY.join(', ')}`, BY, 'day').action(
     (flags: Span & { readonly by: UsageBy }) => printUsage(invocation, flags.by, spanOf(flags)),
   );
-  const top = withSpan(command.command('top').description('What costs most'));
+  const top = withSpan(command.command('top').description('List the highest costs'));
   choice(top, '--by <what>', `by ${BY.slice(1).join(', ')}`, BY, 'sandbox')
     .option('-n, --limit <number>', 'at most so many', wholeNumber, 10)
     .action((flags: Span & { readonly by: UsageBy; readonly limit: number }) =>
@@ -164,7 +164,7 @@ async function readInvoice(file: string): Promise<ReconcileRequest['invoice']> {
 function defineChecks(command: Command, invocation: Invocation): void {
   command
     .command('audit')
-    .description('Add the ledger up again and tell what does not agree')
+    .description('Add the ledger up again and list every disagreement')
     .action(async () => {
       const { printer } = invocation;
       const audit = await (await invocation.client()).credits.audit();
@@ -183,10 +183,10 @@ function defineChecks(command: Command, invocation: Invocation): void {
     });
   command
     .command('reconcile')
-    .description('Compare our meters with what lives, what backends say was used, and what they billed')
+    .description('Compare our meters with living sandboxes, with usage at backends, and with their bills')
     .option('--invoice <file>', 'a JSON list of { extension, sandbox, amount_micro_usd }')
     .option('--from <time>', 'the invoice is of the time from here …')
-    .option('--to <time>', '… to here: what it leaves out of that is told')
+    .option('--to <time>', '… to here: sandboxes of that span that it leaves out are listed')
     .option('--apply', 'write corrections')
     .action(async (flags: Span & { readonly invoice?: string; readonly apply?: boolean }) => {
       const invoice = flags.invoice === undefined ? [] : await readInvoice(flags.invoice);
@@ -207,7 +207,7 @@ function defineChecks(command: Command, invocation: Invocation): void {
 export function define(command: Command, invocation: Invocation): void {
   command
     .command('balance', { isDefault: true })
-    .description('What there is, what is held, what was spent')
+    .description('Show the balance, holds and spending')
     .action(async () => printBalance(invocation, await (await invocation.client()).credits.balance()));
   command
     .command('grant')

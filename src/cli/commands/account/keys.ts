@@ -55,7 +55,7 @@ export function define(command: Command, invocation: Invocation): void {
   const create = command
     .command('create')
     .description('Make a key; its secret is shown this once')
-    .argument('<name>', 'what it is for');
+    .argument('<name>', 'purpose of the key');
   choice(create, '--actor <actor>', 'adm (a person), agt (an agent) or atm (automation)', [
     'adm',
     'agt',

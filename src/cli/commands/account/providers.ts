@@ -40,7 +40,7 @@ function defineSet(command: Command, invocation: Invocation): void {
     .argument('<extension>', 'such as ext.saas-stub')
     .option('--file <path>', 'read it from a file instead')
     .option('--platform', 'for every workspace without its own; its use is charged')
-    .option('--label <text>', 'what it is for')
+    .option('--label <text>', 'purpose of the key')
     .action(async (extension: string, flags: SetFlags) => {
       const { printer } = invocation;
       const key = await (await invocation.client()).providerKeys.set({

@@ -53,7 +53,7 @@ export function defineDeliveries(command: Command, invocation: Invocation): void
     .description('Tell it again: of everything that is kept from a number on, or of one event')
     .argument('<webhook>', 'its id')
     .option('--from <seq>', 'everything from this number on', wholeNumber)
-    .option('--only <seq>', 'this one, which it did not take', wholeNumber)
+    .option('--only <seq>', 'this event, whose delivery failed', wholeNumber)
     .action(async (id: string, { from, only }: ReplayFlags) => {
       if ((from === undefined) === (only === undefined))
         throw new UsageError('Say from where to replay.', 'Give either --from <seq> or --only <seq>.');

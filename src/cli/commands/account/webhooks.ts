@@ -63,7 +63,7 @@ export function define(command: Command, invocation: Invocation): void {
     .description('Post events to a URL; the secret that signs them is shown this once')
     .argument('<url>', 'where events are posted to')
     .option('--type <type>', 'only this type of event', list)
-    .option('--description <text>', 'what it is for')
+    .option('--description <text>', 'purpose of the webhook')
     .action(
       async (url: string, flags: { readonly type?: readonly EventType[]; readonly description?: string }) => {
         const webhook = await (await invocation.client()).webhooks.create({

@@ -69,7 +69,7 @@ export function define(command: Command, invocation: Invocation): void {
     .description('Make a workspace')
     .argument('<id>', 'its id')
     .option('--org <id>', 'the organisation it belongs to', 'default')
-    .option('--new-org', 'make the organisation, too')
+    .option('--new-org', 'also make the organisation')
     .option('--name <name>', 'a name for people')
     .action(async (id: string, flags: CreateFlags) => {
       const { printer } = invocation;

@@ -24,7 +24,7 @@ function show({ printer }: Invocation, plan: StackPlan): void {
 export function define(command: Command, invocation: Invocation): void {
   const plan = command
     .command('plan')
-    .description('Show the file that the engine would get, what is refused and what is left out')
+    .description('Show the file for the engine, refused fields and omitted fields')
     .argument('[directory]', 'the tree with the compose file; default: as the inputs say');
   addStageOptions(addCreateOptions(plan)).action(async (directory: string | undefined, flags: Flags) => {
     const { printer } = invocation;

@@ -103,7 +103,8 @@ function addressOf({ ssh }: Host): string {
 /** `user@name:port`; an IPv6 address stands in brackets when a port follows. */
 function addressParts(text: string): { user?: string; destination: string; port?: number } {
   const match = /^(?:([^@]+)@)?(?:\[([0-9a-fA-F:]+)\]|([^:]+|[0-9a-fA-F:]{3,}))(?::(\d{1,5}))?$/.exec(text);
-  if (!match) throw new UsageError(`"${text}" is not an address.`, 'Write it as user@host or user@host:port.');
+  if (!match)
+    throw new UsageError(`"${text}" is not an address.`, 'Write it as user@host or user@host:port.');
   const [, user, bracketed, plain = '', port] = match;
   return {
     destination: bracketed ?? plain,
@@ -177,7 +178,7 @@ export function define(command: Command, invocation: Invocation): void {
     .option('--capacity <number>', 'most sandboxes', wholeNumber)
     .option('--capacity-cpu <number>', 'CPUs to give away', wholeNumber)
     .option('--capacity-memory <mb>', 'memory to give away, in MiB', wholeNumber)
-    .option('--cost <micro-usd>', 'what an hour of it costs, in millionths of a US dollar', wholeNumber)
+    .option('--cost <micro-usd>', 'cost of an hour of the host, in millionths of a US dollar', wholeNumber)
     .action(async (id: string, address: string, flags: AddFlags) => {
       show(await (await invocation.client()).hosts.add(specOf(id, address, flags)));
     });
@@ -197,7 +198,7 @@ export function define(command: Command, invocation: Invocation): void {
     });
   command
     .command('cost')
-    .description('What the hosts cost, how much of it was used, and what that would have cost elsewhere')
+    .description('Show the cost of the hosts, the used share, and the price of that share elsewhere')
     .option('--from <time>', 'from this date or time on (thirty days ago)')
     .option('--to <time>', 'before this date or time (now)')
     .action(async ({ from, to }: { readonly from?: string; readonly to?: string }) => {

@@ -51,7 +51,7 @@ function show(invocation: Invocation, report: IsolationReport): void {
 export function defineInspectIsolation(command: Command, invocation: Invocation): void {
   command
     .command('isolation')
-    .description('What is in force between a sandbox and its host, read from the kernel')
+    .description('Show the isolation in force between a sandbox and its host, read from the kernel')
     .argument('<id>', 'the sandbox')
     .action(async (id: string) => {
       const report = await (await invocation.client()).sandboxes.isolation(id);

@@ -70,12 +70,12 @@ async function inspectStale(invocation: Invocation): Promise<void> {
 export function define(command: Command, invocation: Invocation): void {
   command
     .command('host')
-    .description('What a host says of itself now: load, memory, disk, engines, what runs there')
+    .description('Show the present state of a host: load, memory, disk, engines, sandboxes')
     .argument('[name]', 'the host; without it, the machine of the server', 'local')
     .action((name: string) => inspectHost(invocation, name));
   command
     .command('stale')
-    .description('What was left behind: expired, failed, half-destroyed, orphaned, and of unknown owners')
+    .description('List leftovers: expired, failed, half-destroyed, orphaned, and of unknown owners')
     .action(() => inspectStale(invocation));
   defineInspectIsolation(command, invocation);
 }

@@ -140,7 +140,7 @@ function printPlan(printer: Printer, plan: RoutePlan): void {
 export function define(command: Command, invocation: Invocation): void {
   command
     .command('explain')
-    .description('Why a sandbox is where it is')
+    .description('Show why a sandbox runs where it does')
     .argument('<id>', 'the sandbox')
     .action(async (id: string) => {
       const { printer } = invocation;

@@ -94,11 +94,8 @@ export function define(command: Command, invocation: Invocation): void {
     .argument('[process]', 'the process; the latest one when left out')
     .option('-f, --follow', 'go on until the process ends')
     .option('--from <offset>', 'skip so many bytes of output', wholeNumber, 0)
-    .option('--service <name>', 'what this service wrote, where a sandbox is made of services')
-    .option(
-      '--setup',
-      'its instructions, and what the setup commands of its profile wrote; of a failed sandbox, too',
-    )
+    .option('--service <name>', 'output of this service, where a sandbox is made of services')
+    .option('--setup', 'instructions and output of the setup commands, also of a failed sandbox')
     .option('--tail <lines>', 'of a service: so many lines from the end', wholeNumber)
     .action(async (id: string, process: string | undefined, flags: Flags) => {
       const client = await invocation.client();

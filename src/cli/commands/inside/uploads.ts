@@ -34,8 +34,8 @@ export function define(command: Command, invocation: Invocation): void {
     .command('create')
     .description('Upload a directory or file, to be named as upload:<id> by later creates')
     .argument('<path>', 'a directory or file of this machine')
-    .option('--with-git', 'upload .git, too')
-    .option('--with-secrets', 'upload .env and other files that may hold secrets, too')
+    .option('--with-git', 'also upload .git')
+    .option('--with-secrets', 'also upload .env and other files that may hold secrets')
     .option('--with-secret <pattern>', 'upload those of them that match, as in .gitignore', list)
     .action(async (path: string, flags: PackFlags) => {
       const upload = await stagePath(invocation, await invocation.client(), path, flags);

@@ -98,7 +98,7 @@ function verdictOf(record: LegacyRecord): LegacyVerdict {
       verdict: 'unreadable',
       adoptable: false,
       reason: `The record has no ${missing}.`,
-      remedy: 'Look at the host itself: nothing can be told from the record.',
+      remedy: 'Look at the host itself: the record does not say.',
     };
   }
   if (ENDED.has(state)) {
@@ -217,7 +217,7 @@ export function define(command: Command, invocation: Invocation): void {
     'Ends with 0 when nothing is left to do, and with 4 when records need attention.',
   );
   legacy
-    .description('Report on an old sandboxes.json: what ended, what may still run, what to do about it')
+    .description('Report on an old sandboxes.json: ended sandboxes, possibly running ones, and next steps')
     .argument('[file]', 'the old store; ~/.local/share/sandboxer/sandboxes.json when left out')
     .action((path?: string) => reportLegacy(invocation, path ?? defaultStore()));
 }

@@ -14,7 +14,7 @@ export const auditRoutes = [
     method: 'GET',
     url: '/v1/audit',
     operationId: 'listAudit',
-    summary: 'Who changed what, newest first. For administrators.',
+    summary: 'Changes and their callers, newest first. For administrators.',
     tag: 'audit',
     scope: 'read',
     query: z.strictObject({

@@ -80,7 +80,7 @@ export const keyRoutes = [
     method: 'GET',
     url: '/v1/whoami',
     operationId: 'whoAmI',
-    summary: 'Who the server takes you for, and what you may do.',
+    summary: 'Identity and rights of the caller.',
     tag,
     scope: 'any',
     responses: { 200: json(WhoAmI, 'The caller.') },

@@ -34,7 +34,7 @@ const leftCredits = z.strictObject({
   credits: z
     .enum(['move', 'expire'])
     .optional()
-    .describe('What becomes of credits that are left: moved to `to`, or taken back.'),
+    .describe('Treatment of remaining credits: moved to `to`, or taken back.'),
   to: WorkspaceId.optional().describe('With `credits=move`: the workspace that gets them.'),
 });
 

@@ -118,7 +118,8 @@ export const hostRoutes = [
     method: 'POST',
     url: '/v1/hosts/{host}/canary',
     operationId: 'runCanary',
-    summary: 'Try every backend of a host now: a sandbox that is charged to no workspace is made, used and removed.',
+    summary:
+      'Try every backend of a host now: a sandbox that is charged to no workspace is made, used and removed.',
     tag,
     scope,
     params,
@@ -141,7 +142,7 @@ export const hostRoutes = [
     method: 'GET',
     url: '/v1/hosts/{host}/telemetry',
     operationId: 'inspectHost',
-    summary: 'What a host says of itself now; `local` is the machine of the server.',
+    summary: 'Present state of a host, as it reports it; `local` is the machine of the server.',
     tag,
     scope,
     params,

@@ -9,7 +9,7 @@ export const quoteRoutes = [
     method: 'POST',
     url: '/v1/quotes',
     operationId: 'quoteSandbox',
-    summary: 'What a create would cost on each backend. A create with the quote keeps its prices.',
+    summary: 'Cost of a create on each backend. A create with the quote keeps its prices.',
     tag: 'routes',
     scope: 'sandboxes',
     body: jsonBody(CreateSandboxRequest, 'large'),

@@ -40,7 +40,7 @@ export const registryRoutes = [
     method: 'GET',
     url: '/v1/registry',
     operationId: 'exportRegistry',
-    summary: 'What this installation offers, in a form that a registry can index.',
+    summary: 'Capabilities of this installation, in a form that a registry can index.',
     tag,
     scope: 'read',
     responses: { 200: json(CapabilityEntry, 'The entry.') },

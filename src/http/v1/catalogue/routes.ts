@@ -25,7 +25,7 @@ export const routingRoutes = [
     method: 'GET',
     url: '/v1/sandboxes/{id}/route',
     operationId: 'explainRoute',
-    summary: 'Why a sandbox is where it is: the stored decision and every attempt.',
+    summary: 'Reasons for the place of a sandbox: the stored decision and every attempt.',
     tag,
     scope: 'read',
     params: SandboxPathParams,

@@ -8,7 +8,7 @@ export const stackRoutes = [
     method: 'POST',
     url: '/v1/stacks/plan',
     operationId: 'planStack',
-    summary: 'What a create would make of a compose stack: the file for the engine, findings and notes.',
+    summary: 'Plan of a compose stack, without creating it: the file for the engine, findings and notes.',
     tag: 'routes',
     scope: 'sandboxes',
     body: jsonBody(CreateSandboxRequest),
