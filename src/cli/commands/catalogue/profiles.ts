@@ -40,7 +40,7 @@ function inFile(error: unknown, path: string): unknown {
   const issues = error.problem.issues.map((issue) => ({ ...issue, file }));
   const count = issues.length === 1 ? '1 problem' : `${issues.length} problems`;
   const remedy = 'Correct the named fields, then check again: sandboxer profiles validate.';
-  return new SandboxerApiError({ ...error.problem, detail: `${file} has ${count}.`, remedy, issues });
+  return new SandboxerApiError({ ...error.problem, detail: `${count} in ${file}.`, remedy, issues });
 }
 
 /** The text as it is: JSON is YAML, too, and lines are known of both. */
