@@ -33,7 +33,7 @@ const IO_BUILTINS = [
 
 const ANY = '*';
 /** Leaf rooms: every room may import them, and they import nothing. */
-const LEAF_ROOMS = ['archive'];
+const LEAF_ROOMS = ['archive', 'async'];
 const ALL_ROOMS = [
   ...LEAF_ROOMS,
   'contract',
@@ -62,6 +62,7 @@ const ALL_ROOMS = [
  */
 const ROOMS = {
   archive: { rooms: [], packages: [], builtins: 'none' },
+  async: { rooms: [], packages: [], builtins: 'none' },
   contract: { rooms: [], packages: ['zod'], builtins: 'none' },
   core: { rooms: ['contract'], packages: [], builtins: 'no-io' },
   control: { rooms: ['core', 'contract'], packages: [], builtins: 'no-io' },

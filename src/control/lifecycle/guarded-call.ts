@@ -1,3 +1,4 @@
+import { abortable } from '../../async/abortable.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import { after } from '../../core/ports/clock.ts';
 import type { ControlDeps } from '../deps.ts';
@@ -21,18 +22,11 @@ export async function guardedCall<T>(
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { signal } = controller;
-  const aborted = Promise.withResolvers<never>();
-  aborted.promise.catch(() => {});
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
   const stopWatching = watchOver(deps, controller, guard);
   try {
     signal.throwIfAborted();
-    const result = call(signal);
-    result.catch(() => {});
-    return await Promise.race([result, aborted.promise]);
+    return await abortable(call(signal), signal);
   } finally {
-    signal.removeEventListener('abort', onAbort);
     await stopWatching();
   }
 }

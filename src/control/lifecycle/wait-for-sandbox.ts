@@ -1,3 +1,4 @@
+import { waitAtMost } from '../../async/with-timeout.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import { after, NOT_NEEDED } from '../../core/ports/clock.ts';
 import type { ControlDeps } from '../deps.ts';
@@ -49,17 +50,5 @@ export async function firstWithin<T>(
   timeoutMs: number,
   signal?: AbortSignal,
 ): Promise<T | null> {
-  signal?.throwIfAborted();
-  const late = Promise.withResolvers<null>();
-  const giveUp = () => late.resolve(null);
-  const cancel = after(deps.clock, timeoutMs, giveUp);
-  signal?.addEventListener('abort', giveUp, { once: true });
-  try {
-    const first = await Promise.race([promise, late.promise]);
-    signal?.throwIfAborted();
-    return first;
-  } finally {
-    cancel();
-    signal?.removeEventListener('abort', giveUp);
-  }
+  return await waitAtMost(promise, { after: (ms, act) => after(deps.clock, ms, act), timeoutMs, signal });
 }

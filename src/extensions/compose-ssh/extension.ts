@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { KeyedMutex } from '../../async/keyed-mutex.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
 import type { StackPlan } from '../../contract/sandboxes/stack-plan.ts';
@@ -25,7 +26,6 @@ import type {
 import type { SshAccess } from '../../core/ports/host-access.ts';
 import type { SandboxSession } from '../../core/ports/session.ts';
 import { refuseMisfit } from '../../core/routing/refuse-misfit.ts';
-import { Turns } from '../shared/async/turns.ts';
 import type { Channel } from '../shared/channel/channel.ts';
 import { KeptChannels } from '../shared/channel/kept-channels.ts';
 import { hostReachability } from '../shared/ssh/host-reachability.ts';
@@ -80,7 +80,7 @@ export class ComposeExtension implements Extension {
   readonly #agents: AgentBinaries;
   readonly #hosts: SshHosts;
   readonly #places = new WeakMap<SshHost, Promise<HostPlace>>();
-  readonly #turns = new Turns();
+  readonly #mutex = new KeyedMutex();
   readonly #kept = new KeptChannels();
   /** What was seen when a stack came up, for the look at it that follows at once. */
   readonly #fresh = new Map<string, { readonly states: readonly ContainerState[]; readonly at: number }>();
@@ -122,7 +122,7 @@ export class ComposeExtension implements Extension {
   async provision(spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
     refuseMisfit(this.header, spec);
     if (ctx.signal.aborted) throw givenUp(ctx.signal, 'not_created');
-    return await this.#turns.take(projectOf(spec.stamp), async () => {
+    return await this.#mutex.run(projectOf(spec.stamp), async () => {
       if (ctx.signal.aborted) throw givenUp(ctx.signal, 'not_created');
       const stack = await AnalysedStack.of(spec, ctx.signal);
       const ship = async (project: string, marker: string, { stacks, place }: Reached) => {
@@ -160,7 +160,7 @@ export class ComposeExtension implements Extension {
   async snapshot(handle: Handle, spec: SnapshotSpec, ctx: ExtensionContext): Promise<TakenSnapshot> {
     const { stacks, place } = await this.#reach(ctx);
     const snapshots = new RemoteSnapshots(stacks.host);
-    return await this.#turns.take(spec.snapshotId, () =>
+    return await this.#mutex.run(spec.snapshotId, () =>
       snapshots.take(place, readHandle(handle), spec, ctx.signal),
     );
   }
@@ -183,7 +183,7 @@ export class ComposeExtension implements Extension {
     refuseMisfit(this.header, spec);
     const { signal } = ctx;
     if (signal.aborted) throw givenUp(signal, 'not_created');
-    return await this.#turns.take(projectOf(spec.stamp), async () => {
+    return await this.#mutex.run(projectOf(spec.stamp), async () => {
       const reached = await this.#reach(ctx);
       const seed = await seedFor(reached);
       if ('project' in seed) return handleOf(seed);

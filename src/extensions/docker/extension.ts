@@ -22,7 +22,7 @@ import type {
 } from '../../core/ports/extension.ts';
 import type { SandboxSession } from '../../core/ports/session.ts';
 import { refuseMisfit } from '../../core/routing/refuse-misfit.ts';
-import { abortableFor } from '../shared/async/abortable.ts';
+import { abortableFor } from '../shared/abortable-for.ts';
 import type { ChannelChoice } from './channel/channel-choice.ts';
 import type { ChannelKind } from './containers/container-config.ts';
 import { Containers } from './containers/containers.ts';

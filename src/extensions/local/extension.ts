@@ -27,7 +27,7 @@ import type {
 } from '../../core/ports/extension.ts';
 import type { SandboxSession } from '../../core/ports/session.ts';
 import { refuseMisfit } from '../../core/routing/refuse-misfit.ts';
-import { abortableFor } from '../shared/async/abortable.ts';
+import { abortableFor } from '../shared/abortable-for.ts';
 import { KeptChannels } from '../shared/channel/kept-channels.ts';
 import { ImageStore } from './assets/image-store.ts';
 import { VolumeStore } from './assets/volume-store.ts';

@@ -1,4 +1,5 @@
 import type { WebSocket } from 'ws';
+import { Mutex } from '../../async/mutex.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import { leaseOf } from '../bounds/message-watch.ts';
 
@@ -9,7 +10,7 @@ export class InputQueue {
   readonly #webSocket: WebSocket;
   readonly #failed: (error: unknown) => void;
   #waiting = 0;
-  #last: Promise<void> = Promise.resolve();
+  readonly #order = new Mutex();
 
   constructor(webSocket: WebSocket, failed: (error: unknown) => void) {
     this.#webSocket = webSocket;
@@ -25,8 +26,8 @@ export class InputQueue {
     }
     this.#waiting += bytes;
     if (this.#waiting > PAUSE_ABOVE_BYTES) webSocket.pause();
-    this.#last = this.#last
-      .then(pass)
+    void this.#order
+      .run(pass)
       .catch(this.#failed)
       .then(() => {
         this.#waiting -= bytes;

@@ -1,7 +1,7 @@
+import { Mutex } from '../../async/mutex.ts';
 import type { TransferRecord } from '../../core/credits/transfer.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import { CommitListeners } from '../commit-listeners.ts';
-import { Turnstile } from '../turnstile.ts';
 import { MemoryAttempts } from './memory-attempts.ts';
 import { MemoryAudit } from './memory-audit.ts';
 import { MemoryCanaries } from './memory-canaries.ts';
@@ -28,7 +28,7 @@ export interface MemoryDatabase {
   readonly tx: Tx;
   readonly journal: MemoryJournal;
   /** Held while the work of a transaction or a read runs, and never while anything else is waited for. */
-  readonly turnstile: Turnstile;
+  readonly mutex: Mutex;
   readonly listeners: CommitListeners;
   /** Every row of the ledger: what balances must be sums of. */
   transfers(): readonly TransferRecord[];
@@ -82,7 +82,7 @@ export function memoryDatabase(): MemoryDatabase {
   return {
     tx,
     journal,
-    turnstile: new Turnstile(),
+    mutex: new Mutex(),
     listeners: new CommitListeners(),
     transfers: () => ledger.rows(),
   };

@@ -1,6 +1,6 @@
+import { Mutex } from '../../async/mutex.ts';
 import type { CommitNotice, Store, Tx } from '../../core/ports/store/store.ts';
 import { storeClosed } from '../rejections.ts';
-import { Turnstile } from '../turnstile.ts';
 import type { MemoryDatabase } from './memory-database.ts';
 
 export interface MemoryStoreOptions {
@@ -21,7 +21,7 @@ export class MemoryStore implements Store {
   readonly exclusive: boolean;
   readonly #database: MemoryDatabase;
   readonly #options: MemoryStoreOptions;
-  readonly #turnstile = new Turnstile();
+  readonly #mutex = new Mutex();
   readonly #unlisten = new Set<() => void>();
   #closed = false;
   #abandoned = false;
@@ -33,7 +33,7 @@ export class MemoryStore implements Store {
   }
 
   async transaction<T>(label: string, work: (tx: Tx) => Promise<T>): Promise<T> {
-    const turn = this.#turnstile.enter();
+    const turn = this.#mutex.lock();
     let result: T;
     try {
       if (turn) await turn;
@@ -43,7 +43,7 @@ export class MemoryStore implements Store {
       if (beforeCommit) await this.#unlessAbandoned(beforeCommit(label));
       result = await this.#atomically(work, true);
     } finally {
-      this.#turnstile.leave();
+      this.#mutex.unlock();
     }
     const { afterCommit } = this.#options;
     if (afterCommit) await this.#unlessAbandoned(afterCommit(label));
@@ -65,11 +65,11 @@ export class MemoryStore implements Store {
   }
 
   async close(): Promise<void> {
-    const turn = this.#turnstile.enter();
+    const turn = this.#mutex.lock();
     if (turn) await turn;
     this.#closed = true;
     this.#stopListening();
-    this.#turnstile.leave();
+    this.#mutex.unlock();
   }
 
   /**
@@ -82,8 +82,8 @@ export class MemoryStore implements Store {
   }
 
   async #atomically<T>(work: (tx: Tx) => Promise<T>, writes: boolean): Promise<T> {
-    const { turnstile, journal, listeners, tx } = this.#database;
-    const turn = turnstile.enter();
+    const { mutex, journal, listeners, tx } = this.#database;
+    const turn = mutex.lock();
     if (turn) await turn;
     let open = false;
     let result: T;
@@ -103,7 +103,7 @@ export class MemoryStore implements Store {
       throw error;
     } finally {
       if (open) journal.rollback();
-      turnstile.leave();
+      mutex.unlock();
     }
     return this.#abandoned ? never() : result;
   }

@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { Mutex } from '../../async/mutex.ts';
 import type {
   CommitNotice,
   ReadOptions,
@@ -11,7 +12,6 @@ import { storeClosed } from '../rejections.ts';
 import { SqlSession } from '../sql/session/sql-session.ts';
 import type { SqlStatements } from '../sql/sql-transaction.ts';
 import { SqlTransaction, sqlStatements } from '../sql/sql-transaction.ts';
-import { Turnstile } from '../turnstile.ts';
 import { DatabaseLock } from './database-lock.ts';
 import { GroupCommit } from './group-commit.ts';
 import { migrate } from './migrate.ts';
@@ -45,7 +45,7 @@ export class SqliteStore implements Store {
   readonly #statements: SqlStatements;
   readonly #wal: WalSync;
   readonly #group: GroupCommit;
-  readonly #reads = new Turnstile();
+  readonly #reads = new Mutex();
   readonly #listeners = new CommitListeners();
   #closed = false;
 
@@ -111,12 +111,12 @@ export class SqliteStore implements Store {
     { answersEarly = false }: ReadOptions = {},
   ): Promise<T> {
     if (this.#closed) throw storeClosed();
-    const turn = this.#reads.enter();
+    const turn = this.#reads.lock();
     try {
       if (turn) await turn;
       return await this.#readNow(work);
     } finally {
-      this.#reads.leave();
+      this.#reads.unlock();
       const unsynced = answersEarly ? null : this.#wal.pending();
       if (unsynced) await unsynced.catch(() => {});
     }
@@ -130,7 +130,7 @@ export class SqliteStore implements Store {
     if (this.#closed) return;
     this.#closed = true;
     await this.#group.settled();
-    const turn = this.#reads.enter();
+    const turn = this.#reads.lock();
     if (turn) await turn;
     this.#readerDatabase.close();
     this.#writerDatabase.close();

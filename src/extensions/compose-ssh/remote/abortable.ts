@@ -1,3 +1,4 @@
+import { abortable as orAborted } from '../../../async/abortable.ts';
 import { givenUp } from './failure.ts';
 
 /** Rejects when the signal does; the work itself goes on and is swept by its stamp. */
@@ -6,18 +7,5 @@ export async function abortable<T>(
   signal: AbortSignal,
   creation: 'not_created' | 'maybe_created',
 ): Promise<T> {
-  if (signal.aborted) {
-    work.catch(() => {});
-    throw givenUp(signal, creation);
-  }
-  const aborted = Promise.withResolvers<never>();
-  const stop = () => aborted.reject(givenUp(signal, creation));
-  signal.addEventListener('abort', stop, { once: true });
-  aborted.promise.catch(() => {});
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-    work.catch(() => {});
-  }
+  return await orAborted(work, signal, () => givenUp(signal, creation));
 }

@@ -1,9 +1,10 @@
 /** The stacks of one host: each method is one round trip. */
+
 import { randomBytes } from 'node:crypto';
+import { Semaphore } from '../../../async/semaphore.ts';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { Stamp } from '../../../core/ports/extension.ts';
 import type { ServiceLogOptions } from '../../../core/ports/session.ts';
-import { Gate } from '../../shared/async/gate.ts';
 import type { RemoteProcess, SshHost } from '../../shared/ssh/ssh-host.ts';
 import type { EngineRecord, RootlessFinding } from './engine.ts';
 import { ROOTFUL, recordWords } from './engine.ts';
@@ -71,12 +72,12 @@ const ENGINE_ANSWER_MS = 20_000;
 
 /** Runs of compose at a time: each is a program of some weight on the host, and more of them are no faster. */
 const MOST_AT_ONCE = 4;
-const gates = new WeakMap<SshHost, Gate>();
+const semaphores = new WeakMap<SshHost, Semaphore>();
 
-function gateOf(host: SshHost): Gate {
-  const gate = gates.get(host) ?? new Gate(MOST_AT_ONCE);
-  gates.set(host, gate);
-  return gate;
+function semaphoreOf(host: SshHost): Semaphore {
+  const semaphore = semaphores.get(host) ?? new Semaphore(MOST_AT_ONCE);
+  semaphores.set(host, semaphore);
+  return semaphore;
 }
 
 /** An image with nothing in it but that agent. */
@@ -178,7 +179,7 @@ export class RemoteStacks {
     const { root, secrets, generation } = place;
     const gateway = gatewayAgent === null ? [] : [gatewayAgent, gatewayImageOf(gatewayAgent)];
     const args = [root, secrets, project, generation, ...gateway];
-    const result = await gateOf(this.host).pass(() =>
+    const result = await semaphoreOf(this.host).run(() =>
       runScript(this.host, UP, args, { timeoutMs: UP_MS, ...call }),
     );
     if (result.code === 0) return readStates(result.stdout.toString());

@@ -1,5 +1,5 @@
+import { KeyedMutex } from '../../../async/keyed-mutex.ts';
 import { connectAgent } from '../../shared/agent-session/connect-agent.ts';
-import { Turns } from '../../shared/async/turns.ts';
 import type { Channel } from '../../shared/channel/channel.ts';
 import { BACKEND, lost, shown, stackFailure } from '../remote/failure.ts';
 import type { AgentPlace, HostPlace, RemoteStacks } from '../remote/remote-stacks.ts';
@@ -14,7 +14,7 @@ export function runningOf(service: string, states: readonly ContainerState[]): C
 }
 
 /** By container: of two agents that start at the same time, one would be found by nobody. */
-const opening = new Turns();
+const opening = new KeyedMutex();
 
 /** Opens the channel to the agent of a container; it is started where it does not run yet. */
 export async function openChannel(
@@ -22,7 +22,7 @@ export async function openChannel(
   place: AgentPlace,
   signal: AbortSignal,
 ): Promise<Channel> {
-  return await opening.take(place.container.id, async () => {
+  return await opening.run(place.container.id, async () => {
     signal.throwIfAborted();
     return await openNow(stacks, place, signal);
   });

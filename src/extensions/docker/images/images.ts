@@ -1,9 +1,10 @@
 /** From what a recipe names to an image that a sandbox can be started from. */
+
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { KeyedMutex } from '../../../async/keyed-mutex.ts';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { ExtensionContext, Progress } from '../../../core/ports/extension.ts';
-import { Turns } from '../../shared/async/turns.ts';
 import type { ChannelChoice } from '../channel/channel-choice.ts';
 import { lesserOf } from '../channel/channel-choice.ts';
 import type { ChannelKind } from '../containers/container-config.ts';
@@ -38,7 +39,7 @@ export class Images {
   readonly #options: DockerOptions;
   readonly #agentPath: string;
   readonly #choice: ChannelChoice;
-  readonly #turns = new Turns();
+  readonly #mutex = new KeyedMutex();
   readonly #ready = new Map<string, ReadyImage>();
   /** Who waits for an image that is being fetched, once for all of them. */
   readonly #waiting = new Map<string, Set<(progress: Progress) => void>>();
@@ -62,7 +63,7 @@ export class Images {
     const known = this.#ready.get(key);
     if (known !== undefined && this.#options.images.pull !== 'always') return known;
     return await this.#watching(name, ctx, () =>
-      this.#turns.take(key, async () => {
+      this.#mutex.run(key, async () => {
         const again = this.#ready.get(key);
         if (again !== undefined && this.#options.images.pull !== 'always') return again;
         const found = await this.#fetch(name, reference.registry, ctx);

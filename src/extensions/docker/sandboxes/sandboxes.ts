@@ -1,8 +1,8 @@
 /** From a spec to a running container, from a container to its channel, and its end. */
 
+import { KeyedMutex } from '../../../async/keyed-mutex.ts';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { ExtensionContext, ProvisionSpec, ResolvedSecret } from '../../../core/ports/extension.ts';
-import { Turns } from '../../shared/async/turns.ts';
 import type { Channel } from '../../shared/channel/channel.ts';
 import { judgedChannel } from '../../shared/channel/judged-channel.ts';
 import { KeptChannels } from '../../shared/channel/kept-channels.ts';
@@ -59,7 +59,7 @@ function ended({ State: { Error: why } }: Container): SandboxerError {
 
 export class Sandboxes {
   readonly #parts: Parts;
-  readonly #turns = new Turns();
+  readonly #mutex = new KeyedMutex();
   readonly #doors: AgentDoors;
   readonly #reach = new Map<string, Reach>();
   /** Under way, until the agent in it has answered and its secrets are inside. */
@@ -85,7 +85,7 @@ export class Sandboxes {
   }
 
   async inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
-    return await this.#turns.take(name, work);
+    return await this.#mutex.run(name, work);
   }
 
   /** Creates it under its name and lets the start go on by itself: `channel` waits for it. */

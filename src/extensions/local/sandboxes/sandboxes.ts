@@ -1,10 +1,11 @@
 /** The sandboxes of one state directory: their records, their start and their end. */
+
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { KeyedMutex } from '../../../async/keyed-mutex.ts';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { EndedFor, ProvisionSpec, ResolvedSecret } from '../../../core/ports/extension.ts';
 import type { AgentSession } from '../../shared/agent-session/agent-session.ts';
-import { Turns } from '../../shared/async/turns.ts';
 import type { Channel } from '../../shared/channel/channel.ts';
 import { deliverSecrets } from '../../shared/channel/secret-files.ts';
 import type { OwnParts } from '../bundle/bundle-parts.ts';
@@ -52,7 +53,7 @@ export interface Parts {
 export class Sandboxes {
   readonly records: Records;
   readonly #parts: Parts;
-  readonly #turns = new Turns();
+  readonly #mutex = new KeyedMutex();
   /** Under way, until the agent has answered and the secrets are inside. */
   readonly #starting = new Map<string, Promise<void>>();
   readonly #ranges: HeldRanges;
@@ -82,7 +83,7 @@ export class Sandboxes {
   }
 
   async inTurn<T>(attemptId: string, work: () => Promise<T>): Promise<T> {
-    return await this.#turns.take(attemptId, work);
+    return await this.#mutex.run(attemptId, work);
   }
 
   /**

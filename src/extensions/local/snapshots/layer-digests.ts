@@ -2,12 +2,13 @@
  * What is in a layer, as the hash of its archive. It is found after a layer was sealed, in the background, kept beside it,
  * and looked at again before the layer is first used by this process: a layer that has changed since is not used.
  */
+
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { Mutex } from '../../../async/mutex.ts';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
-import { Turns } from '../../shared/async/turns.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Layout } from '../state/layout.ts';
 import { writeLasting } from '../state/whole-file.ts';
@@ -22,7 +23,7 @@ export type LayerContent = z.infer<typeof LayerContent>;
 export class LayerDigests {
   readonly #engine: Engine;
   readonly #layout: Layout;
-  readonly #turns = new Turns();
+  readonly #mutex = new Mutex();
   readonly #verified = new Set<string>();
 
   constructor(engine: Engine, layout: Layout) {
@@ -41,7 +42,7 @@ export class LayerDigests {
 
   /** Finds out and keeps it. Throws when it cannot be told: names that no archive has, or more than anybody reads. */
   async seal(layer: string): Promise<LayerContent> {
-    return await this.#turns.take('one', async () => {
+    return await this.#mutex.run(async () => {
       const known = this.known(layer);
       if (known !== null) return known;
       const found = await this.#find(layer);
@@ -59,7 +60,7 @@ export class LayerDigests {
   /** Throws when it is not what was sealed. Looks at every byte, once for each layer and process. */
   async verify(layer: string): Promise<void> {
     if (this.#verified.has(layer)) return;
-    await this.#turns.take('one', async () => {
+    await this.#mutex.run(async () => {
       const known = this.known(layer);
       if (known !== null && (await this.#find(layer)).digest !== known.digest) {
         throw new SandboxerError('SBX_SNAPSHOT_DAMAGED', 'Its files are not those that were kept.', {

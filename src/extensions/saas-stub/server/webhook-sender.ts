@@ -1,3 +1,4 @@
+import { Mutex } from '../../../async/mutex.ts';
 import type { WebhookBody } from '../world/world-event.ts';
 
 const TRIES = 5;
@@ -6,7 +7,7 @@ const TIMEOUT_MS = 5_000;
 /** Tells a configured address what ended, in order, and again when nobody takes it. */
 export class WebhookSender {
   readonly #url: string | null;
-  #queue: Promise<void> = Promise.resolve();
+  readonly #order = new Mutex();
 
   constructor(url: string | null) {
     this.#url = url;
@@ -15,7 +16,7 @@ export class WebhookSender {
   send(body: WebhookBody): void {
     const url = this.#url;
     if (url === null) return;
-    this.#queue = this.#queue.then(() => this.#deliver(url, body));
+    void this.#order.run(() => this.#deliver(url, body));
   }
 
   async #deliver(url: string, body: WebhookBody): Promise<void> {

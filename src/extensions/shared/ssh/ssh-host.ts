@@ -1,5 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { abortable } from '../../../async/abortable.ts';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { Creation } from '../../../contract/values/state.ts';
 import type { SshAccess } from '../../../core/ports/host-access.ts';
@@ -178,18 +179,12 @@ export class SshHost {
     const turn = this.#starting.catch(() => {}).then(() => this.#freeLane() ?? this.#newLane());
     this.#starting = turn;
     if (signal === undefined) return await turn;
-    const aborted = Promise.withResolvers<never>();
-    const abort = () => aborted.reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    aborted.promise.catch(() => {});
     try {
-      return await Promise.race([turn, aborted.promise]);
+      return await abortable(turn, signal);
     } catch (error) {
       // Taken for a command that will not come.
       turn.then((lane) => this.#leave(lane)).catch(() => {});
       throw error;
-    } finally {
-      signal.removeEventListener('abort', abort);
     }
   }
 

@@ -1,8 +1,8 @@
-/** One at a time for each key, in the order of asking; different keys do not wait for each other. */
-export class Turns {
+/** One mutex for each key: work of one key runs one at a time in the order of the calls, work of other keys beside it. */
+export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>();
 
-  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key) ?? Promise.resolve();
     const mine = before.then(work, work);
     const settled = mine.catch(() => {});

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { Turns } from './turns.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
 
-it('one at a time for each key, in order, also after a failure', async () => {
-  const turns = new Turns();
+it('run: work of one key runs one at a time and in order, also after a failure', async () => {
+  const mutex = new KeyedMutex();
   const seen: string[] = [];
   const work = (key: string, name: string, ms: number, fails = false) =>
-    turns.take(key, async () => {
+    mutex.run(key, async () => {
       seen.push(`${name}+`);
       await sleep(ms);
       seen.push(`${name}-`);

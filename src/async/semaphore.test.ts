@@ -1,14 +1,14 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { Gate } from './gate.ts';
+import { Semaphore } from './semaphore.ts';
 
-it('lets so many in at a time, in order, and a failure makes room', async () => {
-  const gate = new Gate(2);
+it('run: at most two run at a time, in order, and a failure makes room', async () => {
+  const semaphore = new Semaphore(2);
   const begun: number[] = [];
   const ends = Array.from({ length: 5 }, () => Promise.withResolvers<void>());
   const all = ends.map(({ promise }, n) =>
-    gate
-      .pass(async () => {
+    semaphore
+      .run(async () => {
         begun.push(n);
         await promise;
       })
@@ -22,5 +22,5 @@ it('lets so many in at a time, in order, and a failure makes room', async () => 
   for (const { resolve } of ends) resolve();
   await Promise.all(all);
   expect(begun).toEqual([0, 1, 2, 3, 4]);
-  expect(await gate.pass(async () => 'again')).toBe('again');
+  expect(await semaphore.run(async () => 'again')).toBe('again');
 });
