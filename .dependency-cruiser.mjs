@@ -49,6 +49,7 @@ const ALL_ROOMS = [
   'inputs',
   'http',
   'mcp',
+  'trees',
   'client',
   'yaml',
   'cli',
@@ -61,7 +62,7 @@ const ALL_ROOMS = [
  * packages: npm packages (ANY = every dependency of package.json); builtins: ANY, 'no-io' or 'none'.
  */
 const ROOMS = {
-  archive: { rooms: [], packages: [], builtins: 'none' },
+  archive: { rooms: [], packages: [], builtins: 'no-io' },
   async: { rooms: [], packages: [], builtins: 'none' },
   contract: { rooms: [], packages: ['zod'], builtins: 'none' },
   core: { rooms: ['contract'], packages: [], builtins: 'no-io' },
@@ -73,14 +74,20 @@ const ROOMS = {
   catalogue: { rooms: ['core', 'contract', 'yaml'], packages: [], builtins: ANY },
   secrets: { rooms: ['core', 'contract'], packages: ANY, builtins: ANY },
   sinks: { rooms: ['core', 'contract'], packages: [], builtins: ANY },
-  inputs: { rooms: ['core', 'contract', 'extensions/shared'], packages: [], builtins: ANY },
+  inputs: { rooms: ['core', 'contract'], packages: [], builtins: ANY },
   egress: { rooms: ['core', 'contract'], packages: ANY, builtins: ANY },
   http: { rooms: ['control', 'core', 'contract'], packages: ANY, builtins: ANY },
   mcp: { rooms: ['control', 'core', 'contract'], packages: ANY, builtins: ANY },
-  client: { rooms: [], typeRooms: ['contract'], packages: [], builtins: ANY },
-  cli: { rooms: ['client'], typeRooms: ['contract'], packages: ['commander', 'picocolors'], builtins: ANY },
+  trees: { rooms: [], packages: [], builtins: ANY },
+  client: { rooms: ['trees'], typeRooms: ['contract'], packages: [], builtins: ANY },
+  cli: {
+    rooms: ['client', 'trees'],
+    typeRooms: ['contract'],
+    packages: ['commander', 'picocolors'],
+    builtins: ANY,
+  },
   testing: { rooms: ['core', 'contract'], packages: [], builtins: ANY },
-  main: { rooms: ALL_ROOMS, packages: ANY, builtins: ANY },
+  main: { rooms: ALL_ROOMS.filter((room) => room !== 'client'), packages: ANY, builtins: ANY },
 };
 
 /** The only files of the CLI that may load the server, and only when they are asked to run it. */

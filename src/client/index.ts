@@ -1,3 +1,5 @@
+export type { PackOptions } from '../trees/pack-tree.ts';
+export type { UnpackOptions } from '../trees/unpack-tree.ts';
 export type { NotTaken, SyncOptions, SyncReport } from './mirror/sync-mirror.ts';
 export { syncMirror } from './mirror/sync-mirror.ts';
 export { type Tree, type TreeEntry, treeOfUpload } from './mirror/tree-entry.ts';
@@ -34,5 +36,3 @@ export { type ConnectionFailure, SandboxerConnectionError } from './transport/co
 export type { ClientOptions } from './transport/open-transport.ts';
 export type { Page, PagedList } from './transport/paged-list.ts';
 export type { Bytes, CallOptions, RequestSpec } from './transport/transport.ts';
-export type { PackOptions } from './trees/pack-tree.ts';
-export type { UnpackOptions } from './trees/unpack-tree.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { PathTable, TOP } from '../archive/path-table.ts';
+import type { TarEntry } from '../archive/tar/format.ts';
 import type { UploadEntry } from '../contract/assets/upload.ts';
 import { SandboxerError } from '../contract/errors/errors.ts';
-import type { TarEntry } from '../extensions/shared/tar/tar.ts';
-import { readTar } from '../extensions/shared/tar/tar.ts';
+import { readTreeArchive } from '../core/assets/tree-archive.ts';
 
 function refuse(detail: string): SandboxerError {
   return new SandboxerError('SBX_PATH_REFUSED', detail, {
@@ -47,7 +47,7 @@ export async function* checkArchive(
   mostEntries: number,
 ): AsyncGenerator<UploadEntry> {
   const paths = new PathTable();
-  for await (const entry of readTar(archive)) {
+  for await (const entry of readTreeArchive(archive)) {
     const { name, kind, mode, size, linkTarget } = entry;
     if (name === '.') {
       if (kind !== 'directory') throw refuse('The archive is not a directory.');

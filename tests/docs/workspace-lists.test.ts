@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { SECRET_NAMES } from '../../src/archive/ignore/secret-names.ts';
 import { HOST_EXECUTED } from '../../src/client/mirror/host-executed.ts';
-import { SECRET_NAMES } from '../../src/client/trees/secret-names.ts';
 import { BLOCKED_SOURCES } from '../../src/extensions/local/mounts/blocked-sources.ts';
 import { BLOCKED_IN_HOME } from '../../src/extensions/local/mounts/in-home.ts';
 import { RESERVED_FOR_MOUNTS, RESERVED_PLACES } from '../../src/extensions/local/mounts/mount-targets.ts';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodeTarHeader } from '../../src/client/trees/tar.ts';
+import { encodeTarHeader } from '../../src/archive/tar/write-tar.ts';
 import { CliWorld, outcomeOf } from './cli-world.ts';
 
 let world: CliWorld;

@@ -17,10 +17,10 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { syncMirror } from '../../src/client/mirror/sync-mirror.ts';
-import { unpackTree } from '../../src/client/trees/unpack-tree.ts';
-import { unpackTar } from '../../src/extensions/shared/tar/unpack-tar.ts';
+import { unpackTar } from '../../src/extensions/shared/unpack-tar.ts';
 import type { ArchiveEntry } from '../../src/testing/conformance/tar-archive.ts';
 import { archiveOf } from '../../src/testing/conformance/tar-archive.ts';
+import { unpackTree } from '../../src/trees/unpack-tree.ts';
 
 let root: string;
 beforeEach(() => {

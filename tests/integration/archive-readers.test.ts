@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readTar as readOnClient } from '../../src/client/trees/tar.ts';
+import { readTar as readOnClient } from '../../src/archive/tar/read-tar.ts';
+import { readTreeArchive as readOnServer } from '../../src/core/assets/tree-archive.ts';
 import { indexTar } from '../../src/extensions/local/assets/tar-index.ts';
-import { readTar as readOnServer } from '../../src/extensions/shared/tar/tar.ts';
 import type { TarItem } from '../support/image-archives.ts';
 import { tarOf } from '../support/image-archives.ts';
 

@@ -6,9 +6,9 @@ import type { AddressInfo, Server } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { TarEntry } from '../../src/archive/tar/format.ts';
+import { writeTreeArchive } from '../../src/core/assets/tree-archive.ts';
 import { hostCanary } from '../../src/extensions/local/host/host-canary.ts';
-import type { TarEntry } from '../../src/extensions/shared/tar/tar.ts';
-import { writeTar } from '../../src/extensions/shared/tar/tar.ts';
 import { runProgram } from '../../src/testing/conformance/run-program.ts';
 import type { Living } from './local-world.ts';
 import { LocalWorld, shell } from './local-world.ts';
@@ -189,12 +189,12 @@ os.execv(f"/proc/self/fd/{fd}", ["cat", "/proc/self/status"])`);
       const body = async function* () {
         yield Buffer.from('x');
       };
-      const file = { kind: 'file' as const, mode: 0o644, modifiedAt: 0, linkTarget: null, size: 1 };
+      const file = { kind: 'file' as const, mode: 0o644, modifiedAtMs: 0, linkTarget: null, size: 1 };
       yield { ...file, name: 'swap/written-through', body: body() };
     };
     for (let n = 0; n < 60; n++) {
-      await living.session.files?.upload('.', writeTar(entries())).catch(() => {});
-      await living.session.files?.write('swap/written-through', writeTar(entries())).catch(() => {});
+      await living.session.files?.upload('.', writeTreeArchive(entries())).catch(() => {});
+      await living.session.files?.write('swap/written-through', writeTreeArchive(entries())).catch(() => {});
     }
     await swapper.kill('SIGKILL');
     expect(existsSync('/etc/written-through')).toBe(false);

@@ -1,6 +1,6 @@
 import { watch } from 'node:fs';
 import { createConnection } from 'node:net';
-import { makeOwnDirectory } from '../../client/trees/make-directory.ts';
+import { makeOwnDirectory } from '../../trees/make-directory.ts';
 import { CommandFailure } from '../failures/command-failure.ts';
 import { packageVersion } from '../process/package-version.ts';
 import type { DaemonFiles } from './daemon-files.ts';

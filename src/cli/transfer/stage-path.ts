@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { SandboxerClient } from '../../client/sandboxer-client.ts';
-import type { PackOptions } from '../../client/trees/pack-tree.ts';
 import type { Upload } from '../../contract/assets/upload.ts';
+import type { PackOptions } from '../../trees/pack-tree.ts';
 import { UsageError } from '../failures/usage-error.ts';
 import type { Invocation } from '../invocation/invocation.ts';
 import { byteText } from '../output/amounts.ts';

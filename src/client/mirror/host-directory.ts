@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bytesOfName, hostPath, nameOfBytes } from '../trees/file-name.ts';
+import { bytesOfName, hostPath, nameOfBytes } from '../../archive/file-name.ts';
 import type { TreeEntry } from './tree-entry.ts';
 import { digestOfFile, entryOf, sameEntry } from './tree-entry.ts';
 

@@ -1,4 +1,4 @@
-import { IgnoreRules } from '../trees/ignore-rules.ts';
+import { IgnoreRules } from '../../archive/ignore/ignore-rules.ts';
 
 /**
  * What programs of this machine, or of where its files are sent, run or trust by themselves, without anybody asking for that very file: a change of it that

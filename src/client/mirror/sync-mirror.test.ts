@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ArchiveEntry } from '../../testing/conformance/tar-archive.ts';
 import { archiveOf } from '../../testing/conformance/tar-archive.ts';
-import { findTree, packTree } from '../trees/pack-tree.ts';
+import { findTree, packTree } from '../../trees/pack-tree.ts';
 import { HOST_EXECUTED, isHostExecuted } from './host-executed.ts';
 import type { SyncOptions } from './sync-mirror.ts';
 import { syncMirror } from './sync-mirror.ts';

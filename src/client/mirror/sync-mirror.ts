@@ -3,12 +3,12 @@ import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Look } from '../../archive/link-judge.ts';
-import { ANY_TREE, goesUpFrom, judgeLink } from '../../archive/link-judge.ts';
-import { diskLook } from '../trees/disk-look.ts';
-import type { PackChoice } from '../trees/pack-rules.ts';
-import { PackRules } from '../trees/pack-rules.ts';
-import type { TarEntry } from '../trees/tar.ts';
-import { readTar } from '../trees/tar.ts';
+import { ANY_TREE, goesUpFrom, judgeLink, partsOf } from '../../archive/link-judge.ts';
+import type { TarEntry } from '../../archive/tar/format.ts';
+import { readTar } from '../../archive/tar/read-tar.ts';
+import { diskLook } from '../../trees/disk-look.ts';
+import type { PackChoice } from '../../trees/pack-rules.ts';
+import { PackRules } from '../../trees/pack-rules.ts';
 import { HostDirectory, InTheWay } from './host-directory.ts';
 import { allowedBy, decidesUploads, isHostExecuted, makesRepository } from './host-executed.ts';
 import { planSync } from './plan-sync.ts';
@@ -73,10 +73,7 @@ class Gathering {
   }
 
   async take(entry: TarEntry): Promise<void> {
-    const path = entry.name
-      .split('/')
-      .filter((part) => part !== '' && part !== '.')
-      .join('/');
+    const path = partsOf(entry.name).join('/');
     if (path === '') return;
     const staged = entry.kind === 'file' ? await this.#stage(entry) : null;
     const found = entryOf(entry.kind, entry.mode, staged?.digest ?? null, entry.linkTarget);

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { hostPath } from '../../archive/file-name.ts';
 import type { UploadEntry } from '../../contract/assets/upload.ts';
-import { hostPath } from '../trees/file-name.ts';
-import { findTree } from '../trees/pack-tree.ts';
+import { findTree } from '../../trees/pack-tree.ts';
 
 /** What is compared of a file, a directory or a link. */
 export interface TreeEntry {

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { FileChange, FileEntry, FileListing } from '../../contract/sandboxes/files.ts';
+import type { PackOptions } from '../../trees/pack-tree.ts';
+import type { UnpackOptions } from '../../trees/unpack-tree.ts';
 import { ServerSentEventDecoder } from '../streams/server-sent-events.ts';
 import type { Query } from '../transport/path-of.ts';
 import { pathOf, queryOf } from '../transport/path-of.ts';
 import type { Bytes, CallOptions, RequestSpec, Transport } from '../transport/transport.ts';
-import type { PackOptions } from '../trees/pack-tree.ts';
-import type { UnpackOptions } from '../trees/unpack-tree.ts';
 import type { OutputOf } from './schema-types.ts';
 
 export type Listing = OutputOf<typeof FileListing>;
@@ -161,7 +161,7 @@ export class Files {
     path: string,
     options: CallOptions & PackOptions = {},
   ): Promise<{ files: number }> {
-    const { packTree } = await import('../trees/pack-tree.ts');
+    const { packTree } = await import('../../trees/pack-tree.ts');
     return this.uploadTree(id, path, packTree(directory, options), options);
   }
 
@@ -173,7 +173,7 @@ export class Files {
     options: CallOptions & UnpackOptions = {},
   ): Promise<{ files: number }> {
     const [{ unpackTree }, { wholeAnswer }] = await Promise.all([
-      import('../trees/unpack-tree.ts'),
+      import('../../trees/unpack-tree.ts'),
       import('../transport/whole-answer.ts'),
     ]);
     let last: string | null = null;

@@ -1,8 +1,8 @@
 import type { Upload, UploadEntry } from '../../contract/assets/upload.ts';
+import type { PackOptions } from '../../trees/pack-tree.ts';
 import { PagedList } from '../transport/paged-list.ts';
 import { pathOf } from '../transport/path-of.ts';
 import type { Bytes, CallOptions, Transport } from '../transport/transport.ts';
-import type { PackOptions } from '../trees/pack-tree.ts';
 
 const TRANSFER_MS = 24 * 3_600_000;
 
@@ -28,7 +28,7 @@ export class Uploads {
 
   /** A directory or a file of this machine, without what its ignore files name, `.git` and likely secrets. */
   async path(path: string, options: CallOptions & PackOptions = {}): Promise<Upload> {
-    const { packPath } = await import('../trees/pack-tree.ts');
+    const { packPath } = await import('../../trees/pack-tree.ts');
     const { signal, timeoutMs = TRANSFER_MS } = options;
     return this.create(packPath(path, options), { signal, timeoutMs });
   }

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
-import { packPath } from '../../client/trees/pack-tree.ts';
 import { StagedInputs } from '../../inputs/staged-inputs.ts';
 import { guardedLookup } from '../../sinks/target-policy.ts';
+import { packPath } from '../../trees/pack-tree.ts';
 import type { ResolvedConfig } from '../config/config.ts';
 
 const MIB = 1_048_576;

@@ -1,5 +1,5 @@
-import { makeOwnDirectory } from '../../client/trees/make-directory.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
+import { makeOwnDirectory } from '../../trees/make-directory.ts';
 
 /**
  * Makes the directory at `path` with mode 0700; one that exists keeps its mode. Throws SBX_CONFIG_INVALID, naming

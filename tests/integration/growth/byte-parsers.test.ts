@@ -1,12 +1,12 @@
 /** Bytes from outside: archives, frames and messages, also when they come one by one. */
 import { describe, expect, it } from 'vitest';
+import type { TarEntry } from '../../../src/archive/tar/format.ts';
+import { readTar as readTarOfClient } from '../../../src/archive/tar/read-tar.ts';
 import { FrameDecoder } from '../../../src/client/streams/frames.ts';
 import { ServerSentEventDecoder } from '../../../src/client/streams/server-sent-events.ts';
 import { WebSocketDecoder } from '../../../src/client/transport/web-socket-codec.ts';
-import { readTar as readTarOfClient } from '../../../src/client/trees/tar.ts';
+import { readTreeArchive, writeTreeArchive } from '../../../src/core/assets/tree-archive.ts';
 import { FrameParser } from '../../../src/extensions/shared/agent-session/frame-parser.ts';
-import type { TarEntry } from '../../../src/extensions/shared/tar/tar.ts';
-import { readTar, writeTar } from '../../../src/extensions/shared/tar/tar.ts';
 import { JsonScanner } from '../../../src/http/bounds/json-scanner.ts';
 import { MessageMeter } from '../../../src/http/bounds/message-meter.ts';
 import { checkArchive } from '../../../src/inputs/check-archive.ts';
@@ -42,10 +42,10 @@ async function archive(name: string, count: number): Promise<Buffer> {
   const shape = SHAPES[name] as Shape;
   async function* entries(): AsyncGenerator<TarEntry> {
     for (let n = 0; n < count; n += 1)
-      yield { ...shape(n), mode: 0o644, size: 0, modifiedAt: 0, body: nothing() };
+      yield { ...shape(n), mode: 0o644, size: 0, modifiedAtMs: 0, body: nothing() };
   }
   const parts: Uint8Array[] = [];
-  for await (const part of writeTar(entries())) parts.push(part);
+  for await (const part of writeTreeArchive(entries())) parts.push(part);
   const bytes = Buffer.concat(parts);
   archives.set(key, bytes);
   return bytes;
@@ -56,8 +56,8 @@ async function* chunks(bytes: Buffer, size = 65_536): AsyncGenerator<Uint8Array>
 }
 
 const READERS: Record<string, (bytes: Buffer) => AsyncIterable<unknown>> = {
-  'readTar of the server': (bytes) => readTar(chunks(bytes)),
-  'readTar of the client': (bytes) => readTarOfClient(chunks(bytes)),
+  'readTreeArchive of the server': (bytes) => readTreeArchive(chunks(bytes)),
+  'readTreeArchive of the client': (bytes) => readTarOfClient(chunks(bytes)),
   checkArchive: (bytes) => checkArchive(chunks(bytes), 1_000_000),
 };
 
@@ -81,7 +81,7 @@ describe('work grows no faster than an archive does', () => {
     expect(await excesses(cases, { least: 1, memory: 8 * 1_048_576 })).toEqual([]);
   });
 
-  it('readTar: headers without an entry leave nothing behind', { timeout: 120_000 }, async () => {
+  it('readTreeArchive: headers without an entry leave nothing behind', { timeout: 120_000 }, async () => {
     const records = Array.from(
       { length: 20_000 },
       (_, n) => `${`x${n}=${n % 10}\n`.length + 3} x${n}=${n % 10}\n`,
@@ -99,7 +99,7 @@ describe('work grows no faster than an archive does', () => {
       async function* source() {
         for (let n = 0; n < count; n += 1) yield padded;
       }
-      for await (const _ of readTar(source()));
+      for await (const _ of readTreeArchive(source()));
     };
     expect(await excesses([{ name: 'headers', run }], { least: 2, memory: 1_048_576 })).toEqual([]);
   });

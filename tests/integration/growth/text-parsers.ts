@@ -1,9 +1,9 @@
 /** Everything that reads text from outside. */
 import type { IncomingMessage } from 'node:http';
+import { dockerRules } from '../../../src/archive/ignore/docker-ignore.ts';
+import { IgnoreRules } from '../../../src/archive/ignore/ignore-rules.ts';
 import { checkPriceList } from '../../../src/catalogue/price-list.ts';
 import { parseProfileDocument, parseProfileText } from '../../../src/catalogue/profiles/profile-document.ts';
-import { dockerRules } from '../../../src/client/trees/docker-ignore.ts';
-import { IgnoreRules } from '../../../src/client/trees/ignore-rules.ts';
 import { readHostFacts } from '../../../src/core/hosts/host-facts.ts';
 import { parseGitRef } from '../../../src/core/recipe/git-ref.ts';
 import { parseEnvFile } from '../../../src/extensions/compose-ssh/compose/load/env-file.ts';

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { TarEntry } from '../../../src/extensions/shared/tar/tar.ts';
-import { readTar, writeTar } from '../../../src/extensions/shared/tar/tar.ts';
+import type { TarEntry } from '../../../src/archive/tar/format.ts';
+import { readTreeArchive, writeTreeArchive } from '../../../src/core/assets/tree-archive.ts';
 import { LocalServer } from '../../support/local-server.ts';
 
 const server = await LocalServer.start();
@@ -39,7 +39,8 @@ interface Parts {
 async function changed(file: Buffer, change: (parts: Parts) => void): Promise<Buffer> {
   const end = file.indexOf('\n');
   const contents: Buffer[] = [];
-  for await (const { body } of readTar(once(file.subarray(end + 1)))) contents.push(await bytesOf(body));
+  for await (const { body } of readTreeArchive(once(file.subarray(end + 1))))
+    contents.push(await bytesOf(body));
   const [manifest, ...layers] = contents;
   const parts: Parts = {
     header: JSON.parse(file.subarray(0, end).toString()),
@@ -48,7 +49,7 @@ async function changed(file: Buffer, change: (parts: Parts) => void): Promise<Bu
   };
   change(parts);
   const entries = async function* (): AsyncGenerator<TarEntry> {
-    const plain = { kind: 'file' as const, mode: 0o600, modifiedAt: 0, linkTarget: null };
+    const plain = { kind: 'file' as const, mode: 0o600, modifiedAtMs: 0, linkTarget: null };
     const text = Buffer.from(JSON.stringify(parts.manifest));
     yield { ...plain, name: 'snapshot.json', size: text.length, body: once(text) };
     for (const [n, layer] of parts.layers.entries())
@@ -56,7 +57,7 @@ async function changed(file: Buffer, change: (parts: Parts) => void): Promise<Bu
   };
   return Buffer.concat([
     Buffer.from(`${JSON.stringify(parts.header)}\n`),
-    await bytesOf(writeTar(entries())),
+    await bytesOf(writeTreeArchive(entries())),
   ]);
 }
 

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import type { Command } from 'commander';
-import { packTree } from '../../../client/trees/pack-tree.ts';
 import type { Image } from '../../../contract/assets/image.ts';
+import { packTree } from '../../../trees/pack-tree.ts';
 import { openInputFile } from '../../args/input-file.ts';
 import { list } from '../../args/pairs.ts';
 import type { Invocation } from '../../invocation/invocation.ts';

@@ -1,7 +1,7 @@
+import type { TarEntry } from '../../../archive/tar/format.ts';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
+import { readTreeArchive, writeTreeArchive } from '../../../core/assets/tree-archive.ts';
 import type { InputTrees } from '../../../core/ports/inputs.ts';
-import type { TarEntry } from '../../shared/tar/tar.ts';
-import { readTar, writeTar } from '../../shared/tar/tar.ts';
 import type { TarTree } from '../compose/tree/tar-tree.ts';
 import { directoryOf } from '../compose/tree/tree-view.ts';
 
@@ -13,7 +13,7 @@ export function textEntry(name: string, content: string | Uint8Array, mode = 0o6
   const body = (async function* () {
     yield bytes;
   })();
-  return { name, kind: 'file', mode, size: bytes.length, modifiedAt: 0, linkTarget: null, body };
+  return { name, kind: 'file', mode, size: bytes.length, modifiedAtMs: 0, linkTarget: null, body };
 }
 
 /** No entry may lie behind a link of the archive itself: whoever unpacks could be led out. */
@@ -39,7 +39,7 @@ export async function* shipTree(
     const links: TarEntry[] = [];
     for (const [layer, name] of names.entries()) {
       let serial = 0;
-      for await (const entry of readTar(await inputs.open(name, { signal }))) {
+      for await (const entry of readTreeArchive(await inputs.open(name, { signal }))) {
         signal.throwIfAborted();
         serial += 1;
         if (entry.name === '.' || !tree.isOf(entry.name, layer, serial)) continue;
@@ -55,11 +55,11 @@ export async function* shipTree(
     for (const [path, text] of extra) yield textEntry(path, text);
     yield* links;
   }
-  yield* writeTar(entries());
+  yield* writeTreeArchive(entries());
 }
 
 export async function* archiveOf(entries: readonly TarEntry[]): AsyncGenerator<Uint8Array> {
-  yield* writeTar(
+  yield* writeTreeArchive(
     (async function* () {
       yield* entries;
     })(),

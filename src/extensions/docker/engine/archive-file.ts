@@ -1,5 +1,5 @@
 import { SandboxerError } from '../../../contract/errors/errors.ts';
-import { readTar } from '../../shared/tar/tar.ts';
+import { readTreeArchive } from '../../../core/assets/tree-archive.ts';
 import type { EngineClient } from './engine-client.ts';
 import { BACKEND } from './engine-error.ts';
 
@@ -14,7 +14,7 @@ export async function bytesOfFile(
 ): Promise<Buffer> {
   const answer = await client.stream('GET', `/containers/${container}/archive`, { query: { path }, signal });
   try {
-    for await (const { kind, size, body } of readTar(answer)) {
+    for await (const { kind, size, body } of readTreeArchive(answer)) {
       if (kind !== 'file' || size > MOST_BYTES) break;
       const parts: Uint8Array[] = [];
       for await (const part of body) parts.push(part);

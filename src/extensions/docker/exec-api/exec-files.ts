@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { posix } from 'node:path';
+import type { TarEntry } from '../../../archive/tar/format.ts';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { FileEntry } from '../../../contract/sandboxes/files.ts';
+import { readTreeArchive, writeTreeArchive } from '../../../core/assets/tree-archive.ts';
 import type {
   AbortableOptions,
   FileReadOptions,
@@ -10,8 +12,6 @@ import type {
   SandboxProcess,
 } from '../../../core/ports/session.ts';
 import { below, shownPath } from '../../shared/agent-session/file-entry.ts';
-import type { TarEntry } from '../../shared/tar/tar.ts';
-import { readTar, writeTar } from '../../shared/tar/tar.ts';
 import { BACKEND } from '../engine/engine-error.ts';
 import {
   LIST,
@@ -58,7 +58,7 @@ async function* countFiles(
   tar: AsyncIterable<Uint8Array>,
   counted: { files: number },
 ): AsyncGenerator<TarEntry> {
-  for await (const entry of readTar(tar)) {
+  for await (const entry of readTreeArchive(tar)) {
     if (entry.kind !== 'directory') counted.files += 1;
     yield entry;
   }
@@ -140,7 +140,13 @@ export class ExecFiles implements SandboxFiles {
   /** Every entry is read and written anew on the way: only files, directories and links below `path` arrive. */
   async upload(path: string, tar: AsyncIterable<Uint8Array>, options?: AbortableOptions) {
     const counted = { files: 0 };
-    await this.#feed(UNPACK, [checked(path)], path, writeTar(countFiles(tar, counted)), options?.signal);
+    await this.#feed(
+      UNPACK,
+      [checked(path)],
+      path,
+      writeTreeArchive(countFiles(tar, counted)),
+      options?.signal,
+    );
     return counted;
   }
 

@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import type { Mount } from '../../../contract/profiles/inputs.ts';
 import type { ProvisionSpec } from '../../../core/ports/extension.ts';
-import { unpackTar } from '../../shared/tar/unpack-tar.ts';
+import { unpackTar } from '../../shared/unpack-tar.ts';
 
 /** The workspace of the default user. */
 const WORKSPACE_INSIDE = '/home/user/workspace';

@@ -8,9 +8,9 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { TarEntry } from '../../../archive/tar/format.ts';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
-import type { TarEntry } from '../../shared/tar/tar.ts';
-import { readTar, writeTar } from '../../shared/tar/tar.ts';
+import { readTreeArchive, writeTreeArchive } from '../../../core/assets/tree-archive.ts';
 import type { Engine } from '../engine/engine.ts';
 import { failed } from '../engine/failure.ts';
 import { SpawnerError } from '../engine/spawner-client.ts';
@@ -86,7 +86,7 @@ export async function exportArchive(
     process,
     layers: contents.map(({ digest, archiveBytes }) => ({ digest, bytes: archiveBytes })),
   };
-  const file = { kind: 'file' as const, mode: 0o600, modifiedAt: 0, linkTarget: null };
+  const file = { kind: 'file' as const, mode: 0o600, modifiedAtMs: 0, linkTarget: null };
   const text = Buffer.from(JSON.stringify(manifest));
   const entries = async function* (): AsyncGenerator<TarEntry> {
     yield { ...file, name: MANIFEST, size: text.length, body: once(text) };
@@ -100,7 +100,7 @@ export async function exportArchive(
     contents.map((content) => content.digest),
     host,
   );
-  return { digest, body: writeTar(entries()) };
+  return { digest, body: writeTreeArchive(entries()) };
 }
 
 /** What the spawner says of a layer that cannot be packed; anything else is no fault of the layer. */
@@ -130,7 +130,7 @@ export async function importArchive(
   const made: string[] = [];
   let sizeBytes = 0;
   try {
-    const entries = readTar(body);
+    const entries = readTreeArchive(body);
     const manifest = await readManifest(entries);
     if (manifest.host.some((name) => !hostImage.host.includes(name)))
       throw refused('It wants to lie on directories of the host.');

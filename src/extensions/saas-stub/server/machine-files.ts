@@ -15,9 +15,9 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { TarEntry } from '../../../archive/tar/format.ts';
 import type { FileEntry } from '../../../contract/sandboxes/files.ts';
-import type { TarEntry } from '../../shared/tar/tar.ts';
-import { readTar, writeTar } from '../../shared/tar/tar.ts';
+import { readTreeArchive, writeTreeArchive } from '../../../core/assets/tree-archive.ts';
 import type { Confined } from './confined-path.ts';
 import { confined, notFound, refused, unlessAbsent } from './confined-path.ts';
 
@@ -169,7 +169,7 @@ export class MachineFiles {
       return place.shown;
     });
     let files = 0;
-    for await (const entry of readTar(tar)) {
+    for await (const entry of readTreeArchive(tar)) {
       if (entry.name === '.') continue;
       const name = `${base}/${entry.name}`;
       await confined(this.#root, name, { makeParents: true }, (place) => this.#unpack(place, entry));
@@ -179,7 +179,7 @@ export class MachineFiles {
   }
 
   download(path: string): AsyncIterable<Uint8Array> {
-    return writeTar(this.#pack(path));
+    return writeTreeArchive(this.#pack(path));
   }
 
   async #unpack(place: Confined, entry: TarEntry): Promise<void> {
@@ -241,7 +241,7 @@ export class MachineFiles {
         if (stats === null) throw notFound(path);
         const shape = {
           mode: stats.mode & 0o777,
-          modifiedAt: stats.mtimeMs,
+          modifiedAtMs: stats.mtimeMs,
           size: 0,
           linkTarget: null,
           body: nothing(),

@@ -1,7 +1,7 @@
 import { goesUpAgain, judgeLink } from '../../../../archive/link-judge.ts';
 import { SandboxerError } from '../../../../contract/errors/errors.ts';
+import { readTreeArchive } from '../../../../core/assets/tree-archive.ts';
 import type { InputTrees } from '../../../../core/ports/inputs.ts';
-import { readTar } from '../../../shared/tar/tar.ts';
 import type { TreeView } from './tree-view.ts';
 
 type Names = readonly InputTrees['list'][number]['name'][];
@@ -73,7 +73,7 @@ export class TarTree implements TreeView {
     const name = this.#names[entry.layer];
     if (name === undefined) return null;
     let serial = 0;
-    for await (const item of readTar(await this.#inputs.open(name, { signal: this.#signal }))) {
+    for await (const item of readTreeArchive(await this.#inputs.open(name, { signal: this.#signal }))) {
       serial += 1;
       if (item.name !== path || serial !== entry.serial) continue;
       const text = await collect(item.body, path);
@@ -86,7 +86,7 @@ export class TarTree implements TreeView {
   async #index(): Promise<void> {
     for (const [layer, name] of this.#names.entries()) {
       let serial = 0;
-      for await (const item of readTar(await this.#inputs.open(name, { signal: this.#signal }))) {
+      for await (const item of readTreeArchive(await this.#inputs.open(name, { signal: this.#signal }))) {
         serial += 1;
         if (item.name === '.') continue;
         if (this.#entries.size >= MOST_ENTRIES) throw tooLarge(`more than ${MOST_ENTRIES} files`);

@@ -1,11 +1,13 @@
 import { constants } from 'node:fs';
 import { chmod, lstat, mkdir, open, realpath, rm, symlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { judgeLink } from '../../archive/link-judge.ts';
+import { nameRefusal } from '../archive/entry-name.ts';
+import { bytesOfName, hostPath } from '../archive/file-name.ts';
+import { judgeLink, partsOf } from '../archive/link-judge.ts';
+import type { TarEntry, TarHeader } from '../archive/tar/format.ts';
+import { TarError } from '../archive/tar/format.ts';
+import { readTar } from '../archive/tar/read-tar.ts';
 import { diskLook } from './disk-look.ts';
-import { bytesOfName, hostPath } from './file-name.ts';
-import type { TarEntry, TarHeader } from './tar.ts';
-import { readTar, TarError } from './tar.ts';
 
 export interface UnpackOptions {
   readonly onEntry?: ((header: TarHeader) => void) | undefined;
@@ -15,12 +17,10 @@ export interface UnpackOptions {
 
 const WRITE_NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-function partsOf(name: string): string[] {
-  if (name.startsWith('/') || name.includes('\0'))
-    throw new TarError(`The archive would leave its place: ${name}`);
-  const parts = name.split('/').filter((part) => part !== '' && part !== '.');
-  if (parts.includes('..')) throw new TarError(`The archive would leave its place: ${name}`);
-  return parts;
+function placeOf(name: string): string[] {
+  const hostile = nameRefusal(name);
+  if (hostile !== null) throw new TarError(hostile);
+  return partsOf(name);
 }
 
 /**
@@ -41,7 +41,7 @@ class Unpacker {
   }
 
   async take(entry: TarEntry): Promise<void> {
-    const parts = partsOf(entry.name);
+    const parts = placeOf(entry.name);
     this.#options.onEntry?.(entry);
     try {
       await this.#put(parts, entry);

@@ -3,10 +3,12 @@ import { chmod, lstat, mkdir, mkdtemp, readFile, readlink, rm, symlink, writeFil
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readTar as readOnServer } from '../../extensions/shared/tar/tar.ts';
+import type { TarHeader } from '../archive/tar/format.ts';
+import { tarPadding } from '../archive/tar/format.ts';
+import { readTar } from '../archive/tar/read-tar.ts';
+import { encodeTarHeader, TAR_END } from '../archive/tar/write-tar.ts';
+import { readTreeArchive as readOnServer } from '../core/assets/tree-archive.ts';
 import { packTree } from './pack-tree.ts';
-import type { TarHeader } from './tar.ts';
-import { encodeTarHeader, readTar, TAR_END, tarPadding } from './tar.ts';
 import { unpackTree } from './unpack-tree.ts';
 
 const FILE: TarHeader = {

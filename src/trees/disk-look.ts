@@ -1,7 +1,7 @@
 import { lstatSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Look } from '../../archive/link-judge.ts';
-import { hostPath, nameOfBytes } from './file-name.ts';
+import { hostPath, nameOfBytes } from '../archive/file-name.ts';
+import type { Look } from '../archive/link-judge.ts';
 
 /** What stands below a directory of this machine, without following links. */
 export function diskLook(top: string): Look {

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { bytesOfName, nameOfBytes } from './file-name.ts';
+import { bytesOfName, nameOfBytes } from '../archive/file-name.ts';
+import { readTar } from '../archive/tar/read-tar.ts';
 import { packPath, packTree } from './pack-tree.ts';
-import { readTar } from './tar.ts';
 import { unpackTree } from './unpack-tree.ts';
 
 const bytes = (text: string) => Buffer.from(text, 'latin1');

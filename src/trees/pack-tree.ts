@@ -2,14 +2,15 @@ import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { lstat, open, readdir, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { Look } from '../../archive/link-judge.ts';
-import { goesUpAgain, judgeLink, straightened } from '../../archive/link-judge.ts';
+import { hostPath, nameOfBytes } from '../archive/file-name.ts';
+import type { Look } from '../archive/link-judge.ts';
+import { goesUpAgain, judgeLink, straightened } from '../archive/link-judge.ts';
+import type { TarHeader } from '../archive/tar/format.ts';
+import { tarPadding } from '../archive/tar/format.ts';
+import { encodeTarHeader, TAR_END } from '../archive/tar/write-tar.ts';
 import { diskLook } from './disk-look.ts';
-import { hostPath, nameOfBytes } from './file-name.ts';
 import type { PackChoice } from './pack-rules.ts';
 import { PackRules } from './pack-rules.ts';
-import type { TarHeader } from './tar.ts';
-import { encodeTarHeader, TAR_END, tarPadding } from './tar.ts';
 
 export interface PackOptions extends PackChoice {
   readonly onEntry?: ((header: TarHeader) => void) | undefined;

@@ -11,8 +11,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TarEntry, TarHeader } from './tar.ts';
-import { readTar, writeTar } from './tar.ts';
+import type { TarEntry, TarHeader } from '../../archive/tar/format.ts';
+import { readTreeArchive, writeTreeArchive } from './tree-archive.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'sbx-tar-'));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -29,7 +29,7 @@ async function bytesOf(source: AsyncIterable<Uint8Array>): Promise<Buffer> {
 
 async function entriesOf(archive: Uint8Array): Promise<(TarHeader & { text: string })[]> {
   const found = [];
-  for await (const entry of readTar(chunked(archive))) {
+  for await (const entry of readTreeArchive(chunked(archive))) {
     found.push({ ...entry, text: (await bytesOf(entry.body)).toString() });
   }
   return found;
@@ -43,7 +43,7 @@ function entry(name: string, parts: Partial<TarEntry> = {}, text = ''): TarEntry
     kind: 'file',
     mode: 0o640,
     size,
-    modifiedAt: 1_700_000_000_000,
+    modifiedAtMs: 1_700_000_000_000,
     linkTarget: null,
     body,
     ...parts,
@@ -75,7 +75,7 @@ describe('tar', () => {
   it('is read by the system’s tar', async () => {
     const link = entry('dir/link', { kind: 'symlink', linkTarget: 'a b.txt', size: 0 });
     const archive = await bytesOf(
-      writeTar(
+      writeTreeArchive(
         of(
           entry('dir', { kind: 'directory', size: 0 }),
           entry('dir/a b.txt', {}, 'hello'),
@@ -117,18 +117,20 @@ describe('tar', () => {
   });
 
   it('skips what is not read of an entry', async () => {
-    const archive = await bytesOf(writeTar(of(entry('a', {}, 'x'.repeat(5000)), entry('b', {}, 'second'))));
+    const archive = await bytesOf(
+      writeTreeArchive(of(entry('a', {}, 'x'.repeat(5000)), entry('b', {}, 'second'))),
+    );
     const names = [];
-    for await (const { name } of readTar(chunked(archive))) names.push(name);
+    for await (const { name } of readTreeArchive(chunked(archive))) names.push(name);
     expect(names).toEqual(['a', 'b']);
   });
 
   it.each(['/etc/passwd', '../up', 'a/../../up', '..', 'a/..'])(
     'tar: the name %s is refused, read or written',
     async (name) => {
-      const archive = forged(await bytesOf(writeTar(of(entry('x', {}, 'x')))), { name });
+      const archive = forged(await bytesOf(writeTreeArchive(of(entry('x', {}, 'x')))), { name });
       await expect(entriesOf(archive)).rejects.toMatchObject({ code: 'SBX_PATH_REFUSED' });
-      const written = bytesOf(writeTar(of(entry(name, {}, 'x'))));
+      const written = bytesOf(writeTreeArchive(of(entry(name, {}, 'x'))));
       await expect(written).rejects.toMatchObject({ code: 'SBX_PATH_REFUSED' });
     },
   );
@@ -137,24 +139,24 @@ describe('tar', () => {
     'tar: a link at the top to %s is refused, read or written',
     async (linkTarget) => {
       const link = { kind: 'symlink' as const, size: 0 };
-      const plain = await bytesOf(writeTar(of(entry('link', { ...link, linkTarget: 'x' }))));
+      const plain = await bytesOf(writeTreeArchive(of(entry('link', { ...link, linkTarget: 'x' }))));
       await expect(entriesOf(forged(plain, { linkTarget }))).rejects.toMatchObject({
         code: 'SBX_PATH_REFUSED',
       });
-      const written = bytesOf(writeTar(of(entry('link', { ...link, linkTarget }))));
+      const written = bytesOf(writeTreeArchive(of(entry('link', { ...link, linkTarget }))));
       await expect(written).rejects.toMatchObject({ code: 'SBX_PATH_REFUSED' });
     },
   );
 
   it('tar: names with line breaks, tabs and quotes arrive as they are', async () => {
     const names = ['a\nb', 'a\tb', '"', "'", '$x', '-rf', 'a b', '*'];
-    const archive = await bytesOf(writeTar(of(...names.map((name) => entry(name, {}, 'x')))));
+    const archive = await bytesOf(writeTreeArchive(of(...names.map((name) => entry(name, {}, 'x')))));
     expect((await entriesOf(archive)).map(({ name }) => name)).toEqual(names);
   });
 
   it('refuses hard links and devices', async () => {
     for (const type of ['1', '3', '4', '6']) {
-      const archive = await bytesOf(writeTar(of(entry('odd', { size: 0 }))));
+      const archive = await bytesOf(writeTreeArchive(of(entry('odd', { size: 0 }))));
       const sum =
         Number.parseInt(archive.toString('latin1', 148, 154), 8) - '0'.charCodeAt(0) + type.charCodeAt(0);
       archive.write(type, 156, 'latin1');
@@ -164,7 +166,7 @@ describe('tar', () => {
   });
 
   it('refuses what is damaged or cut off', async () => {
-    const archive = await bytesOf(writeTar(of(entry('a', {}, 'x'.repeat(2000)))));
+    const archive = await bytesOf(writeTreeArchive(of(entry('a', {}, 'x'.repeat(2000)))));
     await expect(entriesOf(archive.subarray(0, 1500))).rejects.toThrow();
     archive[0] = 0x7a;
     await expect(entriesOf(archive)).rejects.toMatchObject({ code: 'SBX_PATH_REFUSED' });

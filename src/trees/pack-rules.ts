@@ -1,10 +1,10 @@
 import { constants } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { dockerRules } from './docker-ignore.ts';
-import { hostPath } from './file-name.ts';
-import { IgnoreRules } from './ignore-rules.ts';
-import { looksSecret } from './secret-names.ts';
+import { hostPath } from '../archive/file-name.ts';
+import { dockerRules } from '../archive/ignore/docker-ignore.ts';
+import { IgnoreRules } from '../archive/ignore/ignore-rules.ts';
+import { looksSecret } from '../archive/ignore/secret-names.ts';
 
 export interface PackChoice {
   /**

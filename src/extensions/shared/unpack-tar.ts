@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { lchown, lstat, mkdir, open, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { SandboxerError } from '../../../contract/errors/errors.ts';
-import { readTar } from './tar.ts';
+import { SandboxerError } from '../../contract/errors/errors.ts';
+import { readTreeArchive } from '../../core/assets/tree-archive.ts';
 
 export interface UnpackTarOptions {
   /** Who everything is to belong to; whoever unpacks when left out. */
@@ -52,7 +52,7 @@ export async function unpackTar(
   { owner, signal }: UnpackTarOptions = {},
 ): Promise<void> {
   const links: { readonly name: string; readonly target: string }[] = [];
-  for await (const entry of readTar(archive)) {
+  for await (const entry of readTreeArchive(archive)) {
     signal?.throwIfAborted();
     const { name, kind } = entry;
     if (name === '.') continue;
@@ -66,7 +66,7 @@ export async function unpackTar(
       try {
         for await (const part of entry.body) await file.write(part);
         if (owner !== undefined) await file.chown(owner, owner);
-        await file.utimes(entry.modifiedAt / 1000, entry.modifiedAt / 1000);
+        await file.utimes(entry.modifiedAtMs / 1000, entry.modifiedAtMs / 1000);
       } finally {
         await file.close();
       }
