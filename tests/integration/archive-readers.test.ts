@@ -121,12 +121,24 @@ describe.each(Object.entries(READERS))('%s', (_, filesOf) => {
   it.each(Object.entries(REFUSED))('%s is refused', async (_name, items) => {
     await expect(filesOf(tarOf(items))).rejects.toThrow(/archive|tar/i);
   });
+
+  it.each(['0000000001x', '9', '1 1', '-1'])('the size field %j is refused', async (field) => {
+    const archive = tarOf([{ name: 'a', body: 'x' }]);
+    archive.fill(0, 124, 136).write(field, 124, 'latin1');
+    withChecksum(archive);
+    await expect(filesOf(archive)).rejects.toThrow(/damaged/);
+  });
 });
 
 /** GNU tar has times of its own where other archives have a prefix. */
 function withGnuMagic(archive: Buffer): void {
   archive.write('ustar  \0', 257, 'latin1');
   archive.write('14724661022\0', 345, 'latin1');
+  withChecksum(archive);
+}
+
+/** Corrects the checksum of the first header. */
+function withChecksum(archive: Buffer): void {
   archive.write('        ', 148, 'latin1');
   const sum = archive.subarray(0, BLOCK).reduce((all, byte) => all + byte, 0);
   archive.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
