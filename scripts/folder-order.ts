@@ -23,7 +23,15 @@ function room(holds: string, folders: Readonly<Record<string, string>> = { '.': 
 const EXTENSION_ROOT = 'The extension itself, its configuration and its handle.';
 
 export const ROOMS: Readonly<Record<string, Room>> = {
-  'src/archive': room('Rules for the links and paths of an archive from outside. Every room may import it.'),
+  'src/archive': room(
+    'Archives from outside: names, links, the tar codec, ignore rules. Every room may import it.',
+    {
+      '.': 'Rules for the names, links and paths of an archive from outside.',
+      tar: 'The tar codec: the header reader, the stream reader, the writer, pax records.',
+      ignore: 'Ignore rules: globs, `.gitignore`, `.dockerignore`, names of likely secrets.',
+    },
+  ),
+  'src/async': room('Mutex, KeyedMutex, Semaphore, abort and timeout. Every room may import it.'),
   'src/contract': room(
     'Public nouns: zod schemas of requests, answers, profiles and events; the error catalogue.',
     {
@@ -78,12 +86,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   }),
   'src/extensions/shared': room('Parts that several extensions use.', {
     'agent-session': 'The host side of the agent: its protocol and the session over it.',
-    async: 'Waits: mutex, semaphore, abort.',
     channel: 'Channels into a sandbox: reuse, judgement of failures, secrets, files over one.',
     isolation: 'Names of capabilities and the isolation levels that a trial proved.',
     ssh: 'OpenSSH to a host: configuration, lanes, failures, upload of the agent.',
-    tar: 'Archives: reader, writer, unpacking.',
-    '.': 'Programs that come with the package, and the pool of warm sandboxes.',
+    '.': 'Programs that come with the package, the pool of warm sandboxes, unpacking of archives, calls cut short.',
   }),
   'src/extensions/local': room('`ext.local`: this machine, by an OCI runtime.', {
     seccomp: 'Filters of system calls.',
@@ -170,9 +176,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     v1: 'Routes of sandboxes, exec, files, processes, ports, snapshots, assets and events.',
     server: 'The server: from the request line to the answer.',
   }),
+  'src/trees': room('Directories of this machine: packed by ignore rules, unpacked, made for one owner.'),
   'src/client': room('The TypeScript client, without an npm dependency.', {
     transport: 'Requests over a unix socket or TCP: retry, pages, WebSockets.',
-    trees: 'Directories packed and unpacked, with ignore rules.',
     mirror: 'A directory kept in step with one inside a sandbox.',
     streams: 'Streams: exec output, events, ports.',
     resources: 'Methods of the API, one file for each resource.',

@@ -19,7 +19,7 @@ const { default: rules } = await import(config);
 function mayImport(room: string): string {
   const [top, ...inside] = room.split('/');
   if (top !== 'src') return '';
-  if (inside[0] === 'main') return 'every room';
+  if (inside[0] === 'main') return 'every room but client';
   if (inside[0] === 'extensions' && inside.length > 1)
     return inside[1] === 'shared' ? 'as `src/extensions`' : 'as `src/extensions`, and `shared`';
   const rule = rules.forbidden.find(({ name }: { name: string }) => name === `${inside[0]}-imports-rooms`);
