@@ -584,7 +584,7 @@ describe('errors', () => {
     [2, ['lst'], 'Did you mean "list"?'],
     [2, ['list', '--jsno'], 'Did you mean --json?'],
     [2, ['profiles', 'shwo', 'x'], 'Did you mean "show"?'],
-    [2, ['extend', 'box', 'soon'], 'no duration'],
+    [2, ['extend', 'box', 'soon'], 'Write a duration'],
     [2, ['get'], 'missing'],
     [2, ['--url', 'ftp://x', 'list'], 'http://'],
     [3, ['create', '-p', 'no-such-profile'], 'SBX_PROFILE_NOT_FOUND'],
