@@ -63,7 +63,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     'credits/ledger': 'Money rules that read and write rows: holds, charges, budgets, purses.',
   }),
   'src/control': room('Use-cases: one file for each verb, and the lifecycle engine.', {
-    '.': 'What every use-case is given (`deps.ts`), and the settings of the control plane.',
+    ports: 'What every use-case reaches the world through, and the settings of the control plane.',
     backends: 'Calls to backends: lookup, context with host and key, time limits, calls to all of them.',
     requests: 'What every request needs: audit record, idempotency key, lookup of a sandbox.',
     assets: 'Verbs of images, volumes and uploads; trees staged for a sandbox.',

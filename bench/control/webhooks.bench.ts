@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { ControlDeps } from '../../src/control/deps.ts';
 import { deliverEvents } from '../../src/control/events/deliver-events.ts';
-import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
+import type { ControlPorts } from '../../src/control/ports/control-ports.ts';
+import { DEFAULT_SETTINGS } from '../../src/control/ports/settings.ts';
 import type { EventSink } from '../../src/core/events/event-sink.ts';
 import { systemClock } from '../../src/main/ports/system-clock.ts';
 import { SealedBox } from '../../src/secrets/sealed-box.ts';
@@ -74,7 +74,7 @@ export const benchmark: Benchmark = {
     const store = await SqliteStore.open({ path: join(dir, 'bench.db') });
     const receiver = await startReceiver();
     const ids = { next: (prefix: string) => prefix, random: Math.random };
-    const deps = { store, clock: systemClock, ids, settings: DEFAULT_SETTINGS } as unknown as ControlDeps;
+    const deps = { store, clock: systemClock, ids, settings: DEFAULT_SETTINGS } as unknown as ControlPorts;
     const events = context.iterations(1_000);
     try {
       const drafts = Array.from({ length: events }, (_, i) =>

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { formatDuration } from '../../src/contract/values/duration.ts';
-import type { ControlSettings } from '../../src/control/settings.ts';
-import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
+import type { ControlSettings } from '../../src/control/ports/settings.ts';
+import { DEFAULT_SETTINGS } from '../../src/control/ports/settings.ts';
 import { Config } from '../../src/main/config/config.ts';
 import type { Generator } from './generator.ts';
 import { page, table } from './generator.ts';

@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import { SandboxerError } from '../contract/errors/errors.ts';
-import type { ControlDeps } from '../control/deps.ts';
+import { Sessions } from '../control/backends/sessions.ts';
 import type { EventSink } from '../control/events/deliver-events.ts';
 import { alignSinks } from '../control/events/list-sinks.ts';
 import { alignHosts } from '../control/hosts/manage-hosts.ts';
+import { Activity } from '../control/lifecycle/activity.ts';
 import { learnFromAttempts } from '../control/lifecycle/attempt-health.ts';
 import { Driver } from '../control/lifecycle/driver.ts';
 import { learnFromMeters } from '../control/money/learn-use.ts';
-import type { ControlSettings } from '../control/settings.ts';
-import { DEFAULT_SETTINGS } from '../control/settings.ts';
-import { Activity } from '../control/use/activity.ts';
-import { Sessions } from '../control/use/sessions.ts';
+import type { ControlPorts } from '../control/ports/control-ports.ts';
+import type { ControlSettings } from '../control/ports/settings.ts';
+import { DEFAULT_SETTINGS } from '../control/ports/settings.ts';
 import { ledger } from '../core/credits/ledger/ledger.ts';
 import { HealthBook } from '../core/health/health-book.ts';
 import type { Extension } from '../core/ports/extension.ts';
@@ -46,7 +46,7 @@ import { DEFAULT_WORKSPACE, prepareInstallation } from './process/installation.t
 import { shippedProfiles } from './process/shipped-files.ts';
 
 export interface ControlPlane {
-  readonly deps: ControlDeps;
+  readonly deps: ControlPorts;
   readonly driver: Driver;
   readonly sessions: Sessions;
   readonly activity: Activity;
@@ -167,7 +167,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   const configured = hubs(config, owner);
   const sinks = [...configured.flatMap(({ sink }) => sink ?? []), ...(options.sinks ?? [])];
   let wakeSinks = () => {};
-  const deps: ControlDeps = {
+  const deps: ControlPorts = {
     store,
     clock: systemClock,
     ids,

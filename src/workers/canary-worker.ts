@@ -1,5 +1,5 @@
-import type { ControlDeps } from '../control/deps.ts';
 import { runDueCanaries, sweepCanaries } from '../control/hosts/canaries.ts';
+import type { ControlPorts } from '../control/ports/control-ports.ts';
 import { Loop } from './loop.ts';
 
 const SWEEP_MS = 60_000;
@@ -7,7 +7,7 @@ const SWEEP_MS = 60_000;
 const OVER_MS = 1_200_000;
 
 /** Removes what canaries left, also when none are run any more (`everyMs` is null). */
-export function canaryWorker(deps: ControlDeps, everyMs: number | null): Loop {
+export function canaryWorker(deps: ControlPorts, everyMs: number | null): Loop {
   const startedAt = deps.clock.now();
   return new Loop('canaries', deps.clock, deps.log, async (signal) => {
     await sweepCanaries(deps, Math.max(startedAt, deps.clock.now() - OVER_MS), signal);

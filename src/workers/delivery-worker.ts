@@ -1,13 +1,13 @@
-import type { ControlDeps } from '../control/deps.ts';
 import type { EventSink } from '../control/events/deliver-events.ts';
 import { deliverEvents } from '../control/events/deliver-events.ts';
+import type { ControlPorts } from '../control/ports/control-ports.ts';
 import { Loop } from './loop.ts';
 
 /** A receiver that fails is not run after at the pace of our commits. */
 const BREATH_MS = 100;
 
 /** One loop per sink: a slow one delays nobody else. Woken by commits that wrote events. */
-export function deliveryWorker(deps: ControlDeps, sink: EventSink): Loop {
+export function deliveryWorker(deps: ControlPorts, sink: EventSink): Loop {
   return new Loop(`deliver ${sink.id}`, deps.clock, deps.log, async (signal) => {
     const { more, retryAt, failed } = await deliverEvents(deps, sink, signal);
     if (failed) await deps.clock.sleep(BREATH_MS, signal).catch(() => {});

@@ -1,15 +1,15 @@
-import type { ControlDeps } from '../control/deps.ts';
 import type { Driver } from '../control/lifecycle/driver.ts';
 import { expireGrants } from '../control/money/expire-grants.ts';
 import { measureUse } from '../control/money/measure-use.ts';
 import { tickMeters } from '../control/money/tick-meters.ts';
+import type { ControlPorts } from '../control/ports/control-ports.ts';
 import { fundSandboxes } from '../control/sandboxes/fund-sandboxes.ts';
 import { Loop } from './loop.ts';
 
 /** What is due already waits for its backend: look again soon, but do not spin. */
 const AGAIN_MS = 100;
 
-export function meterWorker(deps: ControlDeps): Loop {
+export function meterWorker(deps: ControlPorts): Loop {
   return new Loop('meter', deps.clock, deps.log, async (signal) => {
     while (!signal.aborted && (await tickMeters(deps)) > 0) {}
     await expireGrants(deps);
@@ -19,7 +19,7 @@ export function meterWorker(deps: ControlDeps): Loop {
 }
 
 /** Pays for the next stretch of what is metered, and moves its end at the backend. */
-export function fundingWorker(deps: ControlDeps, driver: Driver): Loop {
+export function fundingWorker(deps: ControlPorts, driver: Driver): Loop {
   return new Loop('funding', deps.clock, deps.log, async (signal) => {
     await fundSandboxes(deps, driver, signal);
     const next = await deps.store.read('next-funding', (tx) => tx.meters.nextFundingAt());

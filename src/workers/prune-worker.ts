@@ -1,10 +1,10 @@
-import type { ControlDeps } from '../control/deps.ts';
 import { pruneHistory } from '../control/events/prune-history.ts';
+import type { ControlPorts } from '../control/ports/control-ports.ts';
 import { Loop } from './loop.ts';
 
 const HOUR_MS = 3_600_000;
 
-export function pruneWorker(deps: ControlDeps): Loop {
+export function pruneWorker(deps: ControlPorts): Loop {
   return new Loop('prune', deps.clock, deps.log, async () => {
     await pruneHistory(deps);
     return deps.clock.now() + HOUR_MS;

@@ -1,14 +1,14 @@
 import { sweepKept } from '../control/assets/sweep-kept.ts';
-import type { ControlDeps } from '../control/deps.ts';
 import type { MissingOnce } from '../control/hosts/reconcile-extension.ts';
 import { reconcileExtension } from '../control/hosts/reconcile-extension.ts';
 import type { Driver } from '../control/lifecycle/driver.ts';
+import type { ControlPorts } from '../control/ports/control-ports.ts';
 import { sweepSnapshots } from '../control/snapshots/sweep-snapshots.ts';
 import type { Extension } from '../core/ports/extension.ts';
 import { Loop } from './loop.ts';
 
 /** One loop per backend: one that hangs or fails is nobody else's trouble. */
-export function reconcileWorker(deps: ControlDeps, driver: Driver, extension: Extension): Loop {
+export function reconcileWorker(deps: ControlPorts, driver: Driver, extension: Extension): Loop {
   const missingOnce: MissingOnce = new Set();
   return new Loop(`reconcile ${extension.header.id}`, deps.clock, deps.log, async (signal) => {
     const { removed, lost } = await reconcileExtension(deps, driver, extension, missingOnce, signal);
@@ -18,7 +18,7 @@ export function reconcileWorker(deps: ControlDeps, driver: Driver, extension: Ex
 }
 
 /** Snapshots, images and volumes whose time is over, or that could not be deleted at once. */
-export function snapshotWorker(deps: ControlDeps): Loop {
+export function snapshotWorker(deps: ControlPorts): Loop {
   return new Loop('snapshots', deps.clock, deps.log, async () => {
     await sweepSnapshots(deps);
     await sweepKept(deps);

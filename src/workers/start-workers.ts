@@ -1,7 +1,7 @@
-import type { ControlDeps } from '../control/deps.ts';
 import type { EventSink } from '../control/events/deliver-events.ts';
 import type { Driver } from '../control/lifecycle/driver.ts';
 import { releaseDeadLeases } from '../control/lifecycle/resume-work.ts';
+import type { ControlPorts } from '../control/ports/control-ports.ts';
 import type { Use } from '../control/use/use-sandbox.ts';
 import { deliveryWorker } from './delivery-worker.ts';
 import { lifecycleWorker } from './lifecycle-worker.ts';
@@ -21,7 +21,7 @@ export interface Workers {
 }
 
 /** A sink that nobody gave a place in the log begins at its start. */
-async function beginSinks(deps: ControlDeps, sinks: readonly EventSink[]): Promise<void> {
+async function beginSinks(deps: ControlPorts, sinks: readonly EventSink[]): Promise<void> {
   await deps.store.transaction('begin-sinks', async (tx) => {
     for (const { id: sinkId } of sinks) {
       if ((await tx.outbox.cursor(sinkId)) === null) await tx.outbox.setCursor({ sinkId, cursor: 0 });

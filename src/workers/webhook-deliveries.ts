@@ -1,6 +1,6 @@
-import type { ControlDeps } from '../control/deps.ts';
 import { deliverEvents } from '../control/events/deliver-events.ts';
 import { judgeWebhook } from '../control/events/judge-webhook.ts';
+import type { ControlPorts } from '../control/ports/control-ports.ts';
 import type { EventSink } from '../core/events/event-sink.ts';
 import type { WebhookRecord } from '../core/events/webhook.ts';
 import { Loop } from './loop.ts';
@@ -22,7 +22,7 @@ const LOOK_AGAIN_MS = 60_000;
  * them: only those are woken that have something in it.
  */
 export class WebhookDeliveries {
-  readonly #deps: ControlDeps;
+  readonly #deps: ControlPorts;
   readonly #sinkFor: (webhook: WebhookRecord) => EventSink;
   readonly #running = new Map<string, Delivery>();
   readonly #tailLoop: Loop;
@@ -32,7 +32,7 @@ export class WebhookDeliveries {
   #lookAgainAt = 0;
   #stopped = false;
 
-  constructor(deps: ControlDeps, sinkFor: (webhook: WebhookRecord) => EventSink) {
+  constructor(deps: ControlPorts, sinkFor: (webhook: WebhookRecord) => EventSink) {
     this.#deps = deps;
     this.#sinkFor = sinkFor;
     this.#tailLoop = new Loop('webhooks', deps.clock, deps.log, () => this.#followTail());

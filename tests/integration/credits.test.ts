@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ControlDeps } from '../../src/control/deps.ts';
 import { reconcileExtension } from '../../src/control/hosts/reconcile-extension.ts';
 import { auditLedger } from '../../src/control/money/audit-ledger.ts';
-import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
+import type { ControlPorts } from '../../src/control/ports/control-ports.ts';
+import { DEFAULT_SETTINGS } from '../../src/control/ports/settings.ts';
 import type { Clock } from '../../src/core/ports/clock.ts';
 import type { Extension, Handle } from '../../src/core/ports/extension.ts';
 import type { Caller } from '../../src/core/tenancy/caller.ts';
@@ -293,7 +293,7 @@ describe('an audit', () => {
     const audit = async () => {
       const store = await SqliteStore.open({ path });
       try {
-        const deps = { store, clock, settings: DEFAULT_SETTINGS } as unknown as ControlDeps;
+        const deps = { store, clock, settings: DEFAULT_SETTINGS } as unknown as ControlPorts;
         return (await auditLedger(deps, caller)).findings.map(({ invariant }) => invariant);
       } finally {
         await store.close();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { ControlDeps } from '../../src/control/deps.ts';
 import { auditLedger } from '../../src/control/money/audit-ledger.ts';
-import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
+import type { ControlPorts } from '../../src/control/ports/control-ports.ts';
+import { DEFAULT_SETTINGS } from '../../src/control/ports/settings.ts';
 import type { MeterRecord } from '../../src/core/credits/meter.ts';
 import type { Store } from '../../src/core/ports/store/store.ts';
 import type { Caller } from '../../src/core/tenancy/caller.ts';
@@ -19,7 +19,7 @@ const BEGAN = NOW - 600_000;
 const caller = { actor: 'adm', scopes: new Set(['server']) } as unknown as Caller;
 
 async function findingsIn(store: Store) {
-  const deps = { store, clock: { now: () => NOW }, settings: DEFAULT_SETTINGS } as unknown as ControlDeps;
+  const deps = { store, clock: { now: () => NOW }, settings: DEFAULT_SETTINGS } as unknown as ControlPorts;
   return (await auditLedger(deps, caller)).findings;
 }
 

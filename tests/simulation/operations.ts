@@ -1,7 +1,7 @@
 import type { CreateSandboxRequest } from '../../src/contract/sandboxes/sandbox.ts';
-import type { ControlDeps } from '../../src/control/deps.ts';
 import { createBudget } from '../../src/control/money/budgets.ts';
 import { grantCredits } from '../../src/control/money/credits.ts';
+import type { ControlPorts } from '../../src/control/ports/control-ports.ts';
 import { createSandbox } from '../../src/control/sandboxes/create-sandbox.ts';
 import { forkSandbox, restoreSnapshot } from '../../src/control/sandboxes/derive-sandbox.ts';
 import { destroySandbox } from '../../src/control/sandboxes/destroy-sandbox.ts';
@@ -22,7 +22,7 @@ import type { Scenario } from './scenario.ts';
 import type { SimProcess } from './sim-process.ts';
 
 export interface OperationContext {
-  readonly deps: ControlDeps;
+  readonly deps: ControlPorts;
   readonly process: SimProcess;
   readonly knowledge: Knowledge;
   readonly signal: AbortSignal | undefined;

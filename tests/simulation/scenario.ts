@@ -1,5 +1,5 @@
-import type { ControlSettings } from '../../src/control/settings.ts';
-import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
+import type { ControlSettings } from '../../src/control/ports/settings.ts';
+import { DEFAULT_SETTINGS } from '../../src/control/ports/settings.ts';
 import { Prng } from './prng.ts';
 
 export interface BackendPlan {

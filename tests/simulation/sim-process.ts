@@ -1,11 +1,11 @@
 import { SandboxerError } from '../../src/contract/errors/errors.ts';
 import type { ExtensionHealth } from '../../src/contract/extensions/extension.ts';
-import type { ControlDeps } from '../../src/control/deps.ts';
+import { Sessions } from '../../src/control/backends/sessions.ts';
 import type { EventSink } from '../../src/control/events/deliver-events.ts';
+import { Activity } from '../../src/control/lifecycle/activity.ts';
 import { learnFromAttempts } from '../../src/control/lifecycle/attempt-health.ts';
 import { Driver } from '../../src/control/lifecycle/driver.ts';
-import { Activity } from '../../src/control/use/activity.ts';
-import { Sessions } from '../../src/control/use/sessions.ts';
+import type { ControlPorts } from '../../src/control/ports/control-ports.ts';
 import { ledger } from '../../src/core/credits/ledger/ledger.ts';
 import { HealthBook } from '../../src/core/health/health-book.ts';
 import type { Clock } from '../../src/core/ports/clock.ts';
@@ -33,7 +33,7 @@ export class SimProcess implements Owner {
   alive = true;
   /** From when on it serves requests; `null` while it starts. */
   upSince: number | null = null;
-  readonly deps: ControlDeps;
+  readonly deps: ControlPorts;
   readonly driver: Driver;
   readonly activity: Activity;
   readonly sessions: Sessions;
@@ -91,11 +91,11 @@ export class SimProcess implements Owner {
   }
 
   /** The ports for one request, so that its writes can be told from others'. */
-  depsFor(request: RequestInfo): ControlDeps {
+  depsFor(request: RequestInfo): ControlPorts {
     return { ...this.deps, store: this.#store.viewFor(request) };
   }
 
-  #depsOf(): ControlDeps {
+  #depsOf(): ControlPorts {
     const { scenario, scheduler, network, auditor } = this.#desk;
     const prng = new Prng(scenario.seed, `ids of ${this.name}`);
     const extensions = new Map<string, readonly [Extension, Extension]>();

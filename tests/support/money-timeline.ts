@@ -1,6 +1,6 @@
 /** One control plane over one calm backend, on a clock that only a test moves, with every promise of the simulation watched. */
-import type { ControlDeps } from '../../src/control/deps.ts';
-import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
+import type { ControlPorts } from '../../src/control/ports/control-ports.ts';
+import { DEFAULT_SETTINGS } from '../../src/control/ports/settings.ts';
 import type { Caller } from '../../src/core/tenancy/caller.ts';
 import { memoryDatabase } from '../../src/store/memory/memory-database.ts';
 import { Auditor } from '../simulation/auditor.ts';
@@ -106,7 +106,7 @@ export class MoneyTimeline {
   }
 
   /** Steps until this is answered. */
-  async ask<T>(request: (deps: ControlDeps, process: SimProcess) => Promise<T>): Promise<T> {
+  async ask<T>(request: (deps: ControlPorts, process: SimProcess) => Promise<T>): Promise<T> {
     const answer = request(this.process.deps, this.process);
     let isOver = false;
     const end = () => {

@@ -1,9 +1,10 @@
 /** One sandbox and its attempts in a store, one metered backend in this process, on a clock that a test moves. */
-import type { ControlDeps } from '../../src/control/deps.ts';
+
 import type { SettleScope } from '../../src/control/lifecycle/edit/attempt-edit.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from '../../src/control/lifecycle/edit/sandbox-edit.ts';
 import type { Step, StepSubject, Verdict } from '../../src/control/lifecycle/steps/step.ts';
-import { DEFAULT_SETTINGS } from '../../src/control/settings.ts';
+import type { ControlPorts } from '../../src/control/ports/control-ports.ts';
+import { DEFAULT_SETTINGS } from '../../src/control/ports/settings.ts';
 import { ledger } from '../../src/core/credits/ledger/ledger.ts';
 import { HealthBook } from '../../src/core/health/health-book.ts';
 import type { AttemptRecord } from '../../src/core/lifecycle/attempt.ts';
@@ -43,7 +44,7 @@ export class StepWorld {
   readonly clock = { at: T0, now: () => this.clock.at, sleep: async () => {} };
   readonly backend: StubWorld;
   readonly store = new MemoryStore(memoryDatabase());
-  readonly deps: ControlDeps;
+  readonly deps: ControlPorts;
   #ids = 0;
 
   readonly documents: SandboxDocuments;

@@ -6,7 +6,7 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
 import { contextFor, extensionOf } from '../backends/backend-context.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { requireSharer } from './find-kept.ts';
 import { sweepKept } from './sweep-kept.ts';
@@ -16,7 +16,7 @@ export type ImageRequest = Omit<BuildImageRequest, 'suite' | 'packages'>;
 /** What is not there after this time never will be: its server died on the way. */
 const GIVEN_UP_MS = 3 * 3_600_000;
 
-async function requireImageRoom(tx: Tx, deps: ControlDeps, workspaceId: string): Promise<number> {
+async function requireImageRoom(tx: Tx, deps: ControlPorts, workspaceId: string): Promise<number> {
   const { maxImages, maxImageBytes } = deps.settings;
   const own = (await tx.images.list(workspaceId)).filter((image) => image.workspaceId === workspaceId);
   const left = maxImageBytes - own.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
@@ -46,7 +46,7 @@ function laterOf(one: number | null, other: number | null): number | null {
 }
 
 async function keepImage(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: ImageRequest,
   make: (extension: Extension, spec: ImageSpec) => Promise<ImportedImage>,
@@ -111,7 +111,7 @@ function unsupported(extension: Extension, what: string): SandboxerError {
 
 /** Keeps an image that the caller sends. */
 export async function importImage(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: ImageRequest,
   body: AsyncIterable<Uint8Array>,
@@ -126,7 +126,7 @@ export async function importImage(
 
 /** Packages run their scripts as the server's own user while they are unpacked: only its administrator may name them. */
 export async function buildImage(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: BuildImageRequest,
   signal: AbortSignal,

@@ -1,10 +1,10 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { InputTrees } from '../../core/ports/inputs.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 /** The file trees of a sandbox, as its backend may read them. */
-export function inputTrees(deps: ControlDeps, { inputs }: Pick<SandboxRecord, 'inputs'>): InputTrees {
+export function inputTrees(deps: ControlPorts, { inputs }: Pick<SandboxRecord, 'inputs'>): InputTrees {
   return {
     list: inputs,
     async open(name) {

@@ -3,12 +3,12 @@ import { imageReference } from '../../core/assets/image.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { findKept, requireOwn } from './find-kept.ts';
 import { sweepKept } from './sweep-kept.ts';
 
-export async function listImages(deps: ControlDeps, caller: Caller): Promise<readonly ImageRecord[]> {
+export async function listImages(deps: ControlPorts, caller: Caller): Promise<readonly ImageRecord[]> {
   requireScope(caller, 'read');
   return await deps.store.read('list-images', (tx) => tx.images.list(visibleWorkspace(caller)));
 }
@@ -25,13 +25,13 @@ async function findImage(tx: Tx, caller: Caller, ref: string): Promise<ImageReco
   );
 }
 
-export async function getImage(deps: ControlDeps, caller: Caller, ref: string): Promise<ImageRecord> {
+export async function getImage(deps: ControlPorts, caller: Caller, ref: string): Promise<ImageRecord> {
   requireScope(caller, 'read');
   return await deps.store.read('get-image', (tx) => findImage(tx, caller, ref));
 }
 
 /** Idempotent by id. Sandboxes and snapshots that were made from it go on. */
-export async function deleteImage(deps: ControlDeps, caller: Caller, ref: string): Promise<void> {
+export async function deleteImage(deps: ControlPorts, caller: Caller, ref: string): Promise<void> {
   requireScope(caller, 'sandboxes');
   const recorded = { label: 'delete-image', action: 'deleteImage', target: ({ id }: ImageRecord) => id };
   const marked = await recordedTransaction(deps, caller, recorded, async (tx) => {

@@ -4,7 +4,7 @@ import type { Page } from '../../core/ports/store/page.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { requireInputs } from './stage-upload.ts';
 
@@ -17,13 +17,13 @@ async function findUpload(tx: Tx, caller: Caller, id: string): Promise<UploadRec
   });
 }
 
-export function getUpload(deps: ControlDeps, caller: Caller, id: string): Promise<UploadRecord> {
+export function getUpload(deps: ControlPorts, caller: Caller, id: string): Promise<UploadRecord> {
   requireScope(caller, 'read');
   return deps.store.read('upload', (tx) => findUpload(tx, caller, id));
 }
 
 export function listUploads(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   query: { readonly limit: number; readonly cursor: string | null },
 ): Promise<Page<UploadRecord>> {
@@ -35,7 +35,7 @@ export function listUploads(
 
 /** A JSON document on each line. */
 export async function uploadEntries(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
 ): Promise<AsyncIterable<Uint8Array>> {
@@ -43,7 +43,7 @@ export async function uploadEntries(
   return requireInputs(deps).entries(id);
 }
 
-export async function deleteUpload(deps: ControlDeps, caller: Caller, id: string): Promise<void> {
+export async function deleteUpload(deps: ControlPorts, caller: Caller, id: string): Promise<void> {
   requireScope(caller, 'sandboxes');
   const recorded = { label: 'delete-upload', action: 'deleteUpload', target: () => id };
   await requireInputs(deps).drop(id, () =>

@@ -4,7 +4,7 @@ import type { VolumeRecord } from '../../core/assets/volume.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
 import { contextFor, extensionOf } from '../backends/backend-context.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { findKept, requireOwn } from './find-kept.ts';
 import { sweepKept } from './sweep-kept.ts';
@@ -20,7 +20,7 @@ export interface VolumeView {
 
 /** Names are unique among the volumes of a workspace. */
 export async function createVolume(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: CreateVolumeRequest,
   signal: AbortSignal,
@@ -86,7 +86,7 @@ export async function createVolume(
   }
 }
 
-export async function listVolumes(deps: ControlDeps, caller: Caller): Promise<readonly VolumeView[]> {
+export async function listVolumes(deps: ControlPorts, caller: Caller): Promise<readonly VolumeView[]> {
   requireScope(caller, 'read');
   return await deps.store.read('list-volumes', async (tx) => {
     const volumes = await tx.volumes.list(visibleWorkspace(caller));
@@ -98,7 +98,7 @@ export async function listVolumes(deps: ControlDeps, caller: Caller): Promise<re
   });
 }
 
-export async function getVolume(deps: ControlDeps, caller: Caller, ref: string): Promise<VolumeView> {
+export async function getVolume(deps: ControlPorts, caller: Caller, ref: string): Promise<VolumeView> {
   requireScope(caller, 'read');
   return await deps.store.read('get-volume', async (tx) => {
     const volume = await findKept(tx.volumes, caller, 'volume', ref);
@@ -107,7 +107,7 @@ export async function getVolume(deps: ControlDeps, caller: Caller, ref: string):
 }
 
 /** Refused while a sandbox has it: what it holds is somebody's. */
-export async function deleteVolume(deps: ControlDeps, caller: Caller, ref: string): Promise<void> {
+export async function deleteVolume(deps: ControlPorts, caller: Caller, ref: string): Promise<void> {
   requireScope(caller, 'sandboxes');
   const target = ({ id }: VolumeRecord) => id;
   const recorded = { label: 'delete-volume', action: 'deleteVolume', target };

@@ -3,7 +3,7 @@ import { imageReference } from '../../core/assets/image.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { MountedVolume, Recipe } from '../../core/recipe/recipe.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 async function pinImage(tx: Tx, caller: Caller, recipe: Recipe): Promise<Partial<Recipe>> {
   if (recipe.image === 'host') return {};
@@ -40,7 +40,7 @@ async function pinVolumes(
 }
 
 /** Which image and which volumes exactly: names may mean something else tomorrow. */
-export async function pinKept(deps: ControlDeps, caller: Caller, recipe: Recipe): Promise<Recipe> {
+export async function pinKept(deps: ControlPorts, caller: Caller, recipe: Recipe): Promise<Recipe> {
   const volumes = recipe.volumes ?? [];
   if (recipe.image === 'host' && volumes.length === 0) return recipe;
   return await deps.store.read('pin', async (tx) => ({

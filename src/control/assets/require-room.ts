@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { MoneyPolicy } from '../../core/credits/policy.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 const PAGE = 100;
 const MINUTE_MS = 60_000;
@@ -21,7 +21,7 @@ async function countRecreating(tx: Tx, workspaceId: string, enough: number): Pro
 /** Refuses one more living sandbox when the workspace has its number, or had too many within a minute. */
 export async function requireRoom(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   policy: MoneyPolicy,
   now: number,
 ): Promise<void> {

@@ -9,11 +9,11 @@ import type { RequestedTree } from '../../core/recipe/input-refs.ts';
 import { mergeSecretRefs } from '../../core/recipe/merge-secret-refs.ts';
 import type { TreeInput, TreeOrigin } from '../../core/recipe/tree-input.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { keepStaged, requireInputs } from './stage-upload.ts';
 
 interface Staging {
-  readonly deps: ControlDeps;
+  readonly deps: ControlPorts;
   readonly port: InputPort;
   readonly caller: Caller;
   readonly profile: Profile;
@@ -118,7 +118,7 @@ async function staged(staging: Staging, { field, ref }: RequestedTree): Promise<
 
 /** Brings everything that a request names here, before anything is provisioned: afterwards nothing outside is asked again. */
 export async function stageTrees(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   profile: Profile,
   trees: readonly RequestedTree[],

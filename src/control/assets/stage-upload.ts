@@ -6,10 +6,10 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import type { TreeOrigin } from '../../core/recipe/tree-input.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 
-export function requireInputs(deps: ControlDeps): InputPort {
+export function requireInputs(deps: ControlPorts): InputPort {
   if (deps.inputs) return deps.inputs;
   throw new SandboxerError('SBX_UNSUPPORTED', 'This server takes no uploads.', { creation: 'not_created' });
 }
@@ -37,7 +37,7 @@ async function write(tx: Tx, limits: InputPort['limits'], record: UploadRecord):
 
 /** Blob first, row second: a crash in between leaves a blob that the sweep removes. */
 export async function keepStaged(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   staged: StagedArchive,
   origin: TreeOrigin,
@@ -68,7 +68,7 @@ export async function keepStaged(
 
 /** Receives an archive, checks it and holds it for a sandbox to be made from. */
 export async function stageUpload(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   archive: AsyncIterable<Uint8Array>,
   signal?: AbortSignal,

@@ -3,7 +3,7 @@ import type { Extension, ExtensionContext } from '../../core/ports/extension.ts'
 import type { KeptStore } from '../../core/ports/store/kept-store.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import { contextFor } from '../backends/backend-context.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { mountsOf } from './volume-mounts.ts';
 
 const BATCH = 50;
@@ -19,7 +19,7 @@ interface Kind<R extends Kept> {
   isUsed(tx: Tx, record: R): Promise<boolean>;
 }
 
-async function sweep<R extends Kept>(deps: ControlDeps, kind: Kind<R>, only: string | null): Promise<void> {
+async function sweep<R extends Kept>(deps: ControlPorts, kind: Kind<R>, only: string | null): Promise<void> {
   const now = deps.clock.now();
   const due = await deps.store.read(`due-${kind.noun}s`, async (tx) => {
     const found = only === null ? await kind.store(tx).due(now, BATCH) : [await kind.store(tx).get(only)];
@@ -41,7 +41,7 @@ async function sweep<R extends Kept>(deps: ControlDeps, kind: Kind<R>, only: str
 }
 
 /** Deletes at the backend what is marked for it, past its time, or was never finished. What fails is tried again. */
-export async function sweepKept(deps: ControlDeps, only: string | null = null): Promise<void> {
+export async function sweepKept(deps: ControlPorts, only: string | null = null): Promise<void> {
   if (only === null || only.startsWith('img_')) {
     await sweep(
       deps,

@@ -4,10 +4,10 @@ import { attemptIdOf } from '../../core/lifecycle/attempt.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { Extension, ExtensionContext, PlacementHost } from '../../core/ports/extension.ts';
 import { keyContext } from '../../core/tenancy/provider-key.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 /** Returns the backend of this name. Throws SBX_UNSUPPORTED where it is not enabled. */
-export function extensionOf(deps: ControlDeps, extensionId: string): Extension {
+export function extensionOf(deps: ControlPorts, extensionId: string): Extension {
   const extension = deps.extensions.get(extensionId);
   if (extension) return extension;
   throw new SandboxerError('SBX_UNSUPPORTED', `The backend ${extensionId} is not enabled on this server.`, {
@@ -19,7 +19,7 @@ export function extensionOf(deps: ControlDeps, extensionId: string): Extension {
 
 /** What a backend is called with: where it was placed, and the vendor's key that pays. */
 export async function contextFor(
-  deps: ControlDeps,
+  deps: ControlPorts,
   hostId: string | null,
   signal: AbortSignal,
   providerKeyId: string | null = null,
@@ -31,7 +31,7 @@ export async function contextFor(
 
 /** With the key that its attempt was made with. Only backends that take keys are worth the look. */
 export async function contextOf(
-  deps: ControlDeps,
+  deps: ControlPorts,
   sandbox: Pick<SandboxRecord, 'uid' | 'generation' | 'attempt' | 'extensionId' | 'hostId'>,
   signal: AbortSignal,
 ): Promise<ExtensionContext> {
@@ -43,7 +43,7 @@ export async function contextOf(
   return contextFor(deps, hostId, signal, made?.providerKeyId ?? null);
 }
 
-async function hostFor(deps: ControlDeps, hostId: string): Promise<PlacementHost> {
+async function hostFor(deps: ControlPorts, hostId: string): Promise<PlacementHost> {
   if (hostId === LOCAL_HOST) return { id: hostId, labels: {}, ssh: null };
   const record = await deps.store.read('host', (tx) => tx.hosts.get(hostId));
   if (record && deps.hosts) return deps.hosts.reach(record);
@@ -54,7 +54,7 @@ async function hostFor(deps: ControlDeps, hostId: string): Promise<PlacementHost
 }
 
 /** Without the key nothing is called: another account would be billed, and would not have what is looked for. */
-async function openKey(deps: ControlDeps, id: string): Promise<string> {
+async function openKey(deps: ControlPorts, id: string): Promise<string> {
   const unusable = (detail: string) =>
     new SandboxerError('SBX_PROVIDER_KEY_UNUSABLE', detail, { creation: 'not_created' });
   const record = await deps.store.read('provider-key', (tx) => tx.providerKeys.get(id));

@@ -6,7 +6,7 @@ import type {
   OwnedSnapshot,
   Unowned,
 } from '../../core/ports/extension.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { contextFor } from './backend-context.ts';
 import { within } from './within.ts';
 
@@ -34,7 +34,7 @@ export function placeName({ hostId, providerKeyId }: Place): string {
   return hostId ?? providerKeyId ?? '';
 }
 
-async function placesOf(deps: ControlDeps, { header, checkKey }: Extension): Promise<readonly Place[]> {
+async function placesOf(deps: ControlPorts, { header, checkKey }: Extension): Promise<readonly Place[]> {
   if (header.runsOn === 'hosts') {
     const hosts = await deps.store.read('hosts', (tx) => tx.hosts.list());
     const targets = hosts.filter(({ spec }) => spec.class === 'sandbox' && spec.ssh !== null);
@@ -48,7 +48,7 @@ async function placesOf(deps: ControlDeps, { header, checkKey }: Extension): Pro
 
 /** One place that does not answer hides only what is there; where there is only one, that is an error. */
 async function lookEverywhere<T>(
-  deps: ControlDeps,
+  deps: ControlPorts,
   extension: Extension,
   listing: Listing<T>,
   signal: AbortSignal,
@@ -81,7 +81,7 @@ async function lookEverywhere<T>(
 
 /** What is ours at a backend. Two keys of one account see the same: it is told once. */
 export async function ownedEverywhere(
-  deps: ControlDeps,
+  deps: ControlPorts,
   extension: Extension,
   signal: AbortSignal,
 ): Promise<Everywhere<Owned>> {
@@ -91,7 +91,7 @@ export async function ownedEverywhere(
 }
 
 export async function snapshotsEverywhere(
-  deps: ControlDeps,
+  deps: ControlPorts,
   extension: Extension,
   signal: AbortSignal,
 ): Promise<Everywhere<OwnedSnapshot>> {
@@ -104,7 +104,7 @@ export async function snapshotsEverywhere(
 
 /** What is marked like ours at a backend, and is not. */
 export async function unownedEverywhere(
-  deps: ControlDeps,
+  deps: ControlPorts,
   extension: Extension,
   signal: AbortSignal,
 ): Promise<Everywhere<Unowned>> {

@@ -1,14 +1,14 @@
 import { withTimeout } from '../../async/with-timeout.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import { after } from '../../core/ports/clock.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 /**
  * Runs a backend call that must not hold up its worker: its signal aborts when `signal` does or the time is up, and the
  * call is then left alone, whether or not it listens.
  */
 export async function within<T>(
-  deps: ControlDeps,
+  deps: ControlPorts,
   timeoutMs: number,
   signal: AbortSignal,
   call: (signal: AbortSignal) => Promise<T>,

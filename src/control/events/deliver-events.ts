@@ -1,7 +1,7 @@
 import type { EventRecord } from '../../core/events/event.ts';
 import type { EventSink } from '../../core/events/event-sink.ts';
 import type { ParkedDelivery } from '../../core/ports/store/outbox-store.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import type { Lane } from './delivery-lane.ts';
 import { lanesOf, runLane } from './delivery-lane.ts';
 
@@ -36,7 +36,7 @@ interface RoundStart {
 }
 
 /** `null` when the sink is gone: without a cursor, nothing is for it. */
-async function startOf(deps: ControlDeps, sink: EventSink): Promise<RoundStart | null> {
+async function startOf(deps: ControlPorts, sink: EventSink): Promise<RoundStart | null> {
   const { workspaceId = null, types } = sink.filter ?? {};
   return deps.store.read('outbox', async (tx) => {
     const cursor = await tx.outbox.cursor(sink.id);
@@ -56,7 +56,7 @@ async function startOf(deps: ControlDeps, sink: EventSink): Promise<RoundStart |
  * behind it. The cursor moves only together with what it skipped being parked.
  */
 export async function deliverEvents(
-  deps: ControlDeps,
+  deps: ControlPorts,
   sink: EventSink,
   signal: AbortSignal,
 ): Promise<DeliveryRound> {
@@ -86,7 +86,7 @@ export async function deliverEvents(
 
 /** `false` when somebody moved the cursor meanwhile: a replay, a deletion, another process. What they wrote stands. */
 async function settle(
-  deps: ControlDeps,
+  deps: ControlPorts,
   sink: EventSink,
   { cursor, events, seen }: RoundStart,
   lanes: readonly Lane[],

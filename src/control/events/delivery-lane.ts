@@ -2,8 +2,8 @@ import type { EventRecord } from '../../core/events/event.ts';
 import type { EventSink } from '../../core/events/event-sink.ts';
 import { SinkGone } from '../../core/events/event-sink.ts';
 import type { ParkedDelivery } from '../../core/ports/store/outbox-store.ts';
-import type { ControlDeps } from '../deps.ts';
-import { backoffMs } from '../settings.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
+import { backoffMs } from '../ports/settings.ts';
 
 /** What one subject has for a sink, in order: first what is parked, then what is new. */
 export interface Lane {
@@ -48,7 +48,7 @@ export function lanesOf(waiting: readonly ParkedDelivery[], events: readonly Eve
 
 /** Aborted, it stops between two events; nothing that was not tried counts as tried. */
 export async function runLane(
-  deps: ControlDeps,
+  deps: ControlPorts,
   sink: EventSink,
   lane: Lane,
   signal: AbortSignal,
@@ -66,7 +66,7 @@ export async function runLane(
 }
 
 async function retryWaiting(
-  deps: ControlDeps,
+  deps: ControlPorts,
   sink: EventSink,
   lane: Lane,
   signal: AbortSignal,
@@ -96,7 +96,7 @@ async function retryWaiting(
 
 /** `null` when it was taken. What a stop interrupted has not failed. */
 async function attempt(
-  deps: ControlDeps,
+  deps: ControlPorts,
   sink: EventSink,
   lane: Lane,
   event: EventRecord,
@@ -119,7 +119,7 @@ async function attempt(
 }
 
 function parkedFor(
-  deps: ControlDeps,
+  deps: ControlPorts,
   sink: EventSink,
   event: EventRecord,
   tries: number,
@@ -141,7 +141,7 @@ function parkedFor(
 }
 
 /** It has not failed itself: it is due as soon as its turn comes. */
-function waitsBehind(deps: ControlDeps, sink: EventSink, event: EventRecord): ParkedDelivery {
+function waitsBehind(deps: ControlPorts, sink: EventSink, event: EventRecord): ParkedDelivery {
   return {
     sinkId: sink.id,
     seq: event.seq,

@@ -3,7 +3,7 @@ import type { WebhookPort, WebhookRecord } from '../../core/events/webhook.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { visibleWorkspace } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 /** A webhook that the caller may see; another workspace's is not found, like one that never was. */
 export async function findWebhook(tx: Tx, caller: Caller, id: string): Promise<WebhookRecord> {
@@ -15,7 +15,7 @@ export async function findWebhook(tx: Tx, caller: Caller, id: string): Promise<W
   });
 }
 
-export function webhookPort(deps: ControlDeps): WebhookPort {
+export function webhookPort(deps: ControlPorts): WebhookPort {
   if (deps.webhooks) return deps.webhooks;
   throw new SandboxerError('SBX_UNAVAILABLE', 'This server delivers no webhooks.');
 }

@@ -1,5 +1,5 @@
 import { webhookSinkId } from '../../core/events/webhook.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { webhookPort } from './find-webhook.ts';
 import { webhookProgress } from './sink-progress.ts';
 
@@ -8,7 +8,7 @@ import { webhookProgress } from './sink-progress.ts';
  * is lost: what it did not take is kept for as long as events are.
  */
 export async function judgeWebhook(
-  deps: ControlDeps,
+  deps: ControlPorts,
   webhookId: string,
   gone: string | null,
 ): Promise<boolean> {

@@ -2,14 +2,14 @@ import type { EventRecord } from '../../core/events/event.ts';
 import type { EventQuery } from '../../core/ports/store/event-store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
 
 export type EventFilter = Pick<EventQuery, 'workspaceId' | 'sandboxUid' | 'types'>;
 
 /** What of the log a caller asks for and may see. */
 export async function eventFilter(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   wanted: { readonly sandboxId?: string | undefined; readonly types?: readonly string[] | undefined },
 ): Promise<EventFilter> {
@@ -30,13 +30,13 @@ export type EventRange = Pick<EventQuery, 'after' | 'before' | 'limit'>;
 
 /** Oldest first, after a number; with `before`, newest first. */
 export function listEvents(
-  deps: ControlDeps,
+  deps: ControlPorts,
   filter: EventFilter,
   range: EventRange,
 ): Promise<readonly EventRecord[]> {
   return deps.store.read('events', (tx) => tx.events.list({ ...filter, ...range }));
 }
 
-export function lastEventSeq(deps: ControlDeps): Promise<number> {
+export function lastEventSeq(deps: ControlPorts): Promise<number> {
   return deps.store.read('events', (tx) => tx.events.lastSeq());
 }

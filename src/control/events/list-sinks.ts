@@ -3,7 +3,7 @@ import type { WebhookRecord } from '../../core/events/webhook.ts';
 import { webhookSinkId } from '../../core/events/webhook.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import type { SinkProgress } from './sink-progress.ts';
 import { sinkProgress, webhookProgress } from './sink-progress.ts';
 
@@ -11,7 +11,7 @@ export type SinkView = SinkProgress &
   ({ readonly configured: ConfiguredSink } | { readonly webhook: WebhookRecord });
 
 /** Everybody who is told of events, over all workspaces. */
-export async function listSinks(deps: ControlDeps, caller: Caller): Promise<readonly SinkView[]> {
+export async function listSinks(deps: ControlPorts, caller: Caller): Promise<readonly SinkView[]> {
   requireScope(caller, 'server');
   return deps.store.read('sinks', async (tx) => {
     const views: SinkView[] = [];
@@ -29,7 +29,7 @@ export async function listSinks(deps: ControlDeps, caller: Caller): Promise<read
  * At start: the configured receivers are active, and new ones are told of what happens from now on. One that is no
  * longer configured keeps its place, but no events: they are forgotten in their time.
  */
-export async function alignSinks(deps: ControlDeps, configured: readonly string[]): Promise<void> {
+export async function alignSinks(deps: ControlPorts, configured: readonly string[]): Promise<void> {
   await deps.store.transaction('align-sinks', async (tx) => {
     const lastSeq = await tx.events.lastSeq();
     for (const sinkId of configured) {

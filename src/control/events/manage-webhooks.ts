@@ -9,7 +9,7 @@ import { webhookSinkId } from '../../core/events/webhook.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 import { findWebhook, webhookPort } from './find-webhook.ts';
 import type { SinkProgress } from './sink-progress.ts';
@@ -30,7 +30,7 @@ function originOf(url: string): string {
 
 /** It is told of what happens from now on: its cursor is written with it. */
 export async function createWebhook(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: CreateWebhookRequest,
 ): Promise<WebhookView & { readonly secret: string }> {
@@ -71,7 +71,7 @@ export async function createWebhook(
   return { ...view, secret };
 }
 
-export async function listWebhooks(deps: ControlDeps, caller: Caller): Promise<readonly WebhookView[]> {
+export async function listWebhooks(deps: ControlPorts, caller: Caller): Promise<readonly WebhookView[]> {
   requireScope(caller, 'webhooks');
   return deps.store.read('webhooks', async (tx) => {
     const views: WebhookView[] = [];
@@ -81,13 +81,13 @@ export async function listWebhooks(deps: ControlDeps, caller: Caller): Promise<r
   });
 }
 
-export async function getWebhook(deps: ControlDeps, caller: Caller, id: string): Promise<WebhookView> {
+export async function getWebhook(deps: ControlPorts, caller: Caller, id: string): Promise<WebhookView> {
   requireScope(caller, 'webhooks');
   return deps.store.read('webhooks', async (tx) => viewOf(tx, await findWebhook(tx, caller, id)));
 }
 
 async function changeWebhook(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   action: string,
@@ -106,7 +106,7 @@ async function changeWebhook(
 }
 
 export async function updateWebhook(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   request: UpdateWebhookRequest,
@@ -126,7 +126,7 @@ export async function updateWebhook(
 
 /** The old secret signs beside the new one for a while. */
 export async function rotateWebhookSecret(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   { overlap }: RotateWebhookSecretRequest,
@@ -144,14 +144,14 @@ export async function rotateWebhookSecret(
 }
 
 /** Goes on where it stopped, with what is still kept. Idempotent. */
-export async function enableWebhook(deps: ControlDeps, caller: Caller, id: string): Promise<WebhookView> {
+export async function enableWebhook(deps: ControlPorts, caller: Caller, id: string): Promise<WebhookView> {
   return changeWebhook(deps, caller, id, 'enableWebhook', {}, async (webhook, tx) => {
     await tx.outbox.setActive(webhookSinkId(id), true);
     return webhook.disabled ? { ...webhook, disabled: null, enabledAt: deps.clock.now() } : webhook;
   });
 }
 
-export async function disableWebhook(deps: ControlDeps, caller: Caller, id: string): Promise<WebhookView> {
+export async function disableWebhook(deps: ControlPorts, caller: Caller, id: string): Promise<WebhookView> {
   return changeWebhook(deps, caller, id, 'disableWebhook', {}, async (webhook, tx) => {
     await tx.outbox.setActive(webhookSinkId(id), false);
     return { ...webhook, disabled: webhook.disabled ?? { at: deps.clock.now(), reason: 'by request' } };
@@ -159,7 +159,7 @@ export async function disableWebhook(deps: ControlDeps, caller: Caller, id: stri
 }
 
 /** With everything that was still to be delivered to it. */
-export async function deleteWebhook(deps: ControlDeps, caller: Caller, id: string): Promise<void> {
+export async function deleteWebhook(deps: ControlPorts, caller: Caller, id: string): Promise<void> {
   requireScope(caller, 'webhooks');
   const port = webhookPort(deps);
   const subject = { action: 'deleteWebhook', target: id };

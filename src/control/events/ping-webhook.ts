@@ -2,7 +2,7 @@ import type { CloudEvent } from '../../contract/events/event.ts';
 import { isoTime } from '../../core/ports/clock.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { findWebhook, webhookPort } from './find-webhook.ts';
 
 export interface Ping {
@@ -13,7 +13,7 @@ export interface Ping {
 
 /** Sends one signed event of the type `webhook.ping`, once, and says what came of it. Nothing is stored. */
 export async function pingWebhook(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   signal: AbortSignal,

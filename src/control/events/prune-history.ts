@@ -1,4 +1,4 @@
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 const BATCH = 500;
 const KEEP_FIGURES_MS = 30 * 24 * 3_600_000;
@@ -8,7 +8,7 @@ const KEEP_AUDIT_MS = 365 * 24 * 3_600_000;
  * Forgets what is older than the retention times, and only what every sink has received. Money is never forgotten.
  * Answers how many rows went.
  */
-export async function pruneHistory(deps: ControlDeps): Promise<number> {
+export async function pruneHistory(deps: ControlPorts): Promise<number> {
   const { keepDestroyedMs, keepEventsMs, keepIdempotencyMs, keepAuditMs = KEEP_AUDIT_MS } = deps.settings;
   const { keepHostFiguresMs = KEEP_FIGURES_MS } = deps.settings;
   let total = 0;

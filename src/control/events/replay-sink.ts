@@ -1,13 +1,13 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 import { rewindSink } from './webhook-deliveries.ts';
 
 /** A receiver that the configuration names is told again of everything that is kept, from a number on. */
 export async function replaySink(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   sinkId: string,
   from: number,

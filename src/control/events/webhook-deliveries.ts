@@ -5,7 +5,7 @@ import type { ParkedDelivery, ParkedQuery } from '../../core/ports/store/outbox-
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 import { findWebhook, webhookPort } from './find-webhook.ts';
 
@@ -17,7 +17,7 @@ export interface DeliveryView {
 
 /** What a webhook did not take, in order. */
 export async function listDeliveries(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   query: Omit<ParkedQuery, 'sinkId'>,
@@ -36,7 +36,7 @@ export async function listDeliveries(
 
 /** One delivery is tried again at once, as if for the first time. */
 export async function replayDelivery(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   seq: number,
@@ -76,7 +76,7 @@ export async function rewindSink(tx: Tx, sinkId: string, from: number): Promise<
 
 /** Everything that is kept, from a number on, is told again. Receivers know repetitions by the id of the event. */
 export async function replayFrom(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   from: number,

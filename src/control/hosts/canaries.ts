@@ -17,7 +17,7 @@ import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
 import { contextFor } from '../backends/backend-context.ts';
 import { within } from '../backends/within.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { getHost } from './manage-hosts.ts';
 
 /**
@@ -31,7 +31,7 @@ const EXEC_MS = 60_000;
 const AT_ONCE = 4;
 
 /** The backends that a host is tried with: those that it serves, and that make something out of nothing or know of what. */
-function canaryBackends(deps: ControlDeps, host: HostRecord): readonly Extension[] {
+function canaryBackends(deps: ControlPorts, host: HostRecord): readonly Extension[] {
   const local = host.spec.ssh === null;
   return deps.extensions.all().filter(({ header, canary }) => {
     if (header.capabilities.demo || (header.needsInput !== undefined && canary === undefined)) return false;
@@ -41,7 +41,7 @@ function canaryBackends(deps: ControlDeps, host: HostRecord): readonly Extension
   });
 }
 
-function stampOf(deps: ControlDeps, { sandboxUid, attemptId }: CanaryRecord): Stamp {
+function stampOf(deps: ControlPorts, { sandboxUid, attemptId }: CanaryRecord): Stamp {
   return { owner: deps.owner, sandboxUid, attemptId };
 }
 
@@ -72,7 +72,7 @@ async function firstExec(
 }
 
 async function establish(
-  deps: ControlDeps,
+  deps: ControlPorts,
   extension: Extension,
   record: CanaryRecord,
   lap: (what: 'readyMs' | 'execMs') => void,
@@ -112,7 +112,7 @@ async function establish(
 
 /** Whether nothing of it is left; then it is on record no more. */
 async function tearDown(
-  deps: ControlDeps,
+  deps: ControlPorts,
   extension: Extension,
   record: CanaryRecord,
   signal: AbortSignal,
@@ -131,7 +131,7 @@ const wordsOf = (error: unknown) =>
   error instanceof SandboxerError ? error.detail : 'The canary failed for an unknown reason.';
 
 async function trial(
-  deps: ControlDeps,
+  deps: ControlPorts,
   extension: Extension,
   record: CanaryRecord,
   signal: AbortSignal,
@@ -172,7 +172,7 @@ async function trial(
   };
 }
 
-async function keep(deps: ControlDeps, hostId: string, result: CanaryResult): Promise<void> {
+async function keep(deps: ControlPorts, hostId: string, result: CanaryResult): Promise<void> {
   const { extensionId, at, ok, readyMs, execMs, goneMs, problem } = result;
   await deps.store.transaction('canary-result', async (tx) => {
     const host = await tx.hosts.get(hostId);
@@ -195,7 +195,7 @@ async function keep(deps: ControlDeps, hostId: string, result: CanaryResult): Pr
 
 /** Tries every backend of a host, one after the other. A stop of the server leaves the rest to the next start. */
 async function tryHost(
-  deps: ControlDeps,
+  deps: ControlPorts,
   host: HostRecord,
   backends: readonly Extension[],
   signal: AbortSignal,
@@ -226,7 +226,7 @@ async function tryHost(
 
 /** Now, because somebody asked. */
 export async function runCanary(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   hostId: string,
   signal: AbortSignal,
@@ -246,19 +246,19 @@ export async function runCanary(
   return tryHost(deps, host, canaryBackends(deps, host), signal);
 }
 
-async function lastTried(deps: ControlDeps, host: HostRecord): Promise<number> {
+async function lastTried(deps: ControlPorts, host: HostRecord): Promise<number> {
   const [last] = await deps.store.read('last-canary', (tx) => tx.hosts.samples(host.id, 'canary', 1));
   return last?.at ?? host.createdAt;
 }
 
 /** It was left alone for its failures, and the pause is over. */
-function awaitsTrial({ health, clock }: ControlDeps, host: HostRecord, { header }: Extension): boolean {
+function awaitsTrial({ health, clock }: ControlPorts, host: HostRecord, { header }: Extension): boolean {
   return health.awaitsTrial({ extensionId: header.id, hostId: bookedHost(host) }, clock.now());
 }
 
 /** Tries the hosts whose time has come, and what waits to be tried again; answers when the next one's comes. One that hangs delays only its turn. */
 export async function runDueCanaries(
-  deps: ControlDeps,
+  deps: ControlPorts,
   everyMs: number,
   signal: AbortSignal,
 ): Promise<number> {
@@ -287,7 +287,7 @@ export async function runDueCanaries(
 }
 
 /** What an earlier process left, or what could not be removed: begun before `before` and still on record. */
-export async function sweepCanaries(deps: ControlDeps, before: number, signal: AbortSignal): Promise<void> {
+export async function sweepCanaries(deps: ControlPorts, before: number, signal: AbortSignal): Promise<void> {
   const left = await deps.store.read('canaries', (tx) => tx.canaries.list());
   for (const record of left.filter(({ startedAt }) => startedAt < before)) {
     const extension = deps.extensions.get(record.extensionId);

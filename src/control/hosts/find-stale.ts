@@ -10,7 +10,7 @@ import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
 import type { Found } from '../backends/look-everywhere.ts';
 import { ownedEverywhere, snapshotsEverywhere, unownedEverywhere } from '../backends/look-everywhere.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 const ENDING = ['expired', 'failed', 'destroying'] as const;
 const MOST = 500;
@@ -37,7 +37,7 @@ function itemOf({ kind, since, evidence }: StaleFinding, where: Where, now: numb
   return { ...where, kind, since: isoTimeOrNull(since), age_seconds, evidence: [...evidence] };
 }
 
-async function recordsOf(tx: Tx, deps: ControlDeps, workspaceId: string | null, now: number) {
+async function recordsOf(tx: Tx, deps: ControlPorts, workspaceId: string | null, now: number) {
   const ending = await tx.sandboxes.list({ workspaceId, states: ENDING, limit: MOST });
   const overdue = await tx.sandboxes.dueDeadlines(now - deps.settings.teardownTimeoutMs, MOST);
   const rows = new Map([...ending.items, ...overdue].map((row) => [row.uid, row]));
@@ -45,7 +45,7 @@ async function recordsOf(tx: Tx, deps: ControlDeps, workspaceId: string | null, 
 }
 
 async function staleRecords(
-  deps: ControlDeps,
+  deps: ControlPorts,
   workspaceId: string | null,
   now: number,
 ): Promise<readonly Stale[]> {
@@ -70,7 +70,7 @@ async function staleRecords(
 }
 
 async function leftovers(
-  deps: ControlDeps,
+  deps: ControlPorts,
   extension: Extension,
   now: number,
   signal: AbortSignal,
@@ -104,7 +104,7 @@ async function leftovers(
 }
 
 async function leftOver(
-  deps: ControlDeps,
+  deps: ControlPorts,
   extension: Extension,
   owned: Found<Owned>,
   now: number,
@@ -127,7 +127,7 @@ async function leftOver(
 }
 
 async function leftSnapshot(
-  deps: ControlDeps,
+  deps: ControlPorts,
   extension: Extension,
   snapshot: Found<OwnedSnapshot>,
   now: number,
@@ -151,7 +151,7 @@ async function leftSnapshot(
  * nobody has on record, and what is marked like ours and is another's.
  */
 export async function findStale(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   signal: AbortSignal,
 ): Promise<StaleSurvey> {

@@ -6,7 +6,7 @@ import { factNumbers, factText, hostFigures, readHostFacts } from '../../core/ho
 import { isoTime, isoTimeOrNull } from '../../core/ports/clock.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { getHost } from './manage-hosts.ts';
 
 const ENGINES = ['docker', 'docker_rootless', 'compose', 'compose_plugin'] as const;
@@ -35,7 +35,7 @@ function runningOf(facts: HostFacts): HostTelemetry['running'] {
   });
 }
 
-async function oursOn(deps: ControlDeps, hostId: string): Promise<HostTelemetry['ours']> {
+async function oursOn(deps: ControlPorts, hostId: string): Promise<HostTelemetry['ours']> {
   return deps.store.read('on-host', async (tx) => {
     const items: HostTelemetry['ours'] = [];
     for (const { sandboxUid, extensionId } of await tx.attempts.onHost(hostId, SHOWN)) {
@@ -64,7 +64,7 @@ export function presentCanaries({ canaries = {} }: HostHealthRecord): Host['heal
 
 /** Asks a machine about itself, now. */
 export async function inspectHost(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   signal: AbortSignal,

@@ -8,7 +8,7 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import { digestOf } from '../../core/recipe/canonical-json.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 
 export interface HostView {
@@ -36,7 +36,7 @@ async function viewOf(tx: Tx, host: HostRecord): Promise<HostView> {
 }
 
 /** Registers it, or changes what was registered. Hosts of the configuration file are changed there. */
-export async function addHost(deps: ControlDeps, caller: Caller, spec: HostSpec): Promise<HostView> {
+export async function addHost(deps: ControlPorts, caller: Caller, spec: HostSpec): Promise<HostView> {
   requireScope(caller, 'server');
   if (spec.id === LOCAL_HOST) throw builtIn();
   const subject = { action: 'addHost', target: spec.id, details: { class: spec.class } };
@@ -71,7 +71,7 @@ function localSpec(terms: LocalTerms): HostRecord['spec'] {
   return { id: LOCAL_HOST, class: 'sandbox', ssh: null, extensions: [], isolation: [], ...terms };
 }
 
-async function alignLocal(tx: Tx, deps: ControlDeps, terms: LocalTerms): Promise<void> {
+async function alignLocal(tx: Tx, deps: ControlPorts, terms: LocalTerms): Promise<void> {
   const before = await tx.hosts.get(LOCAL_HOST);
   const spec = localSpec(terms);
   if (!before) await tx.hosts.insert(newHost(spec, 'server', deps.clock.now()));
@@ -80,7 +80,7 @@ async function alignLocal(tx: Tx, deps: ControlDeps, terms: LocalTerms): Promise
 
 /** At the start: the rows of the file are as the file says. What only the file had and is used no more is forgotten. */
 export async function alignHosts(
-  deps: ControlDeps,
+  deps: ControlPorts,
   specs: readonly HostSpec[],
   local: LocalTerms,
 ): Promise<void> {
@@ -104,7 +104,7 @@ export async function alignHosts(
   });
 }
 
-export async function listHosts(deps: ControlDeps, caller: Caller): Promise<readonly HostView[]> {
+export async function listHosts(deps: ControlPorts, caller: Caller): Promise<readonly HostView[]> {
   requireScope(caller, 'server');
   return deps.store.read('hosts', async (tx) => {
     const loads = await tx.attempts.hostLoads();
@@ -112,14 +112,14 @@ export async function listHosts(deps: ControlDeps, caller: Caller): Promise<read
   });
 }
 
-export async function getHost(deps: ControlDeps, caller: Caller, id: string): Promise<HostView> {
+export async function getHost(deps: ControlPorts, caller: Caller, id: string): Promise<HostView> {
   requireScope(caller, 'server');
   return deps.store.read('host', async (tx) => viewOf(tx, await find(tx, id)));
 }
 
 /** What its latest probes or canaries found, newest first. */
 export async function hostSamples(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   kind: HostSample['kind'],
@@ -133,7 +133,7 @@ export async function hostSamples(
 
 /** A draining host gets nothing new; what runs there goes on. Idempotent. */
 export async function drainHost(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   state: HostRecord['state'],
@@ -147,7 +147,7 @@ export async function drainHost(
 }
 
 /** Refused while anything of ours is there: forgetting the host would mean leaving it behind. */
-export async function removeHost(deps: ControlDeps, caller: Caller, id: string): Promise<void> {
+export async function removeHost(deps: ControlPorts, caller: Caller, id: string): Promise<void> {
   requireScope(caller, 'server');
   await auditedTransaction(deps, caller, 'remove-host', { action: 'removeHost', target: id }, async (tx) => {
     const { host, load } = await viewOf(tx, await find(tx, id));
@@ -163,7 +163,7 @@ export async function removeHost(deps: ControlDeps, caller: Caller, id: string):
 
 /** Looks at the host now; the judgement keeps its hysteresis. */
 export async function probeHost(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   signal: AbortSignal,
@@ -182,7 +182,7 @@ function sampled(figures: HostFigures | undefined): HostSample['data'] {
   };
 }
 
-async function probeOne(deps: ControlDeps, host: HostRecord, signal: AbortSignal): Promise<ProbeResult> {
+async function probeOne(deps: ControlPorts, host: HostRecord, signal: AbortSignal): Promise<ProbeResult> {
   const result: ProbeResult = deps.hosts
     ? await deps.hosts.probe(host, signal)
     : { ok: false, detail: 'hosts are not configured' };
@@ -200,7 +200,7 @@ async function probeOne(deps: ControlDeps, host: HostRecord, signal: AbortSignal
 }
 
 /** Every host at once: one that hangs delays no other's verdict. */
-export async function probeHosts(deps: ControlDeps, signal: AbortSignal): Promise<void> {
+export async function probeHosts(deps: ControlPorts, signal: AbortSignal): Promise<void> {
   const hosts = await deps.store.read('hosts', (tx) => tx.hosts.list());
   await Promise.allSettled(hosts.map((host) => probeOne(deps, host, signal)));
 }

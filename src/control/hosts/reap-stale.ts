@@ -4,8 +4,8 @@ import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
 import { contextFor } from '../backends/backend-context.ts';
 import { within } from '../backends/within.ts';
-import type { ControlDeps } from '../deps.ts';
 import type { Driver } from '../lifecycle/driver.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { destroySandbox } from '../sandboxes/destroy-sandbox.ts';
 import type { Stale } from './find-stale.ts';
 import { findStale } from './find-stale.ts';
@@ -17,7 +17,7 @@ type Outcome = Pick<ReapReport['items'][number], 'outcome' | 'detail'>;
 const AT_ONCE = 8;
 
 async function removeSnapshot(
-  deps: ControlDeps,
+  deps: ControlPorts,
   { extension, snapshot }: NonNullable<Stale['kept']>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -29,7 +29,7 @@ async function removeSnapshot(
 }
 
 async function reapOne(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   caller: Caller,
   stale: Stale,
@@ -59,7 +59,7 @@ async function reapOne(
 }
 
 async function outcomeOf(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   caller: Caller,
   stale: Stale,
@@ -79,7 +79,7 @@ async function outcomeOf(
 
 /** Removes what `findStale` finds and is ours. What is not has no stamp of ours, and there is no way to ask for its end. */
 export async function reapStale(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   caller: Caller,
   request: ReapRequest,

@@ -7,11 +7,11 @@ import { contextFor } from '../backends/backend-context.ts';
 import type { Found } from '../backends/look-everywhere.ts';
 import { ownedEverywhere, placeName } from '../backends/look-everywhere.ts';
 import { within } from '../backends/within.ts';
-import type { ControlDeps } from '../deps.ts';
 import type { Driver } from '../lifecycle/driver.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { whyEnded } from '../lifecycle/why-ended.ts';
 import { changeRate } from '../money/sandbox-money.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 const BATCH = 500;
 
@@ -30,7 +30,7 @@ export type MissingOnce = Set<string>;
  * journalled before the backend is called, so an unknown object cannot be one that is just being made.
  */
 export async function reconcileExtension(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   extension: Extension,
   missingOnce: MissingOnce,
@@ -52,7 +52,7 @@ export async function reconcileExtension(
   return { listed: present.size, removed, lost };
 }
 
-async function isOrphan(deps: ControlDeps, owned: Owned): Promise<boolean> {
+async function isOrphan(deps: ControlPorts, owned: Owned): Promise<boolean> {
   return deps.store.read('orphan', async (tx) => {
     const attempt = await tx.attempts.get(owned.stamp.attemptId);
     if (!attempt) return (await tx.canaries.get(owned.stamp.attemptId)) === null;
@@ -63,7 +63,7 @@ async function isOrphan(deps: ControlDeps, owned: Owned): Promise<boolean> {
 
 /** Asks the backend to end what nobody has on record. The stamp is ours: a backend leaves alone what carries another. */
 export async function removeOrphan(
-  deps: ControlDeps,
+  deps: ControlPorts,
   extension: Extension,
   owned: Found<Owned>,
   signal: AbortSignal,
@@ -92,7 +92,7 @@ export async function removeOrphan(
 }
 
 async function failMissing(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   extensionId: string,
   present: ReadonlySet<string>,
@@ -131,7 +131,7 @@ async function failMissing(
 
 /** Whether it lies where nobody answered. */
 async function isHidden(
-  deps: ControlDeps,
+  deps: ControlPorts,
   { hostId }: SandboxRecord,
   attemptId: string,
   unseen: ReadonlyMap<string, string>,
@@ -141,7 +141,12 @@ async function isHidden(
 }
 
 /** Its processes are gone and its disk is not, as after a restart of its machine: that is a pause nobody asked for. */
-async function noteStopped(deps: ControlDeps, uid: string, attemptId: string, seenAt: number): Promise<void> {
+async function noteStopped(
+  deps: ControlPorts,
+  uid: string,
+  attemptId: string,
+  seenAt: number,
+): Promise<void> {
   await deps.store.transaction('stopped', async (tx) => {
     const row = await tx.sandboxes.get(uid);
     if (!row || !isEstablished(row.state) || row.attempt === null || row.pauseKind === 'stopped') return;
@@ -161,7 +166,12 @@ async function noteStopped(deps: ControlDeps, uid: string, attemptId: string, se
 }
 
 /** We believe that it rests, and it runs: the answer to a resume was lost. It is paid for as what it is. */
-async function noteRunning(deps: ControlDeps, uid: string, attemptId: string, seenAt: number): Promise<void> {
+async function noteRunning(
+  deps: ControlPorts,
+  uid: string,
+  attemptId: string,
+  seenAt: number,
+): Promise<void> {
   const believed = await deps.store.read('paused', (tx) => tx.sandboxes.get(uid));
   if (believed?.state !== 'paused') return;
   await deps.store.transaction('running', async (tx) => {
@@ -178,7 +188,7 @@ async function noteRunning(deps: ControlDeps, uid: string, attemptId: string, se
   });
 }
 
-async function failLost(deps: ControlDeps, seen: SandboxRecord): Promise<boolean> {
+async function failLost(deps: ControlPorts, seen: SandboxRecord): Promise<boolean> {
   const { uid, generation } = seen;
   const reason = await whyEnded(deps, seen);
   return deps.store.transaction('lost', async (tx) => {

@@ -6,7 +6,7 @@ import type { AttemptRecord } from '../../core/lifecycle/attempt.ts';
 import { backendMs, isRunning } from '../../core/lifecycle/attempt.ts';
 import type { SandboxDocuments } from '../../core/lifecycle/sandbox.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 /** Read for each backend on each host: more than the health of one remembers. */
 const MOST_ATTEMPTS = 500;
@@ -25,13 +25,17 @@ function keyOf(
 }
 
 /** Tells the health book that an attempt begins. */
-export function attemptStarted(deps: ControlDeps, attempt: AttemptRecord, documents: SandboxDocuments): void {
+export function attemptStarted(
+  deps: ControlPorts,
+  attempt: AttemptRecord,
+  documents: SandboxDocuments,
+): void {
   deps.health.started(keyOf(attempt, documents), attempt.startedAt);
 }
 
 /** Tells the health book of attempts after the commit that judged them. */
 export function attemptsJudged(
-  { health }: ControlDeps,
+  { health }: ControlPorts,
   attempts: readonly AttemptRecord[],
   documents: SandboxDocuments,
 ): void {
@@ -46,7 +50,7 @@ async function storedKeyOf(tx: Tx, attempt: AttemptRecord): Promise<AttemptKey> 
 }
 
 function attemptHappenings(
-  { health, settings }: ControlDeps,
+  { health, settings }: ControlPorts,
   attempt: AttemptRecord,
   key: AttemptKey,
 ): Happening[] {
@@ -63,7 +67,7 @@ function attemptHappenings(
   return [start, { at: judged.at, tell: () => health.ended(key, judged, backendMs(startedAt, judged)) }];
 }
 
-function canaryHappening({ health }: ControlDeps, host: HostRecord, sample: HostSample): Happening {
+function canaryHappening({ health }: ControlPorts, host: HostRecord, sample: HostSample): Happening {
   const { extension, ok } = sample.data;
   const place = { extensionId: String(extension), hostId: bookedHost(host) };
   return { at: sample.at, tell: () => health.probed(place, ok === true, sample.at) };
@@ -73,7 +77,7 @@ function canaryHappening({ health }: ControlDeps, host: HostRecord, sample: Host
  * Tells the health book what earlier processes learned: attempts and canaries from their rows, in the order in which
  * they were judged. The health after a restart is the health before it.
  */
-export async function learnFromAttempts(deps: ControlDeps): Promise<void> {
+export async function learnFromAttempts(deps: ControlPorts): Promise<void> {
   const happenings = await deps.store.read('recent-attempts', async (tx) => {
     const found: Happening[] = [];
     for (const attempt of await tx.attempts.recent(MOST_ATTEMPTS))

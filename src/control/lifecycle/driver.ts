@@ -3,7 +3,7 @@ import type { AttemptRecord } from '../../core/lifecycle/attempt.ts';
 import { isEstablished, isLiving } from '../../core/lifecycle/lifecycle.ts';
 import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import type { BackendStep } from './advance.ts';
 import { advanceSandbox } from './advance.ts';
 import { attemptStarted, attemptsJudged } from './attempt-health.ts';
@@ -66,12 +66,12 @@ export interface DriverListener {
  * that calls a backend to create, change or remove a sandbox.
  */
 export class Driver {
-  readonly #deps: ControlDeps;
+  readonly #deps: ControlPorts;
   readonly #running = new Map<string, Work>();
   readonly #listener: DriverListener;
   #stopping = false;
 
-  constructor(deps: ControlDeps, listener: DriverListener = {}) {
+  constructor(deps: ControlPorts, listener: DriverListener = {}) {
     this.#deps = deps;
     this.#listener = listener;
   }

@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { whyEnded } from './why-ended.ts';
 
 /** Codes of errors that also a lost channel causes. */
@@ -84,7 +84,7 @@ async function ended(tx: Tx, row: SandboxRecord, generation: number): Promise<Sa
  * unchanged otherwise. Called when an exec, a process or the log of a service fails.
  */
 export async function explainLoss(
-  deps: ControlDeps,
+  deps: ControlPorts,
   seen: Pick<SandboxRecord, 'uid' | 'generation'>,
   error: unknown,
 ): Promise<unknown> {

@@ -1,7 +1,7 @@
 import { abortable } from '../../async/abortable.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import { after } from '../../core/ports/clock.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { LeaseLost } from './edit/interruption.ts';
 
 export interface CallGuard {
@@ -16,7 +16,7 @@ export interface CallGuard {
  * controller aborts, whichever comes first: a backend that ignores the abort cannot hold us up.
  */
 export async function guardedCall<T>(
-  deps: ControlDeps,
+  deps: ControlPorts,
   controller: AbortController,
   guard: CallGuard,
   call: (signal: AbortSignal) => Promise<T>,
@@ -32,7 +32,7 @@ export async function guardedCall<T>(
 }
 
 /** Keeps the lease and the deadline until the function that it answers is called; that waits for a renewal under way. */
-function watchOver(deps: ControlDeps, controller: AbortController, guard: CallGuard): () => Promise<void> {
+function watchOver(deps: ControlPorts, controller: AbortController, guard: CallGuard): () => Promise<void> {
   const { clock, settings } = deps;
   const endsAt = clock.now() + guard.timeoutMs;
   let over = false;

@@ -4,11 +4,11 @@ import type { Actor } from '../../contract/values/state.ts';
 import type { SandboxOperation, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
 import { isoTime } from '../../core/ports/clock.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { firstWithin, waitForSandbox } from './wait-for-sandbox.ts';
 
 export function newOperation(
-  deps: ControlDeps,
+  deps: ControlPorts,
   kind: SandboxOperation['kind'],
   actor: Actor,
   now: number,
@@ -50,7 +50,7 @@ export function requireBeforeDeadline({ id, deadlineAt }: SandboxRecord, now: nu
  * process's own work on it leaves it, which saves looking.
  */
 export async function awaitOperation(
-  deps: ControlDeps,
+  deps: ControlPorts,
   sandbox: SandboxRecord,
   operationId: string,
   driven: Promise<SandboxRecord | null>,

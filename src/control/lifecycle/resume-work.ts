@@ -1,10 +1,10 @@
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import type { Driver } from './driver.ts';
 
 const BATCH = 200;
 
 /** Drives what is due and held by nobody: retries, and whatever a dead process left. */
-export async function resumeWork(deps: ControlDeps, driver: Driver): Promise<number> {
+export async function resumeWork(deps: ControlPorts, driver: Driver): Promise<number> {
   const due = await deps.store.read('due-work', (tx) => tx.sandboxes.dueWork(deps.clock.now(), BATCH));
   const free = due.filter((row) => !driver.isDriving(row.uid));
   for (const row of free) void driver.drive(row.uid);
@@ -12,7 +12,7 @@ export async function resumeWork(deps: ControlDeps, driver: Driver): Promise<num
 }
 
 /** At start, where one process owns the database: every lease in it belongs to the dead. */
-export async function releaseDeadLeases(deps: ControlDeps): Promise<number> {
+export async function releaseDeadLeases(deps: ControlPorts): Promise<number> {
   if (!deps.store.exclusive) return 0;
   return deps.store.transaction('recover', (tx) =>
     tx.sandboxes.releaseForeignLeases(deps.instance, deps.clock.now()),

@@ -1,10 +1,10 @@
 import { waitAtMost } from '../../async/with-timeout.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import { after, NOT_NEEDED } from '../../core/ports/clock.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 /** A promise for the next commit that touches a sandbox, without polling. */
-function nextChange(deps: ControlDeps, uid: string): { changed: Promise<void>; stop(): void } {
+function nextChange(deps: ControlPorts, uid: string): { changed: Promise<void>; stop(): void } {
   let stop: () => void = () => {};
   const changed = new Promise<void>((resolve) => {
     stop = deps.store.onCommit((notice) => {
@@ -18,7 +18,7 @@ function nextChange(deps: ControlDeps, uid: string): { changed: Promise<void>; s
  * Answers the row as soon as it satisfies `done`, or as it is when the time is up. Looks only when something changed.
  */
 export async function waitForSandbox(
-  deps: ControlDeps,
+  deps: ControlPorts,
   uid: string,
   done: (row: SandboxRecord) => boolean,
   timeoutMs: number,
@@ -45,7 +45,7 @@ export async function waitForSandbox(
 
 /** The promise's value if it comes in time, else `null`. An abort of the signal rejects. */
 export async function firstWithin<T>(
-  deps: ControlDeps,
+  deps: ControlPorts,
   promise: Promise<T>,
   timeoutMs: number,
   signal?: AbortSignal,

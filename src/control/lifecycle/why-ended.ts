@@ -3,10 +3,10 @@ import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { EndedFor } from '../../core/ports/extension.ts';
 import { contextOf } from '../backends/backend-context.ts';
 import { within } from '../backends/within.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 /** Asks the backend why a sandbox ended by itself; `null` where it gives no reason. */
-export async function whyEnded(deps: ControlDeps, sandbox: SandboxRecord): Promise<EndedFor | null> {
+export async function whyEnded(deps: ControlPorts, sandbox: SandboxRecord): Promise<EndedFor | null> {
   const { uid, generation, attempt, extensionId } = sandbox;
   const extension = extensionId === null ? undefined : deps.extensions.get(extensionId);
   if (extension?.whyEnded === undefined || attempt === null) return null;

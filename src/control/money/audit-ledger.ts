@@ -11,7 +11,7 @@ import { isoTime } from '../../core/ports/clock.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 const PAGE = 1_000;
 const MOST_FINDINGS = 200;
@@ -111,7 +111,7 @@ async function checkHolds(tx: Tx, replay: Replay): Promise<ReadonlySet<string>> 
 /** Every open meter runs for something established, is paid for, and charged no more than it counted. */
 async function checkMeters(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   replay: Replay,
   openHolds: ReadonlySet<string>,
 ): Promise<number> {
@@ -145,7 +145,7 @@ async function checkMeters(
 }
 
 /** Adds everything up again from the transfers alone, and compares it with what is kept and with what lives. */
-export async function auditLedger(deps: ControlDeps, caller: Caller): Promise<LedgerAudit> {
+export async function auditLedger(deps: ControlPorts, caller: Caller): Promise<LedgerAudit> {
   requireScope(caller, 'server');
   return deps.store.read('ledger-audit', async (tx) => {
     const replay = new Replay();

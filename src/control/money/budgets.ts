@@ -7,7 +7,7 @@ import { isoTime } from '../../core/ports/clock.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 import { policyOf } from './sandbox-money.ts';
 
@@ -44,7 +44,7 @@ async function viewOf(tx: Tx, budget: BudgetRecord, now: number): Promise<Budget
   };
 }
 
-export async function listBudgets(deps: ControlDeps, caller: Caller): Promise<Budget[]> {
+export async function listBudgets(deps: ControlPorts, caller: Caller): Promise<Budget[]> {
   requireScope(caller, 'read');
   return deps.store.read('budgets', async (tx) => {
     const { budgets } = await policyOf(tx, caller.workspaceId);
@@ -56,7 +56,7 @@ export async function listBudgets(deps: ControlDeps, caller: Caller): Promise<Bu
 
 /** Counts from now on: what runs already is under it from its next stretch. */
 export async function createBudget(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: CreateBudgetRequest,
 ): Promise<Budget> {
@@ -86,7 +86,7 @@ export async function createBudget(
   });
 }
 
-export async function deleteBudget(deps: ControlDeps, caller: Caller, id: string): Promise<void> {
+export async function deleteBudget(deps: ControlPorts, caller: Caller, id: string): Promise<void> {
   requireAdministrator(caller);
   const subject = { action: 'deleteBudget', target: id };
   await auditedTransaction(deps, caller, 'delete-budget', subject, async (tx) => {
@@ -98,7 +98,7 @@ export async function deleteBudget(deps: ControlDeps, caller: Caller, id: string
   });
 }
 
-export async function getLimits(deps: ControlDeps, caller: Caller): Promise<CreditLimits> {
+export async function getLimits(deps: ControlPorts, caller: Caller): Promise<CreditLimits> {
   requireScope(caller, 'read');
   return deps.store.read('limits', async (tx) => {
     const { maxLiving, createsPerMinute } = await policyOf(tx, caller.workspaceId);
@@ -107,7 +107,7 @@ export async function getLimits(deps: ControlDeps, caller: Caller): Promise<Cred
 }
 
 export async function setLimits(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   limits: CreditLimits,
 ): Promise<CreditLimits> {

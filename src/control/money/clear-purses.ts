@@ -3,7 +3,7 @@ import { accounts } from '../../core/credits/accounts.ts';
 import { dollars } from '../../core/credits/dollars.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { WorkspaceRecord } from '../../core/tenancy/tenancy.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { settleGrants } from './expire-grants.ts';
 import { moveMoney } from './org-credits.ts';
 import { policyOf } from './sandbox-money.ts';
@@ -24,7 +24,7 @@ async function pursesOf(tx: Tx, { id, orgId }: WorkspaceRecord): Promise<readonl
   return [own, purse];
 }
 
-async function expire(tx: Tx, deps: ControlDeps, workspaceId: string, purse: string): Promise<void> {
+async function expire(tx: Tx, deps: ControlPorts, workspaceId: string, purse: string): Promise<void> {
   const at = deps.clock.now();
   const amountMicroUsd = await tx.ledger.balance(purse);
   const id = deps.ids.next('evt');
@@ -51,7 +51,7 @@ async function expire(tx: Tx, deps: ControlDeps, workspaceId: string, purse: str
   ]);
 }
 
-async function moveTo(tx: Tx, deps: ControlDeps, purse: string, to: string): Promise<void> {
+async function moveTo(tx: Tx, deps: ControlPorts, purse: string, to: string): Promise<void> {
   const target = (await policyOf(tx, to)).purse;
   const grants = await settleGrants(tx, purse, deps.clock.now());
   const amountMicroUsd = await tx.ledger.balance(purse);
@@ -62,7 +62,7 @@ async function moveTo(tx: Tx, deps: ControlDeps, purse: string, to: string): Pro
 /** Leaves no money where nobody could spend it, or refuses to. */
 export async function clearPurses(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   workspace: WorkspaceRecord,
   left: LeftCredits,
 ): Promise<void> {

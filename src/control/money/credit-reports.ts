@@ -13,7 +13,7 @@ import { isoTime } from '../../core/ports/clock.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { ownMachines } from './report-host-costs.ts';
 
 export interface Span {
@@ -78,7 +78,7 @@ function nameFor(by: UsageBy, charge: ChargeDetails): string {
 
 /** What was charged in a span, added up by one thing: days in order, everything else dearest first. */
 export async function usageReport(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   by: UsageBy,
   { from, to }: Span,
@@ -122,7 +122,7 @@ export async function usageReport(
 
 /** Charges as a bill wants them. The pages of a span add up to the ledger, and are the same whenever they are asked for. */
 export async function exportCharges(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   format: ExportFormat,
   { from, to }: Span,

@@ -8,7 +8,7 @@ import type { TransferQuery } from '../../core/ports/store/ledger-store.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 import { settleGrants } from './expire-grants.ts';
 import { policyOf } from './sandbox-money.ts';
@@ -61,7 +61,7 @@ async function chargedTo(tx: Tx, workspaceId: string): Promise<number> {
   }
 }
 
-export async function getBalance(deps: ControlDeps, caller: Caller): Promise<WorkspaceBalance> {
+export async function getBalance(deps: ControlPorts, caller: Caller): Promise<WorkspaceBalance> {
   requireScope(caller, 'read');
   return deps.store.read('balance', (tx) => balanceOf(tx, caller.workspaceId));
 }
@@ -82,7 +82,7 @@ function requireSameGrant(
 
 /** A repeated reference is the same grant: it adds nothing again. */
 export async function grantCredits(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: GrantRequest,
 ): Promise<WorkspaceBalance> {
@@ -153,7 +153,7 @@ export async function grantCredits(
 }
 
 export async function listTransfers(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   span: Pick<TransferQuery, 'after' | 'before' | 'limit'>,
 ): Promise<readonly TransferRecord[]> {

@@ -2,7 +2,7 @@ import { accounts } from '../../core/credits/accounts.ts';
 import type { GrantRecord } from '../../core/credits/grant.ts';
 import { burnDown } from '../../core/credits/grant.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 const BATCH = 20;
 
@@ -23,7 +23,7 @@ export async function settleGrants(tx: Tx, purse: string, now: number): Promise<
  * Takes back what is unspent of grants that have ended. What is reserved at that moment stays until it is spent or comes
  * back, and then it is taken at the next look.
  */
-export async function expireGrants(deps: ControlDeps): Promise<void> {
+export async function expireGrants(deps: ControlPorts): Promise<void> {
   const now = deps.clock.now();
   const due = await deps.store.read('due-grants', (tx) => tx.ledger.dueGrants(now, BATCH));
   for (const { id, purse } of due) {

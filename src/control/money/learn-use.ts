@@ -1,17 +1,17 @@
 import type { MeterRecord } from '../../core/credits/meter.ts';
 import { finishedUse } from '../../core/routing/learned-use.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 const MOST_SANDBOXES = 1_000;
 
 /** A life that is over says how such lives are. Learning it twice changes nothing. */
-export function learnUse({ uses }: ControlDeps, meter: MeterRecord): void {
+export function learnUse({ uses }: ControlPorts, meter: MeterRecord): void {
   const { closedAt } = meter;
   if (closedAt !== null) uses.observe(finishedUse({ ...meter, closedAt }));
 }
 
 /** After a start: from the meters of the newest sandboxes, oldest first. */
-export async function learnFromMeters(deps: ControlDeps): Promise<void> {
+export async function learnFromMeters(deps: ControlPorts): Promise<void> {
   const meters = await deps.store.read('finished-meters', async (tx) => {
     const { items } = await tx.sandboxes.list({ workspaceId: null, limit: MOST_SANDBOXES });
     const found: MeterRecord[] = [];

@@ -4,7 +4,7 @@ import type { Extension, Handle, UsedSoFar } from '../../core/ports/extension.ts
 import type { Tx } from '../../core/ports/store/store.ts';
 import { contextOf } from '../backends/backend-context.ts';
 import { within } from '../backends/within.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { learnUse } from './learn-use.ts';
 
 const BATCH = 100;
@@ -22,7 +22,7 @@ function withUse(meter: MeterRecord, { cpuMs, peakMemoryMb }: UsedSoFar): MeterR
 }
 
 /** What a life took is kept with its meter; of one that is over, it is learned from. */
-export async function noteUse(tx: Tx, deps: ControlDeps, meterId: string, used: UsedSoFar): Promise<void> {
+export async function noteUse(tx: Tx, deps: ControlPorts, meterId: string, used: UsedSoFar): Promise<void> {
   const meter = await tx.meters.get(meterId);
   const next = meter && withUse(meter, used);
   if (!next) return;
@@ -31,7 +31,7 @@ export async function noteUse(tx: Tx, deps: ControlDeps, meterId: string, used: 
 }
 
 async function measured(
-  deps: ControlDeps,
+  deps: ControlPorts,
   extension: Extension,
   meter: MeterRecord,
   signal: AbortSignal,
@@ -53,7 +53,7 @@ async function measured(
 }
 
 /** Asks the backends that count it what living sandboxes have used, so that little is lost with a machine. */
-export async function measureUse(deps: ControlDeps, signal: AbortSignal): Promise<void> {
+export async function measureUse(deps: ControlPorts, signal: AbortSignal): Promise<void> {
   if (!deps.extensions.all().some(({ measure }) => measure !== undefined)) return;
   for (let after: string | null = null; ; ) {
     const page: readonly MeterRecord[] = await deps.store.read('measure', (tx) =>

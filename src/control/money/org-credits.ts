@@ -6,7 +6,7 @@ import type { MoneyPolicy } from '../../core/credits/policy.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 import { settleGrants } from './expire-grants.ts';
 import { policyOf } from './sandbox-money.ts';
@@ -20,7 +20,7 @@ interface Move {
 }
 
 /** Moves money from one purse to another; 0 writes nothing. */
-export async function moveMoney(tx: Tx, deps: ControlDeps, move: Move): Promise<void> {
+export async function moveMoney(tx: Tx, deps: ControlPorts, move: Move): Promise<void> {
   const { from: debit, to: credit, amountMicroUsd, workspaceId } = move;
   if (amountMicroUsd <= 0) return;
   const id = `move:${workspaceId}:${deps.ids.next('move')}`;
@@ -30,7 +30,7 @@ export async function moveMoney(tx: Tx, deps: ControlDeps, move: Move): Promise<
 }
 
 /** What a workspace has goes into the purse of its org, with the grants that it came from. */
-async function join(tx: Tx, deps: ControlDeps, policy: MoneyPolicy, purse: string): Promise<void> {
+async function join(tx: Tx, deps: ControlPorts, policy: MoneyPolicy, purse: string): Promise<void> {
   const now = deps.clock.now();
   const { workspaceId, purse: from } = policy;
   const grants = await settleGrants(tx, from, now);
@@ -42,7 +42,7 @@ async function join(tx: Tx, deps: ControlDeps, policy: MoneyPolicy, purse: strin
 /** Each workspace gets its share of what is left, and the grants that were its own. */
 async function split(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   shared: string,
   policies: readonly MoneyPolicy[],
 ): Promise<void> {
@@ -68,7 +68,7 @@ async function split(
  * split each gets its share by what it put in. What is on hold follows when it is released.
  */
 export async function setOrgCredits(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   orgId: string,
   { mode }: OrgCredits,

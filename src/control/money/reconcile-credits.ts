@@ -13,7 +13,7 @@ import { requireScope } from '../../core/tenancy/caller.ts';
 import { contextOf } from '../backends/backend-context.ts';
 import { ownedEverywhere } from '../backends/look-everywhere.ts';
 import { within } from '../backends/within.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 import type { Span } from './credit-reports.ts';
 
@@ -28,7 +28,7 @@ type Item = ReconcileReport['items'][number];
  * billed. Nothing is written unless corrections are asked for.
  */
 export async function reconcileCredits(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: ReconcileRequest,
   signal: AbortSignal,
@@ -48,7 +48,7 @@ function item(kind: Item['kind'], extension: string, sandbox: string, detail: st
   return { kind, extension, sandbox, detail, ours_micro_usd: null, theirs_micro_usd: null, correction: null };
 }
 
-async function openMeters(deps: ControlDeps, signal: AbortSignal): Promise<Item[]> {
+async function openMeters(deps: ControlPorts, signal: AbortSignal): Promise<Item[]> {
   const items: Item[] = [];
   for (let after: string | null = null; ; ) {
     const page: readonly MeterRecord[] = await deps.store.read('open-meters', (tx) =>
@@ -73,7 +73,7 @@ async function openMeters(deps: ControlDeps, signal: AbortSignal): Promise<Item[
 
 /** What the backend says it billed is kept with the meter: better evidence than our own clock. */
 async function usageDrift(
-  deps: ControlDeps,
+  deps: ControlPorts,
   extension: Extension,
   meter: MeterRecord,
   sandbox: SandboxRecord,
@@ -106,7 +106,7 @@ async function usageDrift(
   return `We counted ${Math.round(oursMs / 1000)} s, the backend ${Math.round(backendMs / 1000)} s.`;
 }
 
-async function foreignObjects(deps: ControlDeps, signal: AbortSignal): Promise<Item[]> {
+async function foreignObjects(deps: ControlPorts, signal: AbortSignal): Promise<Item[]> {
   const items: Item[] = [];
   for (const extension of deps.extensions.all()) {
     const { id } = extension.header;
@@ -127,7 +127,7 @@ async function foreignObjects(deps: ControlDeps, signal: AbortSignal): Promise<I
 }
 
 async function compareInvoice(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: ReconcileRequest,
 ): Promise<readonly Item[]> {
@@ -142,7 +142,7 @@ async function compareInvoice(
   return auditedTransaction(deps, caller, 'invoice', subject, work);
 }
 
-async function compareIn(tx: Tx, deps: ControlDeps, request: ReconcileRequest): Promise<readonly Item[]> {
+async function compareIn(tx: Tx, deps: ControlPorts, request: ReconcileRequest): Promise<readonly Item[]> {
   const billed = new Map<string, number>();
   for (const { extension, sandbox, amount_micro_usd: amount } of request.invoice) {
     const key = `${extension}\n${sandbox}`;
@@ -241,7 +241,7 @@ function accountTail(account: string): string | null {
 /** Our debt to the backend follows its bill. What the customer was charged is the price that they were quoted, and stays. */
 async function correctCost(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   last: TransferRecord,
   extension: string,
   difference: number,

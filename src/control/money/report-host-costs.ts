@@ -7,7 +7,7 @@ import type { AttemptRecord } from '../../core/lifecycle/attempt.ts';
 import { isoTime } from '../../core/ports/clock.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import type { Span } from './credit-reports.ts';
 
 /** Attempts that a report looks at: the newest. */
@@ -81,7 +81,7 @@ function costOf(
 
 /** All of them together, for whoever may see them; `null` where nothing ran, or nobody sells the same. */
 export async function ownMachines(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   span: Span,
 ): Promise<OwnMachines | null> {
@@ -114,7 +114,7 @@ function rounded(share: number): number {
  * backend for demos sells nothing and is no vendor.
  */
 export async function reportHostCosts(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   span: Span,
 ): Promise<HostCostReport> {

@@ -30,14 +30,14 @@ import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { Extension } from '../../core/ports/extension.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import { rankedCandidates } from '../../core/routing/routing.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
-export function fundingRule({ settings }: ControlDeps): FundingRule {
+export function fundingRule({ settings }: ControlPorts): FundingRule {
   return { fundMs: settings.fundMs, graceMs: settings.deadManGraceMs };
 }
 
 /** `now` as bills count it. */
-export function billableAt({ clock }: ControlDeps, now: number): number {
+export function billableAt({ clock }: ControlPorts, now: number): number {
   return clock.billable?.() ?? now;
 }
 
@@ -56,7 +56,7 @@ export async function spenderIn(tx: Tx, policy: MoneyPolicy, sandbox: SandboxRec
 }
 
 /** What must be reserved before any backend of the plan is called: enough for the dearest of them. */
-export function admissionWant(deps: ControlDeps, plan: RoutePlan, lifeMs: number): Want {
+export function admissionWant(deps: ControlPorts, plan: RoutePlan, lifeMs: number): Want {
   const rule = fundingRule(deps);
   const offers = rankedCandidates(plan).flatMap((candidate) => {
     const extension = deps.extensions.get(candidate.extension);
@@ -84,7 +84,7 @@ function cheapestOf(rule: FundingRule, offers: readonly Offer[], lifeMs: number)
 
 /** When the backend ends the sandbox by itself: a little after we would, and no later than it is paid for. */
 export function backendEndsAt(
-  deps: ControlDeps,
+  deps: ControlPorts,
   sandbox: SandboxRecord,
   extension: Extension,
   plan: RoutePlan,
@@ -108,7 +108,7 @@ export interface MeterOpening {
 }
 
 /** Usage counts from `ready` on: what establishment cost is ours. */
-export async function openMeter(tx: Tx, deps: ControlDeps, opening: MeterOpening): Promise<void> {
+export async function openMeter(tx: Tx, deps: ControlPorts, opening: MeterOpening): Promise<void> {
   const { sandbox, attempt, at, earliestDeadlineAt } = opening;
   const { leased, ...terms } = offerIn(opening.plan, opening.extension);
   const rule = fundingRule(deps);
@@ -157,7 +157,7 @@ export async function openMeter(tx: Tx, deps: ControlDeps, opening: MeterOpening
 }
 
 /** Charges what has been used and not yet charged. The transfer's id is its place in the total: it happens once. */
-async function captureUsed(tx: Tx, deps: ControlDeps, meter: MeterRecord, at: number): Promise<MeterRecord> {
+async function captureUsed(tx: Tx, deps: ControlPorts, meter: MeterRecord, at: number): Promise<MeterRecord> {
   if (meter.payer === 'own_key') return meter;
   const due = cumulativeMicroUsd(meter, at) - meter.chargedMicroUsd;
   if (due <= 0) return meter;
@@ -169,7 +169,7 @@ async function captureUsed(tx: Tx, deps: ControlDeps, meter: MeterRecord, at: nu
 }
 
 /** Captures up to `at` and continues at the same rate. */
-export async function tickMeter(tx: Tx, deps: ControlDeps, meter: MeterRecord, at: number): Promise<void> {
+export async function tickMeter(tx: Tx, deps: ControlPorts, meter: MeterRecord, at: number): Promise<void> {
   const charged = await captureUsed(tx, deps, meter, at);
   await tx.meters.update(rebase(charged, at, meter.rate));
 }
@@ -180,7 +180,7 @@ export async function tickMeter(tx: Tx, deps: ControlDeps, meter: MeterRecord, a
  */
 export async function changeRate(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   sandbox: SandboxRecord,
   now: number,
   paused: boolean,
@@ -198,7 +198,7 @@ export async function changeRate(
 /** The end of a life: what was used is captured, the rest of the hold goes back. Without a meter nothing is charged. */
 export async function closeMoney(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   sandbox: SandboxRecord,
   now: number,
 ): Promise<MeterRecord | null> {
@@ -267,7 +267,7 @@ async function owe(
 /** An attempt that was made and did not win is gone: what it cost is never the customer's. */
 export async function insureAttempt(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   sandbox: SandboxRecord,
   attempt: AttemptRecord,
   at: number,
@@ -292,7 +292,7 @@ export async function insureAttempt(
 /** Tells of the budget levels that a reservation reached. */
 export async function tellBudgets(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   workspaceId: string,
   charges: readonly BudgetCharge[],
   at: number,

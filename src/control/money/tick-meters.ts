@@ -1,5 +1,5 @@
 import { billedUntil } from '../../core/credits/ledger/funding.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { billableAt, tickMeter } from './sandbox-money.ts';
 
 const BATCH = 100;
@@ -9,7 +9,7 @@ const BATCH = 100;
  * be more. A sandbox past its deadline, or past what it is
  * funded for, adds nothing and stays due.
  */
-export async function tickMeters(deps: ControlDeps): Promise<number> {
+export async function tickMeters(deps: ControlPorts): Promise<number> {
   const now = deps.clock.now();
   return deps.store.transaction('tick', async (tx) => {
     const due = await tx.meters.openSince(now - deps.settings.meterTickMs, BATCH);

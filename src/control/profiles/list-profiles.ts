@@ -6,7 +6,7 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import { resolveRecipe } from '../../core/recipe/resolve-recipe.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { planRoute, requireRoute } from '../sandboxes/plan-route.ts';
 
 export interface ProfileView {
@@ -18,7 +18,7 @@ export interface ProfileView {
 /** Runs the router dry: a profile that nobody can fulfil says so before it is asked for. */
 export async function unavailableReason(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   profile: Profile,
 ): Promise<string | null> {
@@ -35,7 +35,7 @@ export async function unavailableReason(
 
 async function viewOf(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   entry: CatalogueProfile,
 ): Promise<ProfileView> {
@@ -43,7 +43,7 @@ async function viewOf(
 }
 
 export async function listProfiles(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
 ): Promise<{ profiles: readonly ProfileView[]; issues: readonly ProfileIssue[] }> {
   requireScope(caller, 'read');
@@ -56,7 +56,7 @@ export async function listProfiles(
   return { profiles, issues: catalogue.issues };
 }
 
-export async function getProfile(deps: ControlDeps, caller: Caller, ref: string): Promise<ProfileView> {
+export async function getProfile(deps: ControlPorts, caller: Caller, ref: string): Promise<ProfileView> {
   requireScope(caller, 'read');
   const entry = deps.catalogue(caller.workspaceId).get(ref);
   return deps.store.read('profiles', (tx) => viewOf(tx, deps, caller, entry));

@@ -4,7 +4,7 @@ import type { CapabilityStatus } from '../../contract/extensions/federated-capab
 import type { PublishedAs, RegistryFile, RegistryProblem } from '../../core/ports/published-registry.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 
 export interface RegistryPublication {
@@ -15,7 +15,7 @@ export interface RegistryPublication {
   readonly files: number;
 }
 
-function registryOf(deps: ControlDeps) {
+function registryOf(deps: ControlPorts) {
   const { publishedRegistry } = deps;
   if (publishedRegistry !== undefined) return publishedRegistry;
   throw new SandboxerError('SBX_UNSUPPORTED', 'This server has no registry folder.');
@@ -23,7 +23,7 @@ function registryOf(deps: ControlDeps) {
 
 /** Checks the given files, or the registry of this installation where none are given. Nothing is stored. */
 export async function checkRegistry(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   given: readonly RegistryFile[] | null,
 ): Promise<{ readonly files: number; readonly problems: readonly RegistryProblem[] }> {
@@ -35,7 +35,7 @@ export async function checkRegistry(
 
 /** Publishes the capability entry of this installation to the federation that the configuration names. */
 export async function publishRegistry(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   signal: AbortSignal,
 ): Promise<RegistryPublication> {

@@ -4,13 +4,13 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import { canonicalJson } from '../../core/recipe/canonical-json.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 
 /** Whether the very same is published already. Another content under its version is refused. */
 export async function publishedAlready(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   profile: Profile,
   source: Readonly<Record<string, unknown>>,
@@ -30,7 +30,7 @@ export async function publishedAlready(
 
 /** Publishes a version. The same content again is the same version; another content under it is refused. */
 export async function pushProfile(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   profile: Profile,
   source: Readonly<Record<string, unknown>>,

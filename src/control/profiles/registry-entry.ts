@@ -10,12 +10,12 @@ import {
 } from '../../contract/extensions/capability-entry.ts';
 import { API_VERSION } from '../../contract/values/version.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { listProfiles } from './list-profiles.ts';
 
 /** This installation's entry: what it offers to this caller as things are now. */
 export async function registryEntry(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   version: string,
 ): Promise<CapabilityEntry> {

@@ -1,7 +1,7 @@
 import type { Profile } from '../../contract/profiles/profile.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { unavailableReason } from './list-profiles.ts';
 import { publishedAlready } from './push-profile.ts';
 
@@ -15,7 +15,7 @@ export interface ProfileVerdict {
 
 /** Everything that a push would refuse is refused; nothing is stored. */
 export async function validateProfile(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   profile: Profile,
   source: Readonly<Record<string, unknown>>,

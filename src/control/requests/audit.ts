@@ -4,7 +4,7 @@ import type { TransactionOptions, Tx } from '../../core/ports/store/store.ts';
 import type { AuditDraft, AuditRecord } from '../../core/tenancy/audit.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 export interface AuditSubject {
   /** The operationId of what was asked for. */
@@ -16,7 +16,7 @@ export interface AuditSubject {
 }
 
 export function auditDraft(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   subject: AuditSubject,
   outcome = 'ok',
@@ -57,7 +57,7 @@ function subjectOf({ trail }: Caller, action: string, id: string): AuditSubject 
  * leaves one without the other.
  */
 export async function recordedTransaction<T>(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   { label, action, target, changed = () => true, options }: Recorded<T>,
   work: (tx: Tx) => Promise<T>,
@@ -86,7 +86,7 @@ export async function recordedTransaction<T>(
  * The record of something that begins in a sandbox, written while it begins. It outlasts this process when it resolves;
  * nobody is told of what began before that.
  */
-export async function recordBegun(deps: ControlDeps, caller: Caller): Promise<void> {
+export async function recordBegun(deps: ControlPorts, caller: Caller): Promise<void> {
   const { trail } = caller;
   if (!trail || trail.written) return;
   trail.writeEarlier();
@@ -97,7 +97,7 @@ export async function recordBegun(deps: ControlDeps, caller: Caller): Promise<vo
 
 /** The change and the record of it are one transaction. What is refused leaves neither: the refusal is recorded by whoever answers it. */
 export async function auditedTransaction<T>(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   label: string,
   subject: AuditSubject,
@@ -114,7 +114,7 @@ export async function auditedTransaction<T>(
 }
 
 export async function listAudit(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   query: Omit<AuditQuery, 'workspaceId'>,
 ): Promise<readonly AuditRecord[]> {

@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 /** What the same key made before: an id of this kind, or `null` the first time. */
 export async function replayedResult(
@@ -27,7 +27,7 @@ export async function replayedResult(
 
 export async function rememberResult(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   key: string | undefined,
   requestDigest: string,

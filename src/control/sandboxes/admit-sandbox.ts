@@ -7,7 +7,6 @@ import type { Recipe } from '../../core/recipe/recipe.ts';
 import { recipeFingerprint } from '../../core/recipe/resolve-recipe.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireRoom } from '../assets/require-room.ts';
-import type { ControlDeps } from '../deps.ts';
 import { advanceSandbox } from '../lifecycle/advance.ts';
 import type { Driver } from '../lifecycle/driver.ts';
 import type { Attribution } from '../lifecycle/edit/sandbox-edit.ts';
@@ -15,6 +14,7 @@ import { SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import type { Claim } from '../lifecycle/lanes.ts';
 import { isClaim } from '../lifecycle/lanes.ts';
 import { admissionWant, policyOf, spenderIn, tellBudgets } from '../money/sandbox-money.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import type { Recorded } from '../requests/audit.ts';
 import { auditDraft } from '../requests/audit.ts';
 import { requireRoute, takeTrials } from './plan-route.ts';
@@ -84,7 +84,7 @@ function newRecord(admission: Admission, now: number, driver: Driver): SandboxRe
 }
 
 /** What reaches further than usual is in the audit log of the same transaction. */
-async function auditGrants(tx: Tx, deps: ControlDeps, caller: Caller, record: SandboxRecord): Promise<void> {
+async function auditGrants(tx: Tx, deps: ControlPorts, caller: Caller, record: SandboxRecord): Promise<void> {
   const { id: target, elevated, exposedSecrets } = record;
   if (elevated) await tx.audit.append([auditDraft(deps, caller, { action: 'elevateSandbox', target })]);
   if (exposedSecrets.length === 0) return;
@@ -128,7 +128,7 @@ export function recordedAdmission(
  */
 export async function admitSandbox(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   admission: Admission,
 ): Promise<Claim> {

@@ -2,10 +2,10 @@ import { isEstablished } from '../../core/lifecycle/lifecycle.ts';
 import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
-import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
 import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { newOperation } from '../lifecycle/operation.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { newSnapshot } from '../snapshots/new-snapshot.ts';
 import { snapshotEvent } from '../snapshots/snapshot-event.ts';
 
@@ -31,7 +31,7 @@ function checkpointOf(sandbox: SandboxRecord, dueAt: number): Checkpoint | null 
  */
 export async function checkpointFirst(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   sandbox: SandboxRecord,
   dueAt: number,

@@ -12,9 +12,9 @@ import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
 import { pinKept } from '../assets/pin-kept.ts';
 import { stageTrees } from '../assets/stage-trees.ts';
-import type { ControlDeps } from '../deps.ts';
 import type { Driver } from '../lifecycle/driver.ts';
 import type { Claim } from '../lifecycle/lanes.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { rememberResult, replayedResult } from '../requests/idempotency.ts';
 import { admitSandbox, recordedAdmission } from './admit-sandbox.ts';
@@ -69,7 +69,7 @@ async function existingFor(
  * request that no backend could take.
  */
 async function stagedRecipe(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: CreateSandboxRequest,
   options: CreateOptions,
@@ -91,7 +91,7 @@ async function stagedRecipe(
 
 /** SPEC §4 `create`: one read, one decision, one write; then the backend is called by the driver. */
 export async function createSandbox(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   caller: Caller,
   request: CreateSandboxRequest,

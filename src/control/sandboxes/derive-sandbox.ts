@@ -9,9 +9,9 @@ import { digestOf } from '../../core/recipe/canonical-json.ts';
 import type { Recipe } from '../../core/recipe/recipe.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
 import type { Driver } from '../lifecycle/driver.ts';
 import type { Claim } from '../lifecycle/lanes.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
 import { rememberResult, replayedResult } from '../requests/idempotency.ts';
@@ -35,7 +35,7 @@ interface Source {
   readonly providerKeyId: string | null;
 }
 
-const onHosts = (deps: ControlDeps, extensionId: string): boolean =>
+const onHosts = (deps: ControlPorts, extensionId: string): boolean =>
   deps.extensions.get(extensionId)?.header.runsOn === 'hosts';
 
 function withTtl(recipe: Recipe, ttl: number | undefined): Recipe {
@@ -64,7 +64,7 @@ function requireOwnMounts({ mounts }: Recipe, caller: Caller): void {
 }
 
 async function derive(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   caller: Caller,
   request: RestoreRequest | ForkRequest,
@@ -119,7 +119,7 @@ async function derive(
 
 /** A new sandbox with the content that the snapshot has. */
 export function restoreSnapshot(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   caller: Caller,
   snapshotId: string,
@@ -151,7 +151,7 @@ export function restoreSnapshot(
 
 /** A new sandbox with the content that the source has now. The source lives on. */
 export function forkSandbox(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   caller: Caller,
   id: string,

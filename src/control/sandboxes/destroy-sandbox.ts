@@ -3,10 +3,10 @@ import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
 import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { firstWithin, waitForSandbox } from '../lifecycle/wait-for-sandbox.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import type { Recorded } from '../requests/audit.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
@@ -24,7 +24,7 @@ function mayDestroy(caller: Caller, sandbox: SandboxRecord): boolean {
   return sandbox.scope !== 'shared' || caller.actor === 'adm' || caller.keyId === sandbox.keyId;
 }
 
-async function cancelRecreate(tx: Tx, deps: ControlDeps, edit: SandboxEdit): Promise<void> {
+async function cancelRecreate(tx: Tx, deps: ControlPorts, edit: SandboxEdit): Promise<void> {
   if (!edit.row.recreating) return;
   if (edit.row.holdId) await deps.ledger.resolve(tx, edit.row.holdId, 'voided', edit.now);
   edit.patch({ recreating: false });
@@ -32,7 +32,7 @@ async function cancelRecreate(tx: Tx, deps: ControlDeps, edit: SandboxEdit): Pro
 
 /** Idempotent, accepted from every state. What is in flight for the sandbox is interrupted. */
 export async function destroySandbox(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   caller: Caller,
   id: string,

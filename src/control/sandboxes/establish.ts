@@ -3,12 +3,12 @@ import { SandboxerError } from '../../contract/errors/errors.ts';
 import { isEstablished, isSettledState } from '../../core/lifecycle/lifecycle.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import { isoTime } from '../../core/ports/clock.ts';
-import type { ControlDeps } from '../deps.ts';
 import type { Driver } from '../lifecycle/driver.ts';
 import { wrongParts } from '../lifecycle/edit/backend-error.ts';
 import type { Claim } from '../lifecycle/lanes.ts';
 import { isClaim } from '../lifecycle/lanes.ts';
 import { firstWithin, waitForSandbox } from '../lifecycle/wait-for-sandbox.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 export interface WaitOptions {
   /** `false` answers as soon as the request is durable. */
@@ -48,7 +48,7 @@ export function requireEstablished(sandbox: SandboxRecord): void {
 
 /** Hands a fresh claim to the driver, and waits for the outcome if the caller does. */
 export async function establish(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   admitted: Claim | SandboxRecord,
   options: WaitOptions,

@@ -1,9 +1,9 @@
 import { isEstablished } from '../../core/lifecycle/lifecycle.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
-import type { ControlDeps } from '../deps.ts';
 import type { Driver } from '../lifecycle/driver.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { keepsProcesses, lastRun } from '../use/last-run.ts';
 import type { Use } from '../use/use-sandbox.ts';
 import { checkpointFirst } from './checkpoint-first.ts';
@@ -21,7 +21,7 @@ type DueAt = (row: SandboxRecord, now: number) => number | null;
 
 /** Ends what is still due, or begins the checkpoint that comes first. Answers whether anything was done. */
 async function expire(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   waitingFor: WaitingFor,
   seen: SandboxRecord,
@@ -61,7 +61,7 @@ async function expire(
 
 /** Its checkpoint is under way or waits for its turn: there is nothing to do until that ends or takes too long. */
 function isBeingKept(
-  { clock, settings }: ControlDeps,
+  { clock, settings }: ControlPorts,
   waitingFor: WaitingFor,
   row: SandboxRecord,
   dueAt: DueAt,
@@ -102,7 +102,7 @@ async function actOn(
 
 /** Ends what is past its stored deadline. */
 export async function expireSandboxes(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   waitingFor: WaitingFor,
 ): Promise<void> {

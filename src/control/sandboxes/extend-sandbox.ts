@@ -9,7 +9,6 @@ import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
 import { SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import {
@@ -19,12 +18,13 @@ import {
   requireNoOperation,
 } from '../lifecycle/operation.ts';
 import { admissionWant, fundingRule, policyOf, spenderIn, tellBudgets } from '../money/sandbox-money.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import type { Recorded } from '../requests/audit.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
 
 /** Money to reserve for a metered life until `deadlineAt`. */
-function meteredReserve(deps: ControlDeps, meter: MeterRecord, now: number, deadlineAt: number): Reserve {
+function meteredReserve(deps: ControlPorts, meter: MeterRecord, now: number, deadlineAt: number): Reserve {
   const needed = neededMicroUsd(meter, now, deadlineAt + deps.settings.deadManGraceMs);
   const isOurs = meter.payer === 'credits';
   return { amountMicroUsd: isOurs ? needed : 0, ownKeyMicroUsd: isOurs ? 0 : needed };
@@ -36,7 +36,7 @@ function meteredReserve(deps: ControlDeps, meter: MeterRecord, now: number, dead
  */
 async function fundUntil(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   row: SandboxRecord,
   deadlineAt: number,
   now: number,
@@ -89,7 +89,7 @@ export interface Extended {
  * answer carries the deadline before and the one that was asked for, so that a cut or a shorter life shows.
  */
 export async function extendSandbox(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   caller: Caller,
   id: string,

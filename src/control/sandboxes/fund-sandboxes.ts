@@ -9,10 +9,10 @@ import type { Extension, Handle } from '../../core/ports/extension.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import { contextOf } from '../backends/backend-context.ts';
 import { within } from '../backends/within.ts';
-import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { fundingRule, policyOf, spenderIn, tellBudgets } from '../money/sandbox-money.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { checkpointFirst } from './checkpoint-first.ts';
 
 /** At a time: each is a call to its backend. */
@@ -37,14 +37,14 @@ type Outcome =
  * Pays for the next stretch of every sandbox that is due for one, then has its backend end it that much later. In this
  * order: a backend never runs on past what is reserved, whenever this process dies.
  */
-export async function fundSandboxes(deps: ControlDeps, driver: Driver, signal: AbortSignal): Promise<void> {
+export async function fundSandboxes(deps: ControlPorts, driver: Driver, signal: AbortSignal): Promise<void> {
   const now = deps.clock.now();
   const due = await deps.store.read('due-funding', (tx) => tx.meters.dueFunding(now, BATCH));
   await Promise.all(due.map(({ id }) => fundOne(deps, driver, id, signal)));
 }
 
 async function fundOne(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   meterId: string,
   signal: AbortSignal,
@@ -80,7 +80,7 @@ interface SeenUse {
  * nothing is paid for and its end is not moved: it is asked again, and ends by itself within what is reserved.
  */
 async function lookAtUse(
-  deps: ControlDeps,
+  deps: ControlPorts,
   meterId: string,
   signal: AbortSignal,
 ): Promise<SeenUse | 'unknown' | null> {
@@ -122,7 +122,7 @@ function unnoticedMs(meter: MeterRecord, seen: SeenUse | null, now: number): num
 
 async function payNext(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   meterId: string,
   seen: SeenUse | null,
@@ -169,14 +169,14 @@ async function payNext(
   return { kind: 'paid', sandbox, extension, until };
 }
 
-function retryMs({ settings }: ControlDeps): number {
+function retryMs({ settings }: ControlPorts): number {
   return Math.max(1_000, settings.fundMs / 20);
 }
 
 /** Told once; then, at the end of what is paid for, a snapshot where the profile keeps one, and the end. */
 async function runLow(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   meter: MeterRecord,
   sandbox: SandboxRecord,
@@ -205,7 +205,7 @@ async function runLow(
   return { kind: 'ended', uid: sandbox.uid };
 }
 
-async function moveEnd(deps: ControlDeps, meterId: string, paid: Paid, signal: AbortSignal): Promise<void> {
+async function moveEnd(deps: ControlPorts, meterId: string, paid: Paid, signal: AbortSignal): Promise<void> {
   const { sandbox, extension, until } = paid;
   try {
     await within(deps, deps.settings.operationTimeoutMs, signal, async (given) => {

@@ -5,7 +5,7 @@ import type { SetupLog } from '../../core/lifecycle/setup-log.ts';
 import type { Recipe } from '../../core/recipe/recipe.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
 
 export interface SandboxView {
@@ -18,7 +18,7 @@ async function teardownOf(attempts: readonly AttemptRecord[]): Promise<AttemptRe
   return attempts.find((attempt) => attempt.teardownTries > 0 && attempt.state !== 'gone') ?? null;
 }
 
-export async function getSandbox(deps: ControlDeps, caller: Caller, id: string): Promise<SandboxView> {
+export async function getSandbox(deps: ControlPorts, caller: Caller, id: string): Promise<SandboxView> {
   requireScope(caller, 'read');
   return deps.store.read('get', async (tx) => {
     const sandbox = await findSandbox(tx, caller, id);
@@ -37,7 +37,7 @@ export interface RouteView {
 }
 
 /** Why it is where it is: the stored decision and every attempt. */
-export async function explainRoute(deps: ControlDeps, caller: Caller, id: string): Promise<RouteView> {
+export async function explainRoute(deps: ControlPorts, caller: Caller, id: string): Promise<RouteView> {
   requireScope(caller, 'read');
   return deps.store.read('route', async (tx) => {
     const sandbox = await findSandbox(tx, caller, id);
@@ -47,7 +47,7 @@ export async function explainRoute(deps: ControlDeps, caller: Caller, id: string
 }
 
 export async function sandboxUsage(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
 ): Promise<{ sandbox: SandboxRecord; meters: readonly MeterRecord[] }> {
@@ -64,7 +64,7 @@ export interface SetupView {
   readonly logs: readonly SetupLog[];
 }
 
-export async function sandboxSetup(deps: ControlDeps, caller: Caller, id: string): Promise<SetupView> {
+export async function sandboxSetup(deps: ControlPorts, caller: Caller, id: string): Promise<SetupView> {
   requireScope(caller, 'read');
   return deps.store.read('setup', async (tx) => {
     const sandbox = await findSandbox(tx, caller, id);

@@ -3,10 +3,10 @@ import type { Page } from '../../core/ports/store/page.ts';
 import type { SandboxQuery } from '../../core/ports/store/sandbox-store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 export async function listSandboxes(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   query: Omit<SandboxQuery, 'workspaceId'>,
 ): Promise<Page<SandboxRecord>> {

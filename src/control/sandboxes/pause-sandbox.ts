@@ -2,7 +2,6 @@ import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
 import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import {
@@ -11,12 +10,13 @@ import {
   requireBeforeDeadline,
   requireNoOperation,
 } from '../lifecycle/operation.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import type { Recorded } from '../requests/audit.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
 import { earlyWhenTaken } from './answers-early.ts';
 
-function requireCapability(deps: ControlDeps, sandbox: SandboxRecord): void {
+function requireCapability(deps: ControlPorts, sandbox: SandboxRecord): void {
   const extension = deps.extensions.get(sandbox.extensionId as string);
   if (extension?.pause && extension.resume) return;
   throw new SandboxerError('SBX_UNSUPPORTED', `${sandbox.extensionId} cannot pause a sandbox.`, {
@@ -25,7 +25,7 @@ function requireCapability(deps: ControlDeps, sandbox: SandboxRecord): void {
 }
 
 async function request(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   caller: Caller,
   id: string,
@@ -65,7 +65,7 @@ async function request(
 
 /** Idempotent: pausing what is paused answers it as it is. */
 export function pauseSandbox(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   caller: Caller,
   id: string,
@@ -75,7 +75,7 @@ export function pauseSandbox(
 
 /** Idempotent: resuming what runs answers it as it is. */
 export function resumeSandbox(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   caller: Caller,
   id: string,

@@ -13,7 +13,7 @@ import type { QuoteRecord } from '../../core/routing/quote.ts';
 import { decide, rankedCandidates, routeTargets } from '../../core/routing/routing.ts';
 import type { KeyChoice } from '../../core/tenancy/provider-key.ts';
 import { chooseKeys } from '../../core/tenancy/provider-key.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 export interface PlanOptions {
   readonly seed: string;
@@ -28,7 +28,7 @@ export interface PlanOptions {
 
 /** Of each backend, and of it on each host where it was tried. */
 function standings(
-  { health, extensions: registry }: ControlDeps,
+  { health, extensions: registry }: ControlPorts,
   extensions: readonly ExtensionHeader[],
   hosts: readonly HostRecord[],
   recipe: Recipe,
@@ -55,7 +55,7 @@ function isCounted({ spec: { ssh, capacity } }: HostRecord): boolean {
 /** Decides inside a transaction, so that it knows what the workspace allows at the moment of the decision. */
 export async function planRoute(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   workspaceId: string,
   wanted: Recipe,
   { seed, boundTo = null, boundHost = null, quote = null, boundKey }: PlanOptions,
@@ -91,7 +91,7 @@ export async function planRoute(
 /** Read only where a backend takes keys at all. */
 async function keysFor(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   workspaceId: string,
   boundKey: string | null | undefined,
 ): Promise<Readonly<Record<string, KeyChoice>> | null> {
@@ -103,7 +103,7 @@ async function keysFor(
 }
 
 /** The first choice will be called: where that is to try a backend again, it is the only one that does. */
-export function takeTrials({ health, clock }: ControlDeps, plan: RoutePlan): void {
+export function takeTrials({ health, clock }: ControlPorts, plan: RoutePlan): void {
   const [first] = routeTargets(plan);
   if (first) health.takeTrial({ extensionId: first.extension, hostId: first.host }, clock.now());
 }

@@ -6,14 +6,14 @@ import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
 import { inputTrees } from '../assets/input-trees.ts';
 import { stageTrees } from '../assets/stage-trees.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { resolveRequest } from './resolve-request.ts';
 
 const NOBODY = { owner: 'plan', sandboxUid: 'plan', attemptId: 'plan' };
 
 /** What would become of the compose stack of a request. Its trees are staged as for a create; nothing is started. */
 export async function planStack(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: CreateSandboxRequest,
   signal: AbortSignal,

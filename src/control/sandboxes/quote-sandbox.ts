@@ -8,7 +8,7 @@ import type { QuoteRecord } from '../../core/routing/quote.ts';
 import { rankedCandidates } from '../../core/routing/routing.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { planRoute, requireRoute } from './plan-route.ts';
 import { resolveRequest } from './resolve-request.ts';
@@ -29,7 +29,7 @@ function digestOfPriced({
 
 /** What a create would cost on every backend that could take it. The prices hold for as long as the quote does. */
 export async function quoteSandbox(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: CreateSandboxRequest,
 ): Promise<QuoteRecord> {
@@ -68,7 +68,7 @@ export async function quoteSandbox(
 /** The quote that a create names, if it names one; refused when it is not for this request, or over. */
 export async function quoteOf(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: CreateSandboxRequest,
 ): Promise<QuoteRecord | null> {

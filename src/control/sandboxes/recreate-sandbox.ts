@@ -6,11 +6,11 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
 import { requireRoom } from '../assets/require-room.ts';
-import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
 import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { waitForSandbox } from '../lifecycle/wait-for-sandbox.ts';
 import { admissionWant, policyOf, spenderIn, tellBudgets } from '../money/sandbox-money.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import type { Recorded } from '../requests/audit.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
@@ -38,7 +38,7 @@ export interface RecreateOptions {
  * before the old one is given up, so that a refusal changes nothing.
  */
 export async function recreateSandbox(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   caller: Caller,
   id: string,

@@ -4,7 +4,7 @@ import type { ResolvedRecipe } from '../../core/recipe/resolve-recipe.ts';
 import { resolveRecipe } from '../../core/recipe/resolve-recipe.ts';
 import { requireUsableInputs } from '../../core/routing/usable-inputs.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 export interface ResolvedRequest extends ResolvedRecipe {
   readonly profile: Profile;
@@ -12,7 +12,7 @@ export interface ResolvedRequest extends ResolvedRecipe {
 
 /** Returns what a request asks for, with its profile, whose inputs the enabled backends understand. */
 export function resolveRequest(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: CreateSandboxRequest,
 ): ResolvedRequest {

@@ -4,13 +4,13 @@ import { unstaged } from '../../core/recipe/input-refs.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
 import { pinKept } from '../assets/pin-kept.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { planRoute } from './plan-route.ts';
 import { resolveRequest } from './resolve-request.ts';
 
 /** Where a create would go, without creating anything. */
 export async function resolveRoute(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: CreateSandboxRequest,
 ): Promise<RoutePlan> {

@@ -5,10 +5,10 @@ import { isEstablished } from '../../core/lifecycle/lifecycle.ts';
 import { digestOf } from '../../core/recipe/canonical-json.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
 import type { Driver, TakenUp } from '../lifecycle/driver.ts';
 import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { awaitOperation, newOperation, requireNoOperation } from '../lifecycle/operation.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import type { Recorded } from '../requests/audit.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
@@ -19,7 +19,7 @@ import { snapshotEvent } from '../snapshots/snapshot-event.ts';
 import { requireSnapshotRoom } from '../snapshots/snapshot-room.ts';
 
 export async function snapshotSandbox(
-  deps: ControlDeps,
+  deps: ControlPorts,
   driver: Driver,
   caller: Caller,
   id: string,

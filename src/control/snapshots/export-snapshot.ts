@@ -4,7 +4,7 @@ import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
 import { contextFor, extensionOf } from '../backends/backend-context.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { findSnapshot } from './find-snapshot.ts';
 
 export interface SnapshotFile {
@@ -14,7 +14,7 @@ export interface SnapshotFile {
 
 /** A snapshot as one file: a line that says what it is, and what its backend makes of it. */
 export async function exportSnapshot(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   signal: AbortSignal,

@@ -7,7 +7,7 @@ import { resolveRecipe } from '../../core/recipe/resolve-recipe.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
 import { contextFor } from '../backends/backend-context.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { measureSnapshots } from './measure-snapshots.ts';
 import { snapshotExpiry } from './new-snapshot.ts';
@@ -24,7 +24,7 @@ export interface ImportOptions {
   readonly name?: string | undefined;
 }
 
-function importer(deps: ControlDeps, id: string): Extension & Required<Pick<Extension, 'importSnapshot'>> {
+function importer(deps: ControlPorts, id: string): Extension & Required<Pick<Extension, 'importSnapshot'>> {
   const extension = deps.extensions.get(id);
   if (extension?.importSnapshot) return extension as Extension & Required<Pick<Extension, 'importSnapshot'>>;
   throw new SandboxerError('SBX_UNSUPPORTED', `No backend here takes a snapshot of ${id}.`, {
@@ -37,7 +37,7 @@ function importer(deps: ControlDeps, id: string): Extension & Required<Pick<Exte
  * says: the file brings files.
  */
 export async function importSnapshot(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   file: AsyncIterable<Uint8Array>,
   options: ImportOptions,
@@ -66,7 +66,7 @@ export async function importSnapshot(
 }
 
 async function begin(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   header: SnapshotFileHeader,
   { profile: wanted, name }: ImportOptions,
@@ -118,7 +118,7 @@ async function begin(
 
 type Change = (tx: Tx, current: SnapshotRecord, now: number) => Promise<SnapshotRecord>;
 
-async function settle(deps: ControlDeps, begun: SnapshotRecord, change: Change): Promise<SnapshotRecord> {
+async function settle(deps: ControlPorts, begun: SnapshotRecord, change: Change): Promise<SnapshotRecord> {
   return await deps.store.transaction('import-settled', async (tx) => {
     const current = await tx.snapshots.get(begun.id);
     if (current?.state !== 'creating') return current ?? begun;
@@ -128,7 +128,7 @@ async function settle(deps: ControlDeps, begun: SnapshotRecord, change: Change):
 
 async function finish(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   next: SnapshotRecord,
   now: number,
   details: Record<string, unknown>,

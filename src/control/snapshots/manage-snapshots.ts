@@ -4,19 +4,19 @@ import type { Page } from '../../core/ports/store/page.ts';
 import type { SnapshotQuery } from '../../core/ports/store/snapshot-store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { findSnapshot } from './find-snapshot.ts';
 import { snapshotExpiry } from './new-snapshot.ts';
 import { sweepSnapshots } from './sweep-snapshots.ts';
 
-export async function getSnapshot(deps: ControlDeps, caller: Caller, id: string): Promise<SnapshotRecord> {
+export async function getSnapshot(deps: ControlPorts, caller: Caller, id: string): Promise<SnapshotRecord> {
   requireScope(caller, 'read');
   return deps.store.read('get-snapshot', (tx) => findSnapshot(tx, caller, id));
 }
 
 export async function listSnapshots(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   query: Omit<SnapshotQuery, 'workspaceId'>,
 ): Promise<Page<SnapshotRecord>> {
@@ -29,7 +29,7 @@ export async function listSnapshots(
 const idOf = ({ id }: SnapshotRecord) => id;
 
 export async function renameSnapshot(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   name: string | null,
@@ -47,7 +47,11 @@ export async function renameSnapshot(
 }
 
 /** Idempotent. The row says `deleting` until the backend confirmed it. */
-export async function deleteSnapshot(deps: ControlDeps, caller: Caller, id: string): Promise<SnapshotRecord> {
+export async function deleteSnapshot(
+  deps: ControlPorts,
+  caller: Caller,
+  id: string,
+): Promise<SnapshotRecord> {
   requireScope(caller, 'sandboxes');
   const recorded = { label: 'delete-snapshot', action: 'deleteSnapshot', target: idOf };
   const marked = await recordedTransaction(deps, caller, recorded, async (tx) => {

@@ -1,13 +1,13 @@
 import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import { contextFor } from '../backends/backend-context.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 const PAGE = 500;
 const TIMEOUT_MS = 60_000;
 
 async function unmeasured(
-  deps: ControlDeps,
+  deps: ControlPorts,
   workspaceOf: (tx: Tx) => Promise<string> | string,
 ): Promise<SnapshotRecord[]> {
   return await deps.store.read('unmeasured-snapshots', async (tx) => {
@@ -28,7 +28,7 @@ async function unmeasured(
  * that cannot be measured counts as nothing, and is asked again next time.
  */
 export async function measureSnapshots(
-  deps: ControlDeps,
+  deps: ControlPorts,
   workspaceOf: (tx: Tx) => Promise<string> | string,
 ): Promise<void> {
   if ((deps.settings.maxSnapshotBytes ?? null) === null) return;

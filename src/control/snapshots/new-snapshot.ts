@@ -5,7 +5,7 @@ import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
 import { attemptIdOf } from '../../core/lifecycle/attempt.ts';
 import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 export interface SnapshotWish {
   readonly cause: SnapshotCause;
@@ -18,7 +18,7 @@ export interface SnapshotWish {
 
 /** When it goes by itself: as it was asked for; else a name keeps it, and retention ends the others. */
 export function snapshotExpiry(
-  deps: ControlDeps,
+  deps: ControlPorts,
   wish: Pick<SnapshotWish, 'name' | 'retainSeconds'>,
   now: number,
 ): number | null {
@@ -30,7 +30,7 @@ export function snapshotExpiry(
 /** The row of a snapshot that is about to be taken of a living sandbox. */
 export async function newSnapshot(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   sandbox: SandboxRecord,
   wish: SnapshotWish,
 ): Promise<SnapshotRecord> {

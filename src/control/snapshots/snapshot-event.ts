@@ -2,11 +2,11 @@ import type { EventType } from '../../contract/events/event.ts';
 import type { Actor } from '../../contract/values/state.ts';
 import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
 import type { EventDraft } from '../../core/events/event.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 /** `snapshot.eventSeq` is the number of this very event. */
 export function snapshotEvent(
-  deps: ControlDeps,
+  deps: ControlPorts,
   snapshot: SnapshotRecord,
   type: EventType,
   actor: Actor,

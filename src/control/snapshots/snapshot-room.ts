@@ -1,12 +1,12 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 const PAGE = 500;
 
 /** Refuses one more snapshot when the workspace has its number or its bytes. A checkpoint is never refused: it is work. */
-export async function requireSnapshotRoom(tx: Tx, deps: ControlDeps, workspaceId: string): Promise<void> {
+export async function requireSnapshotRoom(tx: Tx, deps: ControlPorts, workspaceId: string): Promise<void> {
   const { maxSnapshots = null, maxSnapshotBytes = null } = deps.settings;
   if (maxSnapshots === null && maxSnapshotBytes === null) return;
   const { count, bytes } = await tx.snapshots.usage(workspaceId);
@@ -27,7 +27,7 @@ export async function requireSnapshotRoom(tx: Tx, deps: ControlDeps, workspaceId
  * Marks the oldest for deletion until the workspace has no more than it keeps. Those with a name or a time of their own
  * are neither counted nor touched.
  */
-export async function thinSnapshots(tx: Tx, deps: ControlDeps, workspaceId: string): Promise<void> {
+export async function thinSnapshots(tx: Tx, deps: ControlPorts, workspaceId: string): Promise<void> {
   const { keepSnapshots = null } = deps.settings;
   if (keepSnapshots === null) return;
   let kept = 0;

@@ -3,13 +3,13 @@ import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
 import { after } from '../../core/ports/clock.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import { contextFor } from '../backends/backend-context.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { snapshotEvent } from './snapshot-event.ts';
 
 const BATCH = 50;
 const TIMEOUT_MS = 60_000;
 
-async function removeAtBackend(deps: ControlDeps, snapshot: SnapshotRecord): Promise<void> {
+async function removeAtBackend(deps: ControlPorts, snapshot: SnapshotRecord): Promise<void> {
   const extension = deps.extensions.get(snapshot.extensionId);
   if (!extension?.deleteSnapshot) return;
   const controller = new AbortController();
@@ -41,7 +41,7 @@ async function isBeingTaken(tx: Tx, snapshot: SnapshotRecord): Promise<boolean> 
 }
 
 /** Deletes at the backend what is marked for it or past its time. What fails stays marked and is tried again. */
-export async function sweepSnapshots(deps: ControlDeps, only: string | null = null): Promise<number> {
+export async function sweepSnapshots(deps: ControlPorts, only: string | null = null): Promise<number> {
   const now = deps.clock.now();
   const due = await deps.store.read('due-snapshots', async (tx) => {
     const marked =

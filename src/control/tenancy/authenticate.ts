@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import type { KeyRecord } from '../../core/tenancy/tenancy.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { hasEnded } from './key-rights.ts';
 
 const USE_NOTED_MS = 60_000;
@@ -12,7 +12,7 @@ export function hashSecret(secret: string): string {
 }
 
 /** Written at most once a minute, and never waited for. */
-function noteUse(deps: ControlDeps, { id, lastUsedAt }: KeyRecord, now: number): void {
+function noteUse(deps: ControlPorts, { id, lastUsedAt }: KeyRecord, now: number): void {
   const isNews = (at: number | null) => at === null || now - at >= USE_NOTED_MS;
   if (!isNews(lastUsedAt)) return;
   deps.store
@@ -36,7 +36,7 @@ async function limitLineOf(tx: Tx, { lines, workspaceId }: KeyRecord): Promise<s
 }
 
 /** The caller whose key has this hash, or `null`. The look-up is by hash, so its time tells nothing about near misses. */
-export async function authenticate(deps: ControlDeps, secretHash: string): Promise<Caller | null> {
+export async function authenticate(deps: ControlPorts, secretHash: string): Promise<Caller | null> {
   const found = await deps.store.read('authenticate', async (tx) => {
     const key = await tx.tenancy.keyByHash(secretHash);
     const workspace = key ? await tx.tenancy.workspace(key.workspaceId) : null;

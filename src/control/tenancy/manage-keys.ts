@@ -4,12 +4,12 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
 import type { KeyRecord } from '../../core/tenancy/tenancy.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditDraft, auditedTransaction } from '../requests/audit.ts';
 import { hashSecret } from './authenticate.ts';
 import { endOf, hasEnded, linesBelow, ownKey, requireNoMore, requireSameBudgets } from './key-rights.ts';
 
-function newSecret(deps: ControlDeps): string {
+function newSecret(deps: ControlPorts): string {
   return `sk-${deps.ids.next('sbx')}${deps.ids.next('k').slice(2)}`;
 }
 
@@ -22,7 +22,7 @@ async function findKey(tx: Tx, caller: Caller, id: string): Promise<KeyRecord> {
 
 /** What a key makes has no more rights and no more budget than the key, and ends no later. */
 export async function createKey(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: CreateKeyRequest,
 ): Promise<{ key: KeyRecord; secret: string }> {
@@ -66,7 +66,7 @@ export async function createKey(
   return { key, secret };
 }
 
-export async function listKeys(deps: ControlDeps, caller: Caller): Promise<readonly KeyRecord[]> {
+export async function listKeys(deps: ControlPorts, caller: Caller): Promise<readonly KeyRecord[]> {
   requireScope(caller, 'keys');
   return deps.store.read('keys', (tx) => tx.tenancy.keys(visibleWorkspace(caller)));
 }
@@ -80,7 +80,7 @@ async function revokeIn(tx: Tx, key: KeyRecord, now: number): Promise<KeyRecord>
 
 /** Ends a key, and the keys it made unless `keepsMade` says otherwise. Idempotent. */
 export async function revokeKey(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   keepsMade = false,
@@ -107,7 +107,7 @@ export async function revokeKey(
 
 /** Makes a successor with the same rights, in the same line; the old key ends now, or after the overlap. */
 export async function rotateKey(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   request: RotateKeyRequest,

@@ -8,10 +8,10 @@ import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ProviderKeyRecord } from '../../core/tenancy/provider-key.ts';
 import { hintOf, keyContext } from '../../core/tenancy/provider-key.ts';
 import { within } from '../backends/within.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 
-function boxOf({ secretBox }: ControlDeps): SecretBox {
+function boxOf({ secretBox }: ControlPorts): SecretBox {
   if (secretBox) return secretBox;
   throw new SandboxerError(
     'SBX_UNAVAILABLE',
@@ -38,7 +38,7 @@ async function findKey(tx: Tx, caller: Caller, id: string): Promise<ProviderKeyR
 
 /** The vendor is asked, through the extension: a key that it does not take is not kept. */
 async function tryKey(
-  deps: ControlDeps,
+  deps: ControlPorts,
   extensionId: string,
   key: string,
   signal: AbortSignal,
@@ -66,7 +66,7 @@ function isRefusal(error: unknown): boolean {
 
 /** The first one is made; one that is there gets another secret, which what runs under it uses from then on. */
 export async function setProviderKey(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   request: SetProviderKeyRequest,
   signal: AbortSignal,
@@ -109,7 +109,7 @@ export async function setProviderKey(
 }
 
 export async function listProviderKeys(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
 ): Promise<readonly ProviderKeyRecord[]> {
   requireScope(caller, 'keys');
@@ -119,7 +119,7 @@ export async function listProviderKeys(
 
 /** Asks the vendor again: one that it takes is used again, one that it does not take is refused from now on. */
 export async function testProviderKey(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   signal: AbortSignal,
@@ -143,7 +143,7 @@ export async function testProviderKey(
 
 /** Nothing new is made with it; what runs goes on, and is ended with it. */
 export async function disableProviderKey(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
 ): Promise<ProviderKeyRecord> {
@@ -152,7 +152,7 @@ export async function disableProviderKey(
 }
 
 /** Only its key ends what runs at the vendor: one that is in use stays. */
-export async function deleteProviderKey(deps: ControlDeps, caller: Caller, id: string): Promise<void> {
+export async function deleteProviderKey(deps: ControlPorts, caller: Caller, id: string): Promise<void> {
   requireScope(caller, 'keys');
   const subject = { action: 'deleteProviderKey', target: id };
   await auditedTransaction(deps, caller, 'delete-provider-key', subject, async (tx) => {
@@ -168,7 +168,7 @@ export async function deleteProviderKey(deps: ControlDeps, caller: Caller, id: s
 
 /** Puts every stored secret under the master key of now, so that the one before is needed no longer. */
 export async function resealSecrets(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
 ): Promise<{ readonly resealed: number; readonly unchanged: number }> {
   requireScope(caller, 'server');
@@ -197,7 +197,7 @@ export async function resealSecrets(
 }
 
 async function change(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   action: string,

@@ -7,9 +7,9 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
 import type { OrgRecord, WorkspaceRecord } from '../../core/tenancy/tenancy.ts';
-import type { ControlDeps } from '../deps.ts';
 import type { LeftCredits } from '../money/clear-purses.ts';
 import { clearPurses } from '../money/clear-purses.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 
 /** Orgs and workspaces are the server's business: all of this needs the scope `server`. */
@@ -40,7 +40,7 @@ async function findWorkspace(tx: Tx, id: string): Promise<WorkspaceRecord> {
 const isThere = ({ deletedAt }: { readonly deletedAt?: number }) => deletedAt === undefined;
 
 export async function createOrg(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   name: string,
@@ -54,18 +54,18 @@ export async function createOrg(
   });
 }
 
-export async function listOrgs(deps: ControlDeps, caller: Caller): Promise<readonly OrgRecord[]> {
+export async function listOrgs(deps: ControlPorts, caller: Caller): Promise<readonly OrgRecord[]> {
   requireScope(caller, 'server');
   return deps.store.read('orgs', async (tx) => (await tx.tenancy.orgs()).filter(isThere));
 }
 
-export async function getOrg(deps: ControlDeps, caller: Caller, id: string): Promise<OrgRecord> {
+export async function getOrg(deps: ControlPorts, caller: Caller, id: string): Promise<OrgRecord> {
   requireScope(caller, 'server');
   return deps.store.read('orgs', (tx) => findOrg(tx, id));
 }
 
 export async function renameOrg(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   name: string,
@@ -78,7 +78,7 @@ export async function renameOrg(
   });
 }
 
-export async function deleteOrg(deps: ControlDeps, caller: Caller, id: string): Promise<void> {
+export async function deleteOrg(deps: ControlPorts, caller: Caller, id: string): Promise<void> {
   requireScope(caller, 'server');
   await auditedTransaction(deps, caller, 'delete-org', { action: 'deleteOrg', target: id }, async (tx) => {
     const org = await findOrg(tx, id);
@@ -104,7 +104,7 @@ async function joinPurse(tx: Tx, id: string, orgId: string): Promise<void> {
 }
 
 export async function createWorkspace(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   wanted: { readonly id: string; readonly orgId: string; readonly name: string },
 ): Promise<WorkspaceRecord> {
@@ -123,7 +123,7 @@ export async function createWorkspace(
 }
 
 export async function listWorkspaces(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   orgId: string | null,
 ): Promise<readonly WorkspaceRecord[]> {
@@ -131,13 +131,13 @@ export async function listWorkspaces(
   return deps.store.read('workspaces', async (tx) => (await tx.tenancy.workspaces(orgId)).filter(isThere));
 }
 
-export async function getWorkspace(deps: ControlDeps, caller: Caller, id: string): Promise<WorkspaceRecord> {
+export async function getWorkspace(deps: ControlPorts, caller: Caller, id: string): Promise<WorkspaceRecord> {
   requireScope(caller, 'server');
   return deps.store.read('workspaces', (tx) => findWorkspace(tx, id));
 }
 
 export async function renameWorkspace(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   name: string,
@@ -153,7 +153,7 @@ export async function renameWorkspace(
 
 /** From the next decision on. What runs already stays where it is. */
 export async function setWorkspacePolicy(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   policy: RouteCeiling | null,
@@ -194,7 +194,7 @@ async function requireEmpty(tx: Tx, id: string): Promise<void> {
  * that it has are moved or taken back, or it is not deleted.
  */
 export async function deleteWorkspace(
-  deps: ControlDeps,
+  deps: ControlPorts,
   caller: Caller,
   id: string,
   left: LeftCredits = { kind: 'none' },
@@ -230,7 +230,7 @@ export async function deleteWorkspace(
 }
 
 /** The same caller in another workspace, which it then does not reach beyond. Any caller may name its own. */
-export async function actIn(deps: ControlDeps, caller: Caller, workspaceId: string): Promise<Caller> {
+export async function actIn(deps: ControlPorts, caller: Caller, workspaceId: string): Promise<Caller> {
   if (workspaceId === caller.workspaceId && visibleWorkspace(caller) === workspaceId) return caller;
   if (caller.actor !== 'adm' || !caller.scopes.has('server')) {
     throw new SandboxerError(

@@ -1,14 +1,14 @@
 import type { ProcessInfo } from '../../contract/sandboxes/exec.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { SandboxSession } from '../../core/ports/session.ts';
+import type { Sessions } from '../backends/sessions.ts';
 import { within } from '../backends/within.ts';
-import type { ControlDeps } from '../deps.ts';
-import type { Sessions } from './sessions.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 
 const ASK_MS = 10_000;
 
 /** Whether its backend keeps processes that nobody is attached to. */
-export function keepsProcesses({ extensions }: ControlDeps, { extensionId }: SandboxRecord): boolean {
+export function keepsProcesses({ extensions }: ControlPorts, { extensionId }: SandboxRecord): boolean {
   const extension = extensionId === null ? undefined : extensions.get(extensionId);
   return extension?.header.capabilities.background === true;
 }
@@ -31,7 +31,7 @@ function lastOf({ running, background, ended_at }: ProcessInfo, now: number): nu
  * `null` when it cannot be asked.
  */
 export async function lastRun(
-  deps: ControlDeps,
+  deps: ControlPorts,
   sessions: Sessions,
   sandbox: SandboxRecord,
 ): Promise<number | null> {

@@ -3,11 +3,11 @@ import { isEstablished } from '../../core/lifecycle/lifecycle.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
 
 /** A sandbox whose ports can be shown, now or once it is resumed. */
-export async function openPort(deps: ControlDeps, caller: Caller, id: string): Promise<SandboxRecord> {
+export async function openPort(deps: ControlPorts, caller: Caller, id: string): Promise<SandboxRecord> {
   requireScope(caller, 'sandboxes');
   const sandbox = await deps.store.read('ports', (tx) => findSandbox(tx, caller, id));
   if (!isEstablished(sandbox.state)) {

@@ -5,14 +5,14 @@ import type { SandboxFiles, SandboxServices, SandboxSession } from '../../core/p
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { Sessions } from '../backends/sessions.ts';
+import type { Activity } from '../lifecycle/activity.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
 import { recordBegun } from '../requests/audit.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
-import type { Activity } from './activity.ts';
-import type { Sessions } from './sessions.ts';
 
 export interface Use {
-  readonly deps: ControlDeps;
+  readonly deps: ControlPorts;
   readonly sessions: Sessions;
   readonly activity: Activity;
 }

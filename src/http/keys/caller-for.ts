@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Server, Socket } from 'node:net';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import { KeyScope } from '../../contract/tenancy/tenancy.ts';
-import type { ControlDeps } from '../../control/deps.ts';
+import type { ControlPorts } from '../../control/ports/control-ports.ts';
 import { authenticate, hashSecret } from '../../control/tenancy/authenticate.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { trustedProxies } from './client-address.ts';
@@ -29,7 +29,7 @@ function isUnixServer(server: Server): boolean {
 
 /** A key wherever one is sent; without one, the local administrator on a unix socket and nobody on TCP. */
 export function callerByTransport(
-  deps: ControlDeps,
+  deps: ControlPorts,
   local: Caller,
   wrongKeys = new WrongKeys(deps.clock, trustedProxies([])),
 ): (request: IncomingMessage) => Caller | Promise<Caller> {
@@ -54,7 +54,7 @@ export function callerByTransport(
 }
 
 async function callerByKey(
-  deps: ControlDeps,
+  deps: ControlPorts,
   request: IncomingMessage,
   wrongKeys: WrongKeys,
 ): Promise<Caller> {

@@ -1,5 +1,5 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { ControlDeps } from '../../control/deps.ts';
+import type { ControlPorts } from '../../control/ports/control-ports.ts';
 import type { CommitNotice } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import type { KeyRecord } from '../../core/tenancy/tenancy.ts';
@@ -45,7 +45,7 @@ function remember(ids: Set<string>, id: string): void {
  * its end forward or deletes the workspace, and by a timer at the end of its time.
  */
 export class KeyEnds {
-  readonly #deps: Pick<ControlDeps, 'store' | 'clock'>;
+  readonly #deps: Pick<ControlPorts, 'store' | 'clock'>;
   readonly #keys = new Map<string, OpenKey>();
   readonly #workspaces = new Map<string, Set<End>>();
   readonly #endedKeys = new Set<string>();
@@ -54,7 +54,7 @@ export class KeyEnds {
   #looking = 0;
   readonly #stopListening: () => void;
 
-  constructor(deps: Pick<ControlDeps, 'store' | 'clock'>) {
+  constructor(deps: Pick<ControlPorts, 'store' | 'clock'>) {
     this.#deps = deps;
     this.#stopListening = deps.store.onCommit((notice) => this.#committed(notice));
   }

@@ -8,8 +8,8 @@ import type { RouteExplanation } from '../../contract/routing/route.ts';
 import type { ExtendedSandbox, Sandbox } from '../../contract/sandboxes/sandbox.ts';
 import type { SetupLog } from '../../contract/sandboxes/setup-log.ts';
 import type { ApiKey } from '../../contract/tenancy/tenancy.ts';
-import type { ControlDeps } from '../../control/deps.ts';
 import type { WorkspaceBalance } from '../../control/money/credits.ts';
+import type { ControlPorts } from '../../control/ports/control-ports.ts';
 import type { ProfileView } from '../../control/profiles/list-profiles.ts';
 import type { ProfileVerdict as Verdict } from '../../control/profiles/validate-profile.ts';
 import type { Extended } from '../../control/sandboxes/extend-sandbox.ts';
@@ -260,7 +260,7 @@ export class Presenter {
     };
   }
 
-  extension({ header }: Extension, deps: ControlDeps): z.output<typeof ExtensionEntry> {
+  extension({ header }: Extension, deps: ControlPorts): z.output<typeof ExtensionEntry> {
     const health = deps.extensions.health(header.id);
     return {
       id: header.id,

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { PortAccess, PortRequest } from '../../contract/sandboxes/port.ts';
-import type { ControlDeps } from '../../control/deps.ts';
+import type { ControlPorts } from '../../control/ports/control-ports.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import { isoTime } from '../../core/ports/clock.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
@@ -17,13 +17,13 @@ export interface PreviewOrigin {
 const DEFAULT_SECONDS = 3600;
 
 /** Never longer than the sandbox itself can live, nor than the key it is made with. */
-function expiryOf(deps: ControlDeps, caller: Caller, sandbox: SandboxRecord, seconds: number): number {
+function expiryOf(deps: ControlPorts, caller: Caller, sandbox: SandboxRecord, seconds: number): number {
   const keyEndsAt = caller.keyEndsAt ?? Number.POSITIVE_INFINITY;
   return Math.floor(Math.min(deps.clock.now() + seconds * 1000, sandbox.maxDeadlineAt, keyEndsAt) / 1000);
 }
 
 export async function previewAccess(
-  deps: ControlDeps,
+  deps: ControlPorts,
   origin: PreviewOrigin | undefined,
   { caller, sandbox }: { readonly caller: Caller; readonly sandbox: SandboxRecord },
   request: z.output<typeof PortRequest>,

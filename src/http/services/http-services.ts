@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { ControlDeps } from '../../control/deps.ts';
+import type { ControlPorts } from '../../control/ports/control-ports.ts';
 import type { Use } from '../../control/use/use-sandbox.ts';
 import { toCloudEvent } from '../../core/events/event.ts';
 import type { Log } from '../../core/ports/log.ts';
@@ -20,7 +20,7 @@ import { DEFAULT_HTTP_LIMITS } from './http-options.ts';
 export class HttpServices {
   readonly options: HttpOptions;
   readonly limits: HttpLimits;
-  readonly deps: ControlDeps;
+  readonly deps: ControlPorts;
   readonly use: Use;
   readonly log: Log;
   readonly present: Presenter;

@@ -6,7 +6,7 @@ import { SandboxerError } from '../../contract/errors/errors.ts';
 import { HostSpec } from '../../contract/extensions/host.ts';
 import { Price } from '../../contract/money/money.ts';
 import { DurationSeconds } from '../../contract/values/duration.ts';
-import { DEFAULT_SETTINGS } from '../../control/settings.ts';
+import { DEFAULT_SETTINGS } from '../../control/ports/settings.ts';
 import type { BuiltinsConfig } from '../../extensions/builtins.ts';
 import { ownAgents } from '../../extensions/shared/own-programs.ts';
 import { isNetwork } from '../../http/keys/client-address.ts';

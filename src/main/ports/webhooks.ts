@@ -1,4 +1,4 @@
-import type { ControlDeps } from '../../control/deps.ts';
+import type { ControlPorts } from '../../control/ports/control-ports.ts';
 import type { WebhookPort, WebhookRecord } from '../../core/events/webhook.ts';
 import { webhookSinkId } from '../../core/events/webhook.ts';
 import type { SecretBox } from '../../core/ports/secret-box.ts';
@@ -37,7 +37,7 @@ export class Webhooks implements WebhookPort {
     this.#source = eventSourceOf(owner);
   }
 
-  async start(deps: ControlDeps): Promise<void> {
+  async start(deps: ControlPorts): Promise<void> {
     this.#deliveries = new WebhookDeliveries(deps, (webhook) => this.#sinkFor(webhook));
     await this.#deliveries.start();
   }

@@ -16,10 +16,10 @@ export const livingCounter: Mutation = {
       search: 'const PAGE = 100;',
       replace: `const PAGE = 100;
 const counts = new Map<string, number>();
-function livingCount(deps: ControlDeps, workspaceId: string): number {
+function livingCount(deps: ControlPorts, workspaceId: string): number {
   return counts.get(\`\${deps.instance} \${workspaceId}\`) ?? 0;
 }
-export function count(deps: ControlDeps, workspaceId: string, by: number): void {
+export function count(deps: ControlPorts, workspaceId: string, by: number): void {
   counts.set(\`\${deps.instance} \${workspaceId}\`, livingCount(deps, workspaceId) + by);
 }`,
     },

@@ -24,9 +24,9 @@ export const ttlTimerInMemory: Mutation = {
     },
     {
       file: 'src/control/sandboxes/establish.ts',
-      search: "import type { ControlDeps } from '../deps.ts';",
+      search: "import type { ControlPorts } from '../ports/control-ports.ts';",
       replace:
-        "import type { ControlDeps } from '../deps.ts';\nimport { armed } from './expire-sandboxes.ts';",
+        "import type { ControlPorts } from '../ports/control-ports.ts';\nimport { armed } from './expire-sandboxes.ts';",
     },
   ],
 };

@@ -1,13 +1,13 @@
 import type { AttemptJudgement, AttemptOutcome, AttemptRecord } from '../../../core/lifecycle/attempt.ts';
 import { isRunning } from '../../../core/lifecycle/attempt.ts';
 import type { Tx } from '../../../core/ports/store/store.ts';
-import type { ControlDeps } from '../../deps.ts';
+import type { ControlPorts } from '../../ports/control-ports.ts';
 import type { SandboxEdit } from './sandbox-edit.ts';
 
 /** A sandbox being changed in one transaction: its row as an edit, and its attempts. */
 export interface EditScope {
   readonly tx: Tx;
-  readonly deps: ControlDeps;
+  readonly deps: ControlPorts;
   readonly edit: SandboxEdit;
   /** All attempts of the sandbox; the functions of this folder keep it in step with the store. */
   readonly attempts: AttemptRecord[];

@@ -1,6 +1,6 @@
 import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
 import type { Tx } from '../../../core/ports/store/store.ts';
-import type { ControlDeps } from '../../deps.ts';
+import type { ControlPorts } from '../../ports/control-ports.ts';
 import type { BackendFailure } from './backend-error.ts';
 
 export interface RefusedCall {
@@ -16,7 +16,7 @@ export interface RefusedCall {
  */
 export async function isolateKey(
   tx: Tx,
-  deps: ControlDeps,
+  deps: ControlPorts,
   { attempt, failure, workspaceId }: RefusedCall,
 ): Promise<void> {
   if (failure.code !== 'SBX_BACKEND_AUTH' || !attempt || attempt.providerKeyId === null) return;

@@ -6,9 +6,9 @@ import { assertMove, isEstablished, isLiving } from '../../../core/lifecycle/lif
 import type { SandboxRecord } from '../../../core/lifecycle/sandbox.ts';
 import { pendingOperation } from '../../../core/lifecycle/sandbox.ts';
 import type { Tx } from '../../../core/ports/store/store.ts';
-import type { ControlDeps } from '../../deps.ts';
 import { learnUse } from '../../money/learn-use.ts';
 import { billOf, closeMoney } from '../../money/sandbox-money.ts';
+import type { ControlPorts } from '../../ports/control-ports.ts';
 import { abandonSnapshot } from '../../snapshots/abandon-snapshot.ts';
 
 /** Who caused an event. Workers act as automation on the consumer's behalf. */
@@ -32,7 +32,7 @@ export class SandboxEdit {
   #events: EventDraft[] = [];
   readonly #nextId: (prefix: string) => string;
 
-  constructor(before: SandboxRecord, deps: ControlDeps, now: number, isNew = false) {
+  constructor(before: SandboxRecord, deps: ControlPorts, now: number, isNew = false) {
     this.before = before;
     this.#row = before;
     this.now = now;
@@ -132,7 +132,7 @@ export class SandboxEdit {
  * Writes row, events and money in the caller's transaction. A sandbox that stops living has its meter closed and its
  * hold resolved here, whoever moved it and why.
  */
-export async function saveEdit(tx: Tx, deps: ControlDeps, edit: SandboxEdit): Promise<SandboxRecord> {
+export async function saveEdit(tx: Tx, deps: ControlPorts, edit: SandboxEdit): Promise<SandboxRecord> {
   const { before } = edit;
   edit.settle();
   const stopsLiving =

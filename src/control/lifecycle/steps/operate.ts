@@ -5,9 +5,9 @@ import type { SandboxOperation } from '../../../core/lifecycle/sandbox.ts';
 import { pendingOperation } from '../../../core/lifecycle/sandbox.ts';
 import type { Extension, Handle, TakenSnapshot } from '../../../core/ports/extension.ts';
 import { contextOf, extensionOf } from '../../backends/backend-context.ts';
-import type { ControlDeps } from '../../deps.ts';
 import { backendEndsAt, changeRate } from '../../money/sandbox-money.ts';
-import { backoffMs } from '../../settings.ts';
+import type { ControlPorts } from '../../ports/control-ports.ts';
+import { backoffMs } from '../../ports/settings.ts';
 import { snapshotEvent } from '../../snapshots/snapshot-event.ts';
 import { thinSnapshots } from '../../snapshots/snapshot-room.ts';
 import type { SettleScope } from '../edit/attempt-edit.ts';
@@ -25,7 +25,7 @@ export type Operated =
 
 /** Does what a request wants of a living sandbox: pause, resume, extend or snapshot. One operation at a time is pending. */
 export function operateStep(
-  deps: ControlDeps,
+  deps: ControlPorts,
   subject: StepSubject,
   operation: SandboxOperation,
 ): Step<Operated> {
@@ -71,7 +71,7 @@ function unsupported({ header: { id } }: Extension, { kind }: SandboxOperation):
 }
 
 async function callOperation(
-  deps: ControlDeps,
+  deps: ControlPorts,
   subject: StepSubject,
   operation: SandboxOperation,
   signal: AbortSignal,

@@ -6,8 +6,8 @@ import type { Handle, Ready } from '../../../core/ports/extension.ts';
 import { startDirectory } from '../../../core/ports/inputs.ts';
 import { inputTrees } from '../../assets/input-trees.ts';
 import { contextFor, extensionOf } from '../../backends/backend-context.ts';
-import type { ControlDeps } from '../../deps.ts';
 import { openMeter } from '../../money/sandbox-money.ts';
+import type { ControlPorts } from '../../ports/control-ports.ts';
 import type { SettleScope } from '../edit/attempt-edit.ts';
 import { condemnOutrun, isOutrun, judgeAttempt } from '../edit/attempt-edit.ts';
 import { backendFailure } from '../edit/backend-error.ts';
@@ -26,7 +26,7 @@ interface Probed {
 }
 
 /** Reaches a provisioned sandbox and sets it up as its recipe says. Setup may run again after a crash: nobody has seen it yet. */
-export function probeStep(deps: ControlDeps, subject: StepSubject, attempt: AttemptRecord): Step<Probed> {
+export function probeStep(deps: ControlPorts, subject: StepSubject, attempt: AttemptRecord): Step<Probed> {
   const { sandbox, documents } = subject;
   const { recipe, origin } = documents;
   const setup: SetupStep[] = [];

@@ -4,7 +4,7 @@ import { silentLog } from '../../../core/ports/log.ts';
 import { memoryDatabase } from '../../../store/memory/memory-database.ts';
 import { MemoryStore } from '../../../store/memory/memory-store.ts';
 import { sampleAttempt, sampleSandbox, T0 } from '../../../store/suite/sample-records.ts';
-import type { ControlDeps } from '../../deps.ts';
+import type { ControlPorts } from '../../ports/control-ports.ts';
 import { ProgressEvents } from './progress-events.ts';
 
 const UID = 'sbx_slow';
@@ -20,7 +20,7 @@ async function world(state: 'provisioning' | 'ready' = 'provisioning') {
   const store = new MemoryStore(memoryDatabase());
   await store.transaction('sample', (tx) => tx.sandboxes.insert(sampleSandbox({ uid: UID, state })));
   const deps = { store, clock, log: silentLog, ids: { next: (prefix: string) => `${prefix}_${++ids}` } };
-  const events = new ProgressEvents(deps as unknown as ControlDeps, sampleAttempt(UID));
+  const events = new ProgressEvents(deps as unknown as ControlPorts, sampleAttempt(UID));
   const told = () =>
     store.read('events', (tx) => tx.events.list({ workspaceId: 'default', after: 0, limit: 1_000 }));
   return { clock, events, told };

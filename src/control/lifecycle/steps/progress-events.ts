@@ -1,6 +1,6 @@
 import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
 import type { Progress } from '../../../core/ports/extension.ts';
-import type { ControlDeps } from '../../deps.ts';
+import type { ControlPorts } from '../../ports/control-ports.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from '../edit/sandbox-edit.ts';
 
 const SHORTEST_GAP_MS = 1_000;
@@ -14,14 +14,14 @@ const MOST = 200;
  * time went. Begin and end are always told; in between there are few, and fewer as it goes on.
  */
 export class ProgressEvents {
-  readonly #deps: ControlDeps;
+  readonly #deps: ControlPorts;
   readonly #attempt: AttemptRecord;
   #begunAt: number | null = null;
   #toldAt = 0;
   #count = 0;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(deps: ControlDeps, attempt: AttemptRecord) {
+  constructor(deps: ControlPorts, attempt: AttemptRecord) {
     this.#deps = deps;
     this.#attempt = attempt;
   }

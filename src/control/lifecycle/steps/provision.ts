@@ -11,8 +11,8 @@ import type {
 import type { Tx } from '../../../core/ports/store/store.ts';
 import { inputTrees } from '../../assets/input-trees.ts';
 import { contextFor, extensionOf } from '../../backends/backend-context.ts';
-import type { ControlDeps } from '../../deps.ts';
 import { backendEndsAt } from '../../money/sandbox-money.ts';
+import type { ControlPorts } from '../../ports/control-ports.ts';
 import { isOutrun, judgeAttempt, replaceAttempt } from '../edit/attempt-edit.ts';
 import { backendFailure } from '../edit/backend-error.ts';
 import { failAttempt } from './fail-attempt.ts';
@@ -28,7 +28,7 @@ export interface Provisioned {
 
 /** `isFirstCall`: the attempt was journalled by this very claim. Otherwise an earlier call may have created something. */
 export function provisionStep(
-  deps: ControlDeps,
+  deps: ControlPorts,
   subject: StepSubject,
   attempt: AttemptRecord,
   isFirstCall: boolean,
@@ -83,7 +83,7 @@ function lateWork(error: unknown, doing: Progress | null): unknown {
 }
 
 async function provisionSpec(
-  deps: ControlDeps,
+  deps: ControlPorts,
   subject: StepSubject,
   attempt: AttemptRecord,
   signal: AbortSignal,
@@ -108,7 +108,7 @@ async function provisionSpec(
 }
 
 async function makeFrom(
-  { deps, documents: { origin } }: { readonly deps: ControlDeps; readonly documents: SandboxDocuments },
+  { deps, documents: { origin } }: { readonly deps: ControlPorts; readonly documents: SandboxDocuments },
   extension: Extension,
   spec: ProvisionSpec,
   context: ExtensionContext,
@@ -122,7 +122,7 @@ async function makeFrom(
 }
 
 /** The read does not wait for the disk: the outcome of the fork is written by a commit of its own. */
-async function forkSource(deps: ControlDeps, sourceUid: string): Promise<Handle> {
+async function forkSource(deps: ControlPorts, sourceUid: string): Promise<Handle> {
   const find = (tx: Tx) => tx.sandboxes.get(sourceUid);
   const source = await deps.store.read('fork-source', find, { answersEarly: true });
   if (source?.handle) return source.handle;

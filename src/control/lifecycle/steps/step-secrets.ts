@@ -1,10 +1,10 @@
 import type { Extension, ResolvedSecret } from '../../../core/ports/extension.ts';
-import type { ControlDeps } from '../../deps.ts';
+import type { ControlPorts } from '../../ports/control-ports.ts';
 import type { StepSubject } from './step.ts';
 
 /** Returns the secrets of the recipe with their values as they are now. */
 export async function secretsOf(
-  deps: ControlDeps,
+  deps: ControlPorts,
   { sandbox, documents: { recipe } }: StepSubject,
   { header }: Extension,
   signal: AbortSignal,
@@ -15,7 +15,7 @@ export async function secretsOf(
 
 /** Returns the values that setup commands can see: their output is kept, and must not hold them. */
 export async function exposedValues(
-  deps: ControlDeps,
+  deps: ControlPorts,
   { sandbox, documents: { recipe } }: StepSubject,
   { header }: Extension,
   signal: AbortSignal,

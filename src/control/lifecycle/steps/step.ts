@@ -1,7 +1,7 @@
 import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
 import type { SandboxDocuments, SandboxRecord } from '../../../core/lifecycle/sandbox.ts';
 import type { Stamp } from '../../../core/ports/extension.ts';
-import type { ControlDeps } from '../../deps.ts';
+import type { ControlPorts } from '../../ports/control-ports.ts';
 import type { SettleScope } from '../edit/attempt-edit.ts';
 
 /** What the driver does after the outcome of a step was written. */
@@ -36,12 +36,12 @@ export interface StepSubject {
   readonly documents: SandboxDocuments;
 }
 
-export function stampOf(deps: ControlDeps, attempt: AttemptRecord): Stamp {
+export function stampOf(deps: ControlPorts, attempt: AttemptRecord): Stamp {
   return { sandboxUid: attempt.sandboxUid, attemptId: attempt.attemptId, owner: deps.owner };
 }
 
 /** Returns how long the backend of an attempt may take to provision, and again to become reachable. */
-export function provisionTimeoutMs(deps: ControlDeps, { extensionId }: AttemptRecord): number {
+export function provisionTimeoutMs(deps: ControlPorts, { extensionId }: AttemptRecord): number {
   return (deps.extensions.get(extensionId)?.header.provisionTimeoutSeconds ?? 60) * 1000;
 }
 

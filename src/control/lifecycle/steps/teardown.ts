@@ -2,10 +2,10 @@ import type { AttemptRecord } from '../../../core/lifecycle/attempt.ts';
 import { isRunning } from '../../../core/lifecycle/attempt.ts';
 import type { CleanupReport } from '../../../core/ports/extension.ts';
 import { contextFor, extensionOf } from '../../backends/backend-context.ts';
-import type { ControlDeps } from '../../deps.ts';
 import { noteUse } from '../../money/measure-use.ts';
 import { insureAttempt } from '../../money/sandbox-money.ts';
-import { backoffMs } from '../../settings.ts';
+import type { ControlPorts } from '../../ports/control-ports.ts';
+import { backoffMs } from '../../ports/settings.ts';
 import type { SettleScope } from '../edit/attempt-edit.ts';
 import { judgeAttempt, replaceAttempt } from '../edit/attempt-edit.ts';
 import { failSandbox } from '../edit/attempt-failure.ts';
@@ -22,7 +22,7 @@ import { GO_ON, meterIdOf, stampOf } from './step.ts';
  * that says *gone* ends the attempt; with anything else the step is taken again after a growing pause, told as stuck
  * after `stuckAfterTries`, and never given up. A sandbox is `destroyed` once none of its attempts is left.
  */
-export function teardownStep(deps: ControlDeps, attempt: AttemptRecord): Step<CleanupReport> {
+export function teardownStep(deps: ControlPorts, attempt: AttemptRecord): Step<CleanupReport> {
   return {
     label: 'teardown',
     timeoutMs: deps.settings.teardownTimeoutMs,

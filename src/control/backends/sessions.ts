@@ -2,9 +2,9 @@ import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { Handle } from '../../core/ports/extension.ts';
 import type { SandboxProcess, SandboxSession } from '../../core/ports/session.ts';
-import { contextOf, extensionOf } from '../backends/backend-context.ts';
-import { within } from '../backends/within.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
+import { contextOf, extensionOf } from './backend-context.ts';
+import { within } from './within.ts';
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -16,14 +16,14 @@ interface OpenSession {
 
 /** The open channel of each sandbox: opened at first use, shared, closed when the sandbox is over. */
 export class Sessions {
-  readonly #deps: ControlDeps;
+  readonly #deps: ControlPorts;
   readonly #open = new Map<string, OpenSession>();
   readonly #closing = new AbortController();
   readonly #variables = new Map<string, { readonly generation: number; readonly values: Variables }>();
   /** Foreground processes by `uid:process id`: attaching to one and letting go again would kill it. */
   readonly running = new Map<string, SandboxProcess>();
 
-  constructor(deps: ControlDeps) {
+  constructor(deps: ControlPorts) {
     this.#deps = deps;
   }
 

@@ -1,25 +1,25 @@
-import type { CapabilityVector } from '../contract/extensions/capability.ts';
-import type { SecretRef } from '../contract/profiles/secret.ts';
-import type { Ledger } from '../core/credits/ledger/ledger.ts';
-import type { ConfiguredSink } from '../core/events/event-sink.ts';
-import type { WebhookPort } from '../core/events/webhook.ts';
-import type { HealthBook } from '../core/health/health-book.ts';
-import type { HostPort } from '../core/hosts/host.ts';
-import type { ProfileCatalogue } from '../core/ports/catalogue.ts';
-import type { Clock } from '../core/ports/clock.ts';
-import type { ResolvedSecret } from '../core/ports/extension.ts';
-import type { Identifiers } from '../core/ports/identifiers.ts';
-import type { InputPort } from '../core/ports/inputs.ts';
-import type { Log } from '../core/ports/log.ts';
-import type { PublishedRegistry } from '../core/ports/published-registry.ts';
-import type { ExtensionRegistry } from '../core/ports/registry.ts';
-import type { SecretBox } from '../core/ports/secret-box.ts';
-import type { Store } from '../core/ports/store/store.ts';
-import type { UseBook } from '../core/routing/learned-use.ts';
+import type { CapabilityVector } from '../../contract/extensions/capability.ts';
+import type { SecretRef } from '../../contract/profiles/secret.ts';
+import type { Ledger } from '../../core/credits/ledger/ledger.ts';
+import type { ConfiguredSink } from '../../core/events/event-sink.ts';
+import type { WebhookPort } from '../../core/events/webhook.ts';
+import type { HealthBook } from '../../core/health/health-book.ts';
+import type { HostPort } from '../../core/hosts/host.ts';
+import type { ProfileCatalogue } from '../../core/ports/catalogue.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { ResolvedSecret } from '../../core/ports/extension.ts';
+import type { Identifiers } from '../../core/ports/identifiers.ts';
+import type { InputPort } from '../../core/ports/inputs.ts';
+import type { Log } from '../../core/ports/log.ts';
+import type { PublishedRegistry } from '../../core/ports/published-registry.ts';
+import type { ExtensionRegistry } from '../../core/ports/registry.ts';
+import type { SecretBox } from '../../core/ports/secret-box.ts';
+import type { Store } from '../../core/ports/store/store.ts';
+import type { UseBook } from '../../core/routing/learned-use.ts';
 import type { ControlSettings } from './settings.ts';
 
 /** Everything the use-cases reach the world through. `main/wire.ts` fills it, and so does the simulation. */
-export interface ControlDeps {
+export interface ControlPorts {
   readonly store: Store;
   readonly clock: Clock;
   readonly ids: Identifiers;

@@ -1,18 +1,18 @@
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
-import type { ControlDeps } from '../deps.ts';
-import { SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
+import type { ControlPorts } from '../ports/control-ports.ts';
+import { SandboxEdit, saveEdit } from './edit/sandbox-edit.ts';
 
 /**
  * What counts as use (SPEC §3): exec, terminal, file write. Use is written when it changes the state and at most every
  * `activityMs` otherwise; between two writes it is remembered here, for the idle sweep to ask.
  */
 export class Activity {
-  readonly #deps: ControlDeps;
+  readonly #deps: ControlPorts;
   readonly #last = new Map<string, number>();
   readonly #open = new Map<string, number>();
 
-  constructor(deps: ControlDeps) {
+  constructor(deps: ControlPorts) {
     this.#deps = deps;
   }
 
