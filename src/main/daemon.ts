@@ -41,7 +41,7 @@ function stopSignal(): Promise<void> {
 
 function idle(server: RunningServer, stopAfterMs: number | null): Promise<void> {
   if (stopAfterMs === null) return new Promise(() => {});
-  return whenIdle(server.callers, server.control.deps.store, stopAfterMs);
+  return whenIdle(server.callers, server.control.store, stopAfterMs);
 }
 
 /** Serves until it is told to stop, or nobody needs it. A reason not to start that we know is told, with its remedy, instead of thrown. */

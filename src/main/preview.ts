@@ -34,21 +34,20 @@ export class Previews implements PreviewOrigin {
   #listening: Promise<number> | null = null;
 
   private constructor(control: ControlPlane, caller: Caller, config: ResolvedConfig['preview'], key: Buffer) {
-    const { deps, sessions, activity } = control;
     this.access = new PreviewAccess(key);
-    this.#keyEnds = new KeyEnds(deps);
+    this.#keyEnds = new KeyEnds(control);
     this.#config = config;
-    this.#log = deps.log;
+    this.#log = control.log;
     this.#server = new PreviewServer({
       access: this.access,
-      log: deps.log,
+      log: control.log,
       domain: config.domain,
       secure: config.url?.startsWith('https://') ?? false,
-      now: () => deps.clock.now(),
+      now: () => control.clock.now(),
       keyEnds: this.#keyEnds,
       // The signature is what admits a visitor; the sandbox is then reached in our own name.
       dial: async (uid, port, signal) =>
-        portDuplex(await dialPort({ deps, sessions, activity }, caller, uid, port, signal)),
+        portDuplex(await dialPort(control, caller, { id: uid, port, signal })),
     });
   }
 
@@ -57,7 +56,7 @@ export class Previews implements PreviewOrigin {
     caller: Caller,
     config: ResolvedConfig['preview'],
   ): Promise<Previews> {
-    const previews = new Previews(control, caller, config, await previewKey(control.deps.store));
+    const previews = new Previews(control, caller, config, await previewKey(control.store));
     if (config.listen !== null) await previews.#listen();
     return previews;
   }

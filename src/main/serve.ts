@@ -77,15 +77,12 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const wrongKeys = new WrongKeys(systemClock, trustedProxies(config.listen.trusted_proxies));
   let ready = false;
   const shared: HttpOptions = {
-    deps: control.deps,
-    driver: control.driver,
-    sessions: control.sessions,
-    activity: control.activity,
+    control,
     version: packageVersion(),
     apiPage,
     log,
     metrics: new Registry(),
-    callerFor: callerByTransport(control.deps, local, wrongKeys),
+    callerFor: callerByTransport(control, local, wrongKeys),
     isReady: () => ready,
     parseProfile,
     ...(config.rate_limit === null ? {} : { rates: rateLimits(config.rate_limit) }),
@@ -102,7 +99,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       const remote = await createHttpServer(shared);
       servers.push(remote);
       // Whoever can connect, or is told that the server is ready, finds the key.
-      adminKeyFile = await firstAdminKey(control.deps, config.stateDir);
+      adminKeyFile = await firstAdminKey(control, config.stateDir);
       tcpAddress = await remote.listen({ ...hostAndPort(config.listen.tcp), backlog: BACKLOG });
     }
     ready = true;

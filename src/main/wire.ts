@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { SandboxerError } from '../contract/errors/errors.ts';
 import { Sessions } from '../control/backends/sessions.ts';
+import type { Control } from '../control/control.ts';
 import type { EventSink } from '../control/events/deliver-events.ts';
 import { alignSinks } from '../control/events/list-sinks.ts';
 import { alignHosts } from '../control/hosts/manage-hosts.ts';
@@ -45,11 +46,7 @@ import { WorkspaceCatalogues } from './ports/workspace-catalogues.ts';
 import { DEFAULT_WORKSPACE, prepareInstallation } from './process/installation.ts';
 import { shippedProfiles } from './process/shipped-files.ts';
 
-export interface ControlPlane {
-  readonly deps: ControlPorts;
-  readonly driver: Driver;
-  readonly sessions: Sessions;
-  readonly activity: Activity;
+export interface ControlPlane extends Control {
   /** Leaves everything where the next start takes it up. */
   stop(): Promise<void>;
 }
@@ -167,7 +164,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   const configured = hubs(config, owner);
   const sinks = [...configured.flatMap(({ sink }) => sink ?? []), ...(options.sinks ?? [])];
   let wakeSinks = () => {};
-  const deps: ControlPorts = {
+  const ports: ControlPorts = {
     store,
     clock: systemClock,
     ids,
@@ -191,9 +188,9 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     publishedRegistry: publishedRegistry(config.reuse_surface),
     wakeSinks: () => wakeSinks(),
   };
-  const activity = new Activity(deps);
-  const sessions = new Sessions(deps);
-  const driver = new Driver(deps, {
+  const activity = new Activity(ports);
+  const sessions = new Sessions(ports);
+  const driver = new Driver(ports, {
     // What had nothing to do has read no documents.
     usable: ({ sandbox: { uid }, documents }) =>
       documents && sessions.learn(uid, documents.generation, documents.recipe.variables),
@@ -202,9 +199,10 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
       activity.forget(uid);
     },
   });
-  await learnPriors(deps.health, extensions);
-  await learnFromAttempts(deps);
-  await learnFromMeters(deps);
+  const control: Control = { ...ports, driver, sessions, activity };
+  await learnPriors(ports.health, extensions);
+  await learnFromAttempts(ports);
+  await learnFromMeters(ports);
   const starting = new AbortController();
   await registry.probeAll(starting.signal);
   const health = new Loop('health', systemClock, log, async (signal) => {
@@ -212,23 +210,20 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     return systemClock.now() + PROBE_MS;
   });
   await alignSinks(
-    deps,
+    ports,
     sinks.map(({ id }) => id),
   );
-  await alignHosts(deps, config.hosts.registered, config.hosts.local);
-  const hostProbes = hostWorker(deps, config.hosts.probe);
-  const canaries = canaryWorker(deps, config.hosts.canary.every);
-  const workers = await startWorkers({ deps, sessions, activity }, driver, sinks);
+  await alignHosts(ports, config.hosts.registered, config.hosts.local);
+  const hostProbes = hostWorker(ports, config.hosts.probe);
+  const canaries = canaryWorker(ports, config.hosts.canary.every);
+  const workers = await startWorkers(control, sinks);
   wakeSinks = workers.wakeSinks;
-  await webhooks.start(deps);
+  await webhooks.start(ports);
   health.start();
   hostProbes.start();
   canaries.start();
   return {
-    deps,
-    driver,
-    sessions,
-    activity,
+    ...control,
     async stop() {
       await driver.stop();
       await Promise.all([health.stop(), hostProbes.stop(), canaries.stop(), workers.stop(), webhooks.stop()]);

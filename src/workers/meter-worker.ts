@@ -1,4 +1,4 @@
-import type { Driver } from '../control/lifecycle/driver.ts';
+import type { Control } from '../control/control.ts';
 import { expireGrants } from '../control/money/expire-grants.ts';
 import { measureUse } from '../control/money/measure-use.ts';
 import { tickMeters } from '../control/money/tick-meters.ts';
@@ -19,14 +19,14 @@ export function meterWorker(deps: ControlPorts): Loop {
 }
 
 /** Pays for the next stretch of what is metered, and moves its end at the backend. */
-export function fundingWorker(deps: ControlPorts, driver: Driver): Loop {
-  return new Loop('funding', deps.clock, deps.log, async (signal) => {
-    await fundSandboxes(deps, driver, signal);
-    const next = await deps.store.read('next-funding', (tx) => tx.meters.nextFundingAt());
-    const now = deps.clock.now();
+export function fundingWorker(control: Control): Loop {
+  return new Loop('funding', control.clock, control.log, async (signal) => {
+    await fundSandboxes(control, signal);
+    const next = await control.store.read('next-funding', (tx) => tx.meters.nextFundingAt());
+    const now = control.clock.now();
     return Math.max(
       now + AGAIN_MS,
-      Math.min(next ?? Number.POSITIVE_INFINITY, now + deps.settings.fundMs / 8),
+      Math.min(next ?? Number.POSITIVE_INFINITY, now + control.settings.fundMs / 8),
     );
   });
 }

@@ -1,19 +1,19 @@
 import { sweepKept } from '../control/assets/sweep-kept.ts';
+import type { Control } from '../control/control.ts';
 import type { MissingOnce } from '../control/hosts/reconcile-extension.ts';
 import { reconcileExtension } from '../control/hosts/reconcile-extension.ts';
-import type { Driver } from '../control/lifecycle/driver.ts';
 import type { ControlPorts } from '../control/ports/control-ports.ts';
 import { sweepSnapshots } from '../control/snapshots/sweep-snapshots.ts';
 import type { Extension } from '../core/ports/extension.ts';
 import { Loop } from './loop.ts';
 
 /** One loop per backend: one that hangs or fails is nobody else's trouble. */
-export function reconcileWorker(deps: ControlPorts, driver: Driver, extension: Extension): Loop {
+export function reconcileWorker(control: Control, extension: Extension): Loop {
   const missingOnce: MissingOnce = new Set();
-  return new Loop(`reconcile ${extension.header.id}`, deps.clock, deps.log, async (signal) => {
-    const { removed, lost } = await reconcileExtension(deps, driver, extension, missingOnce, signal);
-    if (removed + lost > 0) deps.log.warn({ extension: extension.header.id, removed, lost }, 'reconciled');
-    return deps.clock.now() + deps.settings.reconcileMs;
+  return new Loop(`reconcile ${extension.header.id}`, control.clock, control.log, async (signal) => {
+    const { removed, lost } = await reconcileExtension(control, extension, missingOnce, signal);
+    if (removed + lost > 0) control.log.warn({ extension: extension.header.id, removed, lost }, 'reconciled');
+    return control.clock.now() + control.settings.reconcileMs;
   });
 }
 

@@ -1,8 +1,7 @@
+import type { Control } from '../control/control.ts';
 import type { EventSink } from '../control/events/deliver-events.ts';
-import type { Driver } from '../control/lifecycle/driver.ts';
 import { releaseDeadLeases } from '../control/lifecycle/resume-work.ts';
 import type { ControlPorts } from '../control/ports/control-ports.ts';
-import type { Use } from '../control/use/use-sandbox.ts';
 import { deliveryWorker } from './delivery-worker.ts';
 import { lifecycleWorker } from './lifecycle-worker.ts';
 import { fundingWorker, meterWorker } from './meter-worker.ts';
@@ -30,27 +29,26 @@ async function beginSinks(deps: ControlPorts, sinks: readonly EventSink[]): Prom
 }
 
 /** Recovers what a dead process left, then keeps everything going until stopped. */
-export async function startWorkers(use: Use, driver: Driver, sinks: readonly EventSink[]): Promise<Workers> {
-  const { deps } = use;
-  await releaseDeadLeases(deps);
-  if (sinks.length > 0) await beginSinks(deps, sinks);
-  const lifecycle = lifecycleWorker(use, driver);
-  const funding = fundingWorker(deps, driver);
-  const deliveries = sinks.map((sink) => deliveryWorker(deps, sink));
-  const reconciles = deps.extensions.all().map((extension) => reconcileWorker(deps, driver, extension));
+export async function startWorkers(control: Control, sinks: readonly EventSink[]): Promise<Workers> {
+  await releaseDeadLeases(control);
+  if (sinks.length > 0) await beginSinks(control, sinks);
+  const lifecycle = lifecycleWorker(control);
+  const funding = fundingWorker(control);
+  const deliveries = sinks.map((sink) => deliveryWorker(control, sink));
+  const reconciles = control.extensions.all().map((extension) => reconcileWorker(control, extension));
   const loops = [
     lifecycle,
-    meterWorker(deps),
+    meterWorker(control),
     funding,
-    pruneWorker(deps),
-    snapshotWorker(deps),
-    uploadWorker(deps),
+    pruneWorker(control),
+    snapshotWorker(control),
+    uploadWorker(control),
     ...deliveries,
     ...reconciles,
   ];
-  const unsubscribe = deps.store.onCommit((notice) => {
-    if (notice.sandboxUids.size > 0) lifecycle.wakeBy(deps.clock.now() + NOTICE_MS);
-    if (notice.fundAt !== null) funding.wakeBy(Math.max(notice.fundAt, deps.clock.now() + FUND_NOTICE_MS));
+  const unsubscribe = control.store.onCommit((notice) => {
+    if (notice.sandboxUids.size > 0) lifecycle.wakeBy(control.clock.now() + NOTICE_MS);
+    if (notice.fundAt !== null) funding.wakeBy(Math.max(notice.fundAt, control.clock.now() + FUND_NOTICE_MS));
     if (notice.lastSeq > 0) for (const delivery of deliveries) delivery.wakeBy();
   });
   for (const loop of loops) loop.start();

@@ -53,7 +53,7 @@ it('has every change: who, what, on what, with what outcome', async () => {
 });
 
 it('has what administrators do in the very transaction, and what they are refused before it is answered', async () => {
-  const { store } = server.running.control.deps;
+  const { store } = server.running.control;
   // Past every batch: what is found by a plain read was there when the answer came.
   const stored = (action: string) =>
     store.read('test', (tx) => tx.audit.list({ workspaceId: null, action, limit: 1 }));

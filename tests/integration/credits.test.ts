@@ -176,16 +176,16 @@ describe('credits', () => {
     const meter = async () => (await f.store.read('meter', (tx) => tx.meters.forSandbox(uid)))[0];
     expect((await meter())?.rate).toBe(0n);
     // The backend resumed it, and nobody heard of that.
-    const { deps, driver } = f.control;
-    const extension = deps.extensions.get('ext.saas-stub') as Extension;
+    const { control } = f;
+    const extension = control.extensions.get('ext.saas-stub') as Extension;
     const { signal } = new AbortController();
-    const context = { signal, clock, log: deps.log, host: null };
+    const context = { signal, clock, log: control.log, host: null };
     await extension.resume?.((await row())?.handle as Handle, context);
     await sleep(5);
-    await reconcileExtension(deps, driver, extension, new Set(), signal);
+    await reconcileExtension(control, extension, new Set(), signal);
     expect(await row()).toMatchObject({ state: 'active', pauseKind: null });
     expect((await meter())?.rate).toBe((await meter())?.runningRate);
-    await reconcileExtension(deps, driver, extension, new Set(), signal);
+    await reconcileExtension(control, extension, new Set(), signal);
     expect((await row())?.state).toBe('active');
     await call('DELETE', '/v1/sandboxes/resumed');
   });
@@ -293,8 +293,8 @@ describe('an audit', () => {
     const audit = async () => {
       const store = await SqliteStore.open({ path });
       try {
-        const deps = { store, clock, settings: DEFAULT_SETTINGS } as unknown as ControlPorts;
-        return (await auditLedger(deps, caller)).findings.map(({ invariant }) => invariant);
+        const control = { store, clock, settings: DEFAULT_SETTINGS } as unknown as ControlPorts;
+        return (await auditLedger(control, caller)).findings.map(({ invariant }) => invariant);
       } finally {
         await store.close();
       }

@@ -36,8 +36,8 @@ type Line = typeof line extends fc.Arbitrary<infer T> ? T : never;
 async function begin({ seed, backend, ttl, early }: Pick<Line, 'seed' | 'backend' | 'ttl' | 'early'>) {
   const timeline = new MoneyTimeline(seed, backend);
   await timeline.start();
-  await timeline.ask((deps) =>
-    grantCredits(deps, caller, { amount_micro_usd: 1_000_000_000, kind: 'grant' }),
+  await timeline.ask((control) =>
+    grantCredits(control, caller, { amount_micro_usd: 1_000_000_000, kind: 'grant' }),
   );
   const request = {
     profile: 'profile.stub-plain',
@@ -47,13 +47,13 @@ async function begin({ seed, backend, ttl, early }: Pick<Line, 'seed' | 'backend
     labels: {},
     elevated: false,
   };
-  const { sandbox } = await timeline.ask((deps, { driver }) =>
-    createSandbox(deps, driver, caller, request, { wait: false }),
+  const { sandbox } = await timeline.ask((control) =>
+    createSandbox(control, caller, { request, wait: false }),
   );
   for (const [gapMs, longer] of early) {
     await timeline.pass(gapMs);
     await timeline
-      .ask((deps, { driver }) => extendSandbox(deps, driver, caller, sandbox.id, longer))
+      .ask((control) => extendSandbox(control, caller, { id: sandbox.id, ttlSeconds: longer }))
       .catch(() => {});
   }
   await timeline.pass(1_500);
@@ -70,10 +70,10 @@ async function take(timeline: MoneyTimeline, { id }: SandboxRecord, one: Step): 
   }
   if (one.kind === 'funding') return timeline.pass(15_000);
   await timeline
-    .ask<unknown>((deps, { driver }) => {
-      if (one.kind === 'pause') return pauseSandbox(deps, driver, caller, id);
-      if (one.kind === 'resume') return resumeSandbox(deps, driver, caller, id);
-      return extendSandbox(deps, driver, caller, id, one.kind === 'extend' ? one.ttl : 1);
+    .ask<unknown>((control) => {
+      if (one.kind === 'pause') return pauseSandbox(control, caller, { id });
+      if (one.kind === 'resume') return resumeSandbox(control, caller, { id });
+      return extendSandbox(control, caller, { id, ttlSeconds: one.kind === 'extend' ? one.ttl : 1 });
     })
     .catch(() => {});
 }
@@ -81,7 +81,7 @@ async function take(timeline: MoneyTimeline, { id }: SandboxRecord, one: Step): 
 async function end(timeline: MoneyTimeline, sandbox: SandboxRecord, isDestroyed: boolean): Promise<void> {
   if (isDestroyed)
     await timeline
-      .ask((deps, { driver }) => destroySandbox(deps, driver, caller, sandbox.id, { wait: true }))
+      .ask((control) => destroySandbox(control, caller, { id: sandbox.id, wait: true }))
       .catch(() => {});
   for (let waited = 0; timeline.mirror.unfinished.size > 0; waited += 1) {
     if (waited > 60) throw new Error('It does not come to an end.');
@@ -128,7 +128,7 @@ describe('money over time-lines', () => {
           }
           await end(timeline, sandbox, given.isDestroyed);
           expect(timeline.violation).toBeNull();
-          const { findings } = await timeline.ask((deps) => auditLedger(deps, caller));
+          const { findings } = await timeline.ask((control) => auditLedger(control, caller));
           expect(findings).toEqual([]);
           const [meter] = timeline.mirror.meterRows(sandbox.uid);
           if (meter === undefined) return;
@@ -174,13 +174,13 @@ describe('money over time-lines', () => {
   it('extend and resume are refused after the deadline, also where no sweep came by yet', async () => {
     const { timeline, sandbox } = await begin({ seed: 7, backend: '', ttl: 10, early: [] });
     try {
-      await timeline.ask((deps, { driver }) => pauseSandbox(deps, driver, caller, sandbox.id));
+      await timeline.ask((control) => pauseSandbox(control, caller, { id: sandbox.id }));
       timeline.kill();
       await timeline.pass(sandbox.deadlineAt - timeline.now + 1);
       const process = timeline.spawn();
       const late = [
-        timeline.ask((deps, { driver }) => resumeSandbox(deps, driver, caller, sandbox.id)),
-        timeline.ask((deps, { driver }) => extendSandbox(deps, driver, caller, sandbox.id, 60)),
+        timeline.ask((control) => resumeSandbox(control, caller, { id: sandbox.id })),
+        timeline.ask((control) => extendSandbox(control, caller, { id: sandbox.id, ttlSeconds: 60 })),
       ];
       for (const answer of await Promise.allSettled(late))
         expect(answer).toMatchObject({

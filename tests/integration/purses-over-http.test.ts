@@ -46,7 +46,7 @@ describe('a shared purse, over HTTP', () => {
   it('what is on hold while it is split comes back to the workspace that held it', async () => {
     await org('held', { 'held-a': 100, 'held-b': 100 });
     await mode('held', 'shared');
-    const { ledger } = f.control.deps;
+    const { ledger } = f.control;
     await f.store.transaction('hold', async (tx) => {
       const policy = await tx.ledger.policy('held-b');
       if (policy === null) throw new Error('no policy');

@@ -136,7 +136,7 @@ describe('a backend that was left alone', () => {
     const only = ['ext.saas-stub#slow', 'ext.saas-stub#dear'];
     const again = { ...PROFILE, id: 'profile.stub-again', route: { strategy: 'lowest-cost', only } };
     await post('/v1/profiles', again);
-    const { health } = fixture.control.deps;
+    const { health } = fixture.control;
     const place = { extensionId: 'ext.saas-stub#slow', hostId: null };
     // Its pause is over by now.
     for (let n = 0; n < 5; n += 1) health.probed(place, false, Date.now() - 16_000);
@@ -167,7 +167,7 @@ describe('what was learned of a profile', () => {
     expect(after.json.expected_charge_micro_usd).toBeLessThan(before.json.expected_charge_micro_usd);
     expect(after.json.max_charge_micro_usd).toBe(before.json.max_charge_micro_usd);
     const { expected } = after.json.plan;
-    const restarted = { ...fixture.control.deps, uses: new UseBook() };
+    const restarted = { ...fixture.control, uses: new UseBook() };
     await learnFromMeters(restarted);
     const again = restarted.uses.learned('default', learnt.id);
     expect(again).toMatchObject({ seconds: expected.seconds, samples: 8, cpu: null });
@@ -182,10 +182,8 @@ describe('what was learned of a profile', () => {
     expect(before.expected).toMatchObject({ cpu_utilisation: 0.25, cpu_from: 'assumed', cpu_samples: 0 });
     expect(before.candidates[0].extension).toBe('ext.saas-stub#worked');
     const running = await post('/v1/sandboxes', { profile: busy.id });
-    await measureUse(fixture.control.deps, new AbortController().signal);
-    const [meter] = await fixture.control.deps.store.read('t', (tx) =>
-      tx.meters.forSandbox(running.json.uid),
-    );
+    await measureUse(fixture.control, new AbortController().signal);
+    const [meter] = await fixture.control.store.read('t', (tx) => tx.meters.forSandbox(running.json.uid));
     expect(meter).toMatchObject({ cpuMs: 1e9, peakMemoryMb: 256, closedAt: null });
     const sandboxes = [running.json.sandbox_id];
     for (let n = 0; n < 7; n += 1)
@@ -195,7 +193,7 @@ describe('what was learned of a profile', () => {
     expect(after.expected).toMatchObject({ cpu_utilisation: 1, cpu_from: 'learned', cpu_samples: 8 });
     expect(after.expected).toMatchObject({ memory_from: 'learned', memory_utilisation: 0.25 });
     expect(after.candidates[0].extension).toBe('ext.saas-stub#dear');
-    const restarted = { ...fixture.control.deps, uses: new UseBook() };
+    const restarted = { ...fixture.control, uses: new UseBook() };
     await learnFromMeters(restarted);
     expect(restarted.uses.learned('default', busy.id)?.cpu).toEqual({ share: 1, samples: 8 });
   });

@@ -116,8 +116,8 @@ describe('an upload', () => {
 
   test('goes when its time is over, and so does what a crash left', async () => {
     const upload = await client.uploads.create(archiveOf([{ name: 'late', content: 'x' }]));
-    const { deps } = server.running.control;
-    const later = { ...deps, clock: { ...deps.clock, now: () => Date.now() + 120_000 } };
+    const { control } = server.running;
+    const later = { ...control, clock: { ...control.clock, now: () => Date.now() + 120_000 } };
     expect(existsSync(join(server.dir, 'uploads', `${upload.upload_id}.tar`))).toBe(true);
     await sweepUploads(later);
     await expect(client.uploads.get(upload.upload_id)).rejects.toMatchObject({ status: 404 });
@@ -125,11 +125,11 @@ describe('an upload', () => {
 
     const orphan = await client.uploads.create(archiveOf([{ name: 'orphan', content: 'x' }]));
     const path = join(server.dir, 'uploads', `${orphan.upload_id}.tar`);
-    await deps.store.transaction('test', (tx) => tx.uploads.remove(orphan.upload_id));
-    await sweepUploads(deps);
+    await control.store.transaction('test', (tx) => tx.uploads.remove(orphan.upload_id));
+    await sweepUploads(control);
     expect(existsSync(path)).toBe(true);
     utimesSync(path, 0, 0);
-    await sweepUploads(deps);
+    await sweepUploads(control);
     expect(blobs()).toEqual([]);
   });
 });

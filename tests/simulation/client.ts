@@ -58,8 +58,7 @@ export class Client {
     }
     this.#pending.set(request.id, { operation, process });
     const context = {
-      deps: process.depsFor(request),
-      process,
+      control: process.controlFor(request),
       knowledge: this.knowledge,
       signal: controller?.signal,
       sleep: (ms: number) =>

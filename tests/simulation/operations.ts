@@ -1,7 +1,7 @@
 import type { CreateSandboxRequest } from '../../src/contract/sandboxes/sandbox.ts';
+import type { Control } from '../../src/control/control.ts';
 import { createBudget } from '../../src/control/money/budgets.ts';
 import { grantCredits } from '../../src/control/money/credits.ts';
-import type { ControlPorts } from '../../src/control/ports/control-ports.ts';
 import { createSandbox } from '../../src/control/sandboxes/create-sandbox.ts';
 import { forkSandbox, restoreSnapshot } from '../../src/control/sandboxes/derive-sandbox.ts';
 import { destroySandbox } from '../../src/control/sandboxes/destroy-sandbox.ts';
@@ -19,11 +19,9 @@ import type { Knowledge } from './operation-targets.ts';
 import { snapshotTarget, target } from './operation-targets.ts';
 import type { Prng } from './prng.ts';
 import type { Scenario } from './scenario.ts';
-import type { SimProcess } from './sim-process.ts';
 
 export interface OperationContext {
-  readonly deps: ControlPorts;
-  readonly process: SimProcess;
+  readonly control: Control;
   readonly knowledge: Knowledge;
   readonly signal: AbortSignal | undefined;
   sleep(ms: number): Promise<void>;
@@ -102,13 +100,13 @@ function newCreate(prng: Prng): Operation {
     caller: prng.chance(0.9) ? prng.pick(CALLERS) : STRANGER,
     ...(idempotencyKey !== undefined && { idempotencyKey }),
     cancelAfterMs: wait && prng.chance(0.12) ? prng.pick([1, 40, 900]) : null,
-    async perform({ deps, process, knowledge, signal }) {
+    async perform({ control, knowledge, signal }) {
       const options = {
         wait,
         ...(signal && { signal }),
         ...(idempotencyKey !== undefined && { idempotencyKey }),
       };
-      const { sandbox } = await createSandbox(deps, process.driver, this.caller, fixed, options);
+      const { sandbox } = await createSandbox(control, this.caller, { request: fixed, ...options });
       learn(knowledge.sandboxes, sandbox.id);
     },
   };
@@ -144,9 +142,12 @@ function derived(prng: Prng, kind: 'restore' | 'fork', on: string): Operation {
   const idempotencyKey = prng.chance(0.3) ? `d${prng.uint32()}` : undefined;
   const options = { wait: prng.chance(0.5), ...(idempotencyKey !== undefined && { idempotencyKey }) };
   const request = prng.chance(0.2) ? { ttl: 10 } : {};
-  const derive = kind === 'restore' ? restoreSnapshot : forkSandbox;
-  const operation = simple(prng, kind, on, async ({ deps, process, knowledge }, by) => {
-    const { sandbox } = await derive(deps, process.driver, by, on, request, options);
+  const derive = (control: Control, by: Caller) =>
+    kind === 'restore'
+      ? restoreSnapshot(control, by, { snapshotId: on, request, ...options })
+      : forkSandbox(control, by, { id: on, request, ...options });
+  const operation = simple(prng, kind, on, async ({ control, knowledge }, by) => {
+    const { sandbox } = await derive(control, by);
     learn(knowledge.sandboxes, sandbox.id);
   });
   return idempotencyKey === undefined ? operation : { ...operation, idempotencyKey };
@@ -155,8 +156,8 @@ function derived(prng: Prng, kind: 'restore' | 'fork', on: string): Operation {
 function snapshot(prng: Prng, on: string): Operation {
   const idempotencyKey = prng.chance(0.3) ? `s${prng.uint32()}` : undefined;
   const request = { labels: {}, ...(prng.chance(0.4) && { retain: prng.pick([5, 30]) }) };
-  const operation = simple(prng, 'snapshot', on, async ({ deps, process, knowledge }, by) => {
-    const taken = await snapshotSandbox(deps, process.driver, by, on, request, idempotencyKey);
+  const operation = simple(prng, 'snapshot', on, async ({ control, knowledge }, by) => {
+    const taken = await snapshotSandbox(control, by, { id: on, request, idempotencyKey });
     learn(knowledge.snapshots, taken.id);
   });
   return idempotencyKey === undefined ? operation : { ...operation, idempotencyKey };
@@ -165,11 +166,10 @@ function snapshot(prng: Prng, on: string): Operation {
 /** Uses it as an exec does: a channel, a note of the use, and a while in which something runs. */
 function use(prng: Prng, on: string): Operation {
   const busyMs = prng.chance(0.4) ? prng.pick([50, 3_000, 20_000]) : 0;
-  return simple(prng, 'use', on, async ({ deps, process, sleep }, by) => {
-    const { activity, sessions } = process;
-    const { sandbox } = await openSandbox({ deps, sessions, activity }, by, on, true);
+  return simple(prng, 'use', on, async ({ control, sleep }, by) => {
+    const { sandbox } = await openSandbox(control, by, { id: on, counts: true });
     if (busyMs === 0) return;
-    const ended = activity.begin(sandbox.uid);
+    const ended = control.activity.begin(sandbox.uid);
     await sleep(busyMs);
     ended();
   });
@@ -209,41 +209,31 @@ export function drawOperation(prng: Prng, knowledge: Knowledge): Operation {
         prng,
         kind,
         on,
-        async (c, by) => void (await destroySandbox(c.deps, c.process.driver, by, on, { wait })),
+        async (c, by) => void (await destroySandbox(c.control, by, { id: on, wait })),
       );
     case 'recreate':
       return simple(
         prng,
         kind,
         on,
-        async (c, by) => void (await recreateSandbox(c.deps, c.process.driver, by, on, { wait })),
+        async (c, by) => void (await recreateSandbox(c.control, by, { id: on, wait })),
       );
     case 'pause':
-      return simple(
-        prng,
-        kind,
-        on,
-        async (c, by) => void (await pauseSandbox(c.deps, c.process.driver, by, on)),
-      );
+      return simple(prng, kind, on, async (c, by) => void (await pauseSandbox(c.control, by, { id: on })));
     case 'resume':
-      return simple(
-        prng,
-        kind,
-        on,
-        async (c, by) => void (await resumeSandbox(c.deps, c.process.driver, by, on)),
-      );
+      return simple(prng, kind, on, async (c, by) => void (await resumeSandbox(c.control, by, { id: on })));
     case 'extend': {
       const ttl = prng.pick([3, 15, 60, 500]);
       return simple(
         prng,
         kind,
         on,
-        async (c, by) => void (await extendSandbox(c.deps, c.process.driver, by, on, ttl)),
+        async (c, by) => void (await extendSandbox(c.control, by, { id: on, ttlSeconds: ttl })),
       );
     }
     case 'delete-snapshot': {
       const id = snapshotTarget(prng, knowledge);
-      return simple(prng, kind, id, async (c, by) => void (await deleteSnapshot(c.deps, by, id)));
+      return simple(prng, kind, id, async (c, by) => void (await deleteSnapshot(c.control, by, { id })));
     }
     case 'grant':
       return grant(
@@ -252,8 +242,8 @@ export function drawOperation(prng: Prng, knowledge: Knowledge): Operation {
       );
     case 'look':
       return simple(prng, kind, on, async (c, by) => {
-        await listSandboxes(c.deps, by, { limit: 5 });
-        await getSandbox(c.deps, by, on);
+        await listSandboxes(c.control, by, { limit: 5 });
+        await getSandbox(c.control, by, { id: on });
       });
   }
 }
@@ -268,7 +258,7 @@ export function limit(budget: NonNullable<Scenario['budget']>): Operation {
     describe: () => `budget ${limit_micro_usd} of ${budget.scope} in a ${budget.period}`,
     caller: by,
     cancelAfterMs: null,
-    perform: async ({ deps }) => void (await createBudget(deps, by, request)),
+    perform: async ({ control }) => void (await createBudget(control, by, request)),
   };
 }
 
@@ -279,8 +269,8 @@ export function grant(amount: number, reference?: string, workspaceId = 'w1'): O
     describe: () => `grant ${amount} ${reference}`,
     caller: by,
     cancelAfterMs: null,
-    perform: async ({ deps }) => {
-      await grantCredits(deps, by, {
+    perform: async ({ control }) => {
+      await grantCredits(control, by, {
         amount_micro_usd: amount,
         kind: 'grant',
         ...(reference !== undefined && { reference }),

@@ -1,6 +1,7 @@
 import { SandboxerError } from '../../src/contract/errors/errors.ts';
 import type { ExtensionHealth } from '../../src/contract/extensions/extension.ts';
 import { Sessions } from '../../src/control/backends/sessions.ts';
+import type { Control } from '../../src/control/control.ts';
 import type { EventSink } from '../../src/control/events/deliver-events.ts';
 import { Activity } from '../../src/control/lifecycle/activity.ts';
 import { learnFromAttempts } from '../../src/control/lifecycle/attempt-health.ts';
@@ -33,10 +34,7 @@ export class SimProcess implements Owner {
   alive = true;
   /** From when on it serves requests; `null` while it starts. */
   upSince: number | null = null;
-  readonly deps: ControlPorts;
-  readonly driver: Driver;
-  readonly activity: Activity;
-  readonly sessions: Sessions;
+  readonly control: Control;
   readonly #desk: Desk;
   readonly #store: SimStore;
   readonly #sinks: readonly EventSink[];
@@ -47,16 +45,19 @@ export class SimProcess implements Owner {
     this.name = name;
     this.#desk = desk;
     this.#store = new SimStore(desk, this, desk.scenario.replicas === 1);
-    this.deps = this.#depsOf();
-    this.driver = new Driver(this.deps);
-    this.activity = new Activity(this.deps);
-    this.sessions = new Sessions(this.deps);
+    const ports = this.#portsOf();
+    this.control = {
+      ...ports,
+      driver: new Driver(ports),
+      activity: new Activity(ports),
+      sessions: new Sessions(ports),
+    };
     this.#sinks = sinksFor(this);
   }
 
   start(): void {
-    learnFromAttempts(this.deps)
-      .then(() => startWorkers(this, this.driver, this.#sinks))
+    learnFromAttempts(this.control)
+      .then(() => startWorkers(this.control, this.#sinks))
       .then(
         (workers) => {
           this.#workers = workers;
@@ -70,7 +71,7 @@ export class SimProcess implements Owner {
   async stop(): Promise<void> {
     this.#stopping = true;
     this.upSince = null;
-    await Promise.all([this.driver.stop(), this.#workers?.stop(), this.sessions.close()]);
+    await Promise.all([this.control.driver.stop(), this.#workers?.stop(), this.control.sessions.close()]);
   }
 
   /** The run is over: lets go of every signal that somebody still listens to, so that nothing of it stays in memory. */
@@ -87,15 +88,15 @@ export class SimProcess implements Owner {
 
   /** Reads what is stored, without a delay and without a chance to die. */
   storedRows(): Store {
-    return { ...this.deps.store, read: async (_label, work) => work(this.#desk.database.tx) };
+    return { ...this.control.store, read: async (_label, work) => work(this.#desk.database.tx) };
   }
 
-  /** The ports for one request, so that its writes can be told from others'. */
-  depsFor(request: RequestInfo): ControlPorts {
-    return { ...this.deps, store: this.#store.viewFor(request) };
+  /** The context of one request, so that its writes can be told from others'. */
+  controlFor(request: RequestInfo): Control {
+    return { ...this.control, store: this.#store.viewFor(request) };
   }
 
-  #depsOf(): ControlPorts {
+  #portsOf(): ControlPorts {
     const { scenario, scheduler, network, auditor } = this.#desk;
     const prng = new Prng(scenario.seed, `ids of ${this.name}`);
     const extensions = new Map<string, readonly [Extension, Extension]>();

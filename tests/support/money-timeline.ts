@@ -1,5 +1,5 @@
 /** One control plane over one calm backend, on a clock that only a test moves, with every promise of the simulation watched. */
-import type { ControlPorts } from '../../src/control/ports/control-ports.ts';
+import type { Control } from '../../src/control/control.ts';
 import { DEFAULT_SETTINGS } from '../../src/control/ports/settings.ts';
 import type { Caller } from '../../src/core/tenancy/caller.ts';
 import { memoryDatabase } from '../../src/store/memory/memory-database.ts';
@@ -106,8 +106,8 @@ export class MoneyTimeline {
   }
 
   /** Steps until this is answered. */
-  async ask<T>(request: (deps: ControlPorts, process: SimProcess) => Promise<T>): Promise<T> {
-    const answer = request(this.process.deps, this.process);
+  async ask<T>(request: (control: Control) => Promise<T>): Promise<T> {
+    const answer = request(this.process.control);
     let isOver = false;
     const end = () => {
       isOver = true;

@@ -4,13 +4,17 @@ import type { KeptStore } from '../../core/ports/store/kept-store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { visibleWorkspace } from '../../core/tenancy/caller.ts';
 
+interface FindKept<R extends KeptResource> {
+  readonly noun: string;
+  readonly ref: string;
+  readonly matches?: (record: R) => boolean;
+}
+
 /** By id or by name, the newest first; another workspace's is not found. */
 export async function findKept<R extends KeptResource>(
   store: KeptStore<R>,
   caller: Caller,
-  noun: string,
-  ref: string,
-  matches: (record: R) => boolean = (record) => record.id === ref || record.name === ref,
+  { noun, ref, matches = (record) => record.id === ref || record.name === ref }: FindKept<R>,
 ): Promise<R> {
   const visible = await store.list(visibleWorkspace(caller));
   const found = visible.filter(matches);

@@ -109,13 +109,17 @@ function unsupported(extension: Extension, what: string): SandboxerError {
   });
 }
 
+interface ImportImage {
+  readonly request: ImageRequest;
+  readonly body: AsyncIterable<Uint8Array>;
+  readonly signal: AbortSignal;
+}
+
 /** Keeps an image that the caller sends. */
 export async function importImage(
   deps: ControlPorts,
   caller: Caller,
-  request: ImageRequest,
-  body: AsyncIterable<Uint8Array>,
-  signal: AbortSignal,
+  { request, body, signal }: ImportImage,
 ): Promise<ImageRecord> {
   requireScope(caller, 'sandboxes');
   return await keepImage(deps, caller, request, async (extension, spec) => {
@@ -124,12 +128,16 @@ export async function importImage(
   });
 }
 
+interface BuildImage {
+  readonly request: BuildImageRequest;
+  readonly signal: AbortSignal;
+}
+
 /** Packages run their scripts as the server's own user while they are unpacked: only its administrator may name them. */
 export async function buildImage(
   deps: ControlPorts,
   caller: Caller,
-  request: BuildImageRequest,
-  signal: AbortSignal,
+  { request, signal }: BuildImage,
 ): Promise<ImageRecord> {
   requireScope(caller, 'server');
   const { suite, packages, ...rest } = request;

@@ -15,23 +15,29 @@ export async function listImages(deps: ControlPorts, caller: Caller): Promise<re
 
 /** By id, name, or `name@digest`. */
 async function findImage(tx: Tx, caller: Caller, ref: string): Promise<ImageRecord> {
-  return await findKept(
-    tx.images,
-    caller,
-    'image',
+  return await findKept(tx.images, caller, {
+    noun: 'image',
     ref,
-    (image) =>
+    matches: (image) =>
       image.id === ref || image.name === ref || imageReference(image) === ref || image.digest === ref,
-  );
+  });
 }
 
-export async function getImage(deps: ControlPorts, caller: Caller, ref: string): Promise<ImageRecord> {
+export async function getImage(
+  deps: ControlPorts,
+  caller: Caller,
+  { ref }: { readonly ref: string },
+): Promise<ImageRecord> {
   requireScope(caller, 'read');
   return await deps.store.read('get-image', (tx) => findImage(tx, caller, ref));
 }
 
 /** Idempotent by id. Sandboxes and snapshots that were made from it go on. */
-export async function deleteImage(deps: ControlPorts, caller: Caller, ref: string): Promise<void> {
+export async function deleteImage(
+  deps: ControlPorts,
+  caller: Caller,
+  { ref }: { readonly ref: string },
+): Promise<void> {
   requireScope(caller, 'sandboxes');
   const recorded = { label: 'delete-image', action: 'deleteImage', target: ({ id }: ImageRecord) => id };
   const marked = await recordedTransaction(deps, caller, recorded, async (tx) => {

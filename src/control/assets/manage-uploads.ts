@@ -17,7 +17,11 @@ async function findUpload(tx: Tx, caller: Caller, id: string): Promise<UploadRec
   });
 }
 
-export function getUpload(deps: ControlPorts, caller: Caller, id: string): Promise<UploadRecord> {
+export function getUpload(
+  deps: ControlPorts,
+  caller: Caller,
+  { id }: { readonly id: string },
+): Promise<UploadRecord> {
   requireScope(caller, 'read');
   return deps.store.read('upload', (tx) => findUpload(tx, caller, id));
 }
@@ -37,13 +41,17 @@ export function listUploads(
 export async function uploadEntries(
   deps: ControlPorts,
   caller: Caller,
-  id: string,
+  { id }: { readonly id: string },
 ): Promise<AsyncIterable<Uint8Array>> {
-  await getUpload(deps, caller, id);
+  await getUpload(deps, caller, { id });
   return requireInputs(deps).entries(id);
 }
 
-export async function deleteUpload(deps: ControlPorts, caller: Caller, id: string): Promise<void> {
+export async function deleteUpload(
+  deps: ControlPorts,
+  caller: Caller,
+  { id }: { readonly id: string },
+): Promise<void> {
   requireScope(caller, 'sandboxes');
   const recorded = { label: 'delete-upload', action: 'deleteUpload', target: () => id };
   await requireInputs(deps).drop(id, () =>

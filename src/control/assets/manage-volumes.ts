@@ -18,12 +18,16 @@ export interface VolumeView {
   readonly mountedBy: readonly string[];
 }
 
+interface CreateVolume {
+  readonly request: CreateVolumeRequest;
+  readonly signal: AbortSignal;
+}
+
 /** Names are unique among the volumes of a workspace. */
 export async function createVolume(
   deps: ControlPorts,
   caller: Caller,
-  request: CreateVolumeRequest,
-  signal: AbortSignal,
+  { request, signal }: CreateVolume,
 ): Promise<VolumeView> {
   requireScope(caller, 'sandboxes');
   const extension = extensionOf(deps, request.extension);
@@ -98,21 +102,29 @@ export async function listVolumes(deps: ControlPorts, caller: Caller): Promise<r
   });
 }
 
-export async function getVolume(deps: ControlPorts, caller: Caller, ref: string): Promise<VolumeView> {
+export async function getVolume(
+  deps: ControlPorts,
+  caller: Caller,
+  { ref }: { readonly ref: string },
+): Promise<VolumeView> {
   requireScope(caller, 'read');
   return await deps.store.read('get-volume', async (tx) => {
-    const volume = await findKept(tx.volumes, caller, 'volume', ref);
+    const volume = await findKept(tx.volumes, caller, { noun: 'volume', ref });
     return { volume, mountedBy: (await mountsOf(tx, volume.workspaceId)).get(volume.id) ?? [] };
   });
 }
 
 /** Refused while a sandbox has it: what it holds is somebody's. */
-export async function deleteVolume(deps: ControlPorts, caller: Caller, ref: string): Promise<void> {
+export async function deleteVolume(
+  deps: ControlPorts,
+  caller: Caller,
+  { ref }: { readonly ref: string },
+): Promise<void> {
   requireScope(caller, 'sandboxes');
   const target = ({ id }: VolumeRecord) => id;
   const recorded = { label: 'delete-volume', action: 'deleteVolume', target };
   const marked = await recordedTransaction(deps, caller, recorded, async (tx) => {
-    const volume = await findKept(tx.volumes, caller, 'volume', ref);
+    const volume = await findKept(tx.volumes, caller, { noun: 'volume', ref });
     requireOwn(caller, volume, 'volume');
     if (volume.state === 'deleting') return volume;
     const mountedBy = (await mountsOf(tx, volume.workspaceId)).get(volume.id) ?? [];

@@ -116,13 +116,17 @@ async function staged(staging: Staging, { field, ref }: RequestedTree): Promise<
   }
 }
 
+interface StageTrees {
+  readonly profile: Profile;
+  readonly trees: readonly RequestedTree[];
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Brings everything that a request names here, before anything is provisioned: afterwards nothing outside is asked again. */
 export async function stageTrees(
   deps: ControlPorts,
   caller: Caller,
-  profile: Profile,
-  trees: readonly RequestedTree[],
-  signal?: AbortSignal,
+  { profile, trees, signal }: StageTrees,
 ): Promise<readonly TreeInput[]> {
   if (trees.length === 0) return [];
   const staging: Staging = { deps, port: requireInputs(deps), caller, profile, signal };

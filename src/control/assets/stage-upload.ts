@@ -66,12 +66,16 @@ export async function keepStaged(
   );
 }
 
+interface StageUpload {
+  readonly archive: AsyncIterable<Uint8Array>;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Receives an archive, checks it and holds it for a sandbox to be made from. */
 export async function stageUpload(
   deps: ControlPorts,
   caller: Caller,
-  archive: AsyncIterable<Uint8Array>,
-  signal?: AbortSignal,
+  { archive, signal }: StageUpload,
 ): Promise<UploadRecord> {
   requireScope(caller, 'sandboxes');
   const port = requireInputs(deps);

@@ -58,7 +58,7 @@ export async function runLane(
     if (signal.aborted) return;
     const failure = lane.blocked
       ? waitsBehind(deps, sink, event)
-      : await attempt(deps, sink, lane, event, 0, signal);
+      : await attempt(deps, sink, { lane, event, tries: 0, signal });
     if (failure === 'aborted') return;
     lane.tried += 1;
     if (failure) lane.parked.push(failure);
@@ -82,7 +82,9 @@ async function retryWaiting(
     );
     // An event that is no longer kept cannot be delivered any more.
     const failure =
-      event?.seq === delivery.seq ? await attempt(deps, sink, lane, event, delivery.tries, signal) : null;
+      event?.seq === delivery.seq
+        ? await attempt(deps, sink, { lane, event, tries: delivery.tries, signal })
+        : null;
     if (failure === 'aborted') return;
     await deps.store.transaction('redelivered', async (tx) => {
       if ((await tx.outbox.cursor(sink.id)) === null) return;
@@ -94,14 +96,18 @@ async function retryWaiting(
   }
 }
 
+interface Attempt {
+  readonly lane: Lane;
+  readonly event: EventRecord;
+  readonly tries: number;
+  readonly signal: AbortSignal;
+}
+
 /** `null` when it was taken. What a stop interrupted has not failed. */
 async function attempt(
   deps: ControlPorts,
   sink: EventSink,
-  lane: Lane,
-  event: EventRecord,
-  tries: number,
-  signal: AbortSignal,
+  { lane, event, tries, signal }: Attempt,
 ): Promise<ParkedDelivery | 'aborted' | null> {
   try {
     await sink.deliver(event, signal);
@@ -109,7 +115,7 @@ async function attempt(
     return null;
   } catch (error) {
     if (signal.aborted) return 'aborted';
-    const failure = parkedFor(deps, sink, event, tries + 1, error);
+    const failure = parkedFor(deps, sink, event, { tries: tries + 1, error });
     lane.failed = true;
     if (error instanceof SinkGone) lane.gone = failure.lastError;
     if (failure.dead) lane.gaveUp = true;
@@ -118,12 +124,16 @@ async function attempt(
   }
 }
 
+interface FailedDelivery {
+  readonly tries: number;
+  readonly error: unknown;
+}
+
 function parkedFor(
   deps: ControlPorts,
   sink: EventSink,
   event: EventRecord,
-  tries: number,
-  error: unknown,
+  { tries, error }: FailedDelivery,
 ): ParkedDelivery {
   const message = error instanceof Error ? error.message : String(error);
   const dead = sink.maxTries !== null && tries >= sink.maxTries;

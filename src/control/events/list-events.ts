@@ -2,6 +2,7 @@ import type { EventRecord } from '../../core/events/event.ts';
 import type { EventQuery } from '../../core/ports/store/event-store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
+import type { Control } from '../control.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
 
@@ -9,7 +10,7 @@ export type EventFilter = Pick<EventQuery, 'workspaceId' | 'sandboxUid' | 'types
 
 /** What of the log a caller asks for and may see. */
 export async function eventFilter(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
   wanted: { readonly sandboxId?: string | undefined; readonly types?: readonly string[] | undefined },
 ): Promise<EventFilter> {
@@ -18,7 +19,7 @@ export async function eventFilter(
   const sandbox =
     sandboxId === undefined
       ? null
-      : await deps.store.read('events', (tx) => findSandbox(tx, caller, sandboxId));
+      : await control.store.read('events', (tx) => findSandbox(tx, caller, sandboxId));
   return {
     workspaceId: visibleWorkspace(caller),
     ...(sandbox && { sandboxUid: sandbox.uid }),

@@ -3,6 +3,7 @@ import type { WebhookRecord } from '../../core/events/webhook.ts';
 import { webhookSinkId } from '../../core/events/webhook.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
+import type { Control } from '../control.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import type { SinkProgress } from './sink-progress.ts';
 import { sinkProgress, webhookProgress } from './sink-progress.ts';
@@ -11,11 +12,11 @@ export type SinkView = SinkProgress &
   ({ readonly configured: ConfiguredSink } | { readonly webhook: WebhookRecord });
 
 /** Everybody who is told of events, over all workspaces. */
-export async function listSinks(deps: ControlPorts, caller: Caller): Promise<readonly SinkView[]> {
+export async function listSinks(control: Control, caller: Caller): Promise<readonly SinkView[]> {
   requireScope(caller, 'server');
-  return deps.store.read('sinks', async (tx) => {
+  return control.store.read('sinks', async (tx) => {
     const views: SinkView[] = [];
-    for (const configured of deps.sinks ?? []) {
+    for (const configured of control.sinks ?? []) {
       views.push({ configured, ...(await sinkProgress(tx, configured.id, { workspaceId: null })) });
     }
     for (const webhook of await tx.webhooks.list(null)) {

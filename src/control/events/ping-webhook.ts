@@ -2,7 +2,7 @@ import type { CloudEvent } from '../../contract/events/event.ts';
 import { isoTime } from '../../core/ports/clock.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlPorts } from '../ports/control-ports.ts';
+import type { Control } from '../control.ts';
 import { findWebhook, webhookPort } from './find-webhook.ts';
 
 export interface Ping {
@@ -11,21 +11,25 @@ export interface Ping {
   readonly durationMs: number;
 }
 
+interface PingWebhook {
+  readonly id: string;
+  readonly signal: AbortSignal;
+}
+
 /** Sends one signed event of the type `webhook.ping`, once, and says what came of it. Nothing is stored. */
 export async function pingWebhook(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  signal: AbortSignal,
+  { id, signal }: PingWebhook,
 ): Promise<Ping> {
   requireScope(caller, 'webhooks');
-  const port = webhookPort(deps);
-  const webhook = await deps.store.read('webhooks', (tx) => findWebhook(tx, caller, id));
-  const startedAt = deps.clock.now();
+  const port = webhookPort(control);
+  const webhook = await control.store.read('webhooks', (tx) => findWebhook(tx, caller, id));
+  const startedAt = control.clock.now();
   const event: CloudEvent = {
     specversion: '1.0',
-    id: deps.ids.next('ping'),
-    source: `urn:sand-boxer:${deps.owner}`,
+    id: control.ids.next('ping'),
+    source: `urn:sand-boxer:${control.owner}`,
     type: 'webhook.ping',
     subject: `webhook:${id}`,
     time: isoTime(startedAt),
@@ -47,5 +51,5 @@ export async function pingWebhook(
     () => null,
     (reason: unknown) => (reason instanceof Error ? reason.message : String(reason)),
   );
-  return { taken: error === null, error, durationMs: deps.clock.now() - startedAt };
+  return { taken: error === null, error, durationMs: control.clock.now() - startedAt };
 }

@@ -1,19 +1,23 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlPorts } from '../ports/control-ports.ts';
+import type { Control } from '../control.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 import { rewindSink } from './webhook-deliveries.ts';
 
+interface ReplaySink {
+  readonly sinkId: string;
+  readonly from: number;
+}
+
 /** A receiver that the configuration names is told again of everything that is kept, from a number on. */
 export async function replaySink(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  sinkId: string,
-  from: number,
+  { sinkId, from }: ReplaySink,
 ): Promise<{ readonly from: number }> {
   requireScope(caller, 'server');
-  const sink = deps.sinks?.find(({ id }) => id === sinkId);
+  const sink = control.sinks?.find(({ id }) => id === sinkId);
   if (sink === undefined) {
     throw new SandboxerError('SBX_NOT_FOUND', `There is no receiver ${sinkId} in the configuration.`, {
       remedy: 'List the receivers; what a webhook did not take is replayed at the webhook.',
@@ -25,9 +29,9 @@ export async function replaySink(
     });
   }
   const subject = { action: 'replaySink', target: sinkId, details: { from } };
-  const result = await auditedTransaction(deps, caller, 'replay', subject, (tx) =>
+  const result = await auditedTransaction(control, caller, { label: 'replay', subject }, (tx) =>
     rewindSink(tx, sinkId, from),
   );
-  deps.wakeSinks?.();
+  control.wakeSinks?.();
   return result;
 }

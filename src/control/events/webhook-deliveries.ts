@@ -5,7 +5,7 @@ import type { ParkedDelivery, ParkedQuery } from '../../core/ports/store/outbox-
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlPorts } from '../ports/control-ports.ts';
+import type { Control } from '../control.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 import { findWebhook, webhookPort } from './find-webhook.ts';
 
@@ -15,15 +15,18 @@ export interface DeliveryView {
   readonly event: EventRecord | null;
 }
 
+interface ListDeliveries extends Omit<ParkedQuery, 'sinkId'> {
+  readonly id: string;
+}
+
 /** What a webhook did not take, in order. */
 export async function listDeliveries(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  query: Omit<ParkedQuery, 'sinkId'>,
+  { id, ...query }: ListDeliveries,
 ): Promise<readonly DeliveryView[]> {
   requireScope(caller, 'webhooks');
-  return deps.store.read('deliveries', async (tx) => {
+  return control.store.read('deliveries', async (tx) => {
     await findWebhook(tx, caller, id);
     const views: DeliveryView[] = [];
     for (const delivery of await tx.outbox.parkedPage({ ...query, sinkId: webhookSinkId(id) })) {
@@ -34,18 +37,22 @@ export async function listDeliveries(
   });
 }
 
+interface ReplayDelivery {
+  readonly id: string;
+  readonly seq: number;
+}
+
 /** One delivery is tried again at once, as if for the first time. */
 export async function replayDelivery(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  seq: number,
+  { id, seq }: ReplayDelivery,
 ): Promise<DeliveryView> {
   requireScope(caller, 'webhooks');
-  const port = webhookPort(deps);
+  const port = webhookPort(control);
   const sinkId = webhookSinkId(id);
   const subject = { action: 'replayDelivery', target: `${id}/${seq}` };
-  const view = await auditedTransaction(deps, caller, 'replay', subject, async (tx) => {
+  const view = await auditedTransaction(control, caller, { label: 'replay', subject }, async (tx) => {
     await findWebhook(tx, caller, id);
     const [delivery] = await tx.outbox.parkedPage({ sinkId, after: seq - 1, limit: 1 });
     const [event] = await tx.events.list({ workspaceId: null, after: seq - 1, limit: 1 });
@@ -58,7 +65,7 @@ export async function replayDelivery(
         },
       );
     }
-    const again = { ...delivery, tries: 0, nextAt: deps.clock.now(), dead: false };
+    const again = { ...delivery, tries: 0, nextAt: control.clock.now(), dead: false };
     await tx.outbox.park(again);
     return { delivery: again, event };
   });
@@ -74,18 +81,22 @@ export async function rewindSink(tx: Tx, sinkId: string, from: number): Promise<
   return { from: cursor + 1 };
 }
 
+interface ReplayFrom {
+  readonly id: string;
+  readonly from: number;
+}
+
 /** Everything that is kept, from a number on, is told again. Receivers know repetitions by the id of the event. */
 export async function replayFrom(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  from: number,
+  { id, from }: ReplayFrom,
 ): Promise<{ readonly from: number }> {
   requireScope(caller, 'webhooks');
-  const port = webhookPort(deps);
+  const port = webhookPort(control);
   const sinkId = webhookSinkId(id);
   const subject = { action: 'replayWebhook', target: id, details: { from } };
-  const result = await auditedTransaction(deps, caller, 'replay', subject, async (tx) => {
+  const result = await auditedTransaction(control, caller, { label: 'replay', subject }, async (tx) => {
     await findWebhook(tx, caller, id);
     return rewindSink(tx, sinkId, from);
   });

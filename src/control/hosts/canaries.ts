@@ -17,6 +17,7 @@ import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
 import { contextFor } from '../backends/backend-context.ts';
 import { within } from '../backends/within.ts';
+import type { Control } from '../control.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { getHost } from './manage-hosts.ts';
 
@@ -71,12 +72,16 @@ async function firstExec(
   }
 }
 
+interface Trial {
+  readonly lap: (what: 'readyMs' | 'execMs') => void;
+  readonly signal: AbortSignal;
+}
+
 async function establish(
   deps: ControlPorts,
   extension: Extension,
   record: CanaryRecord,
-  lap: (what: 'readyMs' | 'execMs') => void,
-  signal: AbortSignal,
+  { lap, signal }: Trial,
 ): Promise<readonly string[]> {
   const { header } = extension;
   const ctx = await contextFor(deps, record.hostId, signal);
@@ -149,7 +154,7 @@ async function trial(
   let problem: string | null = null;
   let notes: readonly string[] = [];
   try {
-    notes = await establish(deps, extension, record, lap, signal);
+    notes = await establish(deps, extension, record, { lap, signal });
   } catch (error) {
     signal.throwIfAborted();
     problem = wordsOf(error);
@@ -224,15 +229,19 @@ async function tryHost(
   return results;
 }
 
+interface RunCanary {
+  readonly hostId: string;
+  readonly signal: AbortSignal;
+}
+
 /** Now, because somebody asked. */
 export async function runCanary(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  hostId: string,
-  signal: AbortSignal,
+  { hostId, signal }: RunCanary,
 ): Promise<readonly CanaryResult[]> {
   requireScope(caller, 'server');
-  const { host } = await getHost(deps, caller, hostId);
+  const { host } = await getHost(control, caller, { id: hostId });
   if (host.spec.class === 'production')
     throw new SandboxerError(
       'SBX_INVALID_REQUEST',
@@ -243,7 +252,7 @@ export async function runCanary(
         remedy: 'Name another host; or register this one as class "sandbox" if sandboxes may run there.',
       },
     );
-  return tryHost(deps, host, canaryBackends(deps, host), signal);
+  return tryHost(control, host, canaryBackends(control, host), signal);
 }
 
 async function lastTried(deps: ControlPorts, host: HostRecord): Promise<number> {

@@ -10,6 +10,7 @@ import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
 import type { Found } from '../backends/look-everywhere.ts';
 import { ownedEverywhere, snapshotsEverywhere, unownedEverywhere } from '../backends/look-everywhere.ts';
+import type { Control } from '../control.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 
 const ENDING = ['expired', 'failed', 'destroying'] as const;
@@ -151,17 +152,17 @@ async function leftSnapshot(
  * nobody has on record, and what is marked like ours and is another's.
  */
 export async function findStale(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  signal: AbortSignal,
+  { signal }: { readonly signal: AbortSignal },
 ): Promise<StaleSurvey> {
   requireScope(caller, 'read');
   const workspaceId = visibleWorkspace(caller);
-  const at = deps.clock.now();
-  const records = await staleRecords(deps, workspaceId, at);
+  const at = control.clock.now();
+  const records = await staleRecords(control, workspaceId, at);
   if (workspaceId !== null) return { stale: records, unseen: [], at };
   const looks = await Promise.all(
-    deps.extensions.all().map((extension) => leftovers(deps, extension, at, signal)),
+    control.extensions.all().map((extension) => leftovers(control, extension, at, signal)),
   );
   return {
     stale: [...records, ...looks.flatMap(({ stale }) => stale)],

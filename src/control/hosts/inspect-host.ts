@@ -6,6 +6,7 @@ import { factNumbers, factText, hostFigures, readHostFacts } from '../../core/ho
 import { isoTime, isoTimeOrNull } from '../../core/ports/clock.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
+import type { Control } from '../control.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { getHost } from './manage-hosts.ts';
 
@@ -62,22 +63,26 @@ export function presentCanaries({ canaries = {} }: HostHealthRecord): Host['heal
   }));
 }
 
+interface InspectHost {
+  readonly id: string;
+  readonly signal: AbortSignal;
+}
+
 /** Asks a machine about itself, now. */
 export async function inspectHost(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  signal: AbortSignal,
+  { id, signal }: InspectHost,
 ): Promise<HostTelemetry> {
   requireScope(caller, 'server');
-  const { host, load } = await getHost(deps, caller, id);
-  if (!deps.hosts)
+  const { host, load } = await getHost(control, caller, { id });
+  if (!control.hosts)
     throw new SandboxerError('SBX_UNSUPPORTED', 'This server does not look at hosts.', {
       remedy: 'Start it with a configuration of hosts.',
     });
-  const startedAt = deps.clock.now();
-  const facts = readHostFacts(await deps.hosts.facts(host, deps.owner, signal));
-  const latency_ms = deps.clock.now() - startedAt;
+  const startedAt = control.clock.now();
+  const facts = readHostFacts(await control.hosts.facts(host, control.owner, signal));
+  const latency_ms = control.clock.now() - startedAt;
   const figures = hostFigures(facts);
   const count = (whose: string) => factNumbers(facts, `containers_${whose}`)[0] ?? 0;
   return {
@@ -103,7 +108,7 @@ export async function inspectHost(
     containers: { ours: count('ours'), other_owner: count('other_owner'), not_ours: count('not_ours') },
     running: runningOf(facts),
     sandboxes: load.sandboxes,
-    ours: await oursOn(deps, id),
+    ours: await oursOn(control, id),
     canaries: presentCanaries(host.health),
     seen_at: isoTime(startedAt),
   };

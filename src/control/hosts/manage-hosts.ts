@@ -8,6 +8,7 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import { digestOf } from '../../core/recipe/canonical-json.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
+import type { Control } from '../control.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 
@@ -36,14 +37,14 @@ async function viewOf(tx: Tx, host: HostRecord): Promise<HostView> {
 }
 
 /** Registers it, or changes what was registered. Hosts of the configuration file are changed there. */
-export async function addHost(deps: ControlPorts, caller: Caller, spec: HostSpec): Promise<HostView> {
+export async function addHost(control: Control, caller: Caller, spec: HostSpec): Promise<HostView> {
   requireScope(caller, 'server');
   if (spec.id === LOCAL_HOST) throw builtIn();
   const subject = { action: 'addHost', target: spec.id, details: { class: spec.class } };
-  return auditedTransaction(deps, caller, 'add-host', subject, async (tx) => {
+  return auditedTransaction(control, caller, { label: 'add-host', subject }, async (tx) => {
     const existing = await tx.hosts.get(spec.id);
     if (existing?.source === 'file') throw fromFile(spec.id);
-    const fresh = newHost(spec, 'api', deps.clock.now());
+    const fresh = newHost(spec, 'api', control.clock.now());
     if (!existing) await tx.hosts.insert(fresh);
     const host = existing ? await tx.hosts.update({ ...existing, spec, health: UNPROBED }) : fresh;
     return viewOf(tx, host);
@@ -104,73 +105,98 @@ export async function alignHosts(
   });
 }
 
-export async function listHosts(deps: ControlPorts, caller: Caller): Promise<readonly HostView[]> {
+export async function listHosts(control: Control, caller: Caller): Promise<readonly HostView[]> {
   requireScope(caller, 'server');
-  return deps.store.read('hosts', async (tx) => {
+  return control.store.read('hosts', async (tx) => {
     const loads = await tx.attempts.hostLoads();
     return (await tx.hosts.list()).map((host) => ({ host, load: loads[host.id] ?? NO_LOAD }));
   });
 }
 
-export async function getHost(deps: ControlPorts, caller: Caller, id: string): Promise<HostView> {
+export async function getHost(
+  control: Control,
+  caller: Caller,
+  { id }: { readonly id: string },
+): Promise<HostView> {
   requireScope(caller, 'server');
-  return deps.store.read('host', async (tx) => viewOf(tx, await find(tx, id)));
+  return control.store.read('host', async (tx) => viewOf(tx, await find(tx, id)));
+}
+
+interface HostSamples {
+  readonly id: string;
+  readonly kind: HostSample['kind'];
 }
 
 /** What its latest probes or canaries found, newest first. */
 export async function hostSamples(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  kind: HostSample['kind'],
+  { id, kind }: HostSamples,
 ): Promise<readonly HostSample[]> {
   requireScope(caller, 'server');
-  return deps.store.read('host-samples', async (tx) => {
+  return control.store.read('host-samples', async (tx) => {
     await find(tx, id);
     return tx.hosts.samples(id, kind, SAMPLES_SHOWN);
   });
 }
 
+interface DrainHost {
+  readonly id: string;
+  readonly state: HostRecord['state'];
+}
+
 /** A draining host gets nothing new; what runs there goes on. Idempotent. */
 export async function drainHost(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  state: HostRecord['state'],
+  { id, state }: DrainHost,
 ): Promise<HostView> {
   requireScope(caller, 'server');
   const subject = { action: state === 'draining' ? 'drainHost' : 'undrainHost', target: id };
-  return auditedTransaction(deps, caller, 'drain-host', subject, async (tx) => {
+  return auditedTransaction(control, caller, { label: 'drain-host', subject }, async (tx) => {
     const host = await find(tx, id);
     return viewOf(tx, host.state === state ? host : await tx.hosts.update({ ...host, state }));
   });
 }
 
 /** Refused while anything of ours is there: forgetting the host would mean leaving it behind. */
-export async function removeHost(deps: ControlPorts, caller: Caller, id: string): Promise<void> {
+export async function removeHost(
+  control: Control,
+  caller: Caller,
+  { id }: { readonly id: string },
+): Promise<void> {
   requireScope(caller, 'server');
-  await auditedTransaction(deps, caller, 'remove-host', { action: 'removeHost', target: id }, async (tx) => {
-    const { host, load } = await viewOf(tx, await find(tx, id));
-    if (host.source === 'file') throw fromFile(id);
-    if (host.source === 'server') throw builtIn();
-    if (load.sandboxes > 0)
-      throw new SandboxerError('SBX_INVALID_STATE', `${load.sandboxes} sandboxes are on ${id}.`, {
-        remedy: `Drain it (sandboxer hosts drain ${id}) and destroy them, or wait until they have ended.`,
-      });
-    await tx.hosts.remove(id);
-  });
+  await auditedTransaction(
+    control,
+    caller,
+    { label: 'remove-host', subject: { action: 'removeHost', target: id } },
+    async (tx) => {
+      const { host, load } = await viewOf(tx, await find(tx, id));
+      if (host.source === 'file') throw fromFile(id);
+      if (host.source === 'server') throw builtIn();
+      if (load.sandboxes > 0)
+        throw new SandboxerError('SBX_INVALID_STATE', `${load.sandboxes} sandboxes are on ${id}.`, {
+          remedy: `Drain it (sandboxer hosts drain ${id}) and destroy them, or wait until they have ended.`,
+        });
+      await tx.hosts.remove(id);
+    },
+  );
+}
+
+interface ProbeHost {
+  readonly id: string;
+  readonly signal: AbortSignal;
 }
 
 /** Looks at the host now; the judgement keeps its hysteresis. */
 export async function probeHost(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  signal: AbortSignal,
+  { id, signal }: ProbeHost,
 ): Promise<HostView & { readonly result: ProbeResult }> {
-  const { host } = await getHost(deps, caller, id);
-  const result = await probeOne(deps, host, signal);
-  return { ...(await getHost(deps, caller, id)), result };
+  const { host } = await getHost(control, caller, { id });
+  const result = await probeOne(control, host, signal);
+  return { ...(await getHost(control, caller, { id })), result };
 }
 
 function sampled(figures: HostFigures | undefined): HostSample['data'] {

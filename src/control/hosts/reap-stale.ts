@@ -4,7 +4,7 @@ import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
 import { contextFor } from '../backends/backend-context.ts';
 import { within } from '../backends/within.ts';
-import type { Driver } from '../lifecycle/driver.ts';
+import type { Control } from '../control.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { destroySandbox } from '../sandboxes/destroy-sandbox.ts';
 import type { Stale } from './find-stale.ts';
@@ -29,8 +29,7 @@ async function removeSnapshot(
 }
 
 async function reapOne(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   caller: Caller,
   stale: Stale,
   signal: AbortSignal,
@@ -39,9 +38,10 @@ async function reapOne(
     // Each has a record of its own beside that of the request.
     const trail = caller.trail && { ...caller.trail };
     const by = trail ? { ...caller, trail } : caller;
-    const destroying = destroySandbox(deps, driver, by, stale.row.uid, {
+    const destroying = destroySandbox(control, by, {
+      id: stale.row.uid,
       wait: true,
-      timeoutMs: deps.settings.teardownTimeoutMs,
+      timeoutMs: control.settings.teardownTimeoutMs,
       signal,
     });
     const { sandbox, released } = await destroying;
@@ -50,26 +50,29 @@ async function reapOne(
     return { outcome: 'under-way', detail: 'Its teardown goes on by itself.' };
   }
   if (stale.kept) {
-    await removeSnapshot(deps, stale.kept, signal);
+    await removeSnapshot(control, stale.kept, signal);
     return { outcome: 'removed', detail: null };
   }
   const { extension, owned } = stale.found as NonNullable<Stale['found']>;
-  if (await removeOrphan(deps, extension, owned, signal)) return { outcome: 'removed', detail: null };
+  if (await removeOrphan(control, extension, owned, signal)) return { outcome: 'removed', detail: null };
   return { outcome: 'failed', detail: 'The backend did not remove all of it; the server tries again.' };
 }
 
+interface Reaping {
+  readonly dryRun: boolean;
+  readonly signal: AbortSignal;
+}
+
 async function outcomeOf(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   caller: Caller,
   stale: Stale,
-  dryRun: boolean,
-  signal: AbortSignal,
+  { dryRun, signal }: Reaping,
 ): Promise<Outcome> {
   if (!stale.row && !stale.found && !stale.kept) return { outcome: 'left-alone', detail: 'It is not ours.' };
   if (dryRun) return { outcome: 'would-remove', detail: null };
   try {
-    return await reapOne(deps, driver, caller, stale, signal);
+    return await reapOne(control, caller, stale, signal);
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof SandboxerError)) throw error;
@@ -77,16 +80,19 @@ async function outcomeOf(
   }
 }
 
+interface ReapStale {
+  readonly request: ReapRequest;
+  readonly signal: AbortSignal;
+}
+
 /** Removes what `findStale` finds and is ours. What is not has no stamp of ours, and there is no way to ask for its end. */
 export async function reapStale(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   caller: Caller,
-  request: ReapRequest,
-  signal: AbortSignal,
+  { request, signal }: ReapStale,
 ): Promise<ReapReport> {
   requireScope(caller, 'sandboxes');
-  const survey = await findStale(deps, caller, signal);
+  const survey = await findStale(control, caller, { signal });
   const oldest = survey.at - (request.older_than ?? 0) * 1000;
   const wanted = survey.stale.filter(
     ({ item, since }) =>
@@ -96,7 +102,7 @@ export async function reapStale(
   const items: ReapReport['items'] = [];
   for (let from = 0; from < wanted.length; from += AT_ONCE) {
     const batch = wanted.slice(from, from + AT_ONCE);
-    const outcomes = batch.map((one) => outcomeOf(deps, driver, caller, one, request.dry_run, signal));
+    const outcomes = batch.map((one) => outcomeOf(control, caller, one, { dryRun: request.dry_run, signal }));
     for (const [n, outcome] of (await Promise.all(outcomes)).entries())
       items.push({ ...(batch[n] as Stale).item, ...outcome });
   }

@@ -7,7 +7,7 @@ import { contextFor } from '../backends/backend-context.ts';
 import type { Found } from '../backends/look-everywhere.ts';
 import { ownedEverywhere, placeName } from '../backends/look-everywhere.ts';
 import { within } from '../backends/within.ts';
-import type { Driver } from '../lifecycle/driver.ts';
+import type { Control } from '../control.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { whyEnded } from '../lifecycle/why-ended.ts';
 import { changeRate } from '../money/sandbox-money.ts';
@@ -30,25 +30,31 @@ export type MissingOnce = Set<string>;
  * journalled before the backend is called, so an unknown object cannot be one that is just being made.
  */
 export async function reconcileExtension(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   extension: Extension,
   missingOnce: MissingOnce,
   signal: AbortSignal,
 ): Promise<ReconcileReport> {
-  const startedAt = deps.clock.now();
-  const { all, unseen } = await ownedEverywhere(deps, extension, signal);
+  const startedAt = control.clock.now();
+  const { all, unseen } = await ownedEverywhere(control, extension, signal);
   const living = all.filter(({ condition }) => condition !== 'ended');
   const present = new Set(living.map(({ stamp }) => stamp.attemptId));
   let removed = 0;
   for (const owned of all) {
-    if (await isOrphan(deps, owned)) removed += (await removeOrphan(deps, extension, owned, signal)) ? 1 : 0;
+    if (await isOrphan(control, owned))
+      removed += (await removeOrphan(control, extension, owned, signal)) ? 1 : 0;
   }
   for (const { condition, paused, stamp } of living) {
-    if (condition === 'stopped') await noteStopped(deps, stamp.sandboxUid, stamp.attemptId, startedAt);
-    else if (paused === false) await noteRunning(deps, stamp.sandboxUid, stamp.attemptId, startedAt);
+    if (condition === 'stopped') await noteStopped(control, stamp.sandboxUid, stamp.attemptId, startedAt);
+    else if (paused === false) await noteRunning(control, stamp.sandboxUid, stamp.attemptId, startedAt);
   }
-  const lost = await failMissing(deps, driver, extension.header.id, present, unseen, missingOnce, startedAt);
+  const lost = await failMissing(control, {
+    extensionId: extension.header.id,
+    present,
+    unseen,
+    missingOnce,
+    startedAt,
+  });
   return { listed: present.size, removed, lost };
 }
 
@@ -91,34 +97,37 @@ export async function removeOrphan(
   return true;
 }
 
+interface Sweep {
+  readonly extensionId: string;
+  readonly present: ReadonlySet<string>;
+  readonly unseen: ReadonlyMap<string, string>;
+  readonly missingOnce: MissingOnce;
+  readonly startedAt: number;
+}
+
 async function failMissing(
-  deps: ControlPorts,
-  driver: Driver,
-  extensionId: string,
-  present: ReadonlySet<string>,
-  unseen: ReadonlyMap<string, string>,
-  missingOnce: MissingOnce,
-  startedAt: number,
+  control: Control,
+  { extensionId, present, unseen, missingOnce, startedAt }: Sweep,
 ): Promise<number> {
   let lost = 0;
   let after: string | null = null;
   const missingNow = new Set<string>();
   for (;;) {
-    const rows = await deps.store.read('established', (tx) =>
+    const rows = await control.store.read('established', (tx) =>
       tx.sandboxes.establishedOn(extensionId, after, BATCH),
     );
     for (const row of rows) {
       const attemptId = attemptIdOf(row.uid, row.generation, row.attempt as number);
       if (present.has(attemptId) || (row.readyAt ?? startedAt) >= startedAt) continue;
-      if (unseen.size > 0 && (await isHidden(deps, row, attemptId, unseen))) continue;
+      if (unseen.size > 0 && (await isHidden(control, row, attemptId, unseen))) continue;
       if (!missingOnce.has(attemptId)) {
         missingNow.add(attemptId);
         continue;
       }
-      if (await failLost(deps, row)) {
+      if (await failLost(control, row)) {
         lost += 1;
-        driver.interrupt(row.uid);
-        void driver.drive(row.uid);
+        control.driver.interrupt(row.uid);
+        void control.driver.drive(row.uid);
       }
     }
     if (rows.length < BATCH) break;

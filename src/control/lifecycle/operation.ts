@@ -7,12 +7,16 @@ import { isoTime } from '../../core/ports/clock.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { firstWithin, waitForSandbox } from './wait-for-sandbox.ts';
 
+interface NewOperation {
+  readonly kind: SandboxOperation['kind'];
+  readonly actor: Actor;
+  readonly now: number;
+  readonly snapshotId?: string | null;
+}
+
 export function newOperation(
   deps: ControlPorts,
-  kind: SandboxOperation['kind'],
-  actor: Actor,
-  now: number,
-  snapshotId: string | null = null,
+  { kind, actor, now, snapshotId = null }: NewOperation,
 ): SandboxOperation {
   return {
     kind,
@@ -61,7 +65,7 @@ export async function awaitOperation(
   const row =
     reached && over(reached)
       ? reached
-      : await waitForSandbox(deps, sandbox.uid, over, endsAt - deps.clock.now());
+      : await waitForSandbox(deps, sandbox.uid, over, { timeoutMs: endsAt - deps.clock.now() });
   if (!row || !over(row)) throw new SandboxerError('SBX_TIMEOUT', 'The backend is still at it.');
   const error = row.operation?.id === operationId ? row.operation.error : null;
   if (error) {

@@ -14,6 +14,11 @@ function nextChange(deps: ControlPorts, uid: string): { changed: Promise<void>; 
   return { changed, stop };
 }
 
+interface Patience {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Answers the row as soon as it satisfies `done`, or as it is when the time is up. Looks only when something changed.
  */
@@ -21,8 +26,7 @@ export async function waitForSandbox(
   deps: ControlPorts,
   uid: string,
   done: (row: SandboxRecord) => boolean,
-  timeoutMs: number,
-  signal?: AbortSignal,
+  { timeoutMs, signal }: Patience,
 ): Promise<SandboxRecord | null> {
   const endsAt = deps.clock.now() + timeoutMs;
   for (;;) {

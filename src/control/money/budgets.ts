@@ -63,7 +63,7 @@ export async function createBudget(
   requireAdministrator(caller);
   const id = deps.ids.next('bgt');
   const subject = { action: 'createBudget', target: id, details: { ...request } };
-  return auditedTransaction(deps, caller, 'create-budget', subject, async (tx) => {
+  return auditedTransaction(deps, caller, { label: 'create-budget', subject }, async (tx) => {
     const policy = await policyOf(tx, caller.workspaceId);
     if (policy.budgets.length >= MOST_BUDGETS) {
       throw new SandboxerError('SBX_QUOTA_EXCEEDED', `A workspace has at most ${MOST_BUDGETS} budgets.`);
@@ -86,10 +86,14 @@ export async function createBudget(
   });
 }
 
-export async function deleteBudget(deps: ControlPorts, caller: Caller, id: string): Promise<void> {
+export async function deleteBudget(
+  deps: ControlPorts,
+  caller: Caller,
+  { id }: { readonly id: string },
+): Promise<void> {
   requireAdministrator(caller);
   const subject = { action: 'deleteBudget', target: id };
-  await auditedTransaction(deps, caller, 'delete-budget', subject, async (tx) => {
+  await auditedTransaction(deps, caller, { label: 'delete-budget', subject }, async (tx) => {
     const policy = await policyOf(tx, caller.workspaceId);
     const budgets = policy.budgets.filter((budget) => budget.id !== id);
     if (budgets.length === policy.budgets.length)
@@ -113,7 +117,7 @@ export async function setLimits(
 ): Promise<CreditLimits> {
   requireAdministrator(caller);
   const subject = { action: 'setLimits', target: caller.workspaceId, details: { ...limits } };
-  return auditedTransaction(deps, caller, 'set-limits', subject, async (tx) => {
+  return auditedTransaction(deps, caller, { label: 'set-limits', subject }, async (tx) => {
     const policy = await policyOf(tx, caller.workspaceId);
     const { max_living: maxLiving, creates_per_minute: createsPerMinute } = limits;
     await tx.ledger.setPolicy({ ...policy, maxLiving, createsPerMinute });

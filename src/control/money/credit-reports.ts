@@ -76,12 +76,16 @@ function nameFor(by: UsageBy, charge: ChargeDetails): string {
   return names[by] || '-';
 }
 
+interface UsageReportRequest {
+  readonly by: UsageBy;
+  readonly span: Span;
+}
+
 /** What was charged in a span, added up by one thing: days in order, everything else dearest first. */
 export async function usageReport(
   deps: ControlPorts,
   caller: Caller,
-  by: UsageBy,
-  { from, to }: Span,
+  { by, span: { from, to } }: UsageReportRequest,
 ): Promise<UsageReport> {
   requireScope(caller, 'read');
   const { workspaceId } = caller;
@@ -120,14 +124,18 @@ export async function usageReport(
   return { by, from: isoTime(from), to: isoTime(to), items, total_micro_usd: total, own_machines };
 }
 
+interface ExportCharges {
+  readonly format: ExportFormat;
+  readonly span: Span;
+  readonly after: number;
+  readonly limit: number;
+}
+
 /** Charges as a bill wants them. The pages of a span add up to the ledger, and are the same whenever they are asked for. */
 export async function exportCharges(
   deps: ControlPorts,
   caller: Caller,
-  format: ExportFormat,
-  { from, to }: Span,
-  after: number,
-  limit: number,
+  { format, span: { from, to }, after, limit }: ExportCharges,
 ): Promise<CreditExport> {
   requireScope(caller, 'read');
   return deps.store.read('export', async (tx) => {

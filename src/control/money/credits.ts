@@ -94,7 +94,7 @@ export async function grantCredits(
   const { amount_micro_usd: amountMicroUsd, kind } = request;
   const details = { amount_micro_usd: amountMicroUsd, kind };
   const subject = { action: 'grantCredits', target: reference, details };
-  return auditedTransaction(deps, caller, 'grant', subject, async (tx) => {
+  return auditedTransaction(deps, caller, { label: 'grant', subject }, async (tx) => {
     const now = deps.clock.now();
     const id = `grant:${workspaceId}:${reference}`;
     const before = await tx.ledger.getTransfer(id);

@@ -63,6 +63,11 @@ async function split(
   }
 }
 
+interface SetOrgCredits {
+  readonly orgId: string;
+  readonly credits: OrgCredits;
+}
+
 /**
  * Whether the workspaces of an org spend from one purse. What they have moves into the shared purse, and when that is
  * split each gets its share by what it put in. What is on hold follows when it is released.
@@ -70,12 +75,11 @@ async function split(
 export async function setOrgCredits(
   deps: ControlPorts,
   caller: Caller,
-  orgId: string,
-  { mode }: OrgCredits,
+  { orgId, credits: { mode } }: SetOrgCredits,
 ): Promise<OrgCredits> {
   requireScope(caller, 'server');
   const subject = { action: 'setOrgCredits', target: orgId, details: { mode } };
-  return auditedTransaction(deps, caller, 'org-credits', subject, async (tx) => {
+  return auditedTransaction(deps, caller, { label: 'org-credits', subject }, async (tx) => {
     const org = await tx.tenancy.org(orgId);
     if (!org || org.deletedAt !== undefined)
       throw new SandboxerError('SBX_NOT_FOUND', `There is no org "${orgId}".`);

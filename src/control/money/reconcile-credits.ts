@@ -23,6 +23,11 @@ const SLACK_MS = 30_000;
 
 type Item = ReconcileReport['items'][number];
 
+interface ReconcileCredits {
+  readonly request: ReconcileRequest;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Three ways: our meters against what lives, against what the backends themselves say was used, and against what they
  * billed. Nothing is written unless corrections are asked for.
@@ -30,8 +35,7 @@ type Item = ReconcileReport['items'][number];
 export async function reconcileCredits(
   deps: ControlPorts,
   caller: Caller,
-  request: ReconcileRequest,
-  signal: AbortSignal,
+  { request, signal }: ReconcileCredits,
 ): Promise<ReconcileReport> {
   requireScope(caller, 'server');
   const items = [
@@ -63,7 +67,7 @@ async function openMeters(deps: ControlPorts, signal: AbortSignal): Promise<Item
       }
       const extension = deps.extensions.get(meter.extensionId);
       if (!extension?.usage || sandbox.handle === null) continue;
-      const drift = await usageDrift(deps, extension, meter, sandbox, signal);
+      const drift = await usageDrift(deps, { extension, meter, sandbox, signal });
       if (drift !== null) items.push(item('meter_drift', meter.extensionId, meter.sandboxUid, drift));
     }
     if (page.length < PAGE) return items;
@@ -71,13 +75,17 @@ async function openMeters(deps: ControlPorts, signal: AbortSignal): Promise<Item
   }
 }
 
+interface Metered {
+  readonly extension: Extension;
+  readonly meter: MeterRecord;
+  readonly sandbox: SandboxRecord;
+  readonly signal: AbortSignal;
+}
+
 /** What the backend says it billed is kept with the meter: better evidence than our own clock. */
 async function usageDrift(
   deps: ControlPorts,
-  extension: Extension,
-  meter: MeterRecord,
-  sandbox: SandboxRecord,
-  signal: AbortSignal,
+  { extension, meter, sandbox, signal }: Metered,
 ): Promise<string | null> {
   const askedAt = deps.clock.now();
   let backendMs: number;
@@ -139,7 +147,7 @@ async function compareInvoice(
     target: 'invoice',
     details: { lines: request.invoice.length },
   };
-  return auditedTransaction(deps, caller, 'invoice', subject, work);
+  return auditedTransaction(deps, caller, { label: 'invoice', subject }, work);
 }
 
 async function compareIn(tx: Tx, deps: ControlPorts, request: ReconcileRequest): Promise<readonly Item[]> {
@@ -169,7 +177,9 @@ async function compareIn(tx: Tx, deps: ControlPorts, request: ReconcileRequest):
     if (kind === 'not_billed' && ours === 0) continue;
     const last = costs.at(-1);
     const corrects = request.apply && last !== undefined && theirs !== ours;
-    const correction = corrects ? await correctCost(tx, deps, last, extension, theirs - ours) : null;
+    const correction = corrects
+      ? await correctCost(tx, deps, last, { extension, difference: theirs - ours })
+      : null;
     if (request.apply && costs.length > 0 && billed.has(key)) await settleEvidence(tx, extension, sandbox);
     const detail = detailOf(kind, theirs - ours);
     items.push({
@@ -238,13 +248,17 @@ function accountTail(account: string): string | null {
   return account.startsWith('liab:provider:') ? account.slice('liab:provider:'.length) : null;
 }
 
+interface Correction {
+  readonly extension: string;
+  readonly difference: number;
+}
+
 /** Our debt to the backend follows its bill. What the customer was charged is the price that they were quoted, and stays. */
 async function correctCost(
   tx: Tx,
   deps: ControlPorts,
   last: TransferRecord,
-  extension: string,
-  difference: number,
+  { extension, difference }: Correction,
 ): Promise<string> {
   const id = `correction:${deps.ids.next('cor')}`;
   const [expense, debt] = [accounts.providerExpense(extension), accounts.providerDebt(extension)];

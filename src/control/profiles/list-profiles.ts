@@ -6,6 +6,7 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import { resolveRecipe } from '../../core/recipe/resolve-recipe.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
+import type { Control } from '../control.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { planRoute, requireRoute } from '../sandboxes/plan-route.ts';
 
@@ -25,7 +26,7 @@ export async function unavailableReason(
   try {
     const request = CreateSandboxRequest.parse({ profile: profile.id, profile_version: profile.version });
     const { recipe } = resolveRecipe(profile, request, caller);
-    requireRoute(await planRoute(tx, deps, caller.workspaceId, recipe, { seed: 'dry-run' }));
+    requireRoute(await planRoute(tx, deps, { workspaceId: caller.workspaceId, recipe, seed: 'dry-run' }));
     return null;
   } catch (error) {
     if (error instanceof SandboxerError) return error.detail;
@@ -43,21 +44,25 @@ async function viewOf(
 }
 
 export async function listProfiles(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
 ): Promise<{ profiles: readonly ProfileView[]; issues: readonly ProfileIssue[] }> {
   requireScope(caller, 'read');
-  const catalogue = deps.catalogue(caller.workspaceId);
-  const profiles = await deps.store.read('profiles', async (tx) => {
+  const catalogue = control.catalogue(caller.workspaceId);
+  const profiles = await control.store.read('profiles', async (tx) => {
     const views: ProfileView[] = [];
-    for (const entry of catalogue.list()) views.push(await viewOf(tx, deps, caller, entry));
+    for (const entry of catalogue.list()) views.push(await viewOf(tx, control, caller, entry));
     return views;
   });
   return { profiles, issues: catalogue.issues };
 }
 
-export async function getProfile(deps: ControlPorts, caller: Caller, ref: string): Promise<ProfileView> {
+export async function getProfile(
+  control: Control,
+  caller: Caller,
+  { ref }: { readonly ref: string },
+): Promise<ProfileView> {
   requireScope(caller, 'read');
-  const entry = deps.catalogue(caller.workspaceId).get(ref);
-  return deps.store.read('profiles', (tx) => viewOf(tx, deps, caller, entry));
+  const entry = control.catalogue(caller.workspaceId).get(ref);
+  return control.store.read('profiles', (tx) => viewOf(tx, control, caller, entry));
 }

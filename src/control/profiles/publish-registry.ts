@@ -4,6 +4,7 @@ import type { CapabilityStatus } from '../../contract/extensions/federated-capab
 import type { PublishedAs, RegistryFile, RegistryProblem } from '../../core/ports/published-registry.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
+import type { Control } from '../control.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 
@@ -23,24 +24,24 @@ function registryOf(deps: ControlPorts) {
 
 /** Checks the given files, or the registry of this installation where none are given. Nothing is stored. */
 export async function checkRegistry(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  given: readonly RegistryFile[] | null,
+  { files: given }: { readonly files: readonly RegistryFile[] | null },
 ): Promise<{ readonly files: number; readonly problems: readonly RegistryProblem[] }> {
   requireScope(caller, 'read');
-  const registry = registryOf(deps);
+  const registry = registryOf(control);
   const files = given ?? (await registry.files());
   return { files: files.length, problems: await registry.check(files) };
 }
 
 /** Publishes the capability entry of this installation to the federation that the configuration names. */
 export async function publishRegistry(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  signal: AbortSignal,
+  { signal }: { readonly signal: AbortSignal },
 ): Promise<RegistryPublication> {
   requireScope(caller, 'server');
-  const registry = registryOf(deps);
+  const registry = registryOf(control);
   const { publisher } = registry;
   if (publisher === null)
     throw new SandboxerError('SBX_UNSUPPORTED', 'reuse_surface is not configured.', {
@@ -58,6 +59,6 @@ export async function publishRegistry(
   const outcome = await publisher.publish(files, signal);
   const { target } = publisher;
   const subject = { action: 'publishRegistry', target, details: { capability: CAPABILITY_ID, outcome } };
-  await auditedTransaction(deps, caller, 'registry', subject, async () => {});
+  await auditedTransaction(control, caller, { label: 'registry', subject }, async () => {});
   return { capability: CAPABILITY_ID, status: CAPABILITY_STATUS, target, outcome, files: files.length };
 }

@@ -10,16 +10,16 @@ import {
 } from '../../contract/extensions/capability-entry.ts';
 import { API_VERSION } from '../../contract/values/version.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
-import type { ControlPorts } from '../ports/control-ports.ts';
+import type { Control } from '../control.ts';
 import { listProfiles } from './list-profiles.ts';
 
 /** This installation's entry: what it offers to this caller as things are now. */
 export async function registryEntry(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  version: string,
+  { version }: { readonly version: string },
 ): Promise<CapabilityEntry> {
-  const { profiles } = await listProfiles(deps, caller);
+  const { profiles } = await listProfiles(control, caller);
   return {
     id: CAPABILITY_ID,
     version,
@@ -35,7 +35,7 @@ export async function registryEntry(
       version: entry.profile.version,
       available: unavailableReason === null,
     })),
-    extensions: deps.extensions
+    extensions: control.extensions
       .all()
       .map(({ header: { id, title, capabilities, price } }) => ({ id, title, capabilities, price })),
   };

@@ -1,7 +1,7 @@
 import type { Profile } from '../../contract/profiles/profile.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlPorts } from '../ports/control-ports.ts';
+import type { Control } from '../control.ts';
 import { unavailableReason } from './list-profiles.ts';
 import { publishedAlready } from './push-profile.ts';
 
@@ -13,17 +13,21 @@ export interface ProfileVerdict {
   readonly unavailableReason: string | null;
 }
 
+interface ValidateProfile {
+  readonly profile: Profile;
+  readonly source: Readonly<Record<string, unknown>>;
+}
+
 /** Everything that a push would refuse is refused; nothing is stored. */
 export async function validateProfile(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  profile: Profile,
-  source: Readonly<Record<string, unknown>>,
+  { profile, source }: ValidateProfile,
 ): Promise<ProfileVerdict> {
   requireScope(caller, 'profiles');
-  return deps.store.read('validate-profile', async (tx) => ({
+  return control.store.read('validate-profile', async (tx) => ({
     profile,
-    published: await publishedAlready(tx, deps, caller, profile, source),
-    unavailableReason: await unavailableReason(tx, deps, caller, profile),
+    published: await publishedAlready(tx, control, caller, { profile, source }),
+    unavailableReason: await unavailableReason(tx, control, caller, profile),
   }));
 }

@@ -95,12 +95,16 @@ export async function recordBegun(deps: ControlPorts, caller: Caller): Promise<v
   trail.written = true;
 }
 
+interface Audited {
+  readonly label: string;
+  readonly subject: AuditSubject;
+}
+
 /** The change and the record of it are one transaction. What is refused leaves neither: the refusal is recorded by whoever answers it. */
 export async function auditedTransaction<T>(
   deps: ControlPorts,
   caller: Caller,
-  label: string,
-  subject: AuditSubject,
+  { label, subject }: Audited,
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> {
   caller.trail?.writeEarlier();

@@ -3,13 +3,17 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 
+interface Repetition {
+  readonly key: string | undefined;
+  readonly digest: string;
+  readonly kind: 'sandbox' | 'snapshot';
+}
+
 /** What the same key made before: an id of this kind, or `null` the first time. */
 export async function replayedResult(
   tx: Tx,
   caller: Caller,
-  key: string | undefined,
-  digest: string,
-  kind: 'sandbox' | 'snapshot',
+  { key, digest, kind }: Repetition,
 ): Promise<string | null> {
   if (key === undefined) return null;
   const known = await tx.idempotency.get(caller.workspaceId, key);
@@ -25,13 +29,17 @@ export async function replayedResult(
   );
 }
 
+interface Result {
+  readonly key: string | undefined;
+  readonly digest: string;
+  readonly result: string;
+}
+
 export async function rememberResult(
   tx: Tx,
   deps: ControlPorts,
   caller: Caller,
-  key: string | undefined,
-  requestDigest: string,
-  result: string,
+  { key, digest: requestDigest, result }: Result,
 ): Promise<void> {
   if (key === undefined) return;
   await tx.idempotency.insert({

@@ -7,6 +7,7 @@ import type { Recipe } from '../../core/recipe/recipe.ts';
 import { recipeFingerprint } from '../../core/recipe/resolve-recipe.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireRoom } from '../assets/require-room.ts';
+import type { Control } from '../control.ts';
 import { advanceSandbox } from '../lifecycle/advance.ts';
 import type { Driver } from '../lifecycle/driver.ts';
 import type { Attribution } from '../lifecycle/edit/sandbox-edit.ts';
@@ -126,21 +127,16 @@ export function recordedAdmission(
  * One transaction's worth of admission: room, money, row, plan, events, and the first attempt journalled under our own
  * lease, so that the hand-over to the driver costs no second commit. Nothing remains if any of it is refused.
  */
-export async function admitSandbox(
-  tx: Tx,
-  deps: ControlPorts,
-  driver: Driver,
-  admission: Admission,
-): Promise<Claim> {
+export async function admitSandbox(tx: Tx, control: Control, admission: Admission): Promise<Claim> {
   const { plan, recipe, caller } = admission;
   requireRoute(plan);
-  const now = deps.clock.now();
+  const now = control.clock.now();
   await requireWorkspace(tx, caller.workspaceId);
   const policy = await policyOf(tx, caller.workspaceId);
-  await requireRoom(tx, deps, policy, now);
-  const record = newRecord(admission, now, driver);
-  const charges = await deps.ledger.hold(tx, {
-    ...admissionWant(deps, plan, recipe.ttlSeconds * 1000),
+  await requireRoom(tx, control, policy, now);
+  const record = newRecord(admission, now, control.driver);
+  const charges = await control.ledger.hold(tx, {
+    ...admissionWant(control, plan, recipe.ttlSeconds * 1000),
     holdId: record.holdId as string,
     workspaceId: record.workspaceId,
     sandboxUid: record.uid,
@@ -149,14 +145,14 @@ export async function admitSandbox(
     policy,
     spender: await spenderIn(tx, policy, record),
   });
-  await tellBudgets(tx, deps, record.workspaceId, charges, now);
+  await tellBudgets(tx, control, record.workspaceId, charges, now);
   const by: Attribution = { actor: caller.actor };
-  const edit = new SandboxEdit(record, deps, now, true);
+  const edit = new SandboxEdit(record, control, now, true);
   edit.announce(by, { profile: `${recipe.profileId}@${recipe.profileVersion}`, reason: plan.reason });
   if (recipe.elevated) edit.note('sandbox.elevated', by, { key_id: caller.keyId });
   if (record.exposedSecrets.length > 0)
     edit.note('sandbox.secret_exposed', by, { names: record.exposedSecrets });
-  await auditGrants(tx, deps, caller, record);
+  await auditGrants(tx, control, caller, record);
   const documents = {
     uid: record.uid,
     generation: 1,
@@ -167,8 +163,8 @@ export async function admitSandbox(
   };
   await useUploads(tx, record, admission.origin);
   await tx.sandboxes.insertDocuments(documents);
-  const steps = await advanceSandbox({ tx, deps, edit, attempts: [] }, async () => documents);
-  const sandbox = await saveEdit(tx, deps, edit);
-  takeTrials(deps, plan);
+  const steps = await advanceSandbox({ tx, deps: control, edit, attempts: [] }, async () => documents);
+  const sandbox = await saveEdit(tx, control, edit);
+  takeTrials(control, plan);
   return { sandbox, token: (record.lease as { token: string }).token, steps, documents };
 }

@@ -2,10 +2,10 @@ import { isEstablished } from '../../core/lifecycle/lifecycle.ts';
 import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
-import type { Driver, TakenUp } from '../lifecycle/driver.ts';
+import type { Control } from '../control.ts';
+import type { TakenUp } from '../lifecycle/driver.ts';
 import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { newOperation } from '../lifecycle/operation.ts';
-import type { ControlPorts } from '../ports/control-ports.ts';
 import { newSnapshot } from '../snapshots/new-snapshot.ts';
 import { snapshotEvent } from '../snapshots/snapshot-event.ts';
 
@@ -25,38 +25,46 @@ function checkpointOf(sandbox: SandboxRecord, dueAt: number): Checkpoint | null 
   return { kind: 'end', snapshotId: operation.error === null ? operation.snapshotId : null };
 }
 
+interface CheckpointFirst {
+  readonly sandbox: SandboxRecord;
+  readonly dueAt: number;
+  readonly cause: 'idle' | 'ttl' | 'credits';
+}
+
 /**
  * What `persistence: checkpoint` means: before such a sandbox ends, a snapshot is taken of it. Level-triggered: the row
  * stays due, and whoever looks at it next sees how far it is. It ends without one when that cannot be had in time.
  */
 export async function checkpointFirst(
   tx: Tx,
-  deps: ControlPorts,
-  driver: Driver,
-  sandbox: SandboxRecord,
-  dueAt: number,
-  cause: 'idle' | 'ttl' | 'credits',
+  control: Control,
+  { sandbox, dueAt, cause }: CheckpointFirst,
 ): Promise<Checkpoint> {
   if (!isEstablished(sandbox.state)) return END;
-  const now = deps.clock.now();
+  const now = control.clock.now();
   const { recipe } = (await tx.sandboxes.documents(sandbox.uid, sandbox.generation)) as SandboxDocuments;
-  const extension = deps.extensions.get(sandbox.extensionId as string);
+  const extension = control.extensions.get(sandbox.extensionId as string);
   if (recipe.persistence !== 'checkpoint' || !extension?.snapshot) return END;
   const taken = checkpointOf(sandbox, dueAt);
   if (taken) return taken;
-  if (now >= dueAt + deps.settings.checkpointMs) return END;
+  if (now >= dueAt + control.settings.checkpointMs) return END;
   const before = pendingOperation(sandbox);
   if (before) return { kind: 'wait', operationId: before.id };
-  const snapshot = await newSnapshot(tx, deps, sandbox, {
+  const snapshot = await newSnapshot(tx, control, sandbox, {
     cause,
     actor: 'atm',
     name: null,
     labels: {},
     retainSeconds: null,
   });
-  const edit = new SandboxEdit(sandbox, deps, now);
-  edit.patch({ operation: newOperation(deps, 'snapshot', 'atm', now, snapshot.id), workDueAt: now });
+  const edit = new SandboxEdit(sandbox, control, now);
+  edit.patch({
+    operation: newOperation(control, { kind: 'snapshot', actor: 'atm', now, snapshotId: snapshot.id }),
+    workDueAt: now,
+  });
   await tx.snapshots.insert(snapshot);
-  await tx.events.append([snapshotEvent(deps, snapshot, 'snapshot.creating', 'atm', now, { cause })]);
-  return { kind: 'begun', taken: await driver.takeUp(tx, edit) };
+  await tx.events.append([
+    snapshotEvent(control, snapshot, { type: 'snapshot.creating', actor: 'atm', now, details: { cause } }),
+  ]);
+  return { kind: 'begun', taken: await control.driver.takeUp(tx, edit) };
 }

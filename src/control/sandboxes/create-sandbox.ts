@@ -12,7 +12,7 @@ import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
 import { pinKept } from '../assets/pin-kept.ts';
 import { stageTrees } from '../assets/stage-trees.ts';
-import type { Driver } from '../lifecycle/driver.ts';
+import type { Control } from '../control.ts';
 import type { Claim } from '../lifecycle/lanes.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { recordedTransaction } from '../requests/audit.ts';
@@ -50,18 +50,29 @@ function sameIdAgain(existing: SandboxRecord, digest: string): SandboxRecord {
   );
 }
 
+interface Existing {
+  readonly request: CreateSandboxRequest;
+  readonly digest: string;
+  readonly reuseKey: string | null;
+}
+
 async function existingFor(
   tx: Tx,
   caller: Caller,
-  request: CreateSandboxRequest,
-  digest: string,
-  reuseKey: string | null,
+  { request, digest, reuseKey }: Existing,
 ): Promise<SandboxRecord | null> {
   if (request.id !== undefined) {
     const named = await tx.sandboxes.find(caller.workspaceId, request.id);
     if (named && named.state !== 'destroyed') return sameIdAgain(named, digest);
   }
   return reuseKey === null ? null : tx.sandboxes.findReusable(caller.workspaceId, reuseKey);
+}
+
+interface Staging {
+  readonly request: CreateSandboxRequest;
+  readonly options: CreateOptions;
+  readonly digest: string;
+  readonly resolved: ResolvedRecipe;
 }
 
 /**
@@ -71,74 +82,94 @@ async function existingFor(
 async function stagedRecipe(
   deps: ControlPorts,
   caller: Caller,
-  request: CreateSandboxRequest,
-  options: CreateOptions,
-  digest: string,
-  { recipe, trees }: ResolvedRecipe,
+  { request, options, digest, resolved: { recipe, trees } }: Staging,
 ): Promise<Recipe> {
   if (trees.length === 0) return recipe;
   const wanted = await deps.store.read('repetition', async (tx) => {
-    const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
-    if (replayed !== null || (await existingFor(tx, caller, request, digest, null)) !== null) return false;
+    const replayed = await replayedResult(tx, caller, {
+      key: options.idempotencyKey,
+      digest,
+      kind: 'sandbox',
+    });
+    if (replayed !== null || (await existingFor(tx, caller, { request, digest, reuseKey: null })) !== null)
+      return false;
     const expected = { ...recipe, trees: unstaged(trees) };
-    requireRoute(await planRoute(tx, deps, caller.workspaceId, expected, { seed: 'before-staging' }));
+    requireRoute(
+      await planRoute(tx, deps, {
+        workspaceId: caller.workspaceId,
+        recipe: expected,
+        seed: 'before-staging',
+      }),
+    );
     return true;
   });
   if (!wanted) return recipe;
   const { profile } = deps.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
-  return { ...recipe, trees: await stageTrees(deps, caller, profile, trees, options.signal) };
+  return { ...recipe, trees: await stageTrees(deps, caller, { profile, trees, signal: options.signal }) };
+}
+
+interface CreateSandbox extends CreateOptions {
+  readonly request: CreateSandboxRequest;
 }
 
 /** SPEC §4 `create`: one read, one decision, one write; then the backend is called by the driver. */
 export async function createSandbox(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   caller: Caller,
-  request: CreateSandboxRequest,
-  options: CreateOptions,
+  { request, ...options }: CreateSandbox,
 ): Promise<Establishment> {
   requireScope(caller, 'sandboxes');
   const digest = digestOf(request);
-  const resolved = resolveRequest(deps, caller, request);
+  const resolved = resolveRequest(control, caller, request);
   const { profile } = resolved;
-  const pinned = { ...resolved, recipe: await pinKept(deps, caller, resolved.recipe) };
-  const recipe = await stagedRecipe(deps, caller, request, options, digest, pinned);
+  const pinned = { ...resolved, recipe: await pinKept(control, caller, resolved.recipe) };
+  const recipe = await stagedRecipe(control, caller, { request, options, digest, resolved: pinned });
   const key = scopeKey(recipe.scope, request, caller, recipe.profileId);
   // A name of one's own asks for a sandbox of one's own.
   const shareable = key !== null && request.id === undefined;
   const reuseKey = shareable ? `${key}|${recipeFingerprint(recipe)}` : null;
-  const uid = deps.ids.next('sbx');
+  const uid = control.ids.next('sbx');
   let again: SandboxRecord | null = null;
 
   const admitted = await recordedTransaction(
-    deps,
+    control,
     caller,
-    recordedAdmission('create', 'createSandbox', earlyWhenWaiting(deps, options)),
+    recordedAdmission('create', 'createSandbox', earlyWhenWaiting(control, options)),
     async (tx): Promise<Claim | SandboxRecord> => {
       again = null;
-      const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
+      const replayed = await replayedResult(tx, caller, {
+        key: options.idempotencyKey,
+        digest,
+        kind: 'sandbox',
+      });
       if (replayed !== null) return (await tx.sandboxes.get(replayed)) as SandboxRecord;
-      const existing = await existingFor(tx, caller, request, digest, reuseKey);
+      const existing = await existingFor(tx, caller, { request, digest, reuseKey });
       again = existing && isTriedAgain(existing) ? existing : null;
       if (again !== null) return again;
       const claim = existing
         ? null
-        : await admitSandbox(tx, deps, driver, {
+        : await admitSandbox(tx, control, {
             uid,
             caller,
             request,
             requestDigest: digest,
             recipe,
-            plan: await planRoute(tx, deps, caller.workspaceId, recipe, {
+            plan: await planRoute(tx, control, {
+              workspaceId: caller.workspaceId,
+              recipe,
               seed: uid,
-              quote: await quoteOf(tx, deps, caller, request),
+              quote: await quoteOf(tx, control, caller, request),
             }),
             origin: { kind: 'recipe' },
             labels: { ...profile.labels, ...request.labels },
             reuseKey,
           });
       const result = existing ?? (claim as Claim).sandbox;
-      await rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${result.uid}`);
+      await rememberResult(tx, control, caller, {
+        key: options.idempotencyKey,
+        digest,
+        result: `sandbox:${result.uid}`,
+      });
       return claim ?? result;
     },
   );
@@ -146,8 +177,12 @@ export async function createSandbox(
   if (again !== null) {
     const { uid: failed, generation } = again as SandboxRecord;
     const alsoWrite = (tx: Tx) =>
-      rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${failed}`);
-    return recreateSandbox(deps, driver, caller, failed, { ...options, generation, alsoWrite });
+      rememberResult(tx, control, caller, {
+        key: options.idempotencyKey,
+        digest,
+        result: `sandbox:${failed}`,
+      });
+    return recreateSandbox(control, caller, { id: failed, ...options, generation, alsoWrite });
   }
-  return establish(deps, driver, admitted, options);
+  return establish(control, admitted, options);
 }

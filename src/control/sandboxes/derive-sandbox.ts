@@ -9,7 +9,7 @@ import { digestOf } from '../../core/recipe/canonical-json.ts';
 import type { Recipe } from '../../core/recipe/recipe.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { Driver } from '../lifecycle/driver.ts';
+import type { Control } from '../control.ts';
 import type { Claim } from '../lifecycle/lanes.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { recordedTransaction } from '../requests/audit.ts';
@@ -63,30 +63,37 @@ function requireOwnMounts({ mounts }: Recipe, caller: Caller): void {
   });
 }
 
+interface Derivation {
+  readonly request: RestoreRequest | ForkRequest;
+  readonly options: CreateOptions;
+  readonly label: string;
+  readonly sourceOf: (tx: Tx) => Promise<Source>;
+}
+
 async function derive(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   caller: Caller,
-  request: RestoreRequest | ForkRequest,
-  options: CreateOptions,
-  label: string,
-  sourceOf: (tx: Tx) => Promise<Source>,
+  { request, options, label, sourceOf }: Derivation,
 ): Promise<Establishment> {
   requireScope(caller, 'sandboxes');
-  const uid = deps.ids.next('sbx');
+  const uid = control.ids.next('sbx');
   const action = label === 'fork' ? 'forkSandbox' : 'restoreSnapshot';
   const admitted = await recordedTransaction(
-    deps,
+    control,
     caller,
-    recordedAdmission(label, action, earlyWhenWaiting(deps, options)),
+    recordedAdmission(label, action, earlyWhenWaiting(control, options)),
     async (tx): Promise<Claim | SandboxRecord> => {
       const source = await sourceOf(tx);
       const digest = digestOf({ [label]: source.origin, request });
-      const replayed = await replayedResult(tx, caller, options.idempotencyKey, digest, 'sandbox');
+      const replayed = await replayedResult(tx, caller, {
+        key: options.idempotencyKey,
+        digest,
+        kind: 'sandbox',
+      });
       if (replayed !== null) return (await tx.sandboxes.get(replayed)) as SandboxRecord;
       const recipe = withTtl(source.recipe, request.ttl);
       requireOwnMounts(recipe, caller);
-      const claim = await admitSandbox(tx, deps, driver, {
+      const claim = await admitSandbox(tx, control, {
         uid,
         caller,
         request: {
@@ -100,7 +107,9 @@ async function derive(
         },
         requestDigest: digest,
         recipe,
-        plan: await planRoute(tx, deps, caller.workspaceId, recipe, {
+        plan: await planRoute(tx, control, {
+          workspaceId: caller.workspaceId,
+          recipe,
           seed: uid,
           boundTo: source.origin.extensionId,
           boundHost: source.hostId,
@@ -110,79 +119,97 @@ async function derive(
         labels: request.labels ?? source.labels,
         reuseKey: null,
       });
-      await rememberResult(tx, deps, caller, options.idempotencyKey, digest, `sandbox:${uid}`);
+      await rememberResult(tx, control, caller, {
+        key: options.idempotencyKey,
+        digest,
+        result: `sandbox:${uid}`,
+      });
       return claim;
     },
   );
-  return establish(deps, driver, admitted, options);
+  return establish(control, admitted, options);
+}
+
+interface RestoreSnapshot extends CreateOptions {
+  readonly snapshotId: string;
+  readonly request: RestoreRequest;
 }
 
 /** A new sandbox with the content that the snapshot has. */
 export function restoreSnapshot(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   caller: Caller,
-  snapshotId: string,
-  request: RestoreRequest,
-  options: CreateOptions,
+  { snapshotId, request, ...options }: RestoreSnapshot,
 ): Promise<Establishment> {
-  return derive(deps, driver, caller, request, options, 'restore', async (tx) => {
-    const snapshot = await findSnapshot(tx, caller, snapshotId);
-    if (snapshot.state !== 'available') {
-      throw new SandboxerError(
-        'SBX_INVALID_STATE',
-        `A snapshot that is ${snapshot.state} cannot be restored.`,
-        {
-          creation: 'not_created',
-        },
-      );
-    }
-    const { extensionId, ref } = snapshot;
-    return {
-      origin: { kind: 'snapshot', snapshotId: snapshot.id, extensionId, ref },
-      recipe: snapshot.recipe,
-      consumer: snapshot.consumer,
-      labels: snapshot.labels,
-      hostId: onHosts(deps, extensionId) ? snapshot.hostId : null,
-      providerKeyId: snapshot.providerKeyId,
-    };
+  return derive(control, caller, {
+    request,
+    options,
+    label: 'restore',
+    sourceOf: async (tx) => {
+      const snapshot = await findSnapshot(tx, caller, snapshotId);
+      if (snapshot.state !== 'available') {
+        throw new SandboxerError(
+          'SBX_INVALID_STATE',
+          `A snapshot that is ${snapshot.state} cannot be restored.`,
+          {
+            creation: 'not_created',
+          },
+        );
+      }
+      const { extensionId, ref } = snapshot;
+      return {
+        origin: { kind: 'snapshot', snapshotId: snapshot.id, extensionId, ref },
+        recipe: snapshot.recipe,
+        consumer: snapshot.consumer,
+        labels: snapshot.labels,
+        hostId: onHosts(control, extensionId) ? snapshot.hostId : null,
+        providerKeyId: snapshot.providerKeyId,
+      };
+    },
   });
+}
+
+interface ForkSandbox extends CreateOptions {
+  readonly id: string;
+  readonly request: ForkRequest;
 }
 
 /** A new sandbox with the content that the source has now. The source lives on. */
 export function forkSandbox(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   caller: Caller,
-  id: string,
-  request: ForkRequest,
-  options: CreateOptions,
+  { id, request, ...options }: ForkSandbox,
 ): Promise<Establishment> {
-  return derive(deps, driver, caller, request, options, 'fork', async (tx) => {
-    const source = await findSandbox(tx, caller, id);
-    if (!isEstablished(source.state)) {
-      throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${source.state} cannot be forked.`, {
-        creation: 'not_created',
-      });
-    }
-    const extensionId = source.extensionId as string;
-    if (!deps.extensions.get(extensionId)?.fork) {
-      throw new SandboxerError('SBX_UNSUPPORTED', `${extensionId} cannot fork a sandbox.`, {
-        backend: extensionId,
-        creation: 'not_created',
-      });
-    }
-    const attempt = await tx.attempts.get(
-      attemptIdOf(source.uid, source.generation, source.attempt as number),
-    );
-    const { recipe } = (await tx.sandboxes.documents(source.uid, source.generation)) as SandboxDocuments;
-    return {
-      origin: { kind: 'fork', sourceUid: source.uid, extensionId, hostId: source.hostId },
-      recipe,
-      consumer: source.consumer,
-      labels: source.labels,
-      hostId: onHosts(deps, extensionId) ? source.hostId : null,
-      providerKeyId: attempt?.providerKeyId ?? null,
-    };
+  return derive(control, caller, {
+    request,
+    options,
+    label: 'fork',
+    sourceOf: async (tx) => {
+      const source = await findSandbox(tx, caller, id);
+      if (!isEstablished(source.state)) {
+        throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${source.state} cannot be forked.`, {
+          creation: 'not_created',
+        });
+      }
+      const extensionId = source.extensionId as string;
+      if (!control.extensions.get(extensionId)?.fork) {
+        throw new SandboxerError('SBX_UNSUPPORTED', `${extensionId} cannot fork a sandbox.`, {
+          backend: extensionId,
+          creation: 'not_created',
+        });
+      }
+      const attempt = await tx.attempts.get(
+        attemptIdOf(source.uid, source.generation, source.attempt as number),
+      );
+      const { recipe } = (await tx.sandboxes.documents(source.uid, source.generation)) as SandboxDocuments;
+      return {
+        origin: { kind: 'fork', sourceUid: source.uid, extensionId, hostId: source.hostId },
+        recipe,
+        consumer: source.consumer,
+        labels: source.labels,
+        hostId: onHosts(control, extensionId) ? source.hostId : null,
+        providerKeyId: attempt?.providerKeyId ?? null,
+      };
+    },
   });
 }

@@ -3,7 +3,8 @@ import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { Driver, TakenUp } from '../lifecycle/driver.ts';
+import type { Control } from '../control.ts';
+import type { TakenUp } from '../lifecycle/driver.ts';
 import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { firstWithin, waitForSandbox } from '../lifecycle/wait-for-sandbox.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
@@ -30,13 +31,15 @@ async function cancelRecreate(tx: Tx, deps: ControlPorts, edit: SandboxEdit): Pr
   edit.patch({ recreating: false });
 }
 
+interface DestroySandbox extends WaitOptions {
+  readonly id: string;
+}
+
 /** Idempotent, accepted from every state. What is in flight for the sandbox is interrupted. */
 export async function destroySandbox(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   caller: Caller,
-  id: string,
-  options: WaitOptions,
+  { id, ...options }: DestroySandbox,
 ): Promise<Destruction> {
   requireScope(caller, 'sandboxes');
   let interrupts = false;
@@ -46,10 +49,10 @@ export async function destroySandbox(
     action: 'destroySandbox',
     target: ({ sandbox }) => sandbox.id,
     changed: () => changes,
-    options: earlyWhenTaken(deps, options),
+    options: earlyWhenTaken(control, options),
   };
   const outcome = await recordedTransaction(
-    deps,
+    control,
     caller,
     recorded,
     async (tx): Promise<Destruction & TakenUp> => {
@@ -59,27 +62,30 @@ export async function destroySandbox(
       if (row.state === 'destroyed') return { sandbox: row, claim: null, released: false };
       if (!mayDestroy(caller, row)) return { sandbox: row, claim: null, released: true };
       changes = true;
-      const edit = new SandboxEdit(row, deps, deps.clock.now());
+      const edit = new SandboxEdit(row, control, control.clock.now());
       if (row.state === 'destroying') {
-        await cancelRecreate(tx, deps, edit);
+        await cancelRecreate(tx, control, edit);
         edit.patch({ workDueAt: edit.now });
       } else {
         interrupts = row.state === 'provisioning' || pendingOperation(row) !== null;
         edit.move('destroying', { actor: caller.actor }, { reason: 'destroy' });
       }
-      return { ...(await driver.takeUp(tx, edit)), released: false };
+      return { ...(await control.driver.takeUp(tx, edit)), released: false };
     },
   );
   const { sandbox, released } = outcome;
   if (released || sandbox.state === 'destroyed') return outcome;
-  if (interrupts) driver.interrupt(sandbox.uid);
-  const driven = driver.follow(outcome);
+  if (interrupts) control.driver.interrupt(sandbox.uid);
+  const driven = control.driver.follow(outcome);
   if (!options.wait) return outcome;
-  const timeoutMs = options.timeoutMs ?? deps.settings.waitMs;
-  const endsAt = deps.clock.now() + timeoutMs;
+  const timeoutMs = options.timeoutMs ?? control.settings.waitMs;
+  const endsAt = control.clock.now() + timeoutMs;
   const gone = (row: SandboxRecord) => row.state === 'destroyed';
-  const reached = await firstWithin(deps, driven, timeoutMs, options.signal);
+  const reached = await firstWithin(control, driven, timeoutMs, options.signal);
   if (reached && gone(reached)) return { sandbox: reached, released: false };
-  const last = await waitForSandbox(deps, sandbox.uid, gone, endsAt - deps.clock.now(), options.signal);
+  const last = await waitForSandbox(control, sandbox.uid, gone, {
+    timeoutMs: endsAt - control.clock.now(),
+    signal: options.signal,
+  });
   return { sandbox: last ?? sandbox, released: false };
 }

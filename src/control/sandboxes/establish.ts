@@ -3,12 +3,11 @@ import { SandboxerError } from '../../contract/errors/errors.ts';
 import { isEstablished, isSettledState } from '../../core/lifecycle/lifecycle.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import { isoTime } from '../../core/ports/clock.ts';
-import type { Driver } from '../lifecycle/driver.ts';
+import type { Control } from '../control.ts';
 import { wrongParts } from '../lifecycle/edit/backend-error.ts';
 import type { Claim } from '../lifecycle/lanes.ts';
 import { isClaim } from '../lifecycle/lanes.ts';
 import { firstWithin, waitForSandbox } from '../lifecycle/wait-for-sandbox.ts';
-import type { ControlPorts } from '../ports/control-ports.ts';
 
 export interface WaitOptions {
   /** `false` answers as soon as the request is durable. */
@@ -48,23 +47,24 @@ export function requireEstablished(sandbox: SandboxRecord): void {
 
 /** Hands a fresh claim to the driver, and waits for the outcome if the caller does. */
 export async function establish(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   admitted: Claim | SandboxRecord,
   options: WaitOptions,
 ): Promise<Establishment> {
   const fresh = isClaim(admitted);
   const sandbox = fresh ? admitted.sandbox : admitted;
-  const driven = fresh ? driver.resume(admitted) : Promise.resolve(sandbox);
+  const driven = fresh ? control.driver.resume(admitted) : Promise.resolve(sandbox);
   if (!options.wait) return { sandbox, reused: !fresh };
-  const timeoutMs = options.timeoutMs ?? deps.settings.waitMs;
-  const endsAt = deps.clock.now() + timeoutMs;
-  const reached = await firstWithin(deps, driven, timeoutMs, options.signal);
+  const timeoutMs = options.timeoutMs ?? control.settings.waitMs;
+  const endsAt = control.clock.now() + timeoutMs;
+  const reached = await firstWithin(control, driven, timeoutMs, options.signal);
   const result =
     reached && isSettled(reached)
       ? reached
-      : ((await waitForSandbox(deps, sandbox.uid, isSettled, endsAt - deps.clock.now(), options.signal)) ??
-        sandbox);
+      : ((await waitForSandbox(control, sandbox.uid, isSettled, {
+          timeoutMs: endsAt - control.clock.now(),
+          signal: options.signal,
+        })) ?? sandbox);
   requireEstablished(result);
   return { sandbox: result, reused: !fresh };
 }

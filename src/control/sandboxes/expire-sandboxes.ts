@@ -1,11 +1,10 @@
 import { isEstablished } from '../../core/lifecycle/lifecycle.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
-import type { Driver } from '../lifecycle/driver.ts';
+import type { Control } from '../control.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { keepsProcesses, lastRun } from '../use/last-run.ts';
-import type { Use } from '../use/use-sandbox.ts';
 import { checkpointFirst } from './checkpoint-first.ts';
 
 const BATCH = 100;
@@ -19,43 +18,46 @@ export type WaitingFor = Map<string, string>;
 /** When it became due, if it is. */
 type DueAt = (row: SandboxRecord, now: number) => number | null;
 
+interface Expiry {
+  readonly dueAt: DueAt;
+  readonly reason: 'idle' | 'ttl';
+}
+
 /** Ends what is still due, or begins the checkpoint that comes first. Answers whether anything was done. */
 async function expire(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   waitingFor: WaitingFor,
   seen: SandboxRecord,
-  dueAt: DueAt,
-  reason: 'idle' | 'ttl',
+  { dueAt, reason }: Expiry,
 ): Promise<boolean> {
   const { uid } = seen;
-  if (isBeingKept(deps, waitingFor, seen, dueAt)) return false;
+  if (isBeingKept(control, waitingFor, seen, dueAt)) return false;
   waitingFor.delete(uid);
-  const done = await deps.store.transaction('expire', async (tx) => {
+  const done = await control.store.transaction('expire', async (tx) => {
     const row = await tx.sandboxes.get(uid);
-    const now = deps.clock.now();
+    const now = control.clock.now();
     const due = row && dueAt(row, now);
     if (!row || due === null) return null;
-    const checkpoint = await checkpointFirst(tx, deps, driver, row, due, reason);
+    const checkpoint = await checkpointFirst(tx, control, { sandbox: row, dueAt: due, cause: reason });
     if (checkpoint.kind !== 'end') return checkpoint;
-    const edit = new SandboxEdit(row, deps, now);
+    const edit = new SandboxEdit(row, control, now);
     const { snapshotId } = checkpoint;
     if (snapshotId !== null) edit.patch({ notes: [...row.notes, keptAs(snapshotId)] });
     edit.move(row.state === 'failed' ? 'destroying' : 'expired', AUTOMATION, {
       reason,
       ...(snapshotId === null ? {} : { checkpoint: snapshotId }),
     });
-    await saveEdit(tx, deps, edit);
+    await saveEdit(tx, control, edit);
     return checkpoint;
   });
   if (done?.kind === 'wait') waitingFor.set(uid, done.operationId);
   if (done === null || done.kind === 'wait') return false;
   if (done.kind === 'begun') {
-    void driver.follow(done.taken);
+    void control.driver.follow(done.taken);
     return true;
   }
-  driver.interrupt(uid);
-  void driver.drive(uid);
+  control.driver.interrupt(uid);
+  void control.driver.drive(uid);
   return true;
 }
 
@@ -101,14 +103,10 @@ async function actOn(
 }
 
 /** Ends what is past its stored deadline. */
-export async function expireSandboxes(
-  deps: ControlPorts,
-  driver: Driver,
-  waitingFor: WaitingFor,
-): Promise<void> {
+export async function expireSandboxes(control: Control, waitingFor: WaitingFor): Promise<void> {
   const due = (limit: number) =>
-    deps.store.read('due-deadlines', (tx) => tx.sandboxes.dueDeadlines(deps.clock.now(), limit));
-  await actOn(due, (row) => expire(deps, driver, waitingFor, row, pastDeadline, 'ttl'));
+    control.store.read('due-deadlines', (tx) => tx.sandboxes.dueDeadlines(control.clock.now(), limit));
+  await actOn(due, (row) => expire(control, waitingFor, row, { dueAt: pastDeadline, reason: 'ttl' }));
 }
 
 /** Those that are being asked whether something runs in them: the others do not wait for the answer. */
@@ -119,38 +117,39 @@ export type BeingAsked = Set<string>;
  * started in its background still runs or ended since: it is asked for that when its time has come, and not before.
  */
 export async function reapIdleSandboxes(
-  { deps, sessions, activity }: Use,
-  driver: Driver,
+  control: Control,
   waitingFor: WaitingFor,
   beingAsked: BeingAsked,
 ): Promise<void> {
   const due = (limit: number) =>
-    deps.store.read('due-idle', (tx) => tx.sandboxes.dueIdle(deps.clock.now(), limit));
+    control.store.read('due-idle', (tx) => tx.sandboxes.dueIdle(control.clock.now(), limit));
   const noted = async (row: SandboxRecord): Promise<boolean> => {
-    const lastUse = activity.lastUse(row.uid);
+    const lastUse = control.activity.lastUse(row.uid);
     if (lastUse === null || lastUse <= (row.lastActivityAt ?? 0) || lastUse < (row.readyAt ?? 0))
       return false;
-    await activity.write(row.uid, lastUse);
+    await control.activity.write(row.uid, lastUse);
     return true;
   };
-  const end = (row: SandboxRecord) => expire(deps, driver, waitingFor, row, pastIdle, 'idle');
+  const end = (row: SandboxRecord) => expire(control, waitingFor, row, { dueAt: pastIdle, reason: 'idle' });
   const endUnlessRunning = async (row: SandboxRecord) => {
-    const last = await lastRun(deps, sessions, row);
+    const last = await lastRun(control, control.sessions, row);
     // The server stops: the next one asks.
-    if (sessions.isClosing) return;
-    if (last === null && deps.clock.now() < (row.idleDeadlineAt ?? 0) + UNANSWERED_MS)
-      return await deps.clock.sleep(ASK_AGAIN_MS);
-    if (last !== null && last > (row.lastActivityAt ?? row.readyAt ?? 0)) await activity.write(row.uid, last);
+    if (control.sessions.isClosing) return;
+    if (last === null && control.clock.now() < (row.idleDeadlineAt ?? 0) + UNANSWERED_MS)
+      return await control.clock.sleep(ASK_AGAIN_MS);
+    if (last !== null && last > (row.lastActivityAt ?? row.readyAt ?? 0))
+      await control.activity.write(row.uid, last);
     // It may have been used while it was asked.
     else if (!(await noted(row))) await end(row);
   };
   await actOn(due, async (row) => {
     if (beingAsked.has(row.uid)) return false;
     if (await noted(row)) return true;
-    if (isBeingKept(deps, waitingFor, row, pastIdle) || !keepsProcesses(deps, row)) return await end(row);
+    if (isBeingKept(control, waitingFor, row, pastIdle) || !keepsProcesses(control, row))
+      return await end(row);
     beingAsked.add(row.uid);
     void endUnlessRunning(row)
-      .catch((error: unknown) => deps.log.warn({ err: error }, 'an idle sandbox was not ended'))
+      .catch((error: unknown) => control.log.warn({ err: error }, 'an idle sandbox was not ended'))
       .finally(() => beingAsked.delete(row.uid));
     return true;
   });

@@ -9,7 +9,8 @@ import { pendingOperation } from '../../core/lifecycle/sandbox.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { Driver, TakenUp } from '../lifecycle/driver.ts';
+import type { Control } from '../control.ts';
+import type { TakenUp } from '../lifecycle/driver.ts';
 import { SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import {
   awaitOperation,
@@ -30,6 +31,11 @@ function meteredReserve(deps: ControlPorts, meter: MeterRecord, now: number, dea
   return { amountMicroUsd: isOurs ? needed : 0, ownKeyMicroUsd: isOurs ? 0 : needed };
 }
 
+interface NewDeadline {
+  readonly deadlineAt: number;
+  readonly now: number;
+}
+
 /**
  * Reserves what a later deadline costs, where the whole life is paid for. What is paid for in stretches has its next one
  * looked at soon: it may be longer now, or must end earlier.
@@ -38,8 +44,7 @@ async function fundUntil(
   tx: Tx,
   deps: ControlPorts,
   row: SandboxRecord,
-  deadlineAt: number,
-  now: number,
+  { deadlineAt, now }: NewDeadline,
 ): Promise<{ readonly leased: boolean }> {
   const meter = row.meterId === null ? null : await tx.meters.get(row.meterId);
   if (meter?.fundedUntil != null) {
@@ -84,16 +89,19 @@ export interface Extended {
   readonly askedDeadlineAt: number;
 }
 
+interface ExtendSandbox {
+  readonly id: string;
+  readonly ttlSeconds: number;
+}
+
 /**
  * The new deadline is now + ttl, at most the profile's longest life counted from creation. The
  * answer carries the deadline before and the one that was asked for, so that a cut or a shorter life shows.
  */
 export async function extendSandbox(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   caller: Caller,
-  id: string,
-  ttlSeconds: number,
+  { id, ttlSeconds }: ExtendSandbox,
 ): Promise<Extended> {
   requireScope(caller, 'sandboxes');
   const recorded: Recorded<TakenUp> = {
@@ -102,7 +110,7 @@ export async function extendSandbox(
     target: ({ sandbox }) => sandbox.id,
   };
   const asked = { previousDeadlineAt: 0, askedDeadlineAt: 0 };
-  const taken = await recordedTransaction(deps, caller, recorded, async (tx): Promise<TakenUp> => {
+  const taken = await recordedTransaction(control, caller, recorded, async (tx): Promise<TakenUp> => {
     const row = await findSandbox(tx, caller, id);
     if (!isLiving(row.state)) {
       throw new SandboxerError(
@@ -110,20 +118,26 @@ export async function extendSandbox(
         `A sandbox that is ${row.state} has no deadline to move.`,
       );
     }
-    const now = deps.clock.now();
+    const now = control.clock.now();
     requireBeforeDeadline(row, now);
     Object.assign(asked, { previousDeadlineAt: row.deadlineAt, askedDeadlineAt: now + ttlSeconds * 1000 });
     const deadlineAt = Math.min(asked.askedDeadlineAt, row.maxDeadlineAt);
-    const edit = new SandboxEdit(row, deps, now);
-    const { leased } = await fundUntil(tx, deps, row, deadlineAt, now);
+    const edit = new SandboxEdit(row, control, now);
+    const { leased } = await fundUntil(tx, control, row, { deadlineAt, now });
     const movesBackend =
-      !leased && row.extensionId !== null && deps.extensions.get(row.extensionId)?.extendLife !== undefined;
+      !leased &&
+      row.extensionId !== null &&
+      control.extensions.get(row.extensionId)?.extendLife !== undefined;
     if (movesBackend) {
       requireNoOperation(row);
-      edit.patch({ operation: newOperation(deps, 'extend', caller.actor, now), workDueAt: now });
+      edit.patch({
+        operation: newOperation(control, { kind: 'extend', actor: caller.actor, now }),
+        workDueAt: now,
+      });
     } else if (!isEstablished(row.state)) {
       // The backend may have been told the old deadline already: this one follows as soon as the sandbox is ready.
-      const operation = pendingOperation(row) ?? newOperation(deps, 'extend', caller.actor, now);
+      const operation =
+        pendingOperation(row) ?? newOperation(control, { kind: 'extend', actor: caller.actor, now });
       const earliestDeadlineAt = Math.min(
         row.deadlineAt,
         deadlineAt,
@@ -137,12 +151,17 @@ export async function extendSandbox(
       { actor: caller.actor },
       { expires_at: new Date(deadlineAt).toISOString() },
     );
-    return movesBackend ? driver.takeUp(tx, edit) : { sandbox: await saveEdit(tx, deps, edit), claim: null };
+    return movesBackend
+      ? control.driver.takeUp(tx, edit)
+      : { sandbox: await saveEdit(tx, control, edit), claim: null };
   });
   const { sandbox } = taken;
   const { operation } = sandbox;
   const isAwaited =
     isEstablished(sandbox.state) && operation?.kind === 'extend' && operation.finishedAt === null;
   if (!isAwaited) return { sandbox, ...asked };
-  return { sandbox: await awaitOperation(deps, sandbox, operation.id, driver.follow(taken)), ...asked };
+  return {
+    sandbox: await awaitOperation(control, sandbox, operation.id, control.driver.follow(taken)),
+    ...asked,
+  };
 }

@@ -9,7 +9,8 @@ import type { Extension, Handle } from '../../core/ports/extension.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import { contextOf } from '../backends/backend-context.ts';
 import { within } from '../backends/within.ts';
-import type { Driver, TakenUp } from '../lifecycle/driver.ts';
+import type { Control } from '../control.ts';
+import type { TakenUp } from '../lifecycle/driver.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { fundingRule, policyOf, spenderIn, tellBudgets } from '../money/sandbox-money.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
@@ -37,31 +38,26 @@ type Outcome =
  * Pays for the next stretch of every sandbox that is due for one, then has its backend end it that much later. In this
  * order: a backend never runs on past what is reserved, whenever this process dies.
  */
-export async function fundSandboxes(deps: ControlPorts, driver: Driver, signal: AbortSignal): Promise<void> {
-  const now = deps.clock.now();
-  const due = await deps.store.read('due-funding', (tx) => tx.meters.dueFunding(now, BATCH));
-  await Promise.all(due.map(({ id }) => fundOne(deps, driver, id, signal)));
+export async function fundSandboxes(control: Control, signal: AbortSignal): Promise<void> {
+  const now = control.clock.now();
+  const due = await control.store.read('due-funding', (tx) => tx.meters.dueFunding(now, BATCH));
+  await Promise.all(due.map(({ id }) => fundOne(control, id, signal)));
 }
 
-async function fundOne(
-  deps: ControlPorts,
-  driver: Driver,
-  meterId: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const seen = await lookAtUse(deps, meterId, signal);
+async function fundOne(control: Control, meterId: string, signal: AbortSignal): Promise<void> {
+  const seen = await lookAtUse(control, meterId, signal);
   if (seen === 'unknown') return;
-  const outcome = await deps.store.transaction('fund', (tx) => payNext(tx, deps, driver, meterId, seen));
+  const outcome = await control.store.transaction('fund', (tx) => payNext(tx, control, { meterId, seen }));
   switch (outcome.kind) {
     case 'paid':
-      await moveEnd(deps, meterId, outcome, signal);
+      await moveEnd(control, meterId, outcome, signal);
       return;
     case 'ended':
-      driver.interrupt(outcome.uid);
-      void driver.drive(outcome.uid);
+      control.driver.interrupt(outcome.uid);
+      void control.driver.drive(outcome.uid);
       return;
     case 'begun':
-      void driver.follow(outcome.taken);
+      void control.driver.follow(outcome.taken);
       return;
     case 'nothing':
       return;
@@ -120,22 +116,21 @@ function unnoticedMs(meter: MeterRecord, seen: SeenUse | null, now: number): num
   return ahead <= 0 ? 0 : ahead + (now - seen.askedAt);
 }
 
-async function payNext(
-  tx: Tx,
-  deps: ControlPorts,
-  driver: Driver,
-  meterId: string,
-  seen: SeenUse | null,
-): Promise<Outcome> {
-  const now = deps.clock.now();
+interface NextPayment {
+  readonly meterId: string;
+  readonly seen: SeenUse | null;
+}
+
+async function payNext(tx: Tx, control: Control, { meterId, seen }: NextPayment): Promise<Outcome> {
+  const now = control.clock.now();
   const stored = await tx.meters.get(meterId);
   if (!stored || stored.closedAt !== null || stored.fundAt === null || stored.fundAt > now)
     return { kind: 'nothing' };
   const meter = seen === null ? stored : observed(stored, seen.backendMs, seen.askedAt);
   const sandbox = await tx.sandboxes.get(meter.sandboxUid);
-  const extension = deps.extensions.get(meter.extensionId);
+  const extension = control.extensions.get(meter.extensionId);
   if (!sandbox || !isEstablished(sandbox.state) || !extension?.extendLife) return { kind: 'nothing' };
-  const rule = fundingRule(deps);
+  const rule = fundingRule(control);
   // Also where that is what is on record: its backend may have been told a later end before it was ready.
   const until = leaseEnd(rule, true, now, sandbox.deadlineAt) + rule.graceMs;
   const hold = await tx.ledger.getHold(meter.holdId);
@@ -146,7 +141,7 @@ async function payNext(
     ownKeyMicroUsd: 0,
   });
   try {
-    const charges = await deps.ledger.raise(tx, {
+    const charges = await control.ledger.raise(tx, {
       ...raiseUntil(until),
       lives: {
         seconds: Math.ceil((until - rule.graceMs - now) / 1000),
@@ -159,13 +154,13 @@ async function payNext(
       policy,
       spender: await spenderIn(tx, policy, sandbox),
     });
-    await tellBudgets(tx, deps, sandbox.workspaceId, charges, now);
+    await tellBudgets(tx, control, sandbox.workspaceId, charges, now);
   } catch (error) {
     if (!(error instanceof SandboxerError) || error.status !== 402) throw error;
-    return runLow(tx, deps, driver, meter, sandbox, error, now);
+    return runLow(tx, control, { meter, sandbox, cause: error, now });
   }
   // Another look is due soon, unless the backend confirms.
-  await tx.meters.update({ ...meter, fundAt: now + retryMs(deps), lowSince: null });
+  await tx.meters.update({ ...meter, fundAt: now + retryMs(control), lowSince: null });
   return { kind: 'paid', sandbox, extension, until };
 }
 
@@ -173,35 +168,34 @@ function retryMs({ settings }: ControlPorts): number {
   return Math.max(1_000, settings.fundMs / 20);
 }
 
+interface LowFunds {
+  readonly meter: MeterRecord;
+  readonly sandbox: SandboxRecord;
+  readonly cause: SandboxerError;
+  readonly now: number;
+}
+
 /** Told once; then, at the end of what is paid for, a snapshot where the profile keeps one, and the end. */
-async function runLow(
-  tx: Tx,
-  deps: ControlPorts,
-  driver: Driver,
-  meter: MeterRecord,
-  sandbox: SandboxRecord,
-  cause: SandboxerError,
-  now: number,
-): Promise<Outcome> {
-  const { graceMs } = fundingRule(deps);
+async function runLow(tx: Tx, control: Control, { meter, sandbox, cause, now }: LowFunds): Promise<Outcome> {
+  const { graceMs } = fundingRule(control);
   const endsAt = (meter.fundedUntil as number) - graceMs;
-  const edit = new SandboxEdit(sandbox, deps, now);
+  const edit = new SandboxEdit(sandbox, control, now);
   if (now < endsAt) {
-    const fundAt = Math.min(now + retryMs(deps), endsAt);
+    const fundAt = Math.min(now + retryMs(control), endsAt);
     await tx.meters.update({ ...meter, fundAt, lowSince: meter.lowSince ?? now });
     if (meter.lowSince !== null) return { kind: 'nothing' };
     const { code, members } = { code: cause.code, members: cause.extras.members ?? {} };
     edit.note('sandbox.funds_low', AUTOMATION, { ends_at: isoTime(endsAt), code, ...members });
-    await saveEdit(tx, deps, edit);
+    await saveEdit(tx, control, edit);
     return { kind: 'nothing' };
   }
-  const checkpoint = await checkpointFirst(tx, deps, driver, sandbox, endsAt, 'credits');
+  const checkpoint = await checkpointFirst(tx, control, { sandbox, dueAt: endsAt, cause: 'credits' });
   if (checkpoint.kind !== 'end') {
     await tx.meters.update({ ...meter, fundAt: now + CHECKPOINT_LOOK_MS });
     return checkpoint.kind === 'begun' ? checkpoint : { kind: 'nothing' };
   }
   edit.move('expired', AUTOMATION, { reason: 'credits', checkpoint: checkpoint.snapshotId });
-  await saveEdit(tx, deps, edit);
+  await saveEdit(tx, control, edit);
   return { kind: 'ended', uid: sandbox.uid };
 }
 

@@ -5,7 +5,7 @@ import type { SetupLog } from '../../core/lifecycle/setup-log.ts';
 import type { Recipe } from '../../core/recipe/recipe.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { ControlPorts } from '../ports/control-ports.ts';
+import type { Control } from '../control.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
 
 export interface SandboxView {
@@ -18,9 +18,13 @@ async function teardownOf(attempts: readonly AttemptRecord[]): Promise<AttemptRe
   return attempts.find((attempt) => attempt.teardownTries > 0 && attempt.state !== 'gone') ?? null;
 }
 
-export async function getSandbox(deps: ControlPorts, caller: Caller, id: string): Promise<SandboxView> {
+export async function getSandbox(
+  control: Control,
+  caller: Caller,
+  { id }: { readonly id: string },
+): Promise<SandboxView> {
   requireScope(caller, 'read');
-  return deps.store.read('get', async (tx) => {
+  return control.store.read('get', async (tx) => {
     const sandbox = await findSandbox(tx, caller, id);
     const settled =
       sandbox.state !== 'destroying' && sandbox.state !== 'provisioning' && sandbox.state !== 'failed';
@@ -37,9 +41,13 @@ export interface RouteView {
 }
 
 /** Why it is where it is: the stored decision and every attempt. */
-export async function explainRoute(deps: ControlPorts, caller: Caller, id: string): Promise<RouteView> {
+export async function explainRoute(
+  control: Control,
+  caller: Caller,
+  { id }: { readonly id: string },
+): Promise<RouteView> {
   requireScope(caller, 'read');
-  return deps.store.read('route', async (tx) => {
+  return control.store.read('route', async (tx) => {
     const sandbox = await findSandbox(tx, caller, id);
     const documents = (await tx.sandboxes.documents(sandbox.uid, sandbox.generation)) as SandboxDocuments;
     return { documents, attempts: await tx.attempts.forSandbox(sandbox.uid) };
@@ -47,12 +55,12 @@ export async function explainRoute(deps: ControlPorts, caller: Caller, id: strin
 }
 
 export async function sandboxUsage(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
+  { id }: { readonly id: string },
 ): Promise<{ sandbox: SandboxRecord; meters: readonly MeterRecord[] }> {
   requireScope(caller, 'read');
-  return deps.store.read('usage', async (tx) => {
+  return control.store.read('usage', async (tx) => {
     const sandbox = await findSandbox(tx, caller, id);
     return { sandbox, meters: await tx.meters.forSandbox(sandbox.uid) };
   });
@@ -64,9 +72,13 @@ export interface SetupView {
   readonly logs: readonly SetupLog[];
 }
 
-export async function sandboxSetup(deps: ControlPorts, caller: Caller, id: string): Promise<SetupView> {
+export async function sandboxSetup(
+  control: Control,
+  caller: Caller,
+  { id }: { readonly id: string },
+): Promise<SetupView> {
   requireScope(caller, 'read');
-  return deps.store.read('setup', async (tx) => {
+  return control.store.read('setup', async (tx) => {
     const sandbox = await findSandbox(tx, caller, id);
     const { recipe } = (await tx.sandboxes.documents(sandbox.uid, sandbox.generation)) as SandboxDocuments;
     return { recipe, logs: await tx.attempts.setups(sandbox.uid) };

@@ -2,7 +2,8 @@ import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { Driver, TakenUp } from '../lifecycle/driver.ts';
+import type { Control } from '../control.ts';
+import type { TakenUp } from '../lifecycle/driver.ts';
 import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import {
   awaitOperation,
@@ -24,12 +25,15 @@ function requireCapability(deps: ControlPorts, sandbox: SandboxRecord): void {
   });
 }
 
+interface OperationRequest {
+  readonly id: string;
+  readonly kind: 'pause' | 'resume';
+}
+
 async function request(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   caller: Caller,
-  id: string,
-  kind: 'pause' | 'resume',
+  { id, kind }: OperationRequest,
 ): Promise<SandboxRecord> {
   requireScope(caller, 'sandboxes');
   let changes = false;
@@ -38,9 +42,9 @@ async function request(
     action: `${kind}Sandbox`,
     target: ({ sandbox }) => sandbox.id,
     changed: () => changes,
-    options: earlyWhenTaken(deps),
+    options: earlyWhenTaken(control),
   };
-  const taken = await recordedTransaction(deps, caller, recorded, async (tx): Promise<TakenUp> => {
+  const taken = await recordedTransaction(control, caller, recorded, async (tx): Promise<TakenUp> => {
     const row = await findSandbox(tx, caller, id);
     const running = row.state === 'ready' || row.state === 'active';
     if (!running && row.state !== 'paused') {
@@ -51,34 +55,32 @@ async function request(
     const there = kind === 'pause' ? row.state === 'paused' : running;
     if (there) return { sandbox: row, claim: null };
     changes = true;
-    requireCapability(deps, row);
-    const now = deps.clock.now();
+    requireCapability(control, row);
+    const now = control.clock.now();
     if (kind === 'resume') requireBeforeDeadline(row, now);
-    const edit = new SandboxEdit(row, deps, now);
-    edit.patch({ operation: newOperation(deps, kind, caller.actor, now), workDueAt: now });
-    return driver.takeUp(tx, edit);
+    const edit = new SandboxEdit(row, control, now);
+    edit.patch({ operation: newOperation(control, { kind, actor: caller.actor, now }), workDueAt: now });
+    return control.driver.takeUp(tx, edit);
   });
   const { sandbox } = taken;
   if (sandbox.operation?.kind !== kind || sandbox.operation.finishedAt !== null) return sandbox;
-  return awaitOperation(deps, sandbox, sandbox.operation.id, driver.follow(taken));
+  return awaitOperation(control, sandbox, sandbox.operation.id, control.driver.follow(taken));
 }
 
 /** Idempotent: pausing what is paused answers it as it is. */
 export function pauseSandbox(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   caller: Caller,
-  id: string,
+  { id }: { readonly id: string },
 ): Promise<SandboxRecord> {
-  return request(deps, driver, caller, id, 'pause');
+  return request(control, caller, { id, kind: 'pause' });
 }
 
 /** Idempotent: resuming what runs answers it as it is. */
 export function resumeSandbox(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   caller: Caller,
-  id: string,
+  { id }: { readonly id: string },
 ): Promise<SandboxRecord> {
-  return request(deps, driver, caller, id, 'resume');
+  return request(control, caller, { id, kind: 'resume' });
 }

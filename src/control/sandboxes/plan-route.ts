@@ -26,13 +26,17 @@ export interface PlanOptions {
   readonly boundKey?: string | null;
 }
 
+interface Asked {
+  readonly extensions: readonly ExtensionHeader[];
+  readonly hosts: readonly HostRecord[];
+  readonly recipe: Recipe;
+  readonly now: number;
+}
+
 /** Of each backend, and of it on each host where it was tried. */
 function standings(
   { health, extensions: registry }: ControlPorts,
-  extensions: readonly ExtensionHeader[],
-  hosts: readonly HostRecord[],
-  recipe: Recipe,
-  now: number,
+  { extensions, hosts, recipe, now }: Asked,
 ): Record<string, BackendStanding> {
   const known: Record<string, BackendStanding> = {};
   for (const header of extensions) {
@@ -52,13 +56,24 @@ function isCounted({ spec: { ssh, capacity } }: HostRecord): boolean {
   return ssh !== null || Object.values(capacity).some((most) => most !== null);
 }
 
+interface PlanRequest extends PlanOptions {
+  readonly workspaceId: string;
+  readonly recipe: Recipe;
+}
+
 /** Decides inside a transaction, so that it knows what the workspace allows at the moment of the decision. */
 export async function planRoute(
   tx: Tx,
   deps: ControlPorts,
-  workspaceId: string,
-  wanted: Recipe,
-  { seed, boundTo = null, boundHost = null, quote = null, boundKey }: PlanOptions,
+  {
+    workspaceId,
+    recipe: wanted,
+    seed,
+    boundTo = null,
+    boundHost = null,
+    quote = null,
+    boundKey,
+  }: PlanRequest,
 ): Promise<RoutePlan> {
   const policy = (await tx.tenancy.workspace(workspaceId))?.policy ?? null;
   const recipe = underPolicy(wanted, policy);
@@ -74,7 +89,7 @@ export async function planRoute(
     recipe,
     extensions,
     catalogueVersion: deps.extensions.version,
-    standing: standings(deps, extensions, hosts, recipe, now),
+    standing: standings(deps, { extensions, hosts, recipe, now }),
     healthAt: now,
     expected: expectedUse(recipe, deps.uses.learned(workspaceId, recipe.profileId)),
     allowed: policy?.only ?? null,

@@ -6,26 +6,30 @@ import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
 import { inputTrees } from '../assets/input-trees.ts';
 import { stageTrees } from '../assets/stage-trees.ts';
-import type { ControlPorts } from '../ports/control-ports.ts';
+import type { Control } from '../control.ts';
 import { resolveRequest } from './resolve-request.ts';
 
 const NOBODY = { owner: 'plan', sandboxUid: 'plan', attemptId: 'plan' };
 
+interface PlanStack {
+  readonly request: CreateSandboxRequest;
+  readonly signal: AbortSignal;
+}
+
 /** What would become of the compose stack of a request. Its trees are staged as for a create; nothing is started. */
 export async function planStack(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  request: CreateSandboxRequest,
-  signal: AbortSignal,
+  { request, signal }: PlanStack,
 ): Promise<StackPlan> {
   requireScope(caller, 'sandboxes');
-  const extension = deps.extensions.all().find(({ planStack }) => planStack !== undefined);
+  const extension = control.extensions.all().find(({ planStack }) => planStack !== undefined);
   if (extension?.planStack === undefined)
     throw new SandboxerError('SBX_UNSUPPORTED', 'No backend of this server runs compose stacks.', {
       remedy: 'Enable ext.compose-ssh in the configuration of the server.',
     });
-  const { profile, recipe, trees } = resolveRequest(deps, caller, request);
-  const inputs = await stageTrees(deps, caller, profile, trees, signal);
+  const { profile, recipe, trees } = resolveRequest(control, caller, request);
+  const inputs = await stageTrees(control, caller, { profile, trees, signal });
   const spec: ProvisionSpec = {
     stamp: NOBODY,
     sandboxId: NOBODY.sandboxUid,
@@ -35,8 +39,8 @@ export async function planStack(
     labels: {},
     // Names alone decide what is emitted.
     secrets: recipe.secretRefs.map(({ name, delivery }) => ({ name, delivery, value: '' })),
-    inputs: inputTrees(deps, { inputs }),
-    endsAt: deps.clock.now(),
+    inputs: inputTrees(control, { inputs }),
+    endsAt: control.clock.now(),
   };
   return await extension.planStack(spec, signal);
 }

@@ -8,6 +8,7 @@ import type { QuoteRecord } from '../../core/routing/quote.ts';
 import { rankedCandidates } from '../../core/routing/routing.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
+import type { Control } from '../control.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { planRoute, requireRoute } from './plan-route.ts';
@@ -29,24 +30,24 @@ function digestOfPriced({
 
 /** What a create would cost on every backend that could take it. The prices hold for as long as the quote does. */
 export async function quoteSandbox(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
   request: CreateSandboxRequest,
 ): Promise<QuoteRecord> {
   requireScope(caller, 'sandboxes');
-  const { recipe: resolved, trees } = resolveRequest(deps, caller, request);
+  const { recipe: resolved, trees } = resolveRequest(control, caller, request);
   const recipe = { ...resolved, trees: unstaged(trees) };
-  const id = deps.ids.next('qte');
+  const id = control.ids.next('qte');
   const recorded = { label: 'quote', action: 'quoteSandbox', target: () => id };
-  return recordedTransaction(deps, caller, recorded, async (tx) => {
-    const plan = await planRoute(tx, deps, caller.workspaceId, recipe, { seed: id });
+  return recordedTransaction(control, caller, recorded, async (tx) => {
+    const plan = await planRoute(tx, control, { workspaceId: caller.workspaceId, recipe, seed: id });
     requireRoute(plan);
     const ranked = rankedCandidates(plan);
     const prices = ranked.map(({ extension }) => [
       extension,
-      priceOrFree(deps.extensions.get(extension)?.header.price ?? null),
+      priceOrFree(control.extensions.get(extension)?.header.price ?? null),
     ]);
-    const now = deps.clock.now();
+    const now = control.clock.now();
     const quote: QuoteRecord = {
       id,
       workspaceId: caller.workspaceId,

@@ -6,11 +6,11 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
 import { requireRoom } from '../assets/require-room.ts';
-import type { Driver, TakenUp } from '../lifecycle/driver.ts';
+import type { Control } from '../control.ts';
+import type { TakenUp } from '../lifecycle/driver.ts';
 import { SandboxEdit } from '../lifecycle/edit/sandbox-edit.ts';
 import { waitForSandbox } from '../lifecycle/wait-for-sandbox.ts';
 import { admissionWant, policyOf, spenderIn, tellBudgets } from '../money/sandbox-money.ts';
-import type { ControlPorts } from '../ports/control-ports.ts';
 import type { Recorded } from '../requests/audit.ts';
 import { recordedTransaction } from '../requests/audit.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
@@ -33,16 +33,19 @@ export interface RecreateOptions {
   readonly alsoWrite?: (tx: Tx) => Promise<void>;
 }
 
+type RecreateSandbox = WaitOptions &
+  RecreateOptions & {
+    readonly id: string;
+  };
+
 /**
  * Destroys it and builds the same recipe again under the same public id. The money for the new generation is held
  * before the old one is given up, so that a refusal changes nothing.
  */
 export async function recreateSandbox(
-  deps: ControlPorts,
-  driver: Driver,
+  control: Control,
   caller: Caller,
-  id: string,
-  options: WaitOptions & RecreateOptions,
+  { id, ...options }: RecreateSandbox,
 ): Promise<Establishment> {
   requireScope(caller, 'sandboxes');
   let interrupts = false;
@@ -55,7 +58,7 @@ export async function recreateSandbox(
     // A sandbox that is further than the caller knows, or on its way already, is left as it is.
     changed: () => changes,
   };
-  const taken = await recordedTransaction(deps, caller, recorded, async (tx): Promise<Taken> => {
+  const taken = await recordedTransaction(control, caller, recorded, async (tx): Promise<Taken> => {
     changes = false;
     interrupts = false;
     const row = await findSandbox(tx, caller, id);
@@ -67,25 +70,27 @@ export async function recreateSandbox(
     if (row.state === 'destroying' || row.state === 'destroyed' || row.state === 'expired')
       throw refuseFrom(row.state);
     changes = true;
-    const now = deps.clock.now();
+    const now = control.clock.now();
     const seed = (await tx.sandboxes.documents(row.uid, row.generation)) as SandboxDocuments;
     const bound = seed.origin.kind === 'recipe' ? null : seed.origin.extensionId;
-    const plan = await planRoute(tx, deps, row.workspaceId, seed.recipe, {
+    const plan = await planRoute(tx, control, {
+      workspaceId: row.workspaceId,
+      recipe: seed.recipe,
       seed: `${row.uid}-g${next}`,
       boundTo: bound,
     });
     requireRoute(plan);
     const policy = await policyOf(tx, row.workspaceId);
-    if (!isLiving(row.state)) await requireRoom(tx, deps, policy, now);
+    if (!isLiving(row.state)) await requireRoom(tx, control, policy, now);
     interrupts = row.state === 'provisioning' || pendingOperation(row) !== null;
-    const edit = new SandboxEdit(row, deps, now);
+    const edit = new SandboxEdit(row, control, now);
     const holdId = `hold-${row.uid}-g${next}`;
     edit.patch({ recreating: true, holdId });
     edit.move('destroying', { actor: caller.actor }, { reason: 'recreate' });
     await tx.sandboxes.insertDocuments({ ...seed, generation: next, plan });
-    const takenUp = await driver.takeUp(tx, edit);
-    const charges = await deps.ledger.hold(tx, {
-      ...admissionWant(deps, plan, seed.recipe.ttlSeconds * 1000),
+    const takenUp = await control.driver.takeUp(tx, edit);
+    const charges = await control.ledger.hold(tx, {
+      ...admissionWant(control, plan, seed.recipe.ttlSeconds * 1000),
       holdId,
       workspaceId: row.workspaceId,
       sandboxUid: row.uid,
@@ -94,24 +99,21 @@ export async function recreateSandbox(
       policy,
       spender: await spenderIn(tx, policy, row),
     });
-    await tellBudgets(tx, deps, row.workspaceId, charges, now);
+    await tellBudgets(tx, control, row.workspaceId, charges, now);
     return { ...takenUp, next };
   });
   const { sandbox, next } = taken;
-  if (interrupts) driver.interrupt(sandbox.uid);
-  void driver.follow(taken);
+  if (interrupts) control.driver.interrupt(sandbox.uid);
+  void control.driver.follow(taken);
   if (!options.wait) return { sandbox, reused: false };
   const settled = (row: SandboxRecord) =>
     (row.generation >= next && row.state !== 'requested' && row.state !== 'provisioning') ||
     row.state === 'destroyed' ||
     (row.generation < next && !row.recreating);
-  const last = await waitForSandbox(
-    deps,
-    sandbox.uid,
-    settled,
-    options.timeoutMs ?? deps.settings.waitMs,
-    options.signal,
-  );
+  const last = await waitForSandbox(control, sandbox.uid, settled, {
+    timeoutMs: options.timeoutMs ?? control.settings.waitMs,
+    signal: options.signal,
+  });
   if (last && settled(last)) requireEstablished(last);
   return { sandbox: last ?? sandbox, reused: false };
 }

@@ -4,7 +4,7 @@ import type { ResolvedRecipe } from '../../core/recipe/resolve-recipe.ts';
 import { resolveRecipe } from '../../core/recipe/resolve-recipe.ts';
 import { requireUsableInputs } from '../../core/routing/usable-inputs.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
-import type { ControlPorts } from '../ports/control-ports.ts';
+import type { Control } from '../control.ts';
 
 export interface ResolvedRequest extends ResolvedRecipe {
   readonly profile: Profile;
@@ -12,13 +12,13 @@ export interface ResolvedRequest extends ResolvedRecipe {
 
 /** Returns what a request asks for, with its profile, whose inputs the enabled backends understand. */
 export function resolveRequest(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
   request: CreateSandboxRequest,
 ): ResolvedRequest {
-  const { profile } = deps.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
+  const { profile } = control.catalogue(caller.workspaceId).get(request.profile, request.profile_version);
   const resolved = resolveRecipe(profile, request, caller);
-  const headers = deps.extensions.all().map(({ header }) => header);
+  const headers = control.extensions.all().map(({ header }) => header);
   requireUsableInputs(headers, resolved.recipe);
   return { ...resolved, profile };
 }

@@ -14,8 +14,13 @@ export async function abandonSnapshot(
   const next = { ...snapshot, state: 'deleting' as const, eventSeq: snapshot.eventSeq + 1 };
   await tx.snapshots.update(next);
   await tx.events.append([
-    snapshotEvent(deps, next, 'snapshot.failed', 'atm', now, {
-      reason: 'the sandbox ended before it was taken',
+    snapshotEvent(deps, next, {
+      type: 'snapshot.failed',
+      actor: 'atm',
+      now,
+      details: {
+        reason: 'the sandbox ended before it was taken',
+      },
     }),
   ]);
 }

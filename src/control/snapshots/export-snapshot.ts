@@ -12,12 +12,16 @@ export interface SnapshotFile {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
+interface ExportSnapshot {
+  readonly id: string;
+  readonly signal: AbortSignal;
+}
+
 /** A snapshot as one file: a line that says what it is, and what its backend makes of it. */
 export async function exportSnapshot(
   deps: ControlPorts,
   caller: Caller,
-  id: string,
-  signal: AbortSignal,
+  { id, signal }: ExportSnapshot,
 ): Promise<SnapshotFile> {
   requireScope(caller, 'sandboxes');
   const snapshot = await deps.store.read('export-snapshot', (tx) => findSnapshot(tx, caller, id));

@@ -32,6 +32,11 @@ function importer(deps: ControlPorts, id: string): Extension & Required<Pick<Ext
   });
 }
 
+interface ImportSnapshot extends ImportOptions {
+  readonly file: AsyncIterable<Uint8Array>;
+  readonly signal: AbortSignal;
+}
+
 /**
  * A snapshot from a file. What it may be restored as is this installation's own profile, never anything that the file
  * says: the file brings files.
@@ -39,9 +44,7 @@ function importer(deps: ControlPorts, id: string): Extension & Required<Pick<Ext
 export async function importSnapshot(
   deps: ControlPorts,
   caller: Caller,
-  file: AsyncIterable<Uint8Array>,
-  options: ImportOptions,
-  signal: AbortSignal,
+  { file, signal, ...options }: ImportSnapshot,
 ): Promise<SnapshotRecord> {
   requireScope(caller, 'sandboxes');
   const { header, rest } = await readSnapshotFile(file);
@@ -54,12 +57,17 @@ export async function importSnapshot(
     return await settle(deps, begun, (tx, current, now) => {
       const { ref, sizeBytes, digest = null } = taken;
       const expiresAt = snapshotExpiry(deps, { name: current.name, retainSeconds: null }, now);
-      return finish(tx, deps, { ...current, state: 'available', ref, sizeBytes, digest, expiresAt }, now, {});
+      return finish(
+        tx,
+        deps,
+        { ...current, state: 'available', ref, sizeBytes, digest, expiresAt },
+        { now, details: {} },
+      );
     });
   } catch (error) {
     await settle(deps, begun, (tx, current, now) => {
       const reason = error instanceof SandboxerError ? error.detail : 'It could not be imported.';
-      return finish(tx, deps, { ...current, state: 'deleting' }, now, { reason });
+      return finish(tx, deps, { ...current, state: 'deleting' }, { now, details: { reason } });
     });
     throw error;
   }
@@ -110,7 +118,12 @@ async function begin(
     await tx.snapshots.insert(snapshot);
     const cause = 'import';
     await tx.events.append([
-      snapshotEvent(deps, snapshot, 'snapshot.creating', caller.actor, now, { cause }),
+      snapshotEvent(deps, snapshot, {
+        type: 'snapshot.creating',
+        actor: caller.actor,
+        now,
+        details: { cause },
+      }),
     ]);
     return snapshot;
   });
@@ -126,18 +139,22 @@ async function settle(deps: ControlPorts, begun: SnapshotRecord, change: Change)
   });
 }
 
+interface FinishedImport {
+  readonly now: number;
+  readonly details: Record<string, unknown>;
+}
+
 async function finish(
   tx: Tx,
   deps: ControlPorts,
   next: SnapshotRecord,
-  now: number,
-  details: Record<string, unknown>,
+  { now, details }: FinishedImport,
 ): Promise<SnapshotRecord> {
   const numbered = { ...next, eventSeq: next.eventSeq + 1 };
   const stored = await tx.snapshots.update(numbered);
   const type = next.state === 'available' ? 'snapshot.available' : 'snapshot.failed';
   await tx.events.append([
-    snapshotEvent(deps, numbered, type, next.actor, now, { cause: 'import', ...details }),
+    snapshotEvent(deps, numbered, { type, actor: next.actor, now, details: { cause: 'import', ...details } }),
   ]);
   if (next.state === 'available') await thinSnapshots(tx, deps, next.workspaceId);
   return stored;

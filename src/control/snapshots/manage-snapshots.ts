@@ -10,7 +10,11 @@ import { findSnapshot } from './find-snapshot.ts';
 import { snapshotExpiry } from './new-snapshot.ts';
 import { sweepSnapshots } from './sweep-snapshots.ts';
 
-export async function getSnapshot(deps: ControlPorts, caller: Caller, id: string): Promise<SnapshotRecord> {
+export async function getSnapshot(
+  deps: ControlPorts,
+  caller: Caller,
+  { id }: { readonly id: string },
+): Promise<SnapshotRecord> {
   requireScope(caller, 'read');
   return deps.store.read('get-snapshot', (tx) => findSnapshot(tx, caller, id));
 }
@@ -28,11 +32,15 @@ export async function listSnapshots(
 
 const idOf = ({ id }: SnapshotRecord) => id;
 
+interface RenameSnapshot {
+  readonly id: string;
+  readonly name: string | null;
+}
+
 export async function renameSnapshot(
   deps: ControlPorts,
   caller: Caller,
-  id: string,
-  name: string | null,
+  { id, name }: RenameSnapshot,
 ): Promise<SnapshotRecord> {
   requireScope(caller, 'sandboxes');
   const recorded = { label: 'rename-snapshot', action: 'renameSnapshot', target: idOf };
@@ -50,7 +58,7 @@ export async function renameSnapshot(
 export async function deleteSnapshot(
   deps: ControlPorts,
   caller: Caller,
-  id: string,
+  { id }: { readonly id: string },
 ): Promise<SnapshotRecord> {
   requireScope(caller, 'sandboxes');
   const recorded = { label: 'delete-snapshot', action: 'deleteSnapshot', target: idOf };

@@ -4,14 +4,18 @@ import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
 import type { EventDraft } from '../../core/events/event.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 
+interface SnapshotNews {
+  readonly type: EventType;
+  readonly actor: Actor;
+  readonly now: number;
+  readonly details?: Record<string, unknown>;
+}
+
 /** `snapshot.eventSeq` is the number of this very event. */
 export function snapshotEvent(
   deps: ControlPorts,
   snapshot: SnapshotRecord,
-  type: EventType,
-  actor: Actor,
-  now: number,
-  details: Record<string, unknown> = {},
+  { type, actor, now, details = {} }: SnapshotNews,
 ): EventDraft {
   return {
     id: deps.ids.next('evt'),

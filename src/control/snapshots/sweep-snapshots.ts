@@ -82,7 +82,7 @@ export async function sweepSnapshots(deps: ControlPorts, only: string | null = n
         eventSeq: current.eventSeq + 1,
       };
       await tx.snapshots.update(next);
-      await tx.events.append([snapshotEvent(deps, next, 'snapshot.deleted', 'atm', now)]);
+      await tx.events.append([snapshotEvent(deps, next, { type: 'snapshot.deleted', actor: 'atm', now })]);
     });
     deleted += 1;
   }

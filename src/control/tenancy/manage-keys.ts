@@ -4,6 +4,7 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
 import type { KeyRecord } from '../../core/tenancy/tenancy.ts';
+import type { Control } from '../control.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditDraft, auditedTransaction } from '../requests/audit.ts';
 import { hashSecret } from './authenticate.ts';
@@ -22,7 +23,7 @@ async function findKey(tx: Tx, caller: Caller, id: string): Promise<KeyRecord> {
 
 /** What a key makes has no more rights and no more budget than the key, and ends no later. */
 export async function createKey(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
   request: CreateKeyRequest,
 ): Promise<{ key: KeyRecord; secret: string }> {
@@ -32,12 +33,12 @@ export async function createKey(
   requireNoMore(caller, request);
   if (workspaceId !== caller.workspaceId && !all)
     throw new SandboxerError('SBX_FORBIDDEN', 'That is another workspace.', { field: 'workspace_id' });
-  const secret = newSecret(deps);
+  const secret = newSecret(control);
   const { name, actor, scopes } = request;
-  const id = deps.ids.next('key');
+  const id = control.ids.next('key');
   const subject = { action: 'createKey', target: id, workspaceId, details: { name, actor, scopes } };
-  const key = await auditedTransaction(deps, caller, 'create-key', subject, async (tx) => {
-    const now = deps.clock.now();
+  const key = await auditedTransaction(control, caller, { label: 'create-key', subject }, async (tx) => {
+    const now = control.clock.now();
     const maker = await ownKey(tx, caller, now);
     const workspace = await tx.tenancy.workspace(workspaceId);
     if (!workspace || workspace.deletedAt !== undefined)
@@ -66,9 +67,9 @@ export async function createKey(
   return { key, secret };
 }
 
-export async function listKeys(deps: ControlPorts, caller: Caller): Promise<readonly KeyRecord[]> {
+export async function listKeys(control: Control, caller: Caller): Promise<readonly KeyRecord[]> {
   requireScope(caller, 'keys');
-  return deps.store.read('keys', (tx) => tx.tenancy.keys(visibleWorkspace(caller)));
+  return control.store.read('keys', (tx) => tx.tenancy.keys(visibleWorkspace(caller)));
 }
 
 async function revokeIn(tx: Tx, key: KeyRecord, now: number): Promise<KeyRecord> {
@@ -78,19 +79,23 @@ async function revokeIn(tx: Tx, key: KeyRecord, now: number): Promise<KeyRecord>
   return revoked;
 }
 
+interface RevokeKey {
+  readonly id: string;
+  readonly keepsMade?: boolean;
+}
+
 /** Ends a key, and the keys it made unless `keepsMade` says otherwise. Idempotent. */
 export async function revokeKey(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  keepsMade = false,
+  { id, keepsMade = false }: RevokeKey,
 ): Promise<KeyRecord> {
   requireScope(caller, 'keys');
   const subject = { action: 'revokeKey', target: id, details: keepsMade ? { keep_made: true } : {} };
-  return auditedTransaction(deps, caller, 'revoke-key', subject, async (tx) => {
+  return auditedTransaction(control, caller, { label: 'revoke-key', subject }, async (tx) => {
     const key = await findKey(tx, caller, id);
     if (key.id !== caller.keyId) requireNoMore(caller, key, 'ends');
-    const now = deps.clock.now();
+    const now = control.clock.now();
     const [line] = key.lines;
     if (!keepsMade) {
       for (const made of await tx.tenancy.keys(null)) {
@@ -98,28 +103,32 @@ export async function revokeKey(
         await revokeIn(tx, made, now);
         const { id: target, workspaceId } = made;
         const record = { action: 'revokeKey', target, workspaceId, details: { made_by: line } };
-        await tx.audit.append([auditDraft(deps, caller, record)]);
+        await tx.audit.append([auditDraft(control, caller, record)]);
       }
     }
     return revokeIn(tx, key, now);
   });
 }
 
+interface RotateKey {
+  readonly id: string;
+  readonly request: RotateKeyRequest;
+}
+
 /** Makes a successor with the same rights, in the same line; the old key ends now, or after the overlap. */
 export async function rotateKey(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  request: RotateKeyRequest,
+  { id, request }: RotateKey,
 ): Promise<{ key: KeyRecord; secret: string }> {
   requireScope(caller, 'keys');
-  const secret = newSecret(deps);
-  const successor = deps.ids.next('key');
+  const secret = newSecret(control);
+  const successor = control.ids.next('key');
   const subject = { action: 'rotateKey', target: id, details: { successor } };
-  const key = await auditedTransaction(deps, caller, 'rotate-key', subject, async (tx) => {
+  const key = await auditedTransaction(control, caller, { label: 'rotate-key', subject }, async (tx) => {
     const old = await findKey(tx, caller, id);
     requireNoMore(caller, old, 'rotates');
-    const now = deps.clock.now();
+    const now = control.clock.now();
     const own = await ownKey(tx, caller, now);
     await requireSameBudgets(tx, caller, own, old);
     if (hasEnded(old, now)) {

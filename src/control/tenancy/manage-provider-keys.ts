@@ -8,6 +8,7 @@ import { requireScope } from '../../core/tenancy/caller.ts';
 import type { ProviderKeyRecord } from '../../core/tenancy/provider-key.ts';
 import { hintOf, keyContext } from '../../core/tenancy/provider-key.ts';
 import { within } from '../backends/within.ts';
+import type { Control } from '../control.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 
@@ -64,17 +65,21 @@ function isRefusal(error: unknown): boolean {
   return error instanceof SandboxerError && error.code === 'SBX_BACKEND_AUTH';
 }
 
+interface SetProviderKey {
+  readonly request: SetProviderKeyRequest;
+  readonly signal: AbortSignal;
+}
+
 /** The first one is made; one that is there gets another secret, which what runs under it uses from then on. */
 export async function setProviderKey(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  request: SetProviderKeyRequest,
-  signal: AbortSignal,
+  { request, signal }: SetProviderKey,
 ): Promise<ProviderKeyRecord> {
   const { extension: extensionId, scope, secret, label } = request;
   requireScope(caller, scope === 'platform' ? 'server' : 'keys');
-  const box = boxOf(deps);
-  await tryKey(deps, extensionId, secret, signal).catch((error: unknown) => {
+  const box = boxOf(control);
+  await tryKey(control, extensionId, secret, signal).catch((error: unknown) => {
     if (!isRefusal(error)) throw error;
     throw new SandboxerError('SBX_PROVIDER_KEY_REFUSED', `The vendor of ${extensionId} refuses this key.`, {
       field: 'secret',
@@ -82,10 +87,10 @@ export async function setProviderKey(
     });
   });
   const workspaceId = scope === 'platform' ? null : caller.workspaceId;
-  const fresh = deps.ids.next('pky');
+  const fresh = control.ids.next('pky');
   const subject = { action: 'setProviderKey', target: extensionId, details: { scope } };
-  return auditedTransaction(deps, caller, 'set-provider-key', subject, async (tx) => {
-    const now = deps.clock.now();
+  return auditedTransaction(control, caller, { label: 'set-provider-key', subject }, async (tx) => {
+    const now = control.clock.now();
     const all = await tx.providerKeys.usableBy(caller.workspaceId);
     const old = all.find((key) => key.workspaceId === workspaceId && key.extensionId === extensionId);
     const id = old?.id ?? fresh;
@@ -109,32 +114,36 @@ export async function setProviderKey(
 }
 
 export async function listProviderKeys(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
 ): Promise<readonly ProviderKeyRecord[]> {
   requireScope(caller, 'keys');
-  const all = await deps.store.read('provider-keys', (tx) => tx.providerKeys.usableBy(caller.workspaceId));
+  const all = await control.store.read('provider-keys', (tx) => tx.providerKeys.usableBy(caller.workspaceId));
   return all.filter((key) => isVisible(caller, key));
+}
+
+interface TestProviderKey {
+  readonly id: string;
+  readonly signal: AbortSignal;
 }
 
 /** Asks the vendor again: one that it takes is used again, one that it does not take is refused from now on. */
 export async function testProviderKey(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  signal: AbortSignal,
+  { id, signal }: TestProviderKey,
 ): Promise<ProviderKeyRecord> {
   requireScope(caller, 'keys');
-  const box = boxOf(deps);
-  const key = await deps.store.read('provider-key', (tx) => findKey(tx, caller, id));
+  const box = boxOf(control);
+  const key = await control.store.read('provider-key', (tx) => findKey(tx, caller, id));
   let refused = false;
   try {
-    await tryKey(deps, key.extensionId, box.open(key.sealed, keyContext(id)), signal);
+    await tryKey(control, key.extensionId, box.open(key.sealed, keyContext(id)), signal);
   } catch (error) {
     if (!isRefusal(error)) throw error;
     refused = true;
   }
-  return change(deps, caller, id, 'testProviderKey', (now, at) =>
+  return change(control, caller, { id, action: 'testProviderKey' }, (now, at) =>
     refused
       ? { ...now, state: 'refused', refusedAt: now.refusedAt ?? at }
       : { ...now, state: now.state === 'disabled' ? 'disabled' : 'active', checkedAt: at, refusedAt: null },
@@ -143,19 +152,26 @@ export async function testProviderKey(
 
 /** Nothing new is made with it; what runs goes on, and is ended with it. */
 export async function disableProviderKey(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
+  { id }: { readonly id: string },
 ): Promise<ProviderKeyRecord> {
   requireScope(caller, 'keys');
-  return change(deps, caller, id, 'disableProviderKey', (now) => ({ ...now, state: 'disabled' }));
+  return change(control, caller, { id, action: 'disableProviderKey' }, (now) => ({
+    ...now,
+    state: 'disabled',
+  }));
 }
 
 /** Only its key ends what runs at the vendor: one that is in use stays. */
-export async function deleteProviderKey(deps: ControlPorts, caller: Caller, id: string): Promise<void> {
+export async function deleteProviderKey(
+  control: Control,
+  caller: Caller,
+  { id }: { readonly id: string },
+): Promise<void> {
   requireScope(caller, 'keys');
   const subject = { action: 'deleteProviderKey', target: id };
-  await auditedTransaction(deps, caller, 'delete-provider-key', subject, async (tx) => {
+  await auditedTransaction(control, caller, { label: 'delete-provider-key', subject }, async (tx) => {
     await findKey(tx, caller, id);
     if (await tx.providerKeys.isUsed(id)) {
       throw new SandboxerError('SBX_CONFLICT', 'Sandboxes or snapshots were made with this key.', {
@@ -168,13 +184,13 @@ export async function deleteProviderKey(deps: ControlPorts, caller: Caller, id: 
 
 /** Puts every stored secret under the master key of now, so that the one before is needed no longer. */
 export async function resealSecrets(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
 ): Promise<{ readonly resealed: number; readonly unchanged: number }> {
   requireScope(caller, 'server');
-  const box = boxOf(deps);
+  const box = boxOf(control);
   const subject = { action: 'resealSecrets', target: 'master-key' };
-  return auditedTransaction(deps, caller, 'reseal', subject, async (tx) => {
+  return auditedTransaction(control, caller, { label: 'reseal', subject }, async (tx) => {
     const count = { resealed: 0, unchanged: 0 };
     const moved = (sealed: string, context: string) => {
       const next = box.reseal(sealed, context);
@@ -199,11 +215,13 @@ export async function resealSecrets(
 async function change(
   deps: ControlPorts,
   caller: Caller,
-  id: string,
-  action: string,
+  { id, action }: { readonly id: string; readonly action: string },
   edit: (now: ProviderKeyRecord, at: number) => ProviderKeyRecord,
 ): Promise<ProviderKeyRecord> {
-  return auditedTransaction(deps, caller, 'change-provider-key', { action, target: id }, async (tx) =>
-    tx.providerKeys.update(edit(await findKey(tx, caller, id), deps.clock.now())),
+  return auditedTransaction(
+    deps,
+    caller,
+    { label: 'change-provider-key', subject: { action, target: id } },
+    async (tx) => tx.providerKeys.update(edit(await findKey(tx, caller, id), deps.clock.now())),
   );
 }

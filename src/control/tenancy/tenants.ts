@@ -7,9 +7,9 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope, visibleWorkspace } from '../../core/tenancy/caller.ts';
 import type { OrgRecord, WorkspaceRecord } from '../../core/tenancy/tenancy.ts';
+import type { Control } from '../control.ts';
 import type { LeftCredits } from '../money/clear-purses.ts';
 import { clearPurses } from '../money/clear-purses.ts';
-import type { ControlPorts } from '../ports/control-ports.ts';
 import { auditedTransaction } from '../requests/audit.ts';
 
 /** Orgs and workspaces are the server's business: all of this needs the scope `server`. */
@@ -39,60 +39,86 @@ async function findWorkspace(tx: Tx, id: string): Promise<WorkspaceRecord> {
 
 const isThere = ({ deletedAt }: { readonly deletedAt?: number }) => deletedAt === undefined;
 
+interface NamedTenant {
+  readonly id: string;
+  readonly name: string;
+}
+
 export async function createOrg(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  name: string,
+  { id, name }: NamedTenant,
 ): Promise<OrgRecord> {
   requireScope(caller, 'server');
-  const org = { id, name, createdAt: deps.clock.now() };
-  return auditedTransaction(deps, caller, 'create-org', { action: 'createOrg', target: id }, async (tx) => {
-    if (await tx.tenancy.org(id)) throw refused(`The id "${id}" was given before.`, 'Choose another id.');
-    await tx.tenancy.insertOrg(org);
-    return org;
-  });
+  const org = { id, name, createdAt: control.clock.now() };
+  return auditedTransaction(
+    control,
+    caller,
+    { label: 'create-org', subject: { action: 'createOrg', target: id } },
+    async (tx) => {
+      if (await tx.tenancy.org(id)) throw refused(`The id "${id}" was given before.`, 'Choose another id.');
+      await tx.tenancy.insertOrg(org);
+      return org;
+    },
+  );
 }
 
-export async function listOrgs(deps: ControlPorts, caller: Caller): Promise<readonly OrgRecord[]> {
+export async function listOrgs(control: Control, caller: Caller): Promise<readonly OrgRecord[]> {
   requireScope(caller, 'server');
-  return deps.store.read('orgs', async (tx) => (await tx.tenancy.orgs()).filter(isThere));
+  return control.store.read('orgs', async (tx) => (await tx.tenancy.orgs()).filter(isThere));
 }
 
-export async function getOrg(deps: ControlPorts, caller: Caller, id: string): Promise<OrgRecord> {
+export async function getOrg(
+  control: Control,
+  caller: Caller,
+  { id }: { readonly id: string },
+): Promise<OrgRecord> {
   requireScope(caller, 'server');
-  return deps.store.read('orgs', (tx) => findOrg(tx, id));
+  return control.store.read('orgs', (tx) => findOrg(tx, id));
 }
 
 export async function renameOrg(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  name: string,
+  { id, name }: { readonly id: string; readonly name: string },
 ): Promise<OrgRecord> {
   requireScope(caller, 'server');
-  return auditedTransaction(deps, caller, 'rename-org', { action: 'renameOrg', target: id }, async (tx) => {
-    const org = { ...(await findOrg(tx, id)), name };
-    await tx.tenancy.updateOrg(org);
-    return org;
-  });
+  return auditedTransaction(
+    control,
+    caller,
+    { label: 'rename-org', subject: { action: 'renameOrg', target: id } },
+    async (tx) => {
+      const org = { ...(await findOrg(tx, id)), name };
+      await tx.tenancy.updateOrg(org);
+      return org;
+    },
+  );
 }
 
-export async function deleteOrg(deps: ControlPorts, caller: Caller, id: string): Promise<void> {
+export async function deleteOrg(
+  control: Control,
+  caller: Caller,
+  { id }: { readonly id: string },
+): Promise<void> {
   requireScope(caller, 'server');
-  await auditedTransaction(deps, caller, 'delete-org', { action: 'deleteOrg', target: id }, async (tx) => {
-    const org = await findOrg(tx, id);
-    if (id === PERMANENT) throw refused('This org is always there.', 'Leave it.');
-    if ((await tx.tenancy.workspaces(id)).some(isThere)) {
-      throw refused('The org has workspaces.', 'Delete its workspaces first.');
-    }
-    if ((await tx.ledger.balance(accounts.orgCredits(id))) > 0)
-      throw refused(
-        'The purse of the org has credits.',
-        'Create a workspace in it, set the credits of the org to `shared` and to `split`, and delete the workspace with `credits=move`.',
-      );
-    await tx.tenancy.updateOrg({ ...org, deletedAt: deps.clock.now() });
-  });
+  await auditedTransaction(
+    control,
+    caller,
+    { label: 'delete-org', subject: { action: 'deleteOrg', target: id } },
+    async (tx) => {
+      const org = await findOrg(tx, id);
+      if (id === PERMANENT) throw refused('This org is always there.', 'Leave it.');
+      if ((await tx.tenancy.workspaces(id)).some(isThere)) {
+        throw refused('The org has workspaces.', 'Delete its workspaces first.');
+      }
+      if ((await tx.ledger.balance(accounts.orgCredits(id))) > 0)
+        throw refused(
+          'The purse of the org has credits.',
+          'Create a workspace in it, set the credits of the org to `shared` and to `split`, and delete the workspace with `credits=move`.',
+        );
+      await tx.tenancy.updateOrg({ ...org, deletedAt: control.clock.now() });
+    },
+  );
 }
 
 /** Where the workspaces of the org spend from one purse, the new one does too. */
@@ -104,15 +130,15 @@ async function joinPurse(tx: Tx, id: string, orgId: string): Promise<void> {
 }
 
 export async function createWorkspace(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
   wanted: { readonly id: string; readonly orgId: string; readonly name: string },
 ): Promise<WorkspaceRecord> {
   requireScope(caller, 'server');
   const { id, orgId } = wanted;
-  const workspace = { ...wanted, createdAt: deps.clock.now() };
+  const workspace = { ...wanted, createdAt: control.clock.now() };
   const subject = { action: 'createWorkspace', target: id, workspaceId: id };
-  return auditedTransaction(deps, caller, 'create-workspace', subject, async (tx) => {
+  return auditedTransaction(control, caller, { label: 'create-workspace', subject }, async (tx) => {
     await findOrg(tx, orgId);
     if (await tx.tenancy.workspace(id))
       throw refused(`The id "${id}" was given before.`, 'Choose another id.');
@@ -123,44 +149,51 @@ export async function createWorkspace(
 }
 
 export async function listWorkspaces(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  orgId: string | null,
+  { orgId }: { readonly orgId: string | null },
 ): Promise<readonly WorkspaceRecord[]> {
   requireScope(caller, 'server');
-  return deps.store.read('workspaces', async (tx) => (await tx.tenancy.workspaces(orgId)).filter(isThere));
+  return control.store.read('workspaces', async (tx) => (await tx.tenancy.workspaces(orgId)).filter(isThere));
 }
 
-export async function getWorkspace(deps: ControlPorts, caller: Caller, id: string): Promise<WorkspaceRecord> {
+export async function getWorkspace(
+  control: Control,
+  caller: Caller,
+  { id }: { readonly id: string },
+): Promise<WorkspaceRecord> {
   requireScope(caller, 'server');
-  return deps.store.read('workspaces', (tx) => findWorkspace(tx, id));
+  return control.store.read('workspaces', (tx) => findWorkspace(tx, id));
 }
 
 export async function renameWorkspace(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  name: string,
+  { id, name }: { readonly id: string; readonly name: string },
 ): Promise<WorkspaceRecord> {
   requireScope(caller, 'server');
   const subject = { action: 'renameWorkspace', target: id, workspaceId: id };
-  return auditedTransaction(deps, caller, 'rename-workspace', subject, async (tx) => {
+  return auditedTransaction(control, caller, { label: 'rename-workspace', subject }, async (tx) => {
     const workspace = { ...(await findWorkspace(tx, id)), name };
     await tx.tenancy.updateWorkspace(workspace);
     return workspace;
   });
 }
 
+interface SetWorkspacePolicy {
+  readonly id: string;
+  readonly policy: RouteCeiling | null;
+}
+
 /** From the next decision on. What runs already stays where it is. */
 export async function setWorkspacePolicy(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  policy: RouteCeiling | null,
+  { id, policy }: SetWorkspacePolicy,
 ): Promise<WorkspaceRecord> {
   requireScope(caller, 'server');
   const subject = { action: 'setWorkspacePolicy', target: id, workspaceId: id };
-  return auditedTransaction(deps, caller, 'workspace-policy', subject, async (tx) => {
+  return auditedTransaction(control, caller, { label: 'workspace-policy', subject }, async (tx) => {
     const { policy: _before, ...workspace } = await findWorkspace(tx, id);
     const changed = policy === null ? workspace : { ...workspace, policy };
     await tx.tenancy.updateWorkspace(changed);
@@ -189,15 +222,19 @@ async function requireEmpty(tx: Tx, id: string): Promise<void> {
     throw refused('The workspace has money on hold.', 'Try again when its last hold is resolved.');
 }
 
+interface DeleteWorkspace {
+  readonly id: string;
+  readonly left?: LeftCredits;
+}
+
 /**
  * The keys of the workspace end and its webhooks go with it; its history stays, and its id is never given again. Credits
  * that it has are moved or taken back, or it is not deleted.
  */
 export async function deleteWorkspace(
-  deps: ControlPorts,
+  control: Control,
   caller: Caller,
-  id: string,
-  left: LeftCredits = { kind: 'none' },
+  { id, left = { kind: 'none' } }: DeleteWorkspace,
 ): Promise<void> {
   requireScope(caller, 'server');
   const subject = {
@@ -206,7 +243,7 @@ export async function deleteWorkspace(
     workspaceId: id,
     details: { credits: { ...left } },
   };
-  await auditedTransaction(deps, caller, 'delete-workspace', subject, async (tx) => {
+  await auditedTransaction(control, caller, { label: 'delete-workspace', subject }, async (tx) => {
     const workspace = await findWorkspace(tx, id);
     if (id === PERMANENT) throw refused('This workspace is always there.', 'Leave it.');
     await requireEmpty(tx, id);
@@ -215,8 +252,8 @@ export async function deleteWorkspace(
       if (left.to === id)
         throw refused('Credits are not moved into the workspace that is deleted.', 'Name another in `to`.');
     }
-    await clearPurses(tx, deps, workspace, left);
-    const now = deps.clock.now();
+    await clearPurses(tx, control, workspace, left);
+    const now = control.clock.now();
     for (const key of await tx.tenancy.keys(id)) {
       if (key.revokedAt === null) await tx.tenancy.updateKey({ ...key, revokedAt: now });
     }
@@ -226,11 +263,15 @@ export async function deleteWorkspace(
     }
     await tx.tenancy.updateWorkspace({ ...workspace, deletedAt: now });
   });
-  await deps.webhooks?.changed();
+  await control.webhooks?.changed();
 }
 
 /** The same caller in another workspace, which it then does not reach beyond. Any caller may name its own. */
-export async function actIn(deps: ControlPorts, caller: Caller, workspaceId: string): Promise<Caller> {
+export async function actIn(
+  control: Control,
+  caller: Caller,
+  { workspaceId }: { readonly workspaceId: string },
+): Promise<Caller> {
   if (workspaceId === caller.workspaceId && visibleWorkspace(caller) === workspaceId) return caller;
   if (caller.actor !== 'adm' || !caller.scopes.has('server')) {
     throw new SandboxerError(
@@ -238,6 +279,6 @@ export async function actIn(deps: ControlPorts, caller: Caller, workspaceId: str
       'Only an administrator of the server acts in other workspaces.',
     );
   }
-  const workspace = await deps.store.read('workspaces', (tx) => findWorkspace(tx, workspaceId));
+  const workspace = await control.store.read('workspaces', (tx) => findWorkspace(tx, workspaceId));
   return { ...caller, workspaceId, orgId: workspace.orgId, narrowed: true };
 }

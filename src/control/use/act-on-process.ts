@@ -1,7 +1,8 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { SandboxProcess } from '../../core/ports/session.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
-import type { OpenSandbox, Use } from './use-sandbox.ts';
+import type { Control } from '../control.ts';
+import type { OpenSandbox } from './use-sandbox.ts';
 import { openSandbox } from './use-sandbox.ts';
 
 type Act = (process: SandboxProcess) => Promise<void>;
@@ -10,13 +11,20 @@ const notFound = (processId: string) =>
   new SandboxerError('SBX_PROCESS_NOT_FOUND', `There is no process "${processId}".`);
 
 /** Reads along and forgets, so that what was just sent arrives before the channel is closed. */
-async function linger(process: SandboxProcess, lingerMs: number, use: Use): Promise<void> {
+async function linger(process: SandboxProcess, lingerMs: number, control: Control): Promise<void> {
   const enough = new AbortController();
   const read = async () => {
     for await (const _ of process.output) if (enough.signal.aborted) return;
   };
-  await Promise.race([read().catch(() => {}), use.deps.clock.sleep(lingerMs, enough.signal).catch(() => {})]);
+  await Promise.race([read().catch(() => {}), control.clock.sleep(lingerMs, enough.signal).catch(() => {})]);
   enough.abort();
+}
+
+interface ActOnProcess {
+  readonly id: string;
+  readonly processId: string;
+  readonly lingerMs: number;
+  readonly act: Act;
 }
 
 /**
@@ -24,29 +32,30 @@ async function linger(process: SandboxProcess, lingerMs: number, use: Use): Prom
  * background. It is use, and needs the right to use.
  */
 export async function actOnProcess(
-  use: Use,
+  control: Control,
   caller: Caller,
-  id: string,
-  processId: string,
-  lingerMs: number,
-  act: Act,
+  { id, processId, lingerMs, act }: ActOnProcess,
 ): Promise<void> {
-  const opened = await openSandbox(use, caller, id, true);
-  await actIn(use, opened, processId, lingerMs, act);
+  const opened = await openSandbox(control, caller, { id, counts: true });
+  await actIn(control, opened, { processId, lingerMs, act });
+}
+
+interface WriteToProcess {
+  readonly id: string;
+  readonly processId: string;
+  readonly lingerMs: number;
+  readonly write: Act;
 }
 
 /** As `actOnProcess`, for one whose input is open: what is written to another is read by nobody. */
 export async function writeToProcess(
-  use: Use,
+  control: Control,
   caller: Caller,
-  id: string,
-  processId: string,
-  lingerMs: number,
-  write: Act,
+  { id, processId, lingerMs, write }: WriteToProcess,
 ): Promise<void> {
-  const opened = await openSandbox(use, caller, id, true);
+  const opened = await openSandbox(control, caller, { id, counts: true });
   await requireInput(opened, processId);
-  await actIn(use, opened, processId, lingerMs, write);
+  await actIn(control, opened, { processId, lingerMs, act: write });
 }
 
 async function requireInput({ session }: OpenSandbox, processId: string): Promise<void> {
@@ -60,19 +69,17 @@ async function requireInput({ session }: OpenSandbox, processId: string): Promis
 }
 
 async function actIn(
-  use: Use,
+  control: Control,
   { sandbox, session }: OpenSandbox,
-  processId: string,
-  lingerMs: number,
-  act: Act,
+  { processId, lingerMs, act }: { readonly processId: string; readonly lingerMs: number; readonly act: Act },
 ): Promise<void> {
-  const running = use.sessions.running.get(`${sandbox.uid}:${processId}`);
+  const running = control.sessions.running.get(`${sandbox.uid}:${processId}`);
   if (running) return act(running);
   if (!session.attach) throw notFound(processId);
   const process = await session.attach(processId, 0);
   try {
     await act(process);
-    await linger(process, lingerMs, use);
+    await linger(process, lingerMs, control);
   } finally {
     await process.detach();
   }

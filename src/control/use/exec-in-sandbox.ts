@@ -9,8 +9,8 @@ import type {
   ServiceLog,
 } from '../../core/ports/session.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
+import type { Control } from '../control.ts';
 import { explainLoss } from '../lifecycle/explain-loss.ts';
-import type { Use } from './use-sandbox.ts';
 import { beginUse, openSandbox } from './use-sandbox.ts';
 
 /** A process, or a log, that somebody follows. */
@@ -33,12 +33,12 @@ function argvOf(command: ExecRequest['command']): readonly string[] {
 }
 
 /** The recipe's variables are part of the environment; what the request says wins. */
-async function environment(use: Use, uid: string, generation: number, env: Record<string, string>) {
-  const known = use.sessions.variables(uid, generation);
+async function environment(control: Control, uid: string, generation: number, env: Record<string, string>) {
+  const known = control.sessions.variables(uid, generation);
   if (known) return { ...known, ...env };
-  const documents = await use.deps.store.read('variables', (tx) => tx.sandboxes.documents(uid, generation));
+  const documents = await control.store.read('variables', (tx) => tx.sandboxes.documents(uid, generation));
   const { variables } = (documents as SandboxDocuments).recipe;
-  use.sessions.learn(uid, generation, variables);
+  control.sessions.learn(uid, generation, variables);
   return { ...variables, ...env };
 }
 
@@ -48,19 +48,23 @@ function inputOf({ stdin, stdin_open, background, tty }: ExecRequest, interactiv
   return { opens: keeps || stdin !== undefined, keeps };
 }
 
+interface ExecInSandbox {
+  readonly id: string;
+  readonly request: ExecRequest;
+  readonly interactive: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Starts a program. `interactive` keeps its input open for the caller to write to; otherwise it gets the request's
  * `stdin` and then end-of-file, unless the request keeps it open.
  */
 export async function execInSandbox(
-  use: Use,
+  control: Control,
   caller: Caller,
-  id: string,
-  request: ExecRequest,
-  interactive: boolean,
-  signal?: AbortSignal,
+  { id, request, interactive, signal }: ExecInSandbox,
 ): Promise<Started> {
-  const { sandbox, session, noted } = await beginUse(use, caller, id, request.service);
+  const { sandbox, session, noted } = await beginUse(control, caller, { id, service: request.service });
   if (request.background && !session.attach) {
     throw new SandboxerError(
       'SBX_UNSUPPORTED',
@@ -68,14 +72,14 @@ export async function execInSandbox(
       { field: 'background' },
     );
   }
-  const extension = use.deps.extensions.get(sandbox.extensionId as string)?.header;
+  const extension = control.extensions.get(sandbox.extensionId as string)?.header;
   if (request.tty && !extension?.capabilities.pty) {
     throw new SandboxerError('SBX_UNSUPPORTED', `${sandbox.extensionId} has no terminal.`, { field: 'tty' });
   }
-  const startedAt = use.deps.clock.now();
-  const explain = (error: unknown) => explainLoss(use.deps, sandbox, error);
+  const startedAt = control.clock.now();
+  const explain = (error: unknown) => explainLoss(control, sandbox, error);
   const input = inputOf(request, interactive);
-  const env = await environment(use, sandbox.uid, sandbox.generation, request.env);
+  const env = await environment(control, sandbox.uid, sandbox.generation, request.env);
   const process = await session
     .spawn(
       {
@@ -99,12 +103,12 @@ export async function execInSandbox(
     throw error;
   });
   const key = `${sandbox.uid}:${process.id}`;
-  const inactive = use.activity.begin(sandbox.uid);
+  const inactive = control.activity.begin(sandbox.uid);
   const ended = () => {
     inactive();
-    use.sessions.running.delete(key);
+    control.sessions.running.delete(key);
   };
-  if (!request.background) use.sessions.running.set(key, process);
+  if (!request.background) control.sessions.running.set(key, process);
   process.exit.then(ended, ended);
   const { stdin, stdin_encoding } = request;
   const fed =
@@ -138,25 +142,29 @@ async function infoOf(session: SandboxSession, processId: string, options: Abort
   return all.find(({ process_id }) => process_id === processId);
 }
 
+interface AttachToProcess {
+  readonly id: string;
+  readonly processId: string;
+  readonly from: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
 export async function attachToProcess(
-  use: Use,
+  control: Control,
   caller: Caller,
-  id: string,
-  processId: string,
-  from: number,
-  signal?: AbortSignal,
+  { id, processId, from, signal }: AttachToProcess,
 ): Promise<Followed> {
-  const { sandbox, session } = await openSandbox(use, caller, id, false);
+  const { sandbox, session } = await openSandbox(control, caller, { id, counts: false });
   if (!session.attach)
     throw new SandboxerError('SBX_UNSUPPORTED', `${sandbox.extensionId} keeps no background processes.`);
   const options = signal ? { signal } : {};
-  const explain = (error: unknown) => explainLoss(use.deps, sandbox, error);
+  const explain = (error: unknown) => explainLoss(control, sandbox, error);
   try {
     const process = await session.attach(processId, from, options);
     const info = await infoOf(session, processId, options).catch(() => undefined);
     return {
       process,
-      startedAt: info ? Date.parse(info.started_at) : use.deps.clock.now(),
+      startedAt: info ? Date.parse(info.started_at) : control.clock.now(),
       endedAt: info?.ended_at === undefined ? null : Date.parse(info.ended_at),
       explain,
     };
@@ -165,12 +173,16 @@ export async function attachToProcess(
   }
 }
 
+interface ListProcesses {
+  readonly id: string;
+  readonly service?: string | undefined;
+}
+
 export async function listProcesses(
-  use: Use,
+  control: Control,
   caller: Caller,
-  id: string,
-  service?: string,
+  { id, service }: ListProcesses,
 ): Promise<ProcessInfo[]> {
-  const { session } = await openSandbox(use, caller, id, false, service);
+  const { session } = await openSandbox(control, caller, { id, counts: false, service });
   return session.processes ? session.processes() : [];
 }

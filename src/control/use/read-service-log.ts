@@ -1,21 +1,24 @@
 import type { ServiceLog, ServiceLogOptions } from '../../core/ports/session.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
+import type { Control } from '../control.ts';
 import { explainLoss } from '../lifecycle/explain-loss.ts';
 import type { Followed } from './exec-in-sandbox.ts';
-import type { Use } from './use-sandbox.ts';
 import { openSandbox, servicesOf } from './use-sandbox.ts';
+
+interface ReadServiceLog extends ServiceLogOptions {
+  readonly id: string;
+  readonly service: string | undefined;
+}
 
 /** What a service of a sandbox wrote; of the default one when none is named. Looking at it is not use. */
 export async function readServiceLog(
-  use: Use,
+  control: Control,
   caller: Caller,
-  id: string,
-  service: string | undefined,
-  options: ServiceLogOptions,
+  { id, service, ...options }: ReadServiceLog,
 ): Promise<Followed<ServiceLog>> {
-  const { sandbox, session } = await openSandbox(use, caller, id, false);
+  const { sandbox, session } = await openSandbox(control, caller, { id, counts: false });
   const services = servicesOf(sandbox, session, service);
-  const startedAt = use.deps.clock.now();
+  const startedAt = control.clock.now();
   const process = await services.logs(service ?? services.first, options);
-  return { process, startedAt, endedAt: null, explain: (error) => explainLoss(use.deps, sandbox, error) };
+  return { process, startedAt, endedAt: null, explain: (error) => explainLoss(control, sandbox, error) };
 }

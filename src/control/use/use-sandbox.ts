@@ -5,17 +5,9 @@ import type { SandboxFiles, SandboxServices, SandboxSession } from '../../core/p
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { requireScope } from '../../core/tenancy/caller.ts';
-import type { Sessions } from '../backends/sessions.ts';
-import type { Activity } from '../lifecycle/activity.ts';
-import type { ControlPorts } from '../ports/control-ports.ts';
+import type { Control } from '../control.ts';
 import { recordBegun } from '../requests/audit.ts';
 import { findSandbox } from '../requests/find-sandbox.ts';
-
-export interface Use {
-  readonly deps: ControlPorts;
-  readonly sessions: Sessions;
-  readonly activity: Activity;
-}
 
 export interface OpenSandbox {
   readonly sandbox: SandboxRecord;
@@ -43,28 +35,41 @@ function refusal(sandbox: SandboxRecord): SandboxerError {
   return new SandboxerError('SBX_GONE', `The sandbox "${id}" is ${state}.`);
 }
 
+interface SandboxUse {
+  readonly id: string;
+  readonly counts: boolean;
+  readonly service?: string | undefined;
+}
+
 /**
  * The channel into a sandbox that can be used now, or into one of its services. `counts` says whether this is use in the
  * sense of idleness.
  */
 export async function openSandbox(
-  use: Use,
+  control: Control,
   caller: Caller,
-  id: string,
-  counts: boolean,
-  service?: string,
+  { id, counts, service }: SandboxUse,
 ): Promise<OpenSandbox> {
   requireScope(caller, counts ? 'sandboxes' : 'read');
-  const opened = await channelInto(use, caller, id, service);
-  if (counts) await use.activity.touch(opened.sandbox);
+  const opened = await channelInto(control, caller, id, service);
+  if (counts) await control.activity.touch(opened.sandbox);
   return opened;
 }
 
+interface BeginUse {
+  readonly id: string;
+  readonly service?: string | undefined;
+}
+
 /** As `openSandbox` for what counts as use, for a caller who can begin while that is being written. */
-export async function beginUse(use: Use, caller: Caller, id: string, service?: string): Promise<BegunUse> {
+export async function beginUse(
+  control: Control,
+  caller: Caller,
+  { id, service }: BeginUse,
+): Promise<BegunUse> {
   requireScope(caller, 'sandboxes');
-  const opened = await channelInto(use, caller, id, service);
-  const writes = [use.activity.touch(opened.sandbox), recordBegun(use.deps, caller)];
+  const opened = await channelInto(control, caller, id, service);
+  const writes = [control.activity.touch(opened.sandbox), recordBegun(control, caller)];
   const noted = Promise.all(writes).then(() => {});
   noted.catch(() => {});
   return { ...opened, noted };
@@ -73,7 +78,7 @@ export async function beginUse(use: Use, caller: Caller, id: string, service?: s
 const isUsable = ({ state }: SandboxRecord) => state === 'ready' || state === 'active';
 
 /** That it can be used is told to nobody and need not be on the disk; that it cannot is, and must. */
-async function usableSandbox({ deps: { store } }: Use, caller: Caller, id: string): Promise<SandboxRecord> {
+async function usableSandbox({ store }: Control, caller: Caller, id: string): Promise<SandboxRecord> {
   const find = (tx: Tx) => findSandbox(tx, caller, id);
   const now = await store.read('use', find, { answersEarly: true }).catch(() => null);
   if (now && isUsable(now)) return now;
@@ -82,9 +87,14 @@ async function usableSandbox({ deps: { store } }: Use, caller: Caller, id: strin
   throw refusal(sandbox);
 }
 
-async function channelInto(use: Use, caller: Caller, id: string, service?: string): Promise<OpenSandbox> {
-  const sandbox = await usableSandbox(use, caller, id);
-  const whole = await use.sessions.of(sandbox);
+async function channelInto(
+  control: Control,
+  caller: Caller,
+  id: string,
+  service?: string,
+): Promise<OpenSandbox> {
+  const sandbox = await usableSandbox(control, caller, id);
+  const whole = await control.sessions.of(sandbox);
   const session = service === undefined ? whole : servicesOf(sandbox, whole, service).session(service);
   return { sandbox, session };
 }
@@ -116,22 +126,32 @@ function unsupported(sandbox: SandboxRecord, what: string): SandboxerError {
   });
 }
 
+interface OpenFiles {
+  readonly id: string;
+  readonly writes: boolean;
+  readonly service?: string | undefined;
+}
+
 /** The files of a sandbox; only writing counts as use. */
 export async function openFiles(
-  use: Use,
+  control: Control,
   caller: Caller,
-  id: string,
-  writes: boolean,
-  service?: string,
+  { id, writes, service }: OpenFiles,
 ): Promise<SandboxFiles> {
-  const { sandbox, session } = await openSandbox(use, caller, id, writes, service);
+  const { sandbox, session } = await openSandbox(control, caller, { id, counts: writes, service });
   if (!session.files) throw unsupported(sandbox, 'files');
   return session.files;
 }
 
+interface DialPort {
+  readonly id: string;
+  readonly port: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** A byte stream to a port inside. Looking at a preview is not use. */
-export async function dialPort(use: Use, caller: Caller, id: string, port: number, signal?: AbortSignal) {
-  const { sandbox, session } = await openSandbox(use, caller, id, false);
+export async function dialPort(control: Control, caller: Caller, { id, port, signal }: DialPort) {
+  const { sandbox, session } = await openSandbox(control, caller, { id, counts: false });
   if (!session.dial) throw unsupported(sandbox, 'ports');
   return session.dial(port, signal ? { signal } : {});
 }

@@ -28,14 +28,14 @@ const sharing = new WeakMap<Registry, Set<HttpServices>>();
 
 function gauges(servers: ReadonlySet<HttpServices>): readonly GaugeSpec[] {
   const [first] = servers;
-  const { store } = (first as HttpServices).deps;
+  const { store } = (first as HttpServices).control;
   const sum = (of: (services: HttpServices) => number) => {
     let total = 0;
     for (const services of servers) total += of(services);
     return total;
   };
   const each = (visit: (id: string, standing: BackendStanding) => void) => {
-    const { extensions, health, clock } = (first as HttpServices).deps;
+    const { extensions, health, clock } = (first as HttpServices).control;
     for (const { header } of extensions.all())
       visit(header.id, health.overall(header, extensions.health(header.id).status, clock.now()));
   };
@@ -70,7 +70,7 @@ function gauges(servers: ReadonlySet<HttpServices>): readonly GaugeSpec[] {
     {
       name: 'driver_in_flight',
       help: 'Sandboxes that a backend is being called for.',
-      collect: (gauge) => gauge.set((first as HttpServices).options.driver.inFlight),
+      collect: (gauge) => gauge.set((first as HttpServices).control.driver.inFlight),
     },
     {
       name: 'backend_breaker_open',

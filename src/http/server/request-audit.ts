@@ -97,10 +97,10 @@ export class RequestAudit {
     if (!caller?.trail) return;
     const { action, target, made } = caller.trail;
     caller.trail.written = true;
-    const { deps, audit, log } = this.#services;
+    const { control, audit, log } = this.#services;
     const named = target === '' ? (made ?? '') : target;
     const details = made !== null && made !== named ? { made } : {};
-    const draft = auditDraft(deps, caller, { action, target: named, details }, outcome);
+    const draft = auditDraft(control, caller, { action, target: named, details }, outcome);
     if (when === 'later') return audit.add(draft);
     const isDurable = when === 'durable' || ADMIN_SCOPES.has(this.#definition.scope);
     await audit.append(draft, isDurable).catch((error: unknown) => {

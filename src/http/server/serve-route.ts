@@ -60,7 +60,7 @@ export async function identify(
         },
       );
     }
-    caller = await actIn(services.deps, caller, workspaceId.data);
+    caller = await actIn(services.control, caller, { workspaceId: workspaceId.data });
     audit.narrow(caller);
   }
   if (definition.scope !== 'any') requireScope(caller, definition.scope);

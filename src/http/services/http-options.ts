@@ -1,10 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { Profile } from '../../contract/profiles/profile.ts';
-import type { Sessions } from '../../control/backends/sessions.ts';
-import type { Activity } from '../../control/lifecycle/activity.ts';
-import type { Driver } from '../../control/lifecycle/driver.ts';
-import type { ControlPorts } from '../../control/ports/control-ports.ts';
+import type { Control } from '../../control/control.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import type { RateLimits } from '../bounds/rate-limits.ts';
@@ -86,10 +83,7 @@ interface ParsedProfile {
 }
 
 export interface HttpOptions {
-  readonly deps: ControlPorts;
-  readonly driver: Driver;
-  readonly sessions: Sessions;
-  readonly activity: Activity;
+  readonly control: Control;
   /** The reference of the API as one page; without it there is none to show. */
   readonly apiPage?: () => string;
   /** The version of the product. */

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { SandboxerError } from '../../contract/errors/errors.ts';
-import type { ControlPorts } from '../../control/ports/control-ports.ts';
-import type { Use } from '../../control/use/use-sandbox.ts';
+import type { Control } from '../../control/control.ts';
 import { toCloudEvent } from '../../core/events/event.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { silentLog } from '../../core/ports/log.ts';
@@ -20,8 +19,7 @@ import { DEFAULT_HTTP_LIMITS } from './http-options.ts';
 export class HttpServices {
   readonly options: HttpOptions;
   readonly limits: HttpLimits;
-  readonly deps: ControlPorts;
-  readonly use: Use;
+  readonly control: Control;
   readonly log: Log;
   readonly present: Presenter;
   readonly slots: StreamSlots;
@@ -36,22 +34,21 @@ export class HttpServices {
   #stopping = false;
 
   constructor(options: HttpOptions) {
-    const { deps, sessions, activity } = options;
+    const { control } = options;
     this.options = options;
     this.limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
-    this.deps = deps;
-    this.use = { deps, sessions, activity };
+    this.control = control;
     this.log = options.log === false ? silentLog : options.log;
     this.present = new Presenter(options.publicUrl ?? '');
-    this.audit = new AuditBatch(deps.store, this.log);
-    this.keyEnds = new KeyEnds(deps);
+    this.audit = new AuditBatch(control.store, this.log);
+    this.keyEnds = new KeyEnds(control);
     this.buffers = new BufferBudget({
       perKey: this.limits.bufferedPerKey,
       total: this.limits.bufferedBytes,
     });
     this.slots = new StreamSlots(this.limits.streamsPerKey);
-    this.eventSource = `urn:sand-boxer:${deps.owner}`;
-    this.feed = new EventFeed(deps.store, this.log, (event) =>
+    this.eventSource = `urn:sand-boxer:${control.owner}`;
+    this.feed = new EventFeed(control.store, this.log, (event) =>
       Buffer.from(
         `id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(toCloudEvent(event, this.eventSource))}\n\n`,
       ),

@@ -92,7 +92,7 @@ export async function collectProcess(
       encoding,
       stdout_truncated: out.truncated,
       stderr_truncated: err.truncated,
-      duration_ms: services.deps.clock.now() - startedAt,
+      duration_ms: services.control.clock.now() - startedAt,
     };
   } catch (error) {
     throw exchange.signal.aborted ? exchange.signal.reason : await explain(error);

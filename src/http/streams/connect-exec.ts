@@ -142,7 +142,7 @@ async function passOutput(
       if (room) await room;
     }
     const exit = await process.exit;
-    const duration_ms = services.deps.clock.now() - startedAt;
+    const duration_ms = services.control.clock.now() - startedAt;
     await sender.send(controlFrame({ type: 'exit', exit, duration_ms }));
   } catch (error) {
     throw await explain(error);
@@ -164,13 +164,18 @@ function fail(services: HttpServices, webSocket: WebSocket, requestId: string, e
 /** A program with its input open. Closing the connection kills it, unless it runs in the background. */
 export async function connectExec(context: WebSocketContext<{ id: string }>): Promise<void> {
   const { services, caller, params, requestId, signal } = context;
-  const { use } = services;
-  await openSandbox(use, caller, params.id, false);
+  const { control } = services;
+  await openSandbox(control, caller, { id: params.id, counts: false });
   const webSocket = await context.accept((socket, reason) => fail(services, socket, requestId, reason));
   const inbox = new Inbox(webSocket);
   try {
     const request = parsed(ExecRequest, await inbox.first());
-    const started = await execInSandbox(use, caller, params.id, request, true, signal);
+    const started = await execInSandbox(control, caller, {
+      id: params.id,
+      request,
+      interactive: true,
+      signal,
+    });
     const { process } = started;
     const detach = () => void process.detach().catch(() => {});
     if (webSocket.readyState !== webSocket.OPEN) return detach();

@@ -10,7 +10,7 @@ const FAILED = 1011;
 /** Bytes to and from a TCP port inside. The text message `end` closes our half; closing the socket closes both. */
 export async function connectPort(context: WebSocketContext<{ id: string; port: number }>): Promise<void> {
   const { services, caller, params, signal } = context;
-  const connection = await dialPort(services.use, caller, params.id, params.port, signal);
+  const connection = await dialPort(services.control, caller, { id: params.id, port: params.port, signal });
   const webSocket = await context.accept().catch((error: unknown) => {
     connection.destroy();
     throw error;

@@ -18,12 +18,12 @@ async function catchUp(
   reader: FeedReader,
   from: number,
 ): Promise<void> {
-  const { feed, deps } = services;
+  const { feed, control } = services;
   let cursor = from;
   while (!member.follow(reader, cursor)) {
     // Asked before the page is read: what the page does not show up to there does not match.
-    const last = await lastEventSeq(deps);
-    const page = await listEvents(deps, reader.filter, { after: cursor, limit: PAGE });
+    const last = await lastEventSeq(control);
+    const page = await listEvents(control, reader.filter, { after: cursor, limit: PAGE });
     for (const event of page) exchange.response.write(feed.encode(event));
     await exchange.drained();
     const end = page.at(-1)?.seq ?? cursor;
@@ -40,7 +40,7 @@ export async function streamEvents(
 ): Promise<void> {
   const { feed, limits } = services;
   const { response, signal } = exchange;
-  const last = await lastEventSeq(services.deps);
+  const last = await lastEventSeq(services.control);
   // A number that was never given out comes from another log.
   const from = Math.min(after ?? last, last);
   // It ends with its connection: framing the same bytes anew for each of a thousand readers would cost more than all else.

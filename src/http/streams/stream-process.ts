@@ -58,7 +58,7 @@ export async function streamProcess(
       if (!room) await exchange.drained();
     }
     const exit = await process.exit;
-    const duration_ms = Math.max(0, (endedAt ?? services.deps.clock.now()) - startedAt);
+    const duration_ms = Math.max(0, (endedAt ?? services.control.clock.now()) - startedAt);
     response.end(format.control({ type: 'exit', exit, duration_ms }));
   } catch (error) {
     const why = exchange.signal.aborted ? exchange.signal.reason : await explain(error);

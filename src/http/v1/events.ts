@@ -52,9 +52,9 @@ async function answer(
   query: z.output<typeof Query>,
   sandboxId: string | undefined,
 ): Promise<Answer<typeof RESPONSES>> {
-  const { deps, eventSource } = services;
+  const { control, eventSource } = services;
   const type = preferredType(exchange.header('accept'), ['application/json', EVENT_STREAM]);
-  const filter = await eventFilter(deps, caller, { sandboxId, types: query.type });
+  const filter = await eventFilter(control, caller, { sandboxId, types: query.type });
   if (type === EVENT_STREAM) {
     const after = lastEventId(exchange) ?? query.cursor ?? query.after ?? null;
     exchange.response.once('close', services.slots.take(caller));
@@ -66,7 +66,7 @@ async function answer(
     query.order === 'desc'
       ? { after, before: cursor ?? Number.MAX_SAFE_INTEGER, limit }
       : { after: cursor ?? after, limit };
-  const events = await listEvents(deps, filter, range);
+  const events = await listEvents(control, filter, range);
   const last = events.length === query.limit ? events.at(-1) : undefined;
   const items = events.map((event) => toCloudEvent(event, eventSource));
   return { status: 200, body: { items, next_cursor: last ? String(last.seq) : null } };

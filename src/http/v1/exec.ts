@@ -50,7 +50,12 @@ export const execRoutes = [
     async handler({ services, exchange, caller, params, body }) {
       const type = preferredType(exchange.header('accept'), TYPES);
       exchange.response.once('close', services.slots.take(caller));
-      const started = await execInSandbox(services.use, caller, params.id, body, false, exchange.signal);
+      const started = await execInSandbox(services.control, caller, {
+        id: params.id,
+        request: body,
+        interactive: false,
+        signal: exchange.signal,
+      });
       if (type !== 'application/json') {
         await streamProcess(services, exchange, type satisfies StreamType, started);
         return STREAMED;

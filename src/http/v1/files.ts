@@ -94,7 +94,11 @@ export const fileRoutes = [
         206: { description: 'The bytes of the range.', content: BYTES, headers: ['Content-Range'] },
       },
       async handler({ services, exchange, caller, params, query }) {
-        const files = await openFiles(services.use, caller, params.id, false, query.service);
+        const files = await openFiles(services.control, caller, {
+          id: params.id,
+          writes: false,
+          service: query.service,
+        });
         await sendFile(exchange, files, query.path);
         return STREAMED;
       },
@@ -112,7 +116,11 @@ export const fileRoutes = [
     body: { kind: 'stream', mediaTypes: ['*/*'], description: 'The bytes of the file.' } as const,
     responses: { 200: json(FileEntry, 'The file as it is now.') },
     async handler({ services, exchange, caller, params, query }) {
-      const files = await openFiles(services.use, caller, params.id, true, query.service);
+      const files = await openFiles(services.control, caller, {
+        id: params.id,
+        writes: true,
+        service: query.service,
+      });
       const options = {
         ...(query.mode === undefined ? {} : { mode: query.mode }),
         exclusive: query.exclusive,
@@ -133,7 +141,11 @@ export const fileRoutes = [
     query: At.extend({ recursive: flag().default(false) }),
     responses: { 204: nothing('It is not there any more.') },
     async handler({ services, exchange, caller, params, query }) {
-      const files = await openFiles(services.use, caller, params.id, true, query.service);
+      const files = await openFiles(services.control, caller, {
+        id: params.id,
+        writes: true,
+        service: query.service,
+      });
       await files.remove(query.path, { recursive: query.recursive, signal: exchange.signal });
       return { status: 204, body: undefined };
     },
@@ -149,7 +161,11 @@ export const fileRoutes = [
     query: At.extend({ limit: wholeNumber(1, 100_000).default(10_000) }),
     responses: { 200: json(FileListing, 'Its entries.') },
     async handler({ services, exchange, caller, params, query }) {
-      const files = await openFiles(services.use, caller, params.id, false, query.service);
+      const files = await openFiles(services.control, caller, {
+        id: params.id,
+        writes: false,
+        service: query.service,
+      });
       const listing = await files.list(query.path, { limit: query.limit, signal: exchange.signal });
       return { status: 200, body: { path: query.path, ...listing } };
     },
@@ -165,7 +181,11 @@ export const fileRoutes = [
     query: At,
     responses: { 200: json(FileEntry, 'What is there.') },
     async handler({ services, exchange, caller, params, query }) {
-      const files = await openFiles(services.use, caller, params.id, false, query.service);
+      const files = await openFiles(services.control, caller, {
+        id: params.id,
+        writes: false,
+        service: query.service,
+      });
       return { status: 200, body: await files.stat(query.path, { signal: exchange.signal }) };
     },
   }),
@@ -181,7 +201,11 @@ export const fileRoutes = [
     body: jsonBody(MkdirRequest),
     responses: { 204: nothing('It is there.') },
     async handler({ services, exchange, caller, params, query, body }) {
-      const files = await openFiles(services.use, caller, params.id, true, query.service);
+      const files = await openFiles(services.control, caller, {
+        id: params.id,
+        writes: true,
+        service: query.service,
+      });
       await files.mkdir(body.path, { parents: body.parents, mode: body.mode, signal: exchange.signal });
       return { status: 204, body: undefined };
     },
@@ -198,7 +222,11 @@ export const fileRoutes = [
     body: jsonBody(MoveRequest),
     responses: { 204: nothing('It is at its new place.') },
     async handler({ services, exchange, caller, params, query, body }) {
-      const files = await openFiles(services.use, caller, params.id, true, query.service);
+      const files = await openFiles(services.control, caller, {
+        id: params.id,
+        writes: true,
+        service: query.service,
+      });
       await files.move(body.from, body.to, { overwrite: body.overwrite, signal: exchange.signal });
       return { status: 204, body: undefined };
     },
@@ -220,7 +248,11 @@ export const fileRoutes = [
     },
     async handler({ services, exchange, caller, params, query }) {
       exchange.response.once('close', services.slots.take(caller));
-      const files = await openFiles(services.use, caller, params.id, false, query.service);
+      const files = await openFiles(services.control, caller, {
+        id: params.id,
+        writes: false,
+        service: query.service,
+      });
       await streamChanges(services, exchange, files, query);
       return STREAMED;
     },
@@ -241,7 +273,11 @@ export const fileRoutes = [
     } as const,
     responses: { 200: json(UploadedTree, 'How many files were written.') },
     async handler({ services, exchange, caller, params, query }) {
-      const files = await openFiles(services.use, caller, params.id, true, query.service);
+      const files = await openFiles(services.control, caller, {
+        id: params.id,
+        writes: true,
+        service: query.service,
+      });
       const { signal } = exchange;
       const upload = uploadOf(services, exchange);
       return { status: 200, body: await upload.into((body) => files.upload(query.path, body, { signal })) };
@@ -269,7 +305,11 @@ export const fileRoutes = [
     },
     async handler({ services, exchange, caller, params, query }) {
       exchange.response.once('close', services.slots.take(caller));
-      const files = await openFiles(services.use, caller, params.id, false, query.service);
+      const files = await openFiles(services.control, caller, {
+        id: params.id,
+        writes: false,
+        service: query.service,
+      });
       const onLeftOut = ({ count, paths }: LeftOut) =>
         exchange.response.addTrailers({
           [LEFT_OUT_COUNT]: String(count),

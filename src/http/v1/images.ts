@@ -42,9 +42,11 @@ export const imageRoutes = [
     } as const,
     responses: { 201: json(Image, 'The image, by its digest.') },
     async handler({ services, exchange, caller, query }) {
-      const { deps, limits } = services;
+      const { control, limits } = services;
       const upload = new Upload(exchange, limits.uploadBytes, limits.idleUploadMs);
-      const record = await upload.into((body) => importImage(deps, caller, query, body, exchange.signal));
+      const record = await upload.into((body) =>
+        importImage(control, caller, { request: query, body, signal: exchange.signal }),
+      );
       return { status: 201, body: presentImage(record) };
     },
   }),
@@ -58,7 +60,7 @@ export const imageRoutes = [
     body: jsonBody(BuildImageRequest),
     responses: { 201: json(Image, 'The image, by its digest.') },
     async handler({ services, exchange, caller, body }) {
-      const record = await buildImage(services.deps, caller, body, exchange.signal);
+      const record = await buildImage(services.control, caller, { request: body, signal: exchange.signal });
       return { status: 201, body: presentImage(record) };
     },
   }),
@@ -71,7 +73,7 @@ export const imageRoutes = [
     scope: 'read',
     responses: { 200: json(ImageList, 'The images.') },
     async handler({ services, caller }) {
-      return { status: 200, body: { items: (await listImages(services.deps, caller)).map(presentImage) } };
+      return { status: 200, body: { items: (await listImages(services.control, caller)).map(presentImage) } };
     },
   }),
   route({
@@ -84,7 +86,10 @@ export const imageRoutes = [
     params: ImagePathParams,
     responses: { 200: json(Image, 'The image.') },
     async handler({ services, caller, params }) {
-      return { status: 200, body: presentImage(await getImage(services.deps, caller, params.image)) };
+      return {
+        status: 200,
+        body: presentImage(await getImage(services.control, caller, { ref: params.image })),
+      };
     },
   }),
   route({
@@ -97,7 +102,7 @@ export const imageRoutes = [
     params: ImagePathParams,
     responses: { 204: nothing('It is gone.') },
     async handler({ services, caller, params }) {
-      await deleteImage(services.deps, caller, params.image);
+      await deleteImage(services.control, caller, { ref: params.image });
       return { status: 204, body: undefined };
     },
   }),

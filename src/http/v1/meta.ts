@@ -21,7 +21,7 @@ const versionRoute = route({
   scope: 'public',
   responses: { 200: json(ServerVersion, 'The server.') },
   async handler({ services }) {
-    const { options, deps } = services;
+    const { options, control } = services;
     return {
       status: 200,
       body: {
@@ -29,7 +29,7 @@ const versionRoute = route({
         version: options.version,
         api_version: API_VERSION,
         oldest_api_version: API_VERSION,
-        installation_id: deps.owner,
+        installation_id: control.owner,
       },
     };
   },

@@ -19,9 +19,9 @@ export const portRoutes = [
     body: jsonBody(PortRequest),
     responses: { 200: json(PortAccess, 'The address, and the token it needs unless it is public.') },
     async handler({ services, caller, params, body }) {
-      const { deps, options } = services;
-      const sandbox = await openPort(deps, caller, params.id);
-      return { status: 200, body: await previewAccess(deps, options.preview, { caller, sandbox }, body) };
+      const { control, options } = services;
+      const sandbox = await openPort(control, caller, { id: params.id });
+      return { status: 200, body: await previewAccess(control, options.preview, { caller, sandbox }, body) };
     },
   }),
   webSocketRoute({

@@ -44,7 +44,7 @@ export const processRoutes = [
     params: SandboxPathParams,
     responses: { 200: json(SetupLog, 'The commands in order, with their output.') },
     async handler({ services, caller, params }) {
-      const setup = await sandboxSetup(services.deps, caller, params.id);
+      const setup = await sandboxSetup(services.control, caller, { id: params.id });
       return { status: 200, body: services.present.setup(setup) };
     },
   }),
@@ -61,7 +61,7 @@ export const processRoutes = [
     }),
     responses: { 200: json(ProcessList, 'The processes.') },
     async handler({ services, caller, params, query }) {
-      const items = await listProcesses(services.use, caller, params.id, query.service);
+      const items = await listProcesses(services.control, caller, { id: params.id, service: query.service });
       return { status: 200, body: { items } };
     },
   }),
@@ -79,14 +79,12 @@ export const processRoutes = [
       const type = preferredType(exchange.header('accept'), [NDJSON, EVENT_STREAM, FRAMES_MEDIA_TYPE]);
       exchange.response.once('close', services.slots.take(caller));
       const { signal } = exchange;
-      const followed = await attachToProcess(
-        services.use,
-        caller,
-        params.id,
-        params.process_id,
-        query.from,
+      const followed = await attachToProcess(services.control, caller, {
+        id: params.id,
+        processId: params.process_id,
+        from: query.from,
         signal,
-      );
+      });
       await streamProcess(services, exchange, type, followed);
       return STREAMED;
     },
@@ -103,9 +101,12 @@ export const processRoutes = [
     responses: { 204: nothing('It was sent; to a process that has ended, in vain.') },
     async handler({ services, caller, params, body }) {
       const lingerMs = body.signal === 'SIGKILL' ? DEATH_MS : ARRIVAL_MS;
-      await actOnProcess(services.use, caller, params.id, params.process_id, lingerMs, (process) =>
-        process.kill(body.signal),
-      );
+      await actOnProcess(services.control, caller, {
+        id: params.id,
+        processId: params.process_id,
+        lingerMs,
+        act: (process) => process.kill(body.signal),
+      });
       return { status: 204, body: undefined };
     },
   }),
@@ -119,9 +120,12 @@ export const processRoutes = [
     params: ProcessPathParams,
     responses: { 204: nothing('It was killed, or had ended.') },
     async handler({ services, caller, params }) {
-      await actOnProcess(services.use, caller, params.id, params.process_id, DEATH_MS, (process) =>
-        process.kill('SIGKILL'),
-      );
+      await actOnProcess(services.control, caller, {
+        id: params.id,
+        processId: params.process_id,
+        lingerMs: DEATH_MS,
+        act: (process) => process.kill('SIGKILL'),
+      });
       return { status: 204, body: undefined };
     },
   }),
@@ -136,9 +140,12 @@ export const processRoutes = [
     body: jsonBody(ResizeRequest),
     responses: { 204: nothing('The terminal has the new size.') },
     async handler({ services, caller, params, body }) {
-      await actOnProcess(services.use, caller, params.id, params.process_id, ARRIVAL_MS, (process) =>
-        process.resize(body),
-      );
+      await actOnProcess(services.control, caller, {
+        id: params.id,
+        processId: params.process_id,
+        lingerMs: ARRIVAL_MS,
+        act: (process) => process.resize(body),
+      });
       return { status: 204, body: undefined };
     },
   }),
@@ -160,12 +167,16 @@ export const processRoutes = [
     async handler({ services, exchange, caller, params, query }) {
       const { uploadBytes, idleUploadMs } = services.limits;
       const upload = new Upload(exchange, uploadBytes, idleUploadMs);
-      await writeToProcess(services.use, caller, params.id, params.process_id, ARRIVAL_MS, (process) =>
-        upload.into(async (body) => {
-          for await (const chunk of body) await process.write(chunk);
-          if (query.end) await process.endInput();
-        }),
-      );
+      await writeToProcess(services.control, caller, {
+        id: params.id,
+        processId: params.process_id,
+        lingerMs: ARRIVAL_MS,
+        write: (process) =>
+          upload.into(async (body) => {
+            for await (const chunk of body) await process.write(chunk);
+            if (query.end) await process.endInput();
+          }),
+      });
       return { status: 204, body: undefined };
     },
   }),

@@ -78,7 +78,7 @@ export const sandboxRoutes = [
       const options = { ...waitOptions(services, exchange, query), ...idempotencyKeyOf(exchange) };
       return established(
         services,
-        await createSandbox(services.deps, services.options.driver, caller, body, options),
+        await createSandbox(services.control, caller, { request: body, ...options }),
       );
     },
   }),
@@ -92,7 +92,7 @@ export const sandboxRoutes = [
     query: List,
     responses: { 200: json(SandboxPage, 'A page of sandboxes.') },
     async handler({ services, caller, query }) {
-      const page = await listSandboxes(services.deps, caller, {
+      const page = await listSandboxes(services.control, caller, {
         ...(query.state && { states: query.state }),
         ...(query.profile && { profileId: fullProfileId(query.profile) }),
         ...(query.extension && { extensionId: query.extension }),
@@ -116,7 +116,7 @@ export const sandboxRoutes = [
     params: SandboxPathParams,
     responses: { 200: json(Sandbox, 'The sandbox as it is now.') },
     async handler({ services, caller, params }) {
-      const { sandbox, teardown } = await getSandbox(services.deps, caller, params.id);
+      const { sandbox, teardown } = await getSandbox(services.control, caller, { id: params.id });
       return { status: 200, body: services.present.sandbox(sandbox, { teardown }) };
     },
   }),
@@ -138,13 +138,10 @@ export const sandboxRoutes = [
     },
     async handler({ services, exchange, caller, params, query }) {
       const options = waitOptions(services, exchange, query);
-      const { sandbox, released } = await destroySandbox(
-        services.deps,
-        services.options.driver,
-        caller,
-        params.id,
-        options,
-      );
+      const { sandbox, released } = await destroySandbox(services.control, caller, {
+        id: params.id,
+        ...options,
+      });
       const status = released || sandbox.state === 'destroyed' ? 200 : 202;
       return { status, body: services.present.sandbox(sandbox) };
     },
@@ -159,7 +156,10 @@ export const sandboxRoutes = [
     params: SandboxPathParams,
     responses: { 200: json(IsolationReport, 'What is in force now, and what is not.') },
     async handler({ services, exchange, caller, params }) {
-      const body = await inspectIsolation(services.use, caller, params.id, exchange.signal);
+      const body = await inspectIsolation(services.control, caller, {
+        id: params.id,
+        signal: exchange.signal,
+      });
       return { status: 200, body };
     },
   }),
@@ -180,13 +180,16 @@ export const sandboxRoutes = [
       202: json(Sandbox, 'The time is up; it is not there yet.'),
     },
     async handler({ services, exchange, caller, params, query }) {
-      const { deps, limits } = services;
-      const { sandbox } = await getSandbox(deps, caller, params.id);
+      const { control, limits } = services;
+      const { sandbox } = await getSandbox(control, caller, { id: params.id });
       const done = WAITS_FOR[query.for];
-      const longest = Math.min(query.timeout ?? deps.settings.waitMs, limits.waitMs);
+      const longest = Math.min(query.timeout ?? control.settings.waitMs, limits.waitMs);
       const last = done(sandbox)
         ? sandbox
-        : ((await waitForSandbox(deps, sandbox.uid, done, longest, exchange.signal)) ?? sandbox);
+        : ((await waitForSandbox(control, sandbox.uid, done, {
+            timeoutMs: longest,
+            signal: exchange.signal,
+          })) ?? sandbox);
       return { status: done(last) ? 200 : 202, body: services.present.sandbox(last) };
     },
   }),
@@ -204,8 +207,8 @@ export const sandboxRoutes = [
       200: json(ExtendedSandbox, '`expires_at` is the resulting deadline, `extended` how it came about.'),
     },
     async handler({ services, caller, params, body }) {
-      const { deps, options, present } = services;
-      const extended = await extendSandbox(deps, options.driver, caller, params.id, body.ttl);
+      const { control, present } = services;
+      const extended = await extendSandbox(control, caller, { id: params.id, ttlSeconds: body.ttl });
       return { status: 200, body: present.extended(extended) };
     },
   }),
@@ -221,7 +224,7 @@ export const sandboxRoutes = [
       responses: { 200: json(Sandbox, `The sandbox after the ${verb}.`) },
       async handler({ services, caller, params }) {
         const act = verb === 'pause' ? pauseSandbox : resumeSandbox;
-        const sandbox = await act(services.deps, services.options.driver, caller, params.id);
+        const sandbox = await act(services.control, caller, { id: params.id });
         return { status: 200, body: services.present.sandbox(sandbox) };
       },
     }),
@@ -240,14 +243,11 @@ export const sandboxRoutes = [
       202: json(Sandbox, 'The next generation is on its way.', ['Location']),
     },
     async handler({ services, exchange, caller, params, query }) {
-      const { deps, options } = services;
-      const { sandbox } = await recreateSandbox(
-        deps,
-        options.driver,
-        caller,
-        params.id,
-        waitOptions(services, exchange, query),
-      );
+      const { control } = services;
+      const { sandbox } = await recreateSandbox(control, caller, {
+        id: params.id,
+        ...waitOptions(services, exchange, query),
+      });
       return {
         status: stands(sandbox) ? 200 : 202,
         body: services.present.sandbox(sandbox),
@@ -271,7 +271,7 @@ export const sandboxRoutes = [
       const options = { ...waitOptions(services, exchange, query), ...idempotencyKeyOf(exchange) };
       return established(
         services,
-        await forkSandbox(services.deps, services.options.driver, caller, params.id, body, options),
+        await forkSandbox(services.control, caller, { id: params.id, request: body, ...options }),
       );
     },
   }),

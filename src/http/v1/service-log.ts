@@ -31,7 +31,9 @@ export const serviceLogRoutes = [
     async handler({ services, exchange, caller, params, query }) {
       const type = preferredType(exchange.header('accept'), [NDJSON, EVENT_STREAM, FRAMES_MEDIA_TYPE]);
       exchange.response.once('close', services.slots.take(caller));
-      const log = await readServiceLog(services.use, caller, params.id, query.service, {
+      const log = await readServiceLog(services.control, caller, {
+        id: params.id,
+        service: query.service,
         tail: query.tail ?? null,
         follow: query.follow,
         signal: exchange.signal,

@@ -42,9 +42,13 @@ export const snapshotRoutes = [
     body: jsonBody(SnapshotRequest),
     responses: { 201: json(Snapshot, 'The snapshot.', ['Location']) },
     async handler({ services, exchange, caller, params, body }) {
-      const { deps, options, present } = services;
+      const { control, present } = services;
       const { idempotencyKey } = idempotencyKeyOf(exchange);
-      const snapshot = await snapshotSandbox(deps, options.driver, caller, params.id, body, idempotencyKey);
+      const snapshot = await snapshotSandbox(control, caller, {
+        id: params.id,
+        request: body,
+        idempotencyKey,
+      });
       const headers = { location: present.snapshotUrl(snapshot.id) };
       return { status: 201, body: present.snapshot(snapshot), headers };
     },
@@ -63,9 +67,10 @@ export const snapshotRoutes = [
     }),
     responses: { 200: json(SnapshotPage, 'A page of snapshots.') },
     async handler({ services, caller, query }) {
-      const { deps, present } = services;
-      const source = query.sandbox_id === undefined ? null : await getSandbox(deps, caller, query.sandbox_id);
-      const page = await listSnapshots(deps, caller, {
+      const { control, present } = services;
+      const source =
+        query.sandbox_id === undefined ? null : await getSandbox(control, caller, { id: query.sandbox_id });
+      const page = await listSnapshots(control, caller, {
         ...(source && { sandboxUid: source.sandbox.uid }),
         limit: query.limit,
         cursor: query.cursor ?? null,
@@ -88,10 +93,10 @@ export const snapshotRoutes = [
     body: { kind: 'stream', mediaTypes: SNAPSHOT_FILE, description: 'The file.' } as const,
     responses: { 201: json(Snapshot, 'The snapshot.', ['Location']) },
     async handler({ services, exchange, caller, query }) {
-      const { deps, limits, present } = services;
+      const { control, limits, present } = services;
       const upload = new Upload(exchange, limits.uploadBytes, limits.idleUploadMs);
       const snapshot = await upload.into((body) =>
-        importSnapshot(deps, caller, body, query, exchange.signal),
+        importSnapshot(control, caller, { file: body, ...query, signal: exchange.signal }),
       );
       const headers = { location: present.snapshotUrl(snapshot.id) };
       return { status: 201, body: present.snapshot(snapshot), headers };
@@ -108,7 +113,10 @@ export const snapshotRoutes = [
     responses: { 200: { description: 'The file.', content: { 'application/octet-stream': null } } },
     async handler({ services, exchange, caller, params }) {
       exchange.response.once('close', services.slots.take(caller));
-      const { body } = await exportSnapshot(services.deps, caller, params.snapshot_id, exchange.signal);
+      const { body } = await exportSnapshot(services.control, caller, {
+        id: params.snapshot_id,
+        signal: exchange.signal,
+      });
       exchange.begin(200, { 'content-type': SNAPSHOT_FILE[0], 'content-disposition': 'attachment' });
       for await (const chunk of body) await exchange.write(chunk);
       exchange.response.end();
@@ -125,7 +133,7 @@ export const snapshotRoutes = [
     params: SnapshotPathParams,
     responses: { 200: json(Snapshot, 'The snapshot.') },
     async handler({ services, caller, params }) {
-      const snapshot = await getSnapshot(services.deps, caller, params.snapshot_id);
+      const snapshot = await getSnapshot(services.control, caller, { id: params.snapshot_id });
       return { status: 200, body: services.present.snapshot(snapshot) };
     },
   }),
@@ -140,7 +148,10 @@ export const snapshotRoutes = [
     body: jsonBody(RenameSnapshotRequest),
     responses: { 200: json(Snapshot, 'The snapshot.') },
     async handler({ services, caller, params, body }) {
-      const snapshot = await renameSnapshot(services.deps, caller, params.snapshot_id, body.name);
+      const snapshot = await renameSnapshot(services.control, caller, {
+        id: params.snapshot_id,
+        name: body.name,
+      });
       return { status: 200, body: services.present.snapshot(snapshot) };
     },
   }),
@@ -157,7 +168,7 @@ export const snapshotRoutes = [
       202: json(Snapshot, 'It is being deleted.'),
     },
     async handler({ services, caller, params }) {
-      const snapshot = await deleteSnapshot(services.deps, caller, params.snapshot_id);
+      const snapshot = await deleteSnapshot(services.control, caller, { id: params.snapshot_id });
       const status = snapshot.state === 'deleted' ? 200 : 202;
       return { status, body: services.present.snapshot(snapshot) };
     },
@@ -176,10 +187,13 @@ export const snapshotRoutes = [
     responses: ESTABLISHED,
     async handler({ services, exchange, caller, params, query, body }) {
       const options = { ...waitOptions(services, exchange, query), ...idempotencyKeyOf(exchange) };
-      const { driver } = services.options;
       return established(
         services,
-        await restoreSnapshot(services.deps, driver, caller, params.snapshot_id, body, options),
+        await restoreSnapshot(services.control, caller, {
+          snapshotId: params.snapshot_id,
+          request: body,
+          ...options,
+        }),
       );
     },
   }),

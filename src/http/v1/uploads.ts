@@ -25,9 +25,11 @@ export const uploadRoutes = [
     } as const,
     responses: { 201: json(Upload, 'What a create names as `upload:<upload_id>`.', ['Location']) },
     async handler({ services, exchange, caller }) {
-      const { deps, limits, present } = services;
+      const { control, limits, present } = services;
       const body = new UploadBody(exchange, limits.uploadBytes, limits.idleUploadMs);
-      const record = await body.into((archive) => stageUpload(deps, caller, archive, exchange.signal));
+      const record = await body.into((archive) =>
+        stageUpload(control, caller, { archive, signal: exchange.signal }),
+      );
       const headers = { location: present.uploadUrl(record.id) };
       return { status: 201, body: present.upload(record), headers };
     },
@@ -42,7 +44,7 @@ export const uploadRoutes = [
     query: z.strictObject({ limit: wholeNumber(1, 500).default(100), cursor: cursor.optional() }),
     responses: { 200: json(UploadPage, 'A page of uploads.') },
     async handler({ services, caller, query }) {
-      const page = await listUploads(services.deps, caller, {
+      const page = await listUploads(services.control, caller, {
         limit: query.limit,
         cursor: query.cursor ?? null,
       });
@@ -60,7 +62,7 @@ export const uploadRoutes = [
     params: UploadPathParams,
     responses: { 200: json(Upload, 'The upload.') },
     async handler({ services, caller, params }) {
-      const record = await getUpload(services.deps, caller, params.upload_id);
+      const record = await getUpload(services.control, caller, { id: params.upload_id });
       return { status: 200, body: services.present.upload(record) };
     },
   }),
@@ -77,7 +79,7 @@ export const uploadRoutes = [
     },
     async handler({ services, exchange, caller, params }) {
       exchange.response.once('close', services.slots.take(caller));
-      const lines = await uploadEntries(services.deps, caller, params.upload_id);
+      const lines = await uploadEntries(services.control, caller, { id: params.upload_id });
       exchange.begin(200, { 'content-type': NDJSON });
       for await (const part of lines) await exchange.write(part);
       exchange.response.end();
@@ -94,7 +96,7 @@ export const uploadRoutes = [
     params: UploadPathParams,
     responses: { 204: nothing('It is gone.') },
     async handler({ services, caller, params }) {
-      await deleteUpload(services.deps, caller, params.upload_id);
+      await deleteUpload(services.control, caller, { id: params.upload_id });
       return { status: 204, body: undefined };
     },
   }),

@@ -24,7 +24,7 @@ export const volumeRoutes = [
     body: jsonBody(CreateVolumeRequest),
     responses: { 201: json(Volume, 'The volume, empty.') },
     async handler({ services, exchange, caller, body }) {
-      const view = await createVolume(services.deps, caller, body, exchange.signal);
+      const view = await createVolume(services.control, caller, { request: body, signal: exchange.signal });
       return { status: 201, body: presentVolume(view) };
     },
   }),
@@ -37,7 +37,10 @@ export const volumeRoutes = [
     scope: 'read',
     responses: { 200: json(VolumeList, 'The volumes.') },
     async handler({ services, caller }) {
-      return { status: 200, body: { items: (await listVolumes(services.deps, caller)).map(presentVolume) } };
+      return {
+        status: 200,
+        body: { items: (await listVolumes(services.control, caller)).map(presentVolume) },
+      };
     },
   }),
   route({
@@ -50,7 +53,10 @@ export const volumeRoutes = [
     params: VolumePathParams,
     responses: { 200: json(Volume, 'The volume.') },
     async handler({ services, caller, params }) {
-      return { status: 200, body: presentVolume(await getVolume(services.deps, caller, params.volume)) };
+      return {
+        status: 200,
+        body: presentVolume(await getVolume(services.control, caller, { ref: params.volume })),
+      };
     },
   }),
   route({
@@ -63,7 +69,7 @@ export const volumeRoutes = [
     params: VolumePathParams,
     responses: { 204: nothing('It is gone.') },
     async handler({ services, caller, params }) {
-      await deleteVolume(services.deps, caller, params.volume);
+      await deleteVolume(services.control, caller, { ref: params.volume });
       return { status: 204, body: undefined };
     },
   }),

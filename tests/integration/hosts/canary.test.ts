@@ -78,8 +78,8 @@ describe.skipIf(missing !== null)('canaries', () => {
   });
 
   it('are nobody’s: no sandbox, no event, no money, nothing left', async () => {
-    const { deps } = server.control;
-    const seen = await deps.store.read('t', async (tx) => ({
+    const { control } = server;
+    const seen = await control.store.read('t', async (tx) => ({
       sandboxes: (await tx.sandboxes.list({ workspaceId: null, limit: 10 })).items,
       events: await tx.events.lastSeq(),
       attempts: await tx.attempts.recent(10),

@@ -99,7 +99,7 @@ describe.skipIf(missing !== null)('what is stale on a host', { timeout: 300_000 
     });
     server = await serve({ config, env, extensions: Object.values(extensions) });
     client = new SandboxerClient({ url: `unix:${server.socketPath}` });
-    owner = server.control.deps.owner;
+    owner = server.control.owner;
     const { destination, port, user, hostKeys, identityFile } = host.server.access();
     await client.hosts.add({
       id: 'box',
@@ -178,7 +178,7 @@ describe.skipIf(missing !== null)('what is stale on a host', { timeout: 300_000 
     await client.request({ method: 'POST', path: '/v1/profiles', json: PROFILE });
     const made = await client.sandboxes.create({ profile: PROFILE.id, id: 'undead' }, { wait: 'ready' });
     await client.sandboxes.destroy('undead', { wait: 'destroyed' });
-    const attempt = (await server.control.deps.store.read('t', (tx) => tx.attempts.recent(1)))[0];
+    const attempt = (await server.control.store.read('t', (tx) => tx.attempts.recent(1)))[0];
     expect(attempt?.state).toBe('gone');
     await leave(docker, {
       owner,

@@ -125,14 +125,11 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
   );
   const control = await wire({ config, log: silentLog, env: options.env ?? {}, store, extensions });
   const http: HttpOptions = {
-    deps: control.deps,
-    driver: control.driver,
-    sessions: control.sessions,
-    activity: control.activity,
+    control,
     version: '0.0.0-test',
     log: false,
     metrics: new Registry(),
-    callerFor: callerByTransport(control.deps, localCaller('default', 'default')),
+    callerFor: callerByTransport(control, localCaller('default', 'default')),
     isReady: () => true,
     parseProfile(upload) {
       if (upload.kind === 'json') {

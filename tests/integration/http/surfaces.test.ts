@@ -80,20 +80,18 @@ describe('GET /v1/events', () => {
 
 describe('a workspace that is deleted', () => {
   test('gets no sandbox any more, also from somebody who was let in before', async () => {
-    const { deps, driver } = server.running.control;
+    const { control } = server.running;
     await server.expect(201, 'POST', '/v1/workspaces', {
       json: { workspace_id: 'w-gone', org_id: 'default', name: 'Gone' },
     });
     const headers = { 'sandboxer-workspace': 'w-gone' };
     await server.expect(201, 'POST', '/v1/profiles', { json: MEMORY_PROFILE, headers });
     await server.expect(204, 'DELETE', '/v1/workspaces/w-gone');
-    const admitted = createSandbox(
-      deps,
-      driver,
-      localCaller('w-gone', 'default'),
-      CreateSandboxRequest.parse({ profile: MEMORY_PROFILE.id }),
-      { wait: false, timeoutMs: 0, idempotencyKey: null } as never,
-    );
+    const admitted = createSandbox(control, localCaller('w-gone', 'default'), {
+      request: CreateSandboxRequest.parse({ profile: MEMORY_PROFILE.id }),
+      wait: false,
+      timeoutMs: 0,
+    });
     await expect(admitted).rejects.toMatchObject({ code: 'SBX_NOT_FOUND' });
   });
 });

@@ -123,7 +123,7 @@ describe('delivery', () => {
     await sleep(200);
     expect(receiver.taken.length).toBe(1);
     await server.expect(404, 'GET', `/v1/webhooks/${webhook_id}`);
-    const sinks = await server.running.control.deps.store.read('test', (tx) => tx.outbox.sinks());
+    const sinks = await server.running.control.store.read('test', (tx) => tx.outbox.sinks());
     expect(sinks.map(({ sinkId }) => sinkId)).not.toContain(`webhook:${webhook_id}`);
   });
 

@@ -6,9 +6,9 @@ import type { AuditContext } from './audit-context.ts';
 const RECIPE = { image: 'host', isolation: 'container' } as const;
 
 /** Everything that decisions read of the health of each backend. */
-function healthOf({ deps }: SimProcess, health: HealthBook): string {
-  const now = deps.clock.now();
-  const standings = deps.extensions.all().map(({ header }) => ({
+function healthOf({ control }: SimProcess, health: HealthBook): string {
+  const now = control.clock.now();
+  const standings = control.extensions.all().map(({ header }) => ({
     overall: health.overall(header, 'healthy', now),
     standing: health.standing(header, 'healthy', RECIPE, now),
     strained: health.isStrained(header.id, now),
@@ -22,7 +22,7 @@ function healthOf({ deps }: SimProcess, health: HealthBook): string {
  */
 export async function checkHealth(ctx: AuditContext, process: SimProcess): Promise<void> {
   const fresh = new HealthBook();
-  await learnFromAttempts({ ...process.deps, store: process.storedRows(), health: fresh });
-  const [before, after] = [healthOf(process, process.deps.health), healthOf(process, fresh)];
+  await learnFromAttempts({ ...process.control, store: process.storedRows(), health: fresh });
+  const [before, after] = [healthOf(process, process.control.health), healthOf(process, fresh)];
   if (before !== after) ctx.fail('restart-keeps-health', `${process.name}: ${before} before, ${after} after`);
 }

@@ -12,21 +12,21 @@ export const ttlTimerInMemory: Mutation = {
     },
     {
       file: 'src/control/sandboxes/expire-sandboxes.ts',
-      search: "(row) => expire(deps, driver, waitingFor, row, pastDeadline, 'ttl')",
+      search: "(row) => expire(control, waitingFor, row, { dueAt: pastDeadline, reason: 'ttl' })",
       replace:
-        "async (row) => armed.has(deps.instance + row.uid) && (await expire(deps, driver, waitingFor, row, pastDeadline, 'ttl'))",
+        "async (row) => armed.has(control.instance + row.uid) && (await expire(control, waitingFor, row, { dueAt: pastDeadline, reason: 'ttl' }))",
     },
     {
       file: 'src/control/sandboxes/establish.ts',
       search: '  const fresh = isClaim(admitted);',
       replace:
-        '  const fresh = isClaim(admitted);\n  if (fresh) armed.add(deps.instance + admitted.sandbox.uid);',
+        '  const fresh = isClaim(admitted);\n  if (fresh) armed.add(control.instance + admitted.sandbox.uid);',
     },
     {
       file: 'src/control/sandboxes/establish.ts',
-      search: "import type { ControlPorts } from '../ports/control-ports.ts';",
+      search: "import type { Control } from '../control.ts';",
       replace:
-        "import type { ControlPorts } from '../ports/control-ports.ts';\nimport { armed } from './expire-sandboxes.ts';",
+        "import type { Control } from '../control.ts';\nimport { armed } from './expire-sandboxes.ts';",
     },
   ],
 };

@@ -138,7 +138,9 @@ async function keepSnapshot(
   const next = { ...snapshot, state: 'available' as const, ref, sizeBytes, digest, eventSeq };
   await tx.snapshots.update(next);
   const { cause } = next;
-  await tx.events.append([snapshotEvent(deps, next, 'snapshot.available', actor, edit.now, { cause })]);
+  await tx.events.append([
+    snapshotEvent(deps, next, { type: 'snapshot.available', actor, now: edit.now, details: { cause } }),
+  ]);
   await thinSnapshots(tx, deps, next.workspaceId);
 }
 
@@ -152,5 +154,7 @@ async function failSnapshot(
   const next = { ...snapshot, state: 'deleting' as const, eventSeq: snapshot.eventSeq + 1 };
   await tx.snapshots.update(next);
   const details = { code, reason: detail };
-  await tx.events.append([snapshotEvent(deps, next, 'snapshot.failed', 'atm', edit.now, details)]);
+  await tx.events.append([
+    snapshotEvent(deps, next, { type: 'snapshot.failed', actor: 'atm', now: edit.now, details }),
+  ]);
 }

@@ -30,7 +30,7 @@ export const auditRoutes = [
     async handler({ services, caller, query }) {
       // What this very server has not written yet is on its way.
       await services.audit.flush();
-      const records = await listAudit(services.deps, caller, {
+      const records = await listAudit(services.control, caller, {
         ...(query.key_id !== undefined && { keyId: query.key_id }),
         ...(query.action !== undefined && { action: query.action }),
         ...(query.target !== undefined && { target: query.target }),

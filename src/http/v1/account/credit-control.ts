@@ -57,8 +57,11 @@ export const creditControlRoutes = [
     query: z.strictObject({ by: UsageBy.default('day'), ...span }),
     responses: { 200: json(UsageReport, 'Days in order; everything else dearest first.') },
     async handler({ services, caller, query }) {
-      const { deps } = services;
-      const body = await usageReport(deps, caller, query.by, spanOf(query, deps.clock.now()));
+      const { control } = services;
+      const body = await usageReport(control, caller, {
+        by: query.by,
+        span: spanOf(query, control.clock.now()),
+      });
       return { status: 200, body };
     },
   }),
@@ -79,9 +82,14 @@ export const creditControlRoutes = [
     }),
     responses: { 200: json(CreditExport, 'A page of charges.') },
     async handler({ services, caller, query }) {
-      const { deps } = services;
-      const period = spanOf(query, deps.clock.now());
-      const body = await exportCharges(deps, caller, query.format, period, query.cursor ?? 0, query.limit);
+      const { control } = services;
+      const period = spanOf(query, control.clock.now());
+      const body = await exportCharges(control, caller, {
+        format: query.format,
+        span: period,
+        after: query.cursor ?? 0,
+        limit: query.limit,
+      });
       return { status: 200, body };
     },
   }),
@@ -95,10 +103,10 @@ export const creditControlRoutes = [
     query: z.strictObject(span),
     responses: { 200: json(HostCostReport, 'By host.') },
     async handler({ services, caller, query }) {
-      const { deps } = services;
+      const { control } = services;
       return {
         status: 200,
-        body: await reportHostCosts(deps, caller, spanOf(query, deps.clock.now())),
+        body: await reportHostCosts(control, caller, spanOf(query, control.clock.now())),
       };
     },
   }),
@@ -111,7 +119,7 @@ export const creditControlRoutes = [
     scope: 'server',
     responses: { 200: json(LedgerAudit, 'No findings: everything agrees.') },
     async handler({ services, caller }) {
-      return { status: 200, body: await auditLedger(services.deps, caller) };
+      return { status: 200, body: await auditLedger(services.control, caller) };
     },
   }),
   route({
@@ -125,7 +133,10 @@ export const creditControlRoutes = [
     body: jsonBody(ReconcileRequest, 'large'),
     responses: { 200: json(ReconcileReport, 'Every difference, by kind.') },
     async handler({ services, caller, body, exchange }) {
-      return { status: 200, body: await reconcileCredits(services.deps, caller, body, exchange.signal) };
+      return {
+        status: 200,
+        body: await reconcileCredits(services.control, caller, { request: body, signal: exchange.signal }),
+      };
     },
   }),
   route({
@@ -137,7 +148,7 @@ export const creditControlRoutes = [
     scope: 'read',
     responses: { 200: json(CreditLimits, 'Its limits.') },
     async handler({ services, caller }) {
-      return { status: 200, body: await getLimits(services.deps, caller) };
+      return { status: 200, body: await getLimits(services.control, caller) };
     },
   }),
   route({
@@ -150,7 +161,7 @@ export const creditControlRoutes = [
     body: jsonBody(CreditLimits),
     responses: { 200: json(CreditLimits, 'Its limits.') },
     async handler({ services, caller, body }) {
-      return { status: 200, body: await setLimits(services.deps, caller, body) };
+      return { status: 200, body: await setLimits(services.control, caller, body) };
     },
   }),
   route({
@@ -162,7 +173,7 @@ export const creditControlRoutes = [
     scope: 'read',
     responses: { 200: json(BudgetList, 'Its budgets.') },
     async handler({ services, caller }) {
-      return { status: 200, body: { items: await listBudgets(services.deps, caller) } };
+      return { status: 200, body: { items: await listBudgets(services.control, caller) } };
     },
   }),
   route({
@@ -175,7 +186,7 @@ export const creditControlRoutes = [
     body: jsonBody(CreateBudgetRequest),
     responses: { 201: json(Budget, 'The budget.') },
     async handler({ services, caller, body }) {
-      return { status: 201, body: await createBudget(services.deps, caller, body) };
+      return { status: 201, body: await createBudget(services.control, caller, body) };
     },
   }),
   route({
@@ -188,7 +199,7 @@ export const creditControlRoutes = [
     params: z.strictObject({ budget_id: BudgetId }),
     responses: { 204: nothing('It is gone.') },
     async handler({ services, caller, params }) {
-      await deleteBudget(services.deps, caller, params.budget_id);
+      await deleteBudget(services.control, caller, { id: params.budget_id });
       return { status: 204, body: undefined };
     },
   }),
@@ -204,7 +215,10 @@ export const creditControlRoutes = [
     body: jsonBody(OrgCredits),
     responses: { 200: json(OrgCredits, 'How it is now.') },
     async handler({ services, caller, params, body }) {
-      return { status: 200, body: await setOrgCredits(services.deps, caller, params.org_id, body) };
+      return {
+        status: 200,
+        body: await setOrgCredits(services.control, caller, { orgId: params.org_id, credits: body }),
+      };
     },
   }),
 ];

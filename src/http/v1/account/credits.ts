@@ -22,7 +22,7 @@ export const creditRoutes = [
     scope: 'read',
     responses: { 200: json(Balance, 'The balance.') },
     async handler({ services, caller }) {
-      return { status: 200, body: services.present.balance(await getBalance(services.deps, caller)) };
+      return { status: 200, body: services.present.balance(await getBalance(services.control, caller)) };
     },
   }),
   route({
@@ -35,7 +35,10 @@ export const creditRoutes = [
     body: jsonBody(GrantRequest),
     responses: { 200: json(Balance, 'The balance with the grant.') },
     async handler({ services, caller, body }) {
-      return { status: 200, body: services.present.balance(await grantCredits(services.deps, caller, body)) };
+      return {
+        status: 200,
+        body: services.present.balance(await grantCredits(services.control, caller, body)),
+      };
     },
   }),
   route({
@@ -60,7 +63,7 @@ export const creditRoutes = [
         order === 'newest'
           ? { after, before: cursor ?? Number.MAX_SAFE_INTEGER, limit }
           : { after: cursor ?? after, limit };
-      const transfers = await listTransfers(services.deps, caller, span);
+      const transfers = await listTransfers(services.control, caller, span);
       const last = transfers.length === limit ? transfers.at(-1) : undefined;
       const items = transfers.map((record) => services.present.transfer(record));
       return { status: 200, body: { items, next_cursor: last ? String(last.seq) : null } };
@@ -76,9 +79,9 @@ export const creditRoutes = [
     params: SandboxPathParams,
     responses: { 200: json(Usage, 'Its meters.') },
     async handler({ services, caller, params }) {
-      const { deps, present } = services;
-      const { sandbox, meters } = await sandboxUsage(deps, caller, params.id);
-      const now = deps.clock.now();
+      const { control, present } = services;
+      const { sandbox, meters } = await sandboxUsage(control, caller, { id: params.id });
+      const now = control.clock.now();
       return { status: 200, body: { items: meters.map((meter) => present.meter(meter, sandbox, now)) } };
     },
   }),

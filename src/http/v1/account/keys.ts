@@ -27,7 +27,7 @@ export const keyRoutes = [
     body: jsonBody(CreateKeyRequest),
     responses: { 201: json(CreatedKey, 'The key with its secret.') },
     async handler({ services, caller, body }) {
-      const { key, secret } = await createKey(services.deps, caller, body);
+      const { key, secret } = await createKey(services.control, caller, body);
       return { status: 201, body: { ...services.present.key(key), secret } };
     },
   }),
@@ -40,7 +40,7 @@ export const keyRoutes = [
     scope: 'keys',
     responses: { 200: json(KeyList, 'The keys, without their secrets.') },
     async handler({ services, caller }) {
-      const keys = await listKeys(services.deps, caller);
+      const keys = await listKeys(services.control, caller);
       return { status: 200, body: { items: keys.map((key) => services.present.key(key)) } };
     },
   }),
@@ -57,7 +57,10 @@ export const keyRoutes = [
     }),
     responses: { 200: json(ApiKey, 'The revoked key.') },
     async handler({ services, caller, params, query }) {
-      const key = await revokeKey(services.deps, caller, params.key_id, query.keep_made);
+      const key = await revokeKey(services.control, caller, {
+        id: params.key_id,
+        keepsMade: query.keep_made,
+      });
       return { status: 200, body: services.present.key(key) };
     },
   }),
@@ -72,7 +75,7 @@ export const keyRoutes = [
     body: jsonBody(RotateKeyRequest),
     responses: { 201: json(CreatedKey, 'The new key with its secret.') },
     async handler({ services, caller, params, body }) {
-      const { key, secret } = await rotateKey(services.deps, caller, params.key_id, body);
+      const { key, secret } = await rotateKey(services.control, caller, { id: params.key_id, request: body });
       return { status: 201, body: { ...services.present.key(key), secret } };
     },
   }),
@@ -85,7 +88,7 @@ export const keyRoutes = [
     scope: 'any',
     responses: { 200: json(WhoAmI, 'The caller.') },
     async handler({ services, caller }) {
-      return { status: 200, body: presentCaller(caller, await whoAmI(services.deps, caller)) };
+      return { status: 200, body: presentCaller(caller, await whoAmI(services.control, caller)) };
     },
   }),
 ];

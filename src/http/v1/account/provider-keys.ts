@@ -28,7 +28,7 @@ export const providerKeyRoutes = [
     scope,
     responses: { 200: json(ProviderKeyList, 'The keys.') },
     async handler({ services, caller }) {
-      const keys = await listProviderKeys(services.deps, caller);
+      const keys = await listProviderKeys(services.control, caller);
       return { status: 200, body: { items: keys.map(presentProviderKey) } };
     },
   }),
@@ -42,7 +42,7 @@ export const providerKeyRoutes = [
     body: jsonBody(SetProviderKeyRequest),
     responses: { 200: json(ProviderKey, 'The key, without its secret.') },
     async handler({ services, caller, body, exchange }) {
-      const key = await setProviderKey(services.deps, caller, body, exchange.signal);
+      const key = await setProviderKey(services.control, caller, { request: body, signal: exchange.signal });
       return { status: 200, body: presentProviderKey(key) };
     },
   }),
@@ -56,7 +56,10 @@ export const providerKeyRoutes = [
     params,
     responses: { 200: json(ProviderKey, 'The key as it is now.') },
     async handler({ services, caller, params: { provider_key_id }, exchange }) {
-      const key = await testProviderKey(services.deps, caller, provider_key_id, exchange.signal);
+      const key = await testProviderKey(services.control, caller, {
+        id: provider_key_id,
+        signal: exchange.signal,
+      });
       return { status: 200, body: presentProviderKey(key) };
     },
   }),
@@ -70,7 +73,7 @@ export const providerKeyRoutes = [
     params,
     responses: { 200: json(ProviderKey, 'The key as it is now.') },
     async handler({ services, caller, params: { provider_key_id } }) {
-      const key = await disableProviderKey(services.deps, caller, provider_key_id);
+      const key = await disableProviderKey(services.control, caller, { id: provider_key_id });
       return { status: 200, body: presentProviderKey(key) };
     },
   }),
@@ -84,7 +87,7 @@ export const providerKeyRoutes = [
     params,
     responses: { 204: nothing('It is gone.') },
     async handler({ services, caller, params: { provider_key_id } }) {
-      await deleteProviderKey(services.deps, caller, provider_key_id);
+      await deleteProviderKey(services.control, caller, { id: provider_key_id });
       return { status: 204, body: undefined };
     },
   }),
@@ -97,7 +100,7 @@ export const providerKeyRoutes = [
     scope: 'server',
     responses: { 200: json(ResealReport, 'How many were moved.') },
     async handler({ services, caller }) {
-      return { status: 200, body: await resealSecrets(services.deps, caller) };
+      return { status: 200, body: await resealSecrets(services.control, caller) };
     },
   }),
 ];

@@ -18,7 +18,7 @@ export const sinkRoutes = [
     scope: 'server',
     responses: { 200: json(SinkList, 'The receivers, also those that are not configured.') },
     async handler({ services, caller }) {
-      return { status: 200, body: { items: (await listSinks(services.deps, caller)).map(presentSink) } };
+      return { status: 200, body: { items: (await listSinks(services.control, caller)).map(presentSink) } };
     },
   }),
   route({
@@ -32,7 +32,10 @@ export const sinkRoutes = [
     query: z.strictObject({ from: wholeNumber(1, Number.MAX_SAFE_INTEGER) }),
     responses: { 202: json(Replay, 'The number it starts from.') },
     async handler({ services, caller, params, query }) {
-      return { status: 202, body: await replaySink(services.deps, caller, params.sink_id, query.from) };
+      return {
+        status: 202,
+        body: await replaySink(services.control, caller, { sinkId: params.sink_id, from: query.from }),
+      };
     },
   }),
 ];

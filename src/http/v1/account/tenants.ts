@@ -59,7 +59,10 @@ export const tenantRoutes = [
     body: jsonBody(CreateOrgRequest),
     responses: { 201: json(Org, 'The org.') },
     async handler({ services, caller, body }) {
-      const org = await createOrg(services.deps, caller, body.org_id, body.name ?? body.org_id);
+      const org = await createOrg(services.control, caller, {
+        id: body.org_id,
+        name: body.name ?? body.org_id,
+      });
       return { status: 201, body: presentOrg(org) };
     },
   }),
@@ -72,7 +75,7 @@ export const tenantRoutes = [
     scope,
     responses: { 200: json(OrgList, 'The orgs.') },
     async handler({ services, caller }) {
-      return { status: 200, body: { items: (await listOrgs(services.deps, caller)).map(presentOrg) } };
+      return { status: 200, body: { items: (await listOrgs(services.control, caller)).map(presentOrg) } };
     },
   }),
   route({
@@ -85,7 +88,7 @@ export const tenantRoutes = [
     params: orgParams,
     responses: { 200: json(Org, 'The org.') },
     async handler({ services, caller, params }) {
-      return { status: 200, body: presentOrg(await getOrg(services.deps, caller, params.org_id)) };
+      return { status: 200, body: presentOrg(await getOrg(services.control, caller, { id: params.org_id })) };
     },
   }),
   route({
@@ -101,7 +104,7 @@ export const tenantRoutes = [
     async handler({ services, caller, params, body }) {
       return {
         status: 200,
-        body: presentOrg(await renameOrg(services.deps, caller, params.org_id, body.name)),
+        body: presentOrg(await renameOrg(services.control, caller, { id: params.org_id, name: body.name })),
       };
     },
   }),
@@ -115,7 +118,7 @@ export const tenantRoutes = [
     params: orgParams,
     responses: { 204: nothing('It is gone.') },
     async handler({ services, caller, params }) {
-      await deleteOrg(services.deps, caller, params.org_id);
+      await deleteOrg(services.control, caller, { id: params.org_id });
       return { status: 204, body: undefined };
     },
   }),
@@ -131,7 +134,7 @@ export const tenantRoutes = [
     responses: { 201: json(Workspace, 'The workspace.') },
     async handler({ services, caller, body }) {
       const { workspace_id: id, org_id: orgId, name = id } = body;
-      const workspace = await createWorkspace(services.deps, caller, { id, orgId, name });
+      const workspace = await createWorkspace(services.control, caller, { id, orgId, name });
       return { status: 201, body: presentWorkspace(workspace) };
     },
   }),
@@ -145,7 +148,7 @@ export const tenantRoutes = [
     query: z.strictObject({ org: OrgId.optional() }),
     responses: { 200: json(WorkspaceList, 'The workspaces.') },
     async handler({ services, caller, query }) {
-      const workspaces = await listWorkspaces(services.deps, caller, query.org ?? null);
+      const workspaces = await listWorkspaces(services.control, caller, { orgId: query.org ?? null });
       return { status: 200, body: { items: workspaces.map(presentWorkspace) } };
     },
   }),
@@ -159,7 +162,7 @@ export const tenantRoutes = [
     params: workspaceParams,
     responses: { 200: json(Workspace, 'The workspace.') },
     async handler({ services, caller, params }) {
-      const workspace = await getWorkspace(services.deps, caller, params.workspace_id);
+      const workspace = await getWorkspace(services.control, caller, { id: params.workspace_id });
       return { status: 200, body: presentWorkspace(workspace) };
     },
   }),
@@ -174,7 +177,10 @@ export const tenantRoutes = [
     body: jsonBody(RenameTenantRequest),
     responses: { 200: json(Workspace, 'The workspace.') },
     async handler({ services, caller, params, body }) {
-      const workspace = await renameWorkspace(services.deps, caller, params.workspace_id, body.name);
+      const workspace = await renameWorkspace(services.control, caller, {
+        id: params.workspace_id,
+        name: body.name,
+      });
       return { status: 200, body: presentWorkspace(workspace) };
     },
   }),
@@ -189,7 +195,10 @@ export const tenantRoutes = [
     body: jsonBody(RouteCeiling),
     responses: { 200: json(Workspace, 'The workspace.') },
     async handler({ services, caller, params, body }) {
-      const workspace = await setWorkspacePolicy(services.deps, caller, params.workspace_id, body);
+      const workspace = await setWorkspacePolicy(services.control, caller, {
+        id: params.workspace_id,
+        policy: body,
+      });
       return { status: 200, body: presentWorkspace(workspace) };
     },
   }),
@@ -203,7 +212,10 @@ export const tenantRoutes = [
     params: workspaceParams,
     responses: { 200: json(Workspace, 'The workspace.') },
     async handler({ services, caller, params }) {
-      const workspace = await setWorkspacePolicy(services.deps, caller, params.workspace_id, null);
+      const workspace = await setWorkspacePolicy(services.control, caller, {
+        id: params.workspace_id,
+        policy: null,
+      });
       return { status: 200, body: presentWorkspace(workspace) };
     },
   }),
@@ -219,7 +231,7 @@ export const tenantRoutes = [
     query: leftCredits,
     responses: { 204: nothing('It is gone.') },
     async handler({ services, caller, params, query }) {
-      await deleteWorkspace(services.deps, caller, params.workspace_id, leftOf(query));
+      await deleteWorkspace(services.control, caller, { id: params.workspace_id, left: leftOf(query) });
       return { status: 204, body: undefined };
     },
   }),

@@ -49,7 +49,7 @@ export const webhookRoutes = [
       201: json(WebhookWithSecret, 'The webhook with its secret. It receives events from now on.'),
     },
     async handler({ services, caller, body }) {
-      const { secret, ...view } = await createWebhook(services.deps, caller, body);
+      const { secret, ...view } = await createWebhook(services.control, caller, body);
       return { status: 201, body: { ...presentWebhook(view), secret } };
     },
   }),
@@ -64,7 +64,7 @@ export const webhookRoutes = [
     async handler({ services, caller }) {
       return {
         status: 200,
-        body: { items: (await listWebhooks(services.deps, caller)).map(presentWebhook) },
+        body: { items: (await listWebhooks(services.control, caller)).map(presentWebhook) },
       };
     },
   }),
@@ -78,7 +78,10 @@ export const webhookRoutes = [
     params,
     responses: { 200: json(Webhook, 'The webhook.') },
     async handler({ services, caller, params: { webhook_id } }) {
-      return { status: 200, body: presentWebhook(await getWebhook(services.deps, caller, webhook_id)) };
+      return {
+        status: 200,
+        body: presentWebhook(await getWebhook(services.control, caller, { id: webhook_id })),
+      };
     },
   }),
   route({
@@ -94,7 +97,9 @@ export const webhookRoutes = [
     async handler({ services, caller, params: { webhook_id }, body }) {
       return {
         status: 200,
-        body: presentWebhook(await updateWebhook(services.deps, caller, webhook_id, body)),
+        body: presentWebhook(
+          await updateWebhook(services.control, caller, { id: webhook_id, request: body }),
+        ),
       };
     },
   }),
@@ -108,7 +113,7 @@ export const webhookRoutes = [
     params,
     responses: { 204: nothing('It is gone.') },
     async handler({ services, caller, params: { webhook_id } }) {
-      await deleteWebhook(services.deps, caller, webhook_id);
+      await deleteWebhook(services.control, caller, { id: webhook_id });
       return { status: 204, body: undefined };
     },
   }),
@@ -123,7 +128,10 @@ export const webhookRoutes = [
     body: jsonBody(RotateWebhookSecretRequest),
     responses: { 200: json(WebhookWithSecret, 'The webhook with its new secret.') },
     async handler({ services, caller, params: { webhook_id }, body }) {
-      const { secret, ...view } = await rotateWebhookSecret(services.deps, caller, webhook_id, body);
+      const { secret, ...view } = await rotateWebhookSecret(services.control, caller, {
+        id: webhook_id,
+        request: body,
+      });
       return { status: 200, body: { ...presentWebhook(view), secret } };
     },
   }),
@@ -139,7 +147,7 @@ export const webhookRoutes = [
       responses: { 200: json(Webhook, 'The webhook as it is now.') },
       async handler({ services, caller, params: { webhook_id } }) {
         const act = verb === 'enable' ? enableWebhook : disableWebhook;
-        return { status: 200, body: presentWebhook(await act(services.deps, caller, webhook_id)) };
+        return { status: 200, body: presentWebhook(await act(services.control, caller, { id: webhook_id })) };
       },
     }),
   ),
@@ -153,12 +161,10 @@ export const webhookRoutes = [
     params,
     responses: { 200: json(PingResult, 'Whether it was taken.') },
     async handler({ services, exchange, caller, params: { webhook_id } }) {
-      const { taken, error, durationMs } = await pingWebhook(
-        services.deps,
-        caller,
-        webhook_id,
-        exchange.signal,
-      );
+      const { taken, error, durationMs } = await pingWebhook(services.control, caller, {
+        id: webhook_id,
+        signal: exchange.signal,
+      });
       return { status: 200, body: { taken, error, duration_ms: durationMs } };
     },
   }),
@@ -178,7 +184,8 @@ export const webhookRoutes = [
     responses: { 200: json(DeliveryPage, 'Deliveries; pass `next_cursor` as `after` to go on.') },
     async handler({ services, caller, params: { webhook_id }, query }) {
       const { state, after, limit } = query;
-      const views = await listDeliveries(services.deps, caller, webhook_id, {
+      const views = await listDeliveries(services.control, caller, {
+        id: webhook_id,
         ...(state && { dead: state === 'dead' }),
         after,
         limit,
@@ -200,7 +207,7 @@ export const webhookRoutes = [
     params: params.extend({ seq: Seq }),
     responses: { 202: json(Delivery, 'It is tried again.') },
     async handler({ services, caller, params: { webhook_id, seq } }) {
-      const view = await replayDelivery(services.deps, caller, webhook_id, seq);
+      const view = await replayDelivery(services.control, caller, { id: webhook_id, seq });
       return { status: 202, body: presentDelivery(view) };
     },
   }),
@@ -215,7 +222,10 @@ export const webhookRoutes = [
     query: z.strictObject({ from: Seq }),
     responses: { 202: json(Replay, 'The number it starts from.') },
     async handler({ services, caller, params: { webhook_id }, query }) {
-      return { status: 202, body: await replayFrom(services.deps, caller, webhook_id, query.from) };
+      return {
+        status: 202,
+        body: await replayFrom(services.control, caller, { id: webhook_id, from: query.from }),
+      };
     },
   }),
 ];

@@ -17,9 +17,9 @@ export const extensionRoutes = [
     scope: 'read',
     responses: { 200: json(ExtensionList, 'The backends.') },
     async handler({ services }) {
-      const items = services.deps.extensions
+      const items = services.control.extensions
         .all()
-        .map((extension) => services.present.extension(extension, services.deps));
+        .map((extension) => services.present.extension(extension, services.control));
       return { status: 200, body: { items } };
     },
   }),
@@ -33,8 +33,8 @@ export const extensionRoutes = [
     params: z.strictObject({ extension: ExtensionId }),
     responses: { 200: json(ExtensionEntry, 'The backend.') },
     async handler({ services, params }) {
-      const extension = services.deps.extensions.get(params.extension);
-      if (extension) return { status: 200, body: services.present.extension(extension, services.deps) };
+      const extension = services.control.extensions.get(params.extension);
+      if (extension) return { status: 200, body: services.present.extension(extension, services.control) };
       throw new SandboxerError('SBX_NOT_FOUND', `There is no extension "${params.extension}".`, {
         remedy: 'List the extensions to see which exist.',
       });

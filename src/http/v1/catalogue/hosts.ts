@@ -38,7 +38,7 @@ export const hostRoutes = [
     scope,
     responses: { 200: json(HostList, 'The hosts.') },
     async handler({ services, caller }) {
-      return { status: 200, body: { items: (await listHosts(services.deps, caller)).map(presentHost) } };
+      return { status: 200, body: { items: (await listHosts(services.control, caller)).map(presentHost) } };
     },
   }),
   route({
@@ -53,7 +53,7 @@ export const hostRoutes = [
     responses: { 200: json(Host, 'The host. It is probed soon.') },
     async handler({ services, caller, params: { host: id }, body }) {
       const spec = { ...body, id };
-      return { status: 200, body: presentHost(await addHost(services.deps, caller, spec)) };
+      return { status: 200, body: presentHost(await addHost(services.control, caller, spec)) };
     },
   }),
   route({
@@ -66,7 +66,7 @@ export const hostRoutes = [
     params,
     responses: { 200: json(Host, 'The host.') },
     async handler({ services, caller, params: { host } }) {
-      return { status: 200, body: presentHost(await getHost(services.deps, caller, host)) };
+      return { status: 200, body: presentHost(await getHost(services.control, caller, { id: host })) };
     },
   }),
   route({
@@ -79,7 +79,7 @@ export const hostRoutes = [
     params,
     responses: { 204: nothing('It is gone.') },
     async handler({ services, caller, params: { host } }) {
-      await removeHost(services.deps, caller, host);
+      await removeHost(services.control, caller, { id: host });
       return { status: 204, body: undefined };
     },
   }),
@@ -95,7 +95,10 @@ export const hostRoutes = [
       responses: { 200: json(Host, 'The host as it is now.') },
       async handler({ services, caller, params: { host } }) {
         const state = verb === 'drain' ? 'draining' : 'active';
-        return { status: 200, body: presentHost(await drainHost(services.deps, caller, host, state)) };
+        return {
+          status: 200,
+          body: presentHost(await drainHost(services.control, caller, { id: host, state })),
+        };
       },
     }),
   ),
@@ -109,7 +112,10 @@ export const hostRoutes = [
     params,
     responses: { 200: json(Host, 'The host with what was found.') },
     async handler({ services, exchange, caller, params: { host } }) {
-      const { result, ...view } = await probeHost(services.deps, caller, host, exchange.signal);
+      const { result, ...view } = await probeHost(services.control, caller, {
+        id: host,
+        signal: exchange.signal,
+      });
       const shown = presentHost(view);
       return { status: 200, body: { ...shown, health: { ...shown.health, detail: result.detail } } };
     },
@@ -125,7 +131,7 @@ export const hostRoutes = [
     params,
     responses: { 200: json(CanaryReport, 'What each took, and what failed.') },
     async handler({ services, exchange, caller, params: { host } }) {
-      const results = await runCanary(services.deps, caller, host, exchange.signal);
+      const results = await runCanary(services.control, caller, { hostId: host, signal: exchange.signal });
       const items = results.map(({ extensionId, at, ok, readyMs, execMs, goneMs, problem }) => ({
         extension: extensionId,
         at: isoTime(at),
@@ -148,7 +154,10 @@ export const hostRoutes = [
     params,
     responses: { 200: json(HostTelemetry, 'Figures; what the machine does not tell is null.') },
     async handler({ services, exchange, caller, params: { host } }) {
-      return { status: 200, body: await inspectHost(services.deps, caller, host, exchange.signal) };
+      return {
+        status: 200,
+        body: await inspectHost(services.control, caller, { id: host, signal: exchange.signal }),
+      };
     },
   }),
   route({
@@ -162,7 +171,7 @@ export const hostRoutes = [
     query: z.strictObject({ kind: z.enum(['probe', 'canary']).default('probe') }),
     responses: { 200: json(HostSampleList, 'The figures.') },
     async handler({ services, caller, params: { host }, query }) {
-      const samples = await hostSamples(services.deps, caller, host, query.kind);
+      const samples = await hostSamples(services.control, caller, { id: host, kind: query.kind });
       return {
         status: 200,
         body: { items: samples.map(({ at, data }) => ({ at: isoTime(at), data: { ...data } })) },

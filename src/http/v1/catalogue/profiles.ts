@@ -23,7 +23,7 @@ export const profileRoutes = [
     scope: 'read',
     responses: { 200: json(ProfileList, 'The catalogue.') },
     async handler({ services, caller }) {
-      const { profiles, issues } = await listProfiles(services.deps, caller);
+      const { profiles, issues } = await listProfiles(services.control, caller);
       const items = profiles.map((view) => services.present.profile(view));
       const body = { items, issues: [...issues] };
       return { status: 200, body };
@@ -41,7 +41,7 @@ export const profileRoutes = [
     async handler({ services, caller, params }) {
       return {
         status: 200,
-        body: services.present.profile(await getProfile(services.deps, caller, params.profile)),
+        body: services.present.profile(await getProfile(services.control, caller, { ref: params.profile })),
       };
     },
   }),
@@ -65,14 +65,14 @@ export const profileRoutes = [
       201: json(ProfileEntry, 'It is published.'),
     },
     async handler({ services, caller, query, body }) {
-      const { deps, options, present } = services;
+      const { control, options, present } = services;
       const { profile, source } = options.parseProfile(body);
       if (query.validate) {
-        const verdict = await validateProfile(deps, caller, profile, source);
+        const verdict = await validateProfile(control, caller, { profile, source });
         return { status: 200, body: presentVerdict(verdict) };
       }
-      const { created } = await pushProfile(deps, caller, profile, source);
-      const view = await getProfile(deps, caller, `${profile.id}@${profile.version}`);
+      const { created } = await pushProfile(control, caller, { profile, source });
+      const view = await getProfile(control, caller, { ref: `${profile.id}@${profile.version}` });
       return { status: created ? 201 : 200, body: present.profile(view) };
     },
   }),

@@ -15,7 +15,7 @@ export const quoteRoutes = [
     body: jsonBody(CreateSandboxRequest, 'large'),
     responses: { 201: json(SandboxQuote, 'The quote.') },
     async handler({ services, caller, body }) {
-      const quote = await quoteSandbox(services.deps, caller, body);
+      const quote = await quoteSandbox(services.control, caller, body);
       return {
         status: 201,
         body: {

@@ -45,7 +45,10 @@ export const registryRoutes = [
     scope: 'read',
     responses: { 200: json(CapabilityEntry, 'The entry.') },
     async handler({ services, caller }) {
-      return { status: 200, body: await registryEntry(services.deps, caller, services.options.version) };
+      return {
+        status: 200,
+        body: await registryEntry(services.control, caller, { version: services.options.version }),
+      };
     },
   }),
   route({
@@ -59,7 +62,7 @@ export const registryRoutes = [
     body: jsonBody(RegistryFiles, 'large'),
     responses: { 200: json(RegistryReport, 'What is wrong with them, if anything.') },
     async handler({ services, caller, body }) {
-      const report = await checkRegistry(services.deps, caller, body.files ?? null);
+      const report = await checkRegistry(services.control, caller, { files: body.files ?? null });
       const problems = [...report.problems];
       return { status: 200, body: { valid: problems.length === 0, files: report.files, problems } };
     },
@@ -73,7 +76,10 @@ export const registryRoutes = [
     scope: 'server',
     responses: { 200: json(RegistryPublication, 'Where it is now.') },
     async handler({ services, exchange, caller }) {
-      return { status: 200, body: await publishRegistry(services.deps, caller, exchange.signal) };
+      return {
+        status: 200,
+        body: await publishRegistry(services.control, caller, { signal: exchange.signal }),
+      };
     },
   }),
 ];

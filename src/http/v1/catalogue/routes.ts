@@ -18,7 +18,7 @@ export const routingRoutes = [
     body: jsonBody(CreateSandboxRequest, 'large'),
     responses: { 200: json(RoutePlan, 'Every candidate with its rank or what excludes it.') },
     async handler({ services, caller, body }) {
-      return { status: 200, body: await resolveRoute(services.deps, caller, body) };
+      return { status: 200, body: await resolveRoute(services.control, caller, body) };
     },
   }),
   route({
@@ -33,7 +33,7 @@ export const routingRoutes = [
     async handler({ services, caller, params }) {
       return {
         status: 200,
-        body: services.present.route(await explainRoute(services.deps, caller, params.id)),
+        body: services.present.route(await explainRoute(services.control, caller, { id: params.id })),
       };
     },
   }),

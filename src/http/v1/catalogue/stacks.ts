@@ -14,7 +14,10 @@ export const stackRoutes = [
     body: jsonBody(CreateSandboxRequest),
     responses: { 200: json(StackPlan, 'The plan. A stack that would be refused is one, too.') },
     async handler({ services, caller, body, exchange }) {
-      return { status: 200, body: await planStack(services.deps, caller, body, exchange.signal) };
+      return {
+        status: 200,
+        body: await planStack(services.control, caller, { request: body, signal: exchange.signal }),
+      };
     },
   }),
 ];

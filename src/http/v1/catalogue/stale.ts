@@ -17,7 +17,7 @@ export const staleRoutes = [
     scope: 'read',
     responses: { 200: json(StaleReport, 'What was found. Nothing was changed.') },
     async handler({ services, exchange, caller }) {
-      const { stale, unseen, at } = await findStale(services.deps, caller, exchange.signal);
+      const { stale, unseen, at } = await findStale(services.control, caller, { signal: exchange.signal });
       const items = stale.map(({ item }) => item);
       return { status: 200, body: { items, unseen, seen_at: isoTime(at) } };
     },
@@ -32,8 +32,11 @@ export const staleRoutes = [
     body: jsonBody(ReapRequest),
     responses: { 200: json(ReapReport, 'What was, or would be, removed.') },
     async handler({ services, exchange, caller, body }) {
-      const { deps, options } = services;
-      return { status: 200, body: await reapStale(deps, options.driver, caller, body, exchange.signal) };
+      const { control } = services;
+      return {
+        status: 200,
+        body: await reapStale(control, caller, { request: body, signal: exchange.signal }),
+      };
     },
   }),
 ];
