@@ -62,7 +62,7 @@ export class StagedInputs implements InputPort {
     try {
       signal?.throwIfAborted();
       return await this.#blobs.scratch((directory) =>
-        fetchRepository(git, credential, this.#options.git, directory, signal, use),
+        fetchRepository({ git, credential, options: this.#options.git, directory, signal }, use),
       );
     } finally {
       this.#fetches -= 1;

@@ -205,7 +205,7 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   await learnFromMeters(ports);
   const starting = new AbortController();
   await registry.probeAll(starting.signal);
-  const health = new Loop('health', systemClock, log, async (signal) => {
+  const health = new Loop('health', { clock: systemClock, log }, async (signal) => {
     await registry.probeAll(signal);
     return systemClock.now() + PROBE_MS;
   });

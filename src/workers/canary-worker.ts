@@ -9,7 +9,7 @@ const OVER_MS = 1_200_000;
 /** Removes what canaries left, also when none are run any more (`everyMs` is null). */
 export function canaryWorker(deps: ControlPorts, everyMs: number | null): Loop {
   const startedAt = deps.clock.now();
-  return new Loop('canaries', deps.clock, deps.log, async (signal) => {
+  return new Loop('canaries', deps, async (signal) => {
     await sweepCanaries(deps, Math.max(startedAt, deps.clock.now() - OVER_MS), signal);
     if (everyMs === null) return deps.clock.now() + OVER_MS;
     const next = await runDueCanaries(deps, everyMs, signal);

@@ -8,7 +8,7 @@ const BREATH_MS = 100;
 
 /** One loop per sink: a slow one delays nobody else. Woken by commits that wrote events. */
 export function deliveryWorker(deps: ControlPorts, sink: EventSink): Loop {
-  return new Loop(`deliver ${sink.id}`, deps.clock, deps.log, async (signal) => {
+  return new Loop(`deliver ${sink.id}`, deps, async (signal) => {
     const { more, retryAt, failed } = await deliverEvents(deps, sink, signal);
     if (failed) await deps.clock.sleep(BREATH_MS, signal).catch(() => {});
     return more ? deps.clock.now() : retryAt;

@@ -3,7 +3,7 @@ import type { ControlPorts } from '../control/ports/control-ports.ts';
 import { Loop } from './loop.ts';
 
 export function hostWorker(deps: ControlPorts, everyMs: number): Loop {
-  return new Loop('hosts', deps.clock, deps.log, async (signal) => {
+  return new Loop('hosts', deps, async (signal) => {
     await probeHosts(deps, signal);
     return deps.clock.now() + everyMs;
   });

@@ -10,7 +10,7 @@ const AGAIN_MS = 50;
 export function lifecycleWorker(control: Control): Loop {
   const waitingFor: WaitingFor = new Map();
   const beingAsked: BeingAsked = new Set();
-  return new Loop('lifecycle', control.clock, control.log, async () => {
+  return new Loop('lifecycle', control, async () => {
     await expireSandboxes(control, waitingFor);
     await reapIdleSandboxes(control, waitingFor, beingAsked);
     await resumeWork(control, control.driver);

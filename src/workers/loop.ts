@@ -8,6 +8,11 @@ export type Round = (signal: AbortSignal) => Promise<number | null>;
 const WOKEN = new Error('woken');
 const LONGEST_NAP_MS = 3_600_000;
 
+interface LoopPorts {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
 /** Waits for an event or a time, whichever is first. A round that fails is logged and repeated, never fatal. */
 export class Loop {
   readonly #name: string;
@@ -21,7 +26,7 @@ export class Loop {
   #until = 0;
   #done: Promise<void> = Promise.resolve();
 
-  constructor(name: string, clock: Clock, log: Log, round: Round, restAfterErrorMs = 1_000) {
+  constructor(name: string, { clock, log }: LoopPorts, round: Round, restAfterErrorMs = 1_000) {
     this.#name = name;
     this.#clock = clock;
     this.#log = log;

@@ -10,7 +10,7 @@ import { Loop } from './loop.ts';
 const AGAIN_MS = 100;
 
 export function meterWorker(deps: ControlPorts): Loop {
-  return new Loop('meter', deps.clock, deps.log, async (signal) => {
+  return new Loop('meter', deps, async (signal) => {
     while (!signal.aborted && (await tickMeters(deps)) > 0) {}
     await expireGrants(deps);
     await measureUse(deps, signal);
@@ -20,7 +20,7 @@ export function meterWorker(deps: ControlPorts): Loop {
 
 /** Pays for the next stretch of what is metered, and moves its end at the backend. */
 export function fundingWorker(control: Control): Loop {
-  return new Loop('funding', control.clock, control.log, async (signal) => {
+  return new Loop('funding', control, async (signal) => {
     await fundSandboxes(control, signal);
     const next = await control.store.read('next-funding', (tx) => tx.meters.nextFundingAt());
     const now = control.clock.now();

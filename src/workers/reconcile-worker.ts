@@ -10,7 +10,7 @@ import { Loop } from './loop.ts';
 /** One loop per backend: one that hangs or fails is nobody else's trouble. */
 export function reconcileWorker(control: Control, extension: Extension): Loop {
   const missingOnce: MissingOnce = new Set();
-  return new Loop(`reconcile ${extension.header.id}`, control.clock, control.log, async (signal) => {
+  return new Loop(`reconcile ${extension.header.id}`, control, async (signal) => {
     const { removed, lost } = await reconcileExtension(control, extension, missingOnce, signal);
     if (removed + lost > 0) control.log.warn({ extension: extension.header.id, removed, lost }, 'reconciled');
     return control.clock.now() + control.settings.reconcileMs;
@@ -19,7 +19,7 @@ export function reconcileWorker(control: Control, extension: Extension): Loop {
 
 /** Snapshots, images and volumes whose time is over, or that could not be deleted at once. */
 export function snapshotWorker(deps: ControlPorts): Loop {
-  return new Loop('snapshots', deps.clock, deps.log, async () => {
+  return new Loop('snapshots', deps, async () => {
     await sweepSnapshots(deps);
     await sweepKept(deps);
     return deps.clock.now() + deps.settings.reconcileMs;

@@ -5,7 +5,7 @@ import { Loop } from './loop.ts';
 const EVERY_MS = 600_000;
 
 export function uploadWorker(deps: ControlPorts): Loop {
-  return new Loop('uploads', deps.clock, deps.log, async () => {
+  return new Loop('uploads', deps, async () => {
     await sweepUploads(deps);
     return deps.clock.now() + EVERY_MS;
   });

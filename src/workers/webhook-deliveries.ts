@@ -35,7 +35,7 @@ export class WebhookDeliveries {
   constructor(deps: ControlPorts, sinkFor: (webhook: WebhookRecord) => EventSink) {
     this.#deps = deps;
     this.#sinkFor = sinkFor;
-    this.#tailLoop = new Loop('webhooks', deps.clock, deps.log, () => this.#followTail());
+    this.#tailLoop = new Loop('webhooks', deps, () => this.#followTail());
   }
 
   async start(): Promise<void> {
@@ -76,9 +76,7 @@ export class WebhookDeliveries {
   #begin(webhook: WebhookRecord): void {
     const { id, version, workspaceId } = webhook;
     const sink = this.#sinkFor(webhook);
-    const loop = new Loop(`deliver ${sink.id}`, this.#deps.clock, this.#deps.log, (signal) =>
-      this.#round(id, sink, signal),
-    );
+    const loop = new Loop(`deliver ${sink.id}`, this.#deps, (signal) => this.#round(id, sink, signal));
     this.#running.set(id, { version, workspaceId, sink, loop });
     loop.start();
   }

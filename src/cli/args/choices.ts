@@ -13,13 +13,17 @@ function chosen<T extends string>(text: string, values: readonly T[]): T {
   );
 }
 
+interface Choice<T extends string> {
+  readonly description: string;
+  readonly values: readonly T[];
+  readonly byDefault?: T | undefined;
+}
+
 /** An option with one of these values. Completion offers them, and another value is refused before anything is done. */
 export function choice<T extends string>(
   command: Command,
   flags: string,
-  description: string,
-  values: readonly T[],
-  byDefault?: T,
+  { description, values, byDefault }: Choice<T>,
 ): Command {
   const option = command
     .createOption(flags, description)

@@ -53,10 +53,16 @@ export function addCreateOptions(command: Command): Command {
       'input of the profile; a path of this machine is uploaded; key:=value for JSON',
       list,
     );
-  choice(command, '--access <access>', 'access to the workspace: none, ro or rw', ['none', 'ro', 'rw']);
+  choice(command, '--access <access>', {
+    description: 'access to the workspace: none, ro or rw',
+    values: ['none', 'ro', 'rw'],
+  });
   command.option('-l, --label <key=value>', 'label', pairs('label'));
   const scopes = ['session', 'agent', 'shared'] as const;
-  choice(command, '--scope <scope>', 'session, agent or shared: who gets the same sandbox again', scopes);
+  choice(command, '--scope <scope>', {
+    description: 'session, agent or shared: who gets the same sandbox again',
+    values: scopes,
+  });
   command
     .option('--image <name>', 'another image than the profile’s')
     .option('--volume <name:path[:ro]>', 'mount a volume', list)
@@ -67,18 +73,14 @@ export function addCreateOptions(command: Command): Command {
     .option('--host <name>', 'only on this host (also: SANDBOXER_HOST)')
     .option('--max-cost-per-hour <usd>', 'refuse what costs more', decimalNumber)
     .option('--region <name>', 'only in this region');
-  choice(
-    command,
-    '--strategy <name>',
-    'prefer-self-hosted, lowest-cost, lowest-latency or explicit',
-    STRATEGIES,
-  );
-  choice(
-    command,
-    '--isolation <level>',
-    'at least: none, policy, container, gvisor or microvm',
-    ISOLATION_LEVELS,
-  );
+  choice(command, '--strategy <name>', {
+    description: 'prefer-self-hosted, lowest-cost, lowest-latency or explicit',
+    values: STRATEGIES,
+  });
+  choice(command, '--isolation <level>', {
+    description: 'at least: none, policy, container, gvisor or microvm',
+    values: ISOLATION_LEVELS,
+  });
   return command
     .option('--egress <host[:port]>', 'allow this destination', list)
     .option('--secret <ref>', 'a secret the profile declares, or provider:key', list)

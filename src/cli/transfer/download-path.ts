@@ -41,14 +41,18 @@ function nameOf(path: string): string {
   return name;
 }
 
+interface FileDownload {
+  readonly entry: FileEntry;
+  readonly from: string;
+  readonly target: string;
+  readonly progress: Progress;
+}
+
 /** The file appears under its name when it is complete. */
 async function downloadFile(
   files: Files,
   id: string,
-  entry: FileEntry,
-  from: string,
-  target: string,
-  progress: Progress,
+  { entry, from, target, progress }: FileDownload,
 ): Promise<Transferred> {
   const response = await files.download(id, from);
   const draft = `${target}.${process.pid}.part`;
@@ -68,13 +72,17 @@ async function downloadFile(
   return { files: 1, path: target };
 }
 
+interface DirectoryDownload {
+  readonly id: string;
+  readonly from: string;
+  readonly target: string;
+  readonly progress: Progress;
+}
+
 async function downloadDirectory(
   invocation: Invocation,
   files: Files,
-  id: string,
-  from: string,
-  target: string,
-  progress: Progress,
+  { id, from, target, progress }: DirectoryDownload,
 ): Promise<Transferred> {
   let bytes = 0;
   const done = await files.downloadDirectory(id, from, target, {
@@ -95,13 +103,17 @@ async function kindOf(files: Files, id: string, path: string): Promise<FileEntry
   return { ...entry, kind: listed === null ? 'file' : 'directory' };
 }
 
+interface Download {
+  readonly id: string;
+  readonly from: string;
+  readonly to: string;
+}
+
 /** A file or a directory of a sandbox to this machine; `-` is the output. */
 export async function downloadPath(
   invocation: Invocation,
   files: Files,
-  id: string,
-  from: string,
-  to: string,
+  { id, from, to }: Download,
 ): Promise<Transferred> {
   const entry = await kindOf(files, id, from);
   if (to === '-') {
@@ -122,8 +134,8 @@ export async function downloadPath(
   const progress = invocation.progress(`Downloading ${from}`);
   const work =
     entry.kind === 'directory'
-      ? downloadDirectory(invocation, files, id, from, target, progress)
-      : downloadFile(files, id, entry, from, target, progress);
+      ? downloadDirectory(invocation, files, { id, from, target, progress })
+      : downloadFile(files, id, { entry, from, target, progress });
   const left =
     entry.kind === 'directory' ? `What was copied is in ${target}.` : 'Nothing of it was kept here.';
   return orBrokenOff(progress.during(work), id, left);

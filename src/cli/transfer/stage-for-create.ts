@@ -29,6 +29,11 @@ async function hasRoute(
   }
 }
 
+interface StageOptions {
+  readonly flags: StageFlags;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Stages inputs as `stageInputs` does, for a create. Nothing is uploaded for a request that no backend takes: the request is
  * returned with ids of no upload, and the create refuses it with every candidate and its reasons.
@@ -37,12 +42,11 @@ export async function stageForCreate(
   invocation: Invocation,
   client: SandboxerClient,
   request: CreateSandboxInput,
-  flags: StageFlags,
-  signal?: AbortSignal,
+  { flags, signal }: StageOptions,
 ): Promise<CreateSandboxInput> {
   const unstaged = unstagedRequest(request, flags);
   if (unstaged === null) return request;
   const routed = await hasRoute(client, unstaged, signal);
   if (!routed && !mayBeThere(request)) return unstaged;
-  return stageInputs(invocation, async () => client, request, flags, signal);
+  return stageInputs(invocation, async () => client, request, { flags, signal });
 }

@@ -38,23 +38,27 @@ export function unstagedRequest(request: CreateSandboxInput, flags: StageFlags):
   return { ...staged, workspace: { ...staged.workspace, mode: 'mirror', source: NOT_YET } };
 }
 
+interface StageOptions {
+  readonly flags: StageFlags;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** The request with everything uploaded that it names of this machine: the server reads no paths. */
 export async function stageInputs(
   invocation: Invocation,
   client: () => Promise<SandboxerClient>,
   request: CreateSandboxInput,
-  flags: StageFlags,
-  signal?: AbortSignal,
+  { flags, signal }: StageOptions,
 ): Promise<CreateSandboxInput> {
   const inputs: Record<string, unknown> = { ...request.inputs };
   for (const [name, value] of Object.entries(inputs)) {
     const path = localPath(name, value);
     if (path === null) continue;
-    inputs[name] = uploadRef(await stagePath(invocation, await client(), path, flags, signal));
+    inputs[name] = uploadRef(await stagePath(invocation, await client(), path, { flags, signal }));
   }
   const staged = { ...request, ...(request.inputs && { inputs }) } as CreateSandboxInput;
   if (flags.mirror === undefined) return staged;
   const directory = flags.mirror === true ? '.' : flags.mirror;
-  const source = uploadRef(await stagePath(invocation, await client(), directory, flags, signal));
+  const source = uploadRef(await stagePath(invocation, await client(), directory, { flags, signal }));
   return { ...staged, workspace: { ...staged.workspace, mode: 'mirror', source } };
 }

@@ -57,13 +57,17 @@ function tellSkipped(invocation: Invocation, skipped: readonly (readonly [string
   }
 }
 
+interface StageOptions {
+  readonly flags: PackFlags;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Uploads a directory or file of this machine for a sandbox that is yet to be made. */
 export async function stagePath(
   invocation: Invocation,
   client: SandboxerClient,
   path: string,
-  flags: PackFlags,
-  signal?: AbortSignal,
+  { flags, signal }: StageOptions,
 ): Promise<Upload> {
   const place = resolve(path);
   const found = await stat(place).catch(() => null);

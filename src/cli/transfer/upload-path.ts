@@ -36,26 +36,34 @@ async function* counted(source: AsyncIterable<Buffer>, progress: Progress, label
   }
 }
 
+interface FileUpload {
+  readonly source: AsyncIterable<Buffer>;
+  readonly target: string;
+  readonly mode?: number | undefined;
+  readonly progress: Progress;
+}
+
 async function uploadFile(
   files: Files,
   id: string,
-  source: AsyncIterable<Buffer>,
-  target: string,
-  mode: number | undefined,
-  progress: Progress,
+  { source, target, mode, progress }: FileUpload,
 ): Promise<Transferred> {
   const body = counted(source, progress, `Uploading to ${target}`);
   const entry = await files.write(id, target, body, { mode });
   return { files: 1, path: entry.path };
 }
 
+interface DirectoryUpload {
+  readonly id: string;
+  readonly directory: string;
+  readonly target: string;
+  readonly progress: Progress;
+}
+
 async function uploadDirectory(
   invocation: Invocation,
   files: Files,
-  id: string,
-  directory: string,
-  target: string,
-  progress: Progress,
+  { id, directory, target, progress }: DirectoryUpload,
 ): Promise<Transferred> {
   let bytes = 0;
   await files.mkdir(id, target, { parents: true });
@@ -70,13 +78,17 @@ async function uploadDirectory(
   return { files: done.files, path: target };
 }
 
+interface Upload {
+  readonly from: string;
+  readonly id: string;
+  readonly to: string;
+}
+
 /** A file or a directory of this machine into a sandbox; `-` is the input. */
 export async function uploadPath(
   invocation: Invocation,
   files: Files,
-  from: string,
-  id: string,
-  to: string,
+  { from, id, to }: Upload,
 ): Promise<Transferred> {
   const progress = invocation.progress(`Uploading ${from}`);
   if (from === '-') {
@@ -86,7 +98,7 @@ export async function uploadPath(
         `Name the file: sandboxer cp - ${id}:${joined(to, 'name')}`,
       );
     return progress.during(
-      uploadFile(files, id, process.stdin as AsyncIterable<Buffer>, to, undefined, progress),
+      uploadFile(files, id, { source: process.stdin as AsyncIterable<Buffer>, target: to, progress }),
     );
   }
   const found = await stat(from).catch(() => null);
@@ -96,7 +108,7 @@ export async function uploadPath(
   const contentOnly = /(?:^|\/)\.\/?$/.test(from);
   const target = into && !contentOnly ? joined(to, basename(resolve(from))) : to;
   const work = found.isDirectory()
-    ? uploadDirectory(invocation, files, id, from, target, progress)
-    : uploadFile(files, id, createReadStream(from), target, found.mode & 0o777, progress);
+    ? uploadDirectory(invocation, files, { id, directory: from, target, progress })
+    : uploadFile(files, id, { source: createReadStream(from), target, mode: found.mode & 0o777, progress });
   return progress.during(work);
 }

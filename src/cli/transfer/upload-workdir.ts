@@ -36,6 +36,11 @@ async function accessOf(
   return access ?? 'rw';
 }
 
+interface WorkdirOptions {
+  readonly flags: WorkdirFlags;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * A workspace that nobody inside may write is not filled from inside: the directory then goes along with the request. `null`
  * when it is uploaded later, by `uploadWorkdir`.
@@ -44,8 +49,7 @@ export async function requestWithWorkdir(
   invocation: Invocation,
   client: SandboxerClient,
   request: CreateSandboxInput,
-  flags: WorkdirFlags,
-  signal?: AbortSignal,
+  { flags, signal }: WorkdirOptions,
 ): Promise<CreateSandboxInput | null> {
   if (flags.workdir === undefined || (await accessOf(client, request, signal)) === 'rw') return null;
   if (request.workspace?.source !== undefined) {
@@ -55,7 +59,7 @@ export async function requestWithWorkdir(
     );
   }
   const directory = await requireDirectory(flags.workdir);
-  const source = uploadRef(await stagePath(invocation, client, directory, flags, signal));
+  const source = uploadRef(await stagePath(invocation, client, directory, { flags, signal }));
   return { ...request, workspace: { ...request.workspace, source } };
 }
 
@@ -64,8 +68,7 @@ export async function uploadWorkdir(
   invocation: Invocation,
   client: SandboxerClient,
   sandboxId: string,
-  flags: WorkdirFlags,
-  signal?: AbortSignal,
+  { flags, signal }: WorkdirOptions,
 ): Promise<void> {
   const directory = await requireDirectory(flags.workdir ?? '.');
   await uploading(invocation, directory, flags, (options) =>

@@ -136,12 +136,16 @@ function judgeFor(directory: string, options: SyncOptions): Judge {
   };
 }
 
+interface GatherOptions {
+  readonly directory: string;
+  readonly scratch: string;
+  readonly options: SyncOptions;
+}
+
 async function gather(
   tar: AsyncIterable<Uint8Array>,
   base: Tree,
-  directory: string,
-  scratch: string,
-  options: SyncOptions,
+  { directory, scratch, options }: GatherOptions,
 ): Promise<Inside> {
   const judge = judgeFor(directory, options);
   const inside = new Gathering(base, scratch, judge);
@@ -221,7 +225,7 @@ export async function syncMirror(
   const { dryRun = false, force = false } = options;
   const scratch = await mkdtemp(join(tmpdir(), 'sandboxer-sync-'));
   try {
-    const inside = await gather(tar, base, directory, scratch, options);
+    const inside = await gather(tar, base, { directory, scratch, options });
     const here = await treeOfDirectory(directory, (path) => inside.tree.has(path) || base.has(path));
     const { steps, conflicts } = planSync(base, here, inside.tree, force);
     const clashes: NotTaken[] = conflicts.map((path) => ({ path, reason: 'it changed here and inside' }));

@@ -38,6 +38,12 @@ async function* changesIn(response: IncomingMessage): AsyncGenerator<FileChange>
   }
 }
 
+interface FileCall {
+  readonly method: RequestSpec['method'];
+  readonly below: readonly string[];
+  readonly query: Query;
+}
+
 /** Files of a sandbox. A relative path starts at the working directory of its default user. */
 export class Files {
   readonly #transport: Transport;
@@ -56,7 +62,7 @@ export class Files {
   /** The content as it comes. */
   download(id: string, path: string, options: ReadOptions = {}): Promise<IncomingMessage> {
     return this.#transport.open({
-      ...this.#spec(id, 'GET', [], { path }, options),
+      ...this.#spec(id, { method: 'GET', below: [], query: { path } }, options),
       accept: '*/*',
       headers: rangeOf(options),
     });
@@ -78,15 +84,17 @@ export class Files {
     const query = { path, mode: mode?.toString(8).padStart(3, '0'), exclusive };
     const body = typeof content === 'string' ? Buffer.from(content) : content;
     const patience = { ...options, timeoutMs: options.timeoutMs ?? TRANSFER_MS };
-    return this.#transport.json({ ...this.#spec(id, 'PUT', [], query, patience), body });
+    return this.#transport.json({ ...this.#spec(id, { method: 'PUT', below: [], query }, patience), body });
   }
 
   stat(id: string, path: string, options: CallOptions = {}): Promise<FileEntry> {
-    return this.#transport.json(this.#spec(id, 'GET', ['stat'], { path }, options));
+    return this.#transport.json(this.#spec(id, { method: 'GET', below: ['stat'], query: { path } }, options));
   }
 
   list(id: string, path: string, options: CallOptions & { readonly limit?: number } = {}): Promise<Listing> {
-    return this.#transport.json(this.#spec(id, 'GET', ['list'], { path, limit: options.limit }, options));
+    return this.#transport.json(
+      this.#spec(id, { method: 'GET', below: ['list'], query: { path, limit: options.limit } }, options),
+    );
   }
 
   async mkdir(
@@ -96,7 +104,7 @@ export class Files {
   ): Promise<void> {
     const { parents, mode } = options;
     await this.#transport.json({
-      ...this.#spec(id, 'POST', ['mkdir'], {}, options),
+      ...this.#spec(id, { method: 'POST', below: ['mkdir'], query: {} }, options),
       json: { path, parents, mode },
     });
   }
@@ -109,7 +117,7 @@ export class Files {
   ): Promise<void> {
     const { overwrite } = options;
     await this.#transport.json({
-      ...this.#spec(id, 'POST', ['move'], {}, options),
+      ...this.#spec(id, { method: 'POST', below: ['move'], query: {} }, options),
       json: { from, to, overwrite },
     });
   }
@@ -120,7 +128,9 @@ export class Files {
     path: string,
     options: CallOptions & { readonly recursive?: boolean } = {},
   ): Promise<void> {
-    await this.#transport.json(this.#spec(id, 'DELETE', [], { path, recursive: options.recursive }, options));
+    await this.#transport.json(
+      this.#spec(id, { method: 'DELETE', below: [], query: { path, recursive: options.recursive } }, options),
+    );
   }
 
   /** What changes at or below a path, until the caller stops. Resolves once it is followed: nothing later is missed. */
@@ -131,7 +141,7 @@ export class Files {
   ): Promise<AsyncGenerator<FileChange>> {
     const { recursive } = options;
     const response = await this.#transport.open({
-      ...this.#spec(id, 'GET', ['watch'], { path, recursive }, options),
+      ...this.#spec(id, { method: 'GET', below: ['watch'], query: { path, recursive } }, options),
       accept: 'text/event-stream',
     });
     return changesIn(response);
@@ -140,7 +150,11 @@ export class Files {
   /** Unpacks a tar stream below a path. */
   uploadTree(id: string, path: string, tar: Bytes, options: CallOptions = {}): Promise<{ files: number }> {
     return this.#transport.json({
-      ...this.#spec(id, 'PUT', ['tree'], { path }, { timeoutMs: TRANSFER_MS, ...options }),
+      ...this.#spec(
+        id,
+        { method: 'PUT', below: ['tree'], query: { path } },
+        { timeoutMs: TRANSFER_MS, ...options },
+      ),
       body: tar,
       contentType: TAR_MEDIA_TYPE,
     });
@@ -149,7 +163,7 @@ export class Files {
   /** The tree at a path as a tar stream. */
   downloadTree(id: string, path: string, options: CallOptions = {}): Promise<IncomingMessage> {
     return this.#transport.open({
-      ...this.#spec(id, 'GET', ['tree'], { path }, options),
+      ...this.#spec(id, { method: 'GET', below: ['tree'], query: { path } }, options),
       accept: TAR_MEDIA_TYPE,
     });
   }
@@ -187,13 +201,7 @@ export class Files {
     return unpackTree(whole, directory, { ...options, onEntry });
   }
 
-  #spec(
-    id: string,
-    method: RequestSpec['method'],
-    below: readonly string[],
-    query: Query,
-    options: CallOptions,
-  ): RequestSpec {
+  #spec(id: string, { method, below, query }: FileCall, options: CallOptions): RequestSpec {
     const path = pathOf('sandboxes', id, 'files', ...below) + queryOf({ ...query, service: this.#service });
     return { signal: options.signal, timeoutMs: options.timeoutMs, method, path };
   }

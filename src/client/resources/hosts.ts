@@ -9,6 +9,12 @@ import { pathOf } from '../transport/path-of.ts';
 import type { CallOptions, RequestSpec, Transport } from '../transport/transport.ts';
 import type { OutputOf } from './schema-types.ts';
 
+interface HostCall {
+  readonly method: RequestSpec['method'];
+  readonly id: string;
+  readonly below: readonly string[];
+}
+
 export class Hosts {
   readonly #transport: Transport;
 
@@ -22,37 +28,37 @@ export class Hosts {
 
   /** Registers it, or changes how it is registered. */
   add({ id, ...registration }: HostSpecInput, options: CallOptions = {}): Promise<Host> {
-    return this.#call('PUT', id, [], options, registration);
+    return this.#call({ method: 'PUT', id, below: [] }, options, registration);
   }
 
   get(id: string, options: CallOptions = {}): Promise<Host> {
-    return this.#call('GET', id, [], options);
+    return this.#call({ method: 'GET', id, below: [] }, options);
   }
 
   remove(id: string, options: CallOptions = {}): Promise<void> {
-    return this.#call('DELETE', id, [], options);
+    return this.#call({ method: 'DELETE', id, below: [] }, options);
   }
 
   drain(id: string, options: CallOptions = {}): Promise<Host> {
-    return this.#call('POST', id, ['drain'], options);
+    return this.#call({ method: 'POST', id, below: ['drain'] }, options);
   }
 
   undrain(id: string, options: CallOptions = {}): Promise<Host> {
-    return this.#call('POST', id, ['undrain'], options);
+    return this.#call({ method: 'POST', id, below: ['undrain'] }, options);
   }
 
   probe(id: string, options: CallOptions = {}): Promise<Host> {
-    return this.#call('POST', id, ['probe'], options);
+    return this.#call({ method: 'POST', id, below: ['probe'] }, options);
   }
 
   /** What it says of itself now; `local` is the machine of the server. */
   telemetry(id: string, options: CallOptions = {}): Promise<HostTelemetry> {
-    return this.#call('GET', id, ['telemetry'], options);
+    return this.#call({ method: 'GET', id, below: ['telemetry'] }, options);
   }
 
   /** Tries every backend of it now, with a sandbox of nobody. */
   canary(id: string, options: CallOptions = {}): Promise<CanaryReport> {
-    return this.#call('POST', id, ['canary'], options);
+    return this.#call({ method: 'POST', id, below: ['canary'] }, options);
   }
 
   /** The figures that were kept of its probes or canaries, newest first. */
@@ -67,13 +73,7 @@ export class Hosts {
     });
   }
 
-  #call<T>(
-    method: RequestSpec['method'],
-    id: string,
-    below: readonly string[],
-    options: CallOptions,
-    json?: unknown,
-  ): Promise<T> {
+  #call<T>({ method, id, below }: HostCall, options: CallOptions, json?: unknown): Promise<T> {
     return this.#transport.json({ ...options, method, path: pathOf('hosts', id, ...below), json });
   }
 }

@@ -74,6 +74,12 @@ function waitQuery(options: {
   return queryOf({ wait: options.wait, timeout: options.waitSeconds });
 }
 
+interface SandboxVerb {
+  readonly id: string;
+  readonly verb: string;
+  readonly json?: unknown;
+}
+
 export class Sandboxes {
   readonly #transport: Transport;
 
@@ -114,29 +120,29 @@ export class Sandboxes {
    * whether that end cut the new one.
    */
   extend(id: string, ttl: string | number, options: CallOptions = {}): Promise<ExtendedSandbox> {
-    return this.#post(id, 'extend', { ttl }, options);
+    return this.#post({ id, verb: 'extend', json: { ttl } }, options);
   }
 
   pause(id: string, options: CallOptions = {}): Promise<Sandbox> {
-    return this.#post(id, 'pause', undefined, options);
+    return this.#post({ id, verb: 'pause' }, options);
   }
 
   resume(id: string, options: CallOptions = {}): Promise<Sandbox> {
-    return this.#post(id, 'resume', undefined, options);
+    return this.#post({ id, verb: 'resume' }, options);
   }
 
   /** A new generation of the same id, from its first recipe. */
   recreate(id: string, options: WaitOptions = {}): Promise<Sandbox> {
-    return this.#post(id, 'recreate', undefined, options);
+    return this.#post({ id, verb: 'recreate' }, options);
   }
 
   fork(id: string, request: ForkInput = {}, options: CreateOptions = {}): Promise<Sandbox> {
-    return this.#post(id, 'fork', request, options, options.idempotencyKey ?? freshKey());
+    return this.#post({ id, verb: 'fork', json: request }, options, options.idempotencyKey ?? freshKey());
   }
 
   snapshot(id: string, request: SnapshotInput = {}, options: KeyedOptions = {}): Promise<Snapshot> {
     const { idempotencyKey = freshKey(), ...rest } = options;
-    return this.#post(id, 'snapshots', request, rest, idempotencyKey);
+    return this.#post({ id, verb: 'snapshots', json: request }, rest, idempotencyKey);
   }
 
   /** Answers when it came to that, or with the state reached when the time is up. */
@@ -173,13 +179,7 @@ export class Sandboxes {
     return new PagedList(this.#transport, pathOf('sandboxes', id, 'events'), {}, options);
   }
 
-  #post<T>(
-    id: string,
-    verb: string,
-    json: unknown,
-    options: WaitOptions,
-    idempotencyKey?: string,
-  ): Promise<T> {
+  #post<T>({ id, verb, json }: SandboxVerb, options: WaitOptions, idempotencyKey?: string): Promise<T> {
     const path = pathOf('sandboxes', id, verb) + waitQuery(options);
     return this.#transport.json({ ...waitingCall(options), method: 'POST', path, json, idempotencyKey });
   }

@@ -25,6 +25,12 @@ export interface DeliveryList {
   readonly next_cursor: string | null;
 }
 
+interface WebhookCall {
+  readonly method: RequestSpec['method'];
+  readonly id: string;
+  readonly below: readonly string[];
+}
+
 export class Webhooks {
   readonly #transport: Transport;
 
@@ -42,23 +48,23 @@ export class Webhooks {
   }
 
   get(id: string, options: CallOptions = {}): Promise<Webhook> {
-    return this.#call('GET', id, [], options);
+    return this.#call({ method: 'GET', id, below: [] }, options);
   }
 
   update(id: string, request: UpdateWebhookRequest, options: CallOptions = {}): Promise<Webhook> {
-    return this.#call('PATCH', id, [], options, request);
+    return this.#call({ method: 'PATCH', id, below: [] }, options, request);
   }
 
   delete(id: string, options: CallOptions = {}): Promise<void> {
-    return this.#call('DELETE', id, [], options);
+    return this.#call({ method: 'DELETE', id, below: [] }, options);
   }
 
   enable(id: string, options: CallOptions = {}): Promise<Webhook> {
-    return this.#call('POST', id, ['enable'], options);
+    return this.#call({ method: 'POST', id, below: ['enable'] }, options);
   }
 
   disable(id: string, options: CallOptions = {}): Promise<Webhook> {
-    return this.#call('POST', id, ['disable'], options);
+    return this.#call({ method: 'POST', id, below: ['disable'] }, options);
   }
 
   /** `overlap`: how long the old secret signs beside the new one; `null` for not at all. */
@@ -67,11 +73,15 @@ export class Webhooks {
     options: CallOptions & { readonly overlap?: string | number | null } = {},
   ): Promise<NewWebhook> {
     const { overlap, ...rest } = options;
-    return this.#call('POST', id, ['rotate-secret'], rest, overlap === undefined ? {} : { overlap });
+    return this.#call(
+      { method: 'POST', id, below: ['rotate-secret'] },
+      rest,
+      overlap === undefined ? {} : { overlap },
+    );
   }
 
   ping(id: string, options: CallOptions = {}): Promise<OutputOf<typeof PingResult>> {
-    return this.#call('POST', id, ['ping'], options);
+    return this.#call({ method: 'POST', id, below: ['ping'] }, options);
   }
 
   /** The events that it did not take. */
@@ -81,7 +91,7 @@ export class Webhooks {
   }
 
   replayDelivery(id: string, seq: number, options: CallOptions = {}): Promise<Delivery> {
-    return this.#call('POST', id, ['deliveries', String(seq), 'replay'], options);
+    return this.#call({ method: 'POST', id, below: ['deliveries', String(seq), 'replay'] }, options);
   }
 
   /** Tells it again of everything that is kept, from a number on. */
@@ -90,13 +100,7 @@ export class Webhooks {
     return this.#transport.json({ ...options, method: 'POST', path });
   }
 
-  #call<T>(
-    method: RequestSpec['method'],
-    id: string,
-    below: readonly string[],
-    options: CallOptions,
-    json?: unknown,
-  ): Promise<T> {
+  #call<T>({ method, id, below }: WebhookCall, options: CallOptions, json?: unknown): Promise<T> {
     return this.#transport.json({ ...options, method, path: pathOf('webhooks', id, ...below), json });
   }
 }

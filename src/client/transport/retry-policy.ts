@@ -33,13 +33,17 @@ function answerDelayMs(error: SandboxerApiError, request: Repeatability, tries: 
   return asked > LONGEST_RETRY_AFTER_MS ? null : asked;
 }
 
+interface Tries {
+  readonly tries: number;
+  readonly maxRetries: number;
+  readonly random?: number;
+}
+
 /** How long to wait before the next try, or `null` when there is none. `tries` counts the tries already made. */
 export function retryDelayMs(
   error: unknown,
   request: Repeatability,
-  tries: number,
-  maxRetries: number,
-  random = Math.random(),
+  { tries, maxRetries, random = Math.random() }: Tries,
 ): number | null {
   if (tries > maxRetries) return null;
   const unreached = error instanceof SandboxerConnectionError && error.failure === 'unreachable';

@@ -118,7 +118,7 @@ export class Transport {
           await revive(error);
           continue;
         }
-        const delay = retryDelayMs(error, repeat, tries, this.#options.maxRetries);
+        const delay = retryDelayMs(error, repeat, { tries, maxRetries: this.#options.maxRetries });
         if (delay === null) throw error;
         const signal = this.signalOf(spec);
         const { setTimeout: sleep } = process.getBuiltinModule('node:timers/promises');

@@ -168,7 +168,7 @@ async function noteStopped(
     if (row.state === 'paused') edit.note('sandbox.stopped', AUTOMATION, details);
     else {
       edit.move('paused', AUTOMATION, details);
-      await changeRate(tx, deps, row, edit.now, true);
+      await changeRate({ tx, deps, at: edit.now }, row, true);
     }
     await saveEdit(tx, deps, edit);
   });
@@ -192,7 +192,7 @@ async function noteRunning(
     const edit = new SandboxEdit(row, deps, deps.clock.now());
     edit.patch({ lastActivityAt: edit.now });
     edit.move('active', AUTOMATION, { reason: 'its backend runs it' });
-    await changeRate(tx, deps, row, edit.now, false);
+    await changeRate({ tx, deps, at: edit.now }, row, false);
     await saveEdit(tx, deps, edit);
   });
 }

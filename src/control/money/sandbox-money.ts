@@ -94,6 +94,13 @@ export function backendEndsAt(
   return leaseEnd(rule, leased, deps.clock.now(), sandbox.deadlineAt) + rule.graceMs;
 }
 
+/** One entry in the books: the transaction it is part of, and the moment it counts from. */
+export interface MoneyScope {
+  readonly tx: Tx;
+  readonly deps: ControlPorts;
+  readonly at: number;
+}
+
 export interface MeterOpening {
   readonly meterId: string;
   readonly holdId: string;
@@ -104,12 +111,11 @@ export interface MeterOpening {
   /** The earliest deadline since the backend began, where it was moved meanwhile: the backend was told none before it. */
   readonly earliestDeadlineAt: number | null;
   readonly estimateMicroUsd: number;
-  readonly at: number;
 }
 
 /** Usage counts from `ready` on: what establishment cost is ours. */
-export async function openMeter(tx: Tx, deps: ControlPorts, opening: MeterOpening): Promise<void> {
-  const { sandbox, attempt, at, earliestDeadlineAt } = opening;
+export async function openMeter({ tx, deps, at }: MoneyScope, opening: MeterOpening): Promise<void> {
+  const { sandbox, attempt, earliestDeadlineAt } = opening;
   const { leased, ...terms } = offerIn(opening.plan, opening.extension);
   const rule = fundingRule(deps);
   // The backend was told later than the attempt began, so it ends no earlier than this.
@@ -153,11 +159,19 @@ export async function openMeter(tx: Tx, deps: ControlPorts, opening: MeterOpenin
   const { workspaceId, uid: sandboxUid } = sandbox;
   const owner = { extensionId, workspaceId, sandboxUid, priceVersion, payer, providerKeyId };
   const establishment = costMicroUsd(terms.runningRate, (at - attempt.startedAt) / 1000);
-  await owe(tx, { ...owner, holdId: null }, 'insurance', `${attemptId}:establishment`, establishment, at);
+  await owe(
+    { tx, at },
+    { ...owner, holdId: null },
+    {
+      kind: 'insurance',
+      id: `${attemptId}:establishment`,
+      amountMicroUsd: establishment,
+    },
+  );
 }
 
 /** Charges what has been used and not yet charged. The transfer's id is its place in the total: it happens once. */
-async function captureUsed(tx: Tx, deps: ControlPorts, meter: MeterRecord, at: number): Promise<MeterRecord> {
+async function captureUsed({ tx, deps, at }: MoneyScope, meter: MeterRecord): Promise<MeterRecord> {
   if (meter.payer === 'own_key') return meter;
   const due = cumulativeMicroUsd(meter, at) - meter.chargedMicroUsd;
   if (due <= 0) return meter;
@@ -169,9 +183,9 @@ async function captureUsed(tx: Tx, deps: ControlPorts, meter: MeterRecord, at: n
 }
 
 /** Captures up to `at` and continues at the same rate. */
-export async function tickMeter(tx: Tx, deps: ControlPorts, meter: MeterRecord, at: number): Promise<void> {
-  const charged = await captureUsed(tx, deps, meter, at);
-  await tx.meters.update(rebase(charged, at, meter.rate));
+export async function tickMeter(scope: MoneyScope, meter: MeterRecord): Promise<void> {
+  const charged = await captureUsed(scope, meter);
+  await scope.tx.meters.update(rebase(charged, scope.at, meter.rate));
 }
 
 /**
@@ -179,10 +193,8 @@ export async function tickMeter(tx: Tx, deps: ControlPorts, meter: MeterRecord, 
  * is not moved to an earlier one, which would bill the time after it at the rate before it.
  */
 export async function changeRate(
-  tx: Tx,
-  deps: ControlPorts,
+  { tx, deps, at: now }: MoneyScope,
   sandbox: SandboxRecord,
-  now: number,
   paused: boolean,
 ): Promise<void> {
   const meter = sandbox.meterId === null ? null : await tx.meters.get(sandbox.meterId);
@@ -190,17 +202,15 @@ export async function changeRate(
   const at = billableAt(deps, now);
   const owedUntil = billedUntil(meter, sandbox.deadlineAt, at);
   const rate = paused ? meter.pausedRate : meter.runningRate;
-  if (rate === meter.rate) return tickMeter(tx, deps, meter, owedUntil);
-  const charged = await captureUsed(tx, deps, meter, owedUntil);
+  if (rate === meter.rate) return tickMeter({ tx, deps, at: owedUntil }, meter);
+  const charged = await captureUsed({ tx, deps, at: owedUntil }, meter);
   await tx.meters.update(rebase(charged, at, rate, owedUntil));
 }
 
 /** The end of a life: what was used is captured, the rest of the hold goes back. Without a meter nothing is charged. */
 export async function closeMoney(
-  tx: Tx,
-  deps: ControlPorts,
+  { tx, deps, at: now }: MoneyScope,
   sandbox: SandboxRecord,
-  now: number,
 ): Promise<MeterRecord | null> {
   if (sandbox.meterId === null) {
     if (sandbox.holdId !== null) await deps.ledger.resolve(tx, sandbox.holdId, 'voided', now);
@@ -209,7 +219,7 @@ export async function closeMoney(
   const meter = await tx.meters.get(sandbox.meterId);
   if (!meter || meter.closedAt !== null) return null;
   const until = billedUntil(meter, sandbox.deadlineAt, billableAt(deps, now));
-  const charged = await captureUsed(tx, deps, meter, until);
+  const charged = await captureUsed({ tx, deps, at: until }, meter);
   const closed = { ...rebase(charged, until, 0n), closedAt: now };
   await tx.meters.update(closed);
   const { holdId } = meter;
@@ -217,7 +227,7 @@ export async function closeMoney(
   if (meter.payer === 'own_key')
     await deps.ledger.count(tx, { holdId, transferId: `${meter.id}:counted`, amountMicroUsd: used, at: now });
   await deps.ledger.resolve(tx, holdId, 'settled', now);
-  await owe(tx, meter, 'cost', `${meter.id}:cost`, used, now);
+  await owe({ tx, at: now }, meter, { kind: 'cost', id: `${meter.id}:cost`, amountMicroUsd: used });
   return closed;
 }
 
@@ -239,17 +249,20 @@ export function billOf(meter: MeterRecord): Record<string, unknown> {
   };
 }
 
+interface Debt {
+  readonly kind: 'cost' | 'insurance' | 'hedge';
+  readonly id: string;
+  readonly amountMicroUsd: number;
+}
+
 /** What we owe a backend, for what a customer used or for what came to nothing; under an own key, what the customer does. */
 async function owe(
-  tx: Tx,
+  { tx, at }: Pick<MoneyScope, 'tx' | 'at'>,
   owner: Pick<
     MeterRecord,
     'extensionId' | 'workspaceId' | 'sandboxUid' | 'priceVersion' | 'payer' | 'providerKeyId'
   > & { readonly holdId: string | null },
-  kind: 'cost' | 'insurance' | 'hedge',
-  id: string,
-  amountMicroUsd: number,
-  at: number,
+  { kind, id, amountMicroUsd }: Debt,
 ): Promise<void> {
   if (amountMicroUsd <= 0) return;
   const { extensionId, workspaceId, sandboxUid, holdId, priceVersion, providerKeyId: reference } = owner;
@@ -266,11 +279,9 @@ async function owe(
 
 /** An attempt that was made and did not win is gone: what it cost is never the customer's. */
 export async function insureAttempt(
-  tx: Tx,
-  deps: ControlPorts,
+  { tx, deps, at }: MoneyScope,
   sandbox: SandboxRecord,
   attempt: AttemptRecord,
-  at: number,
 ): Promise<void> {
   const extension = deps.extensions.get(attempt.extensionId);
   // One that was outrun may have been made though nobody heard of it: at most, it was there from the start.
@@ -286,16 +297,14 @@ export async function insureAttempt(
   const { priceVersion, payer, providerKeyId } = offer;
   const owner = { extensionId, workspaceId, holdId: null, sandboxUid, priceVersion, payer, providerKeyId };
   const kind = isOutrun ? 'hedge' : 'insurance';
-  await owe(tx, owner, kind, `${attempt.attemptId}:${kind}`, cost, at);
+  await owe({ tx, at }, owner, { kind, id: `${attempt.attemptId}:${kind}`, amountMicroUsd: cost });
 }
 
 /** Tells of the budget levels that a reservation reached. */
 export async function tellBudgets(
-  tx: Tx,
-  deps: ControlPorts,
+  { tx, deps, at }: MoneyScope,
   workspaceId: string,
   charges: readonly BudgetCharge[],
-  at: number,
 ): Promise<void> {
   for (const { budget, name, usedMicroUsd, tell } of charges) {
     if (tell === null) continue;

@@ -18,7 +18,7 @@ export async function tickMeters(deps: ControlPorts): Promise<number> {
       const sandbox = await tx.sandboxes.get(meter.sandboxUid);
       const until = billedUntil(meter, sandbox?.deadlineAt ?? now, billableAt(deps, now));
       if (until <= meter.since) continue;
-      await tickMeter(tx, deps, meter, until);
+      await tickMeter({ tx, deps, at: until }, meter);
       moved += 1;
     }
     return moved;

@@ -145,7 +145,7 @@ export async function admitSandbox(tx: Tx, control: Control, admission: Admissio
     policy,
     spender: await spenderIn(tx, policy, record),
   });
-  await tellBudgets(tx, control, record.workspaceId, charges, now);
+  await tellBudgets({ tx, deps: control, at: now }, record.workspaceId, charges);
   const by: Attribution = { actor: caller.actor };
   const edit = new SandboxEdit(record, control, now, true);
   edit.announce(by, { profile: `${recipe.profileId}@${recipe.profileVersion}`, reason: plan.reason });

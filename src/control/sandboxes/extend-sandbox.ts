@@ -78,7 +78,7 @@ async function fundUntil(
     policy,
     spender: await spenderIn(tx, policy, row),
   });
-  await tellBudgets(tx, deps, row.workspaceId, charges, now);
+  await tellBudgets({ tx, deps, at: now }, row.workspaceId, charges);
   return { leased: false };
 }
 

@@ -154,7 +154,7 @@ async function payNext(tx: Tx, control: Control, { meterId, seen }: NextPayment)
       policy,
       spender: await spenderIn(tx, policy, sandbox),
     });
-    await tellBudgets(tx, control, sandbox.workspaceId, charges, now);
+    await tellBudgets({ tx, deps: control, at: now }, sandbox.workspaceId, charges);
   } catch (error) {
     if (!(error instanceof SandboxerError) || error.status !== 402) throw error;
     return runLow(tx, control, { meter, sandbox, cause: error, now });

@@ -44,7 +44,7 @@ function standings(
     known[header.id] = health.standing(header, status, recipe, now);
     if (header.runsOn !== 'hosts') continue;
     for (const { id } of hosts) {
-      const there = health.standingOn(id, header, status, recipe, now);
+      const there = health.standingOn(id, header, { probe: status, recipe, now });
       if (there) known[placeOn(header.id, id)] = there;
     }
   }

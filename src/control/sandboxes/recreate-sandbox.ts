@@ -99,7 +99,7 @@ export async function recreateSandbox(
       policy,
       spender: await spenderIn(tx, policy, row),
     });
-    await tellBudgets(tx, control, row.workspaceId, charges, now);
+    await tellBudgets({ tx, deps: control, at: now }, row.workspaceId, charges);
     return { ...takenUp, next };
   });
   const { sandbox, next } = taken;

@@ -20,11 +20,15 @@ async function linger(process: SandboxProcess, lingerMs: number, control: Contro
   enough.abort();
 }
 
-interface ActOnProcess {
-  readonly id: string;
+interface Action {
   readonly processId: string;
+  /** How long to wait for what it does to arrive. */
   readonly lingerMs: number;
   readonly act: Act;
+}
+
+interface ActOnProcess extends Action {
+  readonly id: string;
 }
 
 /**
@@ -71,7 +75,7 @@ async function requireInput({ session }: OpenSandbox, processId: string): Promis
 async function actIn(
   control: Control,
   { sandbox, session }: OpenSandbox,
-  { processId, lingerMs, act }: { readonly processId: string; readonly lingerMs: number; readonly act: Act },
+  { processId, lingerMs, act }: Action,
 ): Promise<void> {
   const running = control.sessions.running.get(`${sandbox.uid}:${processId}`);
   if (running) return act(running);

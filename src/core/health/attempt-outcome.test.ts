@@ -68,7 +68,9 @@ describe('whose fault an error is', () => {
     book.started(key, 0);
     book.ended(key, book.judge(key.attemptId, header.id, on('h1'), 10), 10);
     expect(book.standing(header, 'healthy', recipe, 20)).toMatchObject({ key_refused: false, samples: 0 });
-    expect(book.standingOn('h1', header, 'healthy', recipe, 20)).toMatchObject({ samples: 1 });
+    expect(book.standingOn('h1', header, { probe: 'healthy', recipe, now: 20 })).toMatchObject({
+      samples: 1,
+    });
   });
 
   it('no storm of faults that a tenant can cause changes the standing that other tenants get', () => {
@@ -81,8 +83,8 @@ describe('whose fault an error is', () => {
         tell(calm, before, 0, 'b');
         const now = tell(book, storm, from, 's') + 1;
         for (const hostId of ['h1', 'h2'])
-          expect(book.standingOn(hostId, header, 'healthy', recipe, now)).toEqual(
-            calm.standingOn(hostId, header, 'healthy', recipe, now),
+          expect(book.standingOn(hostId, header, { probe: 'healthy', recipe, now })).toEqual(
+            calm.standingOn(hostId, header, { probe: 'healthy', recipe, now }),
           );
         expect(book.standing(header, 'healthy', recipe, now)).toEqual(
           calm.standing(header, 'healthy', recipe, now),

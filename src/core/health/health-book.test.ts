@@ -125,7 +125,8 @@ describe('what our attempts say of a backend', () => {
       story.book.started({ ...there, attemptId: `c${n}` }, 0);
       end(story.book, { ...there, attemptId: `c${n}` }, 'backend', { tookMs: 10, at: 0 });
     }
-    const breaker = (now: number) => story.book.standingOn('h1', header, 'healthy', recipe, now)?.breaker;
+    const breaker = (now: number) =>
+      story.book.standingOn('h1', header, { probe: 'healthy', recipe, now })?.breaker;
     story.book.takeTrial(place, 15_000);
     story.book.probed(place, false, 15_100);
     expect(breaker(30_500)).toBe('open');
@@ -177,7 +178,7 @@ describe('what our attempts say of a backend', () => {
       book.started(on('good', n), n);
       end(book, on('good', n), 'ready', { tookMs: 50, at: n });
     }
-    const there = (hostId: string) => book.standingOn(hostId, header, 'healthy', recipe, 100);
+    const there = (hostId: string) => book.standingOn(hostId, header, { probe: 'healthy', recipe, now: 100 });
     expect(there('bad')).toMatchObject({ breaker: 'open', samples: 6 });
     expect(there('good')).toMatchObject({ breaker: 'closed', wait_ms: 50, samples: 6 });
     expect(there('new')).toBeNull();
@@ -229,7 +230,7 @@ describe('what our attempts say of a backend', () => {
       book.started(key, n);
       end(book, key, 'host', { tookMs: 10, at: n });
     }
-    expect(book.standingOn('bad', header, 'healthy', recipe, 100)?.breaker).toBe('open');
+    expect(book.standingOn('bad', header, { probe: 'healthy', recipe, now: 100 })?.breaker).toBe('open');
     expect(book.standing(header, 'healthy', recipe, 100)).toMatchObject({ breaker: 'closed', success: 0.98 });
   });
 

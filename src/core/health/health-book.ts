@@ -49,6 +49,26 @@ interface TrackRecord {
   readonly samples: number;
 }
 
+interface StandingQuery {
+  readonly probe: ExtensionHealth['status'];
+  readonly recipe: Pick<Recipe, 'image' | 'isolation'>;
+  readonly now: number;
+}
+
+interface TriedPlace {
+  readonly probe: ExtensionHealth['status'];
+  readonly place: string;
+  readonly record: TrackRecord | undefined;
+  readonly now: number;
+}
+
+interface Lesson {
+  readonly ok: boolean;
+  readonly tookMs: number;
+  readonly load: number;
+  readonly at: number;
+}
+
 /**
  * What our own attempts say of each backend, host and class of recipe: in memory, and learned again from the journalled
  * attempts after a start. No clock of its own and no chance: the same reports give the same standing.
@@ -108,7 +128,7 @@ export class HealthBook {
     if (judged === null) return;
     const ok = outcome === 'ready';
     if (ok) this.#refusedKeys.delete(key.extensionId);
-    for (const scope of scopesOf(judged)) this.#learn(scope, ok, tookMs, load, at);
+    for (const scope of scopesOf(judged)) this.#learn(scope, { ok, tookMs, load, at });
   }
 
   /** One create will try again what was left alone: others wait for what comes of it. */
@@ -146,7 +166,7 @@ export class HealthBook {
 
   /** Over all recipes: what a list of backends shows. */
   overall(header: ExtensionHeader, probe: ExtensionHealth['status'], now: number): BackendStanding {
-    return this.#standing(header, probe, header.id, this.#records.get(header.id), now);
+    return this.#standing(header, { probe, place: header.id, record: this.#records.get(header.id), now });
   }
 
   standing(
@@ -156,29 +176,21 @@ export class HealthBook {
     now: number,
   ): BackendStanding {
     const record = this.#records.get(`${header.id}|${recipeClass(recipe)}`) ?? this.#records.get(header.id);
-    return this.#standing(header, probe, header.id, record, now);
+    return this.#standing(header, { probe, place: header.id, record, now });
   }
 
   /** On one of our hosts; `null` where nothing was tried yet. */
   standingOn(
     hostId: string,
     header: ExtensionHeader,
-    probe: ExtensionHealth['status'],
-    recipe: Pick<Recipe, 'image' | 'isolation'>,
-    now: number,
+    { probe, recipe, now }: StandingQuery,
   ): BackendStanding | null {
     const place = placeOn(header.id, hostId);
     const record = this.#records.get(`${place}|${recipeClass(recipe)}`) ?? this.#records.get(place);
-    return record ? this.#standing(header, probe, place, record, now) : null;
+    return record ? this.#standing(header, { probe, place, record, now }) : null;
   }
 
-  #standing(
-    header: ExtensionHeader,
-    probe: ExtensionHealth['status'],
-    place: string,
-    record: TrackRecord | undefined,
-    now: number,
-  ): BackendStanding {
+  #standing(header: ExtensionHeader, { probe, place, record, now }: TriedPlace): BackendStanding {
     const inFlight = this.inFlight(header.id, now);
     const prior = this.#priors.get(header.id) ?? classPrior(header.capabilities.latency_class);
     const wait = record
@@ -218,7 +230,7 @@ export class HealthBook {
     return fresh;
   }
 
-  #learn(scope: string, ok: boolean, tookMs: number, load: number, at: number): void {
+  #learn(scope: string, { ok, tookMs, load, at }: Lesson): void {
     const known = this.#record(scope, at);
     if (!known) return;
     if (ok) known.latency.observe(tookMs, load, at);

@@ -11,13 +11,17 @@ import { matches } from './route-names.ts';
 import type { RouteInput } from './routing.ts';
 import { inputMisfits } from './usable-inputs.ts';
 
+interface OfferTerms {
+  readonly price: Price;
+  readonly quote: Quote;
+  readonly standing: BackendStanding;
+}
+
 /** Every reason why a backend is not a candidate, from the fixed vocabulary. Only the last two groups pass with time. */
 export function exclusionsOf(
   input: RouteInput,
   header: ExtensionHeader,
-  price: Price,
-  quote: Quote,
-  standing: BackendStanding,
+  { price, quote, standing }: OfferTerms,
 ): Exclusion[] {
   return [
     ...policyExclusions(input, header.id),

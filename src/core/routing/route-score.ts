@@ -48,12 +48,16 @@ export function valueOfSecond({ value_of_time: perHour = USUAL_VALUE_OF_TIME }: 
   return (perHour * 1_000_000) / 3600;
 }
 
+interface PricedOffer {
+  readonly header: ExtensionHeader;
+  readonly quote: Quote;
+  readonly standing: BackendStanding;
+}
+
 export function scoreOf(
   input: RouteInput,
   strategy: RouteStrategy,
-  header: ExtensionHeader,
-  quote: Quote,
-  standing: BackendStanding,
+  { header, quote, standing }: PricedOffer,
 ): RouteScore {
   const { route, pinnedExtension: pinned } = input.recipe;
   const { order = [], fallback = [] } = route;

@@ -78,6 +78,13 @@ export function isWebSocketRequest(request: IncomingMessage): boolean {
   return request.method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket';
 }
 
+interface UpgradeRequest {
+  readonly request: IncomingMessage;
+  readonly socket: Socket;
+  readonly head: Buffer;
+  readonly requestId: string;
+}
+
 /** WebSockets on the same port, with the same authentication as everything else. */
 export function serveUpgrades(server: Server, services: HttpServices): { stop(): void } {
   const { limits } = services;
@@ -125,7 +132,7 @@ export function serveUpgrades(server: Server, services: HttpServices): { stop():
     bearerFromProtocol(request);
     const audit = new RequestAudit(services, definition, requestId);
     try {
-      await upgrade(request, socket, head, requestId, definition, rawParams, audit);
+      await upgrade({ request, socket, head, requestId }, definition, rawParams, audit);
     } catch (error) {
       await audit.failed(error);
       throw error;
@@ -133,10 +140,7 @@ export function serveUpgrades(server: Server, services: HttpServices): { stop():
   };
 
   const upgrade = async (
-    request: IncomingMessage,
-    socket: Socket,
-    head: Buffer,
-    requestId: string,
+    { request, socket, head, requestId }: UpgradeRequest,
     definition: RouteDefinition,
     rawParams: Record<string, string>,
     audit: RequestAudit,

@@ -10,13 +10,17 @@ import { EVENT_STREAM } from './stream-item.ts';
 const PAGE = 500;
 const HEARTBEAT = Buffer.from(': \n\n');
 
+interface CatchUp {
+  readonly member: FeedMember;
+  readonly reader: FeedReader;
+  readonly from: number;
+}
+
 /** Reads the log until the feed can be followed without a gap. */
 async function catchUp(
   services: HttpServices,
   exchange: Exchange,
-  member: FeedMember,
-  reader: FeedReader,
-  from: number,
+  { member, reader, from }: CatchUp,
 ): Promise<void> {
   const { feed, control } = services;
   let cursor = from;
@@ -62,7 +66,7 @@ export async function streamEvents(
   let member: FeedMember | null = null;
   try {
     member = await feed.join();
-    await catchUp(services, exchange, member, { filter, take }, from);
+    await catchUp(services, exchange, { member, reader: { filter, take }, from });
     await new Promise((_, reject) => {
       if (signal.aborted) reject(signal.reason);
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });

@@ -45,12 +45,16 @@ function lastEventId(exchange: Exchange): number | null {
   });
 }
 
+interface EventQuery {
+  readonly query: z.output<typeof Query>;
+  readonly sandboxId: string | undefined;
+}
+
 async function answer(
   services: HttpServices,
   exchange: Exchange,
   caller: Caller,
-  query: z.output<typeof Query>,
-  sandboxId: string | undefined,
+  { query, sandboxId }: EventQuery,
 ): Promise<Answer<typeof RESPONSES>> {
   const { control, eventSource } = services;
   const type = preferredType(exchange.header('accept'), ['application/json', EVENT_STREAM]);
@@ -84,7 +88,7 @@ export const eventRoutes = [
     headers: ['Last-Event-ID'],
     responses: RESPONSES,
     handler: ({ services, exchange, caller, query }) =>
-      answer(services, exchange, caller, query, query.sandbox_id),
+      answer(services, exchange, caller, { query, sandboxId: query.sandbox_id }),
   }),
   route({
     method: 'GET',
@@ -98,6 +102,6 @@ export const eventRoutes = [
     headers: ['Last-Event-ID'],
     responses: RESPONSES,
     handler: ({ services, exchange, caller, params, query }) =>
-      answer(services, exchange, caller, query, params.id),
+      answer(services, exchange, caller, { query, sandboxId: params.id }),
   }),
 ];

@@ -49,16 +49,20 @@ async function prepare({ directory, git, credential }: GitCall): Promise<void> {
   await chmod(join(directory, ASKPASS), 0o700);
 }
 
+interface RepositoryFetch {
+  readonly git: GitRef;
+  readonly credential: string | null;
+  readonly options: GitOptions;
+  readonly directory: string;
+  readonly signal: AbortSignal | undefined;
+}
+
 /**
  * Fetches one commit of a repository into `directory` and hands its tree on as an archive. There is no checkout: no
  * filter, no attribute and no submodule of the repository is acted on.
  */
 export async function fetchRepository<T>(
-  git: GitRef,
-  credential: string | null,
-  options: GitOptions,
-  directory: string,
-  outer: AbortSignal | undefined,
+  { git, credential, options, directory, signal: outer }: RepositoryFetch,
   use: (tree: FetchedTree) => Promise<T>,
 ): Promise<T> {
   if (git.protocol === 'ssh' && options.knownHostsFile === null) {

@@ -7,8 +7,8 @@ export const budgetMiscounts: Mutation = {
   patches: [
     {
       file: 'src/core/credits/ledger/ledger.ts',
-      search: 'captureBudgets(hold, transferId, amount, at);',
-      replace: 'captureBudgets(hold, transferId, amount - 1, at);',
+      search: 'captureBudgets(hold, { transferId, amountMicroUsd: amount, at });',
+      replace: 'captureBudgets(hold, { transferId, amountMicroUsd: amount - 1, at });',
     },
   ],
 };

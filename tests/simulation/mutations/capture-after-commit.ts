@@ -7,9 +7,9 @@ export const captureAfterCommit: Mutation = {
   patches: [
     {
       file: 'src/control/lifecycle/edit/sandbox-edit.ts',
-      search: 'const meter = await closeMoney(tx, deps, before, edit.now);',
+      search: 'const meter = await closeMoney({ tx, deps, at: edit.now }, before);',
       replace:
-        "const meter = null as Awaited<ReturnType<typeof closeMoney>>;\n    void deps.store.transaction('late-money', (late) => closeMoney(late, deps, before, edit.now)).catch(() => {});",
+        "const meter = null as Awaited<ReturnType<typeof closeMoney>>;\n    void deps.store.transaction('late-money', (late) => closeMoney({ tx: late, deps, at: edit.now }, before)).catch(() => {});",
     },
   ],
 };

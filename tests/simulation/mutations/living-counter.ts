@@ -25,9 +25,9 @@ export function count(deps: ControlPorts, workspaceId: string, by: number): void
     },
     {
       file: 'src/control/lifecycle/edit/sandbox-edit.ts',
-      search: '    const meter = await closeMoney(tx, deps, before, edit.now);',
+      search: '    const meter = await closeMoney({ tx, deps, at: edit.now }, before);',
       replace:
-        '    count(deps, before.workspaceId, -1);\n    const meter = await closeMoney(tx, deps, before, edit.now);',
+        '    count(deps, before.workspaceId, -1);\n    const meter = await closeMoney({ tx, deps, at: edit.now }, before);',
     },
     {
       file: 'src/control/lifecycle/edit/sandbox-edit.ts',

@@ -45,8 +45,16 @@ export function define(command: Command, invocation: Invocation): void {
     .command('create')
     .description('Limit what may be spent')
     .argument('<usd>', 'US dollars, such as 5 or 0.25', microUsd);
-  choice(create, '--scope <scope>', SCOPES.join(', '), SCOPES, 'workspace');
-  choice(create, '--period <period>', PERIODS.join(', '), PERIODS, 'month');
+  choice(create, '--scope <scope>', {
+    description: SCOPES.join(', '),
+    values: SCOPES,
+    byDefault: 'workspace',
+  });
+  choice(create, '--period <period>', {
+    description: PERIODS.join(', '),
+    values: PERIODS,
+    byDefault: 'month',
+  });
   create
     .option('--of <name>', 'which key, profile, actor or run; each of them when left out')
     .option('--throttle <duration>', 'from 80 % on, one new sandbox in so much time', durationSeconds)

@@ -123,11 +123,15 @@ function totalRow(report: UsageReport): UsageReport['items'][number] {
 
 function defineReports(command: Command, invocation: Invocation): void {
   const usage = withSpan(command.command('usage').description('Show the charges, added up'));
-  choice(usage, '--by <what>', `by ${BY.join(', ')}`, BY, 'day').action(
+  choice(usage, '--by <what>', { description: `by ${BY.join(', ')}`, values: BY, byDefault: 'day' }).action(
     (flags: Span & { readonly by: UsageBy }) => printUsage(invocation, flags.by, spanOf(flags)),
   );
   const top = withSpan(command.command('top').description('List the highest costs'));
-  choice(top, '--by <what>', `by ${BY.slice(1).join(', ')}`, BY, 'sandbox')
+  choice(top, '--by <what>', {
+    description: `by ${BY.slice(1).join(', ')}`,
+    values: BY,
+    byDefault: 'sandbox',
+  })
     .option('-n, --limit <number>', 'at most so many', wholeNumber, 10)
     .action((flags: Span & { readonly by: UsageBy; readonly limit: number }) =>
       printUsage(invocation, flags.by, spanOf(flags), flags.limit),
@@ -135,13 +139,11 @@ function defineReports(command: Command, invocation: Invocation): void {
   const exported = withSpan(
     command.command('export').description('Write every charge, as CloudEvents JSON lines or FOCUS 1.2 CSV'),
   );
-  choice(
-    exported,
-    '--format <format>',
-    'cloudevents or focus',
-    ['cloudevents', 'focus'],
-    'cloudevents',
-  ).action(async (flags: Span & { readonly format: ExportFormat }) => {
+  choice(exported, '--format <format>', {
+    description: 'cloudevents or focus',
+    values: ['cloudevents', 'focus'],
+    byDefault: 'cloudevents',
+  }).action(async (flags: Span & { readonly format: ExportFormat }) => {
     const client = await invocation.client();
     const { printer } = invocation;
     for await (const page of client.credits.export({ ...spanOf(flags), format: flags.format })) {

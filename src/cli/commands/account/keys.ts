@@ -56,11 +56,10 @@ export function define(command: Command, invocation: Invocation): void {
     .command('create')
     .description('Make a key; its secret is shown this once')
     .argument('<name>', 'purpose of the key');
-  choice(create, '--actor <actor>', 'adm (a person), agt (an agent) or atm (automation)', [
-    'adm',
-    'agt',
-    'atm',
-  ]);
+  choice(create, '--actor <actor>', {
+    description: 'adm (a person), agt (an agent) or atm (automation)',
+    values: ['adm', 'agt', 'atm'],
+  });
   choices(create, '--scope <scope>', `${KEY_SCOPES.join(', ')}; may be repeated`, KEY_SCOPES);
   create
     .option('--expires-in <duration>', 'not valid after this time', duration)

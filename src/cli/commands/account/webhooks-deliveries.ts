@@ -37,17 +37,18 @@ export function defineDeliveries(command: Command, invocation: Invocation): void
     .description('Show the events that it did not take: what is tried again, and what was given up')
     .argument('<webhook>', 'its id')
     .option('-n, --limit <number>', 'at most so many', wholeNumber, 100);
-  choice(deliveries, '--state <state>', 'only waiting, or dead: given up', ['waiting', 'dead']).action(
-    async (id: string, { state, limit }: ListFlags) => {
-      const { webhooks } = await invocation.client();
-      const found = await webhooks.deliveries(id, { limit, ...(state === undefined ? {} : { state }) });
-      printList(invocation.printer, found, {
-        empty: 'It took everything.',
-        name: (row) => String(row.seq),
-        columns,
-      });
-    },
-  );
+  choice(deliveries, '--state <state>', {
+    description: 'only waiting, or dead: given up',
+    values: ['waiting', 'dead'],
+  }).action(async (id: string, { state, limit }: ListFlags) => {
+    const { webhooks } = await invocation.client();
+    const found = await webhooks.deliveries(id, { limit, ...(state === undefined ? {} : { state }) });
+    printList(invocation.printer, found, {
+      empty: 'It took everything.',
+      name: (row) => String(row.seq),
+      columns,
+    });
+  });
   command
     .command('replay')
     .description('Tell it again: of everything that is kept from a number on, or of one event')

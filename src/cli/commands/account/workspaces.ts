@@ -88,12 +88,10 @@ export function define(command: Command, invocation: Invocation): void {
     .option('--max-cost-per-hour <usd>', 'never above this', decimalNumber)
     .option('--region <name>', 'only in this region')
     .option('--data-residency <region>', 'only backends that stay in this region');
-  choice(
-    policy,
-    '--isolation <level>',
-    'at least: policy, container, gvisor or microvm',
-    ISOLATION_LEVELS.slice(1),
-  );
+  choice(policy, '--isolation <level>', {
+    description: 'at least: policy, container, gvisor or microvm',
+    values: ISOLATION_LEVELS.slice(1),
+  });
   policy
     .option('--no-hedge', 'never start a second attempt next to a slow first')
     .option('--clear', 'allow everything again')

@@ -32,7 +32,7 @@ export function define(command: Command, invocation: Invocation): void {
     const asked = createRequestOf(flags);
     const inputs = { ...asked.inputs, ...(directory === undefined ? {} : { repo: directory }) };
     const request = { ...asked, profile: asked.profile ?? PROFILE, inputs };
-    const staged = await stageInputs(invocation, async () => client, request, flags);
+    const staged = await stageInputs(invocation, async () => client, request, { flags });
     const found = await client.stacks.plan(staged);
     printer.result(found, () => show(invocation, found));
     if (!found.accepted) invocation.exitCode = 1;

@@ -171,7 +171,10 @@ export function define(command: Command, invocation: Invocation): void {
     .option('--certificate-file <path>', 'certificate on the server')
     .option('--tunnel <name>', 'reach it through this tunnel of ops-bridge')
     .option('--warden', 'log in with certificates of ops-warden');
-  choice(add, '--class <class>', 'sandbox, or production: never a target', ['sandbox', 'production']);
+  choice(add, '--class <class>', {
+    description: 'sandbox, or production: never a target',
+    values: ['sandbox', 'production'],
+  });
   add
     .option('--extension <id>', 'serve only this backend', list)
     .option('-l, --label <key=value>', 'label', pairs('label'))

@@ -44,8 +44,12 @@ export function define(command: Command, invocation: Invocation): void {
       const { printer } = invocation;
       const done =
         to.sandboxId === null
-          ? await downloadPath(invocation, files, from.sandboxId as string, from.path, to.path)
-          : await uploadPath(invocation, files, from.path, to.sandboxId, to.path);
+          ? await downloadPath(invocation, files, {
+              id: from.sandboxId as string,
+              from: from.path,
+              to: to.path,
+            })
+          : await uploadPath(invocation, files, { from: from.path, id: to.sandboxId, to: to.path });
       if (toText === '-') return;
       printer.result(done, () =>
         printer.note(`${done.files} ${done.files === 1 ? 'file' : 'files'} to ${done.path}`),

@@ -55,12 +55,16 @@ async function* untilSilence(chunks: AsyncIterable<ExecChunk>): AsyncGenerator<E
   }
 }
 
+interface ShownProcess {
+  readonly id: string;
+  readonly processId: string;
+  readonly flags: Flags;
+}
+
 async function showProcess(
   { printer }: Invocation,
   client: SandboxerClient,
-  id: string,
-  processId: string,
-  flags: Flags,
+  { id, processId, flags }: ShownProcess,
 ): Promise<void> {
   const handle = client.processes.attach(id, processId, { from: flags.from });
   const chunks = flags.follow ? handle : untilSilence(handle);
@@ -82,7 +86,7 @@ async function showLatest(
     if (!(error instanceof SandboxerApiError) || error.status === 404) throw error;
     return showSetup(invocation, client, id, error);
   }
-  if (latest !== null) return showProcess(invocation, client, id, latest, flags);
+  if (latest !== null) return showProcess(invocation, client, { id, processId: latest, flags });
   const remedy = `Start something: sandboxer exec -d ${id} -- <program>`;
   const nothing = nothingThere(`Nothing was started in the background of ${id}.`, remedy);
   return showSetup(invocation, client, id, nothing);
@@ -110,7 +114,7 @@ export function define(command: Command, invocation: Invocation): void {
         for await (const chunk of log) await writeChunk(chunk, invocation.printer);
         return;
       }
-      if (process !== undefined) return showProcess(invocation, client, id, process, flags);
+      if (process !== undefined) return showProcess(invocation, client, { id, processId: process, flags });
       return showLatest(invocation, client, id, flags);
     });
 }

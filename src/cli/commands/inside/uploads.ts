@@ -38,7 +38,7 @@ export function define(command: Command, invocation: Invocation): void {
     .option('--with-secrets', 'also upload .env and other files that may hold secrets')
     .option('--with-secret <pattern>', 'upload those of them that match, as in .gitignore', list)
     .action(async (path: string, flags: PackFlags) => {
-      const upload = await stagePath(invocation, await invocation.client(), path, flags);
+      const upload = await stagePath(invocation, await invocation.client(), path, { flags });
       invocation.printer.result(upload, () => {
         invocation.printer.line(upload.upload_id);
         invocation.printer.note(`${upload.entries} entries, ${byteText(upload.size_bytes)}`);

@@ -37,8 +37,8 @@ export function define(command: Command, invocation: Invocation): void {
         ...createRequestOf(flags),
         ...(flags.quote === undefined ? {} : { quote_id: flags.quote }),
       };
-      const staged = await stageForCreate(invocation, client, asked, flags);
-      const withWorkdir = await requestWithWorkdir(invocation, client, staged, flags);
+      const staged = await stageForCreate(invocation, client, asked, { flags });
+      const withWorkdir = await requestWithWorkdir(invocation, client, staged, { flags });
       const request = withWorkdir ?? staged;
       const progress = invocation.progress(`Creating a sandbox from ${request.profile ?? 'the canary'}`);
       const options = { wait: flags.wait ? 'ready' : 'none', waitSeconds: flags.waitTimeout } as const;
@@ -48,7 +48,7 @@ export function define(command: Command, invocation: Invocation): void {
       const took = Date.now() - startedAt;
       if (flags.mirror !== undefined) rememberMirror(invocation.env, sandbox, flags);
       if (flags.workdir !== undefined && withWorkdir === null)
-        await uploadWorkdir(invocation, client, sandbox.sandbox_id, flags);
+        await uploadWorkdir(invocation, client, sandbox.sandbox_id, { flags });
       const seen = await canaryReport(client, sandbox);
       printer.result(seen ? { ...sandbox, host_telemetry: seen } : sandbox, () => {
         printer.line(sandbox.sandbox_id);

@@ -75,15 +75,17 @@ export function define(command: Command, invocation: Invocation): void {
     .option('--type <type>', 'only of this type, such as sandbox.ready', list)
     .option('--after <seq>', 'only what came after this number', wholeNumber)
     .option('-n, --last <number>', 'only the latest so many', wholeNumber, 50);
-  choice(command, '--order <order>', 'oldest (asc) or newest (desc) first', ['asc', 'desc'], 'asc').action(
-    async (sandbox: string | undefined, flags: Flags) => {
-      const { printer } = invocation;
-      if (flags.follow) return follow(invocation, sandbox, flags);
-      const items = await latest(invocation, sandbox, flags);
-      printer.result({ items, next_cursor: null }, () => {
-        if (items.length === 0) printer.note('There are no events.');
-        else printer.table(columns(printer), items);
-      });
-    },
-  );
+  choice(command, '--order <order>', {
+    description: 'oldest (asc) or newest (desc) first',
+    values: ['asc', 'desc'],
+    byDefault: 'asc',
+  }).action(async (sandbox: string | undefined, flags: Flags) => {
+    const { printer } = invocation;
+    if (flags.follow) return follow(invocation, sandbox, flags);
+    const items = await latest(invocation, sandbox, flags);
+    printer.result({ items, next_cursor: null }, () => {
+      if (items.length === 0) printer.note('There are no events.');
+      else printer.table(columns(printer), items);
+    });
+  });
 }

@@ -35,21 +35,25 @@ function hasNoTerminals(error: unknown): boolean {
   return error instanceof SandboxerApiError && error.code === 'SBX_UNSUPPORTED' && error.field === 'tty';
 }
 
+interface Execution {
+  readonly command: ExecInput['command'];
+  readonly flags: Flags;
+  readonly control: ProgramControl;
+}
+
 async function execute(
   invocation: Invocation,
   client: SandboxerClient,
   own: OwnSandbox,
-  command: ExecInput['command'],
-  flags: Flags,
-  control: ProgramControl,
+  { command, flags, control }: Execution,
 ): Promise<ExitStatus> {
   const { printer } = invocation;
   const { signal } = control;
   const { id } = own;
   const startedAt = Date.now();
   const plain = createRequestOf({ profile: PROFILE, ...flags });
-  const staged = { ...(await stageForCreate(invocation, client, plain, flags, signal)), id };
-  const withWorkdir = await requestWithWorkdir(invocation, client, staged, flags, signal);
+  const staged = { ...(await stageForCreate(invocation, client, plain, { flags, signal })), id };
+  const withWorkdir = await requestWithWorkdir(invocation, client, staged, { flags, signal });
   const request = withWorkdir ?? staged;
   const progress = invocation.progress(`Creating a sandbox from ${request.profile}`);
   const sandbox = await own.make(request, (marked) => createWatched(client, marked, { signal }, progress));
@@ -57,7 +61,7 @@ async function execute(
   if (printer.json) printer.item({ type: 'sandbox', sandbox });
   else if (flags.keep) printer.note(`${id}: ${establishedText(sandbox, Date.now() - startedAt, Date.now())}`);
   if (flags.workdir !== undefined && withWorkdir === null)
-    await uploadWorkdir(invocation, client, id, flags, signal);
+    await uploadWorkdir(invocation, client, id, { flags, signal });
   const runIt = (tty: boolean) =>
     runInSandbox(invocation, client, {
       sandboxId: id,
@@ -81,7 +85,9 @@ async function run(invocation: Invocation, words: readonly string[], flags: Flag
   const control = new ProgramControl(invocation);
   const release = control.listen();
   try {
-    return await control.during(() => execute(invocation, client, own, argvOf(words), flags, control));
+    return await control.during(() =>
+      execute(invocation, client, own, { command: argvOf(words), flags, control }),
+    );
   } finally {
     if (!flags.keep) await own.destroy(client, invocation.printer);
     release();

@@ -36,12 +36,10 @@ export function define(command: Command, invocation: Invocation): void {
     .option('--state-dir <path>', 'database, socket and images                       [SANDBOXER_STATE_DIR]')
     .option('--socket <path>', 'the unix socket for callers on this machine       [SANDBOXER_SOCKET]')
     .option('--config <file>', 'configuration                                     [SANDBOXER_CONFIG]');
-  choice(
-    command,
-    '--log-level <level>',
-    'debug, info, warn, error or silent                [SANDBOXER_LOG_LEVEL]',
-    ['debug', 'info', 'warn', 'error', 'silent'],
-  ).action(async (flags: Flags) => {
+  choice(command, '--log-level <level>', {
+    description: 'debug, info, warn, error or silent                [SANDBOXER_LOG_LEVEL]',
+    values: ['debug', 'info', 'warn', 'error', 'silent'],
+  }).action(async (flags: Flags) => {
     const { printer } = invocation;
     const env = envOf(invocation.env, flags);
     const [{ loadConfig }, { serve }] = await Promise.all([

@@ -138,7 +138,7 @@ export async function saveEdit(tx: Tx, deps: ControlPorts, edit: SandboxEdit): P
   const stopsLiving =
     isLiving(before.state) && (!isLiving(edit.row.state) || edit.row.generation !== before.generation);
   if (stopsLiving && !edit.isNew) {
-    const meter = await closeMoney(tx, deps, before, edit.now);
+    const meter = await closeMoney({ tx, deps, at: edit.now }, before);
     if (meter) learnUse(deps, meter);
     if (meter && meter.priceVersion !== 'free') edit.note('sandbox.billed', AUTOMATION, billOf(meter));
     const snapshotId = pendingOperation(before)?.snapshotId;

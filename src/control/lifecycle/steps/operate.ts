@@ -117,12 +117,12 @@ async function applyOperation(
   if (outcome.kind === 'pause' && edit.row.state !== 'paused') {
     edit.patch({ pauseKind: outcome.pauseKind });
     edit.move('paused', by, { pause_kind: outcome.pauseKind });
-    await changeRate(tx, deps, edit.row, edit.now, true);
+    await changeRate({ tx, deps, at: edit.now }, edit.row, true);
   }
   if (outcome.kind === 'resume' && edit.row.state === 'paused') {
     edit.patch({ lastActivityAt: edit.now });
     edit.move('active', by, { reason: 'resume' });
-    await changeRate(tx, deps, edit.row, edit.now, false);
+    await changeRate({ tx, deps, at: edit.now }, edit.row, false);
   }
   if (outcome.kind === 'snapshot') await keepSnapshot(scope, operation, outcome.taken);
 }

@@ -108,18 +108,20 @@ async function settleReady(
     meterId,
     failure: null,
   });
-  await openMeter(tx, deps, {
-    meterId,
-    holdId: edit.row.holdId as string,
-    sandbox: edit.row,
-    plan,
-    extension,
-    attempt,
-    earliestDeadlineAt: pendingOperation(edit.row)?.earliestDeadlineAt ?? null,
-    estimateMicroUsd:
-      chosen?.provider_key?.scope === 'workspace' ? 0 : (chosen?.quote?.max_charge_micro_usd ?? 0),
-    at: edit.now,
-  });
+  await openMeter(
+    { tx, deps, at: edit.now },
+    {
+      meterId,
+      holdId: edit.row.holdId as string,
+      sandbox: edit.row,
+      plan,
+      extension,
+      attempt,
+      earliestDeadlineAt: pendingOperation(edit.row)?.earliestDeadlineAt ?? null,
+      estimateMicroUsd:
+        chosen?.provider_key?.scope === 'workspace' ? 0 : (chosen?.quote?.max_charge_micro_usd ?? 0),
+    },
+  );
   edit.move('ready', AUTOMATION, {
     extension: attempt.extensionId,
     host: attempt.hostId,

@@ -54,7 +54,7 @@ async function settleGone(
   const { tx, deps, edit } = scope;
   if (used) await noteUse(tx, deps, meterIdOf(attempt), used);
   const isServing = edit.row.attempt === attempt.n && edit.row.generation === attempt.generation;
-  if (!isServing) await insureAttempt(tx, deps, edit.row, attempt, edit.now);
+  if (!isServing) await insureAttempt({ tx, deps, at: edit.now }, edit.row, attempt);
   // It was judged before, unless it was given up between two calls.
   await judgeAttempt(scope, attempt.attemptId, 'caller', {
     state: 'gone',

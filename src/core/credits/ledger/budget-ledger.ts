@@ -128,16 +128,20 @@ export async function reserveBudgets(tx: Tx, hold: HoldRecord, request: Reservat
   return { shares, transfers, charges };
 }
 
+interface BudgetCapture {
+  readonly transferId: string;
+  readonly amountMicroUsd: number;
+  readonly at: number;
+  readonly onlyOwnKeys?: boolean;
+}
+
 /**
  * Money counts in the window in which it was reserved: of each budget, what was reserved first is spent first.
  * `onlyOwnKeys`: it is not ours, and counts only where that is wanted.
  */
 export function captureBudgets(
   hold: HoldRecord,
-  transferId: string,
-  amountMicroUsd: number,
-  at: number,
-  onlyOwnKeys = false,
+  { transferId, amountMicroUsd, at, onlyOwnKeys = false }: BudgetCapture,
 ): { readonly shares: readonly BudgetShare[]; readonly transfers: readonly TransferDraft[] } {
   const left = new Map<string, number>();
   const transfers: TransferDraft[] = [];

@@ -116,13 +116,17 @@ function move(
   return { ...transfer, workspaceId, holdId, sandboxUid };
 }
 
+interface Reservation {
+  readonly id: string;
+  readonly amountMicroUsd: number;
+  readonly at: number;
+  readonly purse?: string;
+}
+
 /** Of the purse; nothing where only budgets are concerned. */
 function reservation(
   hold: HoldRecord,
-  id: string,
-  amountMicroUsd: number,
-  at: number,
-  purse = hold.purse,
+  { id, amountMicroUsd, at, purse = hold.purse }: Reservation,
 ): TransferDraft[] {
   if (amountMicroUsd === 0) return [];
   const between = { debit: purse, credit: accounts.held(hold.purse) };
@@ -163,7 +167,10 @@ export const ledger: Ledger = {
     const transferId = `${holdId}:hold`;
     const reserved = await reserveBudgets(tx, hold, { ...request, transferId, admits: true });
     await tx.ledger.insertHold({ ...hold, budgets: reserved.shares });
-    await tx.ledger.transfer([...reservation(hold, transferId, amountMicroUsd, at), ...reserved.transfers]);
+    await tx.ledger.transfer([
+      ...reservation(hold, { id: transferId, amountMicroUsd, at }),
+      ...reserved.transfers,
+    ]);
     return reserved.charges;
   },
 
@@ -177,7 +184,10 @@ export const ledger: Ledger = {
     const { purse } = raise.policy;
     await requireAvailable(tx, more, raise);
     const reserved = await reserveBudgets(tx, hold, { ...raise, admits: false });
-    await tx.ledger.transfer([...reservation(hold, transferId, more, at, purse), ...reserved.transfers]);
+    await tx.ledger.transfer([
+      ...reservation(hold, { id: transferId, amountMicroUsd: more, at, purse }),
+      ...reserved.transfers,
+    ]);
     await tx.ledger.updateHold({
       ...hold,
       heldMicroUsd: hold.heldMicroUsd + more,
@@ -193,7 +203,7 @@ export const ledger: Ledger = {
     const amount = Math.min(amountMicroUsd, hold.heldMicroUsd);
     if (amount <= 0) return 0;
     const between = { debit: accounts.held(hold.purse), credit: accounts.revenue(extensionId) };
-    const budgets = captureBudgets(hold, transferId, amount, at);
+    const budgets = captureBudgets(hold, { transferId, amountMicroUsd: amount, at });
     await tx.ledger.transfer([
       move(hold, { id: transferId, at, kind: 'capture', ...between, amountMicroUsd: amount, priceVersion }),
       ...budgets.transfers,
@@ -210,7 +220,7 @@ export const ledger: Ledger = {
   async count(tx, { holdId, transferId, amountMicroUsd, at }) {
     const hold = await openHold(tx, holdId);
     if (!hold?.budgets.some(({ ownKeys }) => ownKeys)) return;
-    const { shares, transfers } = captureBudgets(hold, transferId, amountMicroUsd, at, true);
+    const { shares, transfers } = captureBudgets(hold, { transferId, amountMicroUsd, at, onlyOwnKeys: true });
     if (transfers.length > 0) await tx.ledger.transfer(transfers);
     await tx.ledger.updateHold({ ...hold, budgets: shares });
   },

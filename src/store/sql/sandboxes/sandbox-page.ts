@@ -18,9 +18,11 @@ export function sandboxPage(
 ): CompiledQuery<SandboxRow> {
   const [label, ...labels] = Object.entries(query.labels ?? {});
   if (query.externalId !== undefined) {
-    return byExternalId(query, query.externalId, label ? [label, ...labels] : [], cursor, limit).compile(db);
+    return byExternalId(query, query.externalId, label ? [label, ...labels] : [], { cursor, limit }).compile(
+      db,
+    );
   }
-  if (label !== undefined) return byLabel(query, label, labels, cursor, limit).compile(db);
+  if (label !== undefined) return byLabel(query, label, labels, { cursor, limit }).compile(db);
   return inOrder(query, cursor, limit).compile(db);
 }
 
@@ -41,12 +43,16 @@ function inOrder(query: SandboxQuery, cursor: PageCursor | null, limit: number):
     order by page.created_at desc, page.uid desc`;
 }
 
+interface PageSpan {
+  readonly cursor: PageCursor | null;
+  readonly limit: number;
+}
+
 function byLabel(
   query: SandboxQuery,
   [name, value]: Label,
   others: readonly Label[],
-  cursor: PageCursor | null,
-  limit: number,
+  { cursor, limit }: PageSpan,
 ): RawBuilder<SandboxRow> {
   const conditions = [sql`l.name = ${name}`, sql`l.value = ${value}`, sql`s.uid = l.sandbox_uid`];
   if (cursor) conditions.push(sql`(l.created_at, l.sandbox_uid) < (${cursor.createdAt}, ${cursor.key})`);
@@ -60,8 +66,7 @@ function byExternalId(
   query: SandboxQuery,
   externalId: string,
   labels: readonly Label[],
-  cursor: PageCursor | null,
-  limit: number,
+  { cursor, limit }: PageSpan,
 ): RawBuilder<SandboxRow> {
   const conditions = [sql`s.uid = named.uid`, ...filters(query, labels)];
   if (cursor) conditions.push(sql`(s.created_at, s.uid) < (${cursor.createdAt}, ${cursor.key})`);
