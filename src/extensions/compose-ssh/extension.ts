@@ -134,7 +134,11 @@ export class ComposeExtension implements Extension {
           { project, marker, engine: record },
           {
             signal: ctx.signal,
-            stdin: shipTree(spec.inputs, stack.inputs.trees, stack.tree, stack.extra, ctx.signal),
+            stdin: shipTree(spec.inputs, stack.inputs.trees, {
+              tree: stack.tree,
+              extra: stack.extra,
+              signal: ctx.signal,
+            }),
           },
         );
         return { ...uploaded, note: why };
@@ -153,7 +157,11 @@ export class ComposeExtension implements Extension {
     return await this.#grow(spec, ctx, async ({ stacks, place }) => {
       const marker = markerOf(spec.stamp, ctx.clock.now());
       const snapshots = new RemoteSnapshots(stacks.host);
-      return await snapshots.fork(place, stack, projectOf(spec.stamp), marker, ctx.signal);
+      return await snapshots.fork(place, stack, {
+        project: projectOf(spec.stamp),
+        marker,
+        signal: ctx.signal,
+      });
     });
   }
 
@@ -190,7 +198,7 @@ export class ComposeExtension implements Extension {
       const snapshots = new RemoteSnapshots(reached.stacks.host);
       const stack = await AnalysedStack.of({ ...spec, inputs: snapshots.trees(seed) }, signal, true);
       const ship = (project: string, marker: string) =>
-        snapshots.plant(reached.place, project, marker, seed, { signal });
+        snapshots.plant(reached.place, { project, marker }, seed, { signal });
       return await abortable(this.#make(spec, stack, ctx, ship), signal, 'maybe_created');
     });
   }
@@ -210,7 +218,7 @@ export class ComposeExtension implements Extension {
     if (uploaded.handle !== null) return handleOf(uploaded.handle);
     checkEngine(uploaded.engine, place, this.#wish, spec.recipe.resources);
     const ground = { stacks, place, agent, pool: this.#options.addressPool ?? DEFAULT_POOL };
-    const { handle, states } = await makeStack(spec, stack, ground, uploaded, signal);
+    const { handle, states } = await makeStack(spec, stack, ground, { uploaded, signal });
     this.#fresh.set(handle.project, { states, at: Date.now() });
     return handleOf(handle);
   }
@@ -246,7 +254,7 @@ export class ComposeExtension implements Extension {
     const stack = readHandle(handle);
     const open = async (service: string, signal: AbortSignal): Promise<Channel> => {
       const { stacks, place } = await this.#reach(ctx);
-      return await serviceChannel(stacks, place, stack.project, service, signal);
+      return await serviceChannel(stacks, place, { project: stack.project, service, signal });
     };
     const first = this.#kept.take(stack.project) ?? (await open(stack.service, ctx.signal));
     return new ComposeSession(first, stack, {

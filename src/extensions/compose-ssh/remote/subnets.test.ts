@@ -20,7 +20,11 @@ describe('subnets of stacks', () => {
   it('an engine holds far more of them than the 31 networks it has by itself', () => {
     const taken: string[] = [];
     for (let stack = 0; stack < 200; stack += 1) {
-      const found = freeSubnets(DEFAULT_POOL, taken, prefixFor(8), 2, `stack ${stack}`);
+      const found = freeSubnets(DEFAULT_POOL, taken, {
+        prefix: prefixFor(8),
+        count: 2,
+        seed: `stack ${stack}`,
+      });
       expect(found).toHaveLength(2);
       for (const subnet of found) expect(taken.some((other) => overlap(other, subnet))).toBe(false);
       taken.push(...found);
@@ -40,12 +44,12 @@ describe('subnets of stacks', () => {
         (taken, containers, count, seed) => {
           const prefix = prefixFor(containers);
           expect(2 ** (32 - prefix)).toBeGreaterThanOrEqual(containers + 4);
-          const found = freeSubnets('10.9.0.0/16', taken, prefix, count, seed);
+          const found = freeSubnets('10.9.0.0/16', taken, { prefix, count, seed });
           for (const [n, one] of found.entries()) {
             expect(overlap(one, '10.9.0.0/16')).toBe(true);
             for (const other of [...taken, ...found.slice(0, n)]) expect(overlap(one, other)).toBe(false);
           }
-          expect(freeSubnets('10.9.0.0/16', [...taken, '10.0.0.0/8'], prefix, count, seed)).toEqual([]);
+          expect(freeSubnets('10.9.0.0/16', [...taken, '10.0.0.0/8'], { prefix, count, seed })).toEqual([]);
         },
       ),
       { numRuns: 200 },

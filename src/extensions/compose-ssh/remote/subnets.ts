@@ -44,6 +44,12 @@ export function prefixFor(containers: number): number {
   return Math.min(28, 32 - Math.ceil(Math.log2(containers + 4)));
 }
 
+interface SubnetWish {
+  readonly prefix: number;
+  readonly count: number;
+  readonly seed: string;
+}
+
 /**
  * Free subnets of the pool. Where it begins to look depends on the stack, so that two that are made at the same moment
  * rarely want the same; the engine refuses the second, which then looks again with another seed.
@@ -51,9 +57,7 @@ export function prefixFor(containers: number): number {
 export function freeSubnets(
   pool: string,
   taken: readonly string[],
-  prefix: number,
-  count: number,
-  seed: string,
+  { prefix, count, seed }: SubnetWish,
 ): string[] {
   const whole = rangeOf(pool);
   if (whole === null) return [];

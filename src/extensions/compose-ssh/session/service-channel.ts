@@ -60,13 +60,17 @@ async function openNow(stacks: RemoteStacks, place: AgentPlace, signal: AbortSig
   }
 }
 
+interface ServiceCall {
+  readonly project: string;
+  readonly service: string;
+  readonly signal: AbortSignal;
+}
+
 /** The channel to a service, wherever its container is now. */
 export async function serviceChannel(
   stacks: RemoteStacks,
   place: HostPlace,
-  project: string,
-  service: string,
-  signal: AbortSignal,
+  { project, service, signal }: ServiceCall,
 ): Promise<Channel> {
   const container = runningOf(service, await stacks.state(place, project, { signal }));
   if (container === null) throw lost(`No container of ${service} is running.`);

@@ -33,6 +33,12 @@ function keyOf({ owner, snapshotId }: SnapshotSpec): string {
   return createHash('sha256').update(`${owner}\n${snapshotId}`).digest('hex').slice(0, 20);
 }
 
+interface ForkTarget {
+  readonly project: string;
+  readonly marker: string;
+  readonly signal: AbortSignal;
+}
+
 /** What was kept of stacks, on one host. */
 export class RemoteSnapshots {
   readonly #host: SshHost;
@@ -70,9 +76,7 @@ export class RemoteSnapshots {
   async fork(
     place: HostPlace,
     source: StackHandle,
-    project: string,
-    marker: string,
-    signal: AbortSignal,
+    { project, marker, signal }: ForkTarget,
   ): Promise<Seed | StackHandle> {
     const args = [place.root, project, marker, stackDirectory(place, source.project)];
     const { stdout, stderr, code } = await runScript(this.#host, MARK, args, { signal });
@@ -91,8 +95,7 @@ export class RemoteSnapshots {
   /** Puts what was kept where a new stack is to be, instead of a tree that is uploaded. */
   async plant(
     { root }: HostPlace,
-    project: string,
-    marker: string,
+    { project, marker }: { readonly project: string; readonly marker: string },
     { directory, images }: Seed,
     call: Call,
   ): Promise<Uploaded> {

@@ -45,6 +45,16 @@ const NOWHERE: PlaceTerms = {
   unheld: [],
 };
 
+interface AnalysedParts {
+  readonly spec: ProvisionSpec;
+  readonly tree: TarTree;
+  readonly inputs: RequestedStack;
+  readonly extra: ReadonlyMap<string, string>;
+  readonly model: StackModel;
+  readonly findings: Findings;
+  readonly fromSeed: boolean;
+}
+
 /** A request’s stack, read and judged: nothing has been asked of any host yet. */
 export class AnalysedStack {
   readonly tree: TarTree;
@@ -56,15 +66,7 @@ export class AnalysedStack {
   readonly #fromSeed: boolean;
   #bases: readonly string[] = [];
 
-  private constructor(
-    spec: ProvisionSpec,
-    tree: TarTree,
-    inputs: RequestedStack,
-    extra: ReadonlyMap<string, string>,
-    model: StackModel,
-    findings: Findings,
-    fromSeed: boolean,
-  ) {
+  private constructor({ spec, tree, inputs, extra, model, findings, fromSeed }: AnalysedParts) {
     this.#spec = spec;
     this.tree = tree;
     this.inputs = inputs;
@@ -95,7 +97,7 @@ export class AnalysedStack {
     const model = readStack({ project, tree, findings, given });
     const bases = fromSeed ? [] : await judgeBuilds(model, tree, findings);
     findings.settle(spec.recipe.elevated);
-    const analysed = new AnalysedStack(spec, tree, inputs, extra, model, findings, fromSeed);
+    const analysed = new AnalysedStack({ spec, tree, inputs, extra, model, findings, fromSeed });
     if (!spec.recipe.elevated) analysed.#bases = bases;
     analysed.plan(NOWHERE);
     analysed.#checkNames(inputs);

@@ -29,13 +29,17 @@ export interface MadeStack {
   readonly states: readonly ContainerState[];
 }
 
+interface Making {
+  readonly uploaded: Uploaded;
+  readonly signal: AbortSignal;
+}
+
 /** Brings up a stack whose tree is on its host. A network that somebody else took meanwhile is chosen anew. */
 export async function makeStack(
   spec: ProvisionSpec,
   stack: AnalysedStack,
   { stacks, place, agent, pool }: Ground,
-  { takenSubnets, engine, note }: Uploaded,
-  signal: AbortSignal,
+  { uploaded: { takenSubnets, engine, note }, signal }: Making,
 ): Promise<MadeStack> {
   const project = projectOf(spec.stamp);
   const terms = {
@@ -62,7 +66,7 @@ export async function makeStack(
 
 function subnetsFor(stack: AnalysedStack, pool: string, taken: readonly string[], seed: string): string[] {
   const wanted = stack.networkCount;
-  const free = freeSubnets(pool, taken, stack.prefix, wanted, seed);
+  const free = freeSubnets(pool, taken, { prefix: stack.prefix, count: wanted, seed });
   if (free.length >= wanted) return free;
   throw new SandboxerError(
     'SBX_BACKEND_QUOTA',

@@ -24,6 +24,12 @@ function behindLink(tree: TarTree, name: string): boolean {
   return false;
 }
 
+interface ShippedTree {
+  readonly tree: TarTree;
+  readonly extra: ReadonlyMap<string, string>;
+  readonly signal: AbortSignal;
+}
+
 /**
  * The trees of a request as one archive: of what stands twice, the later. Links come last, so that nothing can be
  * written through them by a `tar` that follows links.
@@ -31,9 +37,7 @@ function behindLink(tree: TarTree, name: string): boolean {
 export async function* shipTree(
   inputs: InputTrees,
   names: Names,
-  tree: TarTree,
-  extra: ReadonlyMap<string, string>,
-  signal: AbortSignal,
+  { tree, extra, signal }: ShippedTree,
 ): AsyncGenerator<Uint8Array> {
   async function* entries(): AsyncGenerator<TarEntry> {
     const links: TarEntry[] = [];

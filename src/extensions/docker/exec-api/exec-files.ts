@@ -64,6 +64,12 @@ async function* countFiles(
   }
 }
 
+interface FedFile {
+  readonly path: string;
+  readonly source: AsyncIterable<Uint8Array>;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Files of a sandbox by scripts that run inside, as its user: every path is resolved there. */
 export class ExecFiles implements SandboxFiles {
   readonly #shell: Shell;
@@ -105,7 +111,7 @@ export class ExecFiles implements SandboxFiles {
       }
     })();
     try {
-      await this.#feed(RECEIVE, [directory, temporary], path, counted, signal);
+      await this.#feed(RECEIVE, [directory, temporary], { path, source: counted, signal });
       const octal = mode === undefined ? '' : mode.toString(8);
       const args = [temporary, place, String(size), octal, exclusive === true ? 'yes' : ''];
       return this.#one(path, await this.#run(SETTLE, args, path, signal));
@@ -140,13 +146,11 @@ export class ExecFiles implements SandboxFiles {
   /** Every entry is read and written anew on the way: only files, directories and links below `path` arrive. */
   async upload(path: string, tar: AsyncIterable<Uint8Array>, options?: AbortableOptions) {
     const counted = { files: 0 };
-    await this.#feed(
-      UNPACK,
-      [checked(path)],
+    await this.#feed(UNPACK, [checked(path)], {
       path,
-      writeTreeArchive(countFiles(tar, counted)),
-      options?.signal,
-    );
+      source: writeTreeArchive(countFiles(tar, counted)),
+      signal: options?.signal,
+    });
     return counted;
   }
 
@@ -190,13 +194,7 @@ export class ExecFiles implements SandboxFiles {
   }
 
   /** Sends what comes; a source that breaks off takes the program with it. */
-  async #feed(
-    script: string,
-    args: readonly string[],
-    path: string,
-    source: AsyncIterable<Uint8Array>,
-    signal?: AbortSignal,
-  ): Promise<void> {
+  async #feed(script: string, args: readonly string[], { path, source, signal }: FedFile): Promise<void> {
     signal?.throwIfAborted();
     const process = await this.#shell(script, args, true);
     const finished = this.#finish(process, path, signal);

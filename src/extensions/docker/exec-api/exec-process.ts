@@ -21,6 +21,12 @@ export interface ExecControl {
   resize(size: TerminalSize): Promise<void>;
 }
 
+interface ExecTerms {
+  readonly tty: boolean;
+  readonly timeoutSeconds: number | null;
+  readonly control: ExecControl;
+}
+
 /** A program that the engine has started; it ends when the engine's stream does. */
 export class ExecProcess implements SandboxProcess {
   readonly id: string;
@@ -33,7 +39,7 @@ export class ExecProcess implements SandboxProcess {
   #over = false;
   #timedOut = false;
 
-  constructor(id: string, raw: Duplex, tty: boolean, timeoutSeconds: number | null, control: ExecControl) {
+  constructor(id: string, raw: Duplex, { tty, timeoutSeconds, control }: ExecTerms) {
     this.id = id;
     this.#raw = raw;
     this.#control = control;

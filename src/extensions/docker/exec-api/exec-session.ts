@@ -103,10 +103,14 @@ export class ExecSession implements SandboxSession {
     const request = { command, env: [...variables, mark], stdin, tty };
     try {
       const { id, raw } = await startExec(this.#client, this.#container, request, signal);
-      return new ExecProcess(id, raw, tty, timeoutSeconds, {
-        exitCode: () => this.#exitCode(id),
-        signal: (name) => this.#signal(mark, name),
-        resize: (size) => this.#resize(id, size),
+      return new ExecProcess(id, raw, {
+        tty,
+        timeoutSeconds,
+        control: {
+          exitCode: () => this.#exitCode(id),
+          signal: (name) => this.#signal(mark, name),
+          resize: (size) => this.#resize(id, size),
+        },
       });
     } catch (error) {
       throw failed(error);

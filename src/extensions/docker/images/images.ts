@@ -144,8 +144,11 @@ export class Images {
       });
     }
     const from = { registry, login: logins[registry ?? ''] ?? null };
-    await pullImage(this.#client, name, from, ctx, (progress) => {
-      for (const tell of this.#waiting.get(name) ?? []) tell(progress);
+    await pullImage(this.#client, name, from, {
+      context: ctx,
+      tell: (progress) => {
+        for (const tell of this.#waiting.get(name) ?? []) tell(progress);
+      },
     });
     const pulled = await this.find(name, ctx.signal);
     if (pulled !== null) return pulled;

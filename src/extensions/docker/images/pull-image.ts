@@ -78,13 +78,17 @@ function refusedPull(name: string, said: string): SandboxerError {
   );
 }
 
+interface PullContext {
+  readonly context: ExtensionContext;
+  readonly tell: (progress: Progress) => void;
+}
+
 /** Fetches an image to the engine and tells how far it is, at every step. */
 export async function pullImage(
   client: EngineClient,
   name: string,
   from: From,
-  { signal, log }: ExtensionContext,
-  tell: (progress: Progress) => void,
+  { context: { signal, log }, tell }: PullContext,
 ): Promise<void> {
   const headers = await authentication(from, signal);
   const progress = new PullProgress();

@@ -57,6 +57,13 @@ function ended({ State: { Error: why } }: Container): SandboxerError {
   return lost(`Its container has ended${why === '' ? '' : `: ${why}`}.`);
 }
 
+interface Assembly {
+  readonly source: SourceImage | null;
+  readonly facts: EngineFacts;
+  readonly ctx: ExtensionContext;
+  readonly most: ChannelKind;
+}
+
 export class Sandboxes {
   readonly #parts: Parts;
   readonly #mutex = new KeyedMutex();
@@ -98,7 +105,7 @@ export class Sandboxes {
       if (one !== null) return this.#claimed(name, one, spec.recipe.variables);
     }
     let most: ChannelKind = 'call';
-    const build = () => this.#create(name, spec, source, facts, ctx, most);
+    const build = () => this.#create(name, spec, { source, facts, ctx, most });
     const { variables } = spec.recipe;
     if (await build()) {
       const remake: Remake = async (error) => {
@@ -210,14 +217,7 @@ export class Sandboxes {
     this.#kept.keep(name, this.#judged(agent, variables));
   }
 
-  async #create(
-    name: string,
-    spec: ProvisionSpec,
-    source: SourceImage | null,
-    facts: EngineFacts,
-    ctx: ExtensionContext,
-    most: ChannelKind,
-  ): Promise<boolean> {
+  async #create(name: string, spec: ProvisionSpec, { source, facts, ctx, most }: Assembly): Promise<boolean> {
     const { recipe } = spec;
     let allowed = most;
     let tried: ChannelKind = 'call';

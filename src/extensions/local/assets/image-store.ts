@@ -60,6 +60,26 @@ function explained(error: unknown, mostBytes: number): unknown {
   return failed(error);
 }
 
+interface ReceivedImage {
+  readonly path: string;
+  readonly plainDigest: string;
+  readonly bytes: number;
+  readonly signal: AbortSignal;
+}
+
+interface Unpacking {
+  readonly mostBytes: number;
+  readonly made: string[];
+  readonly signal: AbortSignal;
+}
+
+interface NewLayer {
+  readonly digest: string;
+  readonly marks: boolean;
+  readonly mostBytes: number;
+  readonly made: string[];
+}
+
 export class ImageStore {
   readonly #layout: Layout;
   readonly #engine: Engine;
@@ -98,7 +118,7 @@ export class ImageStore {
     return await this.#staged(async (folder) => {
       const path = join(folder, 'upload.tar');
       const { plainDigest, bytes } = await writePlain(body, path, spec.maxBytes, signal);
-      return await this.#keep(spec, path, plainDigest, bytes, signal);
+      return await this.#keep(spec, { path, plainDigest, bytes, signal });
     });
   }
 
@@ -114,7 +134,7 @@ export class ImageStore {
         spec.maxBytes,
         signal,
       );
-      const image = await this.#keep(spec, built, plainDigest, bytes, signal);
+      const image = await this.#keep(spec, { path: built, plainDigest, bytes, signal });
       return { ...image, source: 'build' };
     });
   }
@@ -124,13 +144,7 @@ export class ImageStore {
     rmSync(this.#layout.image(imageId), { force: true });
   }
 
-  async #keep(
-    spec: ImageSpec,
-    path: string,
-    plainDigest: string,
-    bytes: number,
-    signal: AbortSignal,
-  ): Promise<ImportedImage> {
+  async #keep(spec: ImageSpec, { path, plainDigest, bytes, signal }: ReceivedImage): Promise<ImportedImage> {
     const parts = await indexTar(path);
     const archive = await readImageArchive(path, parts, sha256);
     if (archive !== null && archive.architecture !== OWN_ARCHITECTURE && archive.architecture !== 'unknown')
@@ -139,8 +153,18 @@ export class ImageStore {
     try {
       const found =
         archive === null
-          ? { layers: [await this.#layer(path, plainDigest, false, spec.maxBytes, made)], bytes }
-          : await this.#layersOf(archive, path, spec.maxBytes, made, signal);
+          ? {
+              layers: [
+                await this.#layer(path, {
+                  digest: plainDigest,
+                  marks: false,
+                  mostBytes: spec.maxBytes,
+                  made,
+                }),
+              ],
+              bytes,
+            }
+          : await this.#layersOf(archive, path, { mostBytes: spec.maxBytes, made, signal });
       const config = archive?.config ?? NO_CONFIG;
       const layers = [await this.#top(config.workdir, made), ...(await this.#few(found.layers, made))];
       const digest = archive?.digest ?? plainDigest;
@@ -169,13 +193,7 @@ export class ImageStore {
   }
 
   /** Topmost first. */
-  async #layersOf(
-    archive: ImageArchive,
-    path: string,
-    mostBytes: number,
-    made: string[],
-    signal: AbortSignal,
-  ) {
+  async #layersOf(archive: ImageArchive, path: string, { mostBytes, made, signal }: Unpacking) {
     const layers: string[] = [];
     let left = mostBytes;
     for (const { part, digest, plainDigest } of archive.layers) {
@@ -184,20 +202,16 @@ export class ImageStore {
       if ((digest !== null && written.digest !== digest) || written.plainDigest !== plainDigest)
         throw notAnImage('A layer of it is not what its digest says.');
       left -= written.bytes;
-      layers.unshift(await this.#layer(plain, plainDigest, true, left + written.bytes, made));
+      layers.unshift(
+        await this.#layer(plain, { digest: plainDigest, marks: true, mostBytes: left + written.bytes, made }),
+      );
       rmSync(plain);
     }
     return { layers, bytes: mostBytes - left };
   }
 
   /** A layer by what is in it: one that is there already is used again. */
-  async #layer(
-    path: string,
-    digest: string,
-    marks: boolean,
-    mostBytes: number,
-    made: string[],
-  ): Promise<string> {
+  async #layer(path: string, { digest, marks, mostBytes, made }: NewLayer): Promise<string> {
     const known = this.#layers.claimByContent(digest, marks);
     made.push(known.layer);
     if (known.exists) return known.layer;

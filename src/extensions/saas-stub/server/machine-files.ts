@@ -62,6 +62,11 @@ async function removeTree(path: string, stats: Stats): Promise<void> {
   await rmdir(path);
 }
 
+interface PutOptions {
+  readonly mode: number | null;
+  readonly exclusive: boolean;
+}
+
 /** The file operations of one object, confined to its directory. */
 export class MachineFiles {
   readonly #root: string;
@@ -124,7 +129,7 @@ export class MachineFiles {
     options: { mode: number | null; exclusive: boolean },
   ): Promise<FileEntry> {
     return await confined(this.#root, path, { followLast: true, makeParents: true }, async (place) => {
-      await this.#put(place, path, body, options.mode, options.exclusive);
+      await this.#put(place, path, body, { mode: options.mode, exclusive: options.exclusive });
       return await entryOf(place.path, place.shown, await lstat(place.path));
     });
   }
@@ -184,7 +189,8 @@ export class MachineFiles {
 
   async #unpack(place: Confined, entry: TarEntry): Promise<void> {
     const { stats, path } = place;
-    if (entry.kind === 'file') return await this.#put(place, entry.name, entry.body, entry.mode, false);
+    if (entry.kind === 'file')
+      return await this.#put(place, entry.name, entry.body, { mode: entry.mode, exclusive: false });
     if (entry.kind === 'directory') {
       if (stats === null) await mkdir(path);
       else if (!stats.isDirectory()) throw refused(entry.name, 'it is not a directory');
@@ -200,8 +206,7 @@ export class MachineFiles {
     { path: at, stats }: Confined,
     asked: string,
     body: AsyncIterable<Uint8Array>,
-    mode: number | null,
-    exclusive: boolean,
+    { mode, exclusive }: PutOptions,
   ): Promise<void> {
     if (stats?.isDirectory()) throw refused(asked, 'it is a directory');
     if (stats !== null && exclusive) throw refused(asked, 'it exists');

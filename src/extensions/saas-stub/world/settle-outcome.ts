@@ -2,14 +2,14 @@ import type { Clock } from '../../../core/ports/clock.ts';
 import type { StubReply, StubRequest } from '../wire/protocol.ts';
 import type { StubWorld } from './world.ts';
 
+interface ChangeWait {
+  readonly name: string;
+  readonly ms: number;
+  readonly signal: AbortSignal;
+}
+
 /** Resolves after `ms`, or as soon as anything happens to the object. */
-async function changeWithin(
-  world: StubWorld,
-  clock: Clock,
-  name: string,
-  ms: number,
-  signal: AbortSignal,
-): Promise<void> {
+async function changeWithin(world: StubWorld, clock: Clock, { name, ms, signal }: ChangeWait): Promise<void> {
   const over = new AbortController();
   const changed = Promise.withResolvers<void>();
   const stop = world.listen((event) => {
@@ -38,7 +38,7 @@ export async function settleOutcome(
     while (outcome.kind === 'wait') {
       const now = clock.now();
       const nextAt = Math.min(until, world.nextChangeOf(name));
-      if (now < until) await changeWithin(world, clock, name, nextAt - now, signal);
+      if (now < until) await changeWithin(world, clock, { name, ms: nextAt - now, signal });
       outcome = world.check(clock.now() < until ? request : ({ ...request, timeout_ms: 0 } as StubRequest));
     }
   }

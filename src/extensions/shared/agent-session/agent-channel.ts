@@ -29,6 +29,12 @@ const MAX_FREE_FRAMES = 256;
 
 const NOTHING = Buffer.alloc(0);
 
+interface ChannelTerms {
+  readonly window: number;
+  readonly sendCredit: number;
+  readonly port: ChannelPort;
+}
+
 /** One request and all that belongs to it. Frames are read in order; what is not read holds the agent back. */
 export class AgentChannel {
   readonly id: number;
@@ -51,7 +57,7 @@ export class AgentChannel {
   /** Called when the last frame has arrived, read or not, or the connection is lost. */
   onOver: () => void = () => {};
 
-  constructor(id: number, subject: string, window: number, sendCredit: number, port: ChannelPort) {
+  constructor(id: number, subject: string, { window, sendCredit, port }: ChannelTerms) {
     this.id = id;
     this.subject = subject;
     this.#window = window;

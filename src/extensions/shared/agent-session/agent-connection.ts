@@ -183,8 +183,8 @@ export class AgentConnection implements FrameSink, ChannelPort {
     this.#channel(id, type).charge(length);
   }
 
-  piece(type: number, id: number, bytes: Buffer, left: number, length: number): void {
-    const beyond = left === 0 ? costOf(length) - length : 0;
+  piece(type: number, id: number, bytes: Buffer, ended: number | null): void {
+    const beyond = ended === null ? 0 : costOf(ended) - ended;
     this.#channels.get(id)?.accept(type, bytes, bytes.length + beyond);
   }
 
@@ -260,7 +260,7 @@ export class AgentConnection implements FrameSink, ChannelPort {
   }
 
   #register(id: number, subject: string, window: number): AgentChannel {
-    const channel = new AgentChannel(id, subject, window, this.#inputWindow, this);
+    const channel = new AgentChannel(id, subject, { window, sendCredit: this.#inputWindow, port: this });
     this.#channels.set(id, channel);
     return channel;
   }

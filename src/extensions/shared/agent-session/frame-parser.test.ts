@@ -18,9 +18,9 @@ function parse(chunks: readonly Buffer[]) {
     begin: () => {
       pieces = [];
     },
-    piece: (type, channel, bytes, left) => {
+    piece: (type, channel, bytes, ended) => {
       pieces.push(bytes);
-      if (left === 0)
+      if (ended !== null)
         seen.push({ type, channel, bytes: Buffer.concat(pieces).toString('hex'), whole: false });
     },
   });

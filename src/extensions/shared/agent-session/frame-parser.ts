@@ -6,8 +6,8 @@ export interface FrameSink {
   frame(type: number, channel: number, payload: Buffer): void;
   /** A frame of raw bytes begins. */
   begin(type: number, channel: number, length: number): void;
-  /** Some of its bytes, without a copy; `left` of the `length` bytes of the frame follow. */
-  piece(type: number, channel: number, bytes: Buffer, left: number, length: number): void;
+  /** Some of its bytes, without a copy; with the last of them `ended` is the length of the frame, and `null` before. */
+  piece(type: number, channel: number, bytes: Buffer, ended: number | null): void;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -80,7 +80,7 @@ export class FrameParser {
     const bytes = count === chunk.length ? chunk : chunk.subarray(at, at + count);
     if (this.#streaming) {
       this.#left -= count;
-      this.#sink.piece(this.#type, this.#channel, bytes, this.#left, this.#length);
+      this.#sink.piece(this.#type, this.#channel, bytes, this.#left === 0 ? this.#length : null);
       return at + count;
     }
     if (this.#whole === null && count === this.#left) {

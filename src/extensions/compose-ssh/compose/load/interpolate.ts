@@ -67,13 +67,14 @@ function bad(text: string, field: string) {
   );
 }
 
-function substituted(
-  inner: string,
-  whole: string,
-  variables: Variables,
-  field: string,
-  depth: number,
-): string {
+interface Substitution {
+  readonly whole: string;
+  readonly variables: Variables;
+  readonly field: string;
+  readonly depth: number;
+}
+
+function substituted(inner: string, { whole, variables, field, depth }: Substitution): string {
   const [name] = NAME.exec(inner) ?? [];
   if (name === undefined) throw bad(whole, field);
   const rest = inner.slice(name.length);
@@ -114,12 +115,12 @@ export function interpolateText(text: string, variables: Variables, field: strin
     } else if (text[at + 1] === '{') {
       const end = closing(text, at + 2);
       if (end === -1) throw bad(text, field);
-      result += substituted(text.slice(at + 2, end), text, variables, field, depth);
+      result += substituted(text.slice(at + 2, end), { whole: text, variables, field, depth });
       at = end + 1;
     } else {
       const [name] = NAME.exec(text.slice(at + 1)) ?? [];
       if (name === undefined) throw bad(text, field);
-      result += substituted(name, text, variables, field, depth);
+      result += substituted(name, { whole: text, variables, field, depth });
       at += 1 + name.length;
     }
   }

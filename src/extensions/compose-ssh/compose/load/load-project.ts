@@ -62,6 +62,18 @@ interface Around {
   readonly depth: number;
 }
 
+interface EnvFileUse {
+  readonly service: string | null;
+  readonly field: string;
+  readonly required: boolean;
+}
+
+interface ServicePlace {
+  readonly path: PathRef;
+  readonly around: Around;
+  readonly seen: readonly string[];
+}
+
 class Loader {
   readonly #tree: TreeView;
   readonly #findings: Findings;
@@ -100,9 +112,7 @@ class Loader {
   async envFile(
     path: PathRef,
     around: Variables,
-    service: string | null,
-    field: string,
-    required: boolean,
+    { service, field, required }: EnvFileUse,
   ): Promise<Map<string, string>> {
     const text = await this.text(path, service, field);
     if (text !== null) return parseEnvFile(text, around, field);
@@ -202,7 +212,11 @@ class Loader {
             );
       for (const path of envFiles)
         variables = variables.over(
-          await this.envFile(path, variables, null, `${field}.env_file`, entry.env_file !== undefined),
+          await this.envFile(path, variables, {
+            service: null,
+            field: `${field}.env_file`,
+            required: entry.env_file !== undefined,
+          }),
         );
       let part: Sections = { ...NOTHING };
       for (const path of paths) {
@@ -235,19 +249,13 @@ class Loader {
           `${JSON.stringify(name.slice(0, 64))} is no name of a service.`,
           'Use letters, digits, ".", "_" and "-"; names that begin with "sandboxer-" are ours.',
         );
-      services[name] = await this.#service(name, part, path, around, []);
+      services[name] = await this.#service(name, part, { path, around, seen: [] });
     }
     return services;
   }
 
   /** A service with all that it extends below it. */
-  async #service(
-    name: string,
-    part: Tree,
-    path: PathRef,
-    around: Around,
-    seen: readonly string[],
-  ): Promise<Tree> {
+  async #service(name: string, part: Tree, { path, around, seen }: ServicePlace): Promise<Tree> {
     const raw = part[name];
     const { extends: parent, ...own } = isTree(raw) ? raw : {};
     const service = normaliseService(name, isTree(raw) ? own : raw, around.base);
@@ -269,7 +277,11 @@ class Loader {
         'Name one that is there.',
         name,
       );
-    const base = await this.#service(other, from.part, from.path, from.around, [...seen, mark]);
+    const base = await this.#service(other, from.part, {
+      path: from.path,
+      around: from.around,
+      seen: [...seen, mark],
+    });
     this.budget.take(base, 'extends', name);
     return mergeTrees(base, service);
   }
@@ -317,7 +329,7 @@ async function environmentOf(
   const { env_file, environment, ...rest } = service;
   const given = new Map<string, unknown>();
   for (const [n, { path, required }] of (listOf(env_file) as EnvFileRef[]).entries()) {
-    const read = await loader.envFile(path, variables, name, `env_file[${n}]`, required);
+    const read = await loader.envFile(path, variables, { service: name, field: `env_file[${n}]`, required });
     loader.budget.takeCount(read.size, `env_file[${n}]`, name);
     for (const [key, value] of read) given.set(key, value);
   }
@@ -341,7 +353,11 @@ export async function loadProject(
   const [firstFile] = request.files;
   const startRef = pathRef('', firstFile ?? '', FILES_INPUT);
   const start = firstFile === undefined || 'outside' in startRef ? '' : directoryOf(startRef.inside);
-  const dotEnv = await loader.envFile(pathRef(start, '.env', '.env'), given, null, '.env', false);
+  const dotEnv = await loader.envFile(pathRef(start, '.env', '.env'), given, {
+    service: null,
+    field: '.env',
+    required: false,
+  });
   const variables = given.over(dotEnv);
   const files = request.files.length > 0 ? request.files : defaultFiles(tree, variables);
   const firstRef = pathRef('', files[0] ?? '', FILES_INPUT);

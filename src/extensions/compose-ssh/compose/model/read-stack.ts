@@ -67,7 +67,12 @@ function checkSections(service: ServiceModel, project: Project, at: Reading): vo
     for (const { source } of service[kind]) need(kind, kind, source);
 }
 
-function readContent(kind: Kind, name: string, raw: unknown, tree: TreeView, at: Reading): GrantContent {
+interface GrantPlace {
+  readonly tree: TreeView;
+  readonly at: Reading;
+}
+
+function readContent(kind: Kind, name: string, raw: unknown, { tree, at }: GrantPlace): GrantContent {
   const { file, content, ...rest }: Tree = isTree(raw) ? raw : {};
   for (const key of Object.keys(rest))
     if (!GRANT_FIELDS.has(key) && !key.startsWith('x-'))
@@ -111,7 +116,9 @@ function readGrantContents(
     else if (used.has(name))
       contents.set(
         name,
-        kind === 'secrets' && given.has(name) ? null : readContent(kind, name, project[kind][name], tree, at),
+        kind === 'secrets' && given.has(name)
+          ? null
+          : readContent(kind, name, project[kind][name], { tree, at }),
       );
   }
   return contents;

@@ -25,6 +25,11 @@ function printable(text: string): string {
   return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '\uFFFD').slice(0, MOST_SHOWN);
 }
 
+interface Words {
+  readonly detail: string;
+  readonly remedy: string;
+}
+
 /** Findings and notes of a stack; `settle` reports all findings in one error. */
 export class Findings {
   readonly #all: Finding[] = [];
@@ -41,16 +46,16 @@ export class Findings {
     );
   }
 
-  add(kind: Finding['kind'], service: string | null, field: string, detail: string, remedy: string): void {
+  add(kind: Finding['kind'], service: string | null, field: string, { detail, remedy }: Words): void {
     this.#all.push({ kind, service, field: printable(field), detail: printable(detail), remedy });
   }
 
   invalid(service: string | null, field: string, detail: string, remedy: string): void {
-    this.add('invalid', service, field, detail, remedy);
+    this.add('invalid', service, field, { detail, remedy });
   }
 
   boundary(service: string | null, field: string, detail: string, remedy: string): void {
-    this.add('boundary', service, field, detail, remedy);
+    this.add('boundary', service, field, { detail, remedy });
   }
 
   leaveOut(service: string | null, field: string): void {
