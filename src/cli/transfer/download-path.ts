@@ -103,7 +103,7 @@ async function kindOf(files: Files, id: string, path: string): Promise<FileEntry
   return { ...entry, kind: listed === null ? 'file' : 'directory' };
 }
 
-interface Download {
+interface DownloadedPath {
   readonly id: string;
   readonly from: string;
   readonly to: string;
@@ -113,7 +113,7 @@ interface Download {
 export async function downloadPath(
   invocation: Invocation,
   files: Files,
-  { id, from, to }: Download,
+  { id, from, to }: DownloadedPath,
 ): Promise<Transferred> {
   const entry = await kindOf(files, id, from);
   if (to === '-') {

@@ -29,7 +29,7 @@ async function hasRoute(
   }
 }
 
-interface StageOptions {
+interface StageForCreateOptions {
   readonly flags: StageFlags;
   readonly signal?: AbortSignal | undefined;
 }
@@ -42,7 +42,7 @@ export async function stageForCreate(
   invocation: Invocation,
   client: SandboxerClient,
   request: CreateSandboxInput,
-  { flags, signal }: StageOptions,
+  { flags, signal }: StageForCreateOptions,
 ): Promise<CreateSandboxInput> {
   const unstaged = unstagedRequest(request, flags);
   if (unstaged === null) return request;

@@ -38,7 +38,7 @@ export function unstagedRequest(request: CreateSandboxInput, flags: StageFlags):
   return { ...staged, workspace: { ...staged.workspace, mode: 'mirror', source: NOT_YET } };
 }
 
-interface StageOptions {
+interface StageInputsOptions {
   readonly flags: StageFlags;
   readonly signal?: AbortSignal | undefined;
 }
@@ -48,7 +48,7 @@ export async function stageInputs(
   invocation: Invocation,
   client: () => Promise<SandboxerClient>,
   request: CreateSandboxInput,
-  { flags, signal }: StageOptions,
+  { flags, signal }: StageInputsOptions,
 ): Promise<CreateSandboxInput> {
   const inputs: Record<string, unknown> = { ...request.inputs };
   for (const [name, value] of Object.entries(inputs)) {

@@ -57,7 +57,7 @@ function tellSkipped(invocation: Invocation, skipped: readonly (readonly [string
   }
 }
 
-interface StageOptions {
+interface StagePathOptions {
   readonly flags: PackFlags;
   readonly signal?: AbortSignal | undefined;
 }
@@ -67,7 +67,7 @@ export async function stagePath(
   invocation: Invocation,
   client: SandboxerClient,
   path: string,
-  { flags, signal }: StageOptions,
+  { flags, signal }: StagePathOptions,
 ): Promise<Upload> {
   const place = resolve(path);
   const found = await stat(place).catch(() => null);

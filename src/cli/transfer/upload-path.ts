@@ -78,7 +78,7 @@ async function uploadDirectory(
   return { files: done.files, path: target };
 }
 
-interface Upload {
+interface UploadedPath {
   readonly from: string;
   readonly id: string;
   readonly to: string;
@@ -88,7 +88,7 @@ interface Upload {
 export async function uploadPath(
   invocation: Invocation,
   files: Files,
-  { from, id, to }: Upload,
+  { from, id, to }: UploadedPath,
 ): Promise<Transferred> {
   const progress = invocation.progress(`Uploading ${from}`);
   if (from === '-') {

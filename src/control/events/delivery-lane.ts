@@ -96,7 +96,7 @@ async function retryWaiting(
   }
 }
 
-interface Attempt {
+interface DeliveryTry {
   readonly lane: Lane;
   readonly event: EventRecord;
   readonly tries: number;
@@ -107,7 +107,7 @@ interface Attempt {
 async function attempt(
   deps: ControlPorts,
   sink: EventSink,
-  { lane, event, tries, signal }: Attempt,
+  { lane, event, tries, signal }: DeliveryTry,
 ): Promise<ParkedDelivery | 'aborted' | null> {
   try {
     await sink.deliver(event, signal);

@@ -72,7 +72,7 @@ async function firstExec(
   }
 }
 
-interface Trial {
+interface TrialWatch {
   readonly lap: (what: 'readyMs' | 'execMs') => void;
   readonly signal: AbortSignal;
 }
@@ -81,7 +81,7 @@ async function establish(
   deps: ControlPorts,
   extension: Extension,
   record: CanaryRecord,
-  { lap, signal }: Trial,
+  { lap, signal }: TrialWatch,
 ): Promise<readonly string[]> {
   const { header } = extension;
   const ctx = await contextFor(deps, record.hostId, signal);

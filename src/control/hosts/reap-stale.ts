@@ -58,7 +58,7 @@ async function reapOne(
   return { outcome: 'failed', detail: 'The backend did not remove all of it; the server tries again.' };
 }
 
-interface Reaping {
+interface ReapOptions {
   readonly dryRun: boolean;
   readonly signal: AbortSignal;
 }
@@ -67,7 +67,7 @@ async function outcomeOf(
   control: Control,
   caller: Caller,
   stale: Stale,
-  { dryRun, signal }: Reaping,
+  { dryRun, signal }: ReapOptions,
 ): Promise<Outcome> {
   if (!stale.row && !stale.found && !stale.kept) return { outcome: 'left-alone', detail: 'It is not ours.' };
   if (dryRun) return { outcome: 'would-remove', detail: null };

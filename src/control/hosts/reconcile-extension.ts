@@ -97,7 +97,7 @@ export async function removeOrphan(
   return true;
 }
 
-interface Sweep {
+interface SeenObjects {
   readonly extensionId: string;
   readonly present: ReadonlySet<string>;
   readonly unseen: ReadonlyMap<string, string>;
@@ -107,7 +107,7 @@ interface Sweep {
 
 async function failMissing(
   control: Control,
-  { extensionId, present, unseen, missingOnce, startedAt }: Sweep,
+  { extensionId, present, unseen, missingOnce, startedAt }: SeenObjects,
 ): Promise<number> {
   let lost = 0;
   let after: string | null = null;

@@ -14,7 +14,7 @@ function nextChange(deps: ControlPorts, uid: string): { changed: Promise<void>; 
   return { changed, stop };
 }
 
-interface Patience {
+interface WaitLimits {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -26,7 +26,7 @@ export async function waitForSandbox(
   deps: ControlPorts,
   uid: string,
   done: (row: SandboxRecord) => boolean,
-  { timeoutMs, signal }: Patience,
+  { timeoutMs, signal }: WaitLimits,
 ): Promise<SandboxRecord | null> {
   const endsAt = deps.clock.now() + timeoutMs;
   for (;;) {

@@ -75,7 +75,7 @@ async function openMeters(deps: ControlPorts, signal: AbortSignal): Promise<Item
   }
 }
 
-interface Metered {
+interface MeteredSandbox {
   readonly extension: Extension;
   readonly meter: MeterRecord;
   readonly sandbox: SandboxRecord;
@@ -85,7 +85,7 @@ interface Metered {
 /** What the backend says it billed is kept with the meter: better evidence than our own clock. */
 async function usageDrift(
   deps: ControlPorts,
-  { extension, meter, sandbox, signal }: Metered,
+  { extension, meter, sandbox, signal }: MeteredSandbox,
 ): Promise<string | null> {
   const askedAt = deps.clock.now();
   let backendMs: number;

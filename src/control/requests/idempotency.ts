@@ -29,7 +29,7 @@ export async function replayedResult(
   );
 }
 
-interface Result {
+interface RememberedResult {
   readonly key: string | undefined;
   readonly digest: string;
   readonly result: string;
@@ -39,7 +39,7 @@ export async function rememberResult(
   tx: Tx,
   deps: ControlPorts,
   caller: Caller,
-  { key, digest: requestDigest, result }: Result,
+  { key, digest: requestDigest, result }: RememberedResult,
 ): Promise<void> {
   if (key === undefined) return;
   await tx.idempotency.insert({

@@ -50,7 +50,7 @@ function sameIdAgain(existing: SandboxRecord, digest: string): SandboxRecord {
   );
 }
 
-interface Existing {
+interface ExistingQuery {
   readonly request: CreateSandboxRequest;
   readonly digest: string;
   readonly reuseKey: string | null;
@@ -59,7 +59,7 @@ interface Existing {
 async function existingFor(
   tx: Tx,
   caller: Caller,
-  { request, digest, reuseKey }: Existing,
+  { request, digest, reuseKey }: ExistingQuery,
 ): Promise<SandboxRecord | null> {
   if (request.id !== undefined) {
     const named = await tx.sandboxes.find(caller.workspaceId, request.id);
@@ -68,7 +68,7 @@ async function existingFor(
   return reuseKey === null ? null : tx.sandboxes.findReusable(caller.workspaceId, reuseKey);
 }
 
-interface Staging {
+interface RecipeStaging {
   readonly request: CreateSandboxRequest;
   readonly options: CreateOptions;
   readonly digest: string;
@@ -82,7 +82,7 @@ interface Staging {
 async function stagedRecipe(
   deps: ControlPorts,
   caller: Caller,
-  { request, options, digest, resolved: { recipe, trees } }: Staging,
+  { request, options, digest, resolved: { recipe, trees } }: RecipeStaging,
 ): Promise<Recipe> {
   if (trees.length === 0) return recipe;
   const wanted = await deps.store.read('repetition', async (tx) => {

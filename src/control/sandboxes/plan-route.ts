@@ -26,7 +26,7 @@ export interface PlanOptions {
   readonly boundKey?: string | null;
 }
 
-interface Asked {
+interface StandingsQuery {
   readonly extensions: readonly ExtensionHeader[];
   readonly hosts: readonly HostRecord[];
   readonly recipe: Recipe;
@@ -36,7 +36,7 @@ interface Asked {
 /** Of each backend, and of it on each host where it was tried. */
 function standings(
   { health, extensions: registry }: ControlPorts,
-  { extensions, hosts, recipe, now }: Asked,
+  { extensions, hosts, recipe, now }: StandingsQuery,
 ): Record<string, BackendStanding> {
   const known: Record<string, BackendStanding> = {};
   for (const header of extensions) {

@@ -4,7 +4,7 @@ import type { SnapshotRecord } from '../../core/assets/snapshot.ts';
 import type { EventDraft } from '../../core/events/event.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 
-interface SnapshotNews {
+interface SnapshotChange {
   readonly type: EventType;
   readonly actor: Actor;
   readonly now: number;
@@ -15,7 +15,7 @@ interface SnapshotNews {
 export function snapshotEvent(
   deps: ControlPorts,
   snapshot: SnapshotRecord,
-  { type, actor, now, details = {} }: SnapshotNews,
+  { type, actor, now, details = {} }: SnapshotChange,
 ): EventDraft {
   return {
     id: deps.ids.next('evt'),

@@ -62,7 +62,7 @@ interface TriedPlace {
   readonly now: number;
 }
 
-interface Lesson {
+interface LearnedAttempt {
   readonly ok: boolean;
   readonly tookMs: number;
   readonly load: number;
@@ -230,7 +230,7 @@ export class HealthBook {
     return fresh;
   }
 
-  #learn(scope: string, { ok, tookMs, load, at }: Lesson): void {
+  #learn(scope: string, { ok, tookMs, load, at }: LearnedAttempt): void {
     const known = this.#record(scope, at);
     if (!known) return;
     if (ok) known.latency.observe(tookMs, load, at);

@@ -134,11 +134,7 @@ export class ComposeExtension implements Extension {
           { project, marker, engine: record },
           {
             signal: ctx.signal,
-            stdin: shipTree(spec.inputs, stack.inputs.trees, {
-              tree: stack.tree,
-              extra: stack.extra,
-              signal: ctx.signal,
-            }),
+            stdin: shipTree(spec.inputs, stack, ctx.signal),
           },
         );
         return { ...uploaded, note: why };
@@ -157,11 +153,8 @@ export class ComposeExtension implements Extension {
     return await this.#grow(spec, ctx, async ({ stacks, place }) => {
       const marker = markerOf(spec.stamp, ctx.clock.now());
       const snapshots = new RemoteSnapshots(stacks.host);
-      return await snapshots.fork(place, stack, {
-        project: projectOf(spec.stamp),
-        marker,
-        signal: ctx.signal,
-      });
+      const target = { project: projectOf(spec.stamp), marker, signal: ctx.signal };
+      return await snapshots.fork(place, stack, target);
     });
   }
 

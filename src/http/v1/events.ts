@@ -45,7 +45,7 @@ function lastEventId(exchange: Exchange): number | null {
   });
 }
 
-interface EventQuery {
+interface AskedEvents {
   readonly query: z.output<typeof Query>;
   readonly sandboxId: string | undefined;
 }
@@ -54,7 +54,7 @@ async function answer(
   services: HttpServices,
   exchange: Exchange,
   caller: Caller,
-  { query, sandboxId }: EventQuery,
+  { query, sandboxId }: AskedEvents,
 ): Promise<Answer<typeof RESPONSES>> {
   const { control, eventSource } = services;
   const type = preferredType(exchange.header('accept'), ['application/json', EVENT_STREAM]);

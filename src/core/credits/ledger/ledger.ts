@@ -116,7 +116,7 @@ function move(
   return { ...transfer, workspaceId, holdId, sandboxUid };
 }
 
-interface Reservation {
+interface PurseReservation {
   readonly id: string;
   readonly amountMicroUsd: number;
   readonly at: number;
@@ -126,7 +126,7 @@ interface Reservation {
 /** Of the purse; nothing where only budgets are concerned. */
 function reservation(
   hold: HoldRecord,
-  { id, amountMicroUsd, at, purse = hold.purse }: Reservation,
+  { id, amountMicroUsd, at, purse = hold.purse }: PurseReservation,
 ): TransferDraft[] {
   if (amountMicroUsd === 0) return [];
   const between = { debit: purse, credit: accounts.held(hold.purse) };

@@ -29,7 +29,7 @@ export interface MadeStack {
   readonly states: readonly ContainerState[];
 }
 
-interface Making {
+interface StackMaking {
   readonly uploaded: Uploaded;
   readonly signal: AbortSignal;
 }
@@ -39,7 +39,7 @@ export async function makeStack(
   spec: ProvisionSpec,
   stack: AnalysedStack,
   { stacks, place, agent, pool }: Ground,
-  { uploaded: { takenSubnets, engine, note }, signal }: Making,
+  { uploaded: { takenSubnets, engine, note }, signal }: StackMaking,
 ): Promise<MadeStack> {
   const project = projectOf(spec.stamp);
   const terms = {

@@ -27,7 +27,8 @@ function behindLink(tree: TarTree, name: string): boolean {
 interface ShippedTree {
   readonly tree: TarTree;
   readonly extra: ReadonlyMap<string, string>;
-  readonly signal: AbortSignal;
+  /** The trees of the request, the lowest first. */
+  readonly inputs: { readonly trees: Names };
 }
 
 /**
@@ -36,8 +37,8 @@ interface ShippedTree {
  */
 export async function* shipTree(
   inputs: InputTrees,
-  names: Names,
-  { tree, extra, signal }: ShippedTree,
+  { tree, extra, inputs: { trees: names } }: ShippedTree,
+  signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   async function* entries(): AsyncGenerator<TarEntry> {
     const links: TarEntry[] = [];

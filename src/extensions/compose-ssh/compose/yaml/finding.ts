@@ -25,7 +25,7 @@ function printable(text: string): string {
   return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '\uFFFD').slice(0, MOST_SHOWN);
 }
 
-interface Words {
+interface FindingText {
   readonly detail: string;
   readonly remedy: string;
 }
@@ -46,7 +46,7 @@ export class Findings {
     );
   }
 
-  add(kind: Finding['kind'], service: string | null, field: string, { detail, remedy }: Words): void {
+  add(kind: Finding['kind'], service: string | null, field: string, { detail, remedy }: FindingText): void {
     this.#all.push({ kind, service, field: printable(field), detail: printable(detail), remedy });
   }
 
