@@ -57,10 +57,14 @@ function withTtl(recipe: Recipe, ttl: number | undefined): Recipe {
 /** What was mounted for the administrator of this machine is not mounted again for somebody else. */
 function requireOwnMounts({ mounts }: Recipe, caller: Caller): void {
   if (caller.local || (mounts ?? []).length === 0) return;
-  throw new SandboxerError('SBX_REF_REFUSED', 'Only the administrator on the unix socket may mount directories of the server.', {
-    creation: 'not_created',
-    remedy: 'Have the administrator of the server do it, on its unix socket.',
-  });
+  throw new SandboxerError(
+    'SBX_REF_REFUSED',
+    'Only the administrator on the unix socket may mount directories of the server.',
+    {
+      creation: 'not_created',
+      remedy: 'Have the administrator of the server do it, on its unix socket.',
+    },
+  );
 }
 
 interface Derivation {

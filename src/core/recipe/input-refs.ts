@@ -75,10 +75,14 @@ function treeRef(value: Json, field: string, caller: Caller): TreeRef {
 
 function readMounts(value: Json, caller: Caller): readonly Mount[] {
   if (!caller.local) {
-    throw new SandboxerError('SBX_REF_REFUSED', 'Only the administrator on the unix socket may mount directories of the server.', {
-      field: 'inputs.mounts',
-      creation: 'not_created',
-    });
+    throw new SandboxerError(
+      'SBX_REF_REFUSED',
+      'Only the administrator on the unix socket may mount directories of the server.',
+      {
+        field: 'inputs.mounts',
+        creation: 'not_created',
+      },
+    );
   }
   const parsed = Mounts.safeParse(value);
   if (parsed.success) return parsed.data;
