@@ -10,7 +10,6 @@ import { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
 import { archiveOf } from '../../../src/testing/conformance/tar-archive.ts';
 import { TestServer } from '../../support/test-server.ts';
 
-const ROOT = join(import.meta.dirname, '../../..');
 const CLI = join(import.meta.dirname, '../../../src/cli/main.ts');
 
 describe('compose: the plan of a stack', { timeout: 120_000 }, () => {
