@@ -65,7 +65,7 @@ const ROOMS = {
   archive: { rooms: [], packages: [], builtins: 'no-io' },
   async: { rooms: [], packages: [], builtins: 'none' },
   contract: { rooms: [], packages: ['zod'], builtins: 'none' },
-  core: { rooms: ['contract'], packages: [], builtins: 'no-io' },
+  core: { rooms: ['contract'], packages: ['zod'], builtins: 'no-io' },
   control: { rooms: ['core', 'contract'], packages: [], builtins: 'no-io' },
   workers: { rooms: ['control', 'core', 'contract'], packages: [], builtins: 'no-io' },
   yaml: { rooms: [], packages: ['yaml'], builtins: 'none' },

@@ -26,12 +26,10 @@ import type { SshAccess } from './host-access.ts';
 import type { InputTrees } from './inputs.ts';
 import type { Log } from './log.ts';
 import type { SandboxSession } from './session.ts';
+import type { Handle } from './versioned-handle.ts';
 
-/** Enough for another process to find the sandbox again. Opaque to everybody but the extension that wrote it. */
-export interface Handle {
-  readonly version: number;
-  readonly data: Json;
-}
+export type { Handle, HandleUpgrade, VersionedHandle } from './versioned-handle.ts';
+export { versionedHandle } from './versioned-handle.ts';
 
 /** Identifies one attempt at one sandbox, stamped on whatever the backend creates, before or as it is created. */
 export interface Stamp {

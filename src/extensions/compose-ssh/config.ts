@@ -1,7 +1,7 @@
 import type { CapabilityVector } from '../../contract/extensions/capability.ts';
 import type { SshHostOptions } from '../shared/ssh/ssh-host.ts';
 import type { AgentBinaries } from '../shared/ssh/upload-agent.ts';
-import type { EngineWish } from './remote/engine.ts';
+import type { EngineWish } from './remote/engine-record.ts';
 
 export interface ComposeOptions {
   /** On each host, absolute or below the login directory. Default: `.sandboxer/compose`. */

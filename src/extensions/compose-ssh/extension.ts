@@ -36,10 +36,11 @@ import { uploadAgent } from '../shared/ssh/upload-agent.ts';
 import { GATEWAY } from './compose/plan/plan-stack.ts';
 import type { ComposeOptions } from './config.ts';
 import { DEFAULT_DIRECTORY, DEFAULT_POOL } from './config.ts';
-import { handleOf, readHandle } from './handle.ts';
+import { handles } from './handle.ts';
 import { abortable } from './remote/abortable.ts';
-import type { EngineWish, RootlessFinding } from './remote/engine.ts';
+import type { RootlessFinding } from './remote/engine.ts';
 import { checkEngine, chooseEngine, engineNote, enginesText, proveRootless } from './remote/engine.ts';
+import type { EngineWish } from './remote/engine-record.ts';
 import { BACKEND, givenUp } from './remote/failure.ts';
 import { markerOf } from './remote/labels.ts';
 import type { MarkedStack } from './remote/marked-stacks.ts';
@@ -149,7 +150,7 @@ export class ComposeExtension implements Extension {
   }
 
   async fork(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
-    const stack = readHandle(source);
+    const stack = handles.read(source);
     return await this.#grow(spec, ctx, async ({ stacks, place }) => {
       const marker = markerOf(spec.stamp, ctx.clock.now());
       const snapshots = new RemoteSnapshots(stacks.host);
@@ -162,7 +163,7 @@ export class ComposeExtension implements Extension {
     const { stacks, place } = await this.#reach(ctx);
     const snapshots = new RemoteSnapshots(stacks.host);
     return await this.#mutex.run(spec.snapshotId, () =>
-      snapshots.take(place, readHandle(handle), spec, ctx.signal),
+      snapshots.take(place, handles.read(handle), spec, ctx.signal),
     );
   }
 
@@ -187,7 +188,7 @@ export class ComposeExtension implements Extension {
     return await this.#mutex.run(projectOf(spec.stamp), async () => {
       const reached = await this.#reach(ctx);
       const seed = await seedFor(reached);
-      if ('project' in seed) return handleOf(seed);
+      if ('project' in seed) return handles.write(seed);
       const snapshots = new RemoteSnapshots(reached.stacks.host);
       const stack = await AnalysedStack.of({ ...spec, inputs: snapshots.trees(seed) }, signal, true);
       const ship = (project: string, marker: string) =>
@@ -208,16 +209,16 @@ export class ComposeExtension implements Extension {
     stack.checkFor(place.composeVersion);
     const agent = await uploadAgent(stacks.host, place.root, this.#agents, signal);
     const uploaded = await ship(projectOf(spec.stamp), markerOf(spec.stamp, ctx.clock.now()), reached);
-    if (uploaded.handle !== null) return handleOf(uploaded.handle);
+    if (uploaded.handle !== null) return handles.write(uploaded.handle);
     checkEngine(uploaded.engine, place, this.#wish, spec.recipe.resources);
     const ground = { stacks, place, agent, pool: this.#options.addressPool ?? DEFAULT_POOL };
     const { handle, states } = await makeStack(spec, stack, ground, { uploaded, signal });
     this.#fresh.set(handle.project, { states, at: Date.now() });
-    return handleOf(handle);
+    return handles.write(handle);
   }
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
-    const stack = readHandle(handle);
+    const stack = handles.read(handle);
     const { stacks, place } = await this.#reach(ctx);
     const states = await this.#settled(stack, stacks, place, ctx);
     const container = runningOf(stack.service, states);
@@ -244,7 +245,7 @@ export class ComposeExtension implements Extension {
   }
 
   async connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession> {
-    const stack = readHandle(handle);
+    const stack = handles.read(handle);
     const open = async (service: string, signal: AbortSignal): Promise<Channel> => {
       const { stacks, place } = await this.#reach(ctx);
       return await serviceChannel(stacks, place, { project: stack.project, service, signal });
@@ -264,7 +265,7 @@ export class ComposeExtension implements Extension {
     const project = projectOf(stamp);
     this.#kept.drop(project);
     this.#fresh.delete(project);
-    const keepImages = handle !== null && readHandle(handle).keep_images;
+    const keepImages = handle !== null && handles.read(handle).keep_images;
     const { stacks, place } = await this.#reach(ctx);
     const { removed, left } = await stacks.down(place, stamp, keepImages, {
       signal: ctx.signal,
@@ -307,14 +308,14 @@ export class ComposeExtension implements Extension {
   }
 
   async pause(handle: Handle, ctx: ExtensionContext): Promise<PauseKind> {
-    const { project } = readHandle(handle);
+    const { project } = handles.read(handle);
     const { stacks, place } = await this.#reach(ctx);
     await stacks.freeze(place, project, true, { signal: ctx.signal });
     return 'frozen';
   }
 
   async resume(handle: Handle, ctx: ExtensionContext): Promise<void> {
-    const { project } = readHandle(handle);
+    const { project } = handles.read(handle);
     const { stacks, place } = await this.#reach(ctx);
     await stacks.freeze(place, project, false, { signal: ctx.signal });
   }

@@ -1,15 +1,14 @@
+import { z } from 'zod';
 import type { Json } from '../../contract/values/json.ts';
-import type { Handle } from '../../core/ports/extension.ts';
-import { lost } from './remote/failure.ts';
+import { versionedHandle } from '../../core/ports/extension.ts';
+import { EngineRecord, ROOTFUL } from './remote/engine-record.ts';
 import { StackHandle } from './remote/stack-handle.ts';
 
-export const HANDLE_VERSION = 1;
+const Data = StackHandle.extend({ secret_variables: z.array(z.string()), engine: EngineRecord });
 
-export function handleOf(data: StackHandle): Handle {
-  return { version: HANDLE_VERSION, data: data as unknown as Json };
+/** The first handles of version 1 name neither the variables of secrets nor the engine. */
+function upgrade(data: Json): Json {
+  return { secret_variables: [], engine: { ...ROOTFUL }, ...(data as { [key: string]: Json }) };
 }
 
-export function readHandle(handle: Handle): StackHandle {
-  if (handle.version !== HANDLE_VERSION) throw lost('The handle is of a version that is not understood.');
-  return StackHandle.parse(handle.data);
-}
+export const handles = versionedHandle(Data, 2, upgrade);

@@ -3,7 +3,7 @@ import { ownAgents } from '../shared/own-programs.ts';
 import type { ComposeOptions } from './config.ts';
 import { capabilitiesFor } from './config.ts';
 import { ComposeExtension } from './extension.ts';
-import { HANDLE_VERSION } from './handle.ts';
+import { handles } from './handle.ts';
 import { BACKEND } from './remote/failure.ts';
 import { StackInputs } from './stack/stack-inputs.ts';
 
@@ -13,7 +13,7 @@ export function createComposeExtension(options: ComposeOptions = {}): ComposeExt
     id: BACKEND,
     title: 'Compose stacks on registered hosts',
     runsOn: 'hosts',
-    handleVersion: HANDLE_VERSION,
+    handleVersion: handles.version,
     capabilities: capabilitiesFor(options.engine ?? 'auto'),
     price: null,
     provisionTimeoutSeconds: 900,

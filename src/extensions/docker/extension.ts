@@ -36,7 +36,7 @@ import { BACKEND, failed, lost } from './engine/engine-error.ts';
 import type { EngineFacts } from './engine/engine-facts.ts';
 import { findEngineFacts } from './engine/engine-facts.ts';
 import type { Container } from './engine/engine-replies.ts';
-import { handleOf, readHandle, readSnapshotRef } from './handle.ts';
+import { handleOf, handles, readSnapshotRef } from './handle.ts';
 import { Images } from './images/images.ts';
 import type { SourceImage } from './images/snapshot-images.ts';
 import { isSnapshotImage, SnapshotImages } from './images/snapshot-images.ts';
@@ -115,7 +115,7 @@ export class DockerExtension implements Extension {
   }
 
   async fork(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
-    const { name, stamp } = readHandle(source);
+    const { name, stamp } = handles.read(source);
     const fork = containerName(spec.stamp);
     let image: string | null = null;
     const handle = await this.#make(spec, ctx, async () => {
@@ -129,7 +129,7 @@ export class DockerExtension implements Extension {
   }
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
-    const named = readHandle(handle);
+    const named = handles.read(handle);
     const channel = await abortable(this.#asked(this.#sandboxes.channel(named, ctx.signal)), ctx.signal);
     this.#sandboxes.keep(named.name, channel);
     const reach = this.#sandboxes.reach(named.name);
@@ -141,7 +141,7 @@ export class DockerExtension implements Extension {
   }
 
   async connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession> {
-    const channel = this.#asked(this.#sandboxes.channel(readHandle(handle), ctx.signal));
+    const channel = this.#asked(this.#sandboxes.channel(handles.read(handle), ctx.signal));
     return (await abortable(channel, ctx.signal)).session;
   }
 
@@ -188,7 +188,7 @@ export class DockerExtension implements Extension {
   }
 
   async inspectIsolation(handle: Handle, ctx: ExtensionContext): Promise<IsolationFacts> {
-    const named = readHandle(handle);
+    const named = handles.read(handle);
     const container = await this.#running(named.name, named.stamp.owner, ctx.signal);
     if (container.State.Paused) {
       throw new SandboxerError('SBX_CONFLICT', 'It is paused: nothing inside can be asked.', {
@@ -210,7 +210,7 @@ export class DockerExtension implements Extension {
   }
 
   async pause(handle: Handle, ctx: ExtensionContext): Promise<PauseKind> {
-    const { name, stamp } = readHandle(handle);
+    const { name, stamp } = handles.read(handle);
     await this.#running(name, stamp.owner, ctx.signal);
     await this.#asked(this.#containers.pause(name, ctx.signal));
     return 'frozen';
@@ -221,14 +221,14 @@ export class DockerExtension implements Extension {
     ctx: ExtensionContext,
     secrets: readonly ResolvedSecret[] = [],
   ): Promise<void> {
-    const named = readHandle(handle);
+    const named = handles.read(handle);
     await this.#sandboxes.inTurn(named.name, () =>
       this.#asked(this.#sandboxes.resume(named, secrets, ctx.signal)),
     );
   }
 
   async snapshot(handle: Handle, spec: SnapshotSpec, ctx: ExtensionContext): Promise<TakenSnapshot> {
-    const { name, stamp } = readHandle(handle);
+    const { name, stamp } = handles.read(handle);
     return await this.#sandboxes.inTurn(name, async () => {
       const container = await this.#running(name, stamp.owner, ctx.signal);
       return await this.#asked(this.#snapshots.take(container, spec, ctx.signal));

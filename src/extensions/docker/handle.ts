@@ -2,33 +2,35 @@ import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Json } from '../../contract/values/json.ts';
 import type { Handle, Stamp } from '../../core/ports/extension.ts';
+import { versionedHandle } from '../../core/ports/extension.ts';
 import type { Named } from './containers/labels.ts';
 import { containerName, stampIn } from './containers/labels.ts';
 import { BACKEND } from './engine/engine-error.ts';
 
-export const HANDLE_VERSION = 1;
-
-const HandleData = z.strictObject({
-  container: z.string().min(1).max(1024),
-  /** Of the recipe: a container that was started ahead has none of its own. */
-  variables: z.record(z.string(), z.string()).optional(),
-});
+/** Gives the name of the container with the stamp in it: a name that we cannot have given is refused. */
+const HandleData = z
+  .strictObject({
+    container: z.string().min(1).max(1024),
+    /** Of the recipe: a container that was started ahead has none of its own. */
+    variables: z.record(z.string(), z.string()),
+  })
+  .transform(({ container, variables }, { addIssue }): Named => {
+    const stamp = stampIn(container);
+    if (stamp !== null) return { name: container, stamp, variables };
+    addIssue({ code: 'custom', path: ['container'], message: 'It is not the name of a container of ours.' });
+    return z.NEVER;
+  });
 const SnapshotRef = z.strictObject({ image: z.string().regex(/^[a-z0-9-]+:[\w.-]{1,128}$/) });
 
-export function handleOf(stamp: Stamp, variables: Readonly<Record<string, string>> = {}): Handle {
-  const container = containerName(stamp);
-  const bare = Object.keys(variables).length === 0;
-  return { version: HANDLE_VERSION, data: bare ? { container } : { container, variables: { ...variables } } };
+/** The first handles of version 1 have no variables. */
+function upgrade(data: Json): Json {
+  return { variables: {}, ...(data as { [key: string]: Json }) };
 }
 
-/** The container's name; only one that we could have given. */
-export function readHandle(handle: Handle): Named {
-  const { container: name = '', variables = {} } = HandleData.safeParse(handle.data).data ?? {};
-  const stamp = stampIn(name);
-  if (handle.version === HANDLE_VERSION && stamp !== null) return { name, stamp, variables };
-  throw new SandboxerError('SBX_EXTENSION_FAILED', `A handle of version ${handle.version} cannot be read.`, {
-    backend: BACKEND,
-  });
+export const handles = versionedHandle(HandleData, 2, upgrade);
+
+export function handleOf(stamp: Stamp, variables: Readonly<Record<string, string>> = {}): Handle {
+  return handles.write({ container: containerName(stamp), variables: { ...variables } });
 }
 
 export function readSnapshotRef(ref: Json): string {

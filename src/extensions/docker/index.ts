@@ -13,7 +13,7 @@ import { engineConnector } from './engine/engine-connector.ts';
 import { BACKEND } from './engine/engine-error.ts';
 import { findEngineFacts } from './engine/engine-facts.ts';
 import { DockerExtension } from './extension.ts';
-import { HANDLE_VERSION } from './handle.ts';
+import { handles } from './handle.ts';
 import { findLevels, NO_LEVELS } from './inspect/levels.ts';
 
 const FIND_MS = 3_000;
@@ -33,7 +33,7 @@ export async function createDockerExtension(options: DockerOptions): Promise<Doc
   const header: ExtensionHeader = {
     id: BACKEND,
     title: 'Docker',
-    handleVersion: HANDLE_VERSION,
+    handleVersion: handles.version,
     capabilities: capabilitiesOf(facts, options, levels, bare),
     remedies: remediesOf(levels),
     inputs: DockerInputs.shape,

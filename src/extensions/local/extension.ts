@@ -34,7 +34,7 @@ import { VolumeStore } from './assets/volume-store.ts';
 import { Engine } from './engine/engine.ts';
 import { cancelled, failed, stopped } from './engine/failure.ts';
 import { SpawnerError } from './engine/spawner-client.ts';
-import { handleOf, readHandle } from './handle.ts';
+import { handles } from './handle.ts';
 import type { HostFacts } from './host/host-facts.ts';
 import type { LocalOptions } from './host/options.ts';
 import { healthOf } from './inspect/health.ts';
@@ -133,7 +133,7 @@ export class LocalExtension implements Extension {
   }
 
   async fork(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
-    const { attempt_id } = readHandle(source);
+    const { attempt_id } = handles.read(source);
     const { promise: up, resolve } = Promise.withResolvers<void>();
     // What is made of it for a while need not outlast the machine.
     const lasting = spec.recipe.persistence !== 'ephemeral';
@@ -153,7 +153,7 @@ export class LocalExtension implements Extension {
   }
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
-    const fresh = this.#sandboxes.isStarting(readHandle(handle).attempt_id);
+    const fresh = this.#sandboxes.isStarting(handles.read(handle).attempt_id);
     const record = await abortable(this.#running(handle), ctx.signal);
     const opening = this.#sandboxes.channel(record, fresh ? undefined : ctx.signal);
     // The agent of one that has just started has told that it listens: what follows need not wait for its greeting.
@@ -206,7 +206,7 @@ export class LocalExtension implements Extension {
       const { sandboxUid, attemptId, createdAt } = record;
       yield {
         stamp: { sandboxUid, attemptId, owner },
-        handle: handleOf(attemptId, owner),
+        handle: handles.write({ attempt_id: attemptId, owner }),
         createdAt,
         condition: await this.#sandboxes.condition(record),
         parts: [`directory ${this.#layout.sandbox(attemptId)}`],
@@ -216,7 +216,7 @@ export class LocalExtension implements Extension {
 
   /** Frozen where this machine can; otherwise it stops, with its disk. */
   async pause(handle: Handle): Promise<PauseKind> {
-    const { attempt_id } = readHandle(handle);
+    const { attempt_id } = handles.read(handle);
     if (this.header.capabilities.pause === 'stopped') {
       await this.#sandboxes.inTurn(attempt_id, async () => {
         this.#channels.drop(attempt_id);
@@ -236,7 +236,7 @@ export class LocalExtension implements Extension {
     _ctx?: ExtensionContext,
     secrets: readonly ResolvedSecret[] = [],
   ): Promise<void> {
-    const { attempt_id } = readHandle(handle);
+    const { attempt_id } = handles.read(handle);
     await this.#sandboxes.inTurn(attempt_id, async () => {
       const record = await this.#sandboxes.ready(attempt_id);
       if (!(await this.#thawed(record))) await this.#sandboxes.revive(record, secrets);
@@ -266,7 +266,7 @@ export class LocalExtension implements Extension {
 
   async snapshot(handle: Handle, spec: SnapshotSpec): Promise<TakenSnapshot> {
     try {
-      return await this.#snapshots.take(readHandle(handle).attempt_id, spec);
+      return await this.#snapshots.take(handles.read(handle).attempt_id, spec);
     } catch (error) {
       this.#collect();
       throw error;
@@ -278,7 +278,7 @@ export class LocalExtension implements Extension {
   }
 
   async extendLife(handle: Handle, endsAt: number): Promise<void> {
-    const { attempt_id } = readHandle(handle);
+    const { attempt_id } = handles.read(handle);
     await this.#sandboxes.inTurn(attempt_id, async () => {
       const record = await this.#sandboxes.ready(attempt_id);
       await this.#sandboxes.records.update({ ...record, endsAt: Math.floor(endsAt) });
@@ -320,11 +320,11 @@ export class LocalExtension implements Extension {
   }
 
   async whyEnded(handle: Handle): Promise<EndedFor | null> {
-    return await this.#sandboxes.whyEnded(readHandle(handle).attempt_id);
+    return await this.#sandboxes.whyEnded(handles.read(handle).attempt_id);
   }
 
   async measure(handle: Handle): Promise<UsedSoFar> {
-    return usedSoFar(await this.#call('status', readHandle(handle).attempt_id));
+    return usedSoFar(await this.#call('status', handles.read(handle).attempt_id));
   }
 
   async close(): Promise<void> {
@@ -359,12 +359,12 @@ export class LocalExtension implements Extension {
       }
     });
     await abortable(made, ctx.signal);
-    return handleOf(attemptId, owner);
+    return handles.write({ attempt_id: attemptId, owner });
   }
 
   /** Its record, once it runs. */
   async #running(handle: Handle): Promise<SandboxRecord> {
-    const { attempt_id } = readHandle(handle);
+    const { attempt_id } = handles.read(handle);
     const record = await this.#sandboxes.ready(attempt_id);
     if (record.sealed) await this.#captures.finish(attempt_id);
     const waits = record.stopped || (record.keep && record.secretFiles);

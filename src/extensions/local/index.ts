@@ -2,7 +2,7 @@ import type { ExtensionHeader } from '../../core/ports/extension.ts';
 import { remediesOf } from '../shared/isolation/tried-levels.ts';
 import { capabilitiesOn } from './config.ts';
 import { LocalExtension } from './extension.ts';
-import { HANDLE_VERSION } from './handle.ts';
+import { handles } from './handle.ts';
 import { findHostFacts } from './host/host-facts.ts';
 import type { LocalOptions } from './host/options.ts';
 
@@ -12,7 +12,7 @@ export function createLocalExtension(options: LocalOptions): LocalExtension {
   const header: ExtensionHeader = {
     id: 'ext.local',
     title: 'This machine',
-    handleVersion: HANDLE_VERSION,
+    handleVersion: handles.version,
     capabilities: capabilitiesOn(facts),
     remedies: remediesOf(facts.levels),
     price: null,

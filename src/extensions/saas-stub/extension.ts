@@ -20,7 +20,7 @@ import type {
 import type { SandboxSession } from '../../core/ports/session.ts';
 import { refuseMisfit } from '../../core/routing/refuse-misfit.ts';
 import type { SaasStubOptions } from './config.ts';
-import { handleOf, readHandle, readSnapshotRef, snapshotRefOf } from './handle.ts';
+import { handles, readSnapshotRef, snapshotRefOf } from './handle.ts';
 import { CallOnlySession } from './session/call-only-session.ts';
 import { ChannelSession } from './session/channel-session.ts';
 import { callError, replyError, unreadableReply } from './wire/backend-error.ts';
@@ -85,11 +85,11 @@ export class SaasStubExtension implements Extension {
   }
 
   async fork(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
-    return await this.#make({ op: 'fork', ...this.#makes(spec), source: readHandle(source).name }, ctx);
+    return await this.#make({ op: 'fork', ...this.#makes(spec), source: handles.read(source).name }, ctx);
   }
 
   async waitReady(handle: Handle, ctx: ExtensionContext): Promise<Ready> {
-    const at = readHandle(handle);
+    const at = handles.read(handle);
     for (;;) {
       const request = { op: 'wait_running', ...at, timeout_ms: POLL_MS } as const;
       const { object } = await this.#call(request, ObjectBody, ctx);
@@ -105,7 +105,7 @@ export class SaasStubExtension implements Extension {
   }
 
   async connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession> {
-    const at = readHandle(handle);
+    const at = handles.read(handle);
     const { object } = await this.#call({ op: 'get', ...at }, ObjectBody, ctx);
     if (object.state !== 'running') throw this.#wrongState(object.state);
     const open = this.#transport.open?.bind(this.#transport);
@@ -142,25 +142,25 @@ export class SaasStubExtension implements Extension {
         if (labels.owner !== owner) continue;
         const stamp = { sandboxUid: labels.sandbox_uid, attemptId: labels.attempt_id, owner: labels.owner };
         const told = state === 'running' || state === 'paused' ? { paused: state === 'paused' } : {};
-        yield { stamp, handle: handleOf(name, owner), createdAt: created_at, ...told };
+        yield { stamp, handle: handles.write({ name, owner }), createdAt: created_at, ...told };
       }
       cursor = page.next_cursor;
     } while (cursor !== null);
   }
 
   async pause(handle: Handle, ctx: ExtensionContext): Promise<PauseKind> {
-    await this.#call({ op: 'pause', ...readHandle(handle) }, ObjectBody, ctx);
+    await this.#call({ op: 'pause', ...handles.read(handle) }, ObjectBody, ctx);
     return 'frozen';
   }
 
   async resume(handle: Handle, ctx: ExtensionContext): Promise<void> {
-    await this.#call({ op: 'resume', ...readHandle(handle) }, ObjectBody, ctx);
+    await this.#call({ op: 'resume', ...handles.read(handle) }, ObjectBody, ctx);
   }
 
   async snapshot(handle: Handle, spec: SnapshotSpec, ctx: ExtensionContext): Promise<TakenSnapshot> {
     const request = {
       op: 'snapshot',
-      ...readHandle(handle),
+      ...handles.read(handle),
       snapshot_id: spec.snapshotId,
       title: spec.name,
     } as const;
@@ -175,11 +175,11 @@ export class SaasStubExtension implements Extension {
   }
 
   async extendLife(handle: Handle, endsAt: number, ctx: ExtensionContext): Promise<void> {
-    await this.#call({ op: 'extend', ...readHandle(handle), ends_at: endsAt }, ObjectBody, ctx);
+    await this.#call({ op: 'extend', ...handles.read(handle), ends_at: endsAt }, ObjectBody, ctx);
   }
 
   async usage(handle: Handle, ctx: ExtensionContext): Promise<{ readonly billedSeconds: number }> {
-    const { billed_ms } = await this.#call({ op: 'usage', ...readHandle(handle) }, UsageBody, ctx);
+    const { billed_ms } = await this.#call({ op: 'usage', ...handles.read(handle) }, UsageBody, ctx);
     return { billedSeconds: billed_ms / 1000 };
   }
 
@@ -201,7 +201,7 @@ export class SaasStubExtension implements Extension {
 
   async #make(request: MakeRequest, ctx: ExtensionContext): Promise<Handle> {
     await this.#call(request, ObjectBody, ctx, true);
-    return handleOf(request.name, request.labels.owner);
+    return handles.write({ name: request.name, owner: request.labels.owner });
   }
 
   async #call<Body>(

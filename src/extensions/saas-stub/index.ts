@@ -2,7 +2,7 @@ import type { ExtensionHeader } from '../../core/ports/extension.ts';
 import type { SaasStubOptions } from './config.ts';
 import { CAPABILITIES, DEFAULT_PRICE, WITHOUT_CHANNEL } from './config.ts';
 import { SaasStubExtension } from './extension.ts';
-import { HANDLE_VERSION } from './handle.ts';
+import { handles } from './handle.ts';
 import { StubInputs } from './wire/boot.ts';
 
 /** A metered backend that fails on demand, for tests and demos. It isolates nothing. */
@@ -10,7 +10,7 @@ export function createSaasStubExtension(options: SaasStubOptions): SaasStubExten
   const header: ExtensionHeader = {
     id: options.id ?? 'ext.saas-stub',
     title: 'Stub of a metered service',
-    handleVersion: HANDLE_VERSION,
+    handleVersion: handles.version,
     capabilities: {
       ...CAPABILITIES,
       ...(options.transport.open === undefined ? WITHOUT_CHANNEL : {}),

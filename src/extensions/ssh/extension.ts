@@ -25,7 +25,7 @@ import { forgetAgent, uploadAgent } from '../shared/ssh/upload-agent.ts';
 import type { SshOptions } from './config.ts';
 import { DIRECTORY } from './config.ts';
 import { DirectorySession } from './directory-session.ts';
-import { handleOf, readHandle } from './handle.ts';
+import { handles } from './handle.ts';
 import { ENVIRONMENT, EXIT, LIST, PROVISION, TEARDOWN } from './remote-scripts.ts';
 
 interface Listed {
@@ -84,7 +84,7 @@ export class SshExtension implements Extension {
     const place = `${directory}/s/${nameOf(stamp.attemptId)}`;
     const secrets = { directory: said('secrets'), environment: spec.secrets.some(byEnvironment) };
     const byFile = spec.secrets.filter(({ delivery }) => delivery === 'file');
-    return handleOf({
+    return handles.write({
       attemptId: stamp.attemptId,
       directory,
       agent,
@@ -117,7 +117,7 @@ export class SshExtension implements Extension {
     } finally {
       await session.close();
     }
-    const { isolation, files } = readHandle(handle);
+    const { isolation, files } = handles.read(handle);
     return {
       reachability: {
         exec_url: null,
@@ -136,7 +136,7 @@ export class SshExtension implements Extension {
   }
 
   async connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession> {
-    const { attemptId, directory, agent, variables, files, secrets } = readHandle(handle);
+    const { attemptId, directory, agent, variables, files, secrets } = handles.read(handle);
     const place = `${directory}/s/${nameOf(attemptId)}`;
     const host = this.#host(ctx);
     const environment = secrets?.environment

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { Handle } from '../../core/ports/extension.ts';
-
-export const HANDLE_VERSION = 2;
+import type { Json } from '../../contract/values/json.ts';
+import { versionedHandle } from '../../core/ports/extension.ts';
 
 const Data = z.strictObject({
   attemptId: z.string(),
@@ -9,18 +8,16 @@ const Data = z.strictObject({
   agent: z.string(),
   /** The recipe's, for every program: plain text by the profile's own word. */
   variables: z.record(z.string(), z.string()),
-  isolation: z.enum(['none', 'policy']).default('none'),
-  /** Whether a confined agent serves files: version 1 had none. */
-  files: z.boolean().default(false),
+  isolation: z.enum(['none', 'policy']),
+  /** Whether a confined agent serves files. */
+  files: z.boolean(),
   /** Where secrets are on the host, and whether some of them belong into the environment. */
-  secrets: z.strictObject({ directory: z.string(), environment: z.boolean() }).nullable().default(null),
+  secrets: z.strictObject({ directory: z.string(), environment: z.boolean() }).nullable(),
 });
-export type SshHandle = z.infer<typeof Data>;
 
-export function handleOf(data: SshHandle): Handle {
-  return { version: HANDLE_VERSION, data };
+/** Version 1 had no isolation, no files and no secrets. */
+function upgrade(data: Json): Json {
+  return { isolation: 'none', files: false, secrets: null, ...(data as { [key: string]: Json }) };
 }
 
-export function readHandle(handle: Handle): SshHandle {
-  return Data.parse(handle.data);
-}
+export const handles = versionedHandle(Data, 2, upgrade);

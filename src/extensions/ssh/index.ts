@@ -1,7 +1,7 @@
 import type { SshOptions } from './config.ts';
 import { CAPABILITIES } from './config.ts';
 import { SshExtension } from './extension.ts';
-import { HANDLE_VERSION } from './handle.ts';
+import { handles } from './handle.ts';
 
 /** A plain directory and user on a registered host. */
 export function createSshExtension(options: SshOptions): SshExtension {
@@ -9,7 +9,7 @@ export function createSshExtension(options: SshOptions): SshExtension {
     {
       id: 'ext.ssh',
       title: 'A directory on a host',
-      handleVersion: HANDLE_VERSION,
+      handleVersion: handles.version,
       capabilities: CAPABILITIES,
       runsOn: 'hosts',
       price: null,

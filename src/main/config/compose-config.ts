@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { BuiltinsConfig } from '../../extensions/builtins.ts';
-import { ENGINE_WISHES } from '../../extensions/compose-ssh/remote/engine.ts';
+import { ENGINE_WISHES } from '../../extensions/compose-ssh/remote/engine-record.ts';
 
 export const ComposeConfig = z.strictObject({
   enabled: z.boolean().default(true).describe('Whether stacks are placed on registered hosts.'),

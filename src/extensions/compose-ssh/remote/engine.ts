@@ -2,23 +2,12 @@
 import { z } from 'zod';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { SshHost } from '../../shared/ssh/ssh-host.ts';
+import type { EngineRecord, EngineWish } from './engine-record.ts';
+import { ROOTFUL } from './engine-record.ts';
 import { FIND_ROOTLESS, PROVE } from './engine-scripts.ts';
 import { BACKEND, shown } from './failure.ts';
 import type { Call } from './run-script.ts';
 import { runScript } from './run-script.ts';
-
-export const ENGINE_WISHES = ['auto', 'rootless', 'rootful'] as const;
-/** `auto`: a rootless engine where there is one that holds the limits of a stack; `rootless`: no other. */
-export type EngineWish = (typeof ENGINE_WISHES)[number];
-
-export const EngineRecord = z.object({
-  kind: z.enum(['rootful', 'rootless']),
-  /** `null`: what `docker` reaches by itself. */
-  endpoint: z.string().nullable(),
-});
-export type EngineRecord = z.infer<typeof EngineRecord>;
-
-export const ROOTFUL: EngineRecord = { kind: 'rootful', endpoint: null };
 
 /** As scripts are given it. */
 export function recordWords({ kind, endpoint }: EngineRecord): readonly [kind: string, endpoint: string] {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Stamp } from '../../../core/ports/extension.ts';
-import { EngineRecord, ROOTFUL } from './engine.ts';
+import { EngineRecord, ROOTFUL } from './engine-record.ts';
 
 export const StackHandle = z.object({
   project: z.string().regex(/^sbx[0-9a-f]{20}$/),
