@@ -246,7 +246,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
 /** Files above the limit because they are one catalogue or one schema. */
 export const LONG_FILES: readonly string[] = [
   'src/contract/errors/errors.ts',
-  'src/main/config/config.ts',
   'src/store/sql/session/schema.ts',
 ];
 

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { createComposeExtension } from '../../src/extensions/compose-ssh/index.ts';
+import { createComposeExtension } from '../../src/extensions/compose-ssh/create.ts';
 import { context, repo, specFor } from '../../tests/integration/compose/compose-world.ts';
 import type { ComposeHost } from '../../tests/support/compose-host.ts';
 import { startComposeHost, whyNoComposeHost } from '../../tests/support/compose-host.ts';

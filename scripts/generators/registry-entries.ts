@@ -1,7 +1,6 @@
 import { globSync } from 'node:fs';
 import path from 'node:path';
 import { stringify } from 'yaml';
-import type { CapabilityVector } from '../../src/contract/extensions/capability.ts';
 import {
   CAPABILITY_DOMAIN,
   CAPABILITY_ID,
@@ -14,61 +13,20 @@ import {
 import type { FederatedCapability } from '../../src/contract/extensions/federated-capability.ts';
 import { rowOf } from '../../src/contract/extensions/federated-capability.ts';
 import { API_VERSION } from '../../src/contract/values/version.ts';
-import { CAPABILITIES as COMPOSE } from '../../src/extensions/compose-ssh/config.ts';
-import { capabilitiesOf } from '../../src/extensions/docker/config.ts';
-import { NO_LEVELS } from '../../src/extensions/docker/inspect/levels.ts';
-import { capabilitiesOn } from '../../src/extensions/local/config.ts';
-import { CAPABILITIES as STUB } from '../../src/extensions/saas-stub/config.ts';
-import { CAPABILITIES as SSH } from '../../src/extensions/ssh/config.ts';
+import { BUILTINS } from '../../src/extensions/builtins.ts';
 import type { Generator } from './generator.ts';
 import { listOf } from './scope-lists.ts';
 
-interface Listed {
-  readonly id: string;
-  readonly title: string;
-  /** What the vector depends on, where it depends on something. */
-  readonly at_best: string | null;
-  readonly capabilities: CapabilityVector;
-}
-
-/** At their best: a machine or engine that can do less declares less. */
-const EXTENSIONS: readonly Listed[] = [
-  {
-    id: 'ext.local',
-    title: 'This machine',
-    at_best: 'root on Linux with crun, mkfs.ext4 and runsc of November 2023 or newer',
-    capabilities: capabilitiesOn({
-      controllers: ['cpu', 'memory', 'pids', 'freezer'],
-      diskMaker: 'mkfs.ext4',
-      levels: { offered: new Map([['gvisor', {}]]) },
-    } as unknown as Parameters<typeof capabilitiesOn>[0]),
-  },
-  {
-    id: 'ext.docker',
-    title: 'Docker',
-    at_best: 'an engine with all cgroup controllers',
-    capabilities: capabilitiesOf(
-      null,
-      { network: null, defaultImage: null } as unknown as Parameters<typeof capabilitiesOf>[1],
-      NO_LEVELS,
-    ),
-  },
-  {
-    id: 'ext.compose-ssh',
-    title: 'Compose stacks on registered hosts',
-    at_best: 'a registered host with an engine and compose',
-    capabilities: COMPOSE,
-  },
-  { id: 'ext.ssh', title: 'A directory on a host', at_best: 'a registered host', capabilities: SSH },
-  { id: 'ext.saas-stub', title: 'The stub backend', at_best: null, capabilities: STUB },
-];
-
 const WRITTEN = 'Written by `npm run generate` from the code. Do not edit.';
 
-export const extensionEntries: readonly Generator[] = EXTENSIONS.map((listed) => ({
-  file: `registry/extensions/${listed.id}.yaml`,
-  render: () => `# ${WRITTEN}\n${stringify(listed)}`,
-}));
+/** At their best: a machine or engine that can do less declares less. */
+export const extensionEntries: readonly Generator[] = BUILTINS.map(
+  ({ id, title, bestOn, capabilitiesAtBest }) => ({
+    file: `registry/extensions/${id}.yaml`,
+    render: () =>
+      `# ${WRITTEN}\n${stringify({ id, title, at_best: bestOn, capabilities: capabilitiesAtBest })}`,
+  }),
+);
 
 function profileIds(): string[] {
   const folder = path.resolve(import.meta.dirname, '../../profiles');
@@ -130,7 +88,7 @@ const ENTRY: FederatedCapability = {
   consumption_modes: ['HTTP API', 'CLI (sandboxer)', 'TypeScript client (sand-boxer/client)'],
   api: { version: API_VERSION, openapi: 'docs/reference/openapi.json' },
   operations: [...OPERATIONS],
-  extensions: EXTENSIONS.map(({ id }) => id),
+  extensions: BUILTINS.map(({ id }) => id),
   profiles: profileIds(),
 };
 

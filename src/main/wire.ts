@@ -155,7 +155,11 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
   }));
   const catalogues = await WorkspaceCatalogues.open(store, [shippedProfiles(), ...folders]);
   const extensions = [
-    ...(await builtinExtensions(config.extensions, { secret: serverSecrets(config, env) })),
+    ...(await builtinExtensions(config.extensions, {
+      stateDir: config.stateDir,
+      env,
+      secret: serverSecrets(config, env),
+    })),
     ...(options.extensions ?? []),
   ];
   const registry = new ProbedExtensions(extensions, systemClock, log);

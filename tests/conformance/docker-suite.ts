@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import type { DockerOptions } from '../../src/extensions/docker/containers/options.ts';
-import { createDockerExtension } from '../../src/extensions/docker/index.ts';
+import { createDockerExtension } from '../../src/extensions/docker/create.ts';
 import { conformanceSuite, describeConformance } from '../../src/testing/conformance.ts';
 
 interface Engine {

@@ -9,9 +9,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { IsolationLevel } from '../../src/contract/extensions/capability.ts';
 import type { Recipe } from '../../src/core/recipe/recipe.ts';
+import { createLocalExtension } from '../../src/extensions/local/create.ts';
 import { hostCanary } from '../../src/extensions/local/host/host-canary.ts';
 import type { LocalOptions } from '../../src/extensions/local/host/options.ts';
-import { createLocalExtension } from '../../src/extensions/local/index.ts';
 import { runConformance } from '../../src/testing/conformance.ts';
 import { writeBusyboxTree } from '../support/busybox-tree.ts';
 

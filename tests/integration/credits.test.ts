@@ -12,7 +12,7 @@ import type { Clock } from '../../src/core/ports/clock.ts';
 import type { Extension, Handle } from '../../src/core/ports/extension.ts';
 import type { Caller } from '../../src/core/tenancy/caller.ts';
 import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
-import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
+import { createSaasStubExtension } from '../../src/extensions/saas-stub/create.ts';
 import { StubWorld } from '../../src/extensions/saas-stub/world/world.ts';
 import { WorldTransport } from '../../src/extensions/saas-stub/world/world-transport.ts';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/core/ports/clock.ts';
 import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
-import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
+import { createSaasStubExtension } from '../../src/extensions/saas-stub/create.ts';
 import { StubWorld } from '../../src/extensions/saas-stub/world/world.ts';
 import { WorldTransport } from '../../src/extensions/saas-stub/world/world-transport.ts';
 import type { Fixture } from './http/fixture.ts';

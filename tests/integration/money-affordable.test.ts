@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Price } from '../../src/contract/money/money.ts';
 import type { Clock } from '../../src/core/ports/clock.ts';
 import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
-import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
+import { createSaasStubExtension } from '../../src/extensions/saas-stub/create.ts';
 import { StubWorld } from '../../src/extensions/saas-stub/world/world.ts';
 import { WorldTransport } from '../../src/extensions/saas-stub/world/world-transport.ts';
 import { createMemoryExtension } from '../../src/testing/memory/memory-extension.ts';

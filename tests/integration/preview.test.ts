@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
+import { createSaasStubExtension } from '../../src/extensions/saas-stub/create.ts';
 import type { RunningStub } from '../../src/extensions/saas-stub/server/start-server.ts';
 import { startStubServer } from '../../src/extensions/saas-stub/server/start-server.ts';
 import { loadConfig } from '../../src/main/config/config.ts';

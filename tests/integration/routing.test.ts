@@ -5,7 +5,7 @@ import { measureUse } from '../../src/control/money/measure-use.ts';
 import type { Clock } from '../../src/core/ports/clock.ts';
 import { UseBook } from '../../src/core/routing/learned-use.ts';
 import { DEFAULT_PRICE } from '../../src/extensions/saas-stub/config.ts';
-import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
+import { createSaasStubExtension } from '../../src/extensions/saas-stub/create.ts';
 import { StubWorld } from '../../src/extensions/saas-stub/world/world.ts';
 import { WorldTransport } from '../../src/extensions/saas-stub/world/world-transport.ts';
 import type { Fixture } from './http/fixture.ts';

@@ -10,7 +10,7 @@ import { silentLog } from '../../src/core/ports/log.ts';
 import type { SandboxSession } from '../../src/core/ports/session.ts';
 import { hostCanary } from '../../src/extensions/local/host/host-canary.ts';
 import { CAPABILITIES } from '../../src/extensions/ssh/config.ts';
-import { createSshExtension } from '../../src/extensions/ssh/index.ts';
+import { createSshExtension } from '../../src/extensions/ssh/create.ts';
 import { bytesFrom } from '../../src/testing/conformance/bytes.ts';
 import { defaultRecipe } from '../../src/testing/conformance/default-recipe.ts';
 import type { SshServer } from '../../src/testing/ssh-server.ts';

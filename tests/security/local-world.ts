@@ -10,10 +10,10 @@ import { NO_INPUTS } from '../../src/core/ports/inputs.ts';
 import { silentLog } from '../../src/core/ports/log.ts';
 import type { SandboxSession } from '../../src/core/ports/session.ts';
 import type { Recipe } from '../../src/core/recipe/recipe.ts';
+import { createLocalExtension } from '../../src/extensions/local/create.ts';
 import { SpawnerClient } from '../../src/extensions/local/engine/spawner-client.ts';
 import type { LocalExtension } from '../../src/extensions/local/extension.ts';
 import type { LocalOptions } from '../../src/extensions/local/host/options.ts';
-import { createLocalExtension } from '../../src/extensions/local/index.ts';
 import { defaultRecipe } from '../../src/testing/conformance/default-recipe.ts';
 import { runProgram } from '../../src/testing/conformance/run-program.ts';
 

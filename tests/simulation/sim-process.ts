@@ -14,7 +14,7 @@ import type { Extension } from '../../src/core/ports/extension.ts';
 import type { Log } from '../../src/core/ports/log.ts';
 import type { Store } from '../../src/core/ports/store/store.ts';
 import { UseBook } from '../../src/core/routing/learned-use.ts';
-import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
+import { createSaasStubExtension } from '../../src/extensions/saas-stub/create.ts';
 import type { Workers } from '../../src/workers/start-workers.ts';
 import { startWorkers } from '../../src/workers/start-workers.ts';
 import { catalogue, priceOf } from './catalogue.ts';

@@ -1,7 +1,7 @@
 /** A whole server with a sandbox whose ports are shown, bare sockets on both sides of its previews. */
 import type { Server, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
-import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
+import { createSaasStubExtension } from '../../src/extensions/saas-stub/create.ts';
 import type { RunningStub } from '../../src/extensions/saas-stub/server/start-server.ts';
 import { startStubServer } from '../../src/extensions/saas-stub/server/start-server.ts';
 import type { ResolvedConfig } from '../../src/main/config/config.ts';

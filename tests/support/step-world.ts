@@ -12,7 +12,7 @@ import type { SandboxDocuments, SandboxRecord } from '../../src/core/lifecycle/s
 import { silentLog } from '../../src/core/ports/log.ts';
 import { UseBook } from '../../src/core/routing/learned-use.ts';
 import { CAPABILITIES } from '../../src/extensions/saas-stub/config.ts';
-import { createSaasStubExtension } from '../../src/extensions/saas-stub/index.ts';
+import { createSaasStubExtension } from '../../src/extensions/saas-stub/create.ts';
 import type { FaultRule } from '../../src/extensions/saas-stub/wire/protocol.ts';
 import { StubWorld } from '../../src/extensions/saas-stub/world/world.ts';
 import { WorldTransport } from '../../src/extensions/saas-stub/world/world-transport.ts';

@@ -28,6 +28,8 @@ import type { Log } from './log.ts';
 import type { SandboxSession } from './session.ts';
 import type { Handle } from './versioned-handle.ts';
 
+export type { ExtensionDefinition, ExtensionServices, SecretPlace } from './extension-definition.ts';
+export { defineExtension } from './extension-definition.ts';
 export type { Handle, HandleUpgrade, VersionedHandle } from './versioned-handle.ts';
 export { versionedHandle } from './versioned-handle.ts';
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, it } from 'vitest';
 import type { ComposeHost } from '../../../tests/support/compose-host.ts';
 import { startComposeHost, whyNoComposeHost } from '../../../tests/support/compose-host.ts';
 import { describeConformance } from '../../testing/conformance.ts';
-import { createComposeExtension } from './index.ts';
+import { createComposeExtension } from './create.ts';
 
 // Only what is missing is built by itself: a test must not run on yesterday's.
 spawnSync('sh', [join(import.meta.dirname, '..', '..', '..', 'scripts', 'build-agent.sh')], {

@@ -1,25 +1,19 @@
-import type { ExtensionHeader } from '../../core/ports/extension.ts';
-import { ownAgents } from '../shared/own-programs.ts';
-import type { ComposeOptions } from './config.ts';
-import { capabilitiesFor } from './config.ts';
-import { ComposeExtension } from './extension.ts';
+import { defineExtension } from '../../core/ports/extension.ts';
+import { CAPABILITIES, ComposeConfig, optionsOf } from './config.ts';
 import { handles } from './handle.ts';
-import { BACKEND } from './remote/failure.ts';
-import { StackInputs } from './stack/stack-inputs.ts';
 
-/** A repository’s compose stack on a registered host, over OpenSSH. */
-export function createComposeExtension(options: ComposeOptions = {}): ComposeExtension {
-  const header: ExtensionHeader = {
-    id: BACKEND,
-    title: 'Compose stacks on registered hosts',
-    runsOn: 'hosts',
-    handleVersion: handles.version,
-    capabilities: capabilitiesFor(options.engine ?? 'auto'),
-    price: null,
-    provisionTimeoutSeconds: 900,
-    shipsInputs: true,
-    inputs: StackInputs.shape,
-    needsInput: ['repo', 'files', 'compose_bundle', 'compose'],
-  };
-  return new ComposeExtension(header, options, options.agents ?? ownAgents());
-}
+export default defineExtension({
+  id: 'ext.compose-ssh',
+  title: 'Compose stacks on registered hosts',
+  config: ComposeConfig.default(ComposeConfig.parse({})).describe(
+    'Compose stacks on registered hosts, over OpenSSH.',
+  ),
+  bestOn: 'a registered host with an engine and compose',
+  capabilitiesAtBest: CAPABILITIES,
+  handle: handles,
+  async create(config) {
+    if (!config.enabled) return [];
+    const { createComposeExtension } = await import('./create.ts');
+    return [createComposeExtension(optionsOf(config))];
+  },
+});

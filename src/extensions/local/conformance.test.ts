@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeConformance } from '../../testing/conformance.ts';
+import { createLocalExtension } from './create.ts';
 import { hostCanary } from './host/host-canary.ts';
-import { createLocalExtension } from './index.ts';
 
 // Only what is missing is built by itself: a test must not run on yesterday's.
 for (const script of ['build-agent.sh', 'build-spawner.sh']) {

@@ -1,24 +1,22 @@
-import type { ExtensionHeader } from '../../core/ports/extension.ts';
-import { remediesOf } from '../shared/isolation/tried-levels.ts';
-import { capabilitiesOn } from './config.ts';
-import { LocalExtension } from './extension.ts';
+import { defineExtension } from '../../core/ports/extension.ts';
+import { capabilitiesOn, LocalConfig, optionsOf } from './config.ts';
 import { handles } from './handle.ts';
-import { findHostFacts } from './host/host-facts.ts';
-import type { LocalOptions } from './host/options.ts';
 
-/** Sandboxes on this machine, in milliseconds: an OCI runtime is the wall, the agent inside is the channel. */
-export function createLocalExtension(options: LocalOptions): LocalExtension {
-  const facts = findHostFacts(options);
-  const header: ExtensionHeader = {
-    id: 'ext.local',
-    title: 'This machine',
-    handleVersion: handles.version,
-    capabilities: capabilitiesOn(facts),
-    remedies: remediesOf(facts.levels),
-    price: null,
-    provisionTimeoutSeconds: 60,
-    endsWithMachine: true,
-    shipsInputs: 'read-only',
-  };
-  return new LocalExtension(header, options, facts);
-}
+export default defineExtension({
+  id: 'ext.local',
+  title: 'This machine',
+  config: LocalConfig.default(LocalConfig.parse({})).describe('Sandboxes on this machine.'),
+  bestOn: 'root on Linux with crun, mkfs.ext4 and runsc of November 2023 or newer',
+  capabilitiesAtBest: capabilitiesOn({
+    controllers: ['cpu', 'memory', 'pids', 'freezer'],
+    diskMaker: 'mkfs.ext4',
+    levels: { offered: new Map([['gvisor', null]]) },
+  }),
+  handle: handles,
+  async create(config, services) {
+    const options = optionsOf(config, services);
+    if (options === null) return [];
+    const { createLocalExtension } = await import('./create.ts');
+    return [createLocalExtension(options)];
+  },
+});

@@ -1,7 +1,35 @@
+import { z } from 'zod';
 import type { CapabilityVector } from '../../contract/extensions/capability.ts';
-import type { Price } from '../../contract/money/money.ts';
+import { Price } from '../../contract/money/money.ts';
+import type { ExtensionServices } from '../../core/ports/extension.ts';
 import { digestOf } from '../../core/recipe/canonical-json.ts';
 import type { StubTransport } from './wire/transport.ts';
+
+const StubInstance = z.strictObject({
+  url: z.string().max(2048).describe('Where the stub listens: http://127.0.0.1:port, or unix:/path/of.sock.'),
+  key_file: z.string().optional().describe('File with the bearer key of the stub.'),
+  price: Price.partial()
+    .optional()
+    .describe(
+      'The price of this instance; fields left out keep the default. It offers the GPUs that `gpus` names.',
+    ),
+});
+
+export const StubConfig = z.record(z.string().regex(/^[a-z0-9-]{1,32}$/), StubInstance);
+
+export type Instance = z.output<typeof StubInstance> & { readonly id: string };
+
+/** The instances that the configuration names, and the one that the environment does. */
+export function instancesOf(
+  config: z.output<typeof StubConfig>,
+  { env }: Pick<ExtensionServices, 'env'>,
+): Instance[] {
+  const named = env.SANDBOXER_STUB_URL ? { ...config, default: { url: env.SANDBOXER_STUB_URL } } : config;
+  return Object.entries(named).map(([name, instance]) => ({
+    ...instance,
+    id: name === 'default' ? 'ext.saas-stub' : `ext.saas-stub#${name}`,
+  }));
+}
 
 export interface SaasStubOptions {
   /** Several may stand side by side: `ext.saas-stub#b`. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeConformance } from '../../testing/conformance.ts';
-import { createSaasStubExtension } from './index.ts';
+import { createSaasStubExtension } from './create.ts';
 import { processesOf } from './server/process-tree.ts';
 import { startStubServer } from './server/start-server.ts';
 

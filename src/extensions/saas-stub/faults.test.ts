@@ -7,7 +7,7 @@ import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Creation } from '../../contract/values/state.ts';
 import type { Extension, ProvisionSpec } from '../../core/ports/extension.ts';
 import { Subject } from '../../testing/conformance/subject.ts';
-import { createSaasStubExtension } from './index.ts';
+import { createSaasStubExtension } from './create.ts';
 import type { FaultInput, RunningStub } from './server/start-server.ts';
 import { startStubServer } from './server/start-server.ts';
 import { FAULT_KINDS } from './wire/protocol.ts';

@@ -1,6 +1,9 @@
+import { z } from 'zod';
 import type { CapabilityVector } from '../../contract/extensions/capability.ts';
 import type { SshHostOptions } from '../shared/ssh/ssh-host.ts';
 import type { AgentBinaries } from '../shared/ssh/upload-agent.ts';
+
+export const SshConfig = z.strictObject({ enabled: z.boolean().default(false) });
 
 export interface SshOptions {
   readonly agents: AgentBinaries;

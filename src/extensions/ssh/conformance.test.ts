@@ -7,7 +7,7 @@ import type { ConformanceOptions } from '../../testing/conformance/conformance-o
 import { describeConformance } from '../../testing/conformance.ts';
 import type { SshServer } from '../../testing/ssh-server.ts';
 import { sshServerMissing, startSshServer } from '../../testing/ssh-server.ts';
-import { createSshExtension } from './index.ts';
+import { createSshExtension } from './create.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const agents = { [machine()]: join(root, 'agent', 'build', 'sandboxer-agent') };

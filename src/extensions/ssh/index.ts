@@ -1,20 +1,22 @@
-import type { SshOptions } from './config.ts';
-import { CAPABILITIES } from './config.ts';
-import { SshExtension } from './extension.ts';
+import { defineExtension } from '../../core/ports/extension.ts';
+import { CAPABILITIES, SshConfig } from './config.ts';
 import { handles } from './handle.ts';
 
-/** A plain directory and user on a registered host. */
-export function createSshExtension(options: SshOptions): SshExtension {
-  return new SshExtension(
-    {
-      id: 'ext.ssh',
-      title: 'A directory on a host',
-      handleVersion: handles.version,
-      capabilities: CAPABILITIES,
-      runsOn: 'hosts',
-      price: null,
-      provisionTimeoutSeconds: 120,
-    },
-    options,
-  );
-}
+export default defineExtension({
+  id: 'ext.ssh',
+  title: 'A directory on a host',
+  config: SshConfig.default(SshConfig.parse({})).describe(
+    'A plain directory and user on registered hosts: it isolates nothing.',
+  ),
+  bestOn: 'a registered host',
+  capabilitiesAtBest: CAPABILITIES,
+  handle: handles,
+  async create({ enabled }) {
+    if (!enabled) return [];
+    const [{ createSshExtension }, { ownAgents }] = await Promise.all([
+      import('./create.ts'),
+      import('../shared/own-programs.ts'),
+    ]);
+    return [createSshExtension({ agents: ownAgents() })];
+  },
+});

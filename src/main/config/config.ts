@@ -1,34 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import { HostSpec } from '../../contract/extensions/host.ts';
-import { Price } from '../../contract/money/money.ts';
 import { DurationSeconds } from '../../contract/values/duration.ts';
 import { DEFAULT_SETTINGS } from '../../control/ports/settings.ts';
-import type { BuiltinsConfig } from '../../extensions/builtins.ts';
-import { ownAgents } from '../../extensions/shared/own-programs.ts';
+import { builtinConfig } from '../../extensions/builtins.ts';
 import { isNetwork } from '../../http/keys/client-address.ts';
 import { isFaulty, readYaml } from '../../yaml/read-yaml.ts';
 import { FILE } from '../../yaml/yaml-limits.ts';
-import { ComposeConfig, composeOptions } from './compose-config.ts';
 import { configProblem } from './config-problem.ts';
-import { DockerConfig, dockerOptions } from './docker-config.ts';
 
 const LogLevel = z.enum(['debug', 'info', 'warn', 'error', 'silent']);
 
 const Duration = DurationSeconds.transform((seconds) => seconds * 1000);
-
-const StubInstance = z.strictObject({
-  url: z.string().max(2048).describe('Where the stub listens: http://127.0.0.1:port, or unix:/path/of.sock.'),
-  key_file: z.string().optional().describe('File with the bearer key of the stub.'),
-  price: Price.partial()
-    .optional()
-    .describe(
-      'The price of this instance; fields left out keep the default. It offers the GPUs that `gpus` names.',
-    ),
-});
 
 const WebhookConfig = z.strictObject({
   allow_private: z
@@ -78,32 +64,6 @@ const GitConfig = z.strictObject({
   max_mb: z.number().int().positive().max(1_048_576).default(2048).describe('Largest fetch, in MiB.'),
 });
 
-const LocalConfig = z.strictObject({
-  enabled: z.boolean().optional().describe('Default: true on Linux.'),
-  directory: z.string().optional().describe('Default: <state_dir>/local.'),
-  runtime: z
-    .string()
-    .optional()
-    .describe('crun, runc, or the path of one. Default: crun where it is, otherwise runc.'),
-  cgroups: z.boolean().default(true).describe('Whether limits and pause are to be had by control groups.'),
-  warm: z
-    .number()
-    .int()
-    .min(0)
-    .max(256)
-    .optional()
-    .describe('Most sandboxes kept running ahead of need, for all recipes together.'),
-  default_disk_mb: z
-    .number()
-    .int()
-    .min(64)
-    .optional()
-    .describe(
-      'Most that a sandbox without `disk_mb` may write. Default: half of the free space when it is made. The use is counted; a sandbox above the limit is ended.',
-    ),
-  launchers: z.number().int().min(1).max(64).optional().describe('Processes that wait to become a sandbox.'),
-});
-
 const HostsConfig = z.strictObject({
   registered: z.array(HostSpec).max(1000).default([]).describe('As `sandboxer hosts add` takes them.'),
   probe: Duration.default(30_000).describe('How often each host is looked at.'),
@@ -138,7 +98,6 @@ const HostsConfig = z.strictObject({
     .default(null),
 });
 
-/** The configuration file. Everything has a default: an empty file, or none, is a working server. */
 /** A receiver of events that the operator names. */
 const HubConfig = z
   .strictObject({
@@ -182,6 +141,10 @@ const ReuseSurfaceConfig = z
   .nullable()
   .default(null);
 
+/** What the definitions of the built-in extensions allow. */
+const ExtensionsConfig = z.strictObject(builtinConfig());
+
+/** The configuration file. Everything has a default: an empty file, or none, is a working server. */
 export const Config = z.strictObject({
   state_dir: z
     .string()
@@ -355,58 +318,13 @@ export const Config = z.strictObject({
     })
     .default({})
     .describe('Key that seals stored secrets. SANDBOXER_MASTER_KEY comes before both.'),
-  extensions: z
-    .strictObject({
-      local: LocalConfig.default({ cgroups: true }).describe('Sandboxes on this machine.'),
-      docker: DockerConfig.default(DockerConfig.parse({})).describe(
-        'Containers on a Docker or Podman engine.',
-      ),
-      compose_ssh: ComposeConfig.default(ComposeConfig.parse({})).describe(
-        'Compose stacks on registered hosts, over OpenSSH.',
-      ),
-      ssh: z
-        .strictObject({ enabled: z.boolean().default(false) })
-        .default({ enabled: false })
-        .describe('A plain directory and user on registered hosts: it isolates nothing.'),
-      saas_stub: z
-        .record(z.string().regex(/^[a-z0-9-]{1,32}$/), StubInstance)
-        .default({})
-        .describe(
-          'Instances of the stub for tests and demos, by name; `default` is ext.saas-stub itself. It isolates nothing.',
-        ),
-    })
-    .default({
-      local: { cgroups: true },
-      docker: DockerConfig.parse({}),
-      compose_ssh: ComposeConfig.parse({}),
-      ssh: { enabled: false },
-      saas_stub: {},
-    }),
+  extensions: ExtensionsConfig.default(ExtensionsConfig.parse({})),
 });
 export type Config = z.infer<typeof Config>;
 
-export interface ResolvedConfig extends Omit<Config, 'extensions'> {
+export interface ResolvedConfig extends Config {
   readonly stateDir: string;
   readonly socketPath: string;
-  readonly extensions: BuiltinsConfig;
-}
-
-function localOptions(
-  config: Config['extensions']['local'],
-  stateDir: string,
-  env: NodeJS.ProcessEnv,
-): BuiltinsConfig['local'] {
-  const { enabled = process.platform === 'linux', directory, runtime, cgroups, warm, launchers } = config;
-  const { default_disk_mb: defaultDiskMb } = config;
-  if (!enabled || env.SANDBOXER_LOCAL === '0') return null;
-  return {
-    directory: resolve(directory ?? join(stateDir, 'local')),
-    cgroups,
-    ...(runtime === undefined ? {} : { runtime }),
-    ...(warm === undefined ? {} : { warm }),
-    ...(launchers === undefined ? {} : { launchers }),
-    ...(defaultDiskMb === undefined ? {} : { defaultDiskMb }),
-  };
 }
 
 function defaultStateDir(env: NodeJS.ProcessEnv): string {
@@ -451,20 +369,11 @@ export function loadConfig(
   if (!parsed.success) throw configProblem(Config, parsed.error.issues, file);
   const config = parsed.data;
   const stateDir = env.SANDBOXER_STATE_DIR || config.state_dir || defaultStateDir(env);
-  const stub = env.SANDBOXER_STUB_URL ? { default: { url: env.SANDBOXER_STUB_URL } } : {};
   return {
     ...config,
     stateDir,
     socketPath: env.SANDBOXER_SOCKET || config.listen.socket || join(stateDir, 'sandboxer.sock'),
     listen: { ...config.listen, tcp: env.SANDBOXER_LISTEN || config.listen.tcp },
     log: { level: logLevelIn(env) ?? config.log.level },
-    extensions: {
-      ...config.extensions,
-      local: localOptions(config.extensions.local, stateDir, env),
-      docker: dockerOptions(config.extensions.docker, stateDir, env),
-      ssh: config.extensions.ssh.enabled ? { agents: ownAgents() } : null,
-      compose_ssh: composeOptions(config.extensions.compose_ssh),
-      saas_stub: { ...config.extensions.saas_stub, ...stub },
-    },
   };
 }

@@ -12,7 +12,7 @@ import { NO_INPUTS } from '../../../src/core/ports/inputs.ts';
 import { silentLog } from '../../../src/core/ports/log.ts';
 import type { SandboxSession } from '../../../src/core/ports/session.ts';
 import type { Recipe } from '../../../src/core/recipe/recipe.ts';
-import type { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
+import type { createComposeExtension } from '../../../src/extensions/compose-ssh/create.ts';
 import { archiveOf, textEntry } from '../../../src/extensions/compose-ssh/stack/ship-tree.ts';
 import { defaultRecipe } from '../../../src/testing/conformance/default-recipe.ts';
 import { runShell } from '../../../src/testing/conformance/run-program.ts';

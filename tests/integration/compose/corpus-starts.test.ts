@@ -1,7 +1,7 @@
 /** Stacks as people write them start on a real engine: a few of every kind, and all of them where that is asked for. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { createComposeExtension as create } from '../../../src/extensions/compose-ssh/index.ts';
-import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
+import type { createComposeExtension as create } from '../../../src/extensions/compose-ssh/create.ts';
+import { createComposeExtension } from '../../../src/extensions/compose-ssh/create.ts';
 import type { CorpusStack } from '../../support/compose-corpus.ts';
 import { imagesNamed, readCorpus } from '../../support/compose-corpus.ts';
 import type { ComposeHost } from '../../support/compose-host.ts';

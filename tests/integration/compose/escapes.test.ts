@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
+import { createComposeExtension } from '../../../src/extensions/compose-ssh/create.ts';
 import { archiveOf, textEntry } from '../../../src/extensions/compose-ssh/stack/ship-tree.ts';
 import type { ComposeHost } from '../../support/compose-host.ts';
 import { startComposeHost, whyNoComposeHost } from '../../support/compose-host.ts';

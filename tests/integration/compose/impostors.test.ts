@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
+import { createComposeExtension } from '../../../src/extensions/compose-ssh/create.ts';
 import { bytesFrom } from '../../../src/testing/conformance/bytes.ts';
 import type { ComposeHost } from '../../support/compose-host.ts';
 import { startComposeHost, whyNoComposeHost } from '../../support/compose-host.ts';

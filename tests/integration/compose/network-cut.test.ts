@@ -1,6 +1,6 @@
 /** A host whose network is cut: nothing answers, nothing refuses. Another host beside it goes on. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
+import { createComposeExtension } from '../../../src/extensions/compose-ssh/create.ts';
 import { spawnSpec } from '../../../src/testing/conformance/run-program.ts';
 import type { ComposeHost } from '../../support/compose-host.ts';
 import { startComposeHost, whyNoComposeHost } from '../../support/compose-host.ts';

@@ -1,7 +1,7 @@
 /** A host with compose as a plugin of `docker` (v2): the real command finds it and hands every call to it. */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
+import { createComposeExtension } from '../../../src/extensions/compose-ssh/create.ts';
 import { startComposeHost, whyNoComposeHost } from '../../support/compose-host.ts';
 import { installComposePlugin } from '../../support/compose-plugin.ts';
 import { context, establish, output, owned, repo, specFor } from './compose-world.ts';

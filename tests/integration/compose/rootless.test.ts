@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSy
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readHostFacts } from '../../../src/core/hosts/host-facts.ts';
-import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
+import { createComposeExtension } from '../../../src/extensions/compose-ssh/create.ts';
 import { hostFactsScript } from '../../../src/extensions/shared/ssh/host-facts-script.ts';
 import { SshHosts } from '../../../src/extensions/shared/ssh/ssh-hosts.ts';
 import type { RootlessHost } from '../../support/rootless-host.ts';

@@ -7,7 +7,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SandboxerError } from '../../../src/contract/errors/errors.ts';
 import type { ProvisionSpec } from '../../../src/core/ports/extension.ts';
-import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
+import { createComposeExtension } from '../../../src/extensions/compose-ssh/create.ts';
 import type { ComposeHost } from '../../support/compose-host.ts';
 import { startComposeHost, whyNoComposeHost } from '../../support/compose-host.ts';
 import { context, owned, specFor } from './compose-world.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
-import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
+import { createComposeExtension } from '../../../src/extensions/compose-ssh/create.ts';
 import { loadConfig } from '../../../src/main/config/config.ts';
 import type { RunningServer } from '../../../src/main/serve.ts';
 import { serve } from '../../../src/main/serve.ts';

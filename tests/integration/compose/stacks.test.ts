@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SandboxerError } from '../../../src/contract/errors/errors.ts';
-import { createComposeExtension } from '../../../src/extensions/compose-ssh/index.ts';
+import { createComposeExtension } from '../../../src/extensions/compose-ssh/create.ts';
 import type { ComposeHost } from '../../support/compose-host.ts';
 import { startComposeHost, whyNoComposeHost } from '../../support/compose-host.ts';
 import { context, errorOf, establish, output, owned, repo, specFor } from './compose-world.ts';

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SandboxerClient } from '../../../src/client/sandboxer-client.ts';
 import type { HostSpecInput } from '../../../src/contract/extensions/host.ts';
 import { SshHost } from '../../../src/extensions/shared/ssh/ssh-host.ts';
-import { createSshExtension } from '../../../src/extensions/ssh/index.ts';
+import { createSshExtension } from '../../../src/extensions/ssh/create.ts';
 import { loadConfig } from '../../../src/main/config/config.ts';
 import { Warden } from '../../../src/main/hosts/ops-warden.ts';
 import type { RunningServer } from '../../../src/main/serve.ts';

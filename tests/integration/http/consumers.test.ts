@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CapabilityVector } from '../../../src/contract/extensions/capability.ts';
 import { StackInputs } from '../../../src/extensions/compose-ssh/stack/stack-inputs.ts';
-import { createSaasStubExtension } from '../../../src/extensions/saas-stub/index.ts';
+import { createSaasStubExtension } from '../../../src/extensions/saas-stub/create.ts';
 import { StubWorld } from '../../../src/extensions/saas-stub/world/world.ts';
 import { WorldTransport } from '../../../src/extensions/saas-stub/world/world-transport.ts';
 import { systemClock } from '../../../src/main/ports/system-clock.ts';

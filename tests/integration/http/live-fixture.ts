@@ -1,5 +1,5 @@
 /** Sandboxes with real processes and files behind the API: the stub server runs them as children of its own. */
-import { createSaasStubExtension } from '../../../src/extensions/saas-stub/index.ts';
+import { createSaasStubExtension } from '../../../src/extensions/saas-stub/create.ts';
 import { startStubServer } from '../../../src/extensions/saas-stub/server/start-server.ts';
 import type { Fixture, FixtureOptions } from './fixture.ts';
 import { LIVE_PROFILE, startFixture } from './fixture.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSaasStubExtension } from '../../../src/extensions/saas-stub/index.ts';
+import { createSaasStubExtension } from '../../../src/extensions/saas-stub/create.ts';
 import type { RunningStub } from '../../../src/extensions/saas-stub/server/start-server.ts';
 import { startStubServer } from '../../../src/extensions/saas-stub/server/start-server.ts';
 import { loadConfig } from '../../../src/main/config/config.ts';

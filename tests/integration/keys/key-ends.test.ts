@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSaasStubExtension } from '../../../src/extensions/saas-stub/index.ts';
+import { createSaasStubExtension } from '../../../src/extensions/saas-stub/create.ts';
 import type { RunningStub } from '../../../src/extensions/saas-stub/server/start-server.ts';
 import { startStubServer } from '../../../src/extensions/saas-stub/server/start-server.ts';
 import { loadConfig } from '../../../src/main/config/config.ts';

@@ -13,7 +13,7 @@ const defaultDiskMb = Number(process.argv[2]);
 const MIB = 1_048_576;
 const server = await LocalServer.start(({ extensions, timing }) => ({
   timing: { ...timing, reconcile: 500 },
-  extensions: { ...extensions, local: extensions.local && { ...extensions.local, defaultDiskMb, warm: 1 } },
+  extensions: { ...extensions, local: { ...extensions.local, default_disk_mb: defaultDiskMb, warm: 1 } },
 }));
 const { client } = server;
 const freeMb = () => {

@@ -136,7 +136,7 @@ describe.skipIf(whyNoImage !== null)(
       'go when the image does',
       async () => {
         const server = await LocalServer.start(({ extensions }) => ({
-          extensions: { ...extensions, local: extensions.local && { ...extensions.local, warm: MOST } },
+          extensions: { ...extensions, local: { ...extensions.local, warm: MOST } },
         }));
         const base = join(server.dir, 'local');
         // The image has no /usr, and the default one has.

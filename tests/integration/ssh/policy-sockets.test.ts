@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Handle } from '../../../src/core/ports/extension.ts';
 import type { SandboxSession } from '../../../src/core/ports/session.ts';
-import { createSshExtension } from '../../../src/extensions/ssh/index.ts';
+import { createSshExtension } from '../../../src/extensions/ssh/create.ts';
 import { runProgram, runShell } from '../../../src/testing/conformance/run-program.ts';
 import type { SshServer } from '../../../src/testing/ssh-server.ts';
 import { sshServerMissing } from '../../../src/testing/ssh-server.ts';

@@ -4,7 +4,7 @@ import { Subject } from '../../../testing/conformance/subject.ts';
 import { conformanceSuite } from '../../../testing/conformance.ts';
 import type { SaasStubOptions } from '../config.ts';
 import { DEFAULT_PRICE } from '../config.ts';
-import { createSaasStubExtension } from '../index.ts';
+import { createSaasStubExtension } from '../create.ts';
 import type { FaultRule } from '../wire/protocol.ts';
 import { StubWorld } from './world.ts';
 import { WorldTransport } from './world-transport.ts';
