@@ -14,11 +14,13 @@ import type { ControlSettings } from '../control/ports/settings.ts';
 import { DEFAULT_SETTINGS } from '../control/ports/settings.ts';
 import { ledger } from '../core/credits/ledger/ledger.ts';
 import { HealthBook } from '../core/health/health-book.ts';
-import type { Extension } from '../core/ports/extension.ts';
+import type { Extension, ExtensionServices } from '../core/ports/extension.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Store } from '../core/ports/store/store.ts';
 import { UseBook } from '../core/routing/learned-use.ts';
 import { builtinExtensions } from '../extensions/builtins.ts';
+import { packagedExtensions } from '../extensions/load-packages.ts';
+import { PACKAGE_DIR } from '../extensions/shared/own-programs.ts';
 import { EnvSecretProvider } from '../secrets/env-provider.ts';
 import { FileSecretProvider } from '../secrets/file-provider.ts';
 import type { SecretProviders } from '../secrets/resolve-secrets.ts';
@@ -138,6 +140,16 @@ function accessSources(config: ResolvedConfig): AccessSources {
   };
 }
 
+/** A package that is refused is found before any extension is made. */
+async function extensionsFor(
+  { config, extensions = [] }: WireOptions,
+  services: ExtensionServices,
+): Promise<readonly Extension[]> {
+  const folders = [config.configDir, PACKAGE_DIR];
+  const packaged = await packagedExtensions(config.extensions.packages, { folders, services });
+  return [...(await builtinExtensions(config.extensions, services)), ...packaged, ...extensions];
+}
+
 /** The only place that knows every part. */
 export async function wire(options: WireOptions): Promise<ControlPlane> {
   const { config, log, env } = options;
@@ -154,14 +166,15 @@ export async function wire(options: WireOptions): Promise<ControlPlane> {
     label: path,
   }));
   const catalogues = await WorkspaceCatalogues.open(store, [shippedProfiles(), ...folders]);
-  const extensions = [
-    ...(await builtinExtensions(config.extensions, {
-      stateDir: config.stateDir,
-      env,
-      secret: serverSecrets(config, env),
-    })),
-    ...(options.extensions ?? []),
-  ];
+  const services: ExtensionServices = {
+    stateDir: config.stateDir,
+    env,
+    secret: serverSecrets(config, env),
+  };
+  const extensions = await extensionsFor(options, services).catch(async (error: unknown) => {
+    await store.close();
+    throw error;
+  });
   const registry = new ProbedExtensions(extensions, systemClock, log);
   const webhooks = new Webhooks(config.webhooks, secretBox, owner);
   const hosts = new ReachedHosts(accessSources(config), config.stateDir);

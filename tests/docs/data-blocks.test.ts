@@ -37,6 +37,7 @@ const READERS: Readonly<Record<string, (document: string) => void>> = {
     expect(test.script.flatMap(unknownOptions)).toEqual([]);
   },
   'json create': (document) => void CreateSandboxRequest.parse(JSON.parse(document)),
+  'json package': (document) => expect(JSON.parse(document)).toHaveProperty('peerDependencies.sand-boxer'),
   'json part-of-answer': (document) => {
     const { reachability } = JSON.parse(document) as { reachability: unknown };
     Reachability.partial().parse(reachability);

@@ -481,9 +481,19 @@ export interface ErrorExtras {
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
+const BRAND = Symbol.for('sand-boxer.SandboxerError');
+
 /** The one error class. Everything a caller sees went through the catalogue above. */
 export class SandboxerError extends Error {
+  /** Recognises errors of another copy of this module, too: that of an extension's package. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // biome-ignore lint/complexity/noThisInStatic: a subclass inherits this, and is told by its prototype
+    if (this !== SandboxerError) return Function.prototype[Symbol.hasInstance].call(this, value);
+    return typeof value === 'object' && value !== null && BRAND in value;
+  }
+
   override readonly name = 'SandboxerError';
+  readonly [BRAND] = true;
   readonly code: ErrorCode;
   readonly detail: string;
   readonly extras: ErrorExtras;

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import { HostSpec } from '../../contract/extensions/host.ts';
 import { DurationSeconds } from '../../contract/values/duration.ts';
 import { DEFAULT_SETTINGS } from '../../control/ports/settings.ts';
 import { builtinConfig } from '../../extensions/builtins.ts';
+import { PackagesConfig } from '../../extensions/load-packages.ts';
 import { isNetwork } from '../../http/keys/client-address.ts';
 import { isFaulty, readYaml } from '../../yaml/read-yaml.ts';
 import { FILE } from '../../yaml/yaml-limits.ts';
@@ -141,8 +142,8 @@ const ReuseSurfaceConfig = z
   .nullable()
   .default(null);
 
-/** What the definitions of the built-in extensions allow. */
-const ExtensionsConfig = z.strictObject(builtinConfig());
+/** What the definitions of the built-in extensions allow, and packages of others. */
+const ExtensionsConfig = z.strictObject({ ...builtinConfig(), packages: PackagesConfig });
 
 /** The configuration file. Everything has a default: an empty file, or none, is a working server. */
 export const Config = z.strictObject({
@@ -325,6 +326,8 @@ export type Config = z.infer<typeof Config>;
 export interface ResolvedConfig extends Config {
   readonly stateDir: string;
   readonly socketPath: string;
+  /** Where packages of `extensions.packages` are looked for first. */
+  readonly configDir: string;
 }
 
 function defaultStateDir(env: NodeJS.ProcessEnv): string {
@@ -372,6 +375,7 @@ export function loadConfig(
   return {
     ...config,
     stateDir,
+    configDir: file === undefined ? process.cwd() : dirname(resolve(file)),
     socketPath: env.SANDBOXER_SOCKET || config.listen.socket || join(stateDir, 'sandboxer.sock'),
     listen: { ...config.listen, tcp: env.SANDBOXER_LISTEN || config.listen.tcp },
     log: { level: logLevelIn(env) ?? config.log.level },
