@@ -61,6 +61,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     routing: 'Choice of a backend: exclusion, price, score, placement, explanation.',
     'ports/store': 'The port to the database: one interface for each kind of row, beside one `Tx`.',
     'credits/ledger': 'Money rules that read and write rows: holds, charges, budgets, purses.',
+    '.': 'The published entry `sand-boxer/extension`.',
   }),
   'src/control': room('Use-cases: one file for each verb, and the lifecycle engine.', {
     ports: 'What every use-case reaches the world through, and the settings of the control plane.',

@@ -81,7 +81,7 @@ async function withFreePorts(markdown: string): Promise<string> {
 /** The package by its own name is only to be had once it is built and installed. */
 function withSources(text: string): string {
   return text.replaceAll(/(['"])sand-boxer\/(\w+)\1/g, (_all, quote, room) => {
-    const file = room === 'extension' ? 'core/ports/extension.ts' : `${room}/index.ts`;
+    const file = room === 'extension' ? 'core/extension.ts' : `${room}/index.ts`;
     return `${quote}${join(ROOT, 'src', file)}${quote}`;
   });
 }

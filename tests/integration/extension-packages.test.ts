@@ -9,6 +9,7 @@ import { packagedExtensions } from '../../src/extensions/load-packages.ts';
 import { loadConfig } from '../../src/main/config/config.ts';
 import type { RunningServer } from '../../src/main/serve.ts';
 import { serve } from '../../src/main/serve.ts';
+import { formatReport, isConforming, runConformance } from '../../src/testing/index.ts';
 import { removeDir, temporaryDir } from '../support/child-server.ts';
 import { install, pack, packageOfTheGuide } from '../support/packed-extension.ts';
 
@@ -83,8 +84,9 @@ describe('its methods', () => {
   const ctx = { signal: new AbortController().signal } as never;
 
   it('handle: an older handle is upgraded, a newer handle is refused', async () => {
-    const stamp = { sandboxUid: 'sbx_1', attemptId: 'att_1', owner: 'own_1' };
-    await extension.provision({ stamp } as never, ctx);
+    const at = join(dir, 'state', 'acme-folders', 'att_1');
+    mkdirSync(at, { recursive: true });
+    writeFileSync(join(at, 'stamp.json'), '{ "owner": "own_1" }');
     await extension.waitReady({ version: 1, data: { folder: 'att_1' } }, ctx);
     const newer = extension.waitReady({ version: 3, data: { folder: 'att_1' } }, ctx);
     await expect(newer).rejects.toThrow(/versions up to 2 are read here/);
@@ -97,6 +99,12 @@ describe('its methods', () => {
     expect(error).toBeInstanceOf(SandboxerError);
     expect(error).not.toBeInstanceOf(StackRefusal);
     expect(error).toMatchObject({ code: 'SBX_BACKEND_LOST' });
+  });
+
+  it('conformance: it does what its vector declares', async () => {
+    const create = async () => ({ extension, cleanup: async () => {} });
+    const report = await runConformance({ create, shell: false });
+    expect(isConforming(report), formatReport(report)).toBe(true);
   });
 
   it('config: its own schema is asked', async () => {

@@ -44,7 +44,7 @@ export function install(dir: string, archive: string): string {
   mkdirSync(boxer);
   const exports = {
     './contract': './src/contract/index.ts',
-    './extension': './src/core/ports/extension.ts',
+    './extension': './src/core/extension.ts',
   };
   writeFileSync(join(boxer, 'package.json'), JSON.stringify({ name: 'sand-boxer', type: 'module', exports }));
   symlinkSync(join(ROOT, 'src'), join(boxer, 'src'));
