@@ -1,12 +1,16 @@
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { ExtensionServices } from '../core/ports/extension.ts';
 import { BUILTINS, builtinConfig, builtinExtensions, settingOf } from './builtins.ts';
 
 const FOLDER = import.meta.dirname;
+const stateDir = mkdtempSync(join(tmpdir(), 'sbx-builtins-'));
+afterAll(() => rmSync(stateDir, { recursive: true, force: true }));
 const services: ExtensionServices = {
-  stateDir: '/nonexistent',
+  stateDir,
   env: {},
   secret: async () => {
     throw new Error('There is no secret.');

@@ -2,7 +2,7 @@ import { defineExtension } from '../../core/ports/extension.ts';
 import { CAPABILITIES, ComposeConfig, optionsOf } from './config.ts';
 import { handles } from './handle.ts';
 
-export default defineExtension({
+const definition = defineExtension({
   id: 'ext.compose-ssh',
   title: 'Compose stacks on registered hosts',
   config: ComposeConfig.default(ComposeConfig.parse({})).describe(
@@ -17,3 +17,6 @@ export default defineExtension({
     return [createComposeExtension(optionsOf(config))];
   },
 });
+
+// Not `export default defineExtension(…)`: tsc leaves the paths of import() unwritten in such an expression.
+export default definition;

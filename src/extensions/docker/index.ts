@@ -2,7 +2,7 @@ import { defineExtension } from '../../core/ports/extension.ts';
 import { capabilitiesOf, DockerConfig, optionsOf } from './config.ts';
 import { handles } from './handle.ts';
 
-export default defineExtension({
+const definition = defineExtension({
   id: 'ext.docker',
   title: 'Docker',
   config: DockerConfig.default(DockerConfig.parse({})).describe('Containers on a Docker or Podman engine.'),
@@ -16,3 +16,6 @@ export default defineExtension({
     return [await createDockerExtension(options)];
   },
 });
+
+// Not `export default defineExtension(…)`: tsc leaves the paths of import() unwritten in such an expression.
+export default definition;

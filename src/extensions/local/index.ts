@@ -2,7 +2,7 @@ import { defineExtension } from '../../core/ports/extension.ts';
 import { capabilitiesOn, LocalConfig, optionsOf } from './config.ts';
 import { handles } from './handle.ts';
 
-export default defineExtension({
+const definition = defineExtension({
   id: 'ext.local',
   title: 'This machine',
   config: LocalConfig.default(LocalConfig.parse({})).describe('Sandboxes on this machine.'),
@@ -20,3 +20,6 @@ export default defineExtension({
     return [createLocalExtension(options)];
   },
 });
+
+// Not `export default defineExtension(…)`: tsc leaves the paths of import() unwritten in such an expression.
+export default definition;

@@ -2,7 +2,7 @@ import { defineExtension } from '../../core/ports/extension.ts';
 import { CAPABILITIES, instancesOf, StubConfig } from './config.ts';
 import { handles } from './handle.ts';
 
-export default defineExtension({
+const definition = defineExtension({
   id: 'ext.saas-stub',
   title: 'Stub of a metered service',
   config: StubConfig.default({}).describe(
@@ -18,3 +18,6 @@ export default defineExtension({
     return instances.map(createConfiguredStub);
   },
 });
+
+// Not `export default defineExtension(…)`: tsc leaves the paths of import() unwritten in such an expression.
+export default definition;

@@ -2,7 +2,7 @@ import { defineExtension } from '../../core/ports/extension.ts';
 import { CAPABILITIES, SshConfig } from './config.ts';
 import { handles } from './handle.ts';
 
-export default defineExtension({
+const definition = defineExtension({
   id: 'ext.ssh',
   title: 'A directory on a host',
   config: SshConfig.default(SshConfig.parse({})).describe(
@@ -20,3 +20,6 @@ export default defineExtension({
     return [createSshExtension({ agents: ownAgents() })];
   },
 });
+
+// Not `export default defineExtension(…)`: tsc leaves the paths of import() unwritten in such an expression.
+export default definition;
