@@ -19,7 +19,7 @@ export class CommitListeners {
     };
   }
 
-  /** Commits that nothing could follow from are not told. */
+  /** Commits without news (`hasNews`) are not announced: no listener could do anything about them. */
   tell(notice: CommitNotice): void {
     if (this.#listeners.size === 0 || !hasNews(notice)) return;
     for (const listener of this.#listeners) {

@@ -1,10 +1,13 @@
 import { SandboxerError } from '../contract/errors/errors.ts';
 import type { Migration } from './migration-files.ts';
 
-/** What the database says was done to it. */
+/** A migration that the database records as applied. */
 export type AppliedMigration = Pick<Migration, 'number' | 'name' | 'sha256'>;
 
-/** What is still to be done. Throws, before anything is changed, when this version cannot know what it would change. */
+/**
+ * Returns the migrations still to be applied. Throws, before anything is changed, when this version cannot know what it would
+ * change.
+ */
 export function migrationPlan(
   known: readonly Migration[],
   applied: readonly AppliedMigration[],

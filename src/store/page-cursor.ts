@@ -1,6 +1,6 @@
 import { SandboxerError } from '../contract/errors/errors.ts';
 
-/** Where a page ended. Rows are ordered newest first by (createdAt, key): inserts never move what lies behind it. */
+/** The position where a page ended. Rows are ordered newest first by (createdAt, key): inserts never move rows behind it. */
 export interface PageCursor {
   readonly createdAt: number;
   readonly key: string;

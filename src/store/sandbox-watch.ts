@@ -24,7 +24,7 @@ export function establishedOn(record: SandboxRecord): string | null {
   return isEstablished(record.state) ? record.extensionId : null;
 }
 
-/** The row without its lease, to be looked at by `now` at the latest: whoever held it will not come back. */
+/** Returns the row without its lease, due by `now` at the latest: the process that held the lease will not come back. */
 export function withoutLease(record: SandboxRecord, now: number): SandboxRecord {
   return { ...record, lease: null, workDueAt: Math.min(record.workDueAt ?? now, now) };
 }

@@ -2,7 +2,7 @@ import type { EventDraft, EventRecord } from '../../core/events/event.ts';
 import type { EventQuery, EventStore } from '../../core/ports/store/event-store.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 
-/** One log in the order of its numbers, and the same records by sandbox and by workspace. */
+/** Holds one log in the order of its numbers, and the same records by sandbox and by workspace. */
 export class MemoryEvents implements EventStore {
   readonly #journal: MemoryJournal;
   readonly #parkedSeqs: () => ReadonlySet<number>;

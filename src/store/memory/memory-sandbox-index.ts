@@ -66,7 +66,7 @@ export class MemorySandboxIndex {
     this.#place(record, null);
   }
 
-  /** What identifies the row is the same in both. */
+  /** The fields that identify the row are the same in both records. */
   replace(before: SandboxRecord, after: SandboxRecord): void {
     this.#place(before, after);
   }

@@ -15,7 +15,7 @@ import type { MemoryJournal } from './memory-journal.ts';
 import { MemorySandboxIndex } from './memory-sandbox-index.ts';
 import { MemoryTable } from './memory-table.ts';
 
-/** What hangs on a sandbox in other tables. */
+/** Reads the rows of other tables that belong to a sandbox. */
 export interface SandboxDependants {
   eventsOf(uid: string): readonly { readonly seq: number }[];
   parkedSeqs(): ReadonlySet<number>;
@@ -236,7 +236,7 @@ function matches(record: SandboxRecord, query: SandboxQuery): boolean {
   return true;
 }
 
-/** What a row is found and ordered by for ever. */
+/** Compares the fields that never change and that a row is found and ordered by. */
 function sameIdentity(a: SandboxRecord, b: SandboxRecord): boolean {
   return a.id === b.id && a.workspaceId === b.workspaceId && a.createdAt === b.createdAt;
 }

@@ -4,7 +4,7 @@ import { storeClosed } from '../rejections.ts';
 import type { MemoryDatabase } from './memory-database.ts';
 
 export interface MemoryStoreOptions {
-  /** What `Store.exclusive` says; true unless several views are alive at the same time. */
+  /** The value of `Store.exclusive`; true unless several views are alive at the same time. */
   readonly exclusive?: boolean;
   /** Awaited before the work of a transaction runs, while no other transaction is in the middle of its own. */
   beforeCommit?(label: string): Promise<void> | void;
@@ -13,9 +13,9 @@ export interface MemoryStoreOptions {
 }
 
 /**
- * One process's view of a database in memory, for tests and the simulation: it behaves as `sql/` does
- * (suite/store-equivalence.test.ts). Its transactions run one at a time, in the order of the calls, and never
- * in the middle of another view's.
+ * Gives one process's view of a database in memory, for tests and the simulation. The store behaves as `sql/` does
+ * (suite/store-equivalence.test.ts). Its transactions run one at a time, in the order of the calls, and never in the middle of
+ * another view's.
  */
 export class MemoryStore implements Store {
   readonly exclusive: boolean;

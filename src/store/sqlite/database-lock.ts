@@ -6,8 +6,8 @@ import { privateFile } from './private-file.ts';
 const BUSY = 5;
 
 /**
- * One process per database. A transaction is held open on a small database beside it: the lock is the operating
- * system's, so that it ends with the process, however the process ends.
+ * Lets one process use a database. A transaction is held open on a small database beside it: the lock is the operating system's,
+ * so that it ends with the process, however the process ends.
  */
 export class DatabaseLock {
   readonly #holder: DatabaseSync;
@@ -16,7 +16,7 @@ export class DatabaseLock {
     this.#holder = holder;
   }
 
-  /** Rejects with `SBX_STORE_BUSY` when somebody has it. */
+  /** Rejects with `SBX_STORE_BUSY` when another process has the lock. */
   static acquire(databasePath: string): DatabaseLock {
     const path = `${databasePath}.lock`;
     privateFile(path);

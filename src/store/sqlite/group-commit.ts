@@ -7,7 +7,7 @@ const MAX_GROUP_MS = 5;
 
 interface Outcome {
   readonly ok: boolean;
-  /** What it answered, or why it failed. */
+  /** The value that the job returned, or its error. */
   readonly value: unknown;
 }
 
@@ -24,15 +24,18 @@ interface Job {
 export interface SubmitOptions<T> {
   /** Called when the commit is on the disk; before the promise resolves, unless that answered early. */
   readonly whenDurable: () => void;
-  /** Whether the answer may be given as soon as it is committed: what comes of it is told to nobody before a later commit. */
+  /**
+   * Whether the answer may be given once it is committed, before it is on the disk: no effect of it is shown before a later
+   * commit.
+   */
   readonly answersEarly?: ((value: T) => boolean) | undefined;
 }
 
 /**
- * Runs what is asked for at the same time in one durable commit, each in its own savepoint: waiting for the disk is
- * what a transaction costs, and it costs the same for one as for many. While the disk is at it, the next group runs.
- * Nobody learns an outcome, not even a failure, before all that was committed so far is on the disk: it may rest on what
- * another one wrote. Who said that it answers early goes on before, and tells nobody.
+ * Runs the jobs that wait at the same time in one durable commit, each in its own savepoint: waiting for the disk is what a
+ * transaction costs, and it costs the same for one as for many. While the disk writes, the next group runs. No outcome is given,
+ * not even a failure, before all earlier commits are on the disk: it may rest on what another job wrote. A job that answers early
+ * is the exception: its caller goes on sooner, and shows the outcome to no other caller.
  */
 export class GroupCommit {
   readonly #database: DatabaseSync;
@@ -116,7 +119,7 @@ export class GroupCommit {
     for (const job of group) {
       if (!job.early) continue;
       early += 1;
-      // Not heard before the next turn of the queue, whatever comes of the disk.
+      // The caller goes on at the next turn of the queue at the earliest, whatever the disk reports.
       job.answer(job.outcome as Outcome);
     }
     const durable = this.#durable(early === group.length);
@@ -168,7 +171,7 @@ export class GroupCommit {
   async #run(job: Job): Promise<Outcome> {
     try {
       const value = await job.work();
-      // Here, where it fails alone when it looks at what cannot be read.
+      // Called inside the job's own `try`: if `answersEarly` throws on a value that it cannot read, this job fails alone.
       job.early = job.answersEarly?.(value) === true;
       job.outcome = { ok: true, value };
     } catch (error) {
@@ -181,7 +184,7 @@ export class GroupCommit {
   }
 }
 
-/** Who answered early has been heard already: the first answer counts. */
+/** A job that answered early has its answer already; the first answer counts. */
 function settle(group: readonly Job[]): void {
   for (const { outcome, tellDurable, answer } of group) {
     const done = outcome as Outcome;

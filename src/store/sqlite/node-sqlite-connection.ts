@@ -55,7 +55,8 @@ export class NodeSqliteConnection implements SqlConnection {
     let prepared = this.#prepared.get(sql);
     if (prepared === undefined) {
       const statement = this.#database.prepare(sql);
-      // As objects, the binding's rows are dictionaries: a wide one takes longer to read than it took to fetch.
+      // Rows are read as arrays. As objects, the binding's rows are dictionaries: reading a wide row takes longer than fetching
+      // it.
       statement.setReturnArrays(true);
       const rowOf = rowMaker(statement.columns().map(({ name }) => name));
       prepared = { statement, rowOf, writes: !/^\s*select\b/i.test(sql) };
@@ -66,7 +67,7 @@ export class NodeSqliteConnection implements SqlConnection {
 }
 
 /**
- * What makes an object of a row. It is written out for its statement: built up one name after another, an object of forty
+ * Makes an object of a row, by a function generated for its statement: built up one name after another, an object of forty
  * columns took longer to make than the row to fetch.
  */
 function rowMaker(columns: readonly string[]): RowOf {

@@ -78,7 +78,7 @@ describe('sqlite: a failing database', () => {
     const full = new DatabaseSync(path);
     full.exec('BEGIN IMMEDIATE');
     full.exec(`INSERT INTO settings (name, value) VALUES ('other', 'process')`);
-    // Another connection has the write lock, which nothing in this process does otherwise.
+    // Another connection holds the write lock. In the product, no other connection of the process ever does.
     const refused = await Promise.allSettled(
       ['a', 'b', 'c'].map((name) => store.transaction('t', (tx) => tx.setSetting(name, '1'))),
     );

@@ -22,17 +22,17 @@ import { WalSync } from './wal-sync.ts';
 
 export interface SqliteStoreOptions {
   readonly path: string;
-  /** Where the migrations are, when not beside the code. */
+  /** The folder of the migrations, when it is not beside the code. */
   readonly migrations?: URL;
 }
 
-/** Nobody but a person with a tool can be in the way, and the whole process waits. */
+/** The whole process blocks while it waits for a lock; only a person with a database tool can hold one. */
 const BUSY_TIMEOUT_MS = 1000;
 const CACHE_KIB = 8_192;
 /** 16 MB: the pages that every commit writes are then copied to the database once for hundreds of commits. */
 const CHECKPOINT_PAGES = 4000;
 
-/** Everything in one file, for one process. One connection writes; another reads what is committed. */
+/** Keeps all tables in one file, for one process. One connection writes; another reads what is committed. */
 export class SqliteStore implements Store {
   readonly exclusive = true;
   readonly #lock: DatabaseLock;

@@ -10,16 +10,15 @@ interface Waiting {
 const AT_THE_LATEST_MS = 25;
 
 /**
- * Brings the write-ahead log to the disk without the process standing still meanwhile, as it would if SQLite did it
- * inside COMMIT. One sync serves everybody who committed before it began. A disk that failed once is not trusted again:
- * what it lost by then nobody can tell.
+ * Brings the write-ahead log to the disk without blocking the process meanwhile, as SQLite would inside COMMIT. One sync serves
+ * every commit made before it began. A disk that failed once is not trusted again: which writes it lost is unknown.
  */
 export class WalSync {
   readonly #path: string;
   #file: number | null = null;
   #waiting: Waiting[] = [];
   #busy = false;
-  /** Somebody waits: otherwise what was committed may stay in memory for a moment, for others to join. */
+  /** Whether a caller waits for the sync. Otherwise commits may stay in memory for a moment, so that others join them. */
   #wanted = false;
   #timer: NodeJS.Timeout | null = null;
   #latest: Promise<void> | null = null;
@@ -41,14 +40,14 @@ export class WalSync {
     return this.#latest;
   }
 
-  /** Something was committed: resolves when it is on the disk. */
+  /** Resolves when everything committed so far is on the disk. */
   sync(): Promise<void> {
     const synced = this.soon();
     this.#want();
     return synced;
   }
 
-  /** As `sync`, for a commit that nobody waits for: the disk is not bothered before somebody does, or some time is over. */
+  /** As `sync`, for a commit that no caller waits for: the sync starts when a caller waits, or after some time. */
   soon(): Promise<void> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -108,7 +107,7 @@ export class WalSync {
   }
 }
 
-/** Its name, too, must survive. SQLite has no lock on this file that closing a descriptor of ours could end. */
+/** The name of the file, too, must survive. SQLite has no lock on this file that closing a descriptor of ours could end. */
 function openLog(path: string): number {
   const file = openSync(path, 'r');
   const directory = openSync(dirname(path), 'r');

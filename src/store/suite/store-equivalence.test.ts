@@ -28,7 +28,7 @@ import {
 const root = mkdtempSync(join(tmpdir(), 'sandboxer-equivalence-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** One call on the store. What it answers, or the code that it rejects with, is the same in every store. */
+/** A call on the store. Its answer, or the code that it rejects with, is the same in every store. */
 type Step = (tx: Tx) => Promise<unknown>;
 
 const oneOf = <T>(...values: readonly T[]) => fc.constantFrom(...values);

@@ -5,7 +5,7 @@ import { SandboxerError } from '../../contract/errors/errors.ts';
 import { SqliteStore } from '../sqlite/sqlite-store.ts';
 import { sampleEvent, sampleSandbox } from './sample-records.ts';
 
-/** Another process with a store, for what one process cannot show: the lock, and dying without a word. */
+/** A second process with a store, for what one process cannot show: the lock, and a kill without notice. */
 export interface StoreProcess {
   /** The next line that it prints. */
   line(): Promise<string>;

@@ -42,7 +42,7 @@ const CASES: Readonly<Record<string, readonly StoreCase[]>> = {
   pruning: pruneCases,
 };
 
-/** What `core/ports/store/` promises, tried on one store. `open` gives an empty one each time. */
+/** Tries the promises of `core/ports/store/` on one store. `open` gives an empty store each time. */
 export function storeSuite(name: string, open: () => Promise<Store>, { describe, it }: SuiteRunner): void {
   for (const [group, cases] of Object.entries(CASES)) {
     describe(`${name}: ${group}`, () => {

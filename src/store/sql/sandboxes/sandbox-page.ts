@@ -7,8 +7,8 @@ import { atMost } from '../session/at-most.ts';
 import type { SandboxRow, Schema } from '../session/schema.ts';
 
 /**
- * One page of sandboxes, newest first. Each form begins at an index that yields few rows or yields them in order, and
- * joins with `cross join`, which keeps SQLite to that order and means nothing special elsewhere.
+ * Reads a page of sandboxes, newest first. Each form of the query begins at an index that yields few rows or yields them in
+ * order, and joins with `cross join`, which keeps SQLite to that order and means nothing special elsewhere.
  */
 export function sandboxPage(
   db: Kysely<Schema>,

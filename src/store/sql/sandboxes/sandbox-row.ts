@@ -131,8 +131,8 @@ export function documentsRow(documents: SandboxDocuments): SandboxDocumentsRow {
 }
 
 /**
- * The recipe is looked at by everybody, also where nobody would catch that it cannot be read. The others are read from their
- * text when somebody looks at them: an end does not.
+ * Parses the recipe at once: every reader needs it, and some could not catch a failure to parse it later. The other documents are
+ * parsed on first access: ending a sandbox reads none of them.
  */
 export function documentsRecord(row: SandboxDocumentsRow): SandboxDocuments {
   const request = lazily<SandboxDocuments['request']>(row.request);

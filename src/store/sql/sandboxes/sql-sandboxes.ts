@@ -17,7 +17,7 @@ export class SqlSandboxes implements SandboxStore {
   readonly #session: SqlSession;
   readonly #statements: SandboxStatements;
   readonly #seen = new SeenRows<SandboxRow>();
-  /** Told when attempts were removed with their sandboxes. */
+  /** Called when attempts were removed with their sandboxes. */
   readonly #attemptsRemoved: () => void;
 
   constructor(session: SqlSession, statements: SandboxStatements, attemptsRemoved: () => void) {
@@ -61,7 +61,7 @@ export class SqlSandboxes implements SandboxStore {
     if (row.reuse_key !== null && row.reuse_key !== stored.reuse_key)
       await this.#assertUnused(row.reuse_key, row);
     if (stored.state === 'destroyed' && row.state !== 'destroyed') await this.#assertIdFree(row);
-    // Its version has changed, if nothing else.
+    // The changes are never empty: the version, at least, is new.
     const changes = this.#seen.changes(uid, row) as Partial<SandboxRow>;
     const updated = await this.#session.change(this.#statements.rows.update(changes, { uid, version }));
     if (updated === 0) throw changed(uid);
@@ -214,7 +214,7 @@ export class SqlSandboxes implements SandboxStore {
   }
 }
 
-/** What a row is found and ordered by for ever. */
+/** Compares the columns that never change and that a row is found and ordered by. */
 function sameIdentity(a: SandboxRow, b: SandboxRow): boolean {
   return a.id === b.id && a.workspace_id === b.workspace_id && a.created_at === b.created_at;
 }

@@ -1,7 +1,7 @@
 /**
- * Rows of one table as a transaction saw or left them, by their key: an update then writes what has changed, and only the
- * indexes of that move. That is right where nobody else can have written the row since: where transactions write one after
- * the other, or are serializable.
+ * Holds rows of one table as a transaction saw or left them, by their key: an update then writes only the changed columns, and
+ * moves only their indexes. That is right where no other transaction can have written the row since: where transactions write one
+ * after the other, or are serializable.
  */
 export class SeenRows<Row extends object> {
   readonly #rows = new Map<string, Row>();
@@ -18,7 +18,7 @@ export class SeenRows<Row extends object> {
     this.#rows.delete(key);
   }
 
-  /** What of `next` is to be written: all of it where the row was not seen, `null` where it says nothing new. */
+  /** Returns the columns of `next` to write: all of them where the row was not seen, `null` where none has changed. */
   changes(key: string, next: Row): Partial<Row> | null {
     const stored = this.#rows.get(key);
     if (stored === undefined) return next;

@@ -3,7 +3,7 @@ import type { Schema, SequenceRow } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 import { prepare } from './statement.ts';
 
-/** Hands out numbers in commit order: whoever takes one holds the row until its transaction ends. */
+/** Hands out numbers in commit order: the transaction that takes a number locks the row until it ends. */
 export class Sequence {
   readonly #name: string;
   readonly #take;

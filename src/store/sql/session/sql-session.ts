@@ -8,8 +8,8 @@ import type { Statement } from './statement.ts';
 const NONE: readonly never[] = [];
 
 /**
- * One transaction, or one read, on one connection: runs its statements and notes what it will tell. What a synchronous
- * client has answered is not waited for: each wait is a turn of the queue, and there are dozens to a request.
+ * Runs the statements of one transaction, or of one read, on one connection, and notes what its commit will announce. The answer
+ * of a synchronous client is not awaited: each wait is a turn of the queue, and a request has dozens.
  */
 export class SqlSession implements CommitNotice {
   readonly sandboxUids = new Set<string>();

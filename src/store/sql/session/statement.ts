@@ -16,7 +16,7 @@ const PLACEHOLDERS: object = new Proxy({}, { get: (_, name) => new Placeholder(S
  */
 export class Statement<Args extends object, Row> {
   readonly sql: string;
-  /** Only for the type: what a row of the answer is. */
+  /** The row type of the answer; exists for the type checker only. */
   declare readonly row?: Row;
   /** A placeholder's name, or a value that is the same each time. */
   readonly #slots: readonly { readonly name: string | null; readonly value: unknown }[];

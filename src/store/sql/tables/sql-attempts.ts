@@ -22,7 +22,7 @@ export function attemptStatements(db: Kysely<Schema>) {
       fn.sum<number>('reserved_millicpu').as('millicpu'),
       fn.sum<number>('reserved_memory_mb').as('memory_mb'),
     ])
-    // As the index has it, so that it is used.
+    // The condition is written exactly as in the partial index, so that the index is used.
     .where(sql<boolean>`state <> 'gone'`);
   return {
     rows: new RowWriter(db, 'attempts'),

@@ -129,7 +129,7 @@ export class SqlLedger implements LedgerStore {
   async transfer(drafts: readonly TransferDraft[]): Promise<void> {
     this.#session.assertWritable();
     assertTransfers(drafts);
-    // One alone is refused by its own insert; several are refused before the first of them is written.
+    // A single transfer is refused by its own insert; several are refused before the first of them is written.
     if (drafts.length > 1) {
       for (const { id } of drafts) if (await this.getTransfer(id)) throw transferExists(id);
     }

@@ -25,7 +25,7 @@ export function providerKeyStatements(db: Kysely<Schema>) {
         .selectFrom('attempts')
         .select('attempt_id')
         .where('provider_key_id', '=', id)
-        // As the index has it, so that it is used.
+        // The condition is written exactly as in the partial index, so that the index is used.
         .where(sql<boolean>`state <> 'gone'`)
         .limit(1),
     ),
