@@ -6,7 +6,7 @@ import { Loop } from './loop.ts';
 /** A receiver that fails is not run after at the pace of our commits. */
 const BREATH_MS = 100;
 
-/** One loop per sink: a slow one delays nobody else. Woken by commits that wrote events. */
+/** Makes a loop for one sink: a slow sink delays no other. Commits that wrote events wake it. */
 export function deliveryWorker(deps: ControlPorts, sink: EventSink): Loop {
   return new Loop(`deliver ${sink.id}`, deps, async (signal) => {
     const { more, retryAt, failed } = await deliverEvents(deps, sink, signal);

@@ -16,7 +16,7 @@ export function lifecycleWorker(control: Control): Loop {
     await resumeWork(control, control.driver);
     const now = control.clock.now();
     const due = await control.store.read('next-due', (tx) => tx.sandboxes.nextDueAt());
-    // What is due already is being driven or waits for a lease: look again soon, but do not spin.
+    // A sandbox that is due already is being driven or waits for a lease: look again soon, but do not spin.
     return due === null ? null : Math.max(due, now + AGAIN_MS);
   });
 }

@@ -1,10 +1,10 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { Log } from '../core/ports/log.ts';
 
-/** One pass of a worker. Answers when to come back at the latest; `null` leaves that to `wake`. */
+/** Does one pass of a worker. Returns when the next is due at the latest; `null` leaves that to `wake`. */
 export type Round = (signal: AbortSignal) => Promise<number | null>;
 
-/** One reason for all naps: making one for each would cost more than the nap. */
+/** The abort reason that all naps share: making one for each would cost more than the nap. */
 const WOKEN = new Error('woken');
 const LONGEST_NAP_MS = 3_600_000;
 
@@ -22,7 +22,7 @@ export class Loop {
   readonly #stopping = new AbortController();
   readonly #restAfterErrorMs: number;
   #nap: AbortController | null = null;
-  /** When to get up: the round's own answer, or earlier if somebody asked. */
+  /** When the nap ends: at the time that the round returned, or earlier if `wakeBy` asked for it. */
   #until = 0;
   #done: Promise<void> = Promise.resolve();
 
@@ -38,7 +38,7 @@ export class Loop {
     this.#done = this.#run();
   }
 
-  /** Something happened: come back by `at`, or now. Asked many times, it still comes back once. */
+  /** Starts the next round by `at`, or now. Several calls cause one round. */
   wakeBy(at = 0): void {
     if (at >= this.#until) return;
     this.#until = at;

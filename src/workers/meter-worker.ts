@@ -6,7 +6,7 @@ import type { ControlPorts } from '../control/ports/control-ports.ts';
 import { fundSandboxes } from '../control/sandboxes/fund-sandboxes.ts';
 import { Loop } from './loop.ts';
 
-/** What is due already waits for its backend: look again soon, but do not spin. */
+/** A meter that is due already waits for its backend: look again soon, but do not spin. */
 const AGAIN_MS = 100;
 
 export function meterWorker(deps: ControlPorts): Loop {

@@ -7,7 +7,7 @@ import { sweepSnapshots } from '../control/snapshots/sweep-snapshots.ts';
 import type { Extension } from '../core/ports/extension.ts';
 import { Loop } from './loop.ts';
 
-/** One loop per backend: one that hangs or fails is nobody else's trouble. */
+/** Makes a loop for one backend: a backend that hangs or fails delays no other. */
 export function reconcileWorker(control: Control, extension: Extension): Loop {
   const missingOnce: MissingOnce = new Set();
   return new Loop(`reconcile ${extension.header.id}`, control, async (signal) => {

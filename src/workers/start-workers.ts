@@ -19,7 +19,7 @@ export interface Workers {
   stop(): Promise<void>;
 }
 
-/** A sink that nobody gave a place in the log begins at its start. */
+/** Puts every sink that has no cursor yet at the start of the log. */
 async function beginSinks(deps: ControlPorts, sinks: readonly EventSink[]): Promise<void> {
   await deps.store.transaction('begin-sinks', async (tx) => {
     for (const { id: sinkId } of sinks) {

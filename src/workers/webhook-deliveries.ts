@@ -18,8 +18,8 @@ const BREATH_MS = 100;
 const LOOK_AGAIN_MS = 60_000;
 
 /**
- * One loop per enabled webhook, started and stopped as they come and go. The tail of the log is read once for all of
- * them: only those are woken that have something in it.
+ * Keeps a loop per enabled webhook; loops start and stop as webhooks come and go. The tail of the log is read once for all of
+ * them: only the webhooks that it has events for are woken.
  */
 export class WebhookDeliveries {
   readonly #deps: ControlPorts;
@@ -92,7 +92,7 @@ export class WebhookDeliveries {
     const { clock } = this.#deps;
     const { more, retryAt, failed, gaveUp, gone } = await deliverEvents(this.#deps, sink, signal);
     if ((gaveUp || gone !== null) && (await judgeWebhook(this.#deps, id, gone))) {
-      // It stops this very loop, so it is not waited for here.
+      // `refresh` stops this very loop, so it is not awaited here.
       void this.refresh().catch((error) =>
         this.#deps.log.warn({ err: error }, 'webhooks were not refreshed'),
       );
