@@ -14,7 +14,7 @@ export interface PriceListProblem {
 
 export interface PriceList {
   readonly entries: readonly PriceListEntry[];
-  /** One bad file never takes the others down. */
+  /** The files that cannot be used; the others stay in use. */
   readonly problems: readonly PriceListProblem[];
 }
 
@@ -31,7 +31,7 @@ export async function loadPriceList(folder: string): Promise<PriceList> {
   return { entries, problems };
 }
 
-/** What is wrong with a price list, field by field. */
+/** Returns the faults of a price list, field by field. */
 export function checkPriceList(file: string, text: string): readonly PriceListProblem[] {
   return readEntry(file, text).problems;
 }
@@ -69,12 +69,12 @@ function problemsOf(file: string, entry: PriceListEntry): PriceListProblem[] {
   return problems;
 }
 
-/** What is charged on that day; `null` before the first listed price. */
+/** Returns the prices of that day; `null` before the first listed price. */
 export function priceOn(entry: PriceListEntry, day: string): ListedPrice | null {
   return entry.prices.findLast(({ effective_from }) => effective_from <= day) ?? null;
 }
 
-/** What to believe of a backend's speed until it was measured; `null` when nobody measured it. */
+/** Returns the speed to assume of a backend until it is measured here; `null` when the list has no measurement. */
 export function latencyPriorOf(entry: PriceListEntry): LatencyPrior | null {
   const alone = entry.latency.find(({ load }) => load === 'alone');
   const burst = entry.latency.find(({ load }) => load === 'burst');

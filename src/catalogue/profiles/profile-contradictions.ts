@@ -2,7 +2,7 @@ import type { Profile } from '../../contract/profiles/profile.ts';
 import { profileRequirements } from '../../core/recipe/resolve-recipe.ts';
 import type { SchemaIssue } from './profile-issues.ts';
 
-/** What the schema cannot see: fields that are each valid and together make no sense. */
+/** Finds faults that the schema cannot see: fields that are each valid and together make no sense. */
 export function profileContradictions(profile: Profile): SchemaIssue[] {
   return [...requirementIssues(profile), ...routeIssues(profile), ...secretIssues(profile)];
 }

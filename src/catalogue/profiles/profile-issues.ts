@@ -3,7 +3,7 @@ import { nearestNames } from '../../core/recipe/nearest-names.ts';
 import { hintAt, knownKeysAt } from './profile-schema.ts';
 import type { FieldPath, SourcePosition } from './profile-yaml.ts';
 
-/** What zod says about a document, as far as it is used here. */
+/** The fields of a zod issue that are used here. */
 export interface SchemaIssue {
   readonly code?: string | undefined;
   readonly path: readonly PropertyKey[];
@@ -29,7 +29,7 @@ interface IssueSource {
 /** Enough to work on; a document with more is not a profile with faults. */
 const MOST_ISSUES = 20;
 
-/** One issue per field, with its place and a way out. */
+/** Makes one issue per field, with its place and a remedy. */
 export function profileIssues(issues: readonly SchemaIssue[], source: IssueSource): ProfileIssue[] {
   const byField = new Map<string, ProfileIssue>();
   const findings = issues.slice(0, MOST_ISSUES).flatMap((issue) => findingsOf(issue, source.document));

@@ -1,7 +1,7 @@
 import { Profile } from '../../contract/profiles/profile.ts';
 import type { FieldPath } from './profile-yaml.ts';
 
-/** As much of a zod schema as is needed to say what could stand at a place. */
+/** The part of a zod schema that is needed to say what could stand at a place. */
 interface SchemaNode {
   readonly def: {
     readonly type: string;
@@ -22,7 +22,7 @@ export function knownKeysAt(path: FieldPath): string[] {
   return Object.keys(bare(schemaAt(path))?.def.shape ?? {});
 }
 
-/** What a value at this place looks like, in the words of the schema. */
+/** Describes a valid value at this place, in the words of the schema. */
 export function hintAt(path: FieldPath): string | null {
   const issue = schemaAt(path)?.safeParse('\u0000').error?.issues[0];
   const isInOurWords = issue?.code === 'invalid_format' && !issue.message.startsWith('Invalid');

@@ -9,19 +9,19 @@ export type { FieldPath } from '../../yaml/read-yaml.ts';
 export const LARGEST_DOCUMENT_BYTES = PAGE.bytes;
 
 export interface SourcePosition extends YamlPosition {
-  /** Only where one profile is made of several files. */
+  /** The file of the field, where one profile is made of several files. */
   readonly file?: string;
 }
 
 export interface ProfileYaml {
   readonly value: unknown;
-  /** Where a field stands; where its nearest parent stands, if it is not there. */
+  /** Returns the position of a field, or of its nearest parent if the field is missing. */
   locate(path: FieldPath): SourcePosition;
 }
 
 export const NOWHERE: SourcePosition = { line: null, column: null };
 
-/** What JSON can say, with comments: no merge keys. Faults are issues of the file. */
+/** Reads YAML that JSON can express, with comments and without merge keys. Faults are issues of the file. */
 export function readProfileYaml(text: string, file: string): ProfileYaml | ProfileIssue[] {
   const read = readYaml(text, { limits: PAGE });
   if (!isFaulty(read)) return read;
