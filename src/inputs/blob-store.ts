@@ -23,7 +23,7 @@ function gone(): SandboxerError {
 export class BlobStore {
   readonly #directory: string;
   readonly #limits: UploadLimits;
-  /** What is done with an id, one after another. */
+  /** The latest operation on each id; operations on one id run one after another. */
   readonly #turns = new Map<string, Promise<unknown>>();
   #ready: Promise<void> | null = null;
 
@@ -32,7 +32,7 @@ export class BlobStore {
     this.#limits = limits;
   }
 
-  /** A directory of its own for whoever needs room for a while. */
+  /** Runs `use` with a temporary directory of its own. */
   async scratch<T>(use: (directory: string) => Promise<T>): Promise<T> {
     await this.#prepare();
     const directory = this.#temporary();
@@ -88,7 +88,7 @@ export class BlobStore {
     return ids;
   }
 
-  /** What was under way when the last process died will never be finished. */
+  /** Removes what the last process left unfinished: no process will complete it. */
   #prepare(): Promise<void> {
     this.#ready ??= (async () => {
       await mkdir(this.#directory, { recursive: true, mode: 0o700 });

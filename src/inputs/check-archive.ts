@@ -18,7 +18,7 @@ async function contentDigest(entry: TarEntry): Promise<string> {
   return `sha256:${hash.digest('hex')}`;
 }
 
-/** The same directory may come twice, nothing else may. */
+/** Notes an entry's path. Only a directory may occur twice. */
 function place(paths: PathTable, name: string, kind: TarEntry['kind']): void {
   const parts = name.split('/');
   const last = parts.pop() as string;

@@ -17,7 +17,7 @@ export interface StagedInputsOptions {
 /** Fetches that run at a time; the others wait. */
 const MOST_FETCHES = 4;
 
-/** Where the file trees of requests lie and come from. */
+/** Fetches, checks and stores the file trees of requests. */
 export class StagedInputs implements InputPort {
   readonly limits: UploadLimits;
   readonly gitHosts: readonly string[];

@@ -20,7 +20,7 @@ function refused(detail: string, remedy: string): SandboxerError {
   return new SandboxerError('SBX_REF_REFUSED', detail, { creation: 'not_created', remedy });
 }
 
-/** Looked up once and checked; git is told the address and looks up nothing. */
+/** Resolves the host name once and checks the address; git gets the address and resolves nothing. */
 function addressOf({ host }: GitRef, { lookup }: GitOptions): Promise<string> {
   const name = host.replace(/^\[|\]$/g, '');
   return new Promise((resolve, reject) => {

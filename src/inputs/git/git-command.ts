@@ -35,7 +35,7 @@ export function gitSettings({ git, address }: GitCall, { caFile }: GitOptions): 
     'transfer.credentialsInUrl': 'die',
     'gc.auto': '0',
     'maintenance.auto': 'false',
-    // A redirect could lead anywhere with the credential: whoever moved says so in his error.
+    // A redirect could lead anywhere with the credential. A server that redirects causes an error that says so.
     'http.followRedirects': 'false',
     'http.sslVerify': 'true',
     'http.proxy': '',

@@ -4,7 +4,7 @@ export interface GitOptions {
   /** The address of a host, if it may be asked: the one that is checked is the one that is dialled. */
   readonly lookup: LookupFunction;
   readonly timeoutMs: number;
-  /** What a fetch may put on the disk. */
+  /** The most bytes that a fetch may write to the disk. */
   readonly mostBytes: number;
   /** Certificate authorities besides the system's. */
   readonly caFile: string | null;

@@ -14,7 +14,7 @@ export interface RunOptions {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
-  /** What all files below `cwd` may have together. */
+  /** The most bytes that all files below `cwd` may have together. */
   readonly mostBytes: number;
 }
 
@@ -75,7 +75,7 @@ function fetchFailed(reason: string): SandboxerError {
   });
 }
 
-/** One run of git in a process group of its own, ended with everything it started when it takes too long or too much. */
+/** Runs git once, in a process group of its own. The group is ended when it takes too long or writes too much. */
 class GitRun {
   readonly #options: RunOptions;
   readonly #child: ChildProcessByStdio<null, Readable, Readable>;
@@ -133,7 +133,7 @@ class GitRun {
   }
 }
 
-/** What it prints, whole: for small answers. */
+/** Returns the whole output: for small answers. */
 export async function runGit(args: readonly string[], options: RunOptions): Promise<string> {
   const run = new GitRun(args, options);
   let text = '';
@@ -144,7 +144,7 @@ export async function runGit(args: readonly string[], options: RunOptions): Prom
   return text;
 }
 
-/** What it prints, as it comes. A reader that stops early ends it. */
+/** Yields the output as it comes. A reader that stops early ends the process. */
 export async function* streamGit(args: readonly string[], options: RunOptions): AsyncGenerator<Uint8Array> {
   const run = new GitRun(args, options);
   const finished = run.finished();
