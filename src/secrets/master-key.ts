@@ -83,7 +83,7 @@ function readPrivate(file: string): string | null {
   }
 }
 
-/** Complete or not there at all, whatever happens meanwhile; whoever comes second takes the first one's. */
+/** Creates the key file whole or not at all. A process that finds the file created meanwhile uses that one. */
 function createKeyFile(file: string): string {
   const temporary = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   const fd = openSync(temporary, 'wx', 0o600);
