@@ -5,7 +5,7 @@ import { HubSink } from './hub-sink.ts';
 
 export const FIN_HUB_SINK = 'fin-hub';
 
-/** Everything that changes what somebody owes or has. */
+/** The events that change what a customer owes or has. */
 const TOLD: ReadonlySet<string> = new Set([
   'sandbox.billed',
   'credits.granted',

@@ -11,7 +11,7 @@ export interface PostOptions {
   readonly connections: number;
 }
 
-/** What is read of an answer before the connection is given up. */
+/** The most bytes that are read of an answer before the connection is closed. */
 const MOST_ANSWER_BYTES = 64 * 1024;
 const KEEP_ALIVE_MS = 30_000;
 

@@ -12,7 +12,7 @@ export interface HubOptions {
   readonly timeoutMs: number;
 }
 
-/** What one hub wants to know, and in which words. */
+/** The events that one hub takes, and their form there. */
 interface HubLanguage {
   readonly id: string;
   accepts(event: EventRecord): boolean;
@@ -21,7 +21,7 @@ interface HubLanguage {
 
 const CONCURRENCY = 8;
 
-/** Tells a hub that the operator named. It never gives up: one that is down is told later. */
+/** Sends events to a hub that the operator named. Delivery never gives up: a hub that is down gets them later. */
 export class HubSink implements EventSink {
   readonly id: string;
   readonly maxTries = null;

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 
-/** RFC 6890 and what clouds keep for themselves: addresses that lead into somebody's network, not to the internet. */
+/** The ranges of RFC 6890 and those that clouds reserve: addresses that lead into a private network, not to the internet. */
 const IPV4: readonly (readonly [string, number])[] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],

@@ -14,7 +14,7 @@ import type { PublishedAs, RegistryFile, RegistryPublisher } from '../core/ports
 export interface ReuseSurfaceHubOptions {
   /** The hub, without `/v1`. */
   readonly url: string;
-  /** Where the hub fetches `registry/indexes/capabilities.yaml` of this project from. */
+  /** The URL from which the hub fetches `registry/indexes/capabilities.yaml` of this project. */
   readonly indexUrl: string;
   /** Read for every publication, so that a new token is taken without a restart. */
   readonly tokenFile: string | null;
@@ -65,7 +65,7 @@ export class ReuseSurfaceHub implements RegistryPublisher {
     return 'registered';
   }
 
-  /** A registration whose index nobody can fetch, or that lists something else, would be found by nobody. */
+  /** Fails unless the index can be fetched and lists this registration; without it, no search would find the registration. */
   async #requireIndex(signal: AbortSignal): Promise<void> {
     const { indexUrl } = this.#options;
     const response = await this.#fetch(indexUrl, {}, signal);

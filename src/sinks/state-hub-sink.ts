@@ -6,14 +6,14 @@ import { HubSink } from './hub-sink.ts';
 
 export const STATE_HUB_SINK = 'state-hub';
 
-/** What the hub is told; `docs/integrations/state-hub.md` explains each field. */
+/** The event as the hub takes it; `docs/integrations/state-hub.md` explains each field. */
 interface ProgressEvent {
   readonly event_id: string;
   readonly event_type: string;
   readonly occurred_at: string;
   readonly author: string;
   readonly summary: string;
-  /** Who caused it: the key of the request, or `atm` for what sand-boxer does by itself. */
+  /** The caller that caused the event: the key of the request, or `atm` for what sand-boxer does by itself. */
   readonly actor: string;
   /** On whose behalf, as the consumer said; `null` where it did not. */
   readonly consumer_actor: string | null;

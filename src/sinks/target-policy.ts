@@ -20,7 +20,7 @@ export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
 }
 
-/** What can be said before any name is looked up. */
+/** Checks all that can be checked before any name is resolved. */
 export function checkTarget(text: string, policy: TargetPolicy): URL {
   const refuse = (detail: string, remedy: string) =>
     new SandboxerError('SBX_INVALID_REQUEST', detail, { field: 'url', remedy });
@@ -52,7 +52,7 @@ export function guardedLookup(
 ): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, found) => {
-      // A name that does not exist and one that is private are told apart by nobody: it would make us a map of names inside.
+      // A name that does not exist and a private name get the same error: a difference would reveal the names inside.
       if (error) return callback(policy.allowPrivate ? error : new Error(PRIVATE, { cause: error }), '', 0);
       const addresses = found as LookupAddress[];
       const [first] = addresses;

@@ -15,7 +15,7 @@ export interface SignedMessage {
   readonly body: string;
 }
 
-/** One signature for each secret: a receiver accepts any that it knows. */
+/** Makes the headers with a signature for each secret: a receiver accepts any signature that it knows the secret of. */
 export function signatureHeaders(
   { id, timestampSeconds, body }: SignedMessage,
   secrets: readonly string[],
