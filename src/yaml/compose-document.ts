@@ -6,10 +6,10 @@ import type { YamlLimits } from './yaml-limits.ts';
 /** Tokens between two looks at the clock. */
 const TOKENS_PER_LOOK = 256;
 
-/** Errors and warnings that are told of one text. */
+/** The most errors and warnings that are reported of one text. */
 export const MOST_FAULTS = 20;
 
-/** Thrown once a text has more faults than are told: one text in quotes can have a fault in every second byte. */
+/** Thrown once a text has more faults than are reported: one text in quotes can have a fault in every second byte. */
 export class TooManyFaults extends Error {
   readonly errors: readonly YAMLParseError[];
   readonly warnings: readonly YAMLWarning[];

@@ -18,7 +18,7 @@ export interface YamlDocument {
   readonly value: unknown;
   /** Lexical tokens of the text, as `YamlLimits` counts them. */
   readonly tokens: number;
-  /** Where a field stands; where its nearest parent stands, if the field is not there. */
+  /** Returns the position of a field, or of its nearest parent if the field is missing. */
   locate(path: FieldPath): YamlPosition;
 }
 

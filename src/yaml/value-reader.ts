@@ -80,7 +80,7 @@ export class ValueReader {
     return { value, ...sum.total };
   }
 
-  /** What a map has of its own wins over what is merged; of two merged maps the first wins. */
+  /** Merges a map into the target. The map's own keys win over merged ones; of two merged maps the first wins. */
   #mergeInto(target: Record<string, unknown>, node: Node | null, depth: number): Measured {
     const merged = this.read(node, depth + 1);
     for (const source of Array.isArray(merged.value) ? merged.value : [merged.value]) {

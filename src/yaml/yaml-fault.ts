@@ -1,4 +1,4 @@
-/** One reason why a text is refused, as data: every room words its own errors. */
+/** The reason why a text is refused, as data: every room words its own errors. */
 export interface YamlFault {
   /** A clause without a full stop. */
   readonly message: string;
