@@ -11,7 +11,7 @@ export const ImageName = z
 export const ImageDigest = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'A digest looks like "sha256:…".');
 export const ImageId = z.string().regex(/^img_[a-z0-9]{10,40}$/, 'An image id looks like "img_…".');
 
-/** What an image says of the programs that are run in it. */
+/** The settings of an image for the programs that are run in it. */
 export const ImageConfig = z
   .strictObject({
     env: z.record(z.string(), z.string()),

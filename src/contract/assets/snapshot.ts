@@ -7,7 +7,7 @@ import { Labels } from '../values/json.ts';
 export const SnapshotState = z.enum(['creating', 'available', 'failed', 'deleting', 'deleted']);
 export type SnapshotState = z.infer<typeof SnapshotState>;
 
-/** What it was taken for: somebody asked, its sandbox fell idle or came to its end, or it came as a file. */
+/** Why a snapshot was taken: on request, because its sandbox fell idle or came to its end, or by import of a file. */
 export const SnapshotCause = z.enum(['request', 'idle', 'ttl', 'credits', 'import']);
 export type SnapshotCause = z.infer<typeof SnapshotCause>;
 

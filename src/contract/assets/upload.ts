@@ -23,7 +23,7 @@ export const UploadPage = z
   .strictObject({ items: z.array(Upload), next_cursor: z.string().nullable() })
   .meta({ id: 'UploadPage' });
 
-/** One line of an upload's table of contents. */
+/** A line of an upload's table of contents. */
 export const UploadEntry = z
   .strictObject({
     path: z.string(),

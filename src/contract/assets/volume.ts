@@ -10,7 +10,7 @@ export const VolumeName = z
   .regex(/^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$/, 'Use 1–63 lower-case letters, digits, ".", "_" or "-".')
   .refine((name) => !name.startsWith('vol_'), 'This name has a meaning of its own.');
 
-/** Nothing may be hidden that the sandbox itself stands on, or its programs; and what is in memory stays there. */
+/** Paths that no mount may hide: the sandbox itself or its programs need them, or they are in memory and stay there. */
 const OURS = /^\/(?:(?:proc|sys|dev|run|var\/run|\.init|\.door|opt\/sandboxer)(?:\/|$)|opt$)/;
 const SYSTEM = /^\/(?:bin|etc|lib|lib32|lib64|libx32|sbin|usr)$/;
 const MountPath = z

@@ -4,7 +4,7 @@ import { Fault } from './fault.ts';
 
 interface CatalogueEntry {
   readonly status: number;
-  /** Whose fault the error is. The health of backends reads this field and no other list of codes. */
+  /** The party whose fault the error is. The health of backends reads this field and no other list of codes. */
   readonly fault: Fault;
   /** Another backend may accept the same request: a caller's fault without it ends the attempts. */
   readonly elsewhere?: true;
@@ -475,7 +475,7 @@ export interface ErrorExtras {
   readonly creation?: Creation;
   readonly backend?: string;
   readonly retryAfterSeconds?: number;
-  /** Everything that is wrong, where more than one thing may be; the error itself tells of the first. */
+  /** All faults, where there may be several; the error's own detail names the first. */
   readonly issues?: readonly ErrorIssue[];
   /** Further members of the problem document (snake_case): candidates, shortfall … Never a secret. */
   readonly members?: Readonly<Record<string, unknown>>;

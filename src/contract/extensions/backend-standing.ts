@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What was known of a backend when the decision was made. */
+/** The state of a backend as it was known when the decision was made. */
 export const BackendStanding = z
   .strictObject({
     probe: z.enum(['healthy', 'unhealthy', 'undetected', 'unknown']),

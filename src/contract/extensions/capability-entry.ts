@@ -3,7 +3,7 @@ import { Price } from '../money/money.ts';
 import { CapabilityVector } from './capability.ts';
 import { CapabilityStatus } from './federated-capability.ts';
 
-/** What sand-boxer offers, for a federation of registries to index. */
+/** The offer of this installation, for a federation of registries to index. */
 export const CapabilityEntry = z
   .strictObject({
     id: z.literal('capability.execution.sandbox-provision'),

@@ -25,7 +25,7 @@ export type Hosting = z.infer<typeof Hosting>;
 export const ResourceName = z.enum(['cpu', 'memory_mb', 'disk_mb', 'pids', 'open_files', 'gpu']);
 export type ResourceName = z.infer<typeof ResourceName>;
 
-/** What ends when more memory is used than `memory_mb` allows. Weakest first. */
+/** The victim when more memory is used than `memory_mb` allows. Weakest first. */
 export const MemoryOverrun = z.enum(['sandbox', 'process']);
 export type MemoryOverrun = z.infer<typeof MemoryOverrun>;
 
@@ -34,7 +34,7 @@ const LevelDifference = z.strictObject({
   memory_overrun: MemoryOverrun.optional(),
 });
 
-/** What a backend can do and enforce. What is not declared here is refused, never attempted. */
+/** The features that a backend has and the limits that it enforces. A feature not declared here is refused, never attempted. */
 export const CapabilityVector = z
   .strictObject({
     isolation: z.array(IsolationLevel).min(1).describe('Every level this backend can give.'),

@@ -17,7 +17,7 @@ export type CapabilityStatus = z.infer<typeof CapabilityStatus>;
 
 const Confidence = z.enum(['low', 'medium', 'high']);
 
-/** One dimension that the project judges itself: `D3` of `D0` to `D7`. */
+/** Makes the schema of one dimension that the project judges itself: `D3` of `D0` to `D7`. */
 function maturity(letter: string, most: number) {
   const level = levelOf(letter, most);
   return z.strictObject({ current: level, target: level, confidence: Confidence, rationale: Sentence });
@@ -29,7 +29,7 @@ function levelOf(letter: string, most: number) {
     .regex(new RegExp(`^${letter}[0-${most}]$`), `Write a level from ${letter}0 to ${letter}${most}.`);
 }
 
-/** What a federation indexes of a capability: the front matter of `registry/capabilities/<id>.md`. */
+/** The fields of a capability that a federation indexes: the front matter of `registry/capabilities/<id>.md`. */
 export const FederatedCapability = z.strictObject({
   id: CapabilityId,
   name: z.string().min(1).max(80),
@@ -61,7 +61,7 @@ export const FederatedCapability = z.strictObject({
 });
 export type FederatedCapability = z.infer<typeof FederatedCapability>;
 
-/** One row of the index; `vector` is `D5/A4/C2/R0`. */
+/** A row of the index; `vector` is `D5/A4/C2/R0`. */
 export const CapabilityRow = z.strictObject({
   id: CapabilityId,
   name: z.string(),

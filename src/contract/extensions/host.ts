@@ -47,7 +47,7 @@ export const HostSsh = SshHop.extend({
 }).meta({ id: 'HostSsh' });
 export type HostSsh = z.infer<typeof HostSsh>;
 
-/** What is registered: in the configuration file, or over the API. */
+/** The registered description of a host: from the configuration file, or over the API. */
 export const HostSpec = z
   .strictObject({
     id: HostId.refine((id) => id !== 'local', 'The machine of the server is called "local" already.'),

@@ -12,7 +12,7 @@ const IdMapping = z
 /** A limit as the kernel tells it back; `null` when there is none. */
 const Limit = z.number().int().nullable();
 
-/** What the kernel holds against one sandbox, read from the kernel and not from what was asked for. */
+/** The barriers of the kernel around one sandbox, read from the kernel and not from what was asked for. */
 export const IsolationFacts = z.strictObject({
   level: IsolationLevel,
   runtime: z.strictObject({ name: z.string(), version: z.string() }),

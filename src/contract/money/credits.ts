@@ -227,7 +227,7 @@ export const HostCostReport = z
   .meta({ id: 'HostCostReport' });
 export type HostCostReport = z.infer<typeof HostCostReport>;
 
-/** One charge with everything a bill needs, as exports and events carry it. */
+/** A charge with everything that a bill needs, as exports and events carry it. */
 export interface ChargeDetails {
   readonly transfer_id: string;
   readonly at: string;
@@ -242,6 +242,6 @@ export interface ChargeDetails {
   readonly key_id: string | null;
   readonly run_id: string | null;
   readonly linked_to: string | null;
-  /** A charge is worked out while time passes, by our clock; what its backend observed is told with the meter. */
+  /** A charge is worked out while time passes, by our clock; the use that its backend observed is in the meter. */
   readonly evidence: 'own_clock';
 }

@@ -23,7 +23,7 @@ export const PriceShape = z.strictObject({
 });
 export type PriceShape = z.infer<typeof PriceShape>;
 
-/** What a backend charges. Rates are per second of the named unit. */
+/** The prices of a backend. Rates are per second of the named unit. */
 export const Price = z
   .strictObject({
     version: z.string().max(80),

@@ -3,10 +3,10 @@ import { Price } from './money.ts';
 
 const Day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, 'A date is written YYYY-MM-DD.');
 
-/** How far a figure can be trusted: the vendor says so, somebody else says so, or sources disagree. */
+/** How far a figure can be trusted: the vendor states it, a third party states it, or sources disagree. */
 const Confidence = z.enum(['documented', 'third-party', 'conflicting']);
 
-/** What a vendor is known to charge from a day on, and how that is known. */
+/** The known prices of a vendor from a day on, with their source. */
 export const ListedPrice = z.strictObject({
   effective_from: Day,
   read_on: Day,
@@ -17,7 +17,7 @@ export const ListedPrice = z.strictObject({
 });
 export type ListedPrice = z.infer<typeof ListedPrice>;
 
-/** Time to a usable sandbox as somebody measured it: what is believed until we have measured it ourselves. */
+/** Time to a usable sandbox as a third party measured it: assumed until this installation has measured its own. */
 const ListedLatency = z.strictObject({
   load: z.enum(['alone', 'burst']),
   median_ms: z.number().int().positive(),
@@ -28,7 +28,7 @@ const ListedLatency = z.strictObject({
   source: z.string().max(200),
 });
 
-/** One file of `registry/prices/`. A listed price never changes: a new one is added below it. */
+/** A file of `registry/prices/`. A listed price never changes: a new one is added below it. */
 export const PriceListEntry = z
   .strictObject({
     provider: z.string().regex(/^[a-z0-9-]{1,40}$/),

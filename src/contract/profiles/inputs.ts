@@ -3,7 +3,7 @@ import { UploadId } from '../assets/upload.ts';
 import { RequestedSecretRef } from './secret.ts';
 
 /**
- * Where a file tree comes from, as an object. The same as text: `upload:upl_…`, `https://host/path.git#ref`,
+ * The source of a file tree, as an object. The same as text: `upload:upl_…`, `https://host/path.git#ref`,
  * `ssh://git@host/path.git#ref`.
  */
 export const TreeSource = z
@@ -81,7 +81,7 @@ export const CommonInputs = z.object({
 
 export type CommonInputs = z.infer<typeof CommonInputs>;
 
-/** What a sandbox was made from, as it is shown. */
+/** An input of a sandbox, in the form in which it is shown. */
 export const SandboxInput = z
   .strictObject({
     name: z.string(),

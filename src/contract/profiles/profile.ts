@@ -107,7 +107,7 @@ export const Setup = z
 /** The program and its arguments. */
 const WarmProgram = boundedList(z.array(z.string().min(1).max(4096)).min(1).max(64), 64);
 
-/** What a request may change besides ttl, labels, inputs and route. */
+/** The fields that a request may change besides ttl, labels, inputs and route. */
 export const Overridable = z.enum(['image', 'resources', 'network', 'workspace', 'idle_reap']);
 
 export const Profile = z
@@ -211,7 +211,7 @@ export const ProfileEntry = z
   })
   .meta({ id: 'ProfileEntry' });
 
-/** What a push would have come to. */
+/** The result that a push of the profile would have. */
 export const ProfileVerdict = z
   .strictObject({
     valid: z.literal(true),

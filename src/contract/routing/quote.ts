@@ -4,7 +4,7 @@ import { RoutePlan } from './route.ts';
 
 export const QuoteId = z.string().regex(/^qte_[a-z0-9]{8,64}$/, 'A quote id starts with "qte_".');
 
-/** What a create would cost, and at most: with its id, the prices hold until it expires. */
+/** The expected and the highest cost of a create. A create with the quote's id gets these prices until the quote expires. */
 export const SandboxQuote = z
   .strictObject({
     quote_id: QuoteId,

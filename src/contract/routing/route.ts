@@ -94,7 +94,7 @@ export const RoutePolicy = z
   .meta({ id: 'RoutePolicy' });
 export type RoutePolicy = z.infer<typeof RoutePolicy>;
 
-/** What a workspace allows at all: a request can only narrow it. */
+/** The most that a workspace allows: a request can only narrow it. */
 export const RouteCeiling = RoutePolicy.pick({ only: true, ignore: true, constraints: true })
   .extend({
     hedge: z.enum(['off']).optional().describe('Forbids second attempts, whatever a request says.'),
@@ -252,7 +252,7 @@ export const Placement = z.strictObject({
 });
 export type Placement = z.infer<typeof Placement>;
 
-/** One try at one backend, as a caller may see it. */
+/** A try at one backend, as a caller may see it. */
 export const Attempt = z
   .strictObject({
     n: z.number().int(),

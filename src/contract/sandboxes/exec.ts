@@ -6,7 +6,7 @@ import { EnvVars } from '../values/json.ts';
 const NoNul = (text: string) => !text.includes('\0');
 const Argument = z.string().max(131_072).refine(NoNul, 'An argument cannot hold a NUL byte.');
 
-/** As many as an agent takes. How many bytes they may have in all is the kernel's business: it refuses with 126. */
+/** The most arguments that an agent takes. The kernel limits their bytes: it refuses with 126. */
 const MOST_ARGUMENTS = 32_768;
 
 export const Signal = z.enum([
@@ -29,7 +29,7 @@ export const TerminalSize = z.strictObject({
 });
 export type TerminalSize = z.infer<typeof TerminalSize>;
 
-/** One of the services that a sandbox is made of. */
+/** The name of one of the services that a sandbox is made of. */
 export const ServiceName = z
   .string()
   .max(64)
@@ -95,7 +95,7 @@ export const ExitStatus = z
   .meta({ id: 'ExitStatus' });
 export type ExitStatus = z.infer<typeof ExitStatus>;
 
-/** The answer when nobody asked for a stream. Output beyond the limit is cut, and says so. */
+/** The answer to a request without a stream. Output beyond the limit is cut, and marked as cut. */
 export const ExecResult = z
   .strictObject({
     process_id: z.string(),
@@ -132,8 +132,8 @@ export const ProcessInfo = z
 export type ProcessInfo = z.infer<typeof ProcessInfo>;
 
 /**
- * One line of an exec stream (NDJSON, or the `data` of a server-sent event). `offset` counts the bytes of all output
- * before this chunk: reconnect with `from=<offset + length>`.
+ * A line of an exec stream (NDJSON, or the `data` of a server-sent event). `offset` counts the bytes of all output before this
+ * chunk: reconnect with `from=<offset + length>`.
  */
 export const ExecStreamItem = z
   .discriminatedUnion('type', [

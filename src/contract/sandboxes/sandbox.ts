@@ -18,7 +18,7 @@ const ExternalId = z
   .max(200)
   .regex(/^[^\u0000-\u001f\u007f]+$/, 'No control characters.');
 
-/** Who asks, in the consumer's own terms. It is on every record and event. */
+/** The requesting program, session or run, in the consumer's own terms. Every record and event has it. */
 export const Consumer = z
   .strictObject({
     actor: Actor.optional(),

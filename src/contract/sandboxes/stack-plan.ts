@@ -12,7 +12,7 @@ const StackFinding = z
   })
   .meta({ id: 'StackFinding' });
 
-/** What would become of a compose stack, with nothing started. */
+/** The plan of a compose stack, made without starting anything. */
 export const StackPlan = z
   .strictObject({
     accepted: z.boolean(),

@@ -3,9 +3,9 @@ import { boundedList } from '../values/bounded.ts';
 import { DurationSeconds } from '../values/duration.ts';
 
 /**
- * `expired`: its time is over and it is still there. `failed`: it failed and was not destroyed. `half-destroyed`: the
- * record says that it is gone and parts are left, or its teardown does not get on. `orphaned`: it carries our mark and
- * there is no record of it. `unknown-owner`: a mark like ours of another installation or of nobody; never touched.
+ * `expired`: its time is over and it is still there. `failed`: it failed and was not destroyed. `half-destroyed`: the record says
+ * that it is gone and parts are left, or its teardown makes no progress. `orphaned`: it carries our mark and there is no record
+ * of it. `unknown-owner`: its mark names another installation or none; it is never touched.
  */
 export const StaleKind = z.enum(['expired', 'failed', 'half-destroyed', 'orphaned', 'unknown-owner']);
 export type StaleKind = z.infer<typeof StaleKind>;

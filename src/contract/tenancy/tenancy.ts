@@ -35,8 +35,8 @@ export const RenameTenantRequest = z.strictObject({ name: TenantName }).meta({ i
 export const WORKSPACE_HEADER = 'sandboxer-workspace';
 
 /**
- * What a key may do. `credits` sets budgets and limits, `billing` brings money; `server` has every scope and reaches over
- * all workspaces.
+ * A right of a key. `credits` sets budgets and limits, `billing` brings money; `server` has every scope and reaches over all
+ * workspaces.
  */
 export const KeyScope = z.enum([
   'read',
@@ -99,7 +99,7 @@ export const RotateKeyRequest = z
   .meta({ id: 'RotateKeyRequest' });
 export type RotateKeyRequest = z.infer<typeof RotateKeyRequest>;
 
-/** Who the server takes the caller for. */
+/** The caller, as the server authenticated it. */
 export const WhoAmI = z
   .strictObject({
     actor: Actor,

@@ -58,7 +58,7 @@ const BoundedRecord = z.core.$constructor<z.ZodRecord, BoundedRecordDef>('Bounde
   });
 });
 
-/** The same list of whatever items, for the message of its own `max`. */
+/** Returns the same list with items of any type, for the message of its own `max`. */
 function anyItems({ checks, most }: BoundedListDef): z.core.$ZodType {
   const list = z.array(z.any()).max(most);
   return checks ? new z.ZodArray({ ...list._zod.def, checks: checks.filter(isLength) }) : list;
