@@ -18,7 +18,7 @@ export async function findKept<R extends KeptResource>(
 ): Promise<R> {
   const visible = await store.list(visibleWorkspace(caller));
   const found = visible.filter(matches);
-  // One's own comes before one that is shared.
+  // An asset of the caller's own workspace wins over a shared one.
   const own = found.filter(({ workspaceId }) => workspaceId === caller.workspaceId);
   const record = own.at(-1) ?? found.at(-1);
   if (record) return record;
@@ -36,7 +36,7 @@ export function requireOwn(caller: Caller, record: KeptResource, noun: string): 
   });
 }
 
-/** Shared by whoever sees all workspaces. */
+/** Fails unless the caller sees all workspaces: only such a caller may share an asset. */
 export function requireSharer(caller: Caller): void {
   if (visibleWorkspace(caller) === null) return;
   throw new SandboxerError(

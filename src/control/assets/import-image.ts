@@ -13,7 +13,7 @@ import { sweepKept } from './sweep-kept.ts';
 
 export type ImageRequest = Omit<BuildImageRequest, 'suite' | 'packages'>;
 
-/** What is not there after this time never will be: its server died on the way. */
+/** An import that is not complete after this time never will be: its server died on the way. */
 const GIVEN_UP_MS = 3 * 3_600_000;
 
 async function requireImageRoom(tx: Tx, deps: ControlPorts, workspaceId: string): Promise<number> {
@@ -27,7 +27,7 @@ async function requireImageRoom(tx: Tx, deps: ControlPorts, workspaceId: string)
   });
 }
 
-/** Whoever sends the same image under the same name again means the one that is there. */
+/** Whether both records are the same image under the same name: a repeated import returns the existing record. */
 function isSame(one: ImageRecord, other: ImageRecord): boolean {
   return (
     one.id !== other.id &&
@@ -91,7 +91,7 @@ async function keepImage(
     if (kept.id !== id) await sweepKept(deps, id);
     return kept;
   } catch (error) {
-    // What came of it at the backend is swept by its id.
+    // The sweep finds by its id what the import left at the backend.
     await deps.store.transaction('image-failed', async (tx) => {
       const current = await tx.images.get(id);
       if (current) await tx.images.update({ ...current, state: 'deleting' });

@@ -114,7 +114,7 @@ export async function getVolume(
   });
 }
 
-/** Refused while a sandbox has it: what it holds is somebody's. */
+/** Deletes a volume, unless a sandbox mounts it: its content may be in use. */
 export async function deleteVolume(
   deps: ControlPorts,
   caller: Caller,

@@ -12,7 +12,7 @@ async function pinImage(tx: Tx, caller: Caller, recipe: Recipe): Promise<Partial
     (image) => image.name === recipe.image || imageReference(image) === recipe.image,
   );
   const image = named.filter(({ workspaceId }) => workspaceId === caller.workspaceId).at(-1) ?? named.at(-1);
-  // What we do not keep may be a reference that an engine knows.
+  // An image that is not an asset may still be a reference that an engine knows.
   if (image === undefined || image.digest === null) return {};
   const { id: imageId, digest, extensionId } = image;
   return { image: `${image.name}@${digest}`, keptImage: { imageId, digest, extensionId } };

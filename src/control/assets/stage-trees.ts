@@ -21,8 +21,8 @@ interface Staging {
 }
 
 /**
- * The administrator of this machine could run git himself; everybody else asks only whom the operator allows. What the
- * workspace allows is a ceiling for all of them.
+ * Refuses hosts that are not allowed. The administrator of this machine could run git directly; every other caller is limited to
+ * the hosts that the operator allows. The policy of the workspace is a ceiling for all of them.
  */
 async function requireAllowedHost(
   { deps, port, caller }: Staging,

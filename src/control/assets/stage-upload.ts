@@ -14,7 +14,10 @@ export function requireInputs(deps: ControlPorts): InputPort {
   throw new SandboxerError('SBX_UNSUPPORTED', 'This server takes no uploads.', { creation: 'not_created' });
 }
 
-/** The same content in the same workspace has the same id, and nobody can tell it from another workspace's. */
+/**
+ * Makes the same id for the same content in the same workspace. The id does not reveal whether another workspace has that
+ * content.
+ */
 function uploadId(workspaceId: string, digest: string): string {
   const hash = createHash('sha256').update(`${workspaceId}\n${digest}`).digest('hex');
   return `upl_${hash.slice(0, 40)}`;
@@ -59,7 +62,7 @@ export async function keepStaged(
   const recorded = { label: 'upload', action: 'createUpload', target: () => id };
   const put = (tx: Tx) => write(tx, limits, record);
   return staged.keep(id, () =>
-    // What a create brings along is told by the record of the create.
+    // An upload that a create brings is audited with the record of the create.
     origin.kind === 'upload'
       ? recordedTransaction(deps, caller, recorded, put)
       : deps.store.transaction('upload', put),

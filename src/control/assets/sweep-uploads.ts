@@ -4,7 +4,7 @@ const BATCH = 100;
 /** An archive without a row may be one that is just being made known. */
 const STRAY_MS = 3_600_000;
 
-/** Removes uploads that nobody has used in time, and archives that a crash left without a row. */
+/** Removes uploads that were not used in time, and archives that a crash left without a row. */
 export async function sweepUploads(deps: ControlPorts): Promise<number> {
   const { inputs: port } = deps;
   if (!port) return 0;

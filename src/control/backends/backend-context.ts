@@ -17,7 +17,7 @@ export function extensionOf(deps: ControlPorts, extensionId: string): Extension 
   });
 }
 
-/** What a backend is called with: where it was placed, and the vendor's key that pays. */
+/** Makes the context of a call to a backend: the host of the sandbox, and the vendor's key that pays. */
 export async function contextFor(
   deps: ControlPorts,
   hostId: string | null,

@@ -10,13 +10,13 @@ import type { ControlPorts } from '../ports/control-ports.ts';
 import { contextFor } from './backend-context.ts';
 import { within } from './within.ts';
 
-/** Where a backend is asked what it has: one of our hosts, or one account at the vendor. */
+/** A place whose objects a backend lists: one of our hosts, or one account at the vendor. */
 interface Place {
   readonly hostId: string | null;
   readonly providerKeyId: string | null;
 }
 
-/** Something at a backend, and where it was found. */
+/** An object at a backend, and the place where it was found. */
 export type Found<T> = T & Place;
 
 export interface Everywhere<T> {
@@ -46,7 +46,10 @@ async function placesOf(deps: ControlPorts, { header, checkKey }: Extension): Pr
   return [ITSELF, ...own.map(({ id }) => ({ hostId: null, providerKeyId: id }))];
 }
 
-/** One place that does not answer hides only what is there; where there is only one, that is an error. */
+/**
+ * Lists the objects of all places. A place that does not answer hides only its own objects; if it is the only place, that is an
+ * error.
+ */
 async function lookEverywhere<T>(
   deps: ControlPorts,
   extension: Extension,
@@ -79,7 +82,7 @@ async function lookEverywhere<T>(
   return { all: lists.flat(), unseen };
 }
 
-/** What is ours at a backend. Two keys of one account see the same: it is told once. */
+/** Lists our objects at a backend. Two keys of one account see the same objects: each is listed once. */
 export async function ownedEverywhere(
   deps: ControlPorts,
   extension: Extension,
@@ -102,7 +105,7 @@ export async function snapshotsEverywhere(
   return { all: [...new Map(all.map((found) => [found.snapshotId, found])).values()], unseen };
 }
 
-/** What is marked like ours at a backend, and is not. */
+/** Lists objects at a backend that carry a mark like ours and are not ours. */
 export async function unownedEverywhere(
   deps: ControlPorts,
   extension: Extension,

@@ -42,7 +42,7 @@ export class Sessions {
     if (known?.generation === sandbox.generation && known.opened?.isLost !== true) return known.session;
     if (known) this.drop(sandbox.uid);
     const extension = extensionOf(this.#deps, sandbox.extensionId as string);
-    // A backend that never answers must not be what everybody waits for from now on.
+    // The time limit keeps a backend that never answers from blocking every later caller of this session.
     const { settings } = this.#deps;
     const closing = this.#closing.signal;
     const session = within(this.#deps, settings.operationTimeoutMs, closing, async (given) =>

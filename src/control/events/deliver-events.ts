@@ -12,7 +12,7 @@ export interface DeliveryRound {
   readonly more: boolean;
   /** The earliest time at which something parked wants another try; `null` when nothing is parked. */
   readonly retryAt: number | null;
-  /** Something was not taken. */
+  /** Whether an event was tried and not taken. */
   readonly failed: boolean;
   /** An event was given up. */
   readonly gaveUp: boolean;
@@ -31,7 +31,7 @@ interface RoundStart {
   readonly cursor: number;
   readonly waiting: readonly ParkedDelivery[];
   readonly events: readonly EventRecord[];
-  /** Everything up to here that is for the sink is in `events`. */
+  /** All events for the sink up to this number are in `events`. */
   readonly seen: number;
 }
 
@@ -51,9 +51,9 @@ async function startOf(deps: ControlPorts, sink: EventSink): Promise<RoundStart 
 }
 
 /**
- * One round for one sink: what is parked and due, and new events after the cursor. Subjects are told at the same time,
- * the events of one subject one after the other: one that is not taken is parked, and later ones of its subject park
- * behind it. The cursor moves only together with what it skipped being parked.
+ * Runs one round for one sink: parked events that are due, and new events after the cursor. Subjects are served at the same time,
+ * the events of one subject one after the other: an event that is not taken is parked, and later events of its subject park
+ * behind it. The cursor moves only in the transaction that parks the events it skips.
  */
 export async function deliverEvents(
   deps: ControlPorts,
@@ -84,14 +84,14 @@ export async function deliverEvents(
   };
 }
 
-/** `false` when somebody moved the cursor meanwhile: a replay, a deletion, another process. What they wrote stands. */
+/** Returns `false` when the cursor was moved meanwhile: by a replay, a deletion or another process. Their cursor stands. */
 async function settle(
   deps: ControlPorts,
   sink: EventSink,
   { cursor, events, seen }: RoundStart,
   lanes: readonly Lane[],
 ): Promise<boolean> {
-  // Cut short, the round has reached what lies before the first event that nobody tried.
+  // A round that was cut short has reached the event before the first one that was not tried.
   const untried = lanes.flatMap((lane) => lane.fresh.slice(lane.tried)).map((event) => event.seq);
   const reached = Math.min(seen, ...untried.map((seq) => seq - 1));
   const parked = lanes.flatMap((lane) => lane.parked).filter((delivery) => delivery.seq <= reached);

@@ -5,7 +5,7 @@ import type { ParkedDelivery } from '../../core/ports/store/outbox-store.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { backoffMs } from '../ports/settings.ts';
 
-/** What one subject has for a sink, in order: first what is parked, then what is new. */
+/** The events of one subject for a sink, in order: first the parked ones, then the new ones. */
 export interface Lane {
   readonly waiting: ParkedDelivery[];
   readonly fresh: EventRecord[];
@@ -14,7 +14,7 @@ export interface Lane {
   taken: number;
   /** An earlier event was not taken: what follows waits behind it. */
   blocked: boolean;
-  /** Something was tried and not taken. */
+  /** Whether an event was tried and not taken. */
   failed: boolean;
   gaveUp: boolean;
   gone: string | null;
@@ -150,7 +150,9 @@ function parkedFor(
   };
 }
 
-/** It has not failed itself: it is due as soon as its turn comes. */
+/**
+ * Parks an event behind an earlier one of its subject. The event itself was not tried, so it is due as soon as its turn comes.
+ */
 function waitsBehind(deps: ControlPorts, sink: EventSink, event: EventRecord): ParkedDelivery {
   return {
     sinkId: sink.id,

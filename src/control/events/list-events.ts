@@ -8,7 +8,7 @@ import { findSandbox } from '../requests/find-sandbox.ts';
 
 export type EventFilter = Pick<EventQuery, 'workspaceId' | 'sandboxUid' | 'types'>;
 
-/** What of the log a caller asks for and may see. */
+/** Makes the filter for the part of the log that a caller asks for and may see. */
 export async function eventFilter(
   control: Control,
   caller: Caller,

@@ -11,7 +11,7 @@ import { sinkProgress, webhookProgress } from './sink-progress.ts';
 export type SinkView = SinkProgress &
   ({ readonly configured: ConfiguredSink } | { readonly webhook: WebhookRecord });
 
-/** Everybody who is told of events, over all workspaces. */
+/** Lists all receivers of events, over all workspaces. */
 export async function listSinks(control: Control, caller: Caller): Promise<readonly SinkView[]> {
   requireScope(caller, 'server');
   return control.store.read('sinks', async (tx) => {
@@ -27,8 +27,8 @@ export async function listSinks(control: Control, caller: Caller): Promise<reado
 }
 
 /**
- * At start: the configured receivers are active, and new ones are told of what happens from now on. One that is no
- * longer configured keeps its place, but no events: they are forgotten in their time.
+ * Activates the configured receivers at start; a new one gets the events from now on. A receiver that is no longer configured
+ * keeps its cursor, but no events: they are deleted when their time is over.
  */
 export async function alignSinks(deps: ControlPorts, configured: readonly string[]): Promise<void> {
   await deps.store.transaction('align-sinks', async (tx) => {

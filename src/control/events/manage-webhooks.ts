@@ -29,7 +29,7 @@ function originOf(url: string): string {
   return new URL(url).origin;
 }
 
-/** It is told of what happens from now on: its cursor is written with it. */
+/** Creates a webhook for events from now on: its cursor is written with it. */
 export async function createWebhook(
   control: Control,
   caller: Caller,

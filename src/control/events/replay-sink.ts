@@ -10,7 +10,7 @@ interface ReplaySink {
   readonly from: number;
 }
 
-/** A receiver that the configuration names is told again of everything that is kept, from a number on. */
+/** Delivers all kept events from a number on again, to a receiver that the configuration names. */
 export async function replaySink(
   control: Control,
   caller: Caller,

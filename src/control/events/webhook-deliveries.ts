@@ -19,7 +19,7 @@ interface ListDeliveries extends Omit<ParkedQuery, 'sinkId'> {
   readonly id: string;
 }
 
-/** What a webhook did not take, in order. */
+/** Lists the events that a webhook did not take, in order. */
 export async function listDeliveries(
   control: Control,
   caller: Caller,
@@ -42,7 +42,7 @@ interface ReplayDelivery {
   readonly seq: number;
 }
 
-/** One delivery is tried again at once, as if for the first time. */
+/** Tries one delivery again at once, as if for the first time. */
 export async function replayDelivery(
   control: Control,
   caller: Caller,
@@ -73,7 +73,7 @@ export async function replayDelivery(
   return view;
 }
 
-/** Starts over from a number on: what was set aside since is told in its turn. */
+/** Moves the cursor back to a number: events parked since are delivered in their turn. */
 export async function rewindSink(tx: Tx, sinkId: string, from: number): Promise<{ readonly from: number }> {
   const cursor = Math.max(0, Math.min(from - 1, await tx.events.lastSeq()));
   for (const { seq } of await tx.outbox.parked(sinkId)) if (seq > cursor) await tx.outbox.unpark(sinkId, seq);
@@ -86,7 +86,7 @@ interface ReplayFrom {
   readonly from: number;
 }
 
-/** Everything that is kept, from a number on, is told again. Receivers know repetitions by the id of the event. */
+/** Delivers all kept events from a number on again. Receivers recognise repetitions by the id of the event. */
 export async function replayFrom(
   control: Control,
   caller: Caller,

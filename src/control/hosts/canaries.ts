@@ -22,7 +22,7 @@ import type { ControlPorts } from '../ports/control-ports.ts';
 import { getHost } from './manage-hosts.ts';
 
 /**
- * A canary is a sandbox of nobody: it is journalled apart, so that no workspace sees it, nothing is charged for it, and it
+ * A canary is a sandbox without an owner: it is journalled apart, so that no workspace sees it, nothing is charged for it, and it
  * counts against no limit. Its stamp is ours, and its row outlives a crash: whatever happens, it is torn down.
  */
 
@@ -234,7 +234,7 @@ interface RunCanary {
   readonly signal: AbortSignal;
 }
 
-/** Now, because somebody asked. */
+/** Runs the canaries of a host now, on request. */
 export async function runCanary(
   control: Control,
   caller: Caller,
@@ -260,7 +260,7 @@ async function lastTried(deps: ControlPorts, host: HostRecord): Promise<number> 
   return last?.at ?? host.createdAt;
 }
 
-/** It was left alone for its failures, and the pause is over. */
+/** Whether the backend was avoided for its failures, and the pause is over. */
 function awaitsTrial({ health, clock }: ControlPorts, host: HostRecord, { header }: Extension): boolean {
   return health.awaitsTrial({ extensionId: header.id, hostId: bookedHost(host) }, clock.now());
 }
@@ -295,7 +295,7 @@ export async function runDueCanaries(
   return next;
 }
 
-/** What an earlier process left, or what could not be removed: begun before `before` and still on record. */
+/** Tears down canaries begun before `before` and still on record: an earlier process left them, or they could not be removed. */
 export async function sweepCanaries(deps: ControlPorts, before: number, signal: AbortSignal): Promise<void> {
   const left = await deps.store.read('canaries', (tx) => tx.canaries.list());
   for (const record of left.filter(({ startedAt }) => startedAt < before)) {
@@ -303,7 +303,7 @@ export async function sweepCanaries(deps: ControlPorts, before: number, signal: 
     const host = await deps.store.read('canary-host', (tx) => tx.hosts.get(record.hostId));
     try {
       if (extension && host) await tearDown(deps, extension, record, signal);
-      // Its host or backend is forgotten, and with it every way to get there.
+      // Its host or backend is no longer registered, so it cannot be reached any more.
       else await deps.store.transaction('canary-forgotten', (tx) => tx.canaries.remove(record.attemptId));
     } catch (error) {
       signal.throwIfAborted();

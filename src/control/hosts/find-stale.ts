@@ -16,7 +16,7 @@ import type { ControlPorts } from '../ports/control-ports.ts';
 const ENDING = ['expired', 'failed', 'destroying'] as const;
 const MOST = 500;
 
-/** What it is, for people; and what could be done about it: nothing, where there is neither row nor stamp of ours. */
+/** A stale object as callers see it, with the data that its removal needs; there is none without a row or a stamp of ours. */
 export interface Stale {
   readonly item: StaleItem;
   readonly since: number | null;
@@ -148,8 +148,8 @@ async function leftSnapshot(
 }
 
 /**
- * What is over and still there, with evidence. Whoever may see every workspace also sees what the backends hold that
- * nobody has on record, and what is marked like ours and is another's.
+ * Finds what is over and still there, with evidence. A caller who may see every workspace also gets objects at the backends that
+ * are on no record, and objects that carry a mark like ours of another owner.
  */
 export async function findStale(
   control: Control,

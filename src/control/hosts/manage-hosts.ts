@@ -65,7 +65,7 @@ function fromFile(id: string): SandboxerError {
   });
 }
 
-/** What the configuration says of the machine of the server. */
+/** The settings for the machine of the server. */
 export type LocalTerms = Pick<HostSpec, 'labels' | 'capacity' | 'cost_micro_usd_per_hour'>;
 
 function localSpec(terms: LocalTerms): HostRecord['spec'] {
@@ -98,7 +98,7 @@ export async function alignHosts(
     }
     for (const host of known.values()) {
       if (host.source !== 'file') continue;
-      // What still runs there must be torn down there.
+      // A host that still runs sandboxes stays until they are torn down.
       if (loads[host.id]) await tx.hosts.update({ ...host, state: 'draining' });
       else await tx.hosts.remove(host.id);
     }
@@ -127,7 +127,7 @@ interface HostSamples {
   readonly kind: HostSample['kind'];
 }
 
-/** What its latest probes or canaries found, newest first. */
+/** Returns the results of the latest probes or canaries of a host, newest first. */
 export async function hostSamples(
   control: Control,
   caller: Caller,

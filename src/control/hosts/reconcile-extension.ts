@@ -25,9 +25,9 @@ export interface ReconcileReport {
 export type MissingOnce = Set<string>;
 
 /**
- * Compares what a backend has with what we know, both ways. An object whose attempt is over (or that nobody
- * journalled) is torn down; a sandbox whose object is missing at two sweeps in a row has failed. Attempts are
- * journalled before the backend is called, so an unknown object cannot be one that is just being made.
+ * Compares what a backend has with what we know, both ways. An object whose attempt is over (or was never journalled) is torn
+ * down; a sandbox whose object is missing at two sweeps in a row has failed. Attempts are journalled before the backend is
+ * called, so an unknown object cannot be one that is just being made.
  */
 export async function reconcileExtension(
   control: Control,
@@ -67,7 +67,7 @@ async function isOrphan(deps: ControlPorts, owned: Owned): Promise<boolean> {
   });
 }
 
-/** Asks the backend to end what nobody has on record. The stamp is ours: a backend leaves alone what carries another. */
+/** Asks the backend to end an object that is on no record. The stamp is ours: a backend leaves alone what carries another. */
 export async function removeOrphan(
   deps: ControlPorts,
   extension: Extension,
@@ -138,7 +138,7 @@ async function failMissing(
   return lost;
 }
 
-/** Whether it lies where nobody answered. */
+/** Whether the attempt lies at a place that did not answer. */
 async function isHidden(
   deps: ControlPorts,
   { hostId }: SandboxRecord,
@@ -149,7 +149,7 @@ async function isHidden(
   return unseen.has(placeName({ hostId, providerKeyId: attempt?.providerKeyId ?? null }));
 }
 
-/** Its processes are gone and its disk is not, as after a restart of its machine: that is a pause nobody asked for. */
+/** Records a sandbox as paused whose processes are gone and whose disk is not, as after a restart of its machine. */
 async function noteStopped(
   deps: ControlPorts,
   uid: string,
@@ -160,7 +160,7 @@ async function noteStopped(
     const row = await tx.sandboxes.get(uid);
     if (!row || !isEstablished(row.state) || row.attempt === null || row.pauseKind === 'stopped') return;
     const isThisOne = attemptIdOf(uid, row.generation, row.attempt) === attemptId;
-    // What changed since the backend was asked is newer than its answer.
+    // A change since the backend was asked is newer than the backend's answer.
     if (!isThisOne || row.stateSince >= seenAt || pendingOperation(row)) return;
     const edit = new SandboxEdit(row, deps, deps.clock.now());
     edit.patch({ pauseKind: 'stopped' });
@@ -187,7 +187,7 @@ async function noteRunning(
     const row = await tx.sandboxes.get(uid);
     if (row?.state !== 'paused' || row.pauseKind === 'stopped' || row.attempt === null) return;
     const isThisOne = attemptIdOf(uid, row.generation, row.attempt) === attemptId;
-    // What changed since the backend was asked is newer than its answer.
+    // A change since the backend was asked is newer than the backend's answer.
     if (!isThisOne || row.stateSince >= seenAt || pendingOperation(row)) return;
     const edit = new SandboxEdit(row, deps, deps.clock.now());
     edit.patch({ lastActivityAt: edit.now });

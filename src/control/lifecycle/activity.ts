@@ -4,8 +4,8 @@ import type { ControlPorts } from '../ports/control-ports.ts';
 import { SandboxEdit, saveEdit } from './edit/sandbox-edit.ts';
 
 /**
- * What counts as use (SPEC §3): exec, terminal, file write. Use is written when it changes the state and at most every
- * `activityMs` otherwise; between two writes it is remembered here, for the idle sweep to ask.
+ * Counts use of a sandbox (SPEC §3): exec, terminal, file write. Use is written when it changes the state and at most every
+ * `activityMs` otherwise; between two writes it is held in memory here, for the idle sweep to ask.
  */
 export class Activity {
   readonly #deps: ControlPorts;
@@ -31,7 +31,7 @@ export class Activity {
     await this.write(sandbox.uid, now);
   }
 
-  /** Something runs until the returned function is called; that end is use, too. */
+  /** Counts as use until the returned function is called; that end is use, too. */
   begin(uid: string): () => void {
     this.#open.set(uid, (this.#open.get(uid) ?? 0) + 1);
     let ended = false;
@@ -49,7 +49,7 @@ export class Activity {
     this.#last.delete(uid);
   }
 
-  /** Nobody was promised that a use is remembered beyond the end of the machine: what it used does not wait for the disk. */
+  /** Writes a use without waiting for the disk: a use may be lost with the machine. */
   async write(uid: string, at: number): Promise<void> {
     const deps = this.#deps;
     const touch = async (tx: Tx) => {

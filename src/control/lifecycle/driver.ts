@@ -37,7 +37,7 @@ function settlementOf<Outcome>(step: Step<Outcome>, ended: Ended<Outcome>): Sett
     ended.kind === 'answered' ? step.settle(scope, ended.outcome) : step.fail(scope, ended.error);
 }
 
-/** What a claim takes over from the one before it: the lease, the documents that were read, the lanes that wait. */
+/** The state that a claim takes over from the one before it: the lease, the documents that were read, the lanes that wait. */
 type Proceeding = Pick<Work, 'token'> & {
   readonly known: SandboxDocuments | null;
   readonly deferred: ReadonlyMap<string, number>;
@@ -49,14 +49,14 @@ function newWork(token: string): Proceeding {
 
 export interface TakenUp {
   readonly sandbox: SandboxRecord;
-  /** `null` when somebody else has the sandbox. */
+  /** `null` when another claim holds the sandbox. */
   readonly claim: Claim | null;
 }
 
 export interface DriverListener {
-  /** This process has brought it to where it can be used. */
+  /** Called when this process has made the sandbox usable. */
   usable?(claim: Claim): void;
-  /** This process has brought it to its end. */
+  /** Called when this process has ended the sandbox. */
   over?(uid: string): void;
 }
 
@@ -85,8 +85,8 @@ export class Driver {
   }
 
   /**
-   * Claims the sandbox if it needs work and nobody else has it, and works until there is none. Answers the row as this
-   * left it, or `null` when there was nothing to claim. Never rejects.
+   * Claims the sandbox if it needs work and no other claim holds it, and works until none is left. Returns the row as this left
+   * it, or `null` when there was nothing to claim. Never rejects.
    */
   async drive(uid: string): Promise<SandboxRecord | null> {
     if (this.#stopping) return null;
@@ -102,8 +102,8 @@ export class Driver {
   }
 
   /**
-   * Goes on with a claim that was made in somebody else's transaction. Answers the last row it wrote, as soon as the
-   * sandbox is usable or there is nothing to do. Never rejects.
+   * Goes on with a claim that was made in another use-case's transaction. Returns the last row it wrote, as soon as the sandbox
+   * is usable or there is nothing to do. Never rejects.
    */
   resume(first: Claim): Promise<SandboxRecord> {
     const work = workOn(first);
@@ -132,8 +132,8 @@ export class Driver {
   }
 
   /**
-   * In the caller's transaction: writes the edit and takes the sandbox up at once, so that the hand-over costs no
-   * commit of its own. While somebody has it already, the edit alone is written: they will see it.
+   * Writes the edit in the caller's transaction and claims the sandbox at once, so that the hand-over costs no commit of its own.
+   * If another claim holds the sandbox, only the edit is written: the holder will see it.
    */
   async takeUp(tx: Tx, edit: SandboxEdit): Promise<TakenUp> {
     const { lease } = edit.row;
@@ -146,7 +146,7 @@ export class Driver {
     return { sandbox: claim.sandbox, claim };
   }
 
-  /** Works on what `takeUp` took; where somebody else has it, sees to it that nothing is missed. */
+  /** Works on the claim of `takeUp`; if another claim holds the sandbox, makes sure that the edit is not missed. */
   async follow({ sandbox, claim }: TakenUp): Promise<SandboxRecord | null> {
     return claim ? this.resume(claim) : this.drive(sandbox.uid);
   }
@@ -208,7 +208,7 @@ export class Driver {
       if (hasOnlyLeftovers(latest)) work.answer.resolve(latest.sandbox);
       return;
     }
-    // Somebody may have taken it up anew between our last commit and now.
+    // Another call may have claimed the sandbox anew between our last commit and now.
     if (this.#running.get(uid) === work) this.#running.delete(uid);
     if (!isLiving(latest.sandbox.state)) this.#listener.over?.(uid);
     work.answer.resolve(latest.sandbox);
@@ -239,7 +239,10 @@ export class Driver {
     return work;
   }
 
-  /** Somebody wants something of a sandbox that is usable and has only leftovers being removed: that need not wait. */
+  /**
+   * Looks at the row again for a request on a usable sandbox whose leftovers are being removed: the request need not wait for
+   * that.
+   */
   async #lookAgain(work: Work): Promise<null> {
     if (!hasOnlyLeftovers(work.latest) || work.lanes.size === 0) return null;
     const claim = await this.#settle(work, null, 'look', async () => GO_ON);

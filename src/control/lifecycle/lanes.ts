@@ -20,7 +20,7 @@ export interface Lane {
   readonly controller: AbortController;
 }
 
-/** What this process does for one sandbox at present. */
+/** The work of this process on one sandbox at present. */
 export interface Work {
   readonly token: string;
   readonly lanes: Map<string, Lane>;
@@ -41,12 +41,12 @@ export function goalOf({ kind }: BackendStep): string {
   return kind === 'provision' || kind === 'probe' ? 'ready' : kind;
 }
 
-/** It is usable, and what remains is to remove what it does not need. */
+/** Whether the sandbox is usable and the only work left is to remove leftover attempts. */
 export function hasOnlyLeftovers({ sandbox, steps }: Claim): boolean {
   return isEstablished(sandbox.state) && steps.every(({ kind }) => kind === 'teardown');
 }
 
-/** What a claim is worked on with. */
+/** Makes the record of the work on a claim. */
 export function workOn(claim: Claim): Work {
   const answer = Promise.withResolvers<SandboxRecord>();
   return { token: claim.token, lanes: new Map(), deferred: new Map(), latest: claim, answer };

@@ -30,7 +30,7 @@ export function newOperation(
   };
 }
 
-/** One at a time: what a second one would mean depends on how the first ends. */
+/** Refuses a second operation while one is pending: its meaning depends on how the first ends. */
 export function requireNoOperation(sandbox: SandboxRecord): void {
   const pending = pendingOperation(sandbox);
   if (!pending) return;

@@ -3,7 +3,7 @@ import type { Driver } from './driver.ts';
 
 const BATCH = 200;
 
-/** Drives what is due and held by nobody: retries, and whatever a dead process left. */
+/** Drives sandboxes that are due and that no process holds: retries, and work that a dead process left. */
 export async function resumeWork(deps: ControlPorts, driver: Driver): Promise<number> {
   const due = await deps.store.read('due-work', (tx) => tx.sandboxes.dueWork(deps.clock.now(), BATCH));
   const free = due.filter((row) => !driver.isDriving(row.uid));

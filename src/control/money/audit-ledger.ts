@@ -18,7 +18,7 @@ const MOST_FINDINGS = 200;
 
 type Finding = LedgerAudit['findings'][number];
 
-/** What the rows add up to, independent of what is kept beside them. */
+/** Adds up the transfers again, independent of the sums that are stored beside them. */
 class Replay {
   readonly findings: Finding[] = [];
   readonly balances = new Map<string, number>();

@@ -8,12 +8,12 @@ import { settleGrants } from './expire-grants.ts';
 import { moveMoney } from './org-credits.ts';
 import { policyOf } from './sandbox-money.ts';
 
-/** What becomes of the credits of a workspace that is deleted: nothing by itself. */
+/** The caller's choice for the credits of a deleted workspace. Without a choice, a workspace that has credits is not deleted. */
 export type LeftCredits =
   | { readonly kind: 'none' | 'expire' }
   | { readonly kind: 'move'; readonly to: string };
 
-/** Its own, and that of its org where no other workspace spends from it. */
+/** Returns the workspace's own purse, and that of its org where no other workspace spends from it. */
 async function pursesOf(tx: Tx, { id, orgId }: WorkspaceRecord): Promise<readonly string[]> {
   const own = accounts.credits(id);
   const { purse } = await policyOf(tx, id);
@@ -59,7 +59,7 @@ async function moveTo(tx: Tx, deps: ControlPorts, purse: string, to: string): Pr
   for (const grant of grants) await tx.ledger.updateGrant({ ...grant, purse: target });
 }
 
-/** Leaves no money where nobody could spend it, or refuses to. */
+/** Moves or expires the money that no workspace could spend any more, or refuses. */
 export async function clearPurses(
   tx: Tx,
   deps: ControlPorts,

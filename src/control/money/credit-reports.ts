@@ -81,7 +81,7 @@ interface UsageReportRequest {
   readonly span: Span;
 }
 
-/** What was charged in a span, added up by one thing: days in order, everything else dearest first. */
+/** Adds up the charges of a span by one dimension: days in order, everything else dearest first. */
 export async function usageReport(
   deps: ControlPorts,
   caller: Caller,

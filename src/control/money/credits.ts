@@ -31,7 +31,7 @@ async function balanceOf(tx: Tx, workspaceId: string): Promise<WorkspaceBalance>
   const funding = await tx.ledger.funding(workspaceId);
   const came = (funding.get('grant') ?? 0) + (funding.get('top_up') ?? 0);
   const went = funding.get('expiry') ?? 0;
-  // What ends first is spent first: those that are left, in that order.
+  // Grants that end first are spent first: the first of those that are left.
   const [first] = burnDown(await tx.ledger.liveGrants(purse), available + held).filter(
     ({ expiresAt, remainingMicroUsd }) => expiresAt !== null && remainingMicroUsd > 0,
   );
@@ -66,7 +66,7 @@ export async function getBalance(deps: ControlPorts, caller: Caller): Promise<Wo
   return deps.store.read('balance', (tx) => balanceOf(tx, caller.workspaceId));
 }
 
-/** A reference names one grant for ever: another amount under it is a mistake that nobody would notice. */
+/** A reference names one grant for ever: another amount under it is a mistake that would go unnoticed. */
 function requireSameGrant(
   before: TransferRecord,
   reference: string,

@@ -21,7 +21,7 @@ function withUse(meter: MeterRecord, { cpuMs, peakMemoryMb }: UsedSoFar): MeterR
   return next.cpuMs === meter.cpuMs && next.peakMemoryMb === meter.peakMemoryMb ? null : next;
 }
 
-/** What a life took is kept with its meter; of one that is over, it is learned from. */
+/** Stores the use of one life with its meter, and learns from it when the life is over. */
 export async function noteUse(tx: Tx, deps: ControlPorts, meterId: string, used: UsedSoFar): Promise<void> {
   const meter = await tx.meters.get(meterId);
   const next = meter && withUse(meter, used);

@@ -15,7 +15,7 @@ interface Move {
   readonly from: string;
   readonly to: string;
   readonly amountMicroUsd: number;
-  /** Whose books tell of it. */
+  /** The workspace whose books list the move. */
   readonly workspaceId: string;
 }
 
@@ -29,7 +29,7 @@ export async function moveMoney(tx: Tx, deps: ControlPorts, move: Move): Promise
   await tx.ledger.transfer([{ id, at, kind: 'move', debit, credit, amountMicroUsd, ...owner }]);
 }
 
-/** What a workspace has goes into the purse of its org, with the grants that it came from. */
+/** Moves the credits of a workspace into the purse of its org, with the grants that they came from. */
 async function join(tx: Tx, deps: ControlPorts, policy: MoneyPolicy, purse: string): Promise<void> {
   const now = deps.clock.now();
   const { workspaceId, purse: from } = policy;

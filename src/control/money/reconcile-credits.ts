@@ -82,7 +82,7 @@ interface MeteredSandbox {
   readonly signal: AbortSignal;
 }
 
-/** What the backend says it billed is kept with the meter: better evidence than our own clock. */
+/** Stores with the meter what the backend says it billed: better evidence than our own clock. */
 async function usageDrift(
   deps: ControlPorts,
   { extension, meter, sandbox, signal }: MeteredSandbox,
@@ -206,7 +206,7 @@ function spanOf({ from, to }: ReconcileRequest): Span | null {
   return from === undefined || to === undefined ? null : { from: Date.parse(from), to: Date.parse(to) };
 }
 
-/** Nothing is known better than by the backend's own bill. */
+/** Marks the closed meters of a sandbox as exact: the backend's own bill is the best evidence. */
 async function settleEvidence(tx: Tx, extensionId: string, sandboxUid: string): Promise<void> {
   for (const meter of await tx.meters.forSandbox(sandboxUid))
     if (meter.extensionId === extensionId && meter.closedAt !== null)
@@ -214,8 +214,8 @@ async function settleEvidence(tx: Tx, extensionId: string, sandboxUid: string): 
 }
 
 /**
- * What we hold ourselves to owe, by backend and sandbox: for what was billed, and for all that its backends were used for
- * in the span.
+ * Returns what we booked as owed, by backend and sandbox: for every billed sandbox, and for all that the billing backends were
+ * used for in the span.
  */
 async function costsOf(
   tx: Tx,

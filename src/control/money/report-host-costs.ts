@@ -18,7 +18,7 @@ interface Seller {
   readonly price: Price;
 }
 
-/** What the same size would have cost for the same time at each vendor that is enabled here. */
+/** Returns the lowest price of the same sizes for the same times among the enabled vendors. */
 function elsewhere(
   sellers: readonly Seller[],
   attempts: readonly AttemptRecord[],
@@ -79,7 +79,10 @@ function costOf(
   };
 }
 
-/** All of them together, for whoever may see them; `null` where nothing ran, or nobody sells the same. */
+/**
+ * Sums up all hosts, for a caller with the scope `server`; `null` without it, where nothing ran, or where no vendor sells the
+ * same.
+ */
 export async function ownMachines(
   deps: ControlPorts,
   caller: Caller,

@@ -45,7 +45,7 @@ export async function policyOf(tx: Tx, workspaceId: string): Promise<MoneyPolicy
   return (await tx.ledger.policy(workspaceId)) ?? defaultPolicy(workspaceId);
 }
 
-/** Who spends for a sandbox. Its key is looked at only where a budget asks for it. */
+/** Returns the spender of a sandbox. Its key is read only where a budget asks for it. */
 export async function spenderIn(tx: Tx, policy: MoneyPolicy, sandbox: SandboxRecord): Promise<Spender> {
   const { keyId, profileId, actor, consumer } = sandbox;
   const counts = keyId !== null && policy.budgets.some(({ scope }) => scope === 'key');
@@ -55,7 +55,7 @@ export async function spenderIn(tx: Tx, policy: MoneyPolicy, sandbox: SandboxRec
   return { keyId, keyLines, budgetLine, profileId, actor, runId: consumer.run_id ?? null };
 }
 
-/** What must be reserved before any backend of the plan is called: enough for the dearest of them. */
+/** Returns what must be reserved before any backend of the plan is called: enough for the dearest of them. */
 export function admissionWant(deps: ControlPorts, plan: RoutePlan, lifeMs: number): Want {
   const rule = fundingRule(deps);
   const offers = rankedCandidates(plan).flatMap((candidate) => {
@@ -82,7 +82,9 @@ function cheapestOf(rule: FundingRule, offers: readonly Offer[], lifeMs: number)
   return { extension: offer.extensionId, micro_usd_per_hour: perHour, needed_micro_usd: needed };
 }
 
-/** When the backend ends the sandbox by itself: a little after we would, and no later than it is paid for. */
+/**
+ * Returns the time at which the backend ends the sandbox by itself: a little after we would, and no later than it is paid for.
+ */
 export function backendEndsAt(
   deps: ControlPorts,
   sandbox: SandboxRecord,
@@ -94,7 +96,7 @@ export function backendEndsAt(
   return leaseEnd(rule, leased, deps.clock.now(), sandbox.deadlineAt) + rule.graceMs;
 }
 
-/** One entry in the books: the transaction it is part of, and the moment it counts from. */
+/** The scope of one entry in the books: the transaction it is part of, and the moment it counts from. */
 export interface MoneyScope {
   readonly tx: Tx;
   readonly deps: ControlPorts;
@@ -108,7 +110,7 @@ export interface MeterOpening {
   readonly plan: RoutePlan;
   readonly extension: Extension;
   readonly attempt: AttemptRecord;
-  /** The earliest deadline since the backend began, where it was moved meanwhile: the backend was told none before it. */
+  /** The earliest deadline since the backend began, if the deadline was moved: the backend was given no earlier one. */
   readonly earliestDeadlineAt: number | null;
   readonly estimateMicroUsd: number;
 }
@@ -118,7 +120,7 @@ export async function openMeter({ tx, deps, at }: MoneyScope, opening: MeterOpen
   const { sandbox, attempt, earliestDeadlineAt } = opening;
   const { leased, ...terms } = offerIn(opening.plan, opening.extension);
   const rule = fundingRule(deps);
-  // The backend was told later than the attempt began, so it ends no earlier than this.
+  // The backend got the deadline after the attempt began, so it ends no earlier than this.
   const toldDeadlineAt = Math.min(sandbox.deadlineAt, earliestDeadlineAt ?? sandbox.deadlineAt);
   const fundedUntil = leaseEnd(rule, leased, attempt.startedAt, toldDeadlineAt) + rule.graceMs;
   const fundAt = earliestDeadlineAt === null ? nextFundAt(rule, fundedUntil, sandbox.deadlineAt) : at;
@@ -231,7 +233,7 @@ export async function closeMoney(
   return closed;
 }
 
-/** What a bill says of one life, for whoever keeps the books: told with the end, through the outbox. */
+/** Returns the bill of one life, for the receivers of the event that reports its end. */
 export function billOf(meter: MeterRecord): Record<string, unknown> {
   return {
     meter_id: meter.id,
@@ -255,7 +257,10 @@ interface Debt {
   readonly amountMicroUsd: number;
 }
 
-/** What we owe a backend, for what a customer used or for what came to nothing; under an own key, what the customer does. */
+/**
+ * Books what we owe a backend, for a customer's use or for an attempt that came to nothing; under an own key, what the customer
+ * owes.
+ */
 async function owe(
   { tx, at }: Pick<MoneyScope, 'tx' | 'at'>,
   owner: Pick<
@@ -284,7 +289,7 @@ export async function insureAttempt(
   attempt: AttemptRecord,
 ): Promise<void> {
   const extension = deps.extensions.get(attempt.extensionId);
-  // One that was outrun may have been made though nobody heard of it: at most, it was there from the start.
+  // An outrun attempt may have been made although no answer arrived: at most, it existed from the start.
   const isOutrun = attempt.outrunBy !== null;
   const since = attempt.provisionedAt ?? (isOutrun ? attempt.startedAt : null);
   if (!extension || since === null) return;

@@ -18,7 +18,7 @@ import type { Store } from '../../core/ports/store/store.ts';
 import type { UseBook } from '../../core/routing/learned-use.ts';
 import type { ControlSettings } from './settings.ts';
 
-/** Everything the use-cases reach the world through. `main/wire.ts` fills it, and so does the simulation. */
+/** The ports through which the use-cases reach the world. `main/wire.ts` fills them, and so does the simulation. */
 export interface ControlPorts {
   readonly store: Store;
   readonly clock: Clock;
@@ -26,14 +26,14 @@ export interface ControlPorts {
   readonly log: Log;
   readonly ledger: Ledger;
   readonly extensions: ExtensionRegistry;
-  /** What our own attempts say of each backend. */
+  /** Holds what our own attempts show of each backend. */
   readonly health: HealthBook;
-  /** What our own sandboxes say of how each profile is used. */
+  /** Holds what our own sandboxes show of how each profile is used. */
   readonly uses: UseBook;
   readonly settings: ControlSettings;
-  /** This installation: stamped on every backend object. */
+  /** The name of this installation: stamped on every backend object. */
   readonly owner: string;
-  /** This process: holds leases. A new one at every start. */
+  /** The name of this process, which holds leases. A new one at every start. */
   readonly instance: string;
   /** The profiles that a workspace sees, as they are now. */
   catalogue(workspaceId: string): ProfileCatalogue;
@@ -50,7 +50,7 @@ export interface ControlPorts {
   readonly inputs?: InputPort;
   /** Without it, no host is registered. */
   readonly hosts?: HostPort;
-  /** What stored secrets are sealed in. Without it, no provider key is kept or used. */
+  /** Seals stored secrets. Without it, no provider key is stored or used. */
   readonly secretBox?: SecretBox;
   /** Without it, webhooks are neither made nor delivered. */
   readonly webhooks?: WebhookPort;

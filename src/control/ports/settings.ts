@@ -1,4 +1,4 @@
-/** What an operator may tune. Times are milliseconds. */
+/** Settings of the control plane that an operator may change. Times are milliseconds. */
 export interface ControlSettings {
   /** How long a worker's claim on a sandbox outlives the worker's death. */
   readonly leaseMs: number;
@@ -12,7 +12,7 @@ export interface ControlSettings {
   readonly ambiguousTries: number;
   /** At most this share of the attempts may be second ones, started next to a slow first. */
   readonly hedgeShare: number;
-  /** What was provisioned is written with its being ready, or after this time if that takes longer. */
+  /** A provisioned handle is written in the commit that makes the sandbox ready, or after this time if that takes longer. */
   readonly handleWithinMs: number;
   readonly teardownTimeoutMs: number;
   readonly operationTimeoutMs: number;

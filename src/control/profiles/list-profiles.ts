@@ -16,7 +16,7 @@ export interface ProfileView {
   readonly unavailableReason: string | null;
 }
 
-/** Runs the router dry: a profile that nobody can fulfil says so before it is asked for. */
+/** Runs the router dry, to say in advance why no backend can fulfil a profile. */
 export async function unavailableReason(
   tx: Tx,
   deps: ControlPorts,

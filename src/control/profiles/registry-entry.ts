@@ -13,7 +13,7 @@ import type { Caller } from '../../core/tenancy/caller.ts';
 import type { Control } from '../control.ts';
 import { listProfiles } from './list-profiles.ts';
 
-/** This installation's entry: what it offers to this caller as things are now. */
+/** Returns this installation's entry: its offer to this caller as things are now. */
 export async function registryEntry(
   control: Control,
   caller: Caller,

@@ -18,7 +18,7 @@ interface ValidateProfile {
   readonly source: Readonly<Record<string, unknown>>;
 }
 
-/** Everything that a push would refuse is refused; nothing is stored. */
+/** Refuses everything that a push would refuse, and stores nothing. */
 export async function validateProfile(
   control: Control,
   caller: Caller,

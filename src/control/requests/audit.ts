@@ -83,8 +83,8 @@ export async function recordedTransaction<T>(
 }
 
 /**
- * The record of something that begins in a sandbox, written while it begins. It outlasts this process when it resolves;
- * nobody is told of what began before that.
+ * Writes the record of a use that begins in a sandbox, while it begins. The record outlasts this process once this resolves; no
+ * caller may learn of the use before that.
  */
 export async function recordBegun(deps: ControlPorts, caller: Caller): Promise<void> {
   const { trail } = caller;
@@ -100,7 +100,10 @@ interface Audited {
   readonly subject: AuditSubject;
 }
 
-/** The change and the record of it are one transaction. What is refused leaves neither: the refusal is recorded by whoever answers it. */
+/**
+ * Writes the change and its record in one transaction. A refused change writes neither: the refusal is recorded where it is
+ * answered.
+ */
 export async function auditedTransaction<T>(
   deps: ControlPorts,
   caller: Caller,

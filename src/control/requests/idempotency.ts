@@ -9,7 +9,7 @@ interface Repetition {
   readonly kind: 'sandbox' | 'snapshot';
 }
 
-/** What the same key made before: an id of this kind, or `null` the first time. */
+/** Returns what the same idempotency key made before: an id of this kind, or `null` the first time. */
 export async function replayedResult(
   tx: Tx,
   caller: Caller,

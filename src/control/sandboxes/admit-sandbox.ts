@@ -84,7 +84,7 @@ function newRecord(admission: Admission, now: number, driver: Driver): SandboxRe
   };
 }
 
-/** What reaches further than usual is in the audit log of the same transaction. */
+/** Audits a request that reaches further than usual, in the transaction of the admission. */
 async function auditGrants(tx: Tx, deps: ControlPorts, caller: Caller, record: SandboxRecord): Promise<void> {
   const { id: target, elevated, exposedSecrets } = record;
   if (elevated) await tx.audit.append([auditDraft(deps, caller, { action: 'elevateSandbox', target })]);
@@ -93,7 +93,9 @@ async function auditGrants(tx: Tx, deps: ControlPorts, caller: Caller, record: S
   await tx.audit.append([auditDraft(deps, caller, { action: 'exposeSecrets', target, details })]);
 }
 
-/** They stay as long as the sandbox does. What is made from a snapshot or a fork has the files already. */
+/**
+ * Binds the uploads to the sandbox: they stay as long as it does. A sandbox made from a snapshot or a fork has the files already.
+ */
 async function useUploads(tx: Tx, { uid, inputs }: SandboxRecord, origin: SandboxOrigin): Promise<void> {
   for (const { uploadId } of inputs) {
     if (await tx.uploads.get(uploadId)) await tx.uploads.use(uploadId, uid);
@@ -106,7 +108,7 @@ async function useUploads(tx: Tx, { uid, inputs }: SandboxRecord, origin: Sandbo
   }
 }
 
-/** Whoever was let in may have lost the workspace since: a sandbox in a deleted one would be nobody's. */
+/** Refuses when the workspace was deleted since the caller was authenticated: the sandbox would belong to no workspace. */
 async function requireWorkspace(tx: Tx, id: string): Promise<void> {
   const workspace = await tx.tenancy.workspace(id);
   if (workspace?.deletedAt === undefined) return;
@@ -124,8 +126,8 @@ export function recordedAdmission(
 }
 
 /**
- * One transaction's worth of admission: room, money, row, plan, events, and the first attempt journalled under our own
- * lease, so that the hand-over to the driver costs no second commit. Nothing remains if any of it is refused.
+ * Admits a sandbox in one transaction: room, money, row, plan, events, and the first attempt journalled under our own lease, so
+ * that the hand-over to the driver costs no second commit. Nothing remains if any of it is refused.
  */
 export async function admitSandbox(tx: Tx, control: Control, admission: Admission): Promise<Claim> {
   const { plan, recipe, caller } = admission;

@@ -26,7 +26,7 @@ export function earlyWhenWaiting(
   return { answersEarly: (admitted) => wait && isClaim(admitted) && endsWithMachine(deps, admitted) };
 }
 
-/** The same for a sandbox that was there before. */
+/** As `earlyWhenWaiting`, for a sandbox that was there before. */
 export function earlyWhenTaken(
   deps: ControlPorts,
   { wait }: Pick<WaitOptions, 'wait'> = { wait: true },

@@ -32,8 +32,8 @@ interface CheckpointFirst {
 }
 
 /**
- * What `persistence: checkpoint` means: before such a sandbox ends, a snapshot is taken of it. Level-triggered: the row
- * stays due, and whoever looks at it next sees how far it is. It ends without one when that cannot be had in time.
+ * Takes a snapshot of a sandbox with `persistence: checkpoint` before it ends. Level-triggered: the row stays due, and each later
+ * call sees how far the snapshot is. The sandbox ends without a snapshot when none can be had in time.
  */
 export async function checkpointFirst(
   tx: Tx,

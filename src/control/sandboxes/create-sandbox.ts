@@ -30,7 +30,7 @@ export interface CreateOptions extends WaitOptions {
   readonly idempotencyKey?: string;
 }
 
-/** What failed, or is on its way to another try, is built anew when it is asked for again: its cause may be gone. */
+/** Whether a repeated create builds the sandbox anew: it failed, or is on its way to another try, and the cause may be gone. */
 function isTriedAgain({ state, recreating }: SandboxRecord): boolean {
   return state === 'failed' || (state === 'destroying' && recreating);
 }
@@ -173,7 +173,7 @@ export async function createSandbox(
       return claim ?? result;
     },
   );
-  // The failure of the same key is told again; the same id under another is a new wish.
+  // Under the same idempotency key the failure is repeated; the same id under another key is a new request.
   if (again !== null) {
     const { uid: failed, generation } = again as SandboxRecord;
     const alsoWrite = (tx: Tx) =>

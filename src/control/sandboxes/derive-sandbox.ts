@@ -23,13 +23,13 @@ import type { Establishment } from './establish.ts';
 import { establish } from './establish.ts';
 import { planRoute } from './plan-route.ts';
 
-/** What a new sandbox is made from, other than a profile. */
+/** The source of a new sandbox that is not made from a profile. */
 interface Source {
   readonly origin: Extract<SandboxOrigin, { kind: 'snapshot' | 'fork' }>;
   readonly recipe: Recipe;
   readonly consumer: SandboxRecord['consumer'];
   readonly labels: Readonly<Record<string, string>>;
-  /** Where it lies; `null` when that does not matter. */
+  /** The host that has the source; `null` when any host will do. */
   readonly hostId: string | null;
   /** The account at the vendor that has it; `null` for the backend's own. */
   readonly providerKeyId: string | null;
@@ -54,7 +54,7 @@ function withTtl(recipe: Recipe, ttl: number | undefined): Recipe {
   return { ...recipe, ttlSeconds: ttl };
 }
 
-/** What was mounted for the administrator of this machine is not mounted again for somebody else. */
+/** Refuses mounts that the administrator of this machine was granted, for any other caller. */
 function requireOwnMounts({ mounts }: Recipe, caller: Caller): void {
   if (caller.local || (mounts ?? []).length === 0) return;
   throw new SandboxerError(

@@ -16,7 +16,7 @@ import type { WaitOptions } from './establish.ts';
 
 export interface Destruction {
   readonly sandbox: SandboxRecord;
-  /** A shared sandbox of somebody else's: it lives on. */
+  /** Whether the caller only let go of a shared sandbox of another creator: it lives on. */
   readonly released: boolean;
 }
 

@@ -26,7 +26,7 @@ function isSettled(sandbox: SandboxRecord): boolean {
   return isSettledState(sandbox.state);
 }
 
-/** What a waiting caller gets for a sandbox that did not become ready. */
+/** Throws the error that a waiting caller gets for a sandbox that did not become ready. */
 export function requireEstablished(sandbox: SandboxRecord): void {
   if (isEstablished(sandbox.state) || !isSettled(sandbox)) return;
   const members = { sandbox_id: sandbox.id, uid: sandbox.uid, state: sandbox.state };

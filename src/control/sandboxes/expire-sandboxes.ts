@@ -8,14 +8,17 @@ import { keepsProcesses, lastRun } from '../use/last-run.ts';
 import { checkpointFirst } from './checkpoint-first.ts';
 
 const BATCH = 100;
-/** What cannot be asked whether something runs in it is asked again, and is ended after this time. */
+/** A sandbox whose backend does not say whether a program runs in it is asked again, and is ended after this time. */
 const UNANSWERED_MS = 60_000;
 const ASK_AGAIN_MS = 5_000;
 
-/** By sandbox, the operation that its checkpoint has to wait for. Only saves asking again: whoever knows less asks once more. */
+/**
+ * By sandbox, the operation that its checkpoint has to wait for. The map only saves calls: a process without an entry asks once
+ * more.
+ */
 export type WaitingFor = Map<string, string>;
 
-/** When it became due, if it is. */
+/** Returns when the sandbox became due, or `null`. */
 type DueAt = (row: SandboxRecord, now: number) => number | null;
 
 interface Expiry {
@@ -61,7 +64,7 @@ async function expire(
   return true;
 }
 
-/** Its checkpoint is under way or waits for its turn: there is nothing to do until that ends or takes too long. */
+/** Whether its checkpoint is under way or waits for its turn: there is nothing to do until that ends or takes too long. */
 function isBeingKept(
   { clock, settings }: ControlPorts,
   waitingFor: WaitingFor,
@@ -109,12 +112,13 @@ export async function expireSandboxes(control: Control, waitingFor: WaitingFor):
   await actOn(due, (row) => expire(control, waitingFor, row, { dueAt: pastDeadline, reason: 'ttl' }));
 }
 
-/** Those that are being asked whether something runs in them: the others do not wait for the answer. */
+/** Sandboxes whose backend is being asked whether a program runs in them: the others do not wait for the answer. */
 export type BeingAsked = Set<string>;
 
 /**
- * Ends what nobody used for too long, unless this process knows of a later use than the row does, or a process that was
- * started in its background still runs or ended since: it is asked for that when its time has come, and not before.
+ * Ends sandboxes that were idle for too long. A sandbox is not idle if this process knows of a later use than the row does, or if
+ * a process that was started in its background still runs or ended since: the backend is asked for that when the time has come,
+ * and not before.
  */
 export async function reapIdleSandboxes(
   control: Control,
@@ -139,7 +143,7 @@ export async function reapIdleSandboxes(
       return await control.clock.sleep(ASK_AGAIN_MS);
     if (last !== null && last > (row.lastActivityAt ?? row.readyAt ?? 0))
       await control.activity.write(row.uid, last);
-    // It may have been used while it was asked.
+    // The sandbox may have been used while its backend was asked.
     else if (!(await noted(row))) await end(row);
   };
   await actOn(due, async (row) => {

@@ -135,7 +135,7 @@ export async function extendSandbox(
         workDueAt: now,
       });
     } else if (!isEstablished(row.state)) {
-      // The backend may have been told the old deadline already: this one follows as soon as the sandbox is ready.
+      // The backend may have got the old deadline already: it gets this one as soon as the sandbox is ready.
       const operation =
         pendingOperation(row) ?? newOperation(control, { kind: 'extend', actor: caller.actor, now });
       const earliestDeadlineAt = Math.min(

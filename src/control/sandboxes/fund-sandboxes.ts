@@ -20,7 +20,7 @@ import { checkpointFirst } from './checkpoint-first.ts';
 const BATCH = 100;
 const CHECKPOINT_LOOK_MS = 1_000;
 
-/** A stretch that is paid for, to be told to the backend. */
+/** A stretch that is paid for, which the backend has to confirm. */
 interface Paid {
   readonly kind: 'paid';
   readonly sandbox: SandboxRecord;
@@ -64,7 +64,7 @@ async function fundOne(control: Control, meterId: string, signal: AbortSignal): 
   }
 }
 
-/** What the backend said that it billed, when it was asked. */
+/** The backend's figure of what it billed, with the time of the question. */
 interface SeenUse {
   readonly askedAt: number;
   readonly backendMs: number;
@@ -109,7 +109,7 @@ async function lookAtUse(
   }
 }
 
-/** What the backend billed beyond what we count, at the most: it may have run on since it was asked. */
+/** Returns the most that the backend billed beyond what we count: it may have run on since it was asked. */
 function unnoticedMs(meter: MeterRecord, seen: SeenUse | null, now: number): number {
   if (seen === null) return 0;
   const ahead = Math.max(seen.backendMs, meter.backendMs ?? 0) - countedMs(meter, seen.askedAt);
@@ -131,7 +131,7 @@ async function payNext(tx: Tx, control: Control, { meterId, seen }: NextPayment)
   const extension = control.extensions.get(meter.extensionId);
   if (!sandbox || !isEstablished(sandbox.state) || !extension?.extendLife) return { kind: 'nothing' };
   const rule = fundingRule(control);
-  // Also where that is what is on record: its backend may have been told a later end before it was ready.
+  // Also when the record has this end already: the backend may have got a later one before the sandbox was ready.
   const until = leaseEnd(rule, true, now, sandbox.deadlineAt) + rule.graceMs;
   const hold = await tx.ledger.getHold(meter.holdId);
   const policy = await policyOf(tx, sandbox.workspaceId);
@@ -159,7 +159,7 @@ async function payNext(tx: Tx, control: Control, { meterId, seen }: NextPayment)
     if (!(error instanceof SandboxerError) || error.status !== 402) throw error;
     return runLow(tx, control, { meter, sandbox, cause: error, now });
   }
-  // Another look is due soon, unless the backend confirms.
+  // The next look is due soon, unless the backend confirms.
   await tx.meters.update({ ...meter, fundAt: now + retryMs(control), lowSince: null });
   return { kind: 'paid', sandbox, extension, until };
 }
@@ -175,7 +175,10 @@ interface LowFunds {
   readonly now: number;
 }
 
-/** Told once; then, at the end of what is paid for, a snapshot where the profile keeps one, and the end. */
+/**
+ * Reports low funds once; then, at the end of what is paid for, takes a snapshot where the profile asks for one, and ends the
+ * sandbox.
+ */
 async function runLow(tx: Tx, control: Control, { meter, sandbox, cause, now }: LowFunds): Promise<Outcome> {
   const { graceMs } = fundingRule(control);
   const endsAt = (meter.fundedUntil as number) - graceMs;

@@ -22,7 +22,7 @@ export interface PlanOptions {
   /** The only host that has it. */
   readonly boundHost?: string | null;
   readonly quote?: QuoteRecord | null;
-  /** What it starts from was made with this key, or with none: another account does not have it. */
+  /** The vendor's key that made its source, or `null` for none: another account does not have the source. */
   readonly boundKey?: string | null;
 }
 
@@ -51,7 +51,7 @@ function standings(
   return known;
 }
 
-/** The machine of the server has room unless it is told how much: what is on it need not be counted then. */
+/** Whether the load of a host counts. The machine of the server has room unless its capacity is configured. */
 function isCounted({ spec: { ssh, capacity } }: HostRecord): boolean {
   return ssh !== null || Object.values(capacity).some((most) => most !== null);
 }
@@ -123,7 +123,9 @@ export function takeTrials({ health, clock }: ControlPorts, plan: RoutePlan): vo
   if (first) health.takeTrial({ extensionId: first.extension, hostId: first.host }, clock.now());
 }
 
-/** When the first candidate that only passing reasons exclude may be one again; `null` when there is none. */
+/**
+ * Returns the seconds until the first candidate that only passing reasons exclude may be free again; `null` when there is none.
+ */
 function passesAfter({ candidates }: RoutePlan): number | null {
   const waits = candidates
     .map(({ excluded_by }) => excluded_by.map(({ retry_after_seconds }) => retry_after_seconds ?? Infinity))
@@ -132,7 +134,7 @@ function passesAfter({ candidates }: RoutePlan): number | null {
   return waits.length > 0 ? Math.min(...waits) : null;
 }
 
-/** Refuses with every candidate and what excludes it, when nobody is left. */
+/** Refuses with every candidate and what excludes it, when no candidate is left. */
 export function requireRoute(plan: RoutePlan): void {
   if (rankedCandidates(plan).length > 0) return;
   const why = plan.candidates.map(

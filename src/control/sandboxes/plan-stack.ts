@@ -16,7 +16,7 @@ interface PlanStack {
   readonly signal: AbortSignal;
 }
 
-/** What would become of the compose stack of a request. Its trees are staged as for a create; nothing is started. */
+/** Plans the compose stack of a request. Its trees are staged as for a create; nothing is started. */
 export async function planStack(
   control: Control,
   caller: Caller,

@@ -28,7 +28,7 @@ function digestOfPriced({
   return digestOf({ profile, profile_version, ttl, resources, route });
 }
 
-/** What a create would cost on every backend that could take it. The prices hold for as long as the quote does. */
+/** Returns the price of a create on every backend that could take it. The prices hold for as long as the quote does. */
 export async function quoteSandbox(
   control: Control,
   caller: Caller,

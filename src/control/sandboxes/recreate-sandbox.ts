@@ -27,7 +27,7 @@ function refuseFrom(state: SandboxRecord['state']): SandboxerError {
 }
 
 export interface RecreateOptions {
-  /** The one that is to be replaced: where somebody else has done so, theirs is waited for. */
+  /** The generation to replace: if another request has replaced it already, its generation is awaited. */
   readonly generation?: number;
   /** Written with it, and not when it is refused. */
   readonly alsoWrite?: (tx: Tx) => Promise<void>;

@@ -8,7 +8,7 @@ import type { Control } from '../control.ts';
 import { planRoute } from './plan-route.ts';
 import { resolveRequest } from './resolve-request.ts';
 
-/** Where a create would go, without creating anything. */
+/** Plans the route of a create, without creating anything. */
 export async function resolveRoute(
   control: Control,
   caller: Caller,

@@ -2,7 +2,7 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { snapshotEvent } from './snapshot-event.ts';
 
-/** Its sandbox ended first. The backend may have made it or not: it is swept by its id. */
+/** Ends a snapshot whose sandbox ended first. The backend may have made it or not: it is swept by its id. */
 export async function abandonSnapshot(
   tx: Tx,
   deps: ControlPorts,

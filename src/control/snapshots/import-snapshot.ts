@@ -15,7 +15,7 @@ import { snapshotEvent } from './snapshot-event.ts';
 import { readSnapshotFile } from './snapshot-file.ts';
 import { requireSnapshotRoom, thinSnapshots } from './snapshot-room.ts';
 
-/** One that is not whole by then was given up; the sweep removes what came of it. */
+/** An import that is not complete by then was given up; the sweep removes what it left. */
 const GIVEN_UP_MS = 6 * 3_600_000;
 
 export interface ImportOptions {

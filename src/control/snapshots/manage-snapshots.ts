@@ -47,7 +47,7 @@ export async function renameSnapshot(
   return recordedTransaction(deps, caller, recorded, async (tx) => {
     const snapshot = await findSnapshot(tx, caller, id);
     const { createdAt, expiresAt } = snapshot;
-    // What retention would end, a name keeps; a time that was asked for stays.
+    // A name keeps a snapshot that retention would end; an expiry that a request set stays.
     const byRetention = snapshotExpiry(deps, { name: snapshot.name, retainSeconds: null }, createdAt);
     const kept = byRetention !== null && expiresAt === byRetention && name !== null;
     return tx.snapshots.update({ ...snapshot, name, expiresAt: kept ? null : expiresAt });

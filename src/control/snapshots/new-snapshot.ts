@@ -16,7 +16,7 @@ export interface SnapshotWish {
   readonly retainSeconds: number | null;
 }
 
-/** When it goes by itself: as it was asked for; else a name keeps it, and retention ends the others. */
+/** Returns when the snapshot expires: as requested; else never if it has a name, and by retention if it has none. */
 export function snapshotExpiry(
   deps: ControlPorts,
   wish: Pick<SnapshotWish, 'name' | 'retainSeconds'>,

@@ -48,7 +48,7 @@ export async function sweepSnapshots(deps: ControlPorts, only: string | null = n
       only === null ? await tx.snapshots.dueDeletion(now, BATCH) : [await tx.snapshots.get(only)];
     const removable: SnapshotRecord[] = [];
     for (const snapshot of marked) {
-      // Nobody journalled the import of a file for anybody else to go on with: past its time it was given up.
+      // The import of a file is not journalled, so no other process can continue it: past its time it was given up.
       const isGivenUp = snapshot?.cause === 'import' && (snapshot.expiresAt ?? now) <= now;
       if (
         !snapshot ||

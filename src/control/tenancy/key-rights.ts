@@ -38,7 +38,7 @@ export function hasEnded({ revokedAt, expiresAt }: KeyRecord, now: number): bool
   return revokedAt !== null || (expiresAt !== null && expiresAt <= now);
 }
 
-/** When a key that `maker` makes ends: as asked for, or as `usual` says, and never after its maker. */
+/** Returns when a key that `maker` makes ends: as asked for, or as `usual` says, and never after its maker. */
 export function endOf(
   maker: KeyRecord | null,
   now: number,

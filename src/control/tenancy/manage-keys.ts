@@ -21,7 +21,7 @@ async function findKey(tx: Tx, caller: Caller, id: string): Promise<KeyRecord> {
   throw new SandboxerError('SBX_NOT_FOUND', `There is no key "${id}".`);
 }
 
-/** What a key makes has no more rights and no more budget than the key, and ends no later. */
+/** Creates a key. A key made by another has no more rights and no more budget than its maker, and ends no later. */
 export async function createKey(
   control: Control,
   caller: Caller,

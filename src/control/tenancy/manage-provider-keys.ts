@@ -28,7 +28,7 @@ function isVisible(caller: Caller, key: ProviderKeyRecord): boolean {
   return key.workspaceId === caller.workspaceId || (key.workspaceId === null && caller.scopes.has('server'));
 }
 
-/** Another workspace's is not found, like one that never was; the platform's is its administrators'. */
+/** Finds a provider key. A key of another workspace counts as not found; a key of the platform belongs to its administrators. */
 async function findKey(tx: Tx, caller: Caller, id: string): Promise<ProviderKeyRecord> {
   const key = await tx.providerKeys.get(id);
   if (key && isVisible(caller, key)) return key;
@@ -150,7 +150,7 @@ export async function testProviderKey(
   );
 }
 
-/** Nothing new is made with it; what runs goes on, and is ended with it. */
+/** Disables a key: nothing new is made with it; sandboxes that run go on, and are ended with it. */
 export async function disableProviderKey(
   control: Control,
   caller: Caller,
@@ -163,7 +163,7 @@ export async function disableProviderKey(
   }));
 }
 
-/** Only its key ends what runs at the vendor: one that is in use stays. */
+/** Deletes a key that is not in use: a sandbox at the vendor can be ended only with its own key. */
 export async function deleteProviderKey(
   control: Control,
   caller: Caller,

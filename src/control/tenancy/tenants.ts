@@ -14,7 +14,7 @@ import { auditedTransaction } from '../requests/audit.ts';
 
 /** Orgs and workspaces are the server's business: all of this needs the scope `server`. */
 
-/** What every installation has; the local administrator acts in it. */
+/** The workspace that every installation has; the local administrator acts in it. */
 const PERMANENT = 'default';
 
 function missing(kind: 'org' | 'workspace', id: string): SandboxerError {
@@ -121,7 +121,7 @@ export async function deleteOrg(
   );
 }
 
-/** Where the workspaces of the org spend from one purse, the new one does too. */
+/** Joins a new workspace to the shared purse, where the workspaces of its org spend from one. */
 async function joinPurse(tx: Tx, id: string, orgId: string): Promise<void> {
   const sibling = (await tx.tenancy.workspaces(orgId)).find(isThere);
   const purse = accounts.orgCredits(orgId);
@@ -201,7 +201,7 @@ export async function setWorkspacePolicy(
   });
 }
 
-/** What must be ended by a decision of its own, before a workspace can go. */
+/** Refuses to delete a workspace that still has things which only a decision of their own may end. */
 async function requireEmpty(tx: Tx, id: string): Promise<void> {
   const present = [
     'requested',
@@ -266,7 +266,7 @@ export async function deleteWorkspace(
   await control.webhooks?.changed();
 }
 
-/** The same caller in another workspace, which it then does not reach beyond. Any caller may name its own. */
+/** Returns the same caller in another workspace, with no reach beyond it. Any caller may name its own. */
 export async function actIn(
   control: Control,
   caller: Caller,

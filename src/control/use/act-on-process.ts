@@ -51,7 +51,7 @@ interface WriteToProcess {
   readonly write: Act;
 }
 
-/** As `actOnProcess`, for one whose input is open: what is written to another is read by nobody. */
+/** As `actOnProcess`, for a process whose input is open: other processes would never read the bytes. */
 export async function writeToProcess(
   control: Control,
   caller: Caller,

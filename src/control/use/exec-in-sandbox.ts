@@ -13,13 +13,13 @@ import type { Control } from '../control.ts';
 import { explainLoss } from '../lifecycle/explain-loss.ts';
 import { beginUse, openSandbox } from './use-sandbox.ts';
 
-/** A process, or a log, that somebody follows. */
+/** A process, or a log, that a caller follows. */
 export interface Followed<P extends ServiceLog = SandboxProcess> {
   readonly process: P;
   readonly startedAt: number;
   /** Of one that had ended before it was followed, where that is known. */
   readonly endedAt: number | null;
-  /** What to say instead of an error that came while it was followed: the sandbox may have ended under it. */
+  /** Returns the error to report instead of one that came while the process was followed: the sandbox may have ended. */
   explain(error: unknown): Promise<unknown>;
 }
 
@@ -127,10 +127,10 @@ async function feed(process: SandboxProcess, input: Uint8Array, keepsOpen: boole
   } catch {}
 }
 
-/** Lets go of a process in the background as soon as it was given its input. Nobody has to wait for that. */
+/** Detaches from a background process as soon as it got its input, without making the caller wait. */
 export async function leaveInBackground({ process, fed }: Started): Promise<void> {
   if (fed === null) return process.detach();
-  // What nobody reads here would hold the program up; it is kept for whoever asks for it.
+  // Unread output would block the program; it is kept for later readers.
   const readAlong = async () => {
     for await (const chunk of process.output) if (chunk.stream !== 'gap') chunk.done?.();
   };

@@ -11,7 +11,7 @@ interface InspectIsolation {
   readonly signal: AbortSignal;
 }
 
-/** What holds a living sandbox back, as its backend reads it where it is enforced. Looking is not use. */
+/** Returns the isolation of a living sandbox, as its backend reads it where it is enforced. Reading it is not use. */
 export async function inspectIsolation(
   control: Control,
   caller: Caller,

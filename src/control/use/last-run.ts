@@ -7,7 +7,7 @@ import type { ControlPorts } from '../ports/control-ports.ts';
 
 const ASK_MS = 10_000;
 
-/** Whether its backend keeps processes that nobody is attached to. */
+/** Whether its backend keeps processes that no caller is attached to. */
 export function keepsProcesses({ extensions }: ControlPorts, { extensionId }: SandboxRecord): boolean {
   const extension = extensionId === null ? undefined : extensions.get(extensionId);
   return extension?.header.capabilities.background === true;
@@ -27,8 +27,8 @@ function lastOf({ running, background, ended_at }: ProcessInfo, now: number): nu
 }
 
 /**
- * When a process that was started in its background last ran: now, while one does; 0 when none did, as far as is known.
- * `null` when it cannot be asked.
+ * Returns when a process that was started in its background last ran: now, while one does; 0 when none did, as far as is known.
+ * `null` when the backend cannot be asked.
  */
 export async function lastRun(
   deps: ControlPorts,

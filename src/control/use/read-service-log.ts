@@ -10,7 +10,7 @@ interface ReadServiceLog extends ServiceLogOptions {
   readonly service: string | undefined;
 }
 
-/** What a service of a sandbox wrote; of the default one when none is named. Looking at it is not use. */
+/** Returns the output of a service of a sandbox; of the default service when none is named. Reading it is not use. */
 export async function readServiceLog(
   control: Control,
   caller: Caller,

@@ -15,7 +15,7 @@ export interface OpenSandbox {
 }
 
 export interface BegunUse extends OpenSandbox {
-  /** Resolves when the use and who began it are on record. Nobody may be told of what it led to before that. */
+  /** Resolves when the use and its caller are on record. No result of the use may be shown before that. */
   readonly noted: Promise<void>;
 }
 
@@ -61,7 +61,7 @@ interface BeginUse {
   readonly service?: string | undefined;
 }
 
-/** As `openSandbox` for what counts as use, for a caller who can begin while that is being written. */
+/** As `openSandbox` for what counts as use, for a caller that can begin while the use is being written. */
 export async function beginUse(
   control: Control,
   caller: Caller,
@@ -77,7 +77,10 @@ export async function beginUse(
 
 const isUsable = ({ state }: SandboxRecord) => state === 'ready' || state === 'active';
 
-/** That it can be used is told to nobody and need not be on the disk; that it cannot is, and must. */
+/**
+ * Reads the row. A state that is not on the disk yet is enough to go on, which reveals nothing; a refusal must be on the disk
+ * first.
+ */
 async function usableSandbox({ store }: Control, caller: Caller, id: string): Promise<SandboxRecord> {
   const find = (tx: Tx) => findSandbox(tx, caller, id);
   const now = await store.read('use', find, { answersEarly: true }).catch(() => null);

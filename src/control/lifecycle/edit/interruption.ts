@@ -1,4 +1,4 @@
-/** Another worker took over: no outcome of this one may be written. */
+/** Another worker took over the lease: no outcome of this worker may be written. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }

@@ -11,7 +11,7 @@ import { billOf, closeMoney } from '../../money/sandbox-money.ts';
 import type { ControlPorts } from '../../ports/control-ports.ts';
 import { abandonSnapshot } from '../../snapshots/abandon-snapshot.ts';
 
-/** Who caused an event. Workers act as automation on the consumer's behalf. */
+/** The caller that caused an event. Workers act as automation on the consumer's behalf. */
 export interface Attribution {
   readonly actor: Actor;
   readonly consumer?: Consumer;
@@ -112,7 +112,7 @@ export class SandboxEdit {
     return { ...pending, finishedAt: this.now, error };
   }
 
-  /** What follows from the state alone, so that no caller can forget it. */
+  /** Derives the fields that follow from the state alone, so that no caller can forget them. */
   settle(): void {
     const row = this.#row;
     const living = isLiving(row.state);
@@ -129,8 +129,8 @@ export class SandboxEdit {
 }
 
 /**
- * Writes row, events and money in the caller's transaction. A sandbox that stops living has its meter closed and its
- * hold resolved here, whoever moved it and why.
+ * Writes row, events and money in the caller's transaction. Closes the meter and resolves the hold of a sandbox that stops
+ * living, whatever the cause.
  */
 export async function saveEdit(tx: Tx, deps: ControlPorts, edit: SandboxEdit): Promise<SandboxRecord> {
   const { before } = edit;

@@ -25,7 +25,10 @@ interface Probed {
   readonly ownMs: number;
 }
 
-/** Reaches a provisioned sandbox and sets it up as its recipe says. Setup may run again after a crash: nobody has seen it yet. */
+/**
+ * Reaches a provisioned sandbox and sets it up as its recipe says. Setup may run again after a crash: no caller has used the
+ * sandbox yet.
+ */
 export function probeStep(deps: ControlPorts, subject: StepSubject, attempt: AttemptRecord): Step<Probed> {
   const { sandbox, documents } = subject;
   const { recipe, origin } = documents;

@@ -4,14 +4,14 @@ import type { ControlPorts } from '../../ports/control-ports.ts';
 import { AUTOMATION, SandboxEdit, saveEdit } from '../edit/sandbox-edit.ts';
 
 const SHORTEST_GAP_MS = 1_000;
-/** Of the time that it has taken so far: what takes long is told of more rarely. */
+/** The pause between two events, as a share of the time taken so far: long attempts report more rarely. */
 const GAP_SHARE = 0.1;
 /** Whatever a backend does, so many events tell of one attempt. Half an hour comes to about sixty. */
 const MOST = 200;
 
 /**
- * How far one attempt is, as events of its sandbox: stored like all others, so that whoever looks later sees where the
- * time went. Begin and end are always told; in between there are few, and fewer as it goes on.
+ * Writes the progress of one attempt as events of its sandbox: stored like all others, so that a later reader sees where the time
+ * went. Begin and end are always written; in between there are few, and fewer as it goes on.
  */
 export class ProgressEvents {
   readonly #deps: ControlPorts;
@@ -36,7 +36,7 @@ export class ProgressEvents {
     this.#writing = this.#writing.then(() => this.#write(progress));
   };
 
-  /** Resolves when all that was told is stored, so that nothing of it comes after the outcome. Never rejects. */
+  /** Resolves when all progress events are stored, so that none comes after the outcome. Never rejects. */
   async written(): Promise<void> {
     await this.#writing;
   }

@@ -64,7 +64,7 @@ export function provisionStep(
     },
     async fail(scope, error) {
       const failure = backendFailure(lateWork(error, doing), attempt.extensionId);
-      // That this call created nothing says nothing of an earlier one, whose answer died with its process.
+      // This call created nothing; an earlier call, whose answer was lost with its process, may have.
       const isAmbiguous = failure.creation === 'not_created' && !isFirstCall;
       return failAttempt(scope, attempt, isAmbiguous ? { ...failure, creation: 'maybe_created' } : failure);
     },

@@ -15,7 +15,7 @@ export interface SetupPlace {
   readonly context: ExtensionContext;
 }
 
-/** Where the commands run, and what is known of them while they do. */
+/** The directory of the setup commands, and the state of their run. */
 export interface SetupRun {
   readonly cwd: string | null;
   /** Values that must not be kept, should a command print them. */

@@ -4,7 +4,7 @@ import type { Stamp } from '../../../core/ports/extension.ts';
 import type { ControlPorts } from '../../ports/control-ports.ts';
 import type { SettleScope } from '../edit/attempt-edit.ts';
 
-/** What the driver does after the outcome of a step was written. */
+/** The driver's next move after the outcome of a step was written. */
 export interface Verdict {
   /** The time to take the same step again; without it the driver goes on at once. */
   readonly retryAt?: number;

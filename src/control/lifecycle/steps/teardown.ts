@@ -19,7 +19,7 @@ import { GO_ON, meterIdOf, stampOf } from './step.ts';
  * Removes what an attempt made at its backend.
  *
  * The backend gets the stamp, and the handle if one was stored: after a lost reply the stamp alone must do. Only a report
- * that says *gone* ends the attempt; with anything else the step is taken again after a growing pause, told as stuck
+ * that says *gone* ends the attempt; with anything else the step is taken again after a growing pause, reported as stuck
  * after `stuckAfterTries`, and never given up. A sandbox is `destroyed` once none of its attempts is left.
  */
 export function teardownStep(deps: ControlPorts, attempt: AttemptRecord): Step<CleanupReport> {
@@ -55,7 +55,7 @@ async function settleGone(
   if (used) await noteUse(tx, deps, meterIdOf(attempt), used);
   const isServing = edit.row.attempt === attempt.n && edit.row.generation === attempt.generation;
   if (!isServing) await insureAttempt({ tx, deps, at: edit.now }, edit.row, attempt);
-  // It was judged before, unless it was given up between two calls.
+  // The attempt was judged before, unless it was given up between two calls.
   await judgeAttempt(scope, attempt.attemptId, 'caller', {
     state: 'gone',
     endedAt: edit.now,
@@ -64,7 +64,7 @@ async function settleGone(
   return GO_ON;
 }
 
-/** The attempt is not gone: the step is due again after a pause, and told as stuck after some tries. */
+/** Records that the attempt is not gone: the step is due again after a pause, and reported as stuck after some tries. */
 async function settleRemaining(scope: SettleScope, attempt: AttemptRecord, why: string): Promise<Verdict> {
   const { deps, edit } = scope;
   const tries = attempt.teardownTries + 1;
