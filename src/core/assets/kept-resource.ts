@@ -1,4 +1,4 @@
-/** What a workspace keeps by name, besides its sandboxes: images and volumes. */
+/** The fields of an asset that a workspace keeps by name: an image or a volume. */
 export interface KeptResource {
   readonly id: string;
   readonly workspaceId: string;

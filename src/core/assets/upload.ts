@@ -9,6 +9,6 @@ export interface UploadRecord {
   readonly entries: number;
   readonly origin: TreeOrigin;
   readonly createdAt: number;
-  /** When it may go, unless a sandbox that is not destroyed was made from it. */
+  /** When the upload expires, unless a sandbox that is not destroyed was made from it. */
   readonly expiresAt: number;
 }

@@ -3,23 +3,23 @@
  * Three ledgers share one journal; each sums to zero by itself, and no transfer goes from one to the other.
  */
 export const accounts = {
-  /** Where money enters and leaves: cards, invoices, gifts. */
+  /** The account through which money enters and leaves: cards, invoices, gifts. */
   external: 'asset:external',
-  /** What a workspace may spend. */
+  /** The purse of a workspace. */
   credits: (workspaceId: string) => `liab:credits:${workspaceId}`,
-  /** What the workspaces of an org may spend together. */
+  /** The purse that the workspaces of an org share. */
   orgCredits: (orgId: string) => `liab:credits:org:${orgId}`,
-  /** What is reserved of a purse, which is one of the two above. */
+  /** The reserved part of a purse, which is one of the two above. */
   held: (purse: string) => purse.replace('liab:credits:', 'liab:held:'),
   revenue: (extensionId: string) => `revenue:usage:${extensionId}`,
-  /** What a backend's use costs us, and what we owe it for that. */
+  /** The cost of a backend's use to us, and our debt for it. */
   providerExpense: (extensionId: string) => `expense:provider:${extensionId}`,
   providerDebt: (extensionId: string) => `liab:provider:${extensionId}`,
   /** Establishments that failed, and the time before `ready`: never the customer's. */
   insurance: 'expense:insurance',
   /** Attempts that another one outran. */
   hedge: 'expense:hedge',
-  /** A third ledger, of what vendors bill our customers themselves: it is nobody's money here. */
+  /** The third ledger: use that vendors bill to our customers directly. No account of money is touched. */
   ownKeys: (workspaceId: string) => `memo:byok:${workspaceId}`,
   ownKeyUse: (extensionId: string) => `memo:provider:${extensionId}`,
   /** The second ledger: what a budget allows in a window, what is reserved of it, what is spent. */
@@ -35,7 +35,10 @@ export function ledgerOf(account: string): LedgerName {
   return account.startsWith('budget:') ? 'budget' : 'money';
 }
 
-/** Only these may fall below zero: money from outside, what we or own keys spent, and what a budget has given out. */
+/**
+ * Whether an account may fall below zero: money from outside, our own spending and that of own keys, and what a budget has given
+ * out.
+ */
 export function mayBeNegative(account: string): boolean {
   return /^(asset:external$|expense:|budget:quota:|revenue:|memo:byok:)/.test(account);
 }

@@ -5,7 +5,7 @@ import type { TransferRecord } from './transfer.ts';
 
 const PERIODS: readonly BudgetPeriod[] = ['day', 'week', 'month', 'lifetime'];
 
-/** What one hold did to one budget. */
+/** The effect of one hold on one budget. */
 interface Drawn {
   reserved: number;
   spent: number;
@@ -57,7 +57,7 @@ export class BudgetAudit {
     if (id.includes(':counted:')) hold.counted = true;
   }
 
-  /** When everything was added. */
+  /** Checks the sums, after every transfer was added. */
   finish(openHolds: ReadonlySet<string>): void {
     for (const [holdId, { reserved, captured, counted, budgets }] of this.#holds)
       for (const [budgetId, drawn] of budgets) {
@@ -65,7 +65,7 @@ export class BudgetAudit {
         if (!openHolds.has(holdId) && left !== 0)
           this.#find(budgetId, `${holdId} is resolved, and ${left} of it are still reserved.`);
         if (counted) continue;
-        // One that came later than the sandbox, or was taken away, has less of it.
+        // A budget that was added after the sandbox, or removed, has less than the hold.
         const isWhole = drawn.reserved >= reserved;
         if (drawn.spent > captured || (isWhole && drawn.spent !== captured))
           this.#find(budgetId, `${holdId} spent ${drawn.spent} of it and captured ${captured}.`);

@@ -20,7 +20,7 @@ export interface BudgetRecord {
   readonly createdAt: number;
 }
 
-/** Who spends, as budgets tell them apart. */
+/** The spender of a charge, by the fields that budgets tell spenders apart by. */
 export interface Spender {
   readonly keyId: string | null;
   /** The lines of that key: its own, then those of the keys that made it. */
@@ -35,7 +35,7 @@ export interface Spender {
 export interface BudgetWindow {
   /** Names the window; the same for every moment in it. */
   readonly name: string;
-  /** When the next one begins; `null` for a lifetime. */
+  /** When the next window begins; `null` for a lifetime. */
   readonly resetsAt: number | null;
 }
 
@@ -75,7 +75,7 @@ function keyName({ value, line }: BudgetRecord, { keyLines, budgetLine }: Spende
   return keyLines.includes(counted) ? counted : null;
 }
 
-/** What the spender is called under this scope; `null` when the budget is not about them. */
+/** Returns the name of the spender under this budget's scope; `null` when the budget does not apply to the spender. */
 export function spenderName(budget: BudgetRecord, spender: Spender): string | null {
   if (budget.scope === 'workspace') return 'all';
   if (budget.scope === 'key') return keyName(budget, spender);
@@ -89,10 +89,10 @@ export function budgetMark(budget: BudgetRecord, name: string, at: number): stri
 }
 
 const ALERT_LEVELS = [80, 100] as const;
-/** A level that was told is told again only after the use fell this far below it. */
+/** An alert level is raised again only after the use fell this far below it. */
 const REARM_BELOW_PERCENT = 10;
 
-/** What counts as told once the use is no higher than this. */
+/** Returns the alert level that still counts as raised at this use. */
 export function rearm(told: number, usedMicroUsd: number, limitMicroUsd: number): number {
   const percent = percentOf(usedMicroUsd, limitMicroUsd);
   return ALERT_LEVELS.filter((level) => level <= told && percent >= level - REARM_BELOW_PERCENT).at(-1) ?? 0;
@@ -102,7 +102,7 @@ function percentOf(usedMicroUsd: number, limitMicroUsd: number): number {
   return limitMicroUsd === 0 ? 100 : (usedMicroUsd / limitMicroUsd) * 100;
 }
 
-/** The highest level that counts as told once `used` is reached, and the one to tell now, if any. */
+/** Returns the highest alert level that counts as raised once `used` is reached, and the level to raise now, if any. */
 export function alertAt(
   told: number,
   usedMicroUsd: number,

@@ -1,6 +1,6 @@
 import type { ChargeDetails, ExportFormat } from '../../contract/money/credits.ts';
 
-/** What FOCUS 1.2 makes mandatory, in its own order, and columns of ours behind. */
+/** The columns that FOCUS 1.2 makes mandatory, in its own order, followed by our own columns. */
 const FOCUS_COLUMNS = [
   'BilledCost',
   'BillingAccountId',
@@ -42,7 +42,7 @@ function decimalUsd(microUsd: number): string {
   return `${microUsd < 0 ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }
 
-/** What a charge adds to the bill: a correction takes away. */
+/** Returns the amount that a charge adds to the bill: negative for a correction. */
 export function signedMicroUsd({ kind, amount_micro_usd: amount }: ChargeDetails): number {
   return kind === 'correction' ? -amount : amount;
 }

@@ -5,7 +5,7 @@ export interface GrantRecord {
   readonly purse: string;
   readonly kind: 'grant' | 'top_up';
   readonly amountMicroUsd: number;
-  /** What was unspent of it when the grants of its purse were last gone through. */
+  /** The unspent part when the grants of the purse were last settled. */
   readonly remainingMicroUsd: number;
   readonly createdAt: number;
   /** `null` for ever. */
@@ -14,7 +14,7 @@ export interface GrantRecord {
   readonly endedAt: number | null;
 }
 
-/** Those that end first are spent first; of two alike, the older. */
+/** Orders grants as they are spent: those that end first before the others; of two alike, the older. */
 function burnsBefore(a: GrantRecord, b: GrantRecord): number {
   const [ends, otherEnds] = [
     a.expiresAt ?? Number.POSITIVE_INFINITY,
@@ -25,8 +25,8 @@ function burnsBefore(a: GrantRecord, b: GrantRecord): number {
 }
 
 /**
- * What is left of each when the purse, reservations included, has `leftMicroUsd`: the difference to what they had
- * together was taken from those that end first.
+ * Returns the grants with what is left of each when the purse, reservations included, has `leftMicroUsd`: the difference to their
+ * former sum is taken from those that end first.
  */
 export function burnDown(grants: readonly GrantRecord[], leftMicroUsd: number): GrantRecord[] {
   const had = grants.reduce((sum, { remainingMicroUsd }) => sum + remainingMicroUsd, 0);

@@ -22,7 +22,7 @@ describe('the cost of a host', () => {
       idleMicroUsd: 7_200_000,
       utilisation: 0.25,
     });
-    // The same twelve hours for $12 elsewhere: the machine pays from a fifth of its time on.
+    // The same twelve hours cost $12 elsewhere: the machine pays from a fifth of its time on.
     expect(breakEven(cost, 12_000_000)).toBeCloseTo(0.2);
   });
 

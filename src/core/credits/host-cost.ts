@@ -1,11 +1,11 @@
-/** What a machine of our own gives away; `null` where nobody said. */
+/** The capacity of a machine of our own; `null` where none is configured. */
 export interface HostCapacity {
   readonly millicpu: number | null;
   readonly memoryMb: number | null;
   readonly sandboxes: number | null;
 }
 
-/** One sandbox on a host, from when it was begun until it was gone. Milliseconds since 1970. */
+/** The use of a host by one sandbox, from when it was begun until it was gone. Milliseconds since 1970. */
 export interface HostUse {
   readonly from: number;
   readonly to: number;
@@ -38,8 +38,8 @@ function shareOf(use: HostUse, { millicpu, memoryMb, sandboxes }: HostCapacity):
 }
 
 /**
- * Divides what a host costs in a span among what ran on it and nobody. Where more was promised than there is, each gets
- * its part of the whole. Used and idle add up to the cost, to the micro-dollar: what rounding leaves is idle.
+ * Divides the cost of a host in a span among the sandboxes that ran on it and idle time. Where more was reserved than there is,
+ * each gets its part of the whole. Used and idle add up to the cost, to the micro-dollar: what rounding leaves is idle.
  */
 export function allocateHostCost(
   microUsdPerHour: number,
@@ -81,8 +81,8 @@ export function allocateHostCost(
 }
 
 /**
- * From which share of use on the machine is cheaper than buying the same elsewhere; `null` when nothing ran, or nobody
- * sells it. Above 1 it never is.
+ * Returns the share of use from which the machine is cheaper than buying the same elsewhere; `null` when nothing ran, or no
+ * vendor sells the same. Above 1 the machine is never cheaper.
  */
 export function breakEven(
   { totalMicroUsd, utilisation }: Pick<HostCost, 'totalMicroUsd' | 'utilisation'>,

@@ -28,13 +28,15 @@ export interface MeterRecord {
   readonly quantumMs: number;
   readonly chargedMicroUsd: number;
   readonly estimateMicroUsd: number;
-  /** Where the backend ends it by itself, as the backend confirmed; `null` when its whole life is paid for. */
+  /**
+   * The time at which the backend ends the sandbox by itself, as the backend confirmed; `null` when its whole life is paid for.
+   */
   readonly fundedUntil: number | null;
-  /** When the next stretch of its life is to be paid for; `null` when none is. */
+  /** When the next stretch of its life is to be paid for; `null` when no payment is due. */
   readonly fundAt: number | null;
   /** Since when there is too little money for that. */
   readonly lowSince: number | null;
-  /** Who used it, kept with the money when the sandbox's own row is forgotten. */
+  /** The spender and the sandbox, kept with the money when the sandbox's own row is removed. */
   readonly sandboxId: string;
   readonly profileId: string;
   readonly actor: string;
@@ -42,18 +44,18 @@ export interface MeterRecord {
   readonly runId: string | null;
   /** How well the billed time is known. */
   readonly evidence: Evidence;
-  /** What the backend itself says it billed, where it was asked. */
+  /** The backend's own figure of what it billed, where it was asked. */
   readonly backendMs: number | null;
   /** Of the billed milliseconds, those that its figure covers: the rest is by our clock. */
   readonly observedMs: number | null;
   /** The vendor's key that it runs under; `null` for the backend's own configuration. */
   readonly providerKeyId: string | null;
-  /** What an `own_key` uses is counted here and billed by the vendor: it is never charged. */
+  /** The party that pays. Use under an `own_key` is counted here and billed by the vendor: it is never charged. */
   readonly payer: Payer;
-  /** Its size, in thousandths of a processor and in MiB. */
+  /** The size of the sandbox, in thousandths of a processor and in MiB. */
   readonly millicpu: number;
   readonly memoryMb: number;
-  /** What its programs took of that, where the backend counts it. */
+  /** The use of that size by its programs, where the backend counts it. */
   readonly cpuMs: number | null;
   readonly peakMemoryMb: number | null;
 }
@@ -65,7 +67,7 @@ function elapsedMs(meter: MeterRecord, at: number): bigint {
   return BigInt(Math.max(0, Math.floor(at - meter.since)));
 }
 
-/** What a backend asks for, as far as a charge depends on it. */
+/** The prices of a backend, as far as a charge depends on them. */
 export interface Terms {
   readonly runningRate: bigint;
   readonly createFeeMicroUsd: number;
@@ -89,16 +91,16 @@ export function mostMicroUsd(terms: Terms, ms: number): number {
 }
 
 /**
- * Everything this meter is worth at `at`, rounded down once. Charges are differences of this, so the total does not
- * depend on how often it was asked.
+ * Returns the value of all use that this meter counted until `at`, rounded down once. Charges are differences of this value, so
+ * the total does not depend on how often it was asked for.
  */
 export function cumulativeMicroUsd(meter: MeterRecord, at: number): number {
   return chargeMicroUsd(meter, meter.accrued + meter.rate * elapsedMs(meter, at));
 }
 
 /**
- * What must be reserved at `now` so that whatever the backend bills until `until` is covered, whatever it does meanwhile.
- * `unnoticedMs`: what it billed already and we did not count.
+ * Returns what must be reserved at `now` so that whatever the backend bills until `until` is covered, whatever it does meanwhile.
+ * `unnoticedMs`: time that it billed already and we did not count.
  */
 export function neededMicroUsd(meter: MeterRecord, now: number, until: number, unnoticedMs = 0): number {
   const running = rebase(meter, now, meter.runningRate);
@@ -132,7 +134,7 @@ export function rebase(meter: MeterRecord, at: number, rate: bigint, owedUntil =
   };
 }
 
-/** What `seconds` at `rate` cost, rounded up: a hold must cover any rounding of the charges under it. */
+/** Returns the cost of `seconds` at `rate`, rounded up: a hold must cover any rounding of the charges under it. */
 export function costMicroUsd(rate: bigint, seconds: number): number {
   const exact = rate * BigInt(Math.ceil(seconds));
   return Number((exact + 999_999n) / 1_000_000n);

@@ -1,7 +1,7 @@
 import { accounts } from './accounts.ts';
 import type { BudgetRecord } from './budget.ts';
 
-/** What an administrator decided about a workspace's money: one row, read once by every admission. */
+/** The money settings of a workspace, made by an administrator: one row, read once by every admission. */
 export interface MoneyPolicy {
   readonly workspaceId: string;
   /** The account that it spends from: its own, or its org's. */

@@ -13,7 +13,7 @@ const FREE: Price = {
   minimum_seconds: 0,
 };
 
-/** What a size is taken to be where the recipe leaves it to the backend. */
+/** The size that is assumed where the recipe leaves it to the backend. */
 export const USUAL_SIZE = { millicpu: 1000, memoryMb: 1024 } as const;
 const USUAL_VCPU = USUAL_SIZE.millicpu / 1000;
 const USUAL_MEMORY_MB = USUAL_SIZE.memoryMb;
@@ -45,7 +45,7 @@ function thousandths(share: number): bigint {
   return BigInt(Math.round(Math.min(1, Math.max(0, share)) * 1000));
 }
 
-/** What is billed of a unit that is used to this share. */
+/** Returns the billed share of a unit that is used to this share. */
 function billedShare(basis: BillingBasis | undefined, used: bigint): bigint {
   return basis === 'active' || basis === 'used' || basis === 'peak' ? used : WHOLE;
 }
@@ -125,7 +125,7 @@ export function expectedRateOf(
   return rateAt(price, resources, used, region);
 }
 
-/** What is billed for this much time: at least the minimum, in whole quanta. */
+/** Returns the billed seconds for this much time: at least the minimum, in whole quanta. */
 function billedSeconds(price: Price, seconds: number): number {
   const atLeast = Math.max(seconds, price.minimum_seconds) * 1000;
   const quantum = price.quantum_ms ?? 1;

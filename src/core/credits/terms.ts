@@ -6,7 +6,7 @@ import type { Terms } from './meter.ts';
 
 type PricedCandidate = Pick<RouteCandidate, 'quote' | 'provider_key'>;
 
-/** What one backend asks for one recipe, and whether the end of its sandboxes can be moved. */
+/** The terms of one backend for one recipe, and whether the end of its sandboxes can be moved. */
 export interface Offer extends Terms {
   readonly extensionId: string;
   readonly priceVersion: string;

@@ -23,7 +23,7 @@ export interface TransferDraft {
   readonly priceVersion?: string | null;
   /** For a correction: the transfer that it puts right. */
   readonly linkedTo?: string | null;
-  /** Why, in the words of whoever asked for it. */
+  /** The reason, in the words of the caller that asked for the transfer. */
   readonly reference?: string | null;
 }
 
@@ -33,7 +33,7 @@ export interface TransferRecord extends Required<TransferDraft> {
   readonly hash: string;
 }
 
-/** What the first transfer is chained to. */
+/** The hash that the first transfer is chained to. */
 export const CHAIN_START = '';
 
 export function chainHash(previous: string, record: Omit<TransferRecord, 'hash'>): string {
@@ -64,13 +64,13 @@ export function chained(draft: TransferDraft, seq: number, previous: string): Tr
   return { ...record, hash: chainHash(previous, record) };
 }
 
-/** What a hold has reserved of one budget in one window. */
+/** The part of a hold that is reserved of one budget in one window. */
 export interface BudgetShare {
   readonly budgetId: string;
   /** Budget, value and window: names its accounts. */
   readonly mark: string;
   readonly heldMicroUsd: number;
-  /** What runs under a key of the workspace's own is counted here. */
+  /** Whether sandboxes under a key of the workspace's own are counted here. */
   readonly ownKeys?: boolean;
 }
 

@@ -3,15 +3,15 @@ import type { Resources } from '../../contract/profiles/profile.ts';
 import type { MaxPrice } from '../../contract/routing/route.ts';
 import { inRegion, shapeFor, USUAL_SIZE } from './pricing.ts';
 
-/** US dollars for one unit, or why that cannot be told. */
+/** US dollars for one unit, or the reason why the price is unknown. */
 export type UnitPrice = { readonly usd: number } | { readonly unknown: string };
 
 const MIB_PER_GIB = 1024;
 
 /**
- * What is really paid for a unit of what was asked for, region included. What is paid for the sandbox as a whole, its
- * base rate and a size that is sold whole, counts in full towards each unit: no ceiling is passed by another way to bill.
- * The size is one that is sold.
+ * Returns the real price of one unit of the requested resources, region included. A price of the sandbox as a whole, its base
+ * rate or a size that is sold whole, counts in full towards each unit: no other way to bill gets around a ceiling. The size is
+ * one that is sold.
  */
 export function unitPrices(
   price: Price,

@@ -9,7 +9,7 @@ export interface EventDraft {
   readonly at: number;
   readonly type: EventType;
   readonly workspaceId: string;
-  /** What it is about: a sandbox uid, `snapshot:…`, `profile:…`, `workspace:…`. Orders within one subject hold. */
+  /** The subject: a sandbox uid, `snapshot:…`, `profile:…`, `workspace:…`. Orders within one subject hold. */
   readonly subject: string;
   readonly subjectSeq: number;
   readonly sandboxUid: string | null;

@@ -9,7 +9,7 @@ export interface WebhookRecord {
   /** `null` for every type. */
   readonly types: readonly EventType[] | null;
   readonly description: string;
-  /** Only the server's master key opens it. */
+  /** The secret, sealed with the server's master key. */
   readonly sealedSecret: string;
   /** Signs as well until then, so that a receiver has time to learn the new one. */
   readonly previousSecret: { readonly sealed: string; readonly until: number } | null;
@@ -25,7 +25,7 @@ export function webhookSinkId(webhookId: string): string {
   return `webhook:${webhookId}`;
 }
 
-/** What webhooks need from outside the control plane. */
+/** The services that webhooks need from outside the control plane. */
 export interface WebhookPort {
   /** Dead letters in a row after which a webhook is disabled. */
   readonly disableAfter: number;
@@ -38,6 +38,6 @@ export interface WebhookPort {
   send(webhook: WebhookRecord, event: CloudEvent, signal: AbortSignal): Promise<void>;
   /** The stored webhooks changed: deliveries follow when this resolves. */
   changed(): Promise<void>;
-  /** There may be something to deliver to it now. */
+  /** Starts a delivery round of the webhook: there may be new events for it. */
   wake(webhookId: string): void;
 }

@@ -4,9 +4,9 @@ import { LOCAL_HOST } from '../hosts/host.ts';
 import type { AttemptOutcome, AttemptRecord } from '../lifecycle/attempt.ts';
 
 /**
- * What an error says of the backend it came from. A refused or exhausted key of a workspace or of the platform is set
- * aside by itself, so that it says nothing of the backend under other keys. A registered host that refuses our key is that
- * host's fault alone: the backend goes on with other hosts.
+ * Judges a backend by an error of it. A refused or exhausted key of a workspace or of the platform is set aside by itself, so
+ * that it says nothing of the backend under other keys. A registered host that refuses our key is that host's fault alone: the
+ * backend goes on with other hosts.
  */
 export function outcomeOfError(
   code: string,

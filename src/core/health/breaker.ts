@@ -12,7 +12,7 @@ export interface Breaker {
   /** How often it opened without a success in between. */
   readonly trips: number;
   readonly retryAt: number | null;
-  /** When a create set out to try it. A trial that never reports is forgotten, so that nothing stays shut for ever. */
+  /** When a create began the trial. A trial that never reports times out, so that the breaker does not stay shut for ever. */
   readonly triedAt: number | null;
 }
 
@@ -39,7 +39,7 @@ export function attempted(breaker: Breaker, now: number): Breaker {
   return breakerState(breaker, now) === 'half_open' ? { ...breaker, triedAt: now } : breaker;
 }
 
-/** A trial ended and told nothing of the backend: the next create may try it. */
+/** Returns the breaker after a trial that ended without a verdict on the backend: the next create may try it. */
 export function released(breaker: Breaker): Breaker {
   return breaker.triedAt === null ? breaker : { ...breaker, triedAt: null };
 }

@@ -19,14 +19,14 @@ export function recipeClass(recipe: Pick<Recipe, 'image' | 'isolation'>): string
 export interface AttemptKey {
   readonly attemptId: string;
   readonly extensionId: string;
-  /** Where it was placed; `null` where the backend has no hosts of ours. */
+  /** The host of the attempt; `null` where the backend has no hosts of ours. */
   readonly hostId: string | null;
   readonly recipeClass: string;
 }
 
 const SUCCESS_HALF_LIFE_MS = 600_000;
 const PRIOR_WEIGHT = 10;
-/** An attempt whose end nobody reported does not count as load for ever. */
+/** An attempt without a reported end stops counting as load after this time. */
 const FORGET_FLIGHT_MS = 900_000;
 const KEY_REFUSED_MS = 60_000;
 const STRAINED_MS = 60_000;
@@ -70,8 +70,8 @@ interface LearnedAttempt {
 }
 
 /**
- * What our own attempts say of each backend, host and class of recipe: in memory, and learned again from the journalled
- * attempts after a start. No clock of its own and no chance: the same reports give the same standing.
+ * Holds what our own attempts show of each backend, host and class of recipe: in memory, and learned again from the journalled
+ * attempts after a start. The book has no clock of its own and no chance: the same reports give the same standing.
  */
 export class HealthBook {
   readonly #records = new Map<string, TrackRecord>();
@@ -79,13 +79,13 @@ export class HealthBook {
   /** By backend, then by attempt, oldest first. */
   readonly #flights = new Map<string, Map<string, Flight>>();
   readonly #refusedKeys = new Map<string, number>();
-  /** When each last had no room. */
+  /** By backend, when it last had no room. */
   readonly #full = new Map<string, number>();
   readonly #priors = new Map<string, LatencyPrior>();
   readonly hedges = new HedgeBudget();
   #judgedAt = Number.NEGATIVE_INFINITY;
 
-  /** What the registry says of a backend that was not measured yet. */
+  /** Sets the registry's latency figures for a backend that was not measured yet. */
   setPrior(extensionId: string, prior: LatencyPrior): void {
     this.#priors.set(extensionId, prior);
   }
@@ -131,12 +131,12 @@ export class HealthBook {
     for (const scope of scopesOf(judged)) this.#learn(scope, { ok, tookMs, load, at });
   }
 
-  /** One create will try again what was left alone: others wait for what comes of it. */
+  /** Records that one create tries a half-open breaker: other creates wait for its outcome. */
   takeTrial(place: Pick<AttemptKey, 'extensionId' | 'hostId'>, at: number): void {
     for (const name of placesOf(place)) this.#breakers.set(name, attempted(this.#breaker(name), at));
   }
 
-  /** Whether its breaker, or the one of the backend there, waits for somebody to try it again. */
+  /** Whether its breaker, or the one of the backend there, waits for a trial. */
   awaitsTrial(place: Pick<AttemptKey, 'extensionId' | 'hostId'>, now: number): boolean {
     return placesOf(place).some((name) => breakerState(this.#breaker(name), now) === 'half_open');
   }
@@ -147,7 +147,7 @@ export class HealthBook {
     for (const name of placesOf(place)) this.#breakers.set(name, after(this.#breaker(name), ok, at));
   }
 
-  /** It fails, or has no room: nobody should send it more than is needed. */
+  /** Whether a backend fails or has no room: callers should send it no more than is needed. */
   isStrained(extensionId: string, now: number): boolean {
     const full = this.#full.get(extensionId);
     const isFull = full !== undefined && now - full < STRAINED_MS;
@@ -270,7 +270,7 @@ function after(breaker: Breaker, ok: boolean, at: number): Breaker {
   return ok ? succeeded(breaker, at) : failed(breaker, at);
 }
 
-/** What an attempt teaches about, from the wide to the narrow. */
+/** Returns the scopes that an attempt's outcome counts for, from the wide to the narrow. */
 function scopesOf(key: AttemptKey & Place): string[] {
   return placesOf(key).flatMap((place) => [place, `${place}|${key.recipeClass}`]);
 }

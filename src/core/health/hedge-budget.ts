@@ -1,6 +1,8 @@
 const MOST_AT_ONCE = 5;
 
-/** Second attempts cost money that nobody pays for: every attempt earns a share of one, and few can be saved up. */
+/**
+ * Limits second attempts, which cost money that no customer pays: every attempt earns a share of one, and few can be saved up.
+ */
 export class HedgeBudget {
   #attempts = 0;
 

@@ -14,7 +14,7 @@ export interface LatencyShape {
 /** The times of late, oldest first. One that was cut off counts as having taken as long as it was waited for. */
 export class LatencySamples {
   readonly #ms: number[] = [];
-  /** Of what is there now; `undefined` until somebody asks. */
+  /** The shape of the current samples; `undefined` until it is asked for. */
   #shape: LatencyShape | null | undefined;
 
   observe(ms: number): void {

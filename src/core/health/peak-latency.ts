@@ -15,7 +15,7 @@ interface Estimate {
   readonly at: number;
 }
 
-/** What is believed until something was measured. */
+/** The latency that is assumed until one was measured. */
 export interface LatencyPrior {
   readonly aloneMs: number;
   readonly burstMs: number;

@@ -15,7 +15,7 @@ export function classPrior(latencyClass: CapabilityVector['latency_class']): Lat
   return CLASS_PRIORS[latencyClass];
 }
 
-/** What is thought of a backend that was never used: most creates succeed. */
+/** The success rate that is assumed of a backend that was never used: most creates succeed. */
 export const PRIOR_SUCCESS = 0.98;
 
 export function unmeasured(

@@ -13,7 +13,7 @@ export interface CanaryRecord {
   readonly startedAt: number;
 }
 
-/** What a trial found: milliseconds to a ready sandbox, of a first program, and until nothing is left. */
+/** The result of a trial: milliseconds to a ready sandbox, of a first program, and until nothing is left. */
 export interface CanaryResult {
   readonly extensionId: string;
   readonly at: number;
@@ -22,11 +22,11 @@ export interface CanaryResult {
   readonly execMs: number | null;
   readonly goneMs: number | null;
   readonly problem: string | null;
-  /** What the backend told of a sandbox that worked, such as its wall. */
+  /** The backend's notes on a sandbox that worked, such as its wall. */
   readonly notes?: readonly string[];
 }
 
-/** What the trials of a backend on a host say, with the figures of the last one. */
+/** The verdict of the trials of a backend on a host, with the figures of the last one. */
 export interface CanaryStanding extends Verdict {
   readonly detail: string;
   readonly checkedAt: number;
@@ -35,7 +35,7 @@ export interface CanaryStanding extends Verdict {
   readonly goneMs: number | null;
 }
 
-/** What was never tried is not to blame. */
+/** A backend that was never tried counts as healthy. */
 const UNTRIED: Verdict = { status: 'healthy', since: null, failures: 0, successes: 0 };
 
 /** Standing after a canary, by `turned`: 3 failures in a row take the backend of a host out; the first one decides alone. */

@@ -23,7 +23,7 @@ export function factNumbers(facts: HostFacts, key: string): number[] {
   return (factText(facts, key) ?? '').split(' ').map(Number.parseFloat).filter(Number.isFinite);
 }
 
-/** What a machine has and what of it is in use; `null` where it does not tell. */
+/** The resources of a machine and their use; `null` where the machine does not report them. */
 export interface HostFigures {
   readonly cpus: number | null;
   readonly load1: number | null;

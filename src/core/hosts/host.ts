@@ -10,14 +10,14 @@ export const LOCAL_HOST = 'local';
 export interface HostHealthRecord {
   readonly status: 'unknown' | 'healthy' | 'unhealthy';
   readonly detail: string;
-  /** When it became so. */
+  /** When `status` last changed. */
   readonly since: number | null;
   readonly checkedAt: number | null;
   readonly latencyMs: number | null;
   /** Failures, or successes while it is unhealthy, in a row. */
   readonly failures: number;
   readonly successes: number;
-  /** What the last probe that succeeded found in use. */
+  /** The figures that the last successful probe read. */
   readonly figures?: HostFigures;
   /** By extension: whether a sandbox can be had there. */
   readonly canaries?: Readonly<Record<string, CanaryStanding>>;
@@ -26,7 +26,7 @@ export interface HostHealthRecord {
 export interface HostRecord {
   readonly id: string;
   readonly version: number;
-  /** `server`: the machine of the server itself, which nobody registers. */
+  /** The origin of the row. `server`: the machine of the server itself, which is not registered. */
   readonly source: 'file' | 'api' | 'server';
   /** Without `ssh` it is the machine of the server. */
   readonly spec: Omit<HostSpec, 'ssh'> & { readonly ssh: HostSsh | null };
@@ -35,7 +35,7 @@ export interface HostRecord {
   readonly createdAt: number;
 }
 
-/** What is reserved and running on a host: sums over the attempts that are not gone. */
+/** The reserved and running load of a host: sums over the attempts that are not gone. */
 export interface HostLoad {
   readonly sandboxes: number;
   readonly millicpu: number;
@@ -61,11 +61,11 @@ export type ProbeResult =
     }
   | { readonly ok: false; readonly detail: string };
 
-/** What the use-cases need of the registered hosts besides their rows. */
+/** The access to registered hosts that the use-cases need besides their rows. */
 export interface HostPort {
-  /** Everything an extension needs to get there: certificates are renewed on the way. */
+  /** Returns what an extension needs to reach the host; renews certificates on the way. */
   reach(host: HostRecord): Promise<PlacementHost>;
-  /** One try to get there. Never rejects. */
+  /** Tries once to reach the host. Never rejects. */
   probe(host: HostRecord, signal: AbortSignal): Promise<ProbeResult>;
   /** Facts of a machine, as `key value` lines of its own words. */
   facts(host: HostRecord, owner: string, signal: AbortSignal): Promise<string>;
@@ -98,7 +98,7 @@ export function judgeHost(
   };
 }
 
-/** As people see it: a host on which no backend can establish anything is not healthy because it answers. */
+/** Returns the health that callers see: a host on which no backend can establish anything is not healthy because it answers. */
 export function overallHealth({ status, detail, since, canaries = {} }: HostHealthRecord) {
   const tried = Object.entries(canaries);
   const failing = tried.filter(([, canary]) => canary.status === 'unhealthy');

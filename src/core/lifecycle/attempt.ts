@@ -12,7 +12,7 @@ export type AttemptState = 'journalled' | 'provisioned' | 'won' | 'condemned' | 
 /** How an attempt ended, for the health of its backend: ready, overtaken by another attempt, or whose fault it was. */
 export type AttemptOutcome = 'ready' | 'outrun' | Fault;
 
-/** What the health of a backend learns from one attempt. It is written in the commit that ends the attempt. */
+/** The result of one attempt for the health of its backend. It is written in the commit that ends the attempt. */
 export interface AttemptJudgement {
   /** Later than every earlier judgement of the same process, so that a restart reads them in their order. */
   readonly at: number;
@@ -23,7 +23,7 @@ export interface AttemptJudgement {
   readonly ownMs: number;
 }
 
-/** How long the backend itself took over an attempt: what a tenant has run in it counts for nobody else. */
+/** Returns how long the backend itself took over an attempt: the time of the tenant's own programs does not count for others. */
 export function backendMs(startedAt: number, { at, ownMs }: AttemptJudgement): number {
   return Math.max(0, at - startedAt - ownMs);
 }
@@ -44,7 +44,7 @@ export interface AttemptRecord {
   readonly n: number;
   readonly extensionId: string;
   readonly hostId: string | null;
-  /** What it takes of its host until it is gone. */
+  /** The resources that the attempt takes of its host until it is gone. */
   readonly reserved: { readonly millicpu: number; readonly memoryMb: number };
   readonly state: AttemptState;
   readonly handle: Handle | null;
@@ -57,11 +57,11 @@ export interface AttemptRecord {
   readonly judged: AttemptJudgement | null;
   readonly teardownTries: number;
   readonly teardownError: string | null;
-  /** When tearing down was first found to be stuck, and told. */
+  /** When teardown was first found to be stuck, and reported. */
   readonly stuckSince: number | null;
   /** The vendor's key that it is made, used and ended with; `null` for the backend's own configuration. */
   readonly providerKeyId: string | null;
-  /** When a second one is to be started next to it, unless it is ready by then. */
+  /** When a second attempt is to be started next to this one, unless it is ready by then. */
   readonly hedgeAt: number | null;
   /** The number of the attempt that it was started next to. */
   readonly hedges: number | null;
@@ -69,7 +69,7 @@ export interface AttemptRecord {
   readonly outrunBy: number | null;
 }
 
-/** It may still become the sandbox. */
+/** Whether the attempt may still become the sandbox. */
 export function isRunning({ state }: AttemptRecord): boolean {
   return state === 'journalled' || state === 'provisioned';
 }

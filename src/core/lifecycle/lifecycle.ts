@@ -4,7 +4,7 @@ import type { SandboxState } from '../../contract/values/state.ts';
 export interface Transition {
   readonly from: SandboxState;
   readonly to: SandboxState;
-  /** What makes it happen, for the generated diagram and for people. */
+  /** The cause of the transition, for the generated diagram and for readers. */
   readonly by: string;
 }
 

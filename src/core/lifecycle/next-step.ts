@@ -3,7 +3,7 @@ import { isRunning } from './attempt.ts';
 import type { SandboxOperation, SandboxRecord } from './sandbox.ts';
 import { pendingOperation } from './sandbox.ts';
 
-/** What a sandbox needs next that is database work alone: it is taken at once, by itself. */
+/** A next step that is database work alone: it is taken at once, by itself. */
 export type StoreStep =
   | { readonly kind: 'begin' }
   | { readonly kind: 'try-next' }
@@ -11,7 +11,7 @@ export type StoreStep =
   | { readonly kind: 'start-teardown' }
   | { readonly kind: 'finish-teardown' };
 
-/** What takes time: a call to a backend, or waiting for the moment to start another attempt. */
+/** A step that takes time: a call to a backend, or waiting for the moment to start another attempt. */
 export type WaitingStep =
   | { readonly kind: 'provision'; readonly attempt: AttemptRecord }
   | { readonly kind: 'probe'; readonly attempt: AttemptRecord }
@@ -24,9 +24,9 @@ export type NextSteps = StoreStep | readonly WaitingStep[];
 const REST: readonly WaitingStep[] = [];
 
 /**
- * One step of database work, or all that can be done at the same time: no two of those are about the same attempt.
- * Level-triggered: it looks only at what is stored, so it gives the same answer after a crash as before it. While
- * provisioning, nothing new is tried until what was tried before is confirmed gone, unless it was planned as a hedge.
+ * Returns one step of database work, or all that can be done at the same time: no two of those are about the same attempt.
+ * Level-triggered: it looks only at what is stored, so it gives the same answer after a crash as before it. While provisioning,
+ * nothing new is tried until what was tried before is confirmed gone, unless it was planned as a hedge.
  */
 export function nextSteps(
   sandbox: SandboxRecord,
@@ -71,7 +71,10 @@ function towardsReady(attempt: AttemptRecord): WaitingStep {
   return { kind: attempt.state === 'journalled' ? 'provision' : 'probe', attempt };
 }
 
-/** Only beside one that is alone: two are a race already, and what is being removed may have been paid for. */
+/**
+ * Returns the hedge of an attempt that runs alone: two attempts are a race already, and one that is being removed may have been
+ * paid for.
+ */
 function hedgedBy(running: readonly AttemptRecord[]): Extract<WaitingStep, { kind: 'hedge' }> | null {
   const [only, ...others] = running;
   if (!only || only.hedgeAt === null || others.length > 0) return null;

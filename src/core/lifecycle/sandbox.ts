@@ -12,14 +12,14 @@ import type { TreeInput } from '../recipe/tree-input.ts';
 export interface Lease {
   /** The control-plane process that holds it. */
   readonly owner: string;
-  /** Different for each claim: whoever writes checks that it still holds this very lease. */
+  /** Different for each claim: every write checks that this very lease is still held. */
   readonly token: string;
   readonly until: number;
 }
 
 /**
- * A backend operation that a request journalled and a worker carries out: it survives a crash between the two. The last
- * one stays on the row when it is finished, so that whoever asked for it learns how it went.
+ * A backend operation that a request journalled and a worker carries out: it survives a crash between the two. The last operation
+ * stays on the row when it is finished, so that the request can report its result.
  */
 export interface SandboxOperation {
   readonly kind: 'pause' | 'resume' | 'snapshot' | 'extend';
@@ -29,7 +29,7 @@ export interface SandboxOperation {
   /** For `snapshot`: the row that is being filled. */
   readonly snapshotId: string | null;
   readonly tries: number;
-  /** For `extend` before `ready`: the earliest of the deadlines that the backend may have been told. */
+  /** For `extend` before `ready`: the earliest of the deadlines that the backend may have got. */
   readonly earliestDeadlineAt?: number;
   readonly finishedAt: number | null;
   /** Why it did not work; `null` when it did or is not finished. */
@@ -41,7 +41,7 @@ export interface SandboxFailureRecord {
   readonly detail: string;
   readonly remedy: string;
   readonly at: number;
-  /** What the attempts left at backends; left out in rows of earlier versions. */
+  /** Whether the attempts left something at backends; left out in rows of earlier versions. */
   readonly creation?: Creation;
   /** The backend of the attempt that it tells of; left out when it sums up several. */
   readonly backend?: string;
@@ -83,7 +83,7 @@ export interface SandboxRecord {
   readonly deadlineAt: number;
   readonly maxDeadlineAt: number;
   readonly idleReapSeconds: number | null;
-  /** When idleness ends it; `null` while it cannot (no limit, paused, not established). */
+  /** When idleness ends the sandbox; `null` while it cannot (no limit, paused, not established). */
   readonly idleDeadlineAt: number | null;
   /** The winning attempt of this generation, once there is one. */
   readonly attempt: number | null;
@@ -100,7 +100,7 @@ export interface SandboxRecord {
   /** Destroyed on purpose to start the next generation. */
   readonly recreating: boolean;
   readonly lease: Lease | null;
-  /** When a worker should look at it next; `null` when there is nothing to do. */
+  /** When a worker should look at the row next; `null` when there is nothing to do. */
   readonly workDueAt: number | null;
   readonly holdId: string | null;
   readonly meterId: string | null;
@@ -110,7 +110,7 @@ export interface SandboxRecord {
   readonly inputs: readonly TreeInput[];
 }
 
-/** Where a sandbox's file system comes from. */
+/** The source of a sandbox's file system. */
 export type SandboxOrigin =
   | { readonly kind: 'recipe' }
   | {

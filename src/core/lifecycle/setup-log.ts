@@ -1,7 +1,7 @@
-/** One command of a profile's `setup.run`, as it went. */
+/** The run of one command of a profile's `setup.run`. */
 export interface SetupStep {
   readonly command: string;
-  /** What it wrote to both streams, as it came; of much, the end. Secrets that it could see are blotted out. */
+  /** The output of the command to both streams, as it came; of much, the end. Secrets that it could see are masked. */
   readonly output: string;
   readonly truncated: boolean;
   /** `null` when it was ended with the attempt, by a timeout for instance. */

@@ -23,7 +23,7 @@ function teardownEvidence(attempts: readonly AttemptRecord[]): string[] {
     });
 }
 
-/** What a row says of itself. `patienceMs`: how long its end, or a teardown, may take before anybody is told. */
+/** Judges a row. `patienceMs`: how long its end, or a teardown, may take before it is reported. */
 export function staleRecord(
   row: SandboxRecord,
   attempts: readonly AttemptRecord[],
@@ -62,7 +62,7 @@ function partsOf({ parts }: { readonly parts?: readonly string[] }): string[] {
   return parts === undefined || parts.length === 0 ? [] : [`there: ${parts.join(', ')}`];
 }
 
-/** What carries our mark, and is over: its attempt is settled as gone, or was never on record. */
+/** Judges an object that carries our mark: it is stale when its attempt is settled as gone, or was never on record. */
 export function staleOwned(
   owned: Owned,
   attempt: AttemptRecord | null,
@@ -73,7 +73,7 @@ export function staleOwned(
     const evidence = [`marked by us (${owner}) as ${attemptId}, which is not on record`, ...partsOf(owned)];
     return { kind: 'orphaned', since: owned.createdAt, evidence };
   }
-  // What is being torn down is told by its record.
+  // An object that is being torn down is reported with its record.
   if (attempt.state !== 'gone') return null;
   const destroyed = row?.state === 'destroyed' ? `, the sandbox destroyed since ${iso(row.stateSince)}` : '';
   return {
@@ -94,7 +94,7 @@ export function staleSnapshot(
     const evidence = [`marked by us (${owner}) as ${snapshotId}, which is not on record`];
     return { kind: 'orphaned', since: createdAt, evidence: [...evidence, ...partsOf(snapshot)] };
   }
-  // What is marked for deletion is the sweep's.
+  // A snapshot that is marked for deletion is left to the sweep.
   if (row.state !== 'deleted') return null;
   const since = row.deletedAt ?? createdAt;
   const evidence = [

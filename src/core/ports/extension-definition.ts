@@ -7,13 +7,13 @@ import type { CapabilityVector } from '../../contract/extensions/capability.ts';
 import type { Extension } from './extension.ts';
 import type { VersionedHandle } from './versioned-handle.ts';
 
-/** Where the value of a secret is. */
+/** The place of a secret's value. */
 export interface SecretPlace {
   readonly provider: string;
   readonly key: string;
 }
 
-/** What the server lends an extension that it makes. */
+/** The services of the server for an extension that it makes. */
 export interface ExtensionServices {
   /** The state directory of the server. An extension keeps its files in a folder of its own below it. */
   readonly stateDir: string;
@@ -31,9 +31,9 @@ export interface ExtensionDefinition<
   /** `ext.<name>`, the name in lower-case letters, digits and "-". */
   readonly id: Id;
   readonly title: string;
-  /** What the configuration may say. It accepts `undefined`: nothing was said. */
+  /** The schema of the configuration. It accepts `undefined`: the configuration is left out. */
   readonly config: Config;
-  /** What `capabilitiesAtBest` needs of its surroundings; `null` where nothing is needed. */
+  /** The surroundings that `capabilitiesAtBest` needs; `null` where nothing is needed. */
   readonly bestOn: string | null;
   /** The vector in the best surroundings: `header.capabilities` of what is made may declare less. */
   readonly capabilitiesAtBest: CapabilityVector;

@@ -37,7 +37,7 @@ export { versionedHandle } from './versioned-handle.ts';
 export interface Stamp {
   readonly sandboxUid: string;
   readonly attemptId: string;
-  /** This installation of sand-boxer: what carries another owner's name is never touched. */
+  /** The name of this installation of sand-boxer: an object with another owner's name is never touched. */
   readonly owner: string;
 }
 
@@ -62,7 +62,7 @@ export interface ProvisionSpec {
   readonly secrets: readonly ResolvedSecret[];
   /** File trees of the request: for backends whose header says `shipsInputs`. For the others they are put in place over the session. */
   readonly inputs: InputTrees;
-  /** When the backend must end it by itself, if its vector declares `dead_man`. */
+  /** When the backend must end the sandbox by itself, if its vector declares `dead_man`. */
   readonly endsAt: number;
 }
 
@@ -75,19 +75,19 @@ export interface PlacementHost {
 
 /** How far something is that takes long and that others can wait for with more patience when they see it. */
 export interface Progress {
-  /** What is being done, in one word: `pull`. */
+  /** The current stage, in one word: `pull`. */
   readonly stage: string;
   /** With what: the name of an image. */
   readonly subject: string;
   readonly phase: 'begun' | 'going' | 'done';
   readonly bytes: Amount;
-  /** What it consists of, such as the layers of an image. */
+  /** The parts of the work, such as the layers of an image. */
   readonly parts: Amount;
 }
 
 export interface Amount {
   readonly done: number;
-  /** As far as it is known: it may grow. */
+  /** The total as far as it is known: it may grow. */
   readonly total: number;
 }
 
@@ -95,11 +95,14 @@ export interface ExtensionContext {
   readonly signal: AbortSignal;
   readonly clock: Clock;
   readonly log: Log;
-  /** Where it was placed; `null` for a backend that has no hosts of ours. */
+  /** The host of the sandbox; `null` for a backend that has no hosts of ours. */
   readonly host: PlacementHost | null;
-  /** The vendor's key of whoever pays; left out, the backend's own configuration is used. */
+  /** The vendor's key of the party that pays; left out, the backend's own configuration is used. */
   readonly key?: string;
-  /** Tells the sandbox's events. May be called at every step: most of them are dropped. Left out where nobody listens. */
+  /**
+   * Reports progress for the sandbox's events. May be called at every step: most reports are dropped. Left out where no caller
+   * listens.
+   */
   readonly progress?: (progress: Progress) => void;
 }
 
@@ -107,7 +110,7 @@ export interface Ready {
   readonly reachability: Reachability;
   /** The level in force, which may be above what was asked for. */
   readonly isolation: string;
-  /** What a user of this very sandbox should know: a limit not enforced here, root inside is root outside … */
+  /** Notes for the users of this very sandbox: a limit not enforced here, root inside is root outside … */
   readonly notes: readonly string[];
 }
 
@@ -117,7 +120,7 @@ export interface TeardownTarget {
   readonly handle: Handle | null;
 }
 
-/** What its programs took since it was made, as far as the backend counts it. */
+/** The use by its programs since it was made, as far as the backend counts it. */
 export interface UsedSoFar {
   readonly cpuMs?: number;
   readonly peakMemoryMb?: number;
@@ -143,20 +146,20 @@ export interface Owned {
   readonly condition?: 'running' | 'stopped' | 'ended';
   /** Whether what is there of it rests in a pause; left out where the backend does not tell. */
   readonly paused?: boolean;
-  /** What is there of it, in words, where there may be several things: `container 3f2a`, `network …`. */
+  /** The existing parts, in words, where there may be several: `container 3f2a`, `network …`. */
   readonly parts?: readonly string[];
 }
 
-/** Why a backend ended a sandbox that nobody asked to end. */
+/** The reason why a backend ended a sandbox without a request. */
 export interface EndedFor {
   readonly code: ErrorCode;
   readonly detail: string;
   readonly remedy: string;
 }
 
-/** Something that carries a mark like ours and is not known to be ours. There is no stamp: it cannot be torn down. */
+/** An object that carries a mark like ours and is not known to be ours. There is no stamp: it cannot be torn down. */
 export interface Unowned {
-  /** Whose it says it is; `null` when it does not say. */
+  /** The owner that the mark names; `null` when it names none. */
   readonly owner: string | null;
   readonly what: string;
   readonly parts: readonly string[];
@@ -230,17 +233,17 @@ export interface ExtensionHeader {
   readonly remedies?: Readonly<Partial<Record<IsolationLevel, string>>>;
   /** `hosts`: each sandbox is placed on a registered host, which every call gets. Default: here, or at the vendor. */
   readonly runsOn?: 'hosts';
-  /** What it charges; `null` when it charges nothing. */
+  /** The prices of the backend; `null` when it charges nothing. */
   readonly price: Price | null;
   /** How long one attempt may take before it is given up. */
   readonly provisionTimeoutSeconds: number;
   /** Inputs that it takes besides file trees, `mounts`, `elevated` and `warm`. An input that is not listed is refused. */
   readonly inputs?: InputSchemas;
-  /** It makes a sandbox only of one of these inputs: a request without any is not for it. */
+  /** The backend makes a sandbox only of one of these inputs: a request without any is not for it. */
   readonly needsInput?: readonly string[];
   /**
-   * What it makes ends when the machine does that the server runs on, disks that are to last apart: a step that a power
-   * cut makes undone has left nothing that runs.
+   * Whether the sandboxes end when the server's machine does, disks that are to last apart: a step that a power cut makes undone
+   * has left nothing that runs.
    */
   readonly endsWithMachine?: boolean;
   /** Whether `provision` itself puts `spec.inputs` where they belong: always, or where the workspace is read-only. */
@@ -264,9 +267,9 @@ export interface Extension {
   connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession>;
   /** Idempotent, verified; nothing there is success. */
   teardown(target: TeardownTarget, ctx: ExtensionContext): Promise<CleanupReport>;
-  /** Everything at the backend that carries our owner stamp, in whatever state. */
+  /** Lists everything at the backend that carries our owner stamp, in whatever state. */
   listOwned(owner: string, ctx: ExtensionContext): AsyncIterable<Owned>;
-  /** What is marked as `listOwned` expects it, but for another owner or for nobody: it is shown to people and left alone. */
+  /** Lists objects marked as `listOwned` expects them, but for another owner or for none: they are shown and left alone. */
   listUnowned?(owner: string, ctx: ExtensionContext): AsyncIterable<Unowned>;
   /** Idempotent. */
   pause?(handle: Handle, ctx: ExtensionContext): Promise<PauseKind>;
@@ -301,7 +304,7 @@ export interface Extension {
   /** Cheap: it is asked of every living sandbox again and again. What is learned from it makes estimates better. */
   measure?(handle: Handle, ctx: ExtensionContext): Promise<UsedSoFar>;
   /**
-   * Keeps an image that somebody else packed: every digest in it is checked, nothing in it is trusted. Exists, with
+   * Stores an image that was packed elsewhere: every digest in it is checked, nothing in it is trusted. Exists, with
    * `deleteImage`, where the vector's `images` has `imported`.
    */
   importImage?(
@@ -317,11 +320,11 @@ export interface Extension {
   createVolume?(spec: VolumeSpec, ctx: ExtensionContext): Promise<void>;
   /** Idempotent; nothing there is success; refused while a sandbox has it. */
   deleteVolume?(volumeId: string, owner: string, ctx: ExtensionContext): Promise<void>;
-  /** What is in force for this very sandbox, read where it is enforced. */
+  /** Returns the isolation in force for this very sandbox, read where it is enforced. */
   inspectIsolation?(handle: Handle, ctx: ExtensionContext): Promise<IsolationFacts>;
-  /** What would become of the compose stack of a request: nothing is asked of any host. */
+  /** Plans the compose stack of a request: nothing is asked of any host. */
   planStack?(spec: ProvisionSpec, signal: AbortSignal): Promise<StackPlan>;
-  /** What to try it out with on the host of `ctx`. Exists wherever the header has `needsInput`, to be tried at all. */
+  /** Returns the inputs of a trial on the host of `ctx`. Exists wherever the header has `needsInput`, to be tried at all. */
   canary?(ctx: ExtensionContext): Promise<CanaryKit>;
   /** Releases what the extension itself holds open. */
   close?(): Promise<void>;

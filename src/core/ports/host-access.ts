@@ -10,7 +10,7 @@ export interface SshAccess {
    * them. No other key is accepted, and without any the host cannot be reached.
    */
   readonly hostKeys: readonly string[];
-  /** `null` leaves it to the agent of whoever runs the server. */
+  /** The file of the private key; `null` leaves it to the ssh agent of the user that runs the server. */
   readonly identityFile: string | null;
   readonly certificateFile: string | null;
   /** Hosts to go through, nearest first. */

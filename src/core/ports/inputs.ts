@@ -46,7 +46,7 @@ export interface UploadLimits {
   readonly keepMs: number;
 }
 
-/** Where archives lie, and where those come from that nobody uploads. */
+/** Stores archives, and fetches those that are not uploaded. */
 export interface InputPort {
   readonly limits: UploadLimits;
   /** Hosts of repositories that callers with a key may name. */
@@ -55,7 +55,7 @@ export interface InputPort {
   stage(archive: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<StagedArchive>;
   /** Rejects with `SBX_NOT_FOUND`. */
   open(id: string): Promise<AsyncIterable<Uint8Array>>;
-  /** Its table of contents, a JSON document on each line. Rejects with `SBX_NOT_FOUND`. */
+  /** Yields the table of contents of an archive, a JSON document on each line. Rejects with `SBX_NOT_FOUND`. */
   entries(id: string): Promise<AsyncIterable<Uint8Array>>;
   /** Removes the archive if `commit` says so. */
   drop(id: string, commit: () => Promise<boolean>): Promise<void>;
@@ -72,10 +72,12 @@ export interface InputPort {
   pack(path: string): AsyncIterable<Uint8Array>;
 }
 
-/** Where trees go: below the home of the sandbox's default user. Programs start there when there is something in it. */
+/**
+ * The directory of the trees: below the home of the sandbox's default user. Programs start there when there is something in it.
+ */
 export const WORKSPACE = 'workspace';
 
-/** Where programs start when nobody says: the workspace, if we know that it is there; `null` for the home directory. */
+/** Returns where programs start by default: the workspace, if it is known to exist; `null` for the home directory. */
 export function startDirectory(
   { inputs }: { readonly inputs: readonly TreeInput[] },
   header: Pick<ExtensionHeader, 'shipsInputs'> | undefined,

@@ -1,4 +1,4 @@
-/** One file of a registry, by its path within `registry/`. */
+/** A file of a registry, by its path within `registry/`. */
 export interface RegistryFile {
   readonly file: string;
   readonly text: string;
@@ -9,12 +9,12 @@ export interface RegistryProblem {
   readonly problem: string;
 }
 
-/** What became of it at a federation: a new registration, one that was there, or files in a directory. */
+/** The result at a federation: a new registration, a changed one, or files in a directory. */
 export type PublishedAs = 'registered' | 'updated' | 'written';
 
 /** A federation of capability registries (reuse-surface) that the configuration names. */
 export interface RegistryPublisher {
-  /** Where it is, without credentials. */
+  /** The place of the federation, without credentials. */
   readonly target: string;
   /** Throws a `SandboxerError` that says what to correct. A second call publishes again. */
   publish(files: readonly RegistryFile[], signal: AbortSignal): Promise<PublishedAs>;

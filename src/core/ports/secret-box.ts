@@ -3,6 +3,6 @@ export interface SecretBox {
   seal(plain: string, context: string): string;
   /** Throws when it was sealed under another key or context, or changed since. */
   open(sealed: string, context: string): string;
-  /** The same secret under the key that seals now; `null` when it is under that key already. */
+  /** Seals the same secret with the current key; returns `null` when it is sealed with that key already. */
   reseal(sealed: string, context: string): string | null;
 }

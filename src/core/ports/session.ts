@@ -17,7 +17,7 @@ export interface SpawnSpec {
   readonly terminal: TerminalSize | null;
   /** Whether input will follow; without it the program reads end-of-file at once. */
   readonly stdin: boolean;
-  /** Keeps running when nobody is attached; its recent output is kept for a reconnect. */
+  /** Whether the program keeps running when no caller is attached; its recent output is kept for a reconnect. */
   readonly background: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface OutputChunk {
   /** Bytes of all output before this chunk. */
   readonly offset: number;
   readonly data: Uint8Array;
-  /** Whoever has no more use for `data` may say so, once: its memory can then be used again. */
+  /** Called once by a reader that needs `data` no more: its memory can then be used again. */
   done?(): void;
 }
 
@@ -61,7 +61,10 @@ export interface FileReadOptions extends AbortableOptions {
   readonly length?: number;
 }
 
-/** What of a tree is not in its archive, because the user of the sandbox may not read it or its name is too long. */
+/**
+ * The entries of a tree that are not in its archive, because the user of the sandbox may not read them or their names are too
+ * long.
+ */
 export interface LeftOut {
   readonly count: number;
   /** The first of them, from the top of the tree. */
@@ -69,7 +72,10 @@ export interface LeftOut {
 }
 
 export interface TreeReadOptions extends AbortableOptions {
-  /** Told before the archive ends, if something is left out of it. Without it nothing is: all of it is refused. Agents know it. */
+  /**
+   * Called before the archive ends, if something is left out of it. Without this callback, such a tree is refused as a whole.
+   * Agents know it.
+   */
   readonly onLeftOut?: (left: LeftOut) => void;
 }
 
@@ -102,7 +108,7 @@ export interface SandboxFiles {
   /** Removing what is not there succeeds. */
   remove(path: string, options: AbortableOptions & { readonly recursive: boolean }): Promise<void>;
   /**
-   * Resolves once changes are followed: what changes after that is told. Ends without an error when its signal does or the
+   * Resolves once changes are followed: every change after that is reported. Ends without an error when its signal does or the
    * path itself is gone.
    */
   watch?(
@@ -128,13 +134,13 @@ export interface PortConnection {
 }
 
 export interface ServiceLogOptions extends AbortableOptions {
-  /** So many lines from its end; all that is kept when `null`. */
+  /** The number of lines from its end; all that is kept when `null`. */
   readonly tail: number | null;
-  /** Goes on until the service ends or nobody reads. */
+  /** Whether to go on until the service ends or the reader stops. */
   readonly follow: boolean;
 }
 
-/** What a service wrote, as a program’s output: read once, bounded, let go by `detach`. */
+/** The output of a service, as that of a program: read once, bounded, let go by `detach`. */
 export type ServiceLog = Pick<SandboxProcess, 'id' | 'output' | 'exit' | 'detach'>;
 
 /** The services that a sandbox is made of. Every name given to it is one of `names`. */
@@ -160,7 +166,7 @@ export interface SandboxSession {
   dial?(port: number, options?: AbortableOptions): Promise<PortConnection>;
   /** Exist where the vector has `services`. */
   readonly services?: SandboxServices;
-  /** Its connection is known to be gone: whoever wants something opens another. Left out where that cannot be told. */
+  /** Whether its connection is known to be gone: the caller then opens another session. Left out where that cannot be known. */
   readonly isLost?: boolean;
   close(): Promise<void>;
 }

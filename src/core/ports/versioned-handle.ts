@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Json } from '../../contract/values/json.ts';
 
-/** Enough for another process to find the sandbox again. Opaque to everybody but the extension that wrote it. */
+/** The data with which another process finds the sandbox again. Opaque to all code but the extension that wrote it. */
 export interface Handle {
   readonly version: number;
   readonly data: Json;

@@ -7,14 +7,14 @@ export interface GitRef {
   readonly protocol: 'https' | 'ssh';
   readonly host: string;
   readonly port: number;
-  /** Who to be there; `null` when the address does not say. */
+  /** The user name at the host; `null` when the address has none. */
   readonly user: string | null;
   /** A branch, tag or commit; `null` for what HEAD is. */
   readonly ref: string | null;
 }
 
 const DEFAULT_PORT = { https: 443, ssh: 22 } as const;
-/** Nothing that git, ssh or a shell could take for an option, a pattern or two refs. */
+/** Accepts nothing that git, ssh or a shell could take for an option, a pattern or two refs. */
 const REF = /^(?!.*(?:\.\.|@\{|\/\/|\.lock(?:\/|$)))[A-Za-z0-9_][A-Za-z0-9_./+@#=-]{0,254}$/;
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)$/;
 const USER = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;
@@ -72,7 +72,10 @@ export function addressOf({ host, port, protocol }: Pick<GitRef, 'host' | 'port'
   return port === DEFAULT_PORT[protocol] ? host : `${host}:${port}`;
 }
 
-/** One host of an allowlist: `host`, `host:port` or `*.domain`. Without a port only the usual one of the protocol is meant. */
+/**
+ * Whether an allowlist has the host. An entry is `host`, `host:port` or `*.domain`; without a port only the usual one of the
+ * protocol is meant.
+ */
 export function allowsHost(allowed: readonly string[], { host, port, protocol }: GitRef): boolean {
   return allowed.some((entry) => {
     const [, name = '', givenPort] = /^(.*?)(?::(\d+))?$/.exec(entry.toLowerCase()) ?? [];

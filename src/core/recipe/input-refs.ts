@@ -24,7 +24,7 @@ export interface RequestedTree {
 }
 
 export interface RequestedInputs {
-  /** What is not a tree: text for the backend. */
+  /** The inputs that are not trees: text for the backend. */
   readonly plain: Readonly<Record<string, Json>>;
   readonly trees: readonly RequestedTree[];
   readonly mounts: readonly Mount[];

@@ -56,7 +56,10 @@ function coversHost(given: string, wanted: string): boolean {
   return dot > 0 && wanted.slice(dot) === given.slice(1);
 }
 
-/** No list means anything. An empty one is left to whoever enforces it, so it is equal only to itself. */
+/**
+ * Whether every wanted item is allowed. No list allows everything. The meaning of an empty list is left to the code that enforces
+ * it, so it is equal only to itself.
+ */
 function coversList(given: Allowed, wanted: readonly string[] | undefined): boolean {
   if (given === undefined) return true;
   if (wanted === undefined || (wanted.length === 0 && given.size > 0)) return false;

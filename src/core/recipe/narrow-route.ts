@@ -60,7 +60,7 @@ function narrowHost(ours: RoutePolicy, request: RoutePolicy): RoutePolicy {
   return host === undefined ? {} : { host };
 }
 
-/** One `off` is enough: a second attempt runs the setup a second time. */
+/** Decides on hedging. One `off` is enough: a second attempt runs the setup a second time. */
 function narrowHedge(ours: RoutePolicy, request: RoutePolicy): RoutePolicy {
   const asked = [ours.hedge, request.hedge];
   if (!asked.includes('auto') || asked.includes('off')) return {};
@@ -70,13 +70,13 @@ function narrowHedge(ours: RoutePolicy, request: RoutePolicy): RoutePolicy {
 
 const PREFERENCES = ['sort', 'value_of_time', 'preferred_max_tti', 'affinity_key', 'expect'] as const;
 
-/** What only ranks and never allows: whoever asks later has the say. */
+/** Returns the fields that only rank and never allow: the request wins over the policy. */
 function preferences(ours: RoutePolicy, request: RoutePolicy): RoutePolicy {
   const given = PREFERENCES.map((name) => [name, request[name] ?? ours[name]]);
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 }
 
-/** The same route without what only ranks: two such routes lead to the same kinds of sandbox. */
+/** Returns the route without the fields that only rank: two such routes lead to the same kinds of sandbox. */
 export function withoutPreferences(route: RoutePolicy): RoutePolicy {
   const ranking: readonly string[] = [...PREFERENCES, 'hedge', 'hedge_after'];
   return Object.fromEntries(Object.entries(route).filter(([name]) => !ranking.includes(name)));

@@ -1,4 +1,4 @@
-/** Those of `names` that a person who typed `text` may have meant, best first. */
+/** Returns those of `names` that a person who typed `text` may have meant, best first. */
 export function nearestNames(text: string, names: Iterable<string>, most = 3): string[] {
   const wanted = text.slice(0, 128).toLowerCase();
   const farthest = Math.max(1, Math.floor(wanted.length / 3));

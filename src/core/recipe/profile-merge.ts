@@ -7,7 +7,7 @@ export interface OverrideLayer {
   readonly priority: number;
 }
 
-/** What makes an override an override is no part of the profile it changes. */
+/** The fields that make an override an override are no part of the profile it changes. */
 const HEADER: ReadonlySet<string> = new Set(['kind', 'id', 'version', 'priority']);
 
 /**

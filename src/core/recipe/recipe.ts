@@ -14,7 +14,7 @@ export interface MountedVolume extends VolumeMount {
 }
 
 /**
- * What exactly is to be built: profile and request merged and clamped. Stored with the sandbox, so that `recreate`,
+ * The complete description of what to build: profile and request merged and clamped. Stored with the sandbox, so that `recreate`,
  * `restore` and recovery build the same thing whatever happened to the profile since.
  */
 export interface Recipe {
@@ -22,12 +22,12 @@ export interface Recipe {
   readonly profileVersion: string;
   readonly pinnedExtension: string | null;
   readonly image: string;
-  /** Where the image is one of those that we keep: which, and on which backend it lies. */
+  /** The stored image, if `image` names one, and the backend that has it. */
   readonly keptImage?: { readonly imageId: string; readonly digest: string; readonly extensionId: string };
   readonly volumes?: readonly MountedVolume[];
   readonly isolation: Profile['isolation']['level'];
   readonly noNewPrivs?: boolean;
-  /** What may run in a sandbox of this recipe that was started before anybody asked for it. */
+  /** The program that may run in a sandbox of this recipe that was started ahead. */
   readonly warmProgram?: readonly string[];
   readonly persistence: Profile['persistence'];
   readonly network: NetworkPolicy;

@@ -93,7 +93,7 @@ describe('for every profile and request', () => {
     )
     .map((parts) => profileOf({ ...parts, setup: secrets } as Parts));
   const ttl = fc.integer({ min: 1, max: 100_000 });
-  /** One kind of wish at a time, or most requests would be refused for another reason than the one looked at. */
+  /** Each request has one kind of wish, or most would be refused for another reason than the one looked at. */
   const requests = {
     route: fc.record({ route }),
     network: fc.record({ network }),
@@ -172,7 +172,7 @@ describe('for every profile and request', () => {
     const probes = hosts.flatMap((host) =>
       [80, 443].flatMap((port) => ['GET', 'POST', 'PUT'].map((method) => ({ host, port, method }))),
     );
-    /** What reaches `probe`: `open`, or the credentials that it may carry. */
+    /** The access that a policy gives a probe: `open`, or the credentials that it may carry. */
     const reach = (policy: Recipe['network'], { host, port, method }: (typeof probes)[number]) => {
       const rules = policy.egress.filter(
         (rule) =>

@@ -78,7 +78,7 @@ export function resolveRecipe(
   return { recipe, ttlSeconds, trees: given.trees };
 }
 
-/** What was built, in a word: two recipes with one fingerprint give interchangeable sandboxes. */
+/** Returns a digest of what is built: two recipes with one fingerprint give interchangeable sandboxes. */
 export function recipeFingerprint(recipe: Recipe): string {
   const {
     ttlSeconds: _ttl,
@@ -93,7 +93,7 @@ export function recipeFingerprint(recipe: Recipe): string {
   return digestOf({ ...shape, route: { ...route, ...(only && { only: [...only].sort() }) } });
 }
 
-/** Who shares a sandbox (SPEC §4); `null` when the request names nothing to share it by. */
+/** Returns the key by which requests share a sandbox (SPEC §4); `null` when the request names nothing to share it by. */
 export function scopeKey(
   scope: Scope,
   request: Pick<CreateSandboxRequest, 'consumer'>,
@@ -203,7 +203,10 @@ function resolveResources(profile: Profile, request: CreateSandboxRequest): Reso
   return resources as Resources;
 }
 
-/** Only an administrator reaches further than the profile, and only where the profile lets its network be changed. */
+/**
+ * Returns the network of the recipe. Only an administrator reaches further than the profile, and only where the profile lets its
+ * network be changed.
+ */
 function resolveNetwork(
   profile: Profile,
   request: CreateSandboxRequest,

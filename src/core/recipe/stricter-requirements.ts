@@ -37,7 +37,10 @@ export function stricterIsolation(one: IsolationLevel, other: IsolationLevel | u
   return other === undefined ? one : (laterOf(IsolationLevel.options, one, other) as IsolationLevel);
 }
 
-/** What meets both. A flag that is false and a level that asks for nothing are left out: they demand nothing. */
+/**
+ * Returns the requirements that meet both. A flag that is false and a level that asks for nothing are left out: they demand
+ * nothing.
+ */
 export function stricterRequirements(
   ours: Requirements,
   theirs: Requirements,

@@ -5,7 +5,7 @@
 export const TREE_INPUTS = ['workspace', 'repo', 'files', 'compose_bundle'] as const;
 export type TreeInputName = (typeof TREE_INPUTS)[number];
 
-/** Where a tree came from before it was staged here. */
+/** The source of a tree before it was staged here. */
 export type TreeOrigin =
   | { readonly kind: 'upload' }
   /** `ref` as it was asked for, `commit` as it was at that moment: a recreate gets the same one. */

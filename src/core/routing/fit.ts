@@ -27,7 +27,7 @@ function neededEgress(recipe: Recipe): 'l3' | 'l7' | null {
   return fine || named ? 'l7' : 'l3';
 }
 
-/** What must hold, and what to say where it does not: put into words only then. */
+/** A condition, and the text for a failure: put into words only then. */
 type Check = readonly [ExclusionCode, boolean, string | (() => string)];
 
 function requirementChecks(requires: Requirements, vector: CapabilityVector): Check[] {
@@ -86,7 +86,7 @@ function imageFits({ image, keptImage }: Recipe, vector: CapabilityVector): bool
   return vector.images.includes(keptImage === undefined ? 'reference' : 'imported');
 }
 
-/** What follows from the recipe alone. */
+/** The needs that follow from the recipe alone. */
 interface Needs {
   readonly egress: 'l3' | 'l7' | null;
   /** The resources that it names. */
@@ -94,7 +94,7 @@ interface Needs {
   readonly deliveries: readonly Recipe['secretRefs'][number]['delivery'][];
 }
 
-/** It is the same for every backend. */
+/** The needs of a recipe are the same for every backend, so they are worked out once. */
 const needs = new WeakMap<Recipe, Needs>();
 
 function needsOf(recipe: Recipe): Needs {

@@ -23,7 +23,7 @@ function candidate(extension: string, standing: Partial<BackendStanding>, feeMic
   };
 }
 
-/** What the recorded times of two vendors say, as in the research: the median, the 95th percentile, the rest beyond it. */
+/** The recorded times of two vendors, as in the research: the median, the 95th percentile, the rest beyond it. */
 const MODAL = { p50_ms: 1723, p95_ms: 2309, tail_ms: 2200 };
 const E2B = { p50_ms: 491, p95_ms: 685, tail_ms: 290 };
 const DAYTONA = { p50_ms: 186, p95_ms: 492, tail_ms: 150 };

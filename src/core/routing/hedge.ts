@@ -22,9 +22,9 @@ function seconds(ms: number): string {
 }
 
 /**
- * Whether a second attempt is worth starting once the first is later than nearly all before it: what is then left to
- * wait must be longer than a start elsewhere takes, and the difference worth more than the attempt that is thrown away.
- * `undefined` where nobody asked for it.
+ * Decides whether a second attempt is worth starting once the first is later than nearly all before it: the wait that is then
+ * left must be longer than a start elsewhere takes, and the difference worth more than the attempt that is thrown away.
+ * `undefined` where the route does not ask for it.
  */
 export function planHedge(
   recipe: Pick<Recipe, 'route' | 'volumes' | 'mounts' | 'setupRun'>,
@@ -56,7 +56,7 @@ export function planHedge(
   if (afterMs === undefined)
     return { ...place, ...none, reason: `How long ${first.extension} takes was not measured often enough.` };
   const startMs = backup.candidate.standing?.p50_ms ?? backup.candidate.standing?.wait_ms ?? 0;
-  // Who says when has waited that long: about as much again is at stake.
+  // A caller that sets `hedge_after` has waited that long: about as much again is at stake.
   const savesMs = wanted ?? (first.standing?.tail_ms ?? 0) - startMs;
   const cost = Math.max(
     mostMicroUsd(termsOf(first.quote), afterMs + startMs),

@@ -11,7 +11,7 @@ export function levelServed(
   return ORDER.slice(ORDER.indexOf(asked)).find((level) => offered.includes(level)) ?? null;
 }
 
-/** What holds for a sandbox that was asked for at this level. */
+/** Returns the capabilities of a sandbox that was asked for at this level. */
 export function capabilitiesAt(vector: CapabilityVector, asked: IsolationLevel): CapabilityVector {
   const level = levelServed(asked, vector.isolation);
   const { resources, memory_overrun } = (level !== null && vector.levels?.[level]) || {};

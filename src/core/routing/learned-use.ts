@@ -7,7 +7,7 @@ export interface FinishedUse {
   readonly workspaceId: string;
   readonly profileId: string;
   readonly seconds: number;
-  /** The share of its processors that was busy, and of its memory that was ever occupied; `null` where nobody counted. */
+  /** The share of its processors that was busy, and of its memory that was ever occupied; `null` where it was not counted. */
   readonly cpuShare: number | null;
   readonly memoryShare: number | null;
 }
@@ -25,7 +25,7 @@ export interface LearnedUse {
   readonly memory: LearnedShare | null;
 }
 
-/** So many lives before they say more than a guess. */
+/** The fewest lives that say more than a guess. */
 const LEAST_LIVES = 8;
 const MOST_LIVES = 100;
 const MOST_PROFILES = 10_000;
@@ -33,7 +33,7 @@ const MOST_PROFILES = 10_000;
 interface Lives {
   /** By meter, oldest first. */
   readonly all: Map<string, FinishedUse>;
-  /** What they say; `undefined` until somebody asks. */
+  /** The result of the lives; `undefined` until it is asked for. */
   learned: LearnedUse | null | undefined;
 }
 
@@ -104,7 +104,7 @@ class ShareOfTime {
   }
 }
 
-/** What a meter that is closed says of its life. */
+/** Returns the use of a life from its closed meter. */
 export function finishedUse(meter: MeterRecord & { readonly closedAt: number }): FinishedUse {
   const { id, workspaceId, profileId, openedAt, closedAt, cpuMs, millicpu, peakMemoryMb, memoryMb } = meter;
   const ms = Math.max(1, closedAt - openedAt);

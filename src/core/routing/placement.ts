@@ -11,18 +11,18 @@ export interface PlacementInput {
   readonly hosts: readonly HostRecord[];
   readonly loads: HostLoads;
   readonly seed: string;
-  /** What it starts from lies there. */
+  /** The host that has its source. */
   readonly boundHost: string | null;
 }
 
 export interface PlacementDecision {
   readonly hostId: string | null;
-  /** Where to go when that one cannot be reached, in order. */
+  /** The hosts to use when that one cannot be reached, in order. */
   readonly otherHosts: readonly string[];
   readonly reason: string;
-  /** There is no place for it. */
+  /** Whether no host can take the sandbox. */
   readonly refused: boolean;
-  /** What refuses it passes by itself: health and room of hosts. */
+  /** Whether the reasons pass by themselves: health and room of hosts. */
   readonly passes: boolean;
 }
 
@@ -37,7 +37,7 @@ const rankOf = (level: IsolationLevel): number => IsolationLevel.options.indexOf
 /** How many hosts are looked at: enough to avoid a full one, few enough that a burst does not all see the same best. */
 const CHOICES = 3;
 
-/** What the machine's own figures weigh beside what we have reserved: they are older, and others use it, too. */
+/** The weight of the machine's own figures beside our reservations: the figures are older, and others use the machine, too. */
 const USAGE_WEIGHT = 0.5;
 /** A machine with less than this left fails whatever is put on it. */
 const LEAST_MEMORY_MB = 64;
@@ -86,7 +86,7 @@ export function serves(host: HostRecord, extensionId: string): boolean {
   );
 }
 
-/** What the machine itself says is used up, or `null`. */
+/** Returns which resource the machine itself reports as used up, or `null`. */
 function exhausted({ health: { figures } }: HostRecord): string | null {
   const { memoryAvailableMb: memory = null, diskFreeMb: disk = null } = figures ?? {};
   if (memory !== null && memory < LEAST_MEMORY_MB) return `${memory} MiB of memory are left`;
@@ -190,7 +190,7 @@ function placeOnHosts(header: ExtensionHeader, input: PlacementInput): Placement
   );
 }
 
-/** Where a sandbox goes. Pure: reservations are the loads, which are sums over rows. */
+/** Chooses the host of a sandbox. Pure: reservations are the loads, which are sums over rows. */
 export function place(header: ExtensionHeader, input: PlacementInput): PlacementDecision {
   const only = input.recipe.route.host;
   if (header.runsOn === 'hosts') return placeOnHosts(header, input);

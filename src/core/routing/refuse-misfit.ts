@@ -5,8 +5,8 @@ import { headerMisfits } from './header-misfits.ts';
 import { requireUsableInputs } from './usable-inputs.ts';
 
 /**
- * The first line of every `provision`: what the header does not declare is refused before anything is made, also when
- * somebody asks without going through routing.
+ * Refuses what the header does not declare, before anything is made, also for a call that bypasses routing. The first line of
+ * every `provision`.
  */
 export function refuseMisfit(header: ExtensionHeader, spec: ProvisionSpec): void {
   const extras = { creation: 'not_created', backend: header.id } as const;
@@ -17,7 +17,7 @@ export function refuseMisfit(header: ExtensionHeader, spec: ProvisionSpec): void
     throw new SandboxerError('SBX_SECRET_DELIVERY', `${header.id} cannot deliver ${list}.`, extras);
   }
   requireUsableInputs([header], { ...spec.recipe, pinnedExtension: null });
-  // Where hosts say it by their labels, placement has judged it.
+  // Where hosts declare regions by their labels, placement has judged them.
   const declares = capabilities.hosting === 'saas' || capabilities.regions.length > 0;
   const [first] = [
     ...headerMisfits(header, spec.recipe),

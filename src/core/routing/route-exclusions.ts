@@ -44,7 +44,7 @@ function regionExclusions({ recipe, hosts = [] }: RouteInput, header: ExtensionH
 /** Until then the next probe has looked, a refused key is tried again, or room was made. */
 export const PASSES_SECONDS = 60;
 
-/** Who pins a backend gets its own, exact refusal. */
+/** A request that pins a backend gets the backend's own, exact refusal. */
 function inputExclusions({ recipe }: RouteInput, header: ExtensionHeader): Exclusion[] {
   const misfits = inputMisfits(header, recipe);
   const { needsInput } = header;
@@ -54,7 +54,7 @@ function inputExclusions({ recipe }: RouteInput, header: ExtensionHeader): Exclu
   return [...misfits, { code: 'inputs', detail: `needs one of the inputs ${needsInput.join(', ')}` }];
 }
 
-/** What is ignored when every backend that fits looks broken: a guess about the near future, not a fact. */
+/** Whether an exclusion is ignored when every backend that fits looks broken: a guess about the near future, not a fact. */
 export function isPassing({ code }: Exclusion): boolean {
   return code === 'breaker_open';
 }
@@ -158,7 +158,7 @@ function probeExclusions({ probe }: BackendStanding): Exclusion[] {
   return [];
 }
 
-/** What the backend thinks of one key says nothing of another. */
+/** Judges each key by itself: a backend's refusal of one key says nothing of another. */
 function keyExclusions({ keys }: RouteInput, id: string, { key_refused }: BackendStanding): Exclusion[] {
   const key = keys?.[id];
   if (!key) {

@@ -69,7 +69,7 @@ describe('each knob of a route', () => {
     const raised = (perSecond: number) => [...others, backend(home as string, perSecond)];
     expect(of('user-1', raised(11))).toBe(home);
     expect(of('user-1', raised(20))).not.toBe(home);
-    // Whoever comes or goes, only the keys of that one move.
+    // When a backend comes or goes, only the keys of that one move.
     for (const key of keys) if (of(key) !== home) expect(of(key, others)).toBe(of(key));
   });
 

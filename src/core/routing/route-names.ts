@@ -3,7 +3,7 @@ export function matches(list: readonly string[], id: string): boolean {
   return positionIn(list, id) >= 0;
 }
 
-/** Where a list names it, by its own name first; -1 when it does not. */
+/** Returns the position of a backend in a list, by its own name first; -1 when the list does not name it. */
 export function positionIn(list: readonly string[], id: string): number {
   if (list.length === 0) return -1;
   const exact = list.indexOf(id);

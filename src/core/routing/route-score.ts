@@ -5,7 +5,7 @@ import type { ExtensionHeader } from '../ports/extension.ts';
 import { matches, positionIn } from './route-names.ts';
 import type { RouteInput } from './routing.ts';
 
-/** What an hour of waiting is worth where nobody says, in US dollars. */
+/** The value of an hour of waiting where the request gives none, in US dollars. */
 const USUAL_VALUE_OF_TIME = 10;
 /** Within this share of the best, an affinity key decides. */
 const AFFINITY_BAND = 0.2;
@@ -18,7 +18,7 @@ const LEAST_SUCCESS = 0.01;
 export interface RouteScore {
   /** 0: where the route wants it. 1: only a fallback. */
   readonly fallback: number;
-  /** Its place in `fallback` or `order`. */
+  /** The position in `fallback` or `order`. */
   readonly order: number;
   /** 1 behind every self-hosted backend, where those are preferred. */
   readonly hosted_elsewhere: number;

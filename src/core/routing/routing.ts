@@ -18,19 +18,19 @@ import { matches } from './route-names.ts';
 import type { RouteScore } from './route-score.ts';
 import { rankByScore, scoreOf } from './route-score.ts';
 
-/** Everything a decision depends on. The same input gives the same plan, byte for byte. */
+/** The whole input of a decision. The same input gives the same plan, byte for byte. */
 export interface RouteInput {
   readonly recipe: Recipe;
   readonly extensions: readonly ExtensionHeader[];
   readonly catalogueVersion: string;
-  /** What is known of each backend, and on each host (`placeOn`); one that is missing was never probed nor used. */
+  /** The standing of each backend, and of it on each host (`placeOn`); a missing one was never probed nor used. */
   readonly standing: Readonly<Record<string, BackendStanding>>;
   readonly healthAt: number;
   /** The account's ceiling; `null` allows every backend. */
   readonly allowed: readonly string[] | null;
   /** A snapshot or a source that lives on one backend leaves no choice. */
   readonly boundTo: string | null;
-  /** What a quote promised: only these backends, at these prices. `null`: all, at the prices of now. */
+  /** The promise of a quote: only these backends, at these prices. `null`: all, at the prices of now. */
   readonly quoted: Readonly<Record<string, Price>> | null;
   /** How sandboxes of this profile are used. */
   readonly expected: ExpectedUse;
@@ -38,7 +38,7 @@ export interface RouteInput {
   /** Registered hosts, and what is reserved on them. */
   readonly hosts?: readonly HostRecord[];
   readonly loads?: HostLoads;
-  /** What it starts from lies there. */
+  /** The host that has its source. */
   readonly boundHost?: string | null;
   /** The vendor's key that each backend would be called with, where there is one. */
   readonly keys?: Readonly<Record<string, KeyChoice>>;
@@ -117,7 +117,7 @@ function candidateFor(input: RouteInput, strategy: RouteStrategy, header: Extens
   };
 }
 
-/** Where everything that fits looks broken, the breakers are wrong more often than right: they are ignored. */
+/** Ignores open breakers where every backend that fits looks broken: the breakers are then wrong more often than right. */
 function withoutPanic(candidates: readonly Scored[]): { candidates: readonly Scored[]; panic: boolean } {
   const someoneLeft = candidates.some(({ excluded_by }) => excluded_by.length === 0);
   if (someoneLeft) return { candidates, panic: false };

@@ -1,7 +1,7 @@
 import type { Consumer } from '../../contract/sandboxes/sandbox.ts';
 import type { Actor } from '../../contract/values/state.ts';
 
-/** Who did what to what, and what came of it. Never a secret, an environment or a body. */
+/** An audit record: caller, action, target and outcome. Never a secret, an environment or a body. */
 export interface AuditDraft {
   readonly at: number;
   /** The workspace that it happened in. */
@@ -31,7 +31,7 @@ export interface AuditTrail {
   readonly action: string;
   /** The ids in the path, joined. */
   target: string;
-  /** What was made, once that is known. */
+  /** The id of what was made, once that is known. */
   made: string | null;
   consumer: Consumer;
   written: boolean;

@@ -3,7 +3,7 @@ import type { KeyScope } from '../../contract/tenancy/tenancy.ts';
 import type { Actor } from '../../contract/values/state.ts';
 import type { AuditTrail } from './audit.ts';
 
-/** Who a request comes from, after authentication. */
+/** The source of a request, after authentication. */
 export interface Caller {
   readonly actor: Actor;
   /** The workspace that new resources belong to. */
@@ -25,7 +25,7 @@ export interface Caller {
   readonly trail?: AuditTrail;
 }
 
-/** Whose limits of rate, streams and memory hold: a line of keys, or `null` for the local administrator. */
+/** Names the limits of rate, streams and memory that apply: those of a line of keys, or `null` for the local administrator. */
 export function limitedLine({ keyId, limitLine }: Pick<Caller, 'keyId' | 'limitLine'>): string | null {
   return limitLine ?? keyId;
 }

@@ -1,4 +1,4 @@
-/** Who an attempt is paid by: our customer's credits, or the customer's own account at the vendor. */
+/** The payer of an attempt: our customer's credits, or the customer's own account at the vendor. */
 export type Payer = 'credits' | 'own_key';
 
 /** A key of a vendor, sealed. There is one for each workspace and backend, and one of the platform for each backend. */
@@ -10,9 +10,9 @@ export interface ProviderKeyRecord {
   /** For compare-and-set; counts up with every change. */
   readonly version: number;
   readonly label: string;
-  /** Only the server's master key opens it. */
+  /** The key, sealed with the server's master key. */
   readonly sealed: string;
-  /** Its last characters, for people to tell keys apart. */
+  /** The last characters of the key, for readers to tell keys apart. */
   readonly hint: string;
   readonly state: 'active' | 'refused' | 'disabled';
   readonly createdAt: number;
@@ -20,7 +20,7 @@ export interface ProviderKeyRecord {
   readonly refusedAt: number | null;
 }
 
-/** What it is sealed for. */
+/** Returns the context that a provider key is sealed for. */
 export function keyContext(id: string): string {
   return `provider-key:${id}`;
 }

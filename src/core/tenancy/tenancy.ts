@@ -31,7 +31,7 @@ export interface KeyRecord {
   readonly number: number;
   /** The key it replaced; `null` for the first key of a line of succession. */
   readonly rotatedFrom: string | null;
-  /** Its line of succession, named by the line's first key, then the line of the key that made it, and so on. */
+  /** The key's line of succession, named by the line's first key, then the line of the key that made it, and so on. */
   readonly lines: readonly [string, ...string[]];
   /** The line that a budget of each key counts it under. */
   readonly budgetLine: string;

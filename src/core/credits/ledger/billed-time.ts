@@ -15,7 +15,7 @@ const MOVES = ['ready', 'active', 'paused', 'expired', 'failed', 'destroying'].m
   (state) => `sandbox.${state}`,
 );
 
-/** What the events of a life say about its bill. Milliseconds. */
+/** The billed time of a life by its events. Milliseconds. */
 export interface TimeByEvents {
   /** In the states that are billed: no more than this can be. */
   readonly ranMs: number;

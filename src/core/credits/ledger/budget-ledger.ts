@@ -11,7 +11,7 @@ import type { Lives, Reserve } from './affordable.ts';
 import { affordableSeconds, budgetShareOf } from './affordable.ts';
 import type { Alternative } from './ledger.ts';
 
-/** What a reservation did to a budget; `tell` is a level that was reached by it. */
+/** The effect of a reservation on a budget; `tell` is an alert level that it reached. */
 export interface BudgetCharge {
   readonly budget: BudgetRecord;
   readonly name: string;
@@ -103,7 +103,7 @@ export async function reserveBudgets(tx: Tx, hold: HoldRecord, request: Reservat
         throw throttled(budget, waitMs);
       }
     }
-    // What was given back since the last reservation told nobody: it is noticed now.
+    // Money given back since the last reservation lowered the use without changing the alert level: the level is lowered now.
     const before = rearm(state?.told ?? 0, used, budget.limitMicroUsd);
     const { told, tell } = alertAt(before, usedMicroUsd, budget.limitMicroUsd);
     const admittedAt = request.admits ? at : (state?.admittedAt ?? 0);

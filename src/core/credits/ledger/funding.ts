@@ -16,7 +16,7 @@ export function leaseEnd(rule: FundingRule, leased: boolean, from: number, deadl
   return leased ? Math.min(deadlineAt, from + rule.fundMs) : deadlineAt;
 }
 
-/** What an admission reserves for one candidate: the time until its backend would end it by itself. */
+/** Returns what an admission reserves for one candidate: the price of the time until its backend would end it by itself. */
 export function admissionMicroUsd(rule: FundingRule, offer: Offer, lifeMs: number): number {
   if (offer.payer === 'own_key') return 0;
   return mostMicroUsd(offer, leaseEnd(rule, offer.leased, 0, lifeMs) + rule.graceMs);
@@ -32,13 +32,13 @@ export function admissionReserve(rule: FundingRule, offers: readonly Offer[], li
   };
 }
 
-/** When the next stretch is to be paid for: with half of this one left; never when it reaches the deadline. */
+/** Returns when the next stretch is to be paid for: with half of this one left; never when it reaches the deadline. */
 export function nextFundAt(rule: FundingRule, fundedUntil: number, deadlineAt: number): number | null {
   const leaseEndsAt = fundedUntil - rule.graceMs;
   return leaseEndsAt >= deadlineAt ? null : leaseEndsAt - rule.fundMs / 2;
 }
 
-/** Nobody owes for time after the deadline, nor for time that the backend did not confirm. */
+/** Returns the end of the billed time: time after the deadline, or that the backend did not confirm, is not billed. */
 export function billedUntil(meter: MeterRecord, deadlineAt: number, now: number): number {
   return Math.min(now, deadlineAt, meter.fundedUntil ?? deadlineAt);
 }

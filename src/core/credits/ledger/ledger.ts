@@ -18,7 +18,7 @@ export interface Alternative {
   readonly needed_micro_usd: number;
 }
 
-/** What is asked for, in the terms of a refusal. */
+/** The amounts to reserve, with the figures that a refusal names. */
 export interface Want extends Reserve {
   /** Reserves of shorter lives, so that a refusal can name the longest that is admitted. */
   readonly lives: Lives;
@@ -133,7 +133,10 @@ function reservation(
   return [move(hold, { id, at, kind: 'hold', ...between, amountMicroUsd })];
 }
 
-/** What was reserved comes back to where the workspace spends from now: nobody spends from the purse that it left. */
+/**
+ * Returns the accounts for releasing a reservation: the money goes to the purse that the workspace spends from now. The purse
+ * that it left would be stranded.
+ */
 async function wayBack(
   tx: Tx,
   { purse, workspaceId }: HoldRecord,

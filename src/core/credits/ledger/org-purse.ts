@@ -13,9 +13,8 @@ export interface Contribution {
 }
 
 /**
- * Divides what is left in a shared purse by what each workspace put in: whole micro-dollars, rounded down, and those that
- * remain go one each to the largest fractions, of two alike to the id that comes first. Where nobody put anything in, in
- * equal parts.
+ * Divides what is left in a shared purse by what each workspace put in: whole micro-dollars, rounded down; those that remain go
+ * one each to the largest fractions, of two alike to the id that comes first. Where no workspace put anything in, in equal parts.
  */
 export function divide(leftMicroUsd: number, contributions: readonly Contribution[]): Map<string, number> {
   const paid = contributions.map(({ workspaceId, microUsd }) => ({
@@ -38,7 +37,7 @@ export function divide(leftMicroUsd: number, contributions: readonly Contributio
   return new Map(parts.map(({ workspaceId, share }, index) => [workspaceId, share + (index < rest ? 1 : 0)]));
 }
 
-/** What a workspace put into the purse of its policy since it joined that purse. */
+/** Returns what a workspace put into the purse of its policy since it joined that purse. */
 export async function contributionOf(tx: Tx, policy: MoneyPolicy): Promise<Contribution> {
   const { workspaceId, purse, joinedAt: from = 0 } = policy;
   const isIn = (account: string) => account === purse || account === accounts.held(purse);

@@ -9,7 +9,7 @@ async function spendsFrom(tx: Tx, workspaceId: string, purse: string): Promise<b
   return ((await tx.ledger.policy(workspaceId)) ?? defaultPolicy(workspaceId)).purse === purse;
 }
 
-/** Why nobody can spend what a purse has; `null` where a workspace can. */
+/** Returns why no workspace can spend the money of a purse; `null` where a workspace can. */
 async function strandedIn(tx: Tx, purse: string): Promise<string | null> {
   if (purse.startsWith(ORG_PURSE)) {
     const orgId = purse.slice(ORG_PURSE.length);
@@ -23,7 +23,7 @@ async function strandedIn(tx: Tx, purse: string): Promise<string | null> {
   return (await spendsFrom(tx, id, purse)) ? null : `the workspace "${id}" spends from another purse`;
 }
 
-/** Tells every purse with money in it that nobody can spend. */
+/** Reports every purse that has money which no workspace can spend. */
 export async function checkStranded(tx: Tx, find: (account: string, detail: string) => void): Promise<void> {
   for (const { account, balance } of await tx.ledger.balances()) {
     if (balance <= 0 || !account.startsWith(PURSE)) continue;

@@ -5,7 +5,7 @@ import type { SetupLog } from '../../lifecycle/setup-log.ts';
 export interface AttemptStore {
   get(attemptId: string): Promise<AttemptRecord | null>;
   forSandbox(uid: string): Promise<readonly AttemptRecord[]>;
-  /** What is reserved and running on each host, or on these: sums over the attempts that are not gone. */
+  /** Returns the reserved and running load of each host, or of these: sums over the attempts that are not gone. */
   hostLoads(hostIds?: readonly string[]): Promise<HostLoads>;
   /** On that host and not gone, newest first. */
   onHost(hostId: string, limit: number): Promise<readonly AttemptRecord[]>;

@@ -9,12 +9,12 @@ export interface TransferQuery {
   readonly from?: number;
   readonly to?: number;
   readonly after: number;
-  /** Those before it, the newest first; when left out, the oldest first. */
+  /** Only transfers with a smaller number, the newest first; when left out, the oldest first. */
   readonly before?: number;
   readonly limit: number;
 }
 
-/** What a budget has told and admitted, by its mark. */
+/** The latest alert level and admission of a budget, by its mark. */
 export interface BudgetState {
   readonly mark: string;
   readonly told: number;
@@ -45,7 +45,7 @@ export interface LedgerStore {
   updateGrant(grant: GrantRecord): Promise<void>;
   /** Of a purse, not ended, oldest first. */
   liveGrants(purse: string): Promise<readonly GrantRecord[]>;
-  /** Not ended, with `expiresAt ≤ now`. */
+  /** Returns the grants of all purses that are not ended and have `expiresAt ≤ now`. */
   dueGrants(now: number, limit: number): Promise<readonly GrantRecord[]>;
   /** `null` where nothing was decided. */
   policy(workspaceId: string): Promise<MoneyPolicy | null>;

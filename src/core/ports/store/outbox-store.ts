@@ -10,7 +10,7 @@ export interface ParkedDelivery {
   readonly seq: number;
   readonly subject: string;
   readonly tries: number;
-  /** When it is tried again; of a dead one, when it was given up. */
+  /** When the delivery is tried again; of a dead one, when it was given up. */
   readonly nextAt: number;
   readonly lastError: string;
   /** Given up: visible, replayable, and no longer in the way of others. */
@@ -19,9 +19,9 @@ export interface ParkedDelivery {
 
 /** A sink as the store knows it. */
 export interface SinkState extends SinkCursor {
-  /** Somebody delivers to it: what it has not read is kept. */
+  /** Whether the sink is served: if so, events that it has not read are kept. */
   readonly active: boolean;
-  /** When it last took an event. */
+  /** When the sink last took an event. */
   readonly takenAt: number | null;
 }
 

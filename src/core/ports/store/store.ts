@@ -50,7 +50,7 @@ export interface Tx {
   setSetting(name: string, value: string): Promise<void>;
 }
 
-/** What a commit touched, told after it is durable. */
+/** The changes of a commit, announced after it is durable. */
 export interface CommitNotice {
   readonly sandboxUids: ReadonlySet<string>;
   /** Highest event number of the commit; 0 when it wrote none. */
@@ -65,20 +65,20 @@ export interface CommitNotice {
 
 export interface TransactionOptions<T> {
   /**
-   * Whether it may resolve once it outlasts this process, before it outlasts the machine. Only where nothing is told to
-   * anybody, and nothing done that goes on without this machine, before a later transaction has resolved: that one makes
-   * both last. Listeners hear of it when it does.
+   * Whether it may resolve once it outlasts this process, before it outlasts the machine. Allowed only if, before a later
+   * transaction has resolved, its result is not shown and no effect begins that goes on without this machine: the later
+   * transaction makes both last. Listeners hear of it when it does.
    */
   readonly answersEarly?: (result: T) => boolean;
 }
 
 export interface ReadOptions {
-  /** Whether it may resolve before what it saw outlasts the machine. Only where nothing of that is told to anybody. */
+  /** Whether it may resolve before what it saw outlasts the machine. Allowed only where nothing of it is shown. */
   readonly answersEarly?: boolean;
 }
 
 export interface Store {
-  /** One process at a time: leases of other owners are dead. */
+  /** Whether only one process at a time uses the database: leases of other owners are then dead. */
   readonly exclusive: boolean;
   /**
    * Serialisable and, unless it answers early, durable when it resolves; nothing of it is seen before, and nothing remains when `work` rejects.
