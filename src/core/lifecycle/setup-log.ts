@@ -1,7 +1,7 @@
 /** The run of one command of a profile's `setup.run`. */
 export interface SetupStep {
   readonly command: string;
-  /** The output of the command to both streams, as it came; of much, the end. Secrets that it could see are masked. */
+  /** The output of the command to both streams, as it came; of much, the end. Secrets that it could see read `[secret]`. */
   readonly output: string;
   readonly truncated: boolean;
   /** `null` when it was ended with the attempt, by a timeout for instance. */

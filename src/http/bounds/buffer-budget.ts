@@ -11,8 +11,8 @@ export interface BufferLimits {
 const RETRY_SECONDS = 1;
 
 /**
- * Bytes that requests make this process hold: bodies, messages of WebSockets, output that is collected, output that nobody
- * reads. Each of them has an upper bound of its own; this is the bound on their sum.
+ * Bounds the bytes that requests make this process hold: bodies, messages of WebSockets, collected output, unread output. Each of
+ * them has an upper bound of its own; this is the bound on their sum.
  */
 export class BufferBudget {
   readonly #limits: BufferLimits;
@@ -49,7 +49,7 @@ export class BufferBudget {
   }
 }
 
-/** What one request or connection holds. */
+/** Counts the bytes that one request or connection holds. */
 export class BufferLease {
   readonly #budget: BufferBudget;
   readonly #key: string | null;
@@ -82,7 +82,7 @@ export class BufferLease {
     this.#change(-Math.min(bytes, this.#held));
   }
 
-  /** Everything is given back, and nothing more is counted. */
+  /** Gives back all bytes, and counts no more. */
   release(): void {
     this.#change(-this.#held);
     this.#released = true;

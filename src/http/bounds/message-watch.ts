@@ -17,7 +17,7 @@ export interface MessageBounds {
 
 const leases = new WeakMap<WebSocket, BufferLease>();
 
-/** What a connection holds: the messages that arrived and those that wait to be sent. */
+/** Returns the lease of a connection: it counts the messages that arrived and those that wait to be sent. */
 export function leaseOf(webSocket: WebSocket): BufferLease | undefined {
   return leases.get(webSocket);
 }
@@ -40,7 +40,7 @@ export function watchMessages(
     socket.off('data', arrived);
     webSocket.removeAllListeners('message');
     webSocket.close(code, reason);
-    // What is sent nevertheless would be kept until its message is complete.
+    // Data that still arrives would be buffered until its message is complete.
     webSocket.pause();
     setTimeout(() => webSocket.terminate(), LAST_WORDS_MS).unref();
   };

@@ -30,7 +30,7 @@ export class RateLimits {
     );
   }
 
-  /** What is left, as headers of the answer. */
+  /** Returns the remaining rate, as headers of the answer. */
   headersOf(caller: Caller): Readonly<Record<string, string>> {
     const line = limitedLine(caller);
     const left = line === null ? undefined : this.#buckets.left(line);

@@ -43,7 +43,7 @@ export class TokenBuckets {
     return 0;
   }
 
-  /** What was left when a token was last asked for; `undefined` for a name that nothing is known of. */
+  /** Returns the tokens left when the last one was taken; `undefined` for an unknown name. */
   left(name: string): number | undefined {
     return this.#buckets.get(name)?.tokens;
   }

@@ -5,22 +5,22 @@ import type { BufferLease } from '../bounds/buffer-budget.ts';
 import { isLarge, jsonPieces } from '../bounds/json-pieces.ts';
 import { closeIfUnasked, endAnswer } from './discard-rest.ts';
 
-/** The client hung up. Nobody is left to tell, and it is nobody's error. */
+/** The client hung up: there is no one to answer, and no error to report. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
 
-/** What does not listen to the end of its key is cut after this. */
+/** A connection that does not close after its key ended is cut after this time. */
 const LAST_WORDS_MS = 1_000;
 
-/** What was asked for is the head alone, and that is sent: whatever makes the body ends. */
+/** Ends the producer of the body: the request asked for the head alone, and that is sent. */
 class HeadAnswered extends ClientGone {}
 
 export const API_VERSION_TEXT = String(API_VERSION);
 const JSON_TYPE = 'application/json; charset=utf-8';
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
 
-/** One request and its answer. */
+/** Serves one request with its answer. */
 export class Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -109,7 +109,7 @@ export class Exchange {
     this.#finish();
   }
 
-  /** Nothing but the problem itself, whatever was prepared before. A stream that has begun can only be cut. */
+  /** Sends the problem alone, whatever was prepared before. A stream that has begun can only be cut. */
   sendProblem(error: SandboxerError, headers: Readonly<Record<string, string>> = {}): void {
     if (this.response.headersSent) {
       this.response.destroy();
@@ -129,7 +129,7 @@ export class Exchange {
     if (this.headIsAll) this.#abort?.abort(new HeadAnswered());
   }
 
-  /** Nobody reads on: cut, but for a head that is whole. */
+  /** Ends an answer that the client no longer reads: cuts it, unless only the head was asked for and sent. */
   leave(): void {
     if (this.headIsAll) this.response.end();
     else this.response.destroy();
@@ -152,7 +152,7 @@ export class Exchange {
     });
   }
 
-  /** Resolves when there is room for more; rejects once nobody reads any more. */
+  /** Resolves when there is room for more; rejects once the client has stopped reading. */
   async write(chunk: Uint8Array | string): Promise<void> {
     if (this.response.destroyed) throw new ClientGone('The client hung up.');
     if (this.headIsAll) throw new HeadAnswered();
@@ -186,7 +186,7 @@ export class Exchange {
   }
 
   #finish(text?: string): void {
-    // What is still read of a body is thrown away.
+    // The rest of a body that still arrives is thrown away.
     if (!this.request.complete) this.buffered?.release();
     this.#answered = true;
     endAnswer(this.request, this.response, text);

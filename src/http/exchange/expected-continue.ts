@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 /** Requests whose client holds the body back until it is asked for. */
 const waiting = new WeakMap<IncomingMessage, ServerResponse>();
 
-/** Leaves `Expect: 100-continue` to whoever reads the body: a request that is refused before never sends one. */
+/** Leaves `Expect: 100-continue` to the reader of the body: a request refused before that gets no `100 Continue`. */
 export function holdContinue(server: Server): void {
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     waiting.set(request, response);

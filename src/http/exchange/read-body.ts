@@ -16,7 +16,7 @@ function tooSlow(): SandboxerError {
   });
 }
 
-/** What the request says of its body; `null` when it comes in chunks of unknown number. */
+/** Returns the length that the request declares of its body; `null` when the body comes in chunks. */
 export function declaredLength(request: IncomingMessage): number | null {
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
   if (encoding !== undefined) return null;
@@ -86,7 +86,7 @@ export class Upload implements AsyncIterable<Buffer> {
   readonly #limit: number;
   readonly #idleMs: number;
   readonly #readings: AsyncGenerator<Buffer>[] = [];
-  /** Why it broke off. Whoever was reading may have wrapped it into something of his own. */
+  /** Why reading broke off. The reader may have wrapped this error into its own. */
   failure: Error | null = null;
 
   /** `signal` breaks it off, with its reason. */

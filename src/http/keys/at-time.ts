@@ -1,4 +1,4 @@
-/** What one timer can wait. */
+/** The longest time of one timer. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** Calls back at `time`, however far ahead it lies. Call the answer to forget about it. */

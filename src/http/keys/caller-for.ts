@@ -10,7 +10,7 @@ import { WrongKeys } from './wrong-keys.ts';
 
 const BEARER = /^bearer +([\x21-\x7e]{8,512})$/i;
 
-/** The administrator who owns the unix socket: whoever may open it may do everything. */
+/** The administrator who owns the unix socket. A process that may open the socket may do everything. */
 export function localCaller(workspaceId: string, orgId: string): Caller {
   return {
     actor: 'adm',
@@ -22,12 +22,14 @@ export function localCaller(workspaceId: string, orgId: string): Caller {
   };
 }
 
-/** Told by the listening socket itself: a connection's own addresses are gone once the peer has hung up. */
+/** Asks the listening socket itself: a connection's own addresses are gone once the peer has hung up. */
 function isUnixServer(server: Server): boolean {
   return typeof server.address() === 'string';
 }
 
-/** A key wherever one is sent; without one, the local administrator on a unix socket and nobody on TCP. */
+/**
+ * Authenticates by the key wherever one is sent. Without a key, a unix socket gives the local administrator, and TCP a refusal.
+ */
 export function callerByTransport(
   deps: ControlPorts,
   local: Caller,

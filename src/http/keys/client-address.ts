@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, SocketAddress } from 'node:net';
 
-/** Who may tell, in `X-Forwarded-For`, whom a request comes from. */
+/** The proxies that are trusted to name, in `X-Forwarded-For`, the client of a request. */
 export type TrustedProxies = BlockList;
 
 const NETWORK = /^([0-9a-f.:]{2,45})(?:\/(\d{1,3}))?$/i;
@@ -63,7 +63,7 @@ export function clientAddress(request: IncomingMessage, proxies: TrustedProxies)
   return address;
 }
 
-/** Who an address belongs to: a host has one of IPv4, and a whole /64 of IPv6. */
+/** Returns the holder of an address: a host has one of IPv4, and a whole /64 of IPv6. */
 export function holderOf(address: string): string {
   if (isIP(address) !== 6) return address;
   // The system's own spelling: groups without leading zeros, one run of zeros as "::".

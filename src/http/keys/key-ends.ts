@@ -41,8 +41,8 @@ function remember(ids: Set<string>, id: string): void {
 }
 
 /**
- * What is open in the name of each key, and in each workspace. It ends with the key: by the commit that revokes it, brings
- * its end forward or deletes the workspace, and by a timer at the end of its time.
+ * Knows the open exchanges of each key, and of each workspace. They end with the key: by the commit that revokes it, brings its
+ * end forward or deletes the workspace, and by a timer at the end of its time.
  */
 export class KeyEnds {
   readonly #deps: Pick<ControlPorts, 'store' | 'clock'>;
@@ -85,7 +85,7 @@ export class KeyEnds {
     this.#looking += 1;
     try {
       const found = await this.#deps.store.read('key', (tx) => tx.tenancy.keyByNumber(number));
-      // What was committed while it was read is newer.
+      // A record committed during the read is newer than the one read.
       const key = this.#numbers.get(number) ?? found;
       if (this.#numbers.size >= MOST_NUMBERS) this.#numbers.clear();
       if (key) this.#numbers.set(number, key);

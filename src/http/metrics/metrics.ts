@@ -114,7 +114,10 @@ function gauges(servers: ReadonlySet<HttpServices>): readonly GaugeSpec[] {
 const LAG_EVERY_MS = 100;
 const observing = new WeakSet<Registry>();
 
-/** What the registry has to say. The process is watched from when somebody asks: that alone wakes an idle one all the time. */
+/**
+ * Returns the text of all metrics. The process is observed only from the first request on: the observation alone keeps waking an
+ * idle process.
+ */
 export async function metricsText(registry: Registry): Promise<string> {
   if (!observing.has(registry)) {
     observing.add(registry);

@@ -1,4 +1,4 @@
-/** What a `Range` header asks for. Several ranges, and what is no range, count as none: the whole is then sent. */
+/** The range that a `Range` header asks for. Several ranges, or an invalid range, count as none: the whole is then sent. */
 export type ByteRange =
   | { readonly kind: 'from'; readonly first: number; readonly last: number | null }
   | { readonly kind: 'suffix'; readonly length: number };

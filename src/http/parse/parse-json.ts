@@ -57,8 +57,8 @@ export function parseJson(body: Buffer, allowsNul: boolean, mostValues = MOST_VA
 }
 
 /**
- * The same for a body that was scanned as it arrived. A large one is decoded in pieces with other work in between, one
- * body at a time: what is left to do in one go is bounded by the number of values.
+ * As `parseJson`, for a body that was scanned as it arrived. A large body is decoded in pieces with other work in between, one body at
+ * a time: what is left to do in one go is bounded by the number of values.
  */
 export async function parseScanned(body: Buffer, allowsNul: boolean): Promise<unknown> {
   if (body.length <= IN_ONE_GO_BYTES) return parseText(decodeText(body, true), allowsNul);

@@ -19,7 +19,7 @@ function closest(branches: readonly (readonly z.core.$ZodIssue[])[]): readonly z
   return typed ?? [];
 }
 
-/** What was given, where it is short enough to be shown. */
+/** Quotes the value that was sent, where it is short enough to be shown. */
 function given(input: unknown): string {
   return typeof input === 'string' && input.length <= MOST_QUOTED ? JSON.stringify(input) : 'This';
 }
@@ -47,7 +47,7 @@ function issuesOf(issue: z.core.$ZodIssue, prefix: readonly PropertyKey[]): Erro
   return [{ field: fieldOf(path), problem: issue.message.slice(0, MOST_CHARACTERS) }];
 }
 
-/** What a schema found, as an error that names the first field and lists them all. */
+/** Makes an error of a schema's issues: it names the first field and lists them all. */
 export function invalidRequest(error: z.ZodError, where: 'body' | 'query' | 'path'): SandboxerError {
   const issues = error.issues
     .slice(0, MOST_ISSUES)
@@ -64,7 +64,7 @@ export function invalidRequest(error: z.ZodError, where: 'body' | 'query' | 'pat
   });
 }
 
-/** What Fastify refuses by itself, before a route is reached. */
+/** The errors that Fastify raises by itself, before a route is reached. */
 const FRAMEWORK: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   FST_ERR_BAD_URL: ['SBX_INVALID_REQUEST', 'The path is not valid percent-encoded UTF-8.'],
   FST_ERR_MAX_PARAM_LENGTH: ['SBX_INVALID_REQUEST', 'A part of the path is too long.'],

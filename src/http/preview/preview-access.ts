@@ -55,7 +55,7 @@ export class PreviewAccess {
     return `${grant.port}-${grant.sandbox}`;
   }
 
-  /** The host label of a port that anybody who knows the address may use, until it expires. */
+  /** Returns the host label of a port that is public: the address alone gives access, until it expires. */
   publicLabel(grant: PreviewGrant): string {
     const { sandbox, port, expiresAt, keyNumber } = grant;
     const terms = `${expiresAt.toString(36)}-${keyNumber.toString(36)}`;

@@ -47,8 +47,8 @@ export function withoutOurs(header: string | undefined): string {
 }
 
 /**
- * What the service inside may set: nothing under our name, and nothing for a whole domain, which would reach the previews
- * of other sandboxes.
+ * Returns the cookies that the service inside may set: none under our name, and none for a whole domain, which would reach the
+ * previews of other sandboxes.
  */
 export function cookiesOfService(cookies: readonly string[]): string[] {
   return cookies

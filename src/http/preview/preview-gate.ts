@@ -23,7 +23,7 @@ export interface Admitted {
 
 const ASK_AGAIN = 'Ask for a new address: "sandboxer url", or POST /v1/sandboxes/{id}/ports.';
 
-/** Who may see which port. What it refuses, it throws. */
+/** Decides which visitor may see which port. A refusal is thrown. */
 export class PreviewGate {
   readonly #options: GateOptions;
 
@@ -71,9 +71,10 @@ export class PreviewGate {
   }
 
   /**
-   * A browser sends a cookie whoever made it ask. Where all previews share a domain, the page of one could so act on
-   * another in the visitor's name; another port of the same sandbox may. Only a visit of the address itself is free: an
-   * image, a script or a fetch carries no `Origin` when it reads, but `Sec-Fetch-Site` tells where it comes from.
+   * Refuses requests that the page of another host caused. A browser sends the cookie whichever page caused the request. Where
+   * all previews share a domain, the page of one could so act on another in the visitor's name; another port of the same sandbox
+   * may. Only a visit of the address itself is free: an image, a script or a fetch carries no `Origin` when it reads, but
+   * `Sec-Fetch-Site` says where it comes from.
    */
   #requireOwnPage(request: IncomingMessage, { sandbox }: PreviewGrant): void {
     const { origin, referer, 'sec-fetch-site': site } = request.headers;
@@ -97,7 +98,7 @@ export class PreviewGate {
   }
 }
 
-/** The browser shows the answer as a page of its own: nobody else's page reads it. */
+/** Whether the browser shows the answer as a page of its own, which no other page can read. */
 function isVisit({ method, headers }: IncomingMessage): boolean {
   return (method === 'GET' || method === 'HEAD') && headers['sec-fetch-mode'] === 'navigate';
 }

@@ -33,7 +33,7 @@ const NOT_FORWARDED = [
 /** Speaks for more than the one preview: all cookies of the domain, other ports of the host. */
 const NOT_RETURNED = [...HOP_BY_HOP, 'alt-svc', 'clear-site-data', 'set-cookie2'];
 
-/** What only this server says, such as `sandboxer-error`. Some servers read `_` in a name as `-`. */
+/** Headers that only this server sends, such as `sandboxer-error`. Some servers read `_` in a name as `-`. */
 const OURS = /^sandboxer[-_]/;
 
 /** The headers of a message without ours, those that are for its connection alone, and the given ones. */
@@ -58,7 +58,9 @@ function hostNameOf(origin: string): string | null {
   return URL.canParse(origin) ? new URL(origin).hostname : null;
 }
 
-/** What the service inside gets: the visitor's headers without our own key to it, as if it were asked on its own host. */
+/**
+ * Returns the headers for the service inside: the visitor's, without our own key to it, as if the request went to its own host.
+ */
 export function forwardedHeaders(request: IncomingMessage, inside: Inside): OutgoingHttpHeaders {
   const { headers } = request;
   const forwarded: OutgoingHttpHeaders = Object.fromEntries(passed(request, NOT_FORWARDED));
@@ -79,7 +81,7 @@ export function forwardedHeaders(request: IncomingMessage, inside: Inside): Outg
   return forwarded;
 }
 
-/** The service knows itself as `localhost`; a visitor who is sent there would end up on his own machine. */
+/** Maps a redirect: the service knows itself as `localhost`, which for the visitor is the visitor's own machine. */
 function locationOutside(location: string, port: number): string {
   const inside = /^(?:https?:)?\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?([/?#].*)?$/i.exec(
     location,
@@ -91,7 +93,7 @@ function locationOutside(location: string, port: number): string {
   return sameHost(rest.startsWith('/') ? rest : `/${rest}`);
 }
 
-/** What the visitor gets: cookies stay on this origin, and nothing in it touches another. */
+/** Returns the headers for the visitor: cookies stay on this origin, and nothing in them touches another. */
 export function returnedHeaders(response: IncomingMessage, port: number): OutgoingHttpHeaders {
   const returned: OutgoingHttpHeaders = Object.fromEntries(passed(response, NOT_RETURNED));
   const { 'set-cookie': cookies, location } = response.headers;

@@ -7,7 +7,7 @@ import { isoTime } from '../../core/ports/clock.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import type { PreviewAccess } from './preview-access.ts';
 
-/** Where previews are served. */
+/** The origin at which previews are served. */
 export interface PreviewOrigin {
   readonly access: PreviewAccess;
   /** The address of a host label, such as `http://<label>.localhost:8401`. It may start the server. */

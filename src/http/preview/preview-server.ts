@@ -26,7 +26,7 @@ export interface PreviewOptions {
   /** Visitors come over https. */
   readonly secure: boolean;
   now(): number;
-  /** What ends with the key that a preview was made with. */
+  /** Ends visits together with the key that their preview was made with. */
   readonly keyEnds: Pick<KeyEnds, 'numbered' | 'watch'>;
   /** A byte stream to the port; rejects when the sandbox or the port is not there. */
   dial(sandboxUid: string, port: number, signal: AbortSignal): Promise<Duplex>;
@@ -176,7 +176,7 @@ export class PreviewServer {
     const stream = await dial(`sbx_${grant.sandbox}`, grant.port, gone.signal).catch((error: unknown) => {
       throw unreachable(grant.port, error);
     });
-    // Whoever uses it hears of its end in other ways, too.
+    // The user of the stream learns of its end by other events, too.
     stream.on('error', () => {});
     if (visitor.destroyed) stream.destroy();
     else visitor.once('close', () => stream.destroy());
@@ -196,7 +196,7 @@ export class PreviewServer {
   }
 }
 
-/** What a visitor is told: nothing that names the sandbox, which may be shown to anybody. */
+/** Makes the error for a visitor. It never names the sandbox: the preview may be public. */
 function unreachable(port: number, error: unknown): SandboxerError {
   const code = error instanceof SandboxerError ? error.code : null;
   if (code === 'SBX_GONE')

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** What a request asks for, whatever form it was asked in. */
+/** The target of a request, whatever form the request line has. */
 export interface PreviewTarget {
   /** Host name without port, in lower case. */
   readonly host: string;

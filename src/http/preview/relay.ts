@@ -8,7 +8,7 @@ import type { Inside } from './preview-headers.ts';
 import { forwardedHeaders, returnedHeaders } from './preview-headers.ts';
 import { refuse } from './preview-refusal.ts';
 
-/** A visitor who was admitted, and the connection to what he asks for. */
+/** An admitted request of a visitor, and the connection to the service inside. */
 export interface Visit {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -17,7 +17,7 @@ export interface Visit {
   readonly stream: Duplex;
 }
 
-/** What the service inside may send of `1xx` before it answers. */
+/** The most `1xx` answers that the service inside may send before the final one. */
 const MOST_INTERIM = 64;
 const HEADER_BYTES = 64 * 1024;
 const REASON = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -26,7 +26,7 @@ export function unanswered(detail: string, cause?: unknown): SandboxerError {
   return new SandboxerError('SBX_PREVIEW_FAILED', detail, { cause });
 }
 
-/** What to do once the service inside agrees to an upgrade. `head` is what it sent right behind. */
+/** Called once the service inside agrees to an upgrade. `head` holds the bytes that it sent right behind. */
 type Switched = (incoming: IncomingMessage, head: Buffer) => void;
 
 /**
@@ -92,7 +92,7 @@ function begin(response: ServerResponse, incoming: IncomingMessage, port: number
   response.flushHeaders();
 }
 
-/** One request and its answer, both as streams. */
+/** Relays one request and its answer, both as streams. */
 export function relayRequest(visit: Visit): void {
   const { request } = visit;
   const encoding = request.headers['transfer-encoding'];
@@ -102,7 +102,7 @@ export function relayRequest(visit: Visit): void {
   request.pipe(ask(visit, {}));
 }
 
-/** What the visitor sends before the answer: it is read, so that his hanging up is seen. */
+/** The most bytes of a visitor before the answer: they are read, so that a hang-up is seen. */
 const EARLY_BYTES = 64 * 1024;
 
 /** A connection that becomes something else once the service inside agrees. Until then it is a request like any other. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 const INLINE = /<(style|script)>([\s\S]*?)<\/\1>/g;
 
-/** Nothing but the page itself: it asks nobody for anything, and only its own style and script count. */
+/** Returns the content security policy of the page: it may make no requests, and only its own style and script count. */
 export function apiPagePolicy(html: string): string {
   const hashes = { style: [] as string[], script: [] as string[] };
   for (const [, kind, text = ''] of html.matchAll(INLINE)) {

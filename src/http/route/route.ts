@@ -21,7 +21,7 @@ export interface JsonResponse<S extends z.ZodType> extends ResponseSpec {
 
 type AnswerBody<R> = R extends JsonResponse<infer S> ? z.output<S> : undefined;
 
-/** What a handler may answer: a declared status with the body that is declared for it. */
+/** The possible answers of a handler: a declared status with the body that is declared for it. */
 export type Answer<R extends Responses> =
   | {
       [S in keyof R]: {
@@ -58,7 +58,7 @@ export interface RouteContext<P, Q, B> {
   readonly body: B;
 }
 
-/** One line of the route table: what is served and what the OpenAPI document says are the same data. */
+/** An entry of the route table: the server and the OpenAPI document use the same data. */
 export interface RouteDefinition {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** In the spelling of OpenAPI: `/v1/sandboxes/{id}`. */

@@ -25,7 +25,7 @@ export interface WebSocketContext<P> {
 
 export type Connect<P> = (context: WebSocketContext<P>) => Promise<void>;
 
-/** A route that is served as a WebSocket; a plain GET of it is told so. */
+/** Makes a route that is served as a WebSocket; a plain GET of it gets an error that says so. */
 export function webSocketRoute<P extends z.ZodObject>(
   definition: Pick<
     RouteDefinition,

@@ -26,7 +26,7 @@ function methodsOf(request: IncomingMessage): string[] {
   return [...new Set(methods)];
 }
 
-/** What OPTIONS is answered with: the methods of a path; `null` where there is none. Nothing is allowed to other origins. */
+/** Returns the answer to OPTIONS: the methods of a path; `null` where there is none. Nothing is allowed to other origins. */
 export function optionsOf(request: IncomingMessage): { allow: string } | null {
   const methods = request.method === 'OPTIONS' ? methodsOf(request) : [];
   return methods.length === 0 ? null : { allow: [...methods, 'OPTIONS'].join(', ') };

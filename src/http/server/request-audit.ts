@@ -6,7 +6,7 @@ import { problemOf } from '../present/problem-of.ts';
 import type { RouteDefinition } from '../route/route.ts';
 import type { HttpServices } from '../services/http-services.ts';
 
-/** What these do, and what of it is refused, is on record before it is answered. */
+/** Changes under these scopes, and these refusals, are on record before they are answered. */
 const ADMIN_SCOPES: ReadonlySet<string> = new Set(['keys', 'credits', 'profiles', 'webhooks', 'server']);
 const REFUSALS: ReadonlySet<string> = new Set(['SBX_FORBIDDEN', 'SBX_ELEVATION_REFUSED']);
 const MADE = ['sandbox_id', 'snapshot_id', 'key_id', 'webhook_id', 'upload_id'] as const;
@@ -17,7 +17,7 @@ function madeBy(answer: unknown): string | null {
   return (id as string | undefined) ?? null;
 }
 
-/** One request's way into the audit log: every call that changes something, by a caller who is known. */
+/** Writes the audit record of one request: of every call that changes something, by a known caller. */
 export class RequestAudit {
   readonly #services: HttpServices;
   readonly #definition: RouteDefinition;
@@ -51,7 +51,7 @@ export class RequestAudit {
     return this.#caller;
   }
 
-  /** It acts in another workspace than its own. */
+  /** Sets the caller as it acts in another workspace than its own. */
   narrow(caller: Caller): void {
     if (this.#caller) this.#caller = caller;
   }

@@ -28,7 +28,7 @@ import { snapshotRoutes } from '../v1/snapshots.ts';
 import { uploadRoutes } from '../v1/uploads.ts';
 import { volumeRoutes } from '../v1/volumes.ts';
 
-/** Everything that is served. The OpenAPI document is made from the same table. */
+/** All routes that are served. The OpenAPI document is made from the same table. */
 export const ROUTE_TABLE: readonly RouteDefinition[] = metaRoutes([
   ...sandboxRoutes,
   ...execRoutes,

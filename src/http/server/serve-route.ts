@@ -18,7 +18,7 @@ import { STREAMED } from '../route/route.ts';
 import type { HttpServices } from '../services/http-services.ts';
 import { RequestAudit } from './request-audit.ts';
 
-/** Nobody in particular: what a public route sees. */
+/** The caller of a public route, which has no key and no rights. */
 const NOBODY: Caller = {
   actor: 'agt',
   workspaceId: '',
@@ -146,7 +146,7 @@ async function readInput(services: HttpServices, exchange: Exchange, spec: BodyS
   return parsed.data;
 }
 
-/** What an exchange holds of its caller until it is over: its place among what ends with the key, and its memory. */
+/** Registers the exchange until it is over: with the end of its caller's key, and with the caller's memory budget. */
 function holdFor({ keyEnds, buffers }: HttpServices, exchange: Exchange, caller: Caller): void {
   const forget = keyEnds.watch(caller, (reason) => exchange.end(reason));
   const lease = buffers.lease(caller);
@@ -182,7 +182,7 @@ export async function serveRoute(
       | { status: number; body: unknown; headers?: Record<string, string> };
     await audit.done(answer);
     if (answer === STREAMED) {
-      // A stream that ended early because nobody wanted its body has said all there is to say.
+      // The stream ended early because the request asked for the head alone: the answer is complete.
       if (exchange.headIsAll) exchange.response.end();
       return;
     }

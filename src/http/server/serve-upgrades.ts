@@ -23,11 +23,11 @@ const GOING_AWAY = 1001;
 const REFUSED = 1008;
 const LAST_WORDS_MS = 1_000;
 
-/** Nothing more is taken from it, whatever it sends; it is told why, and cut if it does not leave. */
+/** Closes a connection with a reason, and ignores its further messages. A peer that does not leave is cut. */
 function shut(webSocket: WebSocket, code: number, reason: string): void {
   webSocket.removeAllListeners('message');
   webSocket.close(code, reason);
-  // The other side's good-bye has to be read.
+  // Reading goes on so that the peer's close frame arrives.
   webSocket.resume();
   setTimeout(() => webSocket.terminate(), LAST_WORDS_MS).unref();
 }
@@ -94,7 +94,7 @@ export function serveUpgrades(server: Server, services: HttpServices): { stop():
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: limits.execBytes,
-    // A client that offers protocols must get one of them back; ours if it is there, which tells nobody the key.
+    // A client that offers protocols must get one of them back; ours if it is there, which does not repeat the key.
     handleProtocols: (offered) => (offered.has(PROTOCOL) ? PROTOCOL : ([...offered][0] ?? false)),
   });
 
@@ -163,13 +163,13 @@ export function serveUpgrades(server: Server, services: HttpServices): { stop():
         const hungUp = () => reject(new ClientGone('The client hung up.'));
         if (signal.aborted) return reject(signal.reason);
         if (socket.destroyed) return hungUp();
-        // Also after a handshake that was refused: whoever waits here has something open inside.
+        // Also after a refused handshake: the caller that waits here has something open inside.
         socket.once('close', hungUp);
         socket.off('error', ignore);
         handshakes.handleUpgrade(request, socket, head, (webSocket) => {
           sockets.add(webSocket);
           webSocket.once('close', () => sockets.delete(webSocket));
-          // Errors end in `close`, which is what everybody waits for.
+          // An error is always followed by `close`, which is the event that all users wait for.
           webSocket.on('error', () => {});
           keepAlive(webSocket);
           watchMessages(webSocket, socket, services.buffers.lease(caller), {

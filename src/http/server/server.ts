@@ -30,7 +30,7 @@ function methodsFor({ method, url }: RouteDefinition): string[] {
   return own ? [method] : [method, 'HEAD'];
 }
 
-/** The API over the use-cases. It serves on whatever `listen` is then told: a unix socket or TCP. */
+/** Makes the HTTP server of the use-cases. A later `listen` decides where: on a unix socket or TCP. */
 export async function createHttpServer(options: HttpOptions): Promise<FastifyInstance> {
   const services = new HttpServices(options);
   const { limits } = services;

@@ -3,7 +3,7 @@ import type { EventRecord } from '../../core/events/event.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Store } from '../../core/ports/store/store.ts';
 
-/** Somebody who follows the log. `take` gets bytes that are shared with others: they must not be changed. */
+/** A follower of the log. `take` gets bytes that are shared with others: they must not be changed. */
 export interface FeedReader {
   readonly filter: EventFilter;
   take(bytes: Uint8Array): void;
@@ -27,7 +27,7 @@ interface Follower {
   readonly reader: FeedReader;
   /** Followers with the same key get the very same bytes. */
   readonly key: string;
-  /** Everything up to here was taken. */
+  /** The number of the last event that the follower was served. */
   cursor: number;
 }
 
@@ -50,8 +50,8 @@ function matches({ workspaceId, sandboxUid, types }: EventFilter, event: EventRe
 }
 
 /**
- * The tail of the event log, read once for everybody who follows it. A commit wakes it; each event is put into bytes
- * once, and followers with the same filter share them.
+ * Follows the tail of the event log, with one read for all followers. A commit wakes the feed; each event is encoded once, and
+ * followers with the same filter share the bytes.
  */
 export class EventFeed {
   readonly #store: Store;

@@ -18,7 +18,7 @@ export interface HttpLimits {
   /** Values in one JSON body. */
   readonly jsonValues: number;
   readonly largeJsonValues: number;
-  /** One file or tree that is written through the API. */
+  /** The most bytes of a file or tree that is written through the API. */
   readonly uploadBytes: number;
   /** Output kept of each stream when an exec is answered as one JSON document. */
   readonly execOutputBytes: number;
@@ -32,11 +32,11 @@ export interface HttpLimits {
   readonly waitMs: number;
   /** Open streams (events, exec, watch, tunnels) of one key. */
   readonly streamsPerKey: number;
-  /** What may lie unread by one event subscriber before it is dropped. */
+  /** The most bytes that one event subscriber may leave unread before it is dropped. */
   readonly subscriberBytes: number;
   /** Bodies, messages and output that requests of one key make the server hold, together. */
   readonly bufferedPerKey: number;
-  /** The same of all keys together. */
+  /** As `bufferedPerKey`, for all keys together. */
   readonly bufferedBytes: number;
   /** The first message of a WebSocket that begins with a request. */
   readonly firstMessageBytes: number;
@@ -90,17 +90,17 @@ export interface HttpOptions {
   readonly version: string;
   readonly log: Log | false;
   readonly metrics: Registry;
-  /** Who sends it; rejects with `SBX_UNAUTHENTICATED`. `callerByTransport` is the usual one. */
+  /** Authenticates the sender; rejects with `SBX_UNAUTHENTICATED`. `callerByTransport` is the usual implementation. */
   callerFor(request: IncomingMessage): Caller | Promise<Caller>;
   isReady(): boolean;
   /** Throws `SBX_PROFILE_INVALID` with every issue. */
   parseProfile(upload: ProfileUpload): ParsedProfile;
   readonly limits?: Partial<HttpLimits>;
-  /** Where ports inside sandboxes are shown; previews are refused without it. */
+  /** The origin for ports inside sandboxes; previews are refused without it. */
   readonly preview?: PreviewOrigin;
-  /** Shared by the servers of one process; without it, nobody is limited. */
+  /** The rate limits that the servers of one process share; without them, no caller is limited. */
   readonly rates?: RateLimits;
-  /** What links start with, such as `https://sandboxes.example`. Links are paths without it. */
+  /** The beginning of links, such as `https://sandboxes.example`. Links are paths without it. */
   readonly publicUrl?: string;
   /** Metrics cover every workspace: they need the scope `server` unless this says otherwise. */
   readonly publicMetrics?: boolean;

@@ -15,7 +15,7 @@ import { EventFeed } from './event-feed.ts';
 import type { HttpLimits, HttpOptions } from './http-options.ts';
 import { DEFAULT_HTTP_LIMITS } from './http-options.ts';
 
-/** What the routes share. */
+/** The services that the routes share. */
 export class HttpServices {
   readonly options: HttpOptions;
   readonly limits: HttpLimits;
@@ -29,7 +29,7 @@ export class HttpServices {
   readonly audit: AuditBatch;
   /** The `source` of our events. */
   readonly eventSource: string;
-  /** Requests that wait or stream, to be told when the server stops. */
+  /** Requests that wait or stream: each is notified when the server stops. */
   readonly open = new Set<Exchange>();
   #stopping = false;
 
@@ -60,7 +60,7 @@ export class HttpServices {
     throw new SandboxerError('SBX_UNAVAILABLE', 'The server is stopping.', { retryAfterSeconds: 1 });
   }
 
-  /** What is left goes with the answer, also when nothing is. */
+  /** Takes from the caller's rate limit. The remaining rate goes into the headers of the answer, also of a refusal. */
   limitRate(caller: Caller, response?: ServerResponse): void {
     const { rates } = this.options;
     if (!rates) return;

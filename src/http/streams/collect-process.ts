@@ -7,7 +7,7 @@ import type { Exchange } from '../exchange/exchange.ts';
 import type { HttpServices } from '../services/http-services.ts';
 import { detachWhenGone } from './stream-process.ts';
 
-/** One stream of output, up to a limit. The rest is read and thrown away, so that the program can go on. */
+/** Collects one stream of output, up to a limit. The rest is read and thrown away, so that the program can go on. */
 class Collected {
   readonly #chunks: Uint8Array[] = [];
   readonly #lease: BufferLease | null;
@@ -29,7 +29,7 @@ class Collected {
       this.#room = 0;
       return;
     }
-    // A copy: whoever produced the chunk may use its memory again.
+    // A copy: the producer of the chunk may use its memory again.
     this.#chunks.push(Buffer.from(kept));
     this.#room -= kept.length;
   }

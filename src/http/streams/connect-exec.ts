@@ -55,7 +55,7 @@ function brokenFrame(): SandboxerError {
   return new SandboxerError('SBX_INVALID_REQUEST', 'A message holds whole frames.');
 }
 
-/** The messages of a socket. What comes before somebody takes them waits, and the socket is not read meanwhile. */
+/** Queues the messages of a socket. A message that arrives before it is asked for waits, and the socket is not read meanwhile. */
 class Inbox {
   readonly #webSocket: WebSocket;
   readonly #early: Buffer[] = [];
@@ -157,7 +157,7 @@ function fail(services: HttpServices, webSocket: WebSocket, requestId: string, e
   }
   webSocket.send(controlFrame({ type: 'error', problem: toProblem(problem, requestId) }), { binary: true });
   webSocket.close(problem.status < 500 ? REFUSED : FAILED, problem.code);
-  // The other side's good-bye has to be read.
+  // Reading goes on so that the peer's close frame arrives.
   webSocket.resume();
 }
 

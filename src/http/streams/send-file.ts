@@ -21,7 +21,10 @@ async function sizeOf(files: SandboxFiles, path: string, signal: AbortSignal): P
   return size;
 }
 
-/** Writes exactly `length` bytes: a file that shrank meanwhile cuts the connection, so that nobody takes it for whole. */
+/**
+ * Writes exactly `length` bytes: if the file shrank meanwhile, the connection is cut, so that the client does not take the rest
+ * for whole.
+ */
 async function sendExactly(
   exchange: Exchange,
   body: AsyncIterable<Uint8Array>,

@@ -47,7 +47,8 @@ export async function streamEvents(
   const last = await lastEventSeq(services.control);
   // A number that was never given out comes from another log.
   const from = Math.min(after ?? last, last);
-  // It ends with its connection: framing the same bytes anew for each of a thousand readers would cost more than all else.
+  // The answer ends with its connection: chunk framing of the same bytes for each of a thousand readers would cost more than all
+  // else.
   response.removeHeader('transfer-encoding');
   exchange.begin(200, { 'content-type': EVENT_STREAM, 'x-accel-buffering': 'no', connection: 'close' });
   response.write('retry: 1000\n\n');
@@ -56,7 +57,7 @@ export async function streamEvents(
   const take = (bytes: Uint8Array) => {
     quiet = false;
     response.write(bytes);
-    // Whoever does not keep up is let go, and comes back with the id of the last event that arrived.
+    // A reader that does not keep up is disconnected. It reconnects with the id of the last event that arrived.
     if (response.writableLength > limits.subscriberBytes) response.destroy();
   };
   const beat = setInterval(() => {
@@ -75,7 +76,7 @@ export async function streamEvents(
     if (!(error instanceof ClientGone) && !response.destroyed) {
       const problem = error instanceof SandboxerError ? error : null;
       if (!problem) services.log.error({ err: error, request_id: exchange.id }, 'an event stream failed');
-      // Not an event of the log: a comment, which no reader takes for one.
+      // A comment of the stream, not an event of the log: no reader takes it for one.
       response.end(`: closing ${problem?.code ?? 'SBX_INTERNAL'}\n\n`);
     }
   } finally {

@@ -12,7 +12,7 @@ const HEADER_BYTES = 5;
 /** Below this, one copy is cheaper than one more piece. */
 const COPY_BELOW = 16_384;
 
-/** One item as a binary frame: a type byte, a big-endian length, the payload. */
+/** Encodes an item as a binary frame: a type byte, a big-endian length, the payload. */
 export function frame(type: number, payload: Uint8Array): Buffer {
   const bytes = Buffer.allocUnsafe(HEADER_BYTES + payload.length);
   bytes[0] = type;

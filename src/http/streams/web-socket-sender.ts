@@ -1,9 +1,9 @@
 import type { WebSocket } from 'ws';
 import { leaseOf } from '../bounds/message-watch.ts';
 
-/** What may wait to be sent before whoever produces it has to wait, too. */
+/** The most bytes that may wait to be sent before their producer has to wait, too. */
 const HIGH_WATER_BYTES = 1_048_576;
-/** What any connection may have waiting without being counted. */
+/** The bytes that any connection may have waiting without being counted. */
 const UNCOUNTED_BYTES = 65_536;
 
 /** Sends with back-pressure: resolves when there is room for more. */
@@ -27,7 +27,7 @@ export class WebSocketSender {
     });
   }
 
-  /** What waits is counted against the budget of its key: without room there, the producer waits sooner. */
+  /** Counts waiting bytes against the budget of their key: without room there, the producer waits sooner. */
   #hasRoom(): boolean {
     const waiting = this.#webSocket.bufferedAmount;
     const lease = leaseOf(this.#webSocket);

@@ -26,7 +26,7 @@ export function waitOptions(
   };
 }
 
-/** It stands, whatever became of it; `destroying` may be the way to the next generation. */
+/** Whether the state is final, whatever it is; `destroying` may be the way to the next generation. */
 export function stands({ state }: SandboxRecord): boolean {
   return isSettledState(state) && state !== 'destroying';
 }

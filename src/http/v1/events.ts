@@ -34,7 +34,7 @@ const RESPONSES = {
   200: { ...page, content: { 'application/json': EventPage, [EVENT_STREAM]: CloudEvent } } as typeof page,
 } as const;
 
-/** What an event source sends when it comes back; it knows best where it was. */
+/** Reads the position that a reconnecting event source sends; it wins over a position in the query. */
 function lastEventId(exchange: Exchange): number | null {
   const given = exchange.header('last-event-id');
   if (given === undefined || given === '') return null;

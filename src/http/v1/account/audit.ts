@@ -28,7 +28,7 @@ export const auditRoutes = [
     }),
     responses: { 200: json(AuditPage, 'Records of the audit log.') },
     async handler({ services, caller, query }) {
-      // What this very server has not written yet is on its way.
+      // Records of this very server that are still in memory are written first.
       await services.audit.flush();
       const records = await listAudit(services.control, caller, {
         ...(query.key_id !== undefined && { keyId: query.key_id }),
