@@ -10,7 +10,7 @@ interface FindKept<R extends KeptResource> {
   readonly matches?: (record: R) => boolean;
 }
 
-/** By id or by name, the newest first; another workspace's is not found. */
+/** Finds an asset by id or by name, the newest first; an asset of another workspace counts as not found. */
 export async function findKept<R extends KeptResource>(
   store: KeptStore<R>,
   caller: Caller,
@@ -27,7 +27,9 @@ export async function findKept<R extends KeptResource>(
   });
 }
 
-/** Seen by all where it is shared, and changed only by its own workspace. */
+/**
+ * Fails unless the asset belongs to the caller's workspace: a shared asset is seen by all, and changed only by its own workspace.
+ */
 export function requireOwn(caller: Caller, record: KeptResource, noun: string): void {
   const workspace = visibleWorkspace(caller);
   if (workspace === null || record.workspaceId === workspace) return;

@@ -13,7 +13,7 @@ export async function listImages(deps: ControlPorts, caller: Caller): Promise<re
   return await deps.store.read('list-images', (tx) => tx.images.list(visibleWorkspace(caller)));
 }
 
-/** By id, name, or `name@digest`. */
+/** Finds an image by id, name, or `name@digest`. */
 async function findImage(tx: Tx, caller: Caller, ref: string): Promise<ImageRecord> {
   return await findKept(tx.images, caller, {
     noun: 'image',

@@ -39,7 +39,7 @@ async function pinVolumes(
   });
 }
 
-/** Which image and which volumes exactly: names may mean something else tomorrow. */
+/** Pins the exact image and volumes in the recipe: names may mean something else tomorrow. */
 export async function pinKept(deps: ControlPorts, caller: Caller, recipe: Recipe): Promise<Recipe> {
   const volumes = recipe.volumes ?? [];
   if (recipe.image === 'host' && volumes.length === 0) return recipe;

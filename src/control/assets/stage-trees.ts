@@ -42,7 +42,10 @@ async function requireAllowedHost(
   });
 }
 
-/** Under the same rules as the secrets of a sandbox, but it goes nowhere near one. */
+/**
+ * Resolves the reference of a credential, under the same rules as the secrets of a sandbox. The credential itself never reaches a
+ * sandbox.
+ */
 function credentialRef({ profile, caller }: Staging, asked: RequestedSecretRef): SecretRef {
   const { refs, own } = mergeSecretRefs(profile, [asked], caller);
   const [brought] = own;

@@ -2,7 +2,7 @@ import type { SandboxState } from '../../contract/values/state.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 
 const PAGE = 200;
-/** Until nothing of it is left a backend may still have it mounted. */
+/** The states in which a backend may still have a volume mounted: all until nothing of the sandbox is left. */
 const HOLDING: readonly SandboxState[] = [
   'requested',
   'provisioning',
@@ -18,7 +18,9 @@ async function nothingLeft(tx: Tx, uid: string): Promise<boolean> {
   return (await tx.attempts.forSandbox(uid)).every((attempt) => attempt.state === 'gone');
 }
 
-/** Which sandboxes of a workspace have which volume, by the volume's id. Read from their recipes: nothing is counted. */
+/**
+ * Returns the sandboxes of a workspace that have each volume, by the volume's id. Read from their recipes: no counter is kept.
+ */
 export async function mountsOf(tx: Tx, workspaceId: string): Promise<ReadonlyMap<string, readonly string[]>> {
   const mounts = new Map<string, string[]>();
   let cursor: string | null = null;

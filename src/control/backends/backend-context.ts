@@ -29,7 +29,7 @@ export async function contextFor(
   return { signal, clock: deps.clock, log: deps.log, host, ...(key !== null && { key }) };
 }
 
-/** With the key that its attempt was made with. Only backends that take keys are worth the look. */
+/** Makes the context with the key of the sandbox's attempt. The attempt is read only for backends that take keys. */
 export async function contextOf(
   deps: ControlPorts,
   sandbox: Pick<SandboxRecord, 'uid' | 'generation' | 'attempt' | 'extensionId' | 'hostId'>,
@@ -53,7 +53,7 @@ async function hostFor(deps: ControlPorts, hostId: string): Promise<PlacementHos
   });
 }
 
-/** Without the key nothing is called: another account would be billed, and would not have what is looked for. */
+/** Opens the key. A call without it is refused: another account would be billed, and would not have the object. */
 async function openKey(deps: ControlPorts, id: string): Promise<string> {
   const unusable = (detail: string) =>
     new SandboxerError('SBX_PROVIDER_KEY_UNUSABLE', detail, { creation: 'not_created' });

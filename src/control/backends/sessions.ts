@@ -64,7 +64,7 @@ export class Sessions {
     return session;
   }
 
-  /** After the channel failed or the sandbox ended: the next use opens a new one. */
+  /** Drops the session after its channel failed or the sandbox ended: the next use opens a new one. */
   drop(uid: string): void {
     this.#variables.delete(uid);
     const known = this.#open.get(uid);

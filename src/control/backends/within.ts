@@ -4,8 +4,8 @@ import { after } from '../../core/ports/clock.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 
 /**
- * Runs a backend call that must not hold up its worker: its signal aborts when `signal` does or the time is up, and the
- * call is then left alone, whether or not it listens.
+ * Runs a backend call that must not hold up its worker: its signal aborts when `signal` does or the time is up, and the call is
+ * then abandoned, whether or not it listens.
  */
 export async function within<T>(
   deps: ControlPorts,

@@ -10,13 +10,13 @@ export type { EventSink } from '../../core/events/event-sink.ts';
 export interface DeliveryRound {
   /** More events may be waiting now. */
   readonly more: boolean;
-  /** The earliest time at which something parked wants another try; `null` when nothing is parked. */
+  /** The earliest time at which a parked event is due for another try; `null` when none is parked. */
   readonly retryAt: number | null;
   /** Whether an event was tried and not taken. */
   readonly failed: boolean;
   /** An event was given up. */
   readonly gaveUp: boolean;
-  /** Why the receiver will never take anything again. */
+  /** Why the receiver will never take an event again; `null` while it may. */
   readonly gone: string | null;
 }
 
@@ -107,7 +107,7 @@ async function settle(
   });
 }
 
-/** Of each subject, only the first waits for a time; the others wait for it. */
+/** Returns when the first parked event is due. Within a subject, only the first event has a due time; the others wait for it. */
 function earliest(waiting: readonly ParkedDelivery[]): number | null {
   const heads = new Map<string, number>();
   for (const { subject, nextAt } of waiting) if (!heads.has(subject)) heads.set(subject, nextAt);

@@ -203,7 +203,7 @@ export async function disableWebhook(
   });
 }
 
-/** With everything that was still to be delivered to it. */
+/** Deletes a webhook with all deliveries that were still waiting for it. */
 export async function deleteWebhook(
   control: Control,
   caller: Caller,

@@ -79,7 +79,7 @@ async function alignLocal(tx: Tx, deps: ControlPorts, terms: LocalTerms): Promis
   else if (digestOf(before.spec) !== digestOf(spec)) await tx.hosts.update({ ...before, spec });
 }
 
-/** At the start: the rows of the file are as the file says. What only the file had and is used no more is forgotten. */
+/** Aligns the host rows with the file at the start. A host that only the file had, and that is no longer in use, is removed. */
 export async function alignHosts(
   deps: ControlPorts,
   specs: readonly HostSpec[],
@@ -225,7 +225,7 @@ async function probeOne(deps: ControlPorts, host: HostRecord, signal: AbortSigna
   return result;
 }
 
-/** Every host at once: one that hangs delays no other's verdict. */
+/** Probes all hosts at the same time: a host that hangs delays no other's verdict. */
 export async function probeHosts(deps: ControlPorts, signal: AbortSignal): Promise<void> {
   const hosts = await deps.store.read('hosts', (tx) => tx.hosts.list());
   await Promise.allSettled(hosts.map((host) => probeOne(deps, host, signal)));

@@ -13,7 +13,7 @@ import { removeOrphan } from './reconcile-extension.ts';
 
 type Outcome = Pick<ReapReport['items'][number], 'outcome' | 'detail'>;
 
-/** How many at once: a host that takes two minutes for each must not take an hour for thirty. */
+/** The number of removals at the same time: a host that takes two minutes for each must not take an hour for thirty. */
 const AT_ONCE = 8;
 
 async function removeSnapshot(
@@ -35,7 +35,7 @@ async function reapOne(
   signal: AbortSignal,
 ): Promise<Outcome> {
   if (stale.row) {
-    // Each has a record of its own beside that of the request.
+    // Each removal has an audit record of its own beside that of the request.
     const trail = caller.trail && { ...caller.trail };
     const by = trail ? { ...caller, trail } : caller;
     const destroying = destroySandbox(control, by, {

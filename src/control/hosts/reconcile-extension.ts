@@ -174,7 +174,10 @@ async function noteStopped(
   });
 }
 
-/** We believe that it rests, and it runs: the answer to a resume was lost. It is paid for as what it is. */
+/**
+ * Records a sandbox as running that the row says is paused: the answer to a resume was lost. From then on it is paid for as
+ * running.
+ */
 async function noteRunning(
   deps: ControlPorts,
   uid: string,

@@ -24,7 +24,7 @@ import { firstWithin } from './wait-for-sandbox.ts';
 
 const ANSWERED = () => true;
 
-/** How the call of a step ended. */
+/** The end of a step's call. */
 type Ended<Outcome> =
   | { readonly kind: 'answered'; readonly outcome: Outcome }
   | { readonly kind: 'failed'; readonly error: unknown };
@@ -194,7 +194,7 @@ export class Driver {
     return { sandbox: await saveEdit(tx, deps, edit), token, steps, documents: own };
   }
 
-  /** Starts what the newest claim wants and is not under way; stops what it no longer wants. */
+  /** Starts the steps of the newest claim that are not under way; stops those that it no longer has. */
   #goOn(work: Work): void {
     const { latest, lanes } = work;
     const { uid } = latest.sandbox;

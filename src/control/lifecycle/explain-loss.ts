@@ -34,7 +34,7 @@ const RECREATED: Reason = {
 };
 
 /**
- * Why the sandbox ended, by its newest two events: the end itself, and the expiry that caused it. `before` above every
+ * Returns why the sandbox ended, by its newest two events: the end itself, and the expiry that caused it. `before` above every
  * number orders them newest first.
  */
 async function reasonOf(tx: Tx, row: SandboxRecord): Promise<Reason> {

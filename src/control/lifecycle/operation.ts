@@ -39,7 +39,7 @@ export function requireNoOperation(sandbox: SandboxRecord): void {
   });
 }
 
-/** After its deadline a sandbox is about to be ended, also where no sweep has come by yet: nothing gives it more time. */
+/** Refuses to give more time to a sandbox past its deadline: it is about to be ended, even before a sweep has found it. */
 export function requireBeforeDeadline({ id, deadlineAt }: SandboxRecord, now: number): void {
   if (now < deadlineAt) return;
   throw new SandboxerError(

@@ -11,7 +11,7 @@ export async function resumeWork(deps: ControlPorts, driver: Driver): Promise<nu
   return free.length;
 }
 
-/** At start, where one process owns the database: every lease in it belongs to the dead. */
+/** Releases every foreign lease at start, where one process owns the database: their holders are dead. */
 export async function releaseDeadLeases(deps: ControlPorts): Promise<number> {
   if (!deps.store.exclusive) return 0;
   return deps.store.transaction('recover', (tx) =>

@@ -82,7 +82,7 @@ async function checkBalances(tx: Tx, replay: Replay): Promise<number> {
   return kept.length;
 }
 
-/** Every hold that is open belongs to something that lives, and says what its transfers say. */
+/** Checks that every open hold belongs to a living sandbox, and has the amount that its transfers add up to. */
 async function checkHolds(tx: Tx, replay: Replay): Promise<ReadonlySet<string>> {
   const open = new Set<string>();
   for (let after: string | null = null; ; ) {
@@ -108,7 +108,7 @@ async function checkHolds(tx: Tx, replay: Replay): Promise<ReadonlySet<string>> 
   return open;
 }
 
-/** Every open meter runs for something established, is paid for, and charged no more than it counted. */
+/** Checks that every open meter belongs to an established sandbox, is paid for, and charged no more than it counted. */
 async function checkMeters(
   tx: Tx,
   deps: ControlPorts,

@@ -131,7 +131,7 @@ interface ExportCharges {
   readonly limit: number;
 }
 
-/** Charges as a bill wants them. The pages of a span add up to the ledger, and are the same whenever they are asked for. */
+/** Exports charges for a bill. The pages of a span add up to the ledger, and are the same whenever they are asked for. */
 export async function exportCharges(
   deps: ControlPorts,
   caller: Caller,

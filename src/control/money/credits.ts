@@ -49,7 +49,7 @@ async function balanceOf(tx: Tx, workspaceId: string): Promise<WorkspaceBalance>
 
 const PAGE = 1_000;
 
-/** Of a workspace that shares its purse: what its own charges add up to. */
+/** Returns the sum of a workspace's own charges, where it shares its purse. */
 async function chargedTo(tx: Tx, workspaceId: string): Promise<number> {
   let sum = 0;
   for (let after = 0; ; ) {

@@ -10,7 +10,7 @@ export function learnUse({ uses }: ControlPorts, meter: MeterRecord): void {
   if (closedAt !== null) uses.observe(finishedUse({ ...meter, closedAt }));
 }
 
-/** After a start: from the meters of the newest sandboxes, oldest first. */
+/** Learns, after a start, from the meters of the newest sandboxes, oldest first. */
 export async function learnFromMeters(deps: ControlPorts): Promise<void> {
   const meters = await deps.store.read('finished-meters', async (tx) => {
     const { items } = await tx.sandboxes.list({ workspaceId: null, limit: MOST_SANDBOXES });

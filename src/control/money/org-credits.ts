@@ -39,7 +39,7 @@ async function join(tx: Tx, deps: ControlPorts, policy: MoneyPolicy, purse: stri
   await tx.ledger.setPolicy({ ...policy, purse, joinedAt: now });
 }
 
-/** Each workspace gets its share of what is left, and the grants that were its own. */
+/** Splits a shared purse: each workspace gets its share of what is left, and the grants that were its own. */
 async function split(
   tx: Tx,
   deps: ControlPorts,

@@ -107,7 +107,7 @@ export async function ownMachines(
   };
 }
 
-/** To a hundredth of a percent. */
+/** Rounds to a hundredth of a percent. */
 function rounded(share: number): number {
   return Math.round(share * 10_000) / 10_000;
 }

@@ -46,13 +46,13 @@ export interface ControlPorts {
     capabilities: Pick<CapabilityVector, 'credentials'>,
     signal: AbortSignal,
   ): Promise<readonly ResolvedSecret[]>;
-  /** Without it, a request brings no file trees: uploads are refused and repositories not fetched. */
+  /** Stages the file trees of requests. Without it, uploads are refused and repositories not fetched. */
   readonly inputs?: InputPort;
-  /** Without it, no host is registered. */
+  /** Reaches registered hosts. Without it, no host is registered. */
   readonly hosts?: HostPort;
   /** Seals stored secrets. Without it, no provider key is stored or used. */
   readonly secretBox?: SecretBox;
-  /** Without it, webhooks are neither made nor delivered. */
+  /** Sends to webhooks. Without it, webhooks are neither made nor delivered. */
   readonly webhooks?: WebhookPort;
   /** The receivers of events that the configuration knows, configured or not. */
   readonly sinks?: readonly ConfiguredSink[];

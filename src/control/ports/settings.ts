@@ -8,9 +8,9 @@ export interface ControlSettings {
   readonly retryMostMs: number;
   /** Teardowns that fail this often are reported as stuck; they go on being retried. */
   readonly stuckAfterTries: number;
-  /** While provisioning: after this many failed teardowns of an ambiguous attempt the sandbox fails instead of falling back. */
+  /** The failed teardowns of an ambiguous attempt after which a sandbox, while provisioning, fails instead of falling back. */
   readonly ambiguousTries: number;
-  /** At most this share of the attempts may be second ones, started next to a slow first. */
+  /** The largest share of the attempts that may be second ones, started next to a slow first. */
   readonly hedgeShare: number;
   /** A provisioned handle is written in the commit that makes the sandbox ready, or after this time if that takes longer. */
   readonly handleWithinMs: number;
@@ -22,7 +22,10 @@ export interface ControlSettings {
   /** Activity is written at most this often. */
   readonly activityMs: number;
   readonly meterTickMs: number;
-  /** How far ahead a metered sandbox is paid for. Its backend ends it by itself this long (and the grace) after we are gone. */
+  /**
+   * How far ahead a metered sandbox is paid for. If the server is gone, its backend ends it by itself after this time (and the
+   * grace).
+   */
   readonly fundMs: number;
   readonly reconcileMs: number;
   /** How long past its end a sandbox may live on while its checkpoint is taken. */
@@ -42,7 +45,7 @@ export interface ControlSettings {
   /** Per workspace. Left out or `null`: no limit. */
   readonly maxSnapshots?: number | null;
   readonly maxSnapshotBytes?: number | null;
-  /** Of the snapshots without a name or a time of their own, the newest so many are kept, and for so long. */
+  /** The number of snapshots without a name or a time of their own that are kept, newest first, and for how long. */
   readonly keepSnapshots?: number | null;
   readonly keepSnapshotsMs?: number | null;
 }

@@ -115,7 +115,7 @@ async function requireWorkspace(tx: Tx, id: string): Promise<void> {
   throw new SandboxerError('SBX_NOT_FOUND', `There is no workspace ${id}.`, { creation: 'not_created' });
 }
 
-/** How the admission of a sandbox is recorded: with the sandbox, and not when it is one that was there. */
+/** Returns how the admission of a sandbox is audited: with a new sandbox, and not with one that was there before. */
 export function recordedAdmission(
   label: string,
   action: string,

@@ -18,7 +18,7 @@ function endsWithMachine(deps: ControlPorts, { steps, documents, sandbox }: Clai
   });
 }
 
-/** For a request whose caller hears of it only when what it began is over. */
+/** Options for a request whose caller gets its answer only when the sandbox is settled. */
 export function earlyWhenWaiting(
   deps: ControlPorts,
   { wait }: Pick<WaitOptions, 'wait'>,

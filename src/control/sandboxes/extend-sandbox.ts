@@ -48,8 +48,8 @@ async function fundUntil(
 ): Promise<{ readonly leased: boolean }> {
   const meter = row.meterId === null ? null : await tx.meters.get(row.meterId);
   if (meter?.fundedUntil != null) {
-    // While its end is being moved no second move is begun: the two could reach the backend in either order. The one
-    // that is under way looks at the new deadline when the backend confirms it.
+    // While its end is being moved no second move is begun: the two could reach the backend in either order. The move under way
+    // looks at the new deadline when the backend confirms it.
     const isMoving = meter.fundAt !== nextFundAt(fundingRule(deps), meter.fundedUntil, row.deadlineAt);
     if (!isMoving) await tx.meters.update({ ...meter, fundAt: now });
     return { leased: true };

@@ -16,7 +16,7 @@ import { fundingRule, policyOf, spenderIn, tellBudgets } from '../money/sandbox-
 import type { ControlPorts } from '../ports/control-ports.ts';
 import { checkpointFirst } from './checkpoint-first.ts';
 
-/** At a time: each is a call to its backend. */
+/** Payments at a time: each is a call to its backend. */
 const BATCH = 100;
 const CHECKPOINT_LOOK_MS = 1_000;
 
@@ -71,9 +71,9 @@ interface SeenUse {
 }
 
 /**
- * A pause is what we believe: the answer to a resume may have been lost, and a request may arrive twice, so that the
- * backend runs it and bills. Before more of its life is paid for, the backend is asked what it billed. Without an answer
- * nothing is paid for and its end is not moved: it is asked again, and ends by itself within what is reserved.
+ * Asks the backend of a paused sandbox what it billed, before more of its life is paid for. The row may be wrong: the answer to a
+ * resume may have been lost, and a request may arrive twice, so that the backend runs it and bills. Without an answer nothing is
+ * paid for and its end is not moved: the backend is asked again, and the sandbox ends by itself within what is reserved.
  */
 async function lookAtUse(
   deps: ControlPorts,

@@ -10,7 +10,7 @@ import { findSandbox } from '../requests/find-sandbox.ts';
 
 export interface SandboxView {
   readonly sandbox: SandboxRecord;
-  /** Of the attempt being torn down, if that is what is happening. */
+  /** The attempt that is being torn down, if there is one. */
   readonly teardown: AttemptRecord | null;
 }
 
@@ -40,7 +40,7 @@ export interface RouteView {
   readonly attempts: readonly AttemptRecord[];
 }
 
-/** Why it is where it is: the stored decision and every attempt. */
+/** Explains the placement of a sandbox: the stored decision and every attempt. */
 export async function explainRoute(
   control: Control,
   caller: Caller,

@@ -67,7 +67,7 @@ async function request(
   return awaitOperation(control, sandbox, sandbox.operation.id, control.driver.follow(taken));
 }
 
-/** Idempotent: pausing what is paused answers it as it is. */
+/** Pauses a sandbox. Idempotent: a paused sandbox is returned as it is. */
 export function pauseSandbox(
   control: Control,
   caller: Caller,
@@ -76,7 +76,7 @@ export function pauseSandbox(
   return request(control, caller, { id, kind: 'pause' });
 }
 
-/** Idempotent: resuming what runs answers it as it is. */
+/** Resumes a sandbox. Idempotent: a running sandbox is returned as it is. */
 export function resumeSandbox(
   control: Control,
   caller: Caller,

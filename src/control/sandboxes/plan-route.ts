@@ -33,7 +33,7 @@ interface StandingsQuery {
   readonly now: number;
 }
 
-/** Of each backend, and of it on each host where it was tried. */
+/** Returns the standing of each backend, and of it on each host where it was tried. */
 function standings(
   { health, extensions: registry }: ControlPorts,
   { extensions, hosts, recipe, now }: StandingsQuery,

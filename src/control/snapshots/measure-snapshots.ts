@@ -24,8 +24,8 @@ async function unmeasured(
 }
 
 /**
- * Before a limit on bytes is judged: a backend that takes a snapshot at once does not know its size, and looks now. One
- * that cannot be measured counts as nothing, and is asked again next time.
+ * Measures snapshots before a limit on bytes is judged: a backend that takes a snapshot at once learns its size only later. A
+ * snapshot that cannot be measured counts as nothing, and is measured again next time.
  */
 export async function measureSnapshots(
   deps: ControlPorts,

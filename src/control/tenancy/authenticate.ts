@@ -35,7 +35,9 @@ async function limitLineOf(tx: Tx, { lines, workspaceId }: KeyRecord): Promise<s
   return lines[0];
 }
 
-/** The caller whose key has this hash, or `null`. The look-up is by hash, so its time tells nothing about near misses. */
+/**
+ * Returns the caller whose key has this hash, or `null`. The look-up is by hash, so its time reveals nothing about near misses.
+ */
 export async function authenticate(deps: ControlPorts, secretHash: string): Promise<Caller | null> {
   const found = await deps.store.read('authenticate', async (tx) => {
     const key = await tx.tenancy.keyByHash(secretHash);

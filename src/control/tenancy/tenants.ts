@@ -185,7 +185,7 @@ interface SetWorkspacePolicy {
   readonly policy: RouteCeiling | null;
 }
 
-/** From the next decision on. What runs already stays where it is. */
+/** Sets the policy of a workspace from the next decision on. Sandboxes that run stay where they are. */
 export async function setWorkspacePolicy(
   control: Control,
   caller: Caller,

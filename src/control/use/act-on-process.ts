@@ -22,7 +22,7 @@ async function linger(process: SandboxProcess, lingerMs: number, control: Contro
 
 interface Action {
   readonly processId: string;
-  /** How long to wait for what it does to arrive. */
+  /** How long the effect of the action may take to arrive. */
   readonly lingerMs: number;
   readonly act: Act;
 }

@@ -17,7 +17,7 @@ import { beginUse, openSandbox } from './use-sandbox.ts';
 export interface Followed<P extends ServiceLog = SandboxProcess> {
   readonly process: P;
   readonly startedAt: number;
-  /** Of one that had ended before it was followed, where that is known. */
+  /** When the process ended, if it had before it was followed and that is known. */
   readonly endedAt: number | null;
   /** Returns the error to report instead of one that came while the process was followed: the sandbox may have ended. */
   explain(error: unknown): Promise<unknown>;

@@ -13,7 +13,7 @@ export function keepsProcesses({ extensions }: ControlPorts, { extensionId }: Sa
   return extension?.header.capabilities.background === true;
 }
 
-/** Of a sandbox made of services, each has processes of its own. */
+/** Returns the sessions of the services of a sandbox: each service has processes of its own. */
 function partsOf(session: SandboxSession): readonly SandboxSession[] {
   const { services } = session;
   if (services === undefined) return [session];

@@ -8,7 +8,7 @@ export class Outrun extends Error {
   override readonly name = 'Outrun';
 }
 
-/** A request wants the opposite meanwhile, such as destroying what is being provisioned. */
+/** A later request asks for the opposite, such as destroying what is being provisioned. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }

@@ -23,7 +23,9 @@ export type Operated =
   | { readonly kind: 'resume' | 'extend' }
   | { readonly kind: 'snapshot'; readonly taken: TakenSnapshot };
 
-/** Does what a request wants of a living sandbox: pause, resume, extend or snapshot. One operation at a time is pending. */
+/**
+ * Carries out the pending operation of a living sandbox: pause, resume, extend or snapshot. One operation at a time is pending.
+ */
 export function operateStep(
   deps: ControlPorts,
   subject: StepSubject,

@@ -6,7 +6,7 @@ import { AUTOMATION, SandboxEdit, saveEdit } from '../edit/sandbox-edit.ts';
 const SHORTEST_GAP_MS = 1_000;
 /** The pause between two events, as a share of the time taken so far: long attempts report more rarely. */
 const GAP_SHARE = 0.1;
-/** Whatever a backend does, so many events tell of one attempt. Half an hour comes to about sixty. */
+/** The most events of one attempt, whatever its backend reports. Half an hour comes to about sixty. */
 const MOST = 200;
 
 /**
