@@ -31,7 +31,7 @@ export interface SnapshotRecord {
   readonly eventSeq: number;
   readonly deletedAt: number | null;
   readonly cause: SnapshotCause;
-  /** Of everything in it, where the backend knows it. */
+  /** The digest of the whole content, where the backend knows it. */
   readonly digest: string | null;
   /** The vendor's key that it was taken with, and that restores and deletes it. */
   readonly providerKeyId: string | null;

@@ -7,13 +7,13 @@ export type BudgetPeriod = 'day' | 'week' | 'month' | 'lifetime';
 export interface BudgetRecord {
   readonly id: string;
   readonly scope: BudgetScope;
-  /** Which key, profile, actor or run; `null` gives each of them this much of its own. */
+  /** The key, profile, actor or run that the budget is for; `null` gives each of them this much of its own. */
   readonly value: string | null;
-  /** For a key: its line of succession, which is what is counted. Left out where it was made before keys had lines. */
+  /** The line of succession of a key, which is what is counted. Left out where the budget was made before keys had lines. */
   readonly line?: string;
   readonly period: BudgetPeriod;
   readonly limitMicroUsd: number;
-  /** From 80 % on, at most one admission in so many seconds. */
+  /** The seconds between two admissions from 80 % of the limit on. */
   readonly throttleSeconds: number | null;
   /** Whether what vendors bill our customers themselves counts, too. Left out where it was made before that was asked. */
   readonly ownKeys?: boolean;

@@ -114,7 +114,7 @@ function cloudEvent(charge: ChargeDetails, source: string): string {
   });
 }
 
-/** Of the same charges always the same bytes. */
+/** Writes charges as text: the same charges always give the same bytes. */
 export function exportText(
   format: ExportFormat,
   charges: readonly ChargeDetails[],

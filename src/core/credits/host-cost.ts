@@ -15,7 +15,7 @@ export interface HostUse {
 
 export interface HostCost {
   readonly totalMicroUsd: number;
-  /** Of each use, in the order they were given. */
+  /** The cost of each use, in the order they were given. */
   readonly usesMicroUsd: readonly number[];
   readonly usedMicroUsd: number;
   readonly idleMicroUsd: number;

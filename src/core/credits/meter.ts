@@ -34,7 +34,7 @@ export interface MeterRecord {
   readonly fundedUntil: number | null;
   /** When the next stretch of its life is to be paid for; `null` when no payment is due. */
   readonly fundAt: number | null;
-  /** Since when there is too little money for that. */
+  /** Since when the money is too little for the next stretch. */
   readonly lowSince: number | null;
   /** The spender and the sandbox, kept with the money when the sandbox's own row is removed. */
   readonly sandboxId: string;
@@ -46,7 +46,7 @@ export interface MeterRecord {
   readonly evidence: Evidence;
   /** The backend's own figure of what it billed, where it was asked. */
   readonly backendMs: number | null;
-  /** Of the billed milliseconds, those that its figure covers: the rest is by our clock. */
+  /** The part of the billed milliseconds that the backend's figure covers: the rest is by our clock. */
   readonly observedMs: number | null;
   /** The vendor's key that it runs under; `null` for the backend's own configuration. */
   readonly providerKeyId: string | null;
@@ -140,7 +140,10 @@ export function costMicroUsd(rate: bigint, seconds: number): number {
   return Number((exact + 999_999n) / 1_000_000n);
 }
 
-/** With what its backend says that it billed, asked at `askedAt`. Answers come late and twice: what was billed stays billed. */
+/**
+ * Returns the meter with the backend's figure of what it billed, asked at `askedAt`. Answers come late and twice: what was billed
+ * stays billed.
+ */
 export function observed(meter: MeterRecord, saidMs: number, askedAt: number): MeterRecord {
   const backendMs = Math.max(saidMs, meter.backendMs ?? 0);
   const countedThen = countedMs(meter, askedAt) - Math.max(0, meter.since - askedAt);

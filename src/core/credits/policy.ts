@@ -6,7 +6,7 @@ export interface MoneyPolicy {
   readonly workspaceId: string;
   /** The account that it spends from: its own, or its org's. */
   readonly purse: string;
-  /** Since when it spends from there; left out for always. */
+  /** When the workspace joined that purse; left out for always. */
   readonly joinedAt?: number;
   readonly budgets: readonly BudgetRecord[];
   /** Living sandboxes at a time, and creates within a minute; `null` for no limit. */

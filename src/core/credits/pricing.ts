@@ -22,7 +22,7 @@ export function priceOrFree(price: Price | null): Price {
   return price ?? FREE;
 }
 
-/** How such sandboxes are used: what a cost depends on besides its rate. */
+/** The expected use of a sandbox: what a cost depends on besides its rate. */
 export interface UsageExpectation {
   /** How long it will live. */
   readonly seconds: number;
@@ -35,7 +35,7 @@ export interface UsageExpectation {
 const WHOLE = 1000n;
 const FULL: Utilisation = { cpu: WHOLE, memory: WHOLE };
 
-/** In thousandths, so that a rate stays an exact integer. */
+/** Shares in thousandths, so that a rate stays an exact integer. */
 interface Utilisation {
   readonly cpu: bigint;
   readonly memory: bigint;

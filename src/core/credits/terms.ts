@@ -46,7 +46,7 @@ export function offerOf(candidate: PricedCandidate | undefined, extension: Exten
   };
 }
 
-/** Of the backend as the plan has it. */
+/** Returns the offer of a backend as the plan has it. */
 export function offerIn(plan: RoutePlan, extension: Extension): Offer {
   const candidate = plan.candidates.find(({ extension: id }) => id === extension.header.id);
   return offerOf(candidate, extension);

@@ -22,7 +22,7 @@ export interface EventSink {
 export interface ConfiguredSink {
   readonly id: string;
   readonly kind: 'state-hub' | 'fin-hub' | 'other';
-  /** Without credentials; `null` when it is not configured. */
+  /** The address without credentials; `null` when it is not configured. */
   readonly endpoint: string | null;
   readonly configured: boolean;
 }

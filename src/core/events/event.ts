@@ -3,7 +3,7 @@ import type { Consumer } from '../../contract/sandboxes/sandbox.ts';
 import type { Actor, SandboxState } from '../../contract/values/state.ts';
 import { isoTime } from '../ports/clock.ts';
 
-/** An event before the store numbers it. Written in the transaction of what it tells, or not at all. */
+/** An event before the store numbers it. Written in the transaction of the change that it reports, or not at all. */
 export interface EventDraft {
   readonly id: string;
   readonly at: number;

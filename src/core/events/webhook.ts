@@ -14,7 +14,7 @@ export interface WebhookRecord {
   /** Signs as well until then, so that a receiver has time to learn the new one. */
   readonly previousSecret: { readonly sealed: string; readonly until: number } | null;
   readonly createdAt: number;
-  /** From here on its failures count against it. */
+  /** Failures count against the webhook from this time on. */
   readonly enabledAt: number;
   readonly disabled: { readonly at: number; readonly reason: string } | null;
   /** Number of its last event. */

@@ -35,7 +35,7 @@ const MOST_SCOPES = 10_000;
 
 interface Flight {
   readonly at: number;
-  /** How many there were at once, itself included. */
+  /** The number of attempts at once, this one included. */
   readonly load: number;
 }
 
@@ -76,7 +76,7 @@ interface LearnedAttempt {
 export class HealthBook {
   readonly #records = new Map<string, TrackRecord>();
   readonly #breakers = new Map<string, Breaker>();
-  /** By backend, then by attempt, oldest first. */
+  /** The attempts under way, by backend, then by attempt, oldest first. */
   readonly #flights = new Map<string, Map<string, Flight>>();
   readonly #refusedKeys = new Map<string, number>();
   /** By backend, when it last had no room. */
@@ -179,7 +179,7 @@ export class HealthBook {
     return this.#standing(header, { probe, place: header.id, record, now });
   }
 
-  /** On one of our hosts; `null` where nothing was tried yet. */
+  /** Returns the standing of a backend on one of our hosts; `null` where it was not tried yet. */
   standingOn(
     hostId: string,
     header: ExtensionHeader,

@@ -3,11 +3,11 @@ const MOST_SAMPLES = 128;
 const LEAST_SAMPLES = 20;
 const LATE = 0.95;
 
-/** How times to ready are spread: what a decision to start a second attempt needs to know. */
+/** The spread of the times to ready, for the decision to start a second attempt. */
 export interface LatencyShape {
   readonly p50Ms: number;
   readonly p95Ms: number;
-  /** How much longer those take, on average, that are not ready by then. */
+  /** The average wait beyond `p95Ms` of the attempts that are not ready by then. */
   readonly tailMs: number;
 }
 

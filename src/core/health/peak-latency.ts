@@ -1,6 +1,6 @@
 /**
- * How long a create takes, by how many run at once: a backend that is quickest alone is often not the quickest in a
- * burst. A slow answer counts at once, a quick one only little by little, so that trouble is believed before recovery.
+ * How long a create takes, by how many run at once: a backend that is quickest alone is often not the quickest in a burst. A slow
+ * answer counts at once, a quick one only little by little, so that trouble shows before recovery.
  */
 
 /** Upper ends of the load classes, in creates in flight including one's own. */
@@ -40,7 +40,10 @@ export class PeakLatency {
     this.#estimates[index] = { ms: known.ms + (ms - known.ms) * weight, at: Math.max(at, known.at) };
   }
 
-  /** For a create that would be the `inFlight`-th at once. The nearest load that was seen speaks for one that was not. */
+  /**
+   * Returns the expected wait of the `inFlight`-th create at once. The nearest measured load stands for one that was not
+   * measured.
+   */
   expected(inFlight: number, prior: LatencyPrior): ExpectedWait {
     const wanted = classOf(inFlight);
     for (let distance = 0; distance < LOAD_CLASSES.length; distance += 1) {

@@ -3,7 +3,7 @@ import type { CapabilityVector } from '../../contract/extensions/capability.ts';
 import type { ExtensionHealth } from '../../contract/extensions/extension.ts';
 import type { LatencyPrior } from './peak-latency.ts';
 
-/** Until it was measured, or said by the registry: what a latency class means, in milliseconds. */
+/** The latency that each class stands for, in milliseconds, until it was measured or the registry has figures. */
 const CLASS_PRIORS: Readonly<Record<CapabilityVector['latency_class'], LatencyPrior>> = {
   instant: { aloneMs: 20, burstMs: 200 },
   fast: { aloneMs: 500, burstMs: 1_000 },

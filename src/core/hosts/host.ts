@@ -19,7 +19,7 @@ export interface HostHealthRecord {
   readonly successes: number;
   /** The figures that the last successful probe read. */
   readonly figures?: HostFigures;
-  /** By extension: whether a sandbox can be had there. */
+  /** By extension, whether it can make a sandbox there. */
   readonly canaries?: Readonly<Record<string, CanaryStanding>>;
 }
 
@@ -28,7 +28,7 @@ export interface HostRecord {
   readonly version: number;
   /** The origin of the row. `server`: the machine of the server itself, which is not registered. */
   readonly source: 'file' | 'api' | 'server';
-  /** Without `ssh` it is the machine of the server. */
+  /** The description of the host. Without `ssh` it is the machine of the server. */
   readonly spec: Omit<HostSpec, 'ssh'> & { readonly ssh: HostSsh | null };
   readonly state: 'active' | 'draining';
   readonly health: HostHealthRecord;

@@ -3,7 +3,7 @@ export interface Verdict {
   readonly status: 'unknown' | 'healthy' | 'unhealthy';
   /** When `status` last changed. */
   readonly since: number | null;
-  /** In a row. */
+  /** The results in a row. */
   readonly failures: number;
   readonly successes: number;
 }

@@ -14,7 +14,7 @@ export type AttemptOutcome = 'ready' | 'outrun' | Fault;
 
 /** The result of one attempt for the health of its backend. It is written in the commit that ends the attempt. */
 export interface AttemptJudgement {
-  /** Later than every earlier judgement of the same process, so that a restart reads them in their order. */
+  /** The time of the judgement: later than every earlier one of the same process, so that a restart reads them in their order. */
   readonly at: number;
   readonly outcome: AttemptOutcome;
   /** Attempts of this backend that ran when this one started, this one included. */

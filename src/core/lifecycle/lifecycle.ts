@@ -48,7 +48,7 @@ export function assertMove(from: SandboxState, to: SandboxState): void {
   throw new SandboxerError('SBX_INVALID_STATE', `A sandbox that is ${from} cannot become ${to}.`);
 }
 
-/** Something of it is meant to exist and to be used: it counts, it can be reused, its deadline is watched. */
+/** The states in which a sandbox is meant to exist and to be used: it counts, it can be reused, its deadline is watched. */
 export const LIVING_STATES = [
   'requested',
   'provisioning',

@@ -26,7 +26,7 @@ export interface SandboxOperation {
   readonly id: string;
   readonly requestedAt: number;
   readonly actor: Actor;
-  /** For `snapshot`: the row that is being filled. */
+  /** The snapshot row that a `snapshot` operation fills. */
   readonly snapshotId: string | null;
   readonly tries: number;
   /** For `extend` before `ready`: the earliest of the deadlines that the backend may have got. */
@@ -43,7 +43,7 @@ export interface SandboxFailureRecord {
   readonly at: number;
   /** Whether the attempts left something at backends; left out in rows of earlier versions. */
   readonly creation?: Creation;
-  /** The backend of the attempt that it tells of; left out when it sums up several. */
+  /** The backend of the attempt that failed; left out when the failure sums up several. */
   readonly backend?: string;
   readonly field?: string;
   readonly issues?: ErrorIssue[];
@@ -90,7 +90,7 @@ export interface SandboxRecord {
   readonly extensionId: string | null;
   readonly hostId: string | null;
   readonly isolation: string | null;
-  /** Of the host or backend it is on; `null` where none is known. */
+  /** The region of the host or backend it is on; `null` where none is known. */
   readonly region: string | null;
   readonly handle: Handle | null;
   readonly reachability: Reachability | null;

@@ -10,7 +10,7 @@ export interface SetupStep {
   readonly endedAt: number | null;
 }
 
-/** How an attempt was set up. It outlives the attempt: that is when one wants to read it. */
+/** The setup of an attempt. The log outlives the attempt, so that a failure can be read afterwards. */
 export interface SetupLog {
   readonly attemptId: string;
   readonly sandboxUid: string;

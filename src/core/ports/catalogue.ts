@@ -13,8 +13,8 @@ export interface ProfileCatalogue {
   /** Digest of everything in it: changes when any profile does. */
   readonly version: string;
   readonly issues: readonly ProfileIssue[];
-  /** By id and version; the latest version when none is named. Throws `SBX_PROFILE_NOT_FOUND`. */
+  /** Returns a profile by id and version; the latest version when none is named. Throws `SBX_PROFILE_NOT_FOUND`. */
   get(ref: string, version?: string): CatalogueProfile;
-  /** Every version of every profile: by id, latest version first. */
+  /** Lists every version of every profile: by id, latest version first. */
   list(): readonly CatalogueProfile[];
 }

@@ -9,7 +9,10 @@ export interface Clock {
   after?(ms: number, action: () => void): () => void;
 }
 
-/** Why a timer or watch is given up. One value for all: making a reason for each would cost more than the timer. */
+/**
+ * The abort reason of a timer or watch that is no longer needed. One value for all: making a reason for each would cost more than
+ * the timer.
+ */
 export const NOT_NEEDED = new Error('no longer needed');
 
 /** `clock.after`, of any clock. */

@@ -73,11 +73,11 @@ export interface PlacementHost {
   readonly ssh: SshAccess | null;
 }
 
-/** How far something is that takes long and that others can wait for with more patience when they see it. */
+/** The progress of a long call, shown to those who wait for it. */
 export interface Progress {
   /** The current stage, in one word: `pull`. */
   readonly stage: string;
-  /** With what: the name of an image. */
+  /** The subject of the stage: the name of an image. */
   readonly subject: string;
   readonly phase: 'begun' | 'going' | 'done';
   readonly bytes: Amount;
@@ -131,7 +131,7 @@ export interface CleanupReport {
   readonly gone: boolean;
   readonly removed: readonly string[];
   readonly remaining: readonly { readonly what: string; readonly reason: string }[];
-  /** In all, where the backend counted it to the end. */
+  /** The whole use, where the backend counted it to the end. */
   readonly used?: UsedSoFar;
 }
 
@@ -140,11 +140,11 @@ export interface Owned {
   readonly handle: Handle | null;
   readonly createdAt: number | null;
   /**
-   * `stopped`: nothing of it runs, its disk is kept and `resume` starts it again. `ended`: nothing of it runs and nothing
-   * will; only `teardown` is left. Left out where the backend does not tell: it runs.
+   * `stopped`: nothing of it runs, its disk is kept and `resume` starts it again. `ended`: nothing of it runs and nothing will;
+   * only `teardown` is left. Left out where the backend does not report it: it runs.
    */
   readonly condition?: 'running' | 'stopped' | 'ended';
-  /** Whether what is there of it rests in a pause; left out where the backend does not tell. */
+  /** Whether its existing parts are paused; left out where the backend does not report it. */
   readonly paused?: boolean;
   /** The existing parts, in words, where there may be several: `container 3f2a`, `network …`. */
   readonly parts?: readonly string[];
@@ -188,7 +188,7 @@ export interface SnapshotSpec {
 export interface TakenSnapshot {
   readonly ref: Json;
   readonly sizeBytes: number | null;
-  /** Of everything in it, where it is known without looking at all of it. */
+  /** The digest of the whole content, where it is known without reading all of it. */
   readonly digest?: string | null;
 }
 
@@ -200,7 +200,7 @@ export interface ExportedSnapshot {
 export interface ImageSpec {
   readonly imageId: string;
   readonly owner: string;
-  /** Of what it unfolds into. */
+  /** The most bytes of the unpacked content. */
   readonly maxBytes: number;
 }
 
@@ -229,7 +229,7 @@ export interface ExtensionHeader {
   /** Raised when the shape of `Handle.data` changes; older handles must still be understood. */
   readonly handleVersion: number;
   readonly capabilities: CapabilityVector;
-  /** Why it does not offer a level here, and what would bring it. */
+  /** By isolation level that it does not offer here: the reason, and a remedy. */
   readonly remedies?: Readonly<Partial<Record<IsolationLevel, string>>>;
   /** `hosts`: each sandbox is placed on a registered host, which every call gets. Default: here, or at the vendor. */
   readonly runsOn?: 'hosts';
@@ -273,17 +273,17 @@ export interface Extension {
   listUnowned?(owner: string, ctx: ExtensionContext): AsyncIterable<Unowned>;
   /** Idempotent. */
   pause?(handle: Handle, ctx: ExtensionContext): Promise<PauseKind>;
-  /** Idempotent. `secrets`: those of one that was stopped, whose memory is gone. */
+  /** Idempotent. `secrets`: those of a sandbox that was stopped, whose memory is gone. */
   resume?(handle: Handle, ctx: ExtensionContext, secrets?: readonly ResolvedSecret[]): Promise<void>;
   /** Idempotent on `spec.snapshotId`. */
   snapshot?(handle: Handle, spec: SnapshotSpec, ctx: ExtensionContext): Promise<TakenSnapshot>;
   /** Idempotent; nothing there is success. `ref` is `null` when the reply of the snapshot was lost. Exists wherever `snapshot` does. */
   deleteSnapshot?(ref: Json | null, spec: SnapshotSpec, ctx: ExtensionContext): Promise<void>;
-  /** Every snapshot that carries our owner stamp: `deleteSnapshot` without a reference removes it. */
+  /** Lists every snapshot that carries our owner stamp: `deleteSnapshot` without a reference removes it. */
   listSnapshots?(owner: string, ctx: ExtensionContext): AsyncIterable<OwnedSnapshot>;
   /** The bytes of one that was taken without knowing them. */
   measureSnapshot?(ref: Json, spec: SnapshotSpec, ctx: ExtensionContext): Promise<number>;
-  /** All of it as one stream, which `importSnapshot` of the same extension takes, elsewhere too. */
+  /** Returns the whole snapshot as one stream, which `importSnapshot` of the same extension takes, elsewhere too. */
   exportSnapshot?(ref: Json, spec: SnapshotSpec, ctx: ExtensionContext): Promise<ExportedSnapshot>;
   /** Trusts nothing in the stream. Exists wherever `exportSnapshot` does. */
   importSnapshot?(
@@ -297,7 +297,7 @@ export interface Extension {
   fork?(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle>;
   /** Moves the time at which the backend ends it by itself. Exists with `dead_man: extendable`. */
   extendLife?(handle: Handle, endsAt: number, ctx: ExtensionContext): Promise<void>;
-  /** Why it ended by itself, where the backend knows; `null` for anything else, also while it runs. */
+  /** Returns why the sandbox ended by itself, where the backend knows; `null` for anything else, also while it runs. */
   whyEnded?(handle: Handle, ctx: ExtensionContext): Promise<EndedFor | null>;
   /** The backend's own figure of what was used so far, where it keeps one. */
   usage?(handle: Handle, ctx: ExtensionContext): Promise<{ readonly billedSeconds: number }>;

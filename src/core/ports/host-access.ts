@@ -1,4 +1,4 @@
-/** How a machine is reached by OpenSSH, as plain data: the names of files, never what is in them. */
+/** The data to reach a machine by OpenSSH: the names of files, never their content. */
 export interface SshAccess {
   /** A name, an address, or an alias of `configFile`. */
   readonly destination: string;

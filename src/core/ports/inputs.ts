@@ -40,7 +40,7 @@ export interface FetchedTree {
 export interface UploadLimits {
   readonly uploadBytes: number;
   readonly uploadEntries: number;
-  /** Of all uploads that a workspace has at a time. */
+  /** The most bytes of all uploads that a workspace has at a time. */
   readonly workspaceBytes: number;
   /** How long an upload waits for its sandbox. */
   readonly keepMs: number;

@@ -49,7 +49,7 @@ export interface SandboxProcess {
   readonly exit: Promise<ExitStatus>;
   write(data: Uint8Array): Promise<void>;
   endInput(): Promise<void>;
-  /** To the whole process tree. A process that has ended is not an error. */
+  /** Signals the whole process tree. A process that has ended is not an error. */
   kill(signal: Signal): Promise<void>;
   resize(size: TerminalSize): Promise<void>;
   /** Stops reading. A foreground process is killed, a background one runs on. */

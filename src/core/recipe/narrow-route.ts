@@ -119,7 +119,7 @@ function narrowStrategy(ours: RoutePolicy, request: RoutePolicy): RoutePolicy['s
   return request.strategy ?? ours.strategy;
 }
 
-/** Every backend the profile can end on; `null` when it names none and so allows any. */
+/** Returns every backend the profile can end on; `null` when it names none and so allows any. */
 function permittedBy({ extension, route }: Profile): Ids | null {
   const only = filled(route.only);
   const fallback = route.fallback ?? [];

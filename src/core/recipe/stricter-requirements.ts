@@ -9,7 +9,7 @@ import type { RoutePolicy } from '../../contract/routing/route.ts';
 
 type Rule = readonly string[] | 'flag' | 'union' | 'same';
 
-/** How two demands on one capability become one. A new requirement does not compile until it is decided here. */
+/** Merges two demands on one capability. A new requirement does not compile until it has a rule here. */
 const RULES = {
   isolation: IsolationLevel.options,
   egress: EgressEnforcement.options,

@@ -7,12 +7,12 @@ import type { LearnedUse } from './learned-use.ts';
 const USUAL_CPU_UTILISATION = 0.25;
 const USUAL_MEMORY_UTILISATION = 1;
 
-/** With where each figure comes from: a decision keeps it. */
+/** The expected use with the source of each figure: a decision stores both. */
 export interface ExpectedUse extends UsageExpectation {
   readonly evidence: Omit<ExpectedUseDocument, 'seconds' | 'cpu_utilisation' | 'memory_utilisation'>;
 }
 
-/** How such a sandbox will be used: what the request says, what earlier ones did, and a guess for the rest. */
+/** Estimates the use of a sandbox: from the request, from earlier sandboxes, and a guess for the rest. */
 export function expectedUse(
   recipe: Pick<Recipe, 'route' | 'ttlSeconds'>,
   learned: LearnedUse | null = null,

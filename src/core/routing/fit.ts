@@ -170,8 +170,8 @@ function recipeChecks(recipe: Recipe, vector: CapabilityVector): Check[] {
 }
 
 /**
- * Every reason why this backend cannot truthfully give what the recipe asks, wherever it runs. Empty: it fits, but for the
- * region, which depends on the host (`regions.ts`).
+ * Returns every reason why this backend cannot truthfully give what the recipe asks, wherever it runs. Empty: it fits, but for
+ * the region, which depends on the host (`regions.ts`).
  */
 export function misfits(recipe: Recipe, declared: CapabilityVector): Exclusion[] {
   const vector = capabilitiesAt(declared, recipe.isolation);

@@ -1,8 +1,8 @@
 import type { MeterRecord } from '../credits/meter.ts';
 
-/** How one life went. */
+/** The use of one finished life. */
 export interface FinishedUse {
-  /** Of its meter: one life counts once. */
+  /** The id of its meter: one life counts once. */
   readonly id: string;
   readonly workspaceId: string;
   readonly profileId: string;
@@ -31,18 +31,18 @@ const MOST_LIVES = 100;
 const MOST_PROFILES = 10_000;
 
 interface Lives {
-  /** By meter, oldest first. */
+  /** The lives by meter, oldest first. */
   readonly all: Map<string, FinishedUse>;
   /** The result of the lives; `undefined` until it is asked for. */
   learned: LearnedUse | null | undefined;
 }
 
 /**
- * How sandboxes of a profile are used, in each workspace: in memory, and learned again from the meters after a start.
- * What one workspace does tells another nothing. A cost grows with time, so the mean is what counts.
+ * Learns how sandboxes of a profile are used, in each workspace: in memory, and again from the meters after a start. The use of
+ * one workspace reveals nothing to another. A cost grows with time, so the mean is what counts.
  */
 export class UseBook {
-  /** By workspace and profile. */
+  /** The lives by workspace and profile. */
   readonly #lives = new Map<string, Lives>();
 
   observe(use: FinishedUse): void {

@@ -34,7 +34,7 @@ interface Obstacle {
 
 const rankOf = (level: IsolationLevel): number => IsolationLevel.options.indexOf(level);
 
-/** How many hosts are looked at: enough to avoid a full one, few enough that a burst does not all see the same best. */
+/** The number of hosts that are looked at: enough to avoid a full one, few enough that a burst does not all see the same best. */
 const CHOICES = 3;
 
 /** The weight of the machine's own figures beside our reservations: the figures are older, and others use the machine, too. */
@@ -73,7 +73,7 @@ function fullness(host: HostRecord, input: PlacementInput): { share: number; wha
     { what: 'memory', share: memory_mb === null ? 0 : (load.memoryMb + (wanted.memory_mb ?? 0)) / memory_mb },
   ];
   const most = shares.reduce((a, b) => (b.share > a.share ? b : a));
-  // Without bounds the number of neighbours is all there is to compare.
+  // Without bounds, only the number of neighbours can be compared.
   return most.share > 0 ? most : { what: 'sandboxes', share: 1 - 1 / (load.sandboxes + 1) };
 }
 
@@ -96,7 +96,7 @@ function exhausted({ health: { figures } }: HostRecord): string | null {
 const lasting = (why: string): Obstacle => ({ why, passes: false });
 const passing = (why: string): Obstacle => ({ why, passes: true });
 
-/** Why this host cannot take the sandbox, or `null`. */
+/** Returns why this host cannot take the sandbox, or `null`. */
 function obstacle(host: HostRecord, header: ExtensionHeader, input: PlacementInput): Obstacle | null {
   const { spec, state, health } = host;
   if (spec.class === 'production') return lasting('is a production host, which is never a target');

@@ -7,11 +7,11 @@ export interface QuoteRecord {
   readonly workspaceId: string;
   readonly createdAt: number;
   readonly expiresAt: number;
-  /** Of the request without its `quote_id`: the promise is about this request. */
+  /** The digest of the request without its `quote_id`: the promise is about this request. */
   readonly requestDigest: string;
   readonly profile: string;
   readonly seconds: number;
-  /** By backend; only these may be used with it. */
+  /** The prices by backend; only these backends may be used with the quote. */
   readonly prices: Readonly<Record<string, Price>>;
   readonly maxChargeMicroUsd: number;
   readonly expectedChargeMicroUsd: number;

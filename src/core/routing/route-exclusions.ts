@@ -17,7 +17,7 @@ interface OfferTerms {
   readonly standing: BackendStanding;
 }
 
-/** Every reason why a backend is not a candidate, from the fixed vocabulary. Only the last two groups pass with time. */
+/** Returns every reason why a backend is not a candidate, from the fixed vocabulary. Only the last two groups pass with time. */
 export function exclusionsOf(
   input: RouteInput,
   header: ExtensionHeader,
@@ -35,13 +35,16 @@ export function exclusionsOf(
   ];
 }
 
-/** Of a backend on hosts, placement judges each host by its label. */
+/** Excludes a backend by its regions. For a backend on hosts, placement judges each host by its label. */
 function regionExclusions({ recipe, hosts = [] }: RouteInput, header: ExtensionHeader): Exclusion[] {
   const regions = regionsOf(header, hosts);
   return regions === null ? [] : regionMisfits(recipe.requires, regions);
 }
 
-/** Until then the next probe has looked, a refused key is tried again, or room was made. */
+/**
+ * The time after which a passing exclusion may be over: the next probe has looked, a refused key is tried again, or room was
+ * made.
+ */
 export const PASSES_SECONDS = 60;
 
 /** A request that pins a backend gets the backend's own, exact refusal. */

@@ -29,7 +29,7 @@ export interface RouteScore {
   readonly wait_ms: number;
 }
 
-/** How much a micro-dollar and a second weigh: the strategies are presets of one score. */
+/** The weights of a micro-dollar and a second: the strategies are presets of one score. */
 interface Weights {
   readonly money: number;
   readonly microUsdPerSecond: number;
@@ -43,7 +43,7 @@ function weightsOf(route: RoutePolicy, strategy: RouteStrategy): Weights {
   return { money: 1, microUsdPerSecond: valueOfSecond(route) };
 }
 
-/** In micro-USD. */
+/** Returns the value of a second in micro-USD. */
 export function valueOfSecond({ value_of_time: perHour = USUAL_VALUE_OF_TIME }: RoutePolicy): number {
   return (perHour * 1_000_000) / 3600;
 }

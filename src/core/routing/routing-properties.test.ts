@@ -161,7 +161,7 @@ describe('for every request, catalogue and state of health', () => {
         const before = rankOf(inputOf(world, route), target.id);
         const later = rankOf(inputOf(after, route), target.id);
         if (later === null) return;
-        // Others may be shut out or let in by panic; among those ranked both times the order counts.
+        // Panic may exclude or admit others; among those ranked both times the order counts.
         expect(before).not.toBeNull();
         expect(later).toBeGreaterThanOrEqual(before as number);
       }),

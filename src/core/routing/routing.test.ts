@@ -235,7 +235,7 @@ describe('routing', () => {
     const known = { 'ext.ours@only': open, 'ext.ours': open };
     const [alone] = plan({}, [ours], { hosts, standing: known }).candidates;
     expect(alone).toMatchObject({ rank: 0, host: 'only', excluded_by: [] });
-    // Beside another backend it is left alone for a while, as a breaker has it, and never for want of a host.
+    // With another backend to choose, its breaker keeps it out for a while, and never for want of a host.
     const { candidates } = plan({}, [ours, backend('ext.b')], { hosts, standing: known });
     expect(candidates.find(({ extension }) => extension === 'ext.ours')).toMatchObject({
       host: 'only',

@@ -70,7 +70,10 @@ const BREAKER_OPEN_THERE = {
   detail: 'it failed several times in a row there and is left alone for a while',
 };
 
-/** On its host, where it was tried there; that the backend as a whole is kept away counts there, too. */
+/**
+ * Returns the standing on a host, if the backend was tried there, with the breaker of the backend as a whole; else the overall
+ * standing.
+ */
 function standingOf(
   { standing }: RouteInput,
   header: ExtensionHeader,
@@ -203,7 +206,7 @@ export interface RouteTarget {
   readonly providerKeyId: string | null;
 }
 
-/** Every place that will be tried, first to last: a backend's other hosts come before the next backend. */
+/** Returns every place that will be tried, first to last: a backend's other hosts come before the next backend. */
 export function routeTargets(plan: RoutePlan): readonly RouteTarget[] {
   return rankedCandidates(plan).flatMap(({ extension, host, other_hosts = [], provider_key }) =>
     [host, ...other_hosts].map((where) => ({

@@ -11,14 +11,14 @@ export interface Caller {
   readonly orgId: string;
   /** `null` for the local administrator on the unix socket. */
   readonly keyId: string | null;
-  /** Of the key; left out for the local administrator. */
+  /** The number of the key; left out for the local administrator. */
   readonly keyNumber?: number;
   /** When the key ends, as it was when the request came; `null` or left out: never. */
   readonly keyEndsAt?: number | null;
-  /** Of the key: the limits of rate, streams and memory are one for all keys of this line. */
+  /** The line of the key: the limits of rate, streams and memory are one for all its keys. */
   readonly limitLine?: string;
   readonly scopes: ReadonlySet<KeyScope>;
-  /** On the unix socket of this machine: the only caller whose paths the server may read. */
+  /** Whether the caller is on the unix socket of this machine: the only caller whose paths the server may read. */
   readonly local: boolean;
   /** Chose one workspace to act in: the `server` scope reaches over no other then. */
   readonly narrowed?: boolean;
@@ -30,7 +30,7 @@ export function limitedLine({ keyId, limitLine }: Pick<Caller, 'keyId' | 'limitL
   return limitLine ?? keyId;
 }
 
-/** Which workspaces a caller sees: its own, or all (`null`) with the `server` scope. */
+/** Returns the workspace that a caller sees, or `null` for all with the `server` scope. */
 export function visibleWorkspace(caller: Caller): string | null {
   return caller.scopes.has('server') && caller.narrowed !== true ? null : caller.workspaceId;
 }

@@ -7,7 +7,7 @@ import type { MoneyPolicy } from '../policy.ts';
 /** Money that a request reserves. */
 export interface Reserve {
   readonly amountMicroUsd: number;
-  /** Cost under a key of the workspace's own: taken from no purse, counted by the budgets that want it. */
+  /** Cost under a key of the workspace's own: taken from no purse, counted by budgets that include own keys. */
   readonly ownKeyMicroUsd: number;
 }
 

@@ -17,9 +17,9 @@ const MOVES = ['ready', 'active', 'paused', 'expired', 'failed', 'destroying'].m
 
 /** The billed time of a life by its events. Milliseconds. */
 export interface TimeByEvents {
-  /** In the states that are billed: no more than this can be. */
+  /** The time in billed states: the upper bound of the billed time. */
   readonly ranMs: number;
-  /** Of that, what is owed by the rules: no less than this may be. */
+  /** The part of it that is owed by the rules: the lower bound of the billed time. */
   readonly owedMs: number;
 }
 

@@ -64,7 +64,7 @@ export interface Ledger {
   raise(tx: Tx, raise: Raise): Promise<readonly BudgetCharge[]>;
   /** Takes up to `amountMicroUsd` of an open hold as earned; answers what was taken, never more than is held. */
   capture(tx: Tx, capture: Capture): Promise<number>;
-  /** Counts what a vendor bills the workspace itself, in the budgets that want it. */
+  /** Counts what a vendor bills the workspace itself, in the budgets that include own keys. */
   count(tx: Tx, counted: Pick<Capture, 'holdId' | 'transferId' | 'amountMicroUsd' | 'at'>): Promise<void>;
   /** Ends a hold: the rest goes back to where the workspace spends from. `voided` when nothing was established. A resolved hold stays as it is. */
   resolve(tx: Tx, holdId: string, outcome: 'settled' | 'voided', at: number): Promise<void>;
@@ -123,7 +123,7 @@ interface PurseReservation {
   readonly purse?: string;
 }
 
-/** Of the purse; nothing where only budgets are concerned. */
+/** Moves the reserved amount of a purse; returns nothing where only budgets are concerned. */
 function reservation(
   hold: HoldRecord,
   { id, amountMicroUsd, at, purse = hold.purse }: PurseReservation,

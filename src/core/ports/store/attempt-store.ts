@@ -7,7 +7,7 @@ export interface AttemptStore {
   forSandbox(uid: string): Promise<readonly AttemptRecord[]>;
   /** Returns the reserved and running load of each host, or of these: sums over the attempts that are not gone. */
   hostLoads(hostIds?: readonly string[]): Promise<HostLoads>;
-  /** On that host and not gone, newest first. */
+  /** Lists the attempts on that host that are not gone, newest first. */
   onHost(hostId: string, limit: number): Promise<readonly AttemptRecord[]>;
   /** The last `limit` of each backend on each host, newest first. */
   recent(limit: number): Promise<readonly AttemptRecord[]>;
@@ -15,6 +15,6 @@ export interface AttemptStore {
   update(record: AttemptRecord): Promise<void>;
   /** Replaces the one of the same attempt: setup runs again after a crash. It goes with its sandbox. */
   putSetup(log: SetupLog): Promise<void>;
-  /** In the order of the attempts. */
+  /** Lists the setup logs in the order of the attempts. */
   setups(sandboxUid: string): Promise<readonly SetupLog[]>;
 }

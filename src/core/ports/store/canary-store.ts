@@ -2,7 +2,7 @@ import type { CanaryRecord } from '../../hosts/canary.ts';
 
 export interface CanaryStore {
   get(attemptId: string): Promise<CanaryRecord | null>;
-  /** By attempt. */
+  /** Lists all records, by attempt. */
   list(): Promise<readonly CanaryRecord[]>;
   insert(record: CanaryRecord): Promise<void>;
   remove(attemptId: string): Promise<void>;

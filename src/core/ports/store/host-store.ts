@@ -2,7 +2,7 @@ import type { HostRecord, HostSample } from '../../hosts/host.ts';
 
 export interface HostStore {
   get(id: string): Promise<HostRecord | null>;
-  /** By id. */
+  /** Lists all hosts, by id. */
   list(): Promise<readonly HostRecord[]>;
   insert(record: HostRecord): Promise<void>;
   /** Compare-and-set like sandboxes. */

@@ -5,7 +5,7 @@ import type { HoldRecord, TransferDraft, TransferKind, TransferRecord } from '..
 export interface TransferQuery {
   readonly workspaceId: string | null;
   readonly kinds?: readonly TransferKind[];
-  /** From this time on, and before that one. */
+  /** Only transfers from this time on, and before `to`. */
   readonly from?: number;
   readonly to?: number;
   readonly after: number;
@@ -31,19 +31,19 @@ export interface LedgerStore {
   getTransfer(id: string): Promise<TransferRecord | null>;
   /** Credits minus debits. */
   balance(account: string): Promise<number>;
-  /** Every account whose balance is not zero, by name. */
+  /** Lists every account whose balance is not zero, by name. */
   balances(): Promise<readonly { readonly account: string; readonly balance: number }[]>;
   /** Sums of the kinds that bring money to a workspace or take it away unspent. */
   funding(workspaceId: string): Promise<ReadonlyMap<TransferKind, number>>;
   insertHold(hold: HoldRecord): Promise<void>;
   getHold(id: string): Promise<HoldRecord | null>;
   updateHold(hold: HoldRecord): Promise<void>;
-  /** By id, after `afterId`. */
+  /** Lists open holds by id, after `afterId`. */
   openHolds(afterId: string | null, limit: number): Promise<readonly HoldRecord[]>;
   transfers(query: TransferQuery): Promise<readonly TransferRecord[]>;
   insertGrant(grant: GrantRecord): Promise<void>;
   updateGrant(grant: GrantRecord): Promise<void>;
-  /** Of a purse, not ended, oldest first. */
+  /** Lists the grants of a purse that are not ended, oldest first. */
   liveGrants(purse: string): Promise<readonly GrantRecord[]>;
   /** Returns the grants of all purses that are not ended and have `expiresAt ≤ now`. */
   dueGrants(now: number, limit: number): Promise<readonly GrantRecord[]>;

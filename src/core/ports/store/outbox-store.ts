@@ -1,4 +1,4 @@
-/** How far a sink has read the outbox. Events at or below the cursor are delivered or parked. */
+/** The position of a sink in the outbox. Events at or below the cursor are delivered or parked. */
 export interface SinkCursor {
   readonly sinkId: string;
   readonly cursor: number;
@@ -37,7 +37,7 @@ export interface ParkedCounts {
   readonly dead: number;
   /** Dead ones that were given up after `since`. */
   readonly deadSince: number;
-  /** Of the delivery that failed most often; `null` when none failed. */
+  /** The error of the delivery that failed most often; `null` when none failed. */
   readonly lastError: string | null;
 }
 
@@ -46,12 +46,12 @@ export interface OutboxStore {
   /** A new sink is active. */
   setCursor(cursor: SinkCursor): Promise<void>;
   sink(sinkId: string): Promise<SinkState | null>;
-  /** By id. */
+  /** Lists all sinks, by id. */
   sinks(): Promise<readonly SinkState[]>;
   setActive(sinkId: string, active: boolean): Promise<void>;
   setTaken(sinkId: string, at: number): Promise<void>;
   removeSink(sinkId: string): Promise<void>;
-  /** Of the active sinks. */
+  /** Returns the lowest cursor of the active sinks. */
   minCursor(): Promise<number | null>;
   parked(sinkId: string): Promise<readonly ParkedDelivery[]>;
   /** The parked ones that are not dead, in order. */

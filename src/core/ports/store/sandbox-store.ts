@@ -19,8 +19,8 @@ export interface SandboxQuery {
 export interface SandboxStore {
   get(uid: string): Promise<SandboxRecord | null>;
   /**
-   * By uid, or by public id: the row that is not destroyed, else the one created last. With `workspaceId: null`, an id
-   * that several workspaces have is not found.
+   * Finds a sandbox by uid, or by public id: the row that is not destroyed, else the one created last. With `workspaceId: null`,
+   * an id that several workspaces have is not found.
    */
   find(workspaceId: string | null, idOrUid: string): Promise<SandboxRecord | null>;
   findReusable(workspaceId: string, reuseKey: string): Promise<SandboxRecord | null>;

@@ -17,7 +17,7 @@ export interface SnapshotStore {
   list(query: SnapshotQuery): Promise<Page<SnapshotRecord>>;
   /** `deleting`, or past `expiresAt`. */
   dueDeletion(now: number, limit: number): Promise<readonly SnapshotRecord[]>;
-  /** How many a workspace has that are not deleted, and how large they are together. */
+  /** Returns the number of a workspace's snapshots that are not deleted, and their bytes together. */
   usage(workspaceId: string): Promise<{ readonly count: number; readonly bytes: number }>;
   /** Forgets those that were deleted before. */
   prune(before: number, limit: number): Promise<number>;

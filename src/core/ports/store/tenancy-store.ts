@@ -4,7 +4,7 @@ export interface TenancyStore {
   org(id: string): Promise<OrgRecord | null>;
   insertOrg(org: OrgRecord): Promise<void>;
   updateOrg(org: OrgRecord): Promise<void>;
-  /** By id, the deleted ones too: an id is never given twice. */
+  /** Lists all orgs by id, the deleted ones too: an id is never given twice. */
   orgs(): Promise<readonly OrgRecord[]>;
   workspace(id: string): Promise<WorkspaceRecord | null>;
   insertWorkspace(workspace: WorkspaceRecord): Promise<void>;

@@ -21,6 +21,6 @@ export interface UploadStore {
   totalBytes(workspaceId: string): Promise<number>;
   /** Past `expiresAt` and not in use, oldest first. */
   due(now: number, limit: number): Promise<readonly UploadRecord[]>;
-  /** With everything that says it was used. */
+  /** Removes an upload with the records of its use. */
   remove(id: string): Promise<void>;
 }
