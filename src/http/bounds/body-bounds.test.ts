@@ -23,7 +23,7 @@ interface Node {
   };
 }
 
-/** Every list and map below a schema that is looked into before anything has counted its entries. */
+/** Returns every list and map below a schema that is read before its entries were counted. */
 function unjudged(node: Node, path: string, seen = new Set<Node>()): string[] {
   const {
     type,

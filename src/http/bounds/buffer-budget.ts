@@ -4,7 +4,7 @@ import { limitedLine } from '../../core/tenancy/caller.ts';
 
 export interface BufferLimits {
   readonly perKey: number;
-  /** Of all keys together. */
+  /** The most bytes of all keys together. */
   readonly total: number;
 }
 
@@ -36,7 +36,7 @@ export class BufferBudget {
     );
   }
 
-  /** For leases. Answers why there is no room, and takes nothing then. */
+  /** Takes bytes for a lease. Returns why there is no room, and takes nothing then. */
   take(key: string | null, bytes: number, perKey: number): SandboxerError | null {
     const name = key ?? '';
     const held = (this.#byKey.get(name) ?? 0) + bytes;

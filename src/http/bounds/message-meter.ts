@@ -2,7 +2,7 @@ const FINAL = 0x80;
 const MASKED = 0x80;
 const CONTROL = 0x08;
 
-/** Bytes of a frame's header, as far as its first two bytes tell (RFC 6455, 5.2). */
+/** Returns the length of a frame's header, as far as its first two bytes determine it (RFC 6455, 5.2). */
 function headerLength(second: number): number {
   const length = second & 0x7f;
   return 2 + (length === 126 ? 2 : length === 127 ? 8 : 0) + ((second & MASKED) === 0 ? 0 : 4);
@@ -15,8 +15,8 @@ function payloadLength(header: Buffer): number {
 }
 
 /**
- * How much of an incomplete WebSocket message has arrived. The library keeps such a message and tells nothing of it before
- * its end, so the bytes of the connection are followed here, frame by frame.
+ * Counts how much of an incomplete WebSocket message has arrived. The library reports such a message only at its end, so the
+ * bytes of the connection are followed here, frame by frame.
  */
 export class MessageMeter {
   readonly #header = Buffer.alloc(14);

@@ -2,7 +2,7 @@ import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { limitedLine } from '../../core/tenancy/caller.ts';
 
-/** How many streams each key has open, with those it made, and the most it may have. */
+/** Counts the open streams of each key, with those of the keys it made, and limits them. */
 export class StreamSlots {
   readonly #most: number;
   readonly #open = new Map<string, number>();

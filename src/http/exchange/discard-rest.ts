@@ -30,7 +30,7 @@ function discardRest(request: IncomingMessage, over: () => void): void {
   request.resume();
 }
 
-/** Before the head of an answer is written: whether the connection can be used again. */
+/** Decides, before the head of an answer is written, whether the connection can be used again. */
 export function closeIfUnasked(request: IncomingMessage, response: ServerResponse): void {
   if (isBodyUnasked(request)) response.shouldKeepAlive = false;
 }

@@ -34,7 +34,7 @@ export class Exchange {
   #status = 0;
   #answered = false;
 
-  /** `open`: the exchanges that want to know when the server stops. */
+  /** `open`: the exchanges that are notified when the server stops. */
   constructor(request: IncomingMessage, response: ServerResponse, id: string, open: Set<Exchange>) {
     this.request = request;
     this.response = response;

@@ -20,7 +20,7 @@ export function isNetwork(text: string): boolean {
   return readNetwork(text) !== null;
 }
 
-/** Of the configuration, which has checked them. */
+/** Reads the networks of the configuration, which has checked them. */
 export function trustedProxies(networks: readonly string[]): TrustedProxies {
   const list = new BlockList();
   for (const text of networks) {

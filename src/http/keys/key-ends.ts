@@ -5,7 +5,7 @@ import type { Caller } from '../../core/tenancy/caller.ts';
 import type { KeyRecord } from '../../core/tenancy/tenancy.ts';
 import { atTime } from './at-time.ts';
 
-/** In whose name something is open. */
+/** The key and the workspace of an open exchange. */
 export type Holder = Pick<Caller, 'keyId' | 'keyEndsAt' | 'workspaceId'>;
 
 type End = (reason: SandboxerError) => void;
@@ -16,7 +16,7 @@ interface OpenKey {
   forget: () => void;
 }
 
-/** Ids of keys and workspaces that ended lately: a request may have been let in just before. */
+/** The number of keys and workspaces that ended lately to remember: a request may have been authenticated just before. */
 const MOST_REMEMBERED = 4_096;
 /** Keys that previews were made with, as they are stored. */
 const MOST_NUMBERS = 4_096;
@@ -60,8 +60,8 @@ export class KeyEnds {
   }
 
   /**
-   * Calls `end` once, when the holder's key or workspace ends. Throws when it has ended since the holder was let in. Call
-   * the answer when what was open is over.
+   * Calls `end` once, when the holder's key or workspace ends. Throws when it has ended since the holder was authenticated.
+   * Returns a function to call when the exchange is over.
    */
   watch({ keyId, keyEndsAt = null, workspaceId }: Holder, end: End): () => void {
     if (keyId !== null && this.#endedKeys.has(keyId)) throw keyEnded();
@@ -124,7 +124,7 @@ export class KeyEnds {
     };
   }
 
-  /** An end only ever comes nearer: one that was read before it did is not believed. */
+  /** Sets the end of a key, which only ever comes nearer: an older, later value is ignored. */
   #endAt(keyId: string, open: OpenKey, endsAt: number | null): void {
     if (endsAt === null || (open.endsAt !== null && open.endsAt <= endsAt)) return;
     open.forget();

@@ -22,7 +22,7 @@ export class WrongKeys {
     this.#proxies = proxies;
   }
 
-  /** Why this request is refused: `SBX_UNAUTHENTICATED`, or `SBX_RATE_LIMITED` after too many from the same address. */
+  /** Returns why this request is refused: `SBX_UNAUTHENTICATED`, or `SBX_RATE_LIMITED` after too many from the same address. */
   refusal(request: IncomingMessage): SandboxerError {
     const address = clientAddress(request, this.#proxies);
     const retryAfterSeconds = address === null ? 0 : this.#buckets.take(holderOf(address));

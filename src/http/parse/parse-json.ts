@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import { JsonScanner } from '../bounds/json-scanner.ts';
 
-/** Of a text that no route bounds itself. */
+/** The most values in a text that no route bounds itself. */
 const MOST_VALUES = 50_000;
 const IN_ONE_GO_BYTES = 256 * 1024;
 let lastLarge: Promise<unknown> = Promise.resolve();
@@ -57,8 +57,8 @@ export function parseJson(body: Buffer, allowsNul: boolean, mostValues = MOST_VA
 }
 
 /**
- * As `parseJson`, for a body that was scanned as it arrived. A large body is decoded in pieces with other work in between, one body at
- * a time: what is left to do in one go is bounded by the number of values.
+ * As `parseJson`, for a body that was scanned as it arrived. A large body is decoded in pieces with other work in between, one
+ * body at a time: what is left to do in one go is bounded by the number of values.
  */
 export async function parseScanned(body: Buffer, allowsNul: boolean): Promise<unknown> {
   if (body.length <= IN_ONE_GO_BYTES) return parseText(decodeText(body, true), allowsNul);

@@ -11,7 +11,7 @@ function fieldOf(path: readonly PropertyKey[]): string {
   return path.map(String).join('.').slice(0, MOST_CHARACTERS);
 }
 
-/** Of a union, the branch that came closest says most. */
+/** Returns the issues of the branch of a union that came closest. */
 function closest(branches: readonly (readonly z.core.$ZodIssue[])[]): readonly z.core.$ZodIssue[] {
   const typed = branches.find((issues) =>
     issues.every((issue) => issue.code !== 'invalid_type' || issue.path.length > 0),

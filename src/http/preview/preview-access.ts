@@ -22,7 +22,7 @@ const TOKEN = /^([a-z0-9]{1,8})\.([a-z0-9]{1,8})\.([a-z2-7]{24})$/;
 
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 
-/** Host names do not tell upper from lower case, so a signature in one is base32. */
+/** Encodes as base32: host names do not distinguish upper from lower case. */
 function base32(bytes: Buffer): string {
   let text = '';
   let bits = 0;
@@ -67,7 +67,7 @@ export class PreviewAccess {
     return `${expiresAt.toString(36)}.${keyNumber.toString(36)}.${this.#sign('private', grant)}`;
   }
 
-  /** Which port a host label names, and whether the label alone is enough. `null` when it is none of ours. */
+  /** Reads a host label: the port that it names, and whether the label alone gives access. `null` when the label is not ours. */
   readLabel(label: string): { grant: PreviewGrant; public: boolean } | null {
     const open = PUBLIC_LABEL.exec(label);
     if (open) {

@@ -25,14 +25,14 @@ export class PreviewCookie {
     this.#name = secure ? HOST_NAME : NAME;
   }
 
-  /** Every value under our name: a page of another preview may have planted one next to ours. */
+  /** Returns every value under our name: a page of another preview may have planted one next to ours. */
   tokens(header: string | undefined): string[] {
     return parts(header)
       .filter((part) => nameOf(part) === this.#name)
       .map((part) => part.slice(part.indexOf('=') + 1));
   }
 
-  /** For `Set-Cookie`: of this host alone, and out of reach for the page. */
+  /** Returns the text for `Set-Cookie`: for this host alone, and out of reach for the page. */
   keep(token: string, seconds: number): string {
     const secure = this.#secure ? '; Secure' : '';
     return `${this.#name}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${secure}`;

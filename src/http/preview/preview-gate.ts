@@ -103,7 +103,7 @@ function isVisit({ method, headers }: IncomingMessage): boolean {
   return (method === 'GET' || method === 'HEAD') && headers['sec-fetch-mode'] === 'navigate';
 }
 
-/** Part of a page, as the browser tells: a redirect to a cookie would be refused as a request of that page. */
+/** Whether the browser requests a part of a page: a redirect to a cookie would be refused as a request of that page. */
 export function isPartOfPage({ headers }: IncomingMessage): boolean {
   const mode = headers['sec-fetch-mode'];
   return mode !== undefined && mode !== 'navigate';

@@ -32,12 +32,12 @@ export interface PreviewOptions {
   dial(sandboxUid: string, port: number, signal: AbortSignal): Promise<Duplex>;
 }
 
-/** Of one preview, at the same time. */
+/** The most visits of one preview at the same time. */
 const MOST_VISITS = 512;
 const MOST_CONNECTIONS = 4096;
 /** Requests that wait on one connection for those before them. */
 const MOST_PIPELINED = 32;
-/** How soon it is noticed that a visitor's machine is gone. */
+/** The time after which a visitor's vanished machine is noticed. */
 const KEEP_ALIVE_MS = 60_000;
 
 /** An upgrade that brings a body, or leads to another HTTP, is a request like any other. */
@@ -183,7 +183,7 @@ export class PreviewServer {
     return stream;
   }
 
-  /** Into a cookie of this origin alone, and out of the address. */
+  /** Moves the token into a cookie of this origin alone, and out of the address. */
   #keepToken(response: ServerResponse, { grant, target }: Admitted): void {
     const seconds = Math.max(1, grant.expiresAt - Math.floor(this.#options.now() / 1000));
     response.writeHead(302, {

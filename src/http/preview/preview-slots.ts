@@ -1,6 +1,6 @@
 import { SandboxerError } from '../../contract/errors/errors.ts';
 
-/** How many visits each preview has open, and the most it may have: none of them takes the server's connections for itself. */
+/** Counts the open visits of each preview and limits them: no preview can take all of the server's connections. */
 export class PreviewSlots {
   readonly #most: number;
   readonly #open = new Map<string, number>();

@@ -55,7 +55,7 @@ function ask(visit: Visit, more: OutgoingHttpHeaders, switched?: Switched): Clie
     answer(visit, incoming);
   });
   const failed = (cause?: unknown) => {
-    // Of an answer that has begun, its own stream tells whether it came to an end.
+    // Once an answer has begun, its own stream reports whether it came to an end.
     if (!answered) refuse(request, response, unanswered('What listens inside gave no HTTP answer.', cause));
   };
   outgoing.on('upgrade', (incoming, _stream, head) => {

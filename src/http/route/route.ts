@@ -11,7 +11,7 @@ export const STREAMED = Symbol('streamed');
 
 export interface ResponseSpec {
   readonly description: string;
-  /** By media type; `null` is bytes of any kind. */
+  /** The schemas by media type; `null` is bytes of any kind. */
   readonly content: Readonly<Record<string, z.ZodType | null>>;
   readonly headers?: readonly string[];
 }
@@ -34,13 +34,13 @@ export type Answer<R extends Responses> =
 
 export type Responses = Readonly<Record<number, ResponseSpec>>;
 
-/** How a body is read: whole and parsed before the handler runs, or handed to it as a stream. */
+/** How the body is read: whole and parsed before the handler runs, or handed to it as a stream. */
 export type BodySpec =
   | {
       readonly kind: 'json';
       readonly schema: z.ZodType;
       readonly limit: keyof HttpLimits;
-      /** How many values it may have: names and items, at every level. */
+      /** The limit on its values: names and items, at every level. */
       readonly values: keyof HttpLimits;
       /** Programs may be fed NUL characters; databases may not. */
       readonly allowsNul: boolean;
@@ -61,7 +61,7 @@ export interface RouteContext<P, Q, B> {
 /** An entry of the route table: the server and the OpenAPI document use the same data. */
 export interface RouteDefinition {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** In the spelling of OpenAPI: `/v1/sandboxes/{id}`. */
+  /** The path in the spelling of OpenAPI: `/v1/sandboxes/{id}`. */
   readonly url: string;
   readonly operationId: string;
   readonly summary: string;

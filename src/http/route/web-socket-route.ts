@@ -17,8 +17,8 @@ export interface WebSocketContext<P> {
   /** Aborts with an error when the caller's key ends, and with any reason when the client is gone. */
   readonly signal: AbortSignal;
   /**
-   * Answers the handshake. What is thrown before is an HTTP answer; afterwards only the socket can tell. `farewell` sends
-   * why before the socket is closed with 1008, when the key ends.
+   * Answers the handshake. An error thrown before is an HTTP answer; afterwards only the socket can carry it. `farewell` sends
+   * the reason before the socket is closed with 1008, when the key ends.
    */
   accept(farewell?: Farewell): Promise<WebSocket>;
 }

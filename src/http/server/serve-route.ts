@@ -159,7 +159,7 @@ function holdFor({ keyEnds, buffers }: HttpServices, exchange: Exchange, caller:
   else exchange.response.once('close', over);
 }
 
-/** From the request line to the answer. Rejects never: what goes wrong is the answer. */
+/** Serves one exchange, from the request line to the answer. Never rejects: an error becomes the answer. */
 export async function serveRoute(
   services: HttpServices,
   definition: RouteDefinition,

@@ -33,14 +33,14 @@ export class AuditBatch {
     else this.#timer ??= setTimeout(() => void this.flush(), FLUSH_MS).unref();
   }
 
-  /** Now: it outlasts this process when it resolves, and with `isDurable` the machine; rejects when it does not. */
+  /** Writes a record now. Resolves when it outlasts this process, and with `isDurable` the machine; rejects when it does not. */
   append(draft: AuditDraft, isDurable: boolean): Promise<void> {
     this.writeWaiting();
     const options = isDurable ? {} : { answersEarly: () => true };
     return this.#store.transaction('audit', (tx) => tx.audit.append([draft]), options);
   }
 
-  /** Before whatever is written next. */
+  /** Writes the waiting records before the next record. */
   writeWaiting(): void {
     if (this.#waiting.length > 0) void this.flush();
   }
@@ -48,7 +48,7 @@ export class AuditBatch {
   flush(): Promise<void> {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
-    // Asked for in this very turn, so that what is written next comes behind it.
+    // The write is asked for in this very turn, so that the next record comes behind it.
     this.#writing = this.#isWriting ? this.#writing.then(() => this.#write()) : this.#write();
     return this.#writing;
   }

@@ -34,7 +34,7 @@ class Collected {
     this.#room -= kept.length;
   }
 
-  /** Cut between characters: half a character would turn text into something else. */
+  /** Returns the bytes, cut between characters: half a character would turn text into something else. */
   bytes(): Buffer {
     const bytes = Buffer.concat(this.#chunks);
     if (!this.truncated) return bytes;
@@ -49,7 +49,7 @@ class Collected {
 /** Divides by three, so that pieces of base64 are whole. */
 const PIECE_BYTES = 192 * 1024;
 
-/** In pieces, with other work in between. */
+/** Decodes the bytes in pieces, with other work in between. */
 async function textOf(bytes: Buffer, encoding: 'utf8' | 'base64'): Promise<string> {
   if (bytes.length <= PIECE_BYTES) return bytes.toString(encoding);
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });

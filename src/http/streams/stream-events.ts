@@ -25,7 +25,7 @@ async function catchUp(
   const { feed, control } = services;
   let cursor = from;
   while (!member.follow(reader, cursor)) {
-    // Asked before the page is read: what the page does not show up to there does not match.
+    // The number is read before the page: an event up to it that the page does not have does not match.
     const last = await lastEventSeq(control);
     const page = await listEvents(control, reader.filter, { after: cursor, limit: PAGE });
     for (const event of page) exchange.response.write(feed.encode(event));

@@ -46,7 +46,7 @@ function outputItem({ stream, offset, data }: OutputChunk): ExecStreamItem {
   return { type: stream, offset, data: bytes.toString(encoding), encoding };
 }
 
-/** How a stream of items looks on the wire. */
+/** The form of a stream of items on the wire. */
 export interface ItemFormat {
   output(chunk: OutputChunk): readonly (Uint8Array | string)[];
   control(item: ControlItem): Uint8Array | string;

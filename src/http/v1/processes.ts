@@ -28,7 +28,7 @@ const ProcessPathParams = SandboxPathParams.extend({
 });
 
 const tag = 'exec';
-/** How long a signal or input is given to arrive before the channel it went through is closed. */
+/** The time for a signal or input to arrive before its channel is closed. */
 const ARRIVAL_MS = 100;
 const DEATH_MS = 5_000;
 
