@@ -7,7 +7,7 @@ function hasNews({ sandboxUids, lastSeq, fundAt, keys, deletedWorkspaces }: Comm
   return movesWork || keys.length > 0 || deletedWorkspaces.length > 0;
 }
 
-/** A listener that throws is a defect, and no reason to tell a committed transaction that it failed. */
+/** Calls the listeners of commits. A listener that throws is a defect: the commit still counts as a success. */
 export class CommitListeners {
   readonly #listeners = new Set<CommitListener>();
 

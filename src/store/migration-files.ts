@@ -13,7 +13,10 @@ const FILE_NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/;
 /** The .sql files lie beside the code in `src/` and in `dist/` alike. */
 export const MIGRATIONS_DIRECTORY = new URL('./migrations/', import.meta.url);
 
-/** In the order of their numbers. Each is given once; one that two branches left between them stays free. */
+/**
+ * Reads the migrations in the order of their numbers. Each number is given once; a number that two branches left between them
+ * stays free.
+ */
 export function migrationFiles(directory: URL = MIGRATIONS_DIRECTORY): readonly Migration[] {
   const files = readdirSync(directory).filter((file) => FILE_NAME.test(file));
   let last = 0;

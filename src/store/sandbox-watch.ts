@@ -6,7 +6,7 @@ import type { SandboxRecord } from '../core/lifecycle/sandbox.ts';
  * in each: a row is due at `now` exactly when its time is at or before `now`.
  */
 
-/** From when on `dueWork` finds it: when it has work and no lease is in force. */
+/** Returns from when on `dueWork` finds the row: when it has work and no lease is in force. */
 export function claimableAt(record: SandboxRecord): number | null {
   if (record.workDueAt === null) return null;
   return record.lease === null ? record.workDueAt : Math.max(record.workDueAt, record.lease.until);

@@ -30,7 +30,7 @@ export interface MemoryDatabase {
   /** Held while the work of a transaction or a read runs, and never while anything else is waited for. */
   readonly mutex: Mutex;
   readonly listeners: CommitListeners;
-  /** Every row of the ledger: what balances must be sums of. */
+  /** Returns every row of the ledger, which balances must be sums of. */
   transfers(): readonly TransferRecord[];
 }
 

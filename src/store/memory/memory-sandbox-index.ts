@@ -4,7 +4,7 @@ import type { PageCursor } from '../page-cursor.ts';
 import { claimableAt, watchedDeadline } from '../sandbox-watch.ts';
 import { NewestFirst } from './newest-first.ts';
 
-/** All rows, and the ways to them that do not lead past every row there ever was. */
+/** Holds all rows, with indexes that avoid reading every row there ever was. */
 export class MemorySandboxIndex {
   readonly rows = new Map<string, SandboxRecord>();
   /** Rows that a sweep may have to find: bounded by what is going on, not by what ever was. */
@@ -12,7 +12,7 @@ export class MemorySandboxIndex {
   readonly destroyed = new Map<string, SandboxRecord>();
   /** The one of (workspace, id) that is not destroyed. */
   readonly #presentById = new Map<string, string>();
-  /** All of an id, of whatever workspace. */
+  /** All rows of an id, of any workspace. */
   readonly #everById = new Map<string, NewestFirst>();
   readonly #uidByReuseKey = new Map<string, string>();
   readonly #living = new Map<string, Set<string>>();

@@ -23,7 +23,7 @@ export class NewestFirst {
     for (let i = start - 1; i >= 0; i--) yield (this.#keys[i] as PageCursor).key;
   }
 
-  /** Of the first key that is not before `key`. */
+  /** Returns the index of the first key that is not before `key`. */
   #indexOf(key: PageCursor): number {
     let low = 0;
     let high = this.#keys.length;

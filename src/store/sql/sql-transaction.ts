@@ -58,8 +58,8 @@ export function sqlStatements(db: Kysely<Schema>) {
 export type SqlStatements = ReturnType<typeof sqlStatements>;
 
 /**
- * The store's tables within one transaction, on any database that Kysely speaks to. Each is made when it is asked for:
- * most transactions are about three of them. Those that remember what they saw are made once.
+ * Gives the store's tables within one transaction, on any database that Kysely supports. Each is made when it is asked for: most
+ * transactions are about three of them. Those that remember rows are made once.
  */
 export class SqlTransaction implements Tx {
   readonly #session: SqlSession;

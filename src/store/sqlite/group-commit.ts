@@ -139,7 +139,7 @@ export class GroupCommit {
     return nobodyWaits ? this.#wal.soon() : this.#wal.sync();
   }
 
-  /** Since the last group. What was rolled back counts, too. */
+  /** Whether the database was written since the last group. A write that was rolled back counts, too. */
   #hasWritten(): boolean {
     const now = this.#written();
     const hasWritten = now !== this.#writtenBefore;

@@ -23,7 +23,7 @@ function costly(sql: string): string[] {
   );
 }
 
-/** Asked once at start, a handful of rows that are sorted, and what is there for a scrape of the metrics. */
+/** The queries that need no index: run once at start, about a handful of rows, or for a scrape of the metrics. */
 const EXEMPT = new Set([
   'sandboxes.leasedByOthers',
   'meters.forSandbox',

@@ -29,7 +29,7 @@ export class WalSync {
     this.#path = path;
   }
 
-  /** Why nothing more is taken, if so. */
+  /** Why no further sync is accepted; `null` while it works. */
   get failure(): Error | null {
     return this.#failure;
   }

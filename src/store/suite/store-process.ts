@@ -9,7 +9,7 @@ import { sampleEvent, sampleSandbox } from './sample-records.ts';
 export interface StoreProcess {
   /** The next line that it prints. */
   line(): Promise<string>;
-  /** All further lines, once it is gone. */
+  /** Resolves with all further lines, once the process is gone. */
   rest(): Promise<readonly string[]>;
   kill(): void;
   readonly exited: Promise<void>;

@@ -39,7 +39,7 @@ export function sandboxStatements(db: Kysely<Schema>) {
         .orderBy('uid', 'desc')
         .limit(sql.lit(1)),
     ),
-    /** In two halves, one for each index. */
+    /** The query has two halves, one for each index. */
     workspacesOfId: prepare<{ id: string }, Pick<SandboxRow, 'workspace_id'>>(({ id }) => {
       const ofId = db.selectFrom('sandboxes').select('workspace_id').where('id', '=', id);
       return ofId
@@ -98,7 +98,7 @@ export function sandboxStatements(db: Kysely<Schema>) {
           .orderBy('uid')
           .limit(atMost(limit)),
     ),
-    /** Asked once, when a server starts: reads the whole table rather than make every claim write one more index. */
+    /** Runs once, when a server starts: it reads the whole table rather than make every claim write one more index. */
     leasedByOthers: prepare<{ owner: string }, SandboxRow>(({ owner }) =>
       rows.where('lease_owner', 'is not', null).where('lease_owner', '<>', owner).orderBy('uid'),
     ),

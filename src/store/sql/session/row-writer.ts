@@ -7,9 +7,9 @@ type NewRow<Row> = Row extends { seq: number } ? Omit<Row, 'seq'> : Row;
 type Values = Readonly<Record<string, unknown>>;
 
 /**
- * Inserts and updates whole rows of one table. Which columns there are is seen from the row; each set of columns is
- * compiled once. An insert that meets an existing key changes nothing: that, not an error, tells of the conflict,
- * because an error would end the transaction in some databases.
+ * Inserts and updates whole rows of one table. The columns are read from the row; each set of columns is compiled once. An insert
+ * that meets an existing key changes nothing: that, not an error, shows the conflict, because an error would end the transaction
+ * in some databases.
  */
 export class RowWriter<Table extends keyof Schema> {
   readonly #db: Kysely<Schema>;

@@ -433,7 +433,7 @@ interface UploadUseRow {
   sandbox_uid: Text;
 }
 
-/** Of `images` and of `volumes`. */
+/** A row of `images` or of `volumes`. */
 export interface KeptRow {
   id: Text;
   workspace_id: Text;

@@ -4,6 +4,6 @@
  */
 export interface SqlConnection {
   all(sql: string, parameters: readonly unknown[]): readonly unknown[] | Promise<readonly unknown[]>;
-  /** How many rows it changed. */
+  /** Runs a statement; returns the number of changed rows. */
   run(sql: string, parameters: readonly unknown[]): number | Promise<number>;
 }

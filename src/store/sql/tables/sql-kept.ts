@@ -86,7 +86,7 @@ export class SqlKept<R extends KeptResource> implements KeptStore<R> {
   }
 }
 
-/** Each once, oldest first. */
+/** Returns each row once, oldest first. */
 function inOrder<R>(rows: readonly KeptRow[], limit: number): R[] {
   return [...new Map(rows.map((row) => [row.id, row])).values()]
     .sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1))
