@@ -3,7 +3,7 @@ import { boundedList } from '../values/bounded.ts';
 import { DurationSeconds } from '../values/duration.ts';
 import { ExtensionId } from '../values/ids.ts';
 
-/** Of an image that we keep: what a profile names. An engine's own references may have more in them. */
+/** The name of an image that is an asset, as a profile names it. An engine's own references may have more in them. */
 export const ImageName = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$/, 'Use 1–63 lower-case letters, digits, ".", "_" or "-".')

@@ -6,7 +6,7 @@ interface CatalogueEntry {
   readonly status: number;
   /** The party whose fault the error is. The health of backends reads this field and no other list of codes. */
   readonly fault: Fault;
-  /** Another backend may accept the same request: a caller's fault without it ends the attempts. */
+  /** Whether another backend may accept the same request: a caller's fault without it ends the attempts. */
   readonly elsewhere?: true;
   /** Whether the *caller* may send the same request again with a hope of success. Fallback never looks at it. */
   readonly retryable: boolean;
@@ -14,7 +14,7 @@ interface CatalogueEntry {
   readonly remedy: string;
 }
 
-/** Every error sand-boxer can answer with. Codes are never reused for another meaning. */
+/** All errors that sand-boxer can answer with. Codes are never reused for another meaning. */
 export const ERRORS = {
   SBX_INVALID_REQUEST: {
     status: 400,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Consumer } from '../sandboxes/sandbox.ts';
 import { Actor } from '../values/state.ts';
 
-/** `sandbox.<state>` for every transition; the others tell what happened without one. */
+/** `sandbox.<state>` for every transition; the other types report what happened without one. */
 export const EventType = z.enum([
   'sandbox.requested',
   'sandbox.provisioning',

@@ -40,7 +40,7 @@ export const RotateWebhookSecretRequest = z
   .meta({ id: 'RotateWebhookSecretRequest' });
 export type RotateWebhookSecretRequest = z.infer<typeof RotateWebhookSecretRequest>;
 
-/** How far a receiver of events is, and what stands in its way. */
+/** The position of a receiver of events, and what stands in its way. */
 const sinkProgress = {
   cursor: z.number().int().nullable().describe('The number up to which events were delivered or parked.'),
   lag: z.number().int().describe('Events after the cursor that are for it; counted up to 1000.'),

@@ -11,7 +11,7 @@ const CapabilityId = z
   .string()
   .regex(/^capability\.[a-z0-9]+(?:\.[a-z0-9-]+)+$/, 'Name it as "capability.<domain>.<name>".');
 
-/** How far the entry is agreed on, not how good the software is. */
+/** The agreement on the entry, not the quality of the software. */
 export const CapabilityStatus = z.enum(['draft', 'reviewed', 'approved', 'deprecated']);
 export type CapabilityStatus = z.infer<typeof CapabilityStatus>;
 

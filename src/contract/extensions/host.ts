@@ -32,7 +32,7 @@ const SshHop = z.strictObject({
   certificate_file: FilePath.optional().describe('Certificate for the key, on the server.'),
 });
 
-/** How a host is reached. Files are named, never sent. */
+/** The access to a host. Files are named, never sent. */
 export const HostSsh = SshHop.extend({
   jump: boundedList(z.array(SshHop).max(4), 4).default([]).describe('Hosts to go through, nearest first.'),
   tunnel: z

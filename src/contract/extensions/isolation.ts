@@ -9,7 +9,7 @@ const IdMapping = z
   })
   .meta({ id: 'IdMapping' });
 
-/** A limit as the kernel tells it back; `null` when there is none. */
+/** A limit as read back from the kernel; `null` when there is none. */
 const Limit = z.number().int().nullable();
 
 /** The barriers of the kernel around one sandbox, read from the kernel and not from what was asked for. */

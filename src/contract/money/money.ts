@@ -8,8 +8,8 @@ export const MicroUsd = z.number().int().min(-Number.MAX_SAFE_INTEGER).max(Numbe
 export const PicoUsd = z.string().regex(/^\d{1,30}$/, 'A rate is a whole number of pico-USD, as text.');
 
 /**
- * How much of a unit is billed: what was reserved, what was really worked or occupied, the most that was occupied at any
- * time, or the larger of reserved and used.
+ * The billed amount of a unit: what was reserved, what was really worked or occupied, the most that was occupied at any time, or
+ * the larger of reserved and used.
  */
 export const BillingBasis = z.enum(['allocated', 'active', 'used', 'peak', 'max_request_actual']);
 export type BillingBasis = z.infer<typeof BillingBasis>;

@@ -52,8 +52,8 @@ export const WorkspaceMode = z
 export const WorkspaceAccess = z.enum(['none', 'ro', 'rw']);
 
 /**
- * With less nothing runs: a runtime needs four processes to start one program, the engines take no limit of memory below
- * this. Refused here, it is no backend's failure.
+ * The least memory. With less nothing runs: a runtime needs four processes to start one program, the engines take no limit of
+ * memory below this. Refused here, it is no backend's failure.
  */
 export const LEAST_MEMORY_MB = 6;
 export const LEAST_PIDS = 6;

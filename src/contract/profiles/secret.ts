@@ -24,7 +24,7 @@ export const SecretRef = z
   .meta({ id: 'SecretRef' });
 export type SecretRef = z.infer<typeof SecretRef>;
 
-/** In a request: a name declared by the profile, `provider:key`, or a whole reference. */
+/** The reference to a secret in a request: a name declared by the profile, `provider:key`, or a whole reference. */
 export const RequestedSecretRef = z.union([
   z
     .string()

@@ -187,7 +187,7 @@ export const RouteCandidate = z
   .meta({ id: 'RouteCandidate' });
 export type RouteCandidate = z.infer<typeof RouteCandidate>;
 
-/** How the sandbox is expected to be used, and how that is known. */
+/** The expected use of the sandbox, with its source. */
 export const ExpectedUse = z
   .strictObject({
     seconds: z.number().describe('How long it will probably live.'),

@@ -77,7 +77,7 @@ export const CreateSandboxRequest = z
 export type CreateSandboxRequest = z.infer<typeof CreateSandboxRequest>;
 export type CreateSandboxInput = z.input<typeof CreateSandboxRequest>;
 
-/** How to reach a sandbox. Exec is always there; the rest where the backend has it. */
+/** The ways to reach a sandbox. Exec is always there; the rest where the backend has it. */
 export const Reachability = z
   .strictObject({
     exec_url: z.string().nullable(),

@@ -23,7 +23,7 @@ function judgeFirst(schema: z.core.$ZodType, judge: (value: unknown) => Fault | 
     if (!fault) return parse(payload, context);
     const { path, message } = fault;
     payload.issues.push({ code: 'custom', path: [...path], message, input: payload.value, inst: schema });
-    // Checks of the length would look at the value and tell the same once more.
+    // Checks of the length would look at the value and report the same once more.
     payload.value = undefined;
     return payload;
   };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** The version of the HTTP API: the first path segment, and the handshake header. */
 export const API_VERSION = 1;
-/** A client names the API version it speaks; a server that does not speak it answers 426. */
+/** The header in which a client names its API version; a server that does not support it answers 426. */
 export const API_VERSION_HEADER = 'sandboxer-api-version';
 
 export const ServerVersion = z
