@@ -31,7 +31,7 @@ export async function readProfileFolders(folders: readonly ProfileFolder[]): Pro
   return { files: read.flatMap(({ files }) => files), issues: read.flatMap(({ issues }) => issues) };
 }
 
-/** No IO: files that were read before, and what a workspace pushed. */
+/** Builds the catalogue without IO: from files that were read before, and the profiles that a workspace pushed. */
 export function buildCatalogue(read: ProfileFiles, pushed: readonly PushedProfile[]): ProfileCatalogue {
   const issues: ProfileIssue[] = [...read.issues];
   const bases = new Map<string, Base>();
@@ -86,7 +86,10 @@ function nameOf({ id, version }: RawDocument): string {
   return `${String(id)}@${String(version)}`;
 }
 
-/** In `name/1.0.0.yaml` the path is the identity: a file that says otherwise was copied and not finished. */
+/**
+ * Reports a file whose path and content differ. In `name/1.0.0.yaml` the path is the identity: a file that says otherwise was
+ * copied and not finished.
+ */
 function misplacementOf(file: ProfileFile, { id, version }: RawDocument): ProfileIssue | null {
   const match = /^([^/]+)\/(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?)\.ya?ml$/.exec(file.relativePath);
   if (!match) return null;
@@ -113,7 +116,7 @@ function duplicateOf(known: Base, base: Base, name: string): ProfileIssue {
   return issueAt(base, ['version'], problem, remedy);
 }
 
-/** In the override that had the last word on a field, or in the base. */
+/** Locates a field in the override that decided it, or in the base. */
 function locateIn(base: Base, layers: readonly OverrideFile[], path: FieldPath): SourcePosition {
   const ascending = [...layers].sort((left, right) => left.priority - right.priority);
   const author = ascending.findLast(({ document }) => has(document, path)) ?? base;

@@ -16,7 +16,7 @@ import type { RegistryFile, RegistryProblem } from '../core/ports/published-regi
 import { checkPriceList, MOST_PROBLEMS } from './price-list.ts';
 import { readProfileYaml } from './profiles/profile-yaml.ts';
 
-/** For all files together: the server answers others between two files, not during one. */
+/** The time for all files together: the server answers other requests between two files, not during one. */
 const MOST_MS = 5_000;
 const FRONT_MATTER = /^---\r?\n([\s\S]*?)\r?\n---\r?\n/;
 
@@ -27,7 +27,7 @@ interface Found {
   readonly problems: RegistryProblem[];
 }
 
-/** Of a zod schema, what is used here. */
+/** The part of a zod schema that is used here. */
 interface Schema<T> {
   safeParse(value: unknown):
     | { readonly success: true; readonly data: T }

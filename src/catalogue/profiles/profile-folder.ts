@@ -8,7 +8,7 @@ import { LARGEST_DOCUMENT_BYTES, readProfileYaml } from './profile-yaml.ts';
 
 export interface ProfileFolder {
   readonly path: string;
-  /** Of its overrides, unless they declare their own. Folders with a higher one are read later. */
+  /** The priority of its overrides, unless they declare their own. Folders with a higher priority are read later. */
   readonly priority: number;
   /** Stands for the folder in the names of its files. */
   readonly label: string;
@@ -33,7 +33,7 @@ export interface ProfileFiles {
 const DEEPEST = 4;
 const MOST_FILES = 5000;
 
-/** Every YAML document in a folder. What cannot be read becomes an issue and leaves the rest alone. */
+/** Reads every YAML document in a folder. A document that cannot be read becomes an issue; the others are read all the same. */
 export async function readProfileFolder(folder: ProfileFolder): Promise<ProfileFiles> {
   let root: string;
   let names: string[];

@@ -39,7 +39,7 @@ function schemaAt(path: FieldPath): SchemaNode | undefined {
   );
 }
 
-/** Without the wrappers that only say “optional”, “null too” or “then transform”. */
+/** Returns the schema without the wrappers that only say “optional”, “null too” or “then transform”. */
 function bare(schema: SchemaNode | undefined): SchemaNode | undefined {
   const inner = schema?.def.innerType ?? schema?.def.in;
   return inner ? bare(inner) : schema;
