@@ -38,9 +38,9 @@ function place(paths: PathTable, name: string, kind: TarEntry['kind']): void {
 }
 
 /**
- * Reads an archive to its end and tells what is in it. Beyond what the reader refuses (names and links that leave their
- * place, devices, hard links), no name comes twice and nothing lies below what is not a directory: an archive means
- * the same to every program that unpacks it.
+ * Reads an archive to its end and yields its entries. Beyond what the reader refuses (names and links that leave their place,
+ * devices, hard links), no name comes twice and nothing lies below what is not a directory: an archive means the same to every
+ * program that unpacks it.
  */
 export async function* checkArchive(
   archive: AsyncIterable<Uint8Array>,

@@ -1,4 +1,7 @@
-/** How git is called: nothing of the machine's configuration, no hook, no prompt, one protocol, one host, one address. */
+/**
+ * The command line and environment of git: nothing of the machine's configuration, no hook, no prompt, one protocol, one host,
+ * one address.
+ */
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { GitRef } from '../../core/recipe/git-ref.ts';
