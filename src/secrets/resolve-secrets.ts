@@ -4,7 +4,7 @@ import type { SecretRef } from '../contract/profiles/secret.ts';
 import type { ResolvedSecret } from '../core/ports/extension.ts';
 import type { SecretProvider } from '../core/ports/secrets.ts';
 
-/** By the name that references use. */
+/** The providers by the name that references use. */
 export type SecretProviders = Readonly<Record<string, SecretProvider>>;
 
 /**
