@@ -15,7 +15,7 @@ interface ProgressEvent {
   readonly summary: string;
   /** The caller that caused the event: the key of the request, or `atm` for what sand-boxer does by itself. */
   readonly actor: string;
-  /** On whose behalf, as the consumer said; `null` where it did not. */
+  /** The party that the consumer acts for, as it said; `null` where it did not. */
   readonly consumer_actor: string | null;
   readonly harness: string | null;
   readonly session_id: string | null;

@@ -8,7 +8,7 @@ import { isLoopbackHost, isPrivateAddress } from './private-address.ts';
 export interface TargetPolicy {
   /** Addresses in private networks, on this machine and of clouds' own services may be called. */
   readonly allowPrivate: boolean;
-  /** Without encryption, also beyond this machine. */
+  /** Whether to allow addresses without encryption, also beyond this machine. */
   readonly allowHttp: boolean;
 }
 
