@@ -20,7 +20,7 @@ export class ValueReader {
   readonly #limits: YamlLimits;
   readonly #merge: boolean;
   readonly #endsAt: number;
-  /** In document order, as an anchor may be given again. `null` while the anchored value is being read. */
+  /** The anchored values in document order, as an anchor may be given again. `null` while the anchored value is being read. */
   readonly #anchors = new Map<string, Measured | null>();
   #values = 0;
   #characters = 0;

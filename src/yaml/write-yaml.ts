@@ -3,7 +3,7 @@ import { stringify } from 'yaml';
 /** Characters that YAML readers take for line ends, or refuse. */
 const UNSAFE = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
-/** Every key and text in double quotes on one line, nothing shared: no reader takes a value for another. */
+/** Writes every key and text in double quotes on one line, nothing shared: no reader takes a value for another. */
 export function writeQuotedYaml(value: unknown): string {
   const text = stringify(value, {
     defaultStringType: 'QUOTE_DOUBLE',

@@ -33,5 +33,5 @@ export const FILE: YamlLimits = {
   milliseconds: 5_000,
 };
 
-/** All compose files of one stack together: some 5,000 lines, read in one go beside the requests of others. */
+/** The limits of all compose files of one stack together: some 5,000 lines, read in one go beside other requests. */
 export const STACK: YamlLimits = { ...FILE, tokens: 30_000, values: 30_000, milliseconds: 2_000 };
