@@ -133,7 +133,10 @@ interface BuildImage {
   readonly signal: AbortSignal;
 }
 
-/** Packages run their scripts as the server's own user while they are unpacked: only its administrator may name them. */
+/**
+ * Refuses a package list from any caller but the server's administrator: packages run their scripts as the server's own user
+ * while they are unpacked.
+ */
 export async function buildImage(
   deps: ControlPorts,
   caller: Caller,

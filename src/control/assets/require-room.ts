@@ -6,7 +6,7 @@ import type { ControlPorts } from '../ports/control-ports.ts';
 const PAGE = 100;
 const MINUTE_MS = 60_000;
 
-/** Sandboxes on their way to the next generation: they will live again, so their places are not free. */
+/** Sandboxes on their way to the next generation count as living: their places are not free. */
 async function countRecreating(tx: Tx, workspaceId: string, enough: number): Promise<number> {
   let count = 0;
   let cursor: string | null = null;

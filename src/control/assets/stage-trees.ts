@@ -125,7 +125,7 @@ interface StageTrees {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Brings everything that a request names here, before anything is provisioned: afterwards nothing outside is asked again. */
+/** Fetches everything that a request names, before anything is provisioned: afterwards no outside server is asked again. */
 export async function stageTrees(
   deps: ControlPorts,
   caller: Caller,

@@ -14,7 +14,7 @@ interface OpenSession {
   opened: SandboxSession | null;
 }
 
-/** The open channel of each sandbox: opened at first use, shared, closed when the sandbox is over. */
+/** Keeps the open channel of each sandbox: opened at first use, shared, closed when the sandbox is over. */
 export class Sessions {
   readonly #deps: ControlPorts;
   readonly #open = new Map<string, OpenSession>();

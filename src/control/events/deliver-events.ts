@@ -22,7 +22,7 @@ export interface DeliveryRound {
 
 const BATCH = 200;
 const CONCURRENCY = 8;
-/** A sink that takes nothing is not read on for: what it did not take stays in the log, not in a second list. */
+/** The most waiting events of a sink before no more are read for it: the rest stays in the log, not in a second list. */
 const MOST_WAITING = 1_000;
 /** A cursor that passes only events that are not for its sink is written this often. */
 const SKIPPED = 500;

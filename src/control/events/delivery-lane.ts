@@ -46,7 +46,7 @@ export function lanesOf(waiting: readonly ParkedDelivery[], events: readonly Eve
   return [...lanes.values()];
 }
 
-/** Aborted, it stops between two events; nothing that was not tried counts as tried. */
+/** Delivers one subject's events. After an abort it stops between two events; no event counts as tried that was not. */
 export async function runLane(
   deps: ControlPorts,
   sink: EventSink,

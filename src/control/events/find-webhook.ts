@@ -5,7 +5,7 @@ import type { Caller } from '../../core/tenancy/caller.ts';
 import { visibleWorkspace } from '../../core/tenancy/caller.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 
-/** A webhook that the caller may see; another workspace's is not found, like one that never was. */
+/** Finds a webhook that the caller may see; one of another workspace counts as not found. */
 export async function findWebhook(tx: Tx, caller: Caller, id: string): Promise<WebhookRecord> {
   const webhook = await tx.webhooks.get(id);
   const workspace = visibleWorkspace(caller);

@@ -4,8 +4,8 @@ import { webhookPort } from './find-webhook.ts';
 import { webhookProgress } from './sink-progress.ts';
 
 /**
- * Disables a webhook whose receiver is gone for good (`gone` says why), or has let the last so many events die. Nothing
- * is lost: what it did not take is kept for as long as events are.
+ * Disables a webhook whose receiver is gone for good (`gone` says why), or whose latest events, as many as the limit, all died.
+ * Nothing is lost: its untaken events are kept for as long as events are.
  */
 export async function judgeWebhook(
   deps: ControlPorts,

@@ -29,7 +29,7 @@ export async function eventFilter(
 
 export type EventRange = Pick<EventQuery, 'after' | 'before' | 'limit'>;
 
-/** Oldest first, after a number; with `before`, newest first. */
+/** Lists events after a number, oldest first; with `before`, newest first. */
 export function listEvents(
   deps: ControlPorts,
   filter: EventFilter,

@@ -16,7 +16,7 @@ interface PingWebhook {
   readonly signal: AbortSignal;
 }
 
-/** Sends one signed event of the type `webhook.ping`, once, and says what came of it. Nothing is stored. */
+/** Sends one signed event of the type `webhook.ping`, once, and returns the result. Nothing is stored. */
 export async function pingWebhook(
   control: Control,
   caller: Caller,

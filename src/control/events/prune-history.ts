@@ -5,8 +5,8 @@ const KEEP_FIGURES_MS = 30 * 24 * 3_600_000;
 const KEEP_AUDIT_MS = 365 * 24 * 3_600_000;
 
 /**
- * Forgets what is older than the retention times, and only what every sink has received. Money is never forgotten.
- * Answers how many rows went.
+ * Removes records older than their retention times, and only events that every sink has received. Records of money are never
+ * removed. Returns the number of removed rows.
  */
 export async function pruneHistory(deps: ControlPorts): Promise<number> {
   const { keepDestroyedMs, keepEventsMs, keepIdempotencyMs, keepAuditMs = KEEP_AUDIT_MS } = deps.settings;

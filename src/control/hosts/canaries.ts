@@ -31,7 +31,7 @@ const EXEC_MS = 60_000;
 /** Hosts tried at once. */
 const AT_ONCE = 4;
 
-/** The backends that a host is tried with: those that it serves, and that make something out of nothing or know of what. */
+/** Returns the backends that a host is tried with: those that it serves, and that need no input or bring a trial input. */
 function canaryBackends(deps: ControlPorts, host: HostRecord): readonly Extension[] {
   const local = host.spec.ssh === null;
   return deps.extensions.all().filter(({ header, canary }) => {
@@ -220,7 +220,8 @@ async function tryHost(
     const place = { extensionId: record.extensionId, hostId: bookedHost(host) };
     deps.health.takeTrial(place, record.startedAt);
     const result = await trial(deps, extension, record, signal);
-    // A later time than every judgement before: a series has one figure at a time, and a restart reads them in order.
+    // Returns a later time than that of every judgement before: a series has one figure at a time, and a restart reads them in
+    // order.
     const at = deps.health.nextJudgementAt(result.at);
     await keep(deps, host.id, { ...result, at });
     deps.health.probed(place, result.ok, at);
@@ -265,7 +266,10 @@ function awaitsTrial({ health, clock }: ControlPorts, host: HostRecord, { header
   return health.awaitsTrial({ extensionId: header.id, hostId: bookedHost(host) }, clock.now());
 }
 
-/** Tries the hosts whose time has come, and what waits to be tried again; answers when the next one's comes. One that hangs delays only its turn. */
+/**
+ * Tries the hosts that are due, and backends that wait for a trial; returns when the next host is due. A trial that hangs delays
+ * only its own batch.
+ */
 export async function runDueCanaries(
   deps: ControlPorts,
   everyMs: number,

@@ -36,7 +36,7 @@ async function viewOf(tx: Tx, host: HostRecord): Promise<HostView> {
   return { host, load: (await tx.attempts.hostLoads())[host.id] ?? NO_LOAD };
 }
 
-/** Registers it, or changes what was registered. Hosts of the configuration file are changed there. */
+/** Registers a host, or changes its registration. Hosts of the configuration file are changed there. */
 export async function addHost(control: Control, caller: Caller, spec: HostSpec): Promise<HostView> {
   requireScope(caller, 'server');
   if (spec.id === LOCAL_HOST) throw builtIn();
@@ -159,7 +159,7 @@ export async function drainHost(
   });
 }
 
-/** Refused while anything of ours is there: forgetting the host would mean leaving it behind. */
+/** Removes a host. Refuses while anything of ours is there: it would be left behind. */
 export async function removeHost(
   control: Control,
   caller: Caller,

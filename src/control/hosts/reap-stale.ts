@@ -85,7 +85,10 @@ interface ReapStale {
   readonly signal: AbortSignal;
 }
 
-/** Removes what `findStale` finds and is ours. What is not has no stamp of ours, and there is no way to ask for its end. */
+/**
+ * Removes those of the objects that `findStale` finds which are ours. An object of another owner has no stamp of ours, so its
+ * backend cannot be asked to end it.
+ */
 export async function reapStale(
   control: Control,
   caller: Caller,

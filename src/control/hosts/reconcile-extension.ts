@@ -21,7 +21,7 @@ export interface ReconcileReport {
   readonly lost: number;
 }
 
-/** Absent at the last sweep: absent twice in a row is lost. */
+/** Sandboxes whose object was absent at the last sweep: absent twice in a row is lost. */
 export type MissingOnce = Set<string>;
 
 /**
@@ -62,7 +62,7 @@ async function isOrphan(deps: ControlPorts, owned: Owned): Promise<boolean> {
   return deps.store.read('orphan', async (tx) => {
     const attempt = await tx.attempts.get(owned.stamp.attemptId);
     if (!attempt) return (await tx.canaries.get(owned.stamp.attemptId)) === null;
-    // A condemned attempt is its driver's to tear down; only what is settled as gone, and is not, is ours.
+    // The driver tears down a condemned attempt. Only an object whose attempt is settled as gone is removed here.
     return attempt.state === 'gone';
   });
 }

@@ -55,7 +55,7 @@ export class Activity {
     const touch = async (tx: Tx) => {
       const row = await tx.sandboxes.get(uid);
       if (!row || (row.state !== 'ready' && row.state !== 'active')) return;
-      // Use of an earlier generation is no use of this one.
+      // Use of an earlier generation does not count for this one.
       if (at < (row.readyAt ?? 0)) return;
       if ((row.lastActivityAt ?? 0) >= at && row.state === 'active') return;
       const edit = new SandboxEdit(row, deps, deps.clock.now());

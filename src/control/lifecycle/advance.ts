@@ -15,7 +15,9 @@ export type BackendStep =
   | {
       readonly kind: 'provision';
       readonly attempt: AttemptRecord;
-      /** Journalled in this very commit. Otherwise it was called for before, and what came of that is not known. */
+      /**
+       * Whether the attempt was journalled in this very commit. If not, its backend was called before, with an unknown outcome.
+       */
       readonly isFirstCall: boolean;
     };
 

@@ -8,7 +8,7 @@ import type { SandboxDocuments } from '../../core/lifecycle/sandbox.ts';
 import type { Tx } from '../../core/ports/store/store.ts';
 import type { ControlPorts } from '../ports/control-ports.ts';
 
-/** Read for each backend on each host: more than the health of one remembers. */
+/** The number of rows read for each backend on each host: more than the health book remembers of one. */
 const MOST_ATTEMPTS = 500;
 const MOST_CANARIES = 200;
 
@@ -74,7 +74,7 @@ function canaryHappening({ health }: ControlPorts, host: HostRecord, sample: Hos
 }
 
 /**
- * Tells the health book what earlier processes learned: attempts and canaries from their rows, in the order in which
+ * Feeds the health book with the judgements of earlier processes: attempts and canaries from their rows, in the order in which
  * they were judged. The health after a restart is the health before it.
  */
 export async function learnFromAttempts(deps: ControlPorts): Promise<void> {

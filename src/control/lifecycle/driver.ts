@@ -112,14 +112,14 @@ export class Driver {
     return work.answer.promise;
   }
 
-  /** Ends the backend calls in flight, so that a changed wish is acted on at once. What is being removed stays unwanted. */
+  /** Ends the backend calls in flight, so that a changed request is acted on at once. A teardown goes on. */
   interrupt(uid: string): void {
     for (const { step, controller } of this.#running.get(uid)?.lanes.values() ?? []) {
       if (step.kind !== 'teardown') controller.abort(new Interrupted('The sandbox is wanted otherwise now.'));
     }
   }
 
-  /** Takes no new work. What is in flight is interrupted and goes on where it was after the next start. */
+  /** Takes no new work. Calls in flight are interrupted, and continue after the next start. */
   async stop(): Promise<void> {
     this.#stopping = true;
     for (const { lanes } of this.#running.values())
@@ -214,7 +214,9 @@ export class Driver {
     work.answer.resolve(latest.sandbox);
   }
 
-  /** A lane keeps its name until its outcome is in `latest`: what follows is then never decided from an older row. */
+  /**
+   * Takes a step. A lane keeps its name until its outcome is in `latest`: the next step is then never decided from an older row.
+   */
   async #takeStep(work: Work, step: BackendStep): Promise<void> {
     const { uid } = work.latest.sandbox;
     const lane: Lane = { step, controller: new AbortController() };
@@ -283,8 +285,8 @@ export class Driver {
   }
 
   /**
-   * `provisioned` is what was not written yet: a backend that is ready at once has both in one commit. One that takes
-   * its time has its handle written meanwhile.
+   * Probes a provisioned sandbox. `provisioned` is the outcome that was not written yet: a backend that is ready at once has both
+   * in one commit. A backend that takes its time has its handle written meanwhile.
    */
   async #probe(
     work: Work,
@@ -349,7 +351,10 @@ export class Driver {
     });
   }
 
-  /** The outcome of a step and the next ones, in one commit. An outcome of a lost lease is not written: the sweep finds what it left. */
+  /**
+   * Writes the outcome of a step and the next steps in one commit. The outcome of a lost lease is not written: the sweep finds
+   * what the call left.
+   */
   async #settle(work: Work, lane: Lane | null, label: string, settlement: Settlement): Promise<Claim | null> {
     const deps = this.#deps;
     const { latest, token } = work;

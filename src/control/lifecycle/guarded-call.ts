@@ -7,7 +7,7 @@ import { LeaseLost } from './edit/interruption.ts';
 export interface CallGuard {
   /** The time limit of the call. */
   readonly timeoutMs: number;
-  /** Called every third of a lease; answers whether the lease is still ours. */
+  /** Called every third of a lease; returns whether the lease is still ours. */
   renewLease(): Promise<boolean>;
 }
 
@@ -31,7 +31,7 @@ export async function guardedCall<T>(
   }
 }
 
-/** Keeps the lease and the deadline until the function that it answers is called; that waits for a renewal under way. */
+/** Keeps the lease and the deadline until the returned function is called; that function waits for a renewal under way. */
 function watchOver(deps: ControlPorts, controller: AbortController, guard: CallGuard): () => Promise<void> {
   const { clock, settings } = deps;
   const endsAt = clock.now() + guard.timeoutMs;

@@ -2,7 +2,7 @@ import { isEstablished } from '../../core/lifecycle/lifecycle.ts';
 import type { SandboxDocuments, SandboxRecord } from '../../core/lifecycle/sandbox.ts';
 import type { BackendStep } from './advance.ts';
 
-/** A sandbox that this process holds the lease of, and what to do with it; with nothing to do the lease is given up. */
+/** A sandbox that this process holds the lease of, with the next steps; without a step the lease is given up. */
 export interface Claim {
   readonly sandbox: SandboxRecord;
   readonly token: string;
@@ -14,7 +14,7 @@ export function isClaim(admitted: Claim | SandboxRecord): admitted is Claim {
   return 'token' in admitted;
 }
 
-/** A step being taken. No two of a sandbox are about the same attempt, and only one is an operation. */
+/** A step under way. No two steps of a sandbox are about the same attempt, and only one is an operation. */
 export interface Lane {
   readonly step: BackendStep;
   readonly controller: AbortController;
@@ -36,7 +36,7 @@ export function laneOf(step: BackendStep): string {
   return step.attempt.attemptId;
 }
 
-/** Whether it is provisioned or probed already, it is to become ready: a lane goes from the one to the other. */
+/** The goal of a step. Provisioning and probing have the same goal, a ready attempt: a lane goes from the one to the other. */
 export function goalOf({ kind }: BackendStep): string {
   return kind === 'provision' || kind === 'probe' ? 'ready' : kind;
 }

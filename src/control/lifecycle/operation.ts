@@ -50,8 +50,8 @@ export function requireBeforeDeadline({ id, deadlineAt }: SandboxRecord, now: nu
 }
 
 /**
- * Waits until the operation is carried out and answers the row, or throws why it was not. `driven` is the row as this
- * process's own work on it leaves it, which saves looking.
+ * Waits until the operation is carried out and returns the row, or throws why it failed. `driven` is the row as this process's
+ * own work on it leaves it, which saves a read.
  */
 export async function awaitOperation(
   deps: ControlPorts,

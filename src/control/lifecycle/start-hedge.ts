@@ -6,8 +6,8 @@ import { journalNext } from './edit/journal-attempt.ts';
 import { AUTOMATION } from './edit/sandbox-edit.ts';
 
 /**
- * Journals a second attempt beside a first one that is slow, unless its backend is strained or too many attempts are
- * second ones already. It is decided once for an attempt, whatever comes of it.
+ * Journals a second attempt beside a first one that is slow, unless its backend is strained or too many attempts are second ones
+ * already. The decision is made once for an attempt, whatever its result.
  */
 export async function startHedge(
   scope: EditScope,

@@ -19,9 +19,7 @@ interface WaitLimits {
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * Answers the row as soon as it satisfies `done`, or as it is when the time is up. Looks only when something changed.
- */
+/** Returns the row as soon as it satisfies `done`, or as it is when the time is up. Reads it only after a change. */
 export async function waitForSandbox(
   deps: ControlPorts,
   uid: string,

@@ -24,7 +24,7 @@ class Replay {
   readonly balances = new Map<string, number>();
   readonly held = new Map<string, number>();
   readonly captured = new Map<string, number>();
-  /** Whatever money was ever reserved or owed for. */
+  /** The sandboxes that money was ever reserved or owed for. */
   readonly sandboxes = new Set<string>();
   readonly budgets = new BudgetAudit((budgetId, detail) => this.find('I12', budgetId, detail));
   count = 0;
@@ -144,7 +144,7 @@ async function checkMeters(
   }
 }
 
-/** Adds everything up again from the transfers alone, and compares it with what is kept and with what lives. */
+/** Adds up all transfers again, and compares the sums with the stored ones and with the living sandboxes. */
 export async function auditLedger(deps: ControlPorts, caller: Caller): Promise<LedgerAudit> {
   requireScope(caller, 'server');
   return deps.store.read('ledger-audit', async (tx) => {

@@ -23,7 +23,7 @@ export interface Span {
 
 const PAGE = 1_000;
 
-/** Joins charges with who caused them. A sandbox has few meters, and its charges come close together. */
+/** Joins charges with their spenders. A sandbox has few meters, and its charges come close together. */
 class Attribution {
   readonly #tx: Tx;
   readonly #meters = new Map<string, readonly MeterRecord[]>();

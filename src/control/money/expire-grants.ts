@@ -20,8 +20,8 @@ export async function settleGrants(tx: Tx, purse: string, now: number): Promise<
 }
 
 /**
- * Takes back what is unspent of grants that have ended. What is reserved at that moment stays until it is spent or comes
- * back, and then it is taken at the next look.
+ * Takes back the unspent part of grants that have ended. An amount reserved at that moment stays until it is spent or released,
+ * and is taken back at the next call.
  */
 export async function expireGrants(deps: ControlPorts): Promise<void> {
   const now = deps.clock.now();

@@ -52,7 +52,7 @@ async function measured(
   }
 }
 
-/** Asks the backends that count it what living sandboxes have used, so that little is lost with a machine. */
+/** Asks the backends for the use of living sandboxes so far, so that little is lost with a machine. */
 export async function measureUse(deps: ControlPorts, signal: AbortSignal): Promise<void> {
   if (!deps.extensions.all().some(({ measure }) => measure !== undefined)) return;
   for (let after: string | null = null; ; ) {

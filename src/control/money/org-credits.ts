@@ -69,8 +69,8 @@ interface SetOrgCredits {
 }
 
 /**
- * Whether the workspaces of an org spend from one purse. What they have moves into the shared purse, and when that is
- * split each gets its share by what it put in. What is on hold follows when it is released.
+ * Sets whether the workspaces of an org spend from one purse. Their credits move into the shared purse, and when that is split
+ * each gets its share by what it put in. Amounts on hold follow when they are released.
  */
 export async function setOrgCredits(
   deps: ControlPorts,

@@ -173,7 +173,7 @@ async function compareIn(tx: Tx, deps: ControlPorts, request: ReconcileRequest):
           : theirs > ours
             ? 'billed_more'
             : 'billed_less';
-    // Put right before: we owe nothing any more.
+    // The debt was corrected before: nothing is owed any more.
     if (kind === 'not_billed' && ours === 0) continue;
     const last = costs.at(-1);
     const corrects = request.apply && last !== undefined && theirs !== ours;
@@ -253,7 +253,7 @@ interface Correction {
   readonly difference: number;
 }
 
-/** Our debt to the backend follows its bill. What the customer was charged is the price that they were quoted, and stays. */
+/** Adjusts our debt to the backend to its bill. The customer's charge is the price that was quoted, and stays. */
 async function correctCost(
   tx: Tx,
   deps: ControlPorts,

@@ -115,7 +115,7 @@ export interface MeterOpening {
   readonly estimateMicroUsd: number;
 }
 
-/** Usage counts from `ready` on: what establishment cost is ours. */
+/** Opens the meter of a sandbox. Usage counts from `ready` on: establishment is at our cost. */
 export async function openMeter({ tx, deps, at }: MoneyScope, opening: MeterOpening): Promise<void> {
   const { sandbox, attempt, earliestDeadlineAt } = opening;
   const { leased, ...terms } = offerIn(opening.plan, opening.extension);
@@ -172,7 +172,7 @@ export async function openMeter({ tx, deps, at }: MoneyScope, opening: MeterOpen
   );
 }
 
-/** Charges what has been used and not yet charged. The transfer's id is its place in the total: it happens once. */
+/** Charges the use that was not charged yet. The transfer's id is its place in the total, so a charge happens once. */
 async function captureUsed({ tx, deps, at }: MoneyScope, meter: MeterRecord): Promise<MeterRecord> {
   if (meter.payer === 'own_key') return meter;
   const due = cumulativeMicroUsd(meter, at) - meter.chargedMicroUsd;
@@ -191,8 +191,8 @@ export async function tickMeter(scope: MoneyScope, meter: MeterRecord): Promise<
 }
 
 /**
- * Pausing and resuming change the rate from this moment on. What is not owed of the time before is never owed: the moment
- * is not moved to an earlier one, which would bill the time after it at the rate before it.
+ * Changes the rate from this moment on, for a pause or a resume. Time before it that is not owed now is never owed: the moment is
+ * not moved to an earlier one, which would bill the time after it at the rate before it.
  */
 export async function changeRate(
   { tx, deps, at: now }: MoneyScope,
@@ -209,7 +209,7 @@ export async function changeRate(
   await tx.meters.update(rebase(charged, at, rate, owedUntil));
 }
 
-/** The end of a life: what was used is captured, the rest of the hold goes back. Without a meter nothing is charged. */
+/** Ends a life: captures what was used, and releases the rest of the hold. Without a meter nothing is charged. */
 export async function closeMoney(
   { tx, deps, at: now }: MoneyScope,
   sandbox: SandboxRecord,

@@ -5,9 +5,8 @@ import { billableAt, tickMeter } from './sandbox-money.ts';
 const BATCH = 100;
 
 /**
- * Captures what running sandboxes have used. Answers for how many that was more than before: while it is any, there may
- * be more. A sandbox past its deadline, or past what it is
- * funded for, adds nothing and stays due.
+ * Captures what running sandboxes have used. Returns for how many that was more than before: above 0, there may be more. A
+ * sandbox past its deadline, or past what it is funded for, adds nothing and stays due.
  */
 export async function tickMeters(deps: ControlPorts): Promise<number> {
   const now = deps.clock.now();

@@ -19,7 +19,7 @@ export interface ControlSettings {
   readonly operationTries: number;
   /** A backend's own timeout lies this far behind our deadline, so that ours acts first. */
   readonly deadManGraceMs: number;
-  /** Activity is written at most this often. */
+  /** The shortest time between two writes of activity. */
   readonly activityMs: number;
   readonly meterTickMs: number;
   /**
@@ -32,7 +32,7 @@ export interface ControlSettings {
   readonly checkpointMs: number;
   /** Living sandboxes per workspace; `null` for no limit. */
   readonly maxLiving: number | null;
-  /** Per workspace. */
+  /** Limits per workspace. */
   readonly maxImages: number;
   readonly maxImageBytes: number;
   readonly maxVolumes: number;
@@ -42,7 +42,7 @@ export interface ControlSettings {
   /** A year when left out. */
   readonly keepAuditMs?: number;
   readonly keepHostFiguresMs?: number;
-  /** Per workspace. Left out or `null`: no limit. */
+  /** Limits per workspace. Left out or `null`: no limit. */
   readonly maxSnapshots?: number | null;
   readonly maxSnapshotBytes?: number | null;
   /** The number of snapshots without a name or a time of their own that are kept, newest first, and for how long. */
@@ -80,7 +80,9 @@ export const DEFAULT_SETTINGS: ControlSettings = {
   keepIdempotencyMs: 2 * DAY,
 };
 
-/** Doubles from the first to the most, with up to a quarter of jitter so that retries spread. */
+/**
+ * Returns the pause before a retry: it doubles from the first to the most, with up to a quarter of jitter so that retries spread.
+ */
 export function backoffMs(settings: ControlSettings, tries: number, random: number): number {
   const base = Math.min(settings.retryMostMs, settings.retryFirstMs * 2 ** Math.min(tries, 20));
   return Math.floor(base * (0.75 + random / 4));

@@ -33,7 +33,7 @@ interface PushProfile {
   readonly source: Readonly<Record<string, unknown>>;
 }
 
-/** Publishes a version. The same content again is the same version; another content under it is refused. */
+/** Publishes a version. The same content again is the same version; other content under the same version is refused. */
 export async function pushProfile(
   control: Control,
   caller: Caller,

@@ -41,7 +41,7 @@ export interface Recorded<T> {
   readonly action: string;
   /** The id of what it was done to, or of what was made. */
   target(result: T): string;
-  /** Whether something was changed; always when left out. What was not changed is recorded with the answer. */
+  /** Whether the result is a change; always when left out. A result without a change is recorded with the answer. */
   changed?(result: T): boolean;
   readonly options?: TransactionOptions<T>;
 }

@@ -4,7 +4,7 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { visibleWorkspace } from '../../core/tenancy/caller.ts';
 
-/** A sandbox that the caller may see; another workspace's is not found, like one that never was. */
+/** Finds a sandbox that the caller may see; one of another workspace counts as not found. */
 export async function findSandbox(tx: Tx, caller: Caller, id: string): Promise<SandboxRecord> {
   const row = await tx.sandboxes.find(visibleWorkspace(caller), id);
   if (row) return row;

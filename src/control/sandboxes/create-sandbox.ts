@@ -76,8 +76,8 @@ interface RecipeStaging {
 }
 
 /**
- * Brings what the request names here. Not when the transaction will answer with what is there already, and not for a
- * request that no backend could take.
+ * Stages what the request names. Not when the transaction will answer with an existing sandbox, and not for a request that no
+ * backend could take.
  */
 async function stagedRecipe(
   deps: ControlPorts,

@@ -20,7 +20,7 @@ export interface Destruction {
   readonly released: boolean;
 }
 
-/** A shared sandbox is destroyed by its creator or an administrator; others only let go of it. */
+/** Whether the caller may destroy a sandbox: a shared one only as its creator or an administrator; others only let go of it. */
 function mayDestroy(caller: Caller, sandbox: SandboxRecord): boolean {
   return sandbox.scope !== 'shared' || caller.actor === 'adm' || caller.keyId === sandbox.keyId;
 }
@@ -35,7 +35,7 @@ interface DestroySandbox extends WaitOptions {
   readonly id: string;
 }
 
-/** Idempotent, accepted from every state. What is in flight for the sandbox is interrupted. */
+/** Destroys a sandbox. Idempotent, accepted from every state. A call in flight for the sandbox is interrupted. */
 export async function destroySandbox(
   control: Control,
   caller: Caller,

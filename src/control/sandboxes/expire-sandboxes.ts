@@ -26,7 +26,7 @@ interface Expiry {
   readonly reason: 'idle' | 'ttl';
 }
 
-/** Ends what is still due, or begins the checkpoint that comes first. Answers whether anything was done. */
+/** Ends what is still due, or begins the checkpoint that comes first. Returns whether anything was done. */
 async function expire(
   control: Control,
   waitingFor: WaitingFor,
@@ -92,7 +92,7 @@ function pastIdle(row: SandboxRecord, now: number): number | null {
   return row.idleDeadlineAt !== null && row.idleDeadlineAt <= now ? row.idleDeadlineAt : null;
 }
 
-/** Looks further while nothing of a whole batch could be acted on: what waits must not hide what does not. */
+/** Acts on due rows. Reads a larger batch while no row of a whole batch could be acted on: waiting rows must not hide others. */
 async function actOn(
   due: (limit: number) => Promise<readonly SandboxRecord[]>,
   act: (row: SandboxRecord) => Promise<boolean>,

@@ -37,8 +37,8 @@ interface NewDeadline {
 }
 
 /**
- * Reserves what a later deadline costs, where the whole life is paid for. What is paid for in stretches has its next one
- * looked at soon: it may be longer now, or must end earlier.
+ * Reserves the price of a later deadline, where the whole life is paid for. A life that is paid for in stretches has its next
+ * stretch looked at soon: it may be longer now, or must end earlier.
  */
 async function fundUntil(
   tx: Tx,

@@ -61,7 +61,7 @@ interface PlanRequest extends PlanOptions {
   readonly recipe: Recipe;
 }
 
-/** Decides inside a transaction, so that it knows what the workspace allows at the moment of the decision. */
+/** Plans a route inside a transaction, with what the workspace allows at the moment of the decision. */
 export async function planRoute(
   tx: Tx,
   deps: ControlPorts,
@@ -79,7 +79,7 @@ export async function planRoute(
   const recipe = underPolicy(wanted, policy);
   const extensions = deps.extensions.all().map((extension) => extension.header);
   const now = deps.clock.now();
-  // Read in the transaction that will reserve: of a burst, each sees what the one before has taken.
+  // Hosts and loads are read in the transaction that will reserve: of a burst, each request sees what the one before has taken.
   const onHosts = extensions.some(({ runsOn }) => runsOn === 'hosts');
   const here = onHosts ? null : await tx.hosts.get(LOCAL_HOST);
   const hosts = onHosts ? await tx.hosts.list() : here === null ? [] : [here];
@@ -103,7 +103,7 @@ export async function planRoute(
   });
 }
 
-/** Read only where a backend takes keys at all. */
+/** Keys are read only where a backend takes keys at all. */
 async function keysFor(
   tx: Tx,
   deps: ControlPorts,
@@ -117,7 +117,7 @@ async function keysFor(
   return chooseKeys(boundKey === undefined ? keys : keys.filter(({ id }) => id === boundKey));
 }
 
-/** The first choice will be called: where that is to try a backend again, it is the only one that does. */
+/** Records the first choice as a trial: where a half-open backend is tried again, no other create tries it. */
 export function takeTrials({ health, clock }: ControlPorts, plan: RoutePlan): void {
   const [first] = routeTargets(plan);
   if (first) health.takeTrial({ extensionId: first.extension, hostId: first.host }, clock.now());

@@ -14,10 +14,12 @@ import { recordedTransaction } from '../requests/audit.ts';
 import { planRoute, requireRoute } from './plan-route.ts';
 import { resolveRequest } from './resolve-request.ts';
 
-/** Long enough to ask a person, short enough that prices are still true. */
+/** The life of a quote: long enough to ask a person, short enough that prices are still true. */
 const VALID_MS = 15 * 60_000;
 
-/** A digest of what the price of a request depends on: everything else may differ between a quote and its create. */
+/**
+ * Returns a digest of the fields that the price of a request depends on: all others may differ between a quote and its create.
+ */
 function digestOfPriced({
   profile,
   profile_version,
@@ -66,7 +68,7 @@ export async function quoteSandbox(
   });
 }
 
-/** The quote that a create names, if it names one; refused when it is not for this request, or over. */
+/** Returns the quote that a create names, if it names one; refuses a quote that is not for this request, or over. */
 export async function quoteOf(
   tx: Tx,
   deps: ControlPorts,

@@ -29,7 +29,7 @@ function refuseFrom(state: SandboxRecord['state']): SandboxerError {
 export interface RecreateOptions {
   /** The generation to replace: if another request has replaced it already, its generation is awaited. */
   readonly generation?: number;
-  /** Written with it, and not when it is refused. */
+  /** Called in the transaction of the recreate, and not when that is refused. */
   readonly alsoWrite?: (tx: Tx) => Promise<void>;
 }
 
@@ -39,8 +39,8 @@ type RecreateSandbox = WaitOptions &
   };
 
 /**
- * Destroys it and builds the same recipe again under the same public id. The money for the new generation is held
- * before the old one is given up, so that a refusal changes nothing.
+ * Destroys a sandbox and builds the same recipe again under the same public id. The money for the new generation is held before
+ * the old one is given up, so that a refusal changes nothing.
  */
 export async function recreateSandbox(
   control: Control,

@@ -4,7 +4,10 @@ import type { Tx } from '../../core/ports/store/store.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import { visibleWorkspace } from '../../core/tenancy/caller.ts';
 
-/** A snapshot that the caller may see; another workspace's is not found, nor a deleted one unless it is asked for. */
+/**
+ * Finds a snapshot that the caller may see; one of another workspace counts as not found, and a deleted one unless it is asked
+ * for.
+ */
 export async function findSnapshot(
   tx: Tx,
   caller: Caller,

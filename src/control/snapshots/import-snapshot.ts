@@ -38,7 +38,7 @@ interface ImportSnapshot extends ImportOptions {
 }
 
 /**
- * A snapshot from a file. What it may be restored as is this installation's own profile, never anything that the file
+ * Imports a snapshot from a file. It can be restored only as this installation's own profile, never as anything that the file
  * says: the file brings files.
  */
 export async function importSnapshot(

@@ -54,7 +54,7 @@ export async function renameSnapshot(
   });
 }
 
-/** Idempotent. The row says `deleting` until the backend confirmed it. */
+/** Deletes a snapshot. Idempotent. The row says `deleting` until the backend confirmed it. */
 export async function deleteSnapshot(
   deps: ControlPorts,
   caller: Caller,

@@ -5,7 +5,9 @@ import type { ControlPorts } from '../ports/control-ports.ts';
 
 const PAGE = 500;
 
-/** Refuses one more snapshot when the workspace has its number or its bytes. A checkpoint is never refused: it is work. */
+/**
+ * Refuses one more snapshot when the workspace has reached its number or its bytes. A checkpoint is never refused: it saves work.
+ */
 export async function requireSnapshotRoom(tx: Tx, deps: ControlPorts, workspaceId: string): Promise<void> {
   const { maxSnapshots = null, maxSnapshotBytes = null } = deps.settings;
   if (maxSnapshots === null && maxSnapshotBytes === null) return;
@@ -24,7 +26,7 @@ export async function requireSnapshotRoom(tx: Tx, deps: ControlPorts, workspaceI
 }
 
 /**
- * Marks the oldest for deletion until the workspace has no more than it keeps. Those with a name or a time of their own
+ * Marks the oldest snapshots for deletion until the workspace has no more than it keeps. Those with a name or a time of their own
  * are neither counted nor touched.
  */
 export async function thinSnapshots(tx: Tx, deps: ControlPorts, workspaceId: string): Promise<void> {

@@ -40,7 +40,7 @@ async function isBeingTaken(tx: Tx, snapshot: SnapshotRecord): Promise<boolean> 
   return snapshot.ref === null && ending;
 }
 
-/** Deletes at the backend what is marked for it or past its time. What fails stays marked and is tried again. */
+/** Deletes at the backend the snapshots that are marked for it or past their time. A deletion that fails is tried again. */
 export async function sweepSnapshots(deps: ControlPorts, only: string | null = null): Promise<number> {
   const now = deps.clock.now();
   const due = await deps.store.read('due-snapshots', async (tx) => {

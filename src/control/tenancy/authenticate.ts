@@ -11,7 +11,7 @@ export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 
-/** Written at most once a minute, and never waited for. */
+/** The last use of a key is written at most once a minute, and never waited for. */
 function noteUse(deps: ControlPorts, { id, lastUsedAt }: KeyRecord, now: number): void {
   const isNews = (at: number | null) => at === null || now - at >= USE_NOTED_MS;
   if (!isNews(lastUsedAt)) return;

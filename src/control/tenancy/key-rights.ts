@@ -26,7 +26,9 @@ export function requireNoMore(
   });
 }
 
-/** The caller's own key as it is stored now; `null` for the local administrator. Refuses one that has ended meanwhile. */
+/**
+ * Returns the caller's own key as it is stored now; `null` for the local administrator. Refuses a key that has ended meanwhile.
+ */
 export async function ownKey(tx: Tx, { keyId }: Caller, now: number): Promise<KeyRecord | null> {
   if (keyId === null) return null;
   const key = await tx.tenancy.key(keyId);
@@ -72,7 +74,7 @@ export function linesBelow(
 }
 
 /**
- * A key that gets the secret of another one spends as that one does: under the same budgets of keys and actors, or the
+ * Refuses to hand out the secret of another key unless both spend alike: under the same budgets of keys and actors, or the
  * workspace has none of those.
  */
 export async function requireSameBudgets(

@@ -70,7 +70,7 @@ interface SetProviderKey {
   readonly signal: AbortSignal;
 }
 
-/** The first one is made; one that is there gets another secret, which what runs under it uses from then on. */
+/** Stores a provider key. An existing key gets the new secret, which its running sandboxes use from then on. */
 export async function setProviderKey(
   control: Control,
   caller: Caller,
@@ -127,7 +127,7 @@ interface TestProviderKey {
   readonly signal: AbortSignal;
 }
 
-/** Asks the vendor again: one that it takes is used again, one that it does not take is refused from now on. */
+/** Asks the vendor again: a key that it accepts is used again, a key that it refuses is refused from now on. */
 export async function testProviderKey(
   control: Control,
   caller: Caller,
@@ -182,7 +182,7 @@ export async function deleteProviderKey(
   });
 }
 
-/** Puts every stored secret under the master key of now, so that the one before is needed no longer. */
+/** Seals every stored secret with the current master key, so that the one before is needed no longer. */
 export async function resealSecrets(
   control: Control,
   caller: Caller,

@@ -228,8 +228,8 @@ interface DeleteWorkspace {
 }
 
 /**
- * The keys of the workspace end and its webhooks go with it; its history stays, and its id is never given again. Credits
- * that it has are moved or taken back, or it is not deleted.
+ * Deletes a workspace: its keys end and its webhooks go with it; its history stays, and its id is never given again. Credits that
+ * it has are moved or taken back, or it is not deleted.
  */
 export async function deleteWorkspace(
   control: Control,

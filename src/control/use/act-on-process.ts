@@ -32,8 +32,8 @@ interface ActOnProcess extends Action {
 }
 
 /**
- * A signal, input or a new size for a process that runs: one that this server started and still reads, or one in the
- * background. It is use, and needs the right to use.
+ * Sends a signal, input or a new size to a process that runs: one that this server started and still reads, or one in the
+ * background. This is use, and needs the right to use.
  */
 export async function actOnProcess(
   control: Control,

@@ -42,7 +42,7 @@ interface SandboxUse {
 }
 
 /**
- * The channel into a sandbox that can be used now, or into one of its services. `counts` says whether this is use in the
+ * Opens the channel into a sandbox that can be used now, or into one of its services. `counts` says whether this is use in the
  * sense of idleness.
  */
 export async function openSandbox(

@@ -23,7 +23,7 @@ export function recordedError({ code, detail, error }: BackendFailure): AttemptE
   return { code, detail, remedy: error.remedy, ...wrongParts(error.extras) };
 }
 
-/** Whatever an extension threw, as one of our errors. What it does not say about creation may have happened. */
+/** Turns whatever an extension threw into one of our errors. Without a statement on creation, something may have been created. */
 export function backendFailure(thrown: unknown, backend: string): BackendFailure {
   if (thrown instanceof SandboxerError) {
     const creation = thrown.extras.creation ?? 'maybe_created';

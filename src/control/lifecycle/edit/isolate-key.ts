@@ -11,8 +11,8 @@ export interface RefusedCall {
 }
 
 /**
- * A vendor that refuses a key says nothing of the backend: nothing more is routed to that key until it is tested or
- * replaced, and others go on. One event is written.
+ * Sets aside a key that its vendor refuses, which says nothing of the backend: nothing more is routed to that key until it is
+ * tested or replaced, and other keys go on. One event is written.
  */
 export async function isolateKey(
   tx: Tx,

@@ -52,7 +52,7 @@ export class SandboxEdit {
     this.#row = { ...this.#row, ...patch };
   }
 
-  /** Along the state table or not at all. Whatever must be done next becomes due now. */
+  /** Moves the sandbox along the state table, or throws. Work that follows becomes due now. */
   move(to: SandboxState, by: Attribution, details: Record<string, unknown> = {}): void {
     assertMove(this.#row.state, to);
     const from = this.#row.state;

@@ -9,7 +9,10 @@ import { AUTOMATION } from '../edit/sandbox-edit.ts';
 import type { Verdict } from './step.ts';
 import { GO_ON } from './step.ts';
 
-/** Ends an attempt with an error. One that may have made something is condemned, and torn down before anything else is tried. */
+/**
+ * Ends an attempt with an error. An attempt that may have made something is condemned, and torn down before another backend is
+ * tried.
+ */
 export async function failAttempt(
   scope: SettleScope,
   attempt: AttemptRecord,

@@ -3,7 +3,7 @@ import type { Extension, ExtensionContext, Handle } from '../../../core/ports/ex
 import type { InputTrees } from '../../../core/ports/inputs.ts';
 import { WORKSPACE } from '../../../core/ports/inputs.ts';
 
-/** Unpacks the file trees of a sandbox into its workspace, over its session. Doing it again changes nothing. */
+/** Unpacks the file trees of a sandbox into its workspace, over its session. A repetition changes nothing. */
 export async function placeInputs(
   extension: Extension,
   handle: Handle,

@@ -21,7 +21,7 @@ export interface SetupRun {
   /** Values that must not be kept, should a command print them. */
   readonly secrets: readonly string[];
   now(): number;
-  /** Filled as it goes, so that what a timeout ended is known, too. */
+  /** The finished steps, filled while the commands run, so that they are known after a timeout, too. */
   readonly steps: SetupStep[];
 }
 

@@ -83,7 +83,7 @@ async function settleRemaining(scope: SettleScope, attempt: AttemptRecord, why: 
       detail: why,
     });
   }
-  // Whether something was created stays unknown: another backend could be paid twice, so the sandbox fails instead.
+  // Whether something was created is unknown: another backend could be paid twice, so the sandbox fails instead.
   const isLast = !scope.attempts.some(isRunning);
   if (edit.row.state === 'provisioning' && isLast && tries >= deps.settings.ambiguousTries) {
     failSandbox(
