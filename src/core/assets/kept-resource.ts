@@ -9,6 +9,6 @@ export interface KeptResource {
   readonly shared: boolean;
   readonly state: 'making' | 'available' | 'deleting';
   readonly createdAt: number;
-  /** Deleted by us from then on; for one that is being made, when that was given up. */
+  /** When we delete it; for one that is being made, when its making is given up. */
   readonly expiresAt: number | null;
 }

@@ -9,7 +9,7 @@ const PERIODS: readonly BudgetPeriod[] = ['day', 'week', 'month', 'lifetime'];
 interface Drawn {
   reserved: number;
   spent: number;
-  /** By mark: what is reserved in that window and neither spent nor given back. */
+  /** By mark: the amount reserved in that window and neither spent nor released. */
   readonly left: Map<string, number>;
 }
 
@@ -22,8 +22,8 @@ interface Hold {
 }
 
 /**
- * I12: what a budget spent is what was captured under it, in the window in which it was reserved. From the transfers
- * alone, in their order.
+ * Checks I12 from the transfers alone, in their order: a budget's spending is what was captured under it, in the window in which
+ * it was reserved.
  */
 export class BudgetAudit {
   readonly #holds = new Map<string, Hold>();

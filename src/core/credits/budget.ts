@@ -15,7 +15,10 @@ export interface BudgetRecord {
   readonly limitMicroUsd: number;
   /** The seconds between two admissions from 80 % of the limit on. */
   readonly throttleSeconds: number | null;
-  /** Whether what vendors bill our customers themselves counts, too. Left out where it was made before that was asked. */
+  /**
+   * Whether amounts that vendors bill to our customers themselves count, too. Left out where the budget was made before this
+   * setting.
+   */
   readonly ownKeys?: boolean;
   readonly createdAt: number;
 }

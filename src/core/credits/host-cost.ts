@@ -26,7 +26,7 @@ export interface HostCost {
 const WHOLE = 1_000_000;
 const HOUR_MS = 3_600_000n;
 
-/** The larger of what it takes of the processors and of the memory, in millionths; a place among many where neither is known. */
+/** Returns the larger share of the processors and of the memory, in millionths; a place among many where neither is known. */
 function shareOf(use: HostUse, { millicpu, memoryMb, sandboxes }: HostCapacity): number {
   const shares = [
     millicpu === null ? 0 : use.millicpu / millicpu,

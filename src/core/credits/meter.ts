@@ -18,13 +18,13 @@ export interface MeterRecord {
   /** The rate in force since `since`. */
   readonly rate: bigint;
   readonly since: number;
-  /** Usage before `since`, in pico-USD × milliseconds. */
+  /** The usage before `since`, in pico-USD × milliseconds. */
   readonly accrued: bigint;
   /** Milliseconds before `since` that were billed at a rate above zero. */
   readonly billedMs: number;
   readonly createFeeMicroUsd: number;
   readonly minimumSeconds: number;
-  /** Time is billed in whole ones of these. */
+  /** The unit in which time is billed. */
   readonly quantumMs: number;
   readonly chargedMicroUsd: number;
   readonly estimateMicroUsd: number;
@@ -75,7 +75,7 @@ export interface Terms {
   readonly quantumMs: number;
 }
 
-/** The charge for `used` pico-USD × milliseconds: at least the minimum, in whole quanta, rounded down once. */
+/** Returns the charge for `used` pico-USD × milliseconds: at least the minimum, in whole quanta, rounded down once. */
 function chargeMicroUsd(terms: Terms, used: bigint): number {
   const { runningRate, createFeeMicroUsd, minimumSeconds, quantumMs } = terms;
   const minimum = runningRate * BigInt(minimumSeconds) * 1000n;
@@ -108,7 +108,7 @@ export function neededMicroUsd(meter: MeterRecord, now: number, until: number, u
   return Math.max(0, cumulativeMicroUsd(running, until) + unnoticed - meter.chargedMicroUsd);
 }
 
-/** Whether it was ever counted at less than it costs while it runs: only then may the backend have billed more. */
+/** Whether the meter ever counted at less than the running rate: only then may the backend have billed more. */
 export function mayRunUnnoticed(meter: MeterRecord, now: number): boolean {
   if (meter.pausedRate >= meter.runningRate) return false;
   return meter.rate < meter.runningRate || countedMs(meter, now) < now - meter.openedAt;
@@ -157,7 +157,7 @@ export function evidenceOf({ evidence, observedMs }: MeterRecord, billedMs: numb
   return evidence === 'provider_observed' && !isCovered ? 'own_clock' : evidence;
 }
 
-/** The part of the billed time that its backend's figure covers; `null` where it was never asked. */
+/** Returns the part of the billed time that its backend's figure covers; `null` where it was never asked. */
 export function observedSeconds({ observedMs }: MeterRecord, billedMs: number): number | null {
   return observedMs === null ? null : Math.min(observedMs, billedMs) / 1000;
 }

@@ -109,12 +109,12 @@ function rateAt(price: Price, resources: Resources, used: Utilisation, region: s
   return inRegion(price, rate, region);
 }
 
-/** pico-USD per second of a sandbox of this size, used to the full: the most it can cost. Exact to a thousandth. */
+/** Returns the pico-USD per second of a sandbox of this size, used to the full: the most it can cost. Exact to a thousandth. */
 function rateOf(price: Price, resources: Resources, region: string | null = null): bigint {
   return rateAt(price, resources, FULL, region);
 }
 
-/** pico-USD per second as it will probably be: a backend that bills work done costs less while nothing is done. */
+/** Returns the probable pico-USD per second: a backend that bills work done costs less while nothing is done. */
 export function expectedRateOf(
   price: Price,
   resources: Resources,

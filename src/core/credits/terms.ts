@@ -13,7 +13,7 @@ export interface Offer extends Terms {
   readonly pausedRate: bigint;
   readonly payer: Payer;
   readonly providerKeyId: string | null;
-  /** Paid for in stretches: it charges by time, and ends a sandbox by itself at a time that we move. */
+  /** Whether it is paid for in stretches: the backend charges by time, and ends a sandbox by itself at a time that we move. */
   readonly leased: boolean;
 }
 
@@ -27,8 +27,8 @@ export function termsOf(quote: Quote | null): Terms {
 }
 
 /**
- * The one place where a quote becomes what is reserved and charged. It is the quote of the plan: a price that changes
- * later changes nothing for a sandbox that was admitted before.
+ * Turns a quote into terms, which are reserved and charged: the only place that does so. It is the quote of the plan: a later
+ * change of price changes nothing for a sandbox that was admitted before.
  */
 export function offerOf(candidate: PricedCandidate | undefined, extension: Extension): Offer {
   const quote = candidate?.quote ?? null;

@@ -81,11 +81,11 @@ export interface HoldRecord {
   readonly sandboxUid: string;
   readonly generation: number;
   readonly state: 'open' | 'settled' | 'voided';
-  /** The account that it was first taken from. The rest goes back to where the workspace spends from by then. */
+  /** The purse that the hold was first taken from. The rest goes back to the purse that the workspace spends from by then. */
   readonly purse: string;
   readonly heldMicroUsd: number;
   readonly capturedMicroUsd: number;
-  /** Oldest first. */
+  /** The shares of budgets, oldest first. */
   readonly budgets: readonly BudgetShare[];
   readonly createdAt: number;
   readonly resolvedAt: number | null;

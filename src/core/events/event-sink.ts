@@ -27,7 +27,7 @@ export interface ConfiguredSink {
   readonly configured: boolean;
 }
 
-/** Instead of any other error: the receiver will never take anything again. */
+/** Thrown instead of any other error: the receiver will never take an event again. */
 export class SinkGone extends Error {
   override readonly name = 'SinkGone';
 }

@@ -23,7 +23,7 @@ export interface EventDraft {
 }
 
 export interface EventRecord extends EventDraft {
-  /** Global, increasing in commit order, never reused. */
+  /** The number of the event: global, increasing in commit order, never reused. */
   readonly seq: number;
 }
 

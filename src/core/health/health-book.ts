@@ -99,13 +99,13 @@ export class HealthBook {
     for (const place of placesOf(key)) this.#breakers.set(place, attempted(this.#breaker(place), at));
   }
 
-  /** The judgement of an attempt that ends now: its time is later than that of every judgement before. */
+  /** Returns the judgement of an attempt that ends now: its time is later than that of every judgement before. */
   judge(attemptId: string, extensionId: string, outcome: AttemptOutcome, now: number): AttemptJudgement {
     const load = this.#flights.get(extensionId)?.get(attemptId)?.load ?? 1;
     return { at: this.nextJudgementAt(now), outcome, load, ownMs: 0 };
   }
 
-  /** `now`, or the first millisecond after the last judgement: two judgements never share a time. */
+  /** Returns `now`, or the first millisecond after the last judgement: two judgements never share a time. */
   nextJudgementAt(now: number): number {
     this.#judgedAt = Math.max(now, this.#judgedAt + 1);
     return this.#judgedAt;
@@ -141,7 +141,7 @@ export class HealthBook {
     return placesOf(place).some((name) => breakerState(this.#breaker(name), now) === 'half_open');
   }
 
-  /** A canary tried it: that says whether it works, and nothing of the waits that customers meet. */
+  /** Learns from a canary: it shows whether the backend works, and nothing of the waits that customers meet. */
   probed(place: Pick<AttemptKey, 'extensionId' | 'hostId'>, ok: boolean, at: number): void {
     this.#judgedAt = Math.max(this.#judgedAt, at);
     for (const name of placesOf(place)) this.#breakers.set(name, after(this.#breaker(name), ok, at));
@@ -164,7 +164,7 @@ export class HealthBook {
     return flights.size;
   }
 
-  /** Over all recipes: what a list of backends shows. */
+  /** Returns the standing over all recipes, as a list of backends shows it. */
   overall(header: ExtensionHeader, probe: ExtensionHealth['status'], now: number): BackendStanding {
     return this.#standing(header, { probe, place: header.id, record: this.#records.get(header.id), now });
   }
@@ -284,7 +284,7 @@ function spreadOf(record: TrackRecord | undefined): Partial<BackendStanding> {
   return shape ? { p50_ms: shape.p50Ms, p95_ms: shape.p95Ms, tail_ms: shape.tailMs } : {};
 }
 
-/** Four digits: enough to rank by, and the same in every stored plan. */
+/** Rounds to four digits: enough to rank by, and the same in every stored plan. */
 function successOf(record: TrackRecord | undefined, now: number): number {
   const fade = record ? fading(record, now) : 0;
   const ok = (record?.ok ?? 0) * fade + PRIOR_WEIGHT * PRIOR_SUCCESS;

@@ -1,5 +1,5 @@
 const MOST_SAMPLES = 128;
-/** Fewer say nothing of a tail. */
+/** The fewest samples that show a tail. */
 const LEAST_SAMPLES = 20;
 const LATE = 0.95;
 
@@ -11,7 +11,7 @@ export interface LatencyShape {
   readonly tailMs: number;
 }
 
-/** The times of late, oldest first. One that was cut off counts as having taken as long as it was waited for. */
+/** Holds the latest times, oldest first. An attempt that was cut off counts with the time that it was waited for. */
 export class LatencySamples {
   readonly #ms: number[] = [];
   /** The shape of the current samples; `undefined` until it is asked for. */

@@ -3,7 +3,7 @@
  * answer counts at once, a quick one only little by little, so that trouble shows before recovery.
  */
 
-/** Upper ends of the load classes, in creates in flight including one's own. */
+/** The upper ends of the load classes, in creates in flight including one's own. */
 const LOAD_CLASSES = [1, 4, 16, 64, Number.POSITIVE_INFINITY] as const;
 
 const MEMORY_MS = 60_000;

@@ -52,7 +52,7 @@ export function judgeCanary(before: CanaryStanding | undefined, result: CanaryRe
   };
 }
 
-/** The least that a backend can establish: it asks for nothing that the vector does not have. */
+/** Returns the least recipe that a backend can establish: it asks for nothing that the vector does not have. */
 export function canaryRecipe({ capabilities }: ExtensionHeader): Recipe {
   const isolation = IsolationLevel.options.find((level) => capabilities.isolation.includes(level)) ?? 'none';
   return {

@@ -1,4 +1,4 @@
-/** `key value` lines of a machine that need not be honest: bounded, printable, and the rest is dropped. */
+/** Parses `key value` lines of a machine that need not be honest: bounded, printable, and the rest is dropped. */
 export type HostFacts = ReadonlyMap<string, readonly string[]>;
 
 const MAX_LINES = 500;
@@ -49,7 +49,7 @@ export function hostFigures(facts: HostFacts): HostFigures {
   };
 }
 
-/** The share of a machine that is busy now, 0 to 1: its processors or its memory, whichever is more. */
+/** Returns the share of a machine that is busy now, 0 to 1: its processors or its memory, whichever is more. */
 export function busyShare(figures: HostFigures): number {
   const { cpus, load1, memoryTotalMb, memoryAvailableMb } = figures;
   const processors = cpus === null || load1 === null || cpus <= 0 ? 0 : load1 / cpus;

@@ -81,7 +81,7 @@ export const UNPROBED: HostHealthRecord = {
   successes: 0,
 };
 
-/** Health after a probe, by `turned`: 2 successes or 3 failures in a row flip it; the first probe decides alone. */
+/** Returns the health after a probe, by `turned`: 2 successes or 3 failures in a row flip it; the first probe decides alone. */
 export function judgeHost(
   before: HostHealthRecord,
   result: ProbeResult,
@@ -112,7 +112,7 @@ export function overallHealth({ status, detail, since, canaries = {} }: HostHeal
   };
 }
 
-/** The host under which the health book keeps a backend: backends of the server's own machine have none. */
+/** Returns the host under which the health book keeps a backend: backends of the server's own machine have none. */
 export function bookedHost({ id, spec }: HostRecord): string | null {
   return spec.ssh === null ? null : id;
 }

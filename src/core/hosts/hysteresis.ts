@@ -11,7 +11,7 @@ export interface Verdict {
 const FAILURES_TO_FALL = 3;
 const SUCCESSES_TO_RISE = 2;
 
-/** The next verdict: 3 failures or 2 successes in a row flip it; the first result of an unknown one sets it. */
+/** Returns the next verdict: 3 failures or 2 successes in a row flip it; the first result of an unknown one sets it. */
 export function turned(before: Verdict, ok: boolean, at: number): Verdict {
   const failures = ok ? 0 : before.failures + 1;
   const successes = ok ? Math.min(before.successes + 1, SUCCESSES_TO_RISE) : 0;

@@ -14,7 +14,7 @@ function staysIn(residency: string, regions: readonly string[]): boolean {
   return regions.length > 0 && regions.every((one) => one === residency || one.startsWith(`${residency}-`));
 }
 
-/** Reasons why a backend in these regions does not meet the requirements; a backend that names none meets none. */
+/** Returns the reasons why a backend in these regions does not meet the requirements; a backend that names none meets none. */
 export function regionMisfits({ region, data_residency }: Wanted, regions: readonly string[]): Exclusion[] {
   const misfits: Exclusion[] = [];
   if (region !== undefined && !regions.includes(region)) {

@@ -70,7 +70,7 @@ export function isEstablished(state: SandboxState): boolean {
   return ESTABLISHED.has(state);
 }
 
-/** Past establishment, whatever came of it. */
+/** Whether a state is past establishment, with success or without. */
 export function isSettledState(state: SandboxState): boolean {
   return state !== 'requested' && state !== 'provisioning';
 }

@@ -32,7 +32,7 @@ export interface SandboxOperation {
   /** For `extend` before `ready`: the earliest of the deadlines that the backend may have got. */
   readonly earliestDeadlineAt?: number;
   readonly finishedAt: number | null;
-  /** Why it did not work; `null` when it did or is not finished. */
+  /** Why the operation failed; `null` when it succeeded or is not finished. */
   readonly error: { readonly code: string; readonly detail: string; readonly remedy?: string } | null;
 }
 

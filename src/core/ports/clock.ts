@@ -1,11 +1,14 @@
-/** Time comes in through here, so that a simulation can own it. Milliseconds since 1970. */
+/** The source of time, so that a simulation can own it. Milliseconds since 1970. */
 export interface Clock {
   now(): number;
   /** The clock of bills, where it is not `now`: it does not follow a clock that is set. */
   billable?(): number;
   /** Resolves after `ms`, or rejects with the signal's reason when it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Calls `action` after `ms`, unless what it answers was called by then. Cheaper than a `sleep`; that serves where it is missing. */
+  /**
+   * Calls `action` after `ms`, unless the returned function was called by then. Cheaper than a `sleep`; `sleep` serves where this
+   * is missing.
+   */
   after?(ms: number, action: () => void): () => void;
 }
 

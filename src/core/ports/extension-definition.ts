@@ -1,6 +1,6 @@
 /**
- * An extension as one value: everything about it that is data, and how it is made. What a configuration may say, the
- * entry in the registry and the reference pages are derived from it.
+ * An extension as one value: its data, and how it is made. The schema of the configuration, the entry in the registry and the
+ * reference pages are derived from it.
  */
 import type { z } from 'zod';
 import type { CapabilityVector } from '../../contract/extensions/capability.ts';

@@ -253,7 +253,7 @@ export interface ExtensionHeader {
 /** A declared capability and its method exist together: the suite checks both directions. */
 export interface Extension {
   readonly header: ExtensionHeader;
-  /** Can it be used from here, now? Says what is missing and how to get it. */
+  /** Checks whether the backend can be used from here, now. A refusal names what is missing and how to get it. */
   probe(ctx: ExtensionContext): Promise<ExtensionHealth>;
   /**
    * Whether the vendor takes `ctx.key`: rejects with `SBX_BACKEND_AUTH` when it does not. Exists where `ctx.key` is used;
@@ -301,7 +301,7 @@ export interface Extension {
   whyEnded?(handle: Handle, ctx: ExtensionContext): Promise<EndedFor | null>;
   /** The backend's own figure of what was used so far, where it keeps one. */
   usage?(handle: Handle, ctx: ExtensionContext): Promise<{ readonly billedSeconds: number }>;
-  /** Cheap: it is asked of every living sandbox again and again. What is learned from it makes estimates better. */
+  /** Returns the use so far. Cheap: every living sandbox is measured again and again. The figures make estimates better. */
   measure?(handle: Handle, ctx: ExtensionContext): Promise<UsedSoFar>;
   /**
    * Stores an image that was packed elsewhere: every digest in it is checked, nothing in it is trusted. Exists, with
@@ -314,7 +314,7 @@ export interface Extension {
   ): Promise<ImportedImage>;
   /** Makes one from packages. */
   buildImage?(spec: ImageSpec, recipe: DebianRecipe, ctx: ExtensionContext): Promise<ImportedImage>;
-  /** Idempotent; nothing there is success. What was made from it goes on. */
+  /** Idempotent; nothing there is success. Sandboxes made from the image go on. */
   deleteImage?(imageId: string, owner: string, ctx: ExtensionContext): Promise<void>;
   /** Idempotent on `spec.volumeId`. Exists, with `deleteVolume`, where the vector has `volumes`. */
   createVolume?(spec: VolumeSpec, ctx: ExtensionContext): Promise<void>;

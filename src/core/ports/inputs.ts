@@ -26,7 +26,7 @@ export interface StagedArchive {
   readonly digest: string;
   readonly sizeBytes: number;
   readonly entries: number;
-  /** Puts it under this id, then writes what makes it known. Nothing else touches the id meanwhile. */
+  /** Stores the archive under this id, then calls `commit`, which makes it known. No other operation touches the id meanwhile. */
   keep<T>(id: string, commit: () => Promise<T>): Promise<T>;
   /** Forgets it, unless it was kept. */
   discard(): Promise<void>;

@@ -1,4 +1,4 @@
-/** Keeps what we must be able to use again. `context` says what it is for: under another one it does not open. */
+/** Seals secrets that must be usable again. `context` names their purpose: under another one a sealed secret does not open. */
 export interface SecretBox {
   seal(plain: string, context: string): string;
   /** Throws when it was sealed under another key or context, or changed since. */

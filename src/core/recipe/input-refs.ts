@@ -48,7 +48,7 @@ function uploadRef(id: string, field: string): TreeRef {
   return { kind: 'upload', uploadId: id };
 }
 
-/** A path is the client's, and the server is not the client: it reads its own disk for its administrator alone. */
+/** Refuses paths of any caller but the local administrator: a path is the client's, and the server reads only its own disk. */
 function pathRef(text: string, field: string, caller: Caller): TreeRef {
   const path = text.startsWith('file:///') ? (URL.parse(text)?.pathname ?? '') : text;
   if (caller.local && path.startsWith('/') && !path.includes('\0')) return { kind: 'path', path };
@@ -111,7 +111,7 @@ export function unstaged(trees: readonly RequestedTree[]): readonly TreeInput[] 
   return trees.map(({ name }) => ({ name, uploadId: '', digest: '', origin: { kind: 'upload' } }));
 }
 
-/** Tells the file trees, the mounts and what every backend takes among the inputs from plain values. */
+/** Separates the file trees, the mounts and the inputs that every backend takes from plain values. */
 export function requestedInputs(request: CreateSandboxRequest, caller: Caller): RequestedInputs {
   const { mounts, elevated: _elevated, ...inputs } = request.inputs;
   const { elevated = false, warm } = readCommon(request.inputs);

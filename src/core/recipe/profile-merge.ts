@@ -3,7 +3,7 @@ export type RawDocument = Readonly<Record<string, unknown>>;
 
 export interface OverrideLayer {
   readonly document: RawDocument;
-  /** Higher has the last word; equals apply in the order they are given. */
+  /** The priority: a higher layer wins; equal ones apply in the order they are given. */
   readonly priority: number;
 }
 

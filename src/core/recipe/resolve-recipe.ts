@@ -19,7 +19,7 @@ import { requirementsOf, stricterIsolation, stricterRequirements } from './stric
 export interface ResolvedRecipe {
   readonly recipe: Recipe;
   readonly ttlSeconds: number;
-  /** Still to be staged: the recipe's own `trees` are what comes of it. */
+  /** The trees that are still to be staged: the recipe's own `trees` are the result. */
   readonly trees: readonly RequestedTree[];
 }
 

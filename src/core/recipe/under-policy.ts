@@ -5,8 +5,8 @@ import type { Recipe } from './recipe.ts';
 import { requirementsOf, stricterIsolation, stricterRequirements } from './stricter-requirements.ts';
 
 /**
- * The recipe as the workspace lets it be routed: requirements add up, the lower price ceiling holds. The policy is a
- * ceiling: nothing that a request says can reach above it.
+ * Returns the recipe as the workspace lets it be routed: requirements add up, the lower price ceiling holds. The policy is a
+ * ceiling: no request can reach above it.
  */
 export function underPolicy(recipe: Recipe, policy: RouteCeiling | null): Recipe {
   if (policy === null) return recipe;

@@ -55,14 +55,14 @@ function refused(reason: string, passes = false): PlacementDecision {
   return { hostId: null, otherHosts: [], reason, refused: true, passes };
 }
 
-/** FNV-1a: the same everywhere and for ever, which is all that is asked of it. */
+/** Hashes by FNV-1a: the same result everywhere and for ever, which is all that is needed. */
 function draw(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return (hash ^ (hash >>> 15)) >>> 0;
 }
 
-/** The share of each bounded capacity that is taken with this one on top; above 1 there is no room. */
+/** Returns the share of each bounded capacity that is taken with this sandbox included; above 1 there is no room. */
 function fullness(host: HostRecord, input: PlacementInput): { share: number; what: string } {
   const { sandboxes, cpu, memory_mb } = host.spec.capacity;
   const load = input.loads[host.id] ?? { sandboxes: 0, millicpu: 0, memoryMb: 0 };
@@ -122,7 +122,7 @@ export function hostsWithPlace(header: ExtensionHeader, input: PlacementInput): 
   return input.hosts.filter((host) => host.spec.ssh !== null && obstacle(host, header, input) === null);
 }
 
-/** Lower is better: what we have reserved and running there, and what the machine says is in use. */
+/** Returns a score, lower is better: what we have reserved and running there, and what the machine reports as in use. */
 function scoreOf(host: HostRecord, input: PlacementInput): number {
   const { share } = fullness(host, input);
   const { figures } = host.health;

@@ -24,7 +24,7 @@ export interface AuditRecord extends AuditDraft {
   readonly seq: number;
 }
 
-/** Goes with one request: a verb that writes its record in its own transaction says so here, after the commit. */
+/** The trail of one request: a verb that writes its record in its own transaction notes it here, after the commit. */
 export interface AuditTrail {
   readonly requestId: string;
   /** The operation, as the OpenAPI document names it. */

@@ -6,7 +6,7 @@ export interface OrgRecord {
   readonly id: string;
   readonly name: string;
   readonly createdAt: number;
-  /** Kept, so that its id is never given again. */
+  /** When the org was deleted. The row stays, so that its id is never given again. */
   readonly deletedAt?: number;
 }
 
@@ -17,7 +17,7 @@ export interface WorkspaceRecord {
   readonly createdAt: number;
   /** Absent: every backend is allowed. */
   readonly policy?: RouteCeiling;
-  /** Kept, so that its id is never given again. */
+  /** When the workspace was deleted. The row stays, so that its id is never given again. */
   readonly deletedAt?: number;
 }
 

@@ -4,7 +4,7 @@ import type { BudgetRecord, Spender } from '../budget.ts';
 import { budgetMark, spenderName } from '../budget.ts';
 import type { MoneyPolicy } from '../policy.ts';
 
-/** Money that a request reserves. */
+/** The money that a request reserves. */
 export interface Reserve {
   readonly amountMicroUsd: number;
   /** Cost under a key of the workspace's own: taken from no purse, counted by budgets that include own keys. */
@@ -29,7 +29,7 @@ export function budgetShareOf({ ownKeys }: BudgetRecord, reserve: Reserve): numb
   return Math.max(reserve.amountMicroUsd, ownKeys === true ? reserve.ownKeyMicroUsd : 0);
 }
 
-/** Money left in a budget for this spender; `null` where the budget does not apply to it. */
+/** Returns the money left in a budget for this spender; `null` where the budget does not apply to it. */
 async function budgetLeft(
   tx: Tx,
   budget: BudgetRecord,

@@ -24,7 +24,7 @@ export interface TimeByEvents {
 }
 
 /**
- * The time of one meter by its events, oldest first. Nothing is owed after `owedUntil`, nor for a stretch whose end its
+ * Returns the time of one meter by its events, oldest first. Nothing is owed after `owedUntil`, nor for a stretch whose end its
  * backend chose: it may have stopped long before that was noticed. `null` when the events begin after it was ready.
  */
 function timeByEvents(

@@ -79,7 +79,7 @@ function throttled(budget: BudgetRecord, waitMs: number): SandboxerError {
   );
 }
 
-/** Refuses, or says what is to be written: nothing is reserved of one budget when another has too little. */
+/** Refuses, or returns what to write: nothing is reserved of one budget when another has too little. */
 export async function reserveBudgets(tx: Tx, hold: HoldRecord, request: Reservation): Promise<Reserved> {
   const { at, policy, spender, transferId } = request;
   const shares = [...hold.budgets];
@@ -136,8 +136,8 @@ interface BudgetCapture {
 }
 
 /**
- * Money counts in the window in which it was reserved: of each budget, what was reserved first is spent first.
- * `onlyOwnKeys`: it is not ours, and counts only where that is wanted.
+ * Spends reserved amounts of each budget, those reserved first before the others: money counts in the window in which it was
+ * reserved. `onlyOwnKeys`: the vendor bills it to the customer, and only budgets that include own keys count it.
  */
 export function captureBudgets(
   hold: HoldRecord,

@@ -37,7 +37,7 @@ export interface HoldRequest extends Want {
 
 export interface Raise extends Want {
   readonly holdId: string;
-  /** Derived from what it is for: repeating it cannot reserve twice. */
+  /** The id, derived from the purpose: a repetition cannot reserve twice. */
   readonly transferId: string;
   readonly at: number;
   readonly policy: MoneyPolicy;
@@ -54,19 +54,22 @@ export interface Capture {
 }
 
 /**
- * Money's part in the lifecycle. Every method works inside the caller's transaction, so that a transition and its
- * money are one commit. Transfer ids derive from what they are for: repeating a step cannot move money twice.
+ * Moves the money of the lifecycle. Every method works inside the caller's transaction, so that a transition and its money are
+ * one commit. Transfer ids derive from their purpose: repeating a step cannot move money twice.
  */
 export interface Ledger {
   /** Reserves at admission, of the purse and of every budget that is concerned, or of none; 402 when there is too little. */
   hold(tx: Tx, request: HoldRequest): Promise<readonly BudgetCharge[]>;
   /** Reserves more under an open hold; 402 like `hold`. */
   raise(tx: Tx, raise: Raise): Promise<readonly BudgetCharge[]>;
-  /** Takes up to `amountMicroUsd` of an open hold as earned; answers what was taken, never more than is held. */
+  /** Takes up to `amountMicroUsd` of an open hold as earned; returns the amount taken, never more than is held. */
   capture(tx: Tx, capture: Capture): Promise<number>;
   /** Counts what a vendor bills the workspace itself, in the budgets that include own keys. */
   count(tx: Tx, counted: Pick<Capture, 'holdId' | 'transferId' | 'amountMicroUsd' | 'at'>): Promise<void>;
-  /** Ends a hold: the rest goes back to where the workspace spends from. `voided` when nothing was established. A resolved hold stays as it is. */
+  /**
+   * Ends a hold: the rest goes back to the purse that the workspace spends from. `voided` when nothing was established. A
+   * resolved hold stays as it is.
+   */
   resolve(tx: Tx, holdId: string, outcome: 'settled' | 'voided', at: number): Promise<void>;
 }
 

@@ -13,7 +13,10 @@ export interface AttemptStore {
   recent(limit: number): Promise<readonly AttemptRecord[]>;
   insert(record: AttemptRecord): Promise<void>;
   update(record: AttemptRecord): Promise<void>;
-  /** Replaces the one of the same attempt: setup runs again after a crash. It goes with its sandbox. */
+  /**
+   * Stores the setup log of an attempt in place of an earlier one: setup runs again after a crash. The log is removed with its
+   * sandbox.
+   */
   putSetup(log: SetupLog): Promise<void>;
   /** Lists the setup logs in the order of the attempts. */
   setups(sandboxUid: string): Promise<readonly SetupLog[]>;

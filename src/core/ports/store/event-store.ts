@@ -11,7 +11,7 @@ export interface EventQuery {
 }
 
 export interface EventStore {
-  /** Numbers and writes them. What `list` shows is a stable prefix: no smaller number appears later. */
+  /** Numbers the events and writes them. `list` shows a stable prefix: no smaller number appears later. */
   append(drafts: readonly EventDraft[]): Promise<readonly EventRecord[]>;
   list(query: EventQuery): Promise<readonly EventRecord[]>;
   lastSeq(): Promise<number>;

@@ -5,12 +5,12 @@ export interface MeterStore {
   insert(record: MeterRecord): Promise<void>;
   update(record: MeterRecord): Promise<void>;
   forSandbox(uid: string): Promise<readonly MeterRecord[]>;
-  /** Open, with a rate above zero, last rebased before `before`. */
+  /** Lists open meters with a rate above zero, last rebased before `before`. */
   openSince(before: number, limit: number): Promise<readonly MeterRecord[]>;
-  /** Open, with `fundAt ≤ now`, oldest first. */
+  /** Lists open meters with `fundAt ≤ now`, oldest first. */
   dueFunding(now: number, limit: number): Promise<readonly MeterRecord[]>;
   /** The earliest `fundAt` of an open one; `null` when there is none. */
   nextFundingAt(): Promise<number | null>;
-  /** Open ones, by id, after `afterId`. */
+  /** Lists open meters by id, after `afterId`. */
   open(afterId: string | null, limit: number): Promise<readonly MeterRecord[]>;
 }

@@ -26,7 +26,7 @@ export interface SandboxStore {
   findReusable(workspaceId: string, reuseKey: string): Promise<SandboxRecord | null>;
   /** Rejects with `SBX_ID_TAKEN` when a row of (workspace, id) is not destroyed, and with `SBX_CONFLICT` when the reuse key does. */
   insert(record: SandboxRecord): Promise<void>;
-  /** Compare-and-set on `record.version`, which is the version that was read. Answers the stored row (version + 1). */
+  /** Compare-and-set on `record.version`, which is the version that was read. Returns the stored row (version + 1). */
   update(record: SandboxRecord): Promise<SandboxRecord>;
   documents(uid: string, generation: number): Promise<SandboxDocuments | null>;
   insertDocuments(documents: SandboxDocuments): Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * Where everything durable lives. Each method states what it promises; `store/` has an implementation for SQLite and
- * one in memory, and one suite tests them all.
+ * Defines the port to everything durable. Each method states what it promises; `store/` has an implementation for SQLite and one
+ * in memory, and one suite tests them all.
  */
 
 import type { ImageRecord } from '../../assets/image.ts';

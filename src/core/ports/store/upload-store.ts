@@ -9,7 +9,7 @@ export interface UploadQuery {
 
 export interface UploadStore {
   get(id: string): Promise<UploadRecord | null>;
-  /** Inserts, or moves the expiry of the one that is there to the later time. Answers the stored row. */
+  /** Inserts, or moves the expiry of the existing upload to the later time. Returns the stored row. */
   put(record: UploadRecord): Promise<UploadRecord>;
   /** A sandbox is made from it: it stays until that is destroyed. Repeating it is harmless. */
   use(uploadId: string, sandboxUid: string): Promise<void>;
