@@ -67,7 +67,10 @@ export class BufferLease {
     return this.#held;
   }
 
-  /** Throws `SBX_RATE_LIMITED` when the key holds too much already, `SBX_UNAVAILABLE` when the process does. */
+  /**
+   * Takes room for more bytes. Throws `SBX_RATE_LIMITED` when the key holds too much already, `SBX_UNAVAILABLE` when the process
+   * does.
+   */
   grow(bytes: number): void {
     const refusal = this.#change(bytes);
     if (refusal) throw refusal;

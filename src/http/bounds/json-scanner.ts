@@ -3,8 +3,8 @@ import { SandboxerError } from '../../contract/errors/errors.ts';
 const MOST_LEVELS = 64;
 
 /**
- * Counts levels and values of JSON outside of strings, before anything recurses over them or makes objects of them. Takes
- * the text in pieces: a body is looked at while it arrives, and refused before the rest of it is kept.
+ * Counts levels and values of JSON outside of strings, before any code recurses over them or makes objects of them. Takes the
+ * text in pieces: a body is checked while it arrives, and refused before the rest of it is kept.
  */
 export class JsonScanner {
   readonly #mostValues: number;

@@ -28,7 +28,7 @@ export class MessageMeter {
   #held = 0;
   #messages = 0;
 
-  /** Payload of the message that is not complete. */
+  /** The payload bytes of the incomplete message. */
   get held(): number {
     return this.#held;
   }

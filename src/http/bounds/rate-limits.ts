@@ -5,7 +5,7 @@ import { limitedLine } from '../../core/tenancy/caller.ts';
 import type { RateLimit } from './token-buckets.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
-/** A token bucket for each key, with its successors and those it made. A stream counts once, when it is asked for. */
+/** Keeps a token bucket for each key, with its successors and those it made. A stream counts once, when it is asked for. */
 export class RateLimits {
   readonly #buckets: TokenBuckets;
 

@@ -17,7 +17,7 @@ export class StreamSlots {
     return total;
   }
 
-  /** Call the answer when the stream is over; calling it again does nothing. */
+  /** Takes a slot. Returns a function to call when the stream is over; a second call of it does nothing. */
   take(caller: Caller): () => void {
     const key = limitedLine(caller) ?? 'local';
     const count = this.#open.get(key) ?? 0;

@@ -10,14 +10,14 @@ interface Bucket {
   at: number;
 }
 
-/** Above this many, the bucket that was used least recently is dropped: it is likely to be full, which says as much as none. */
+/** The most buckets. Above it, the least recently used is dropped: it is likely to be full, which is the same as none. */
 const MOST_BUCKETS = 50_000;
 
-/** Token buckets by name. */
+/** Keeps token buckets by name. */
 export class TokenBuckets {
   readonly limit: RateLimit;
   readonly #clock: Pick<Clock, 'now'>;
-  /** Least recently used first. */
+  /** The buckets, least recently used first. */
   readonly #buckets = new Map<string, Bucket>();
 
   constructor(limit: RateLimit, clock: Pick<Clock, 'now'>) {

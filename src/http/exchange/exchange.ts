@@ -73,7 +73,10 @@ export class Exchange {
     this.#abort?.abort(new SandboxerError('SBX_UNAVAILABLE', 'The server is stopping.'));
   }
 
-  /** The key of the request has ended: what waits or streams ends now, and says why where it can. */
+  /**
+   * Ends the exchange because the key of the request has ended: a wait or a stream ends now, with the reason where it can be
+   * sent.
+   */
   end(reason: SandboxerError): void {
     const { response } = this;
     if (response.writableEnded || response.destroyed) return;
@@ -90,7 +93,7 @@ export class Exchange {
     return Array.isArray(value) ? value.join(', ') : value;
   }
 
-  /** A large body goes in pieces, as fast as the client reads: its text never exists as a whole. */
+  /** Sends a large body in pieces, as fast as the client reads: its text never exists as a whole. */
   async sendJson(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Promise<void> {
     if (!isLarge(body)) return this.#send(status, JSON_TYPE, JSON.stringify(body), headers);
     if (this.request.method === 'HEAD')

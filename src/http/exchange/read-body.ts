@@ -79,7 +79,7 @@ async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<
   }
 }
 
-/** The body as it comes, bounded in size; a client that falls silent in the middle is given up. */
+/** Reads the body as it comes, bounded in size; a client that falls silent in the middle is disconnected. */
 export class Upload implements AsyncIterable<Buffer> {
   readonly #request: IncomingMessage;
   readonly #signal: AbortSignal;
@@ -100,8 +100,8 @@ export class Upload implements AsyncIterable<Buffer> {
   }
 
   /**
-   * Does something with the body. If the body is what failed, that is the error. Reading ends with the work, also when
-   * the work left off in the middle without a word: the rest can then be thrown away, and the client reads its answer.
+   * Runs `work` with the body. If the body itself failed, that is the error. Reading ends with the work, also when the work
+   * stopped in the middle: the rest can then be thrown away, and the client reads its answer.
    */
   async into<T>(work: (body: AsyncIterable<Uint8Array>) => Promise<T>): Promise<T> {
     try {

@@ -40,12 +40,12 @@ function isTrusted(address: string, proxies: TrustedProxies): boolean {
   return proxies.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** The addresses nearest to us are the last ones. More of them than this are no path of proxies. */
+/** The most addresses that are read, from the end: the nearest are the last. A real path of proxies is shorter. */
 const MOST_PROXIES = 32;
 
 /**
- * The address that a request comes from; `null` on a unix socket. What `X-Forwarded-For` says counts only as far as
- * trusted proxies said it: everything left of the first other address may be invented.
+ * Returns the address that a request comes from; `null` on a unix socket. `X-Forwarded-For` counts only as far as trusted proxies
+ * wrote it: everything left of the first other address may be invented.
  */
 export function clientAddress(request: IncomingMessage, proxies: TrustedProxies): string | null {
   const { remoteAddress } = request.socket;

@@ -6,12 +6,12 @@ import { TokenBuckets } from '../bounds/token-buckets.ts';
 import type { TrustedProxies } from './client-address.ts';
 import { clientAddress, holderOf } from './client-address.ts';
 
-/** Enough for a program that was started with an old key and tries again. */
+/** The limit leaves room for a program that was started with an old key and tries again. */
 const LIMIT: RateLimit = { perSecond: 1, burst: 30 };
 
 /**
- * Requests with a wrong key, counted by the address they come from. Only they are refused: a key is looked up first, so
- * that a right one is taken whatever else its address sends.
+ * Counts requests with a wrong key by the address they come from. Only such requests are refused: a key is looked up first, so
+ * that a right one is accepted whatever else its address sends.
  */
 export class WrongKeys {
   readonly #buckets: TokenBuckets;

@@ -89,7 +89,7 @@ const OF_CANARIES: readonly { readonly name: string; readonly help: string; read
   },
 ];
 
-/** A host that is forgotten has no figures any more, and what was not measured has none either. */
+/** A host that is no longer registered has no figures, and a figure that was not measured is left out. */
 function put(gauge: Gauge, labels: Record<string, string>, value: number | null): void {
   if (value !== null) gauge.set(labels, value);
 }

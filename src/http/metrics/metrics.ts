@@ -155,10 +155,10 @@ function register(registry: Registry, servers: ReadonlySet<HttpServices>): void 
 }
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** Longer than this is a stream or a wait, and says nothing about speed. */
+/** Requests on these paths are streams or waits, whose duration says nothing about speed. */
 const STREAMING = /\/(?:exec|events|output|watch|tree|wait|connect)$/;
 
-/** A client that hangs up once it has the answer, while its own body is still read, has aborted nothing. */
+/** A client that hangs up once it has the answer, while its own body is still read, did not abort the request. */
 function isWhole({ response, request, isAnswered }: Exchange): boolean {
   return response.writableFinished || (isAnswered && !request.complete);
 }

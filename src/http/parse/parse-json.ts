@@ -37,7 +37,7 @@ function inspect(value: unknown, field: string, allowsNul: boolean): void {
   }
 }
 
-/** Strict UTF-8 without NUL. */
+/** Decodes strict UTF-8 without NUL. */
 export function decodeText(body: Buffer, allowsNul = false): string {
   let text: string;
   try {
@@ -49,7 +49,7 @@ export function decodeText(body: Buffer, allowsNul = false): string {
   return text;
 }
 
-/** Strict JSON: UTF-8, bounded nesting and number of values, no prototype names, no ill-formed text. */
+/** Parses strict JSON: UTF-8, bounded nesting and number of values, no prototype names, no ill-formed text. */
 export function parseJson(body: Buffer, allowsNul: boolean, mostValues = MOST_VALUES): unknown {
   new JsonScanner(mostValues).feed(body);
   // A bare NUL is no JSON anyway.

@@ -27,7 +27,7 @@ import { isoTime, isoTimeOrNull } from '../../core/ports/clock.ts';
 import type { Extension } from '../../core/ports/extension.ts';
 import type { KeyRecord } from '../../core/tenancy/tenancy.ts';
 
-/** The only mapper from records (camelCase, milliseconds) to the wire (snake_case, ISO times). */
+/** Maps records (camelCase, milliseconds) to the wire (snake_case, ISO times): the only mapper. */
 export class Presenter {
   readonly #base: string;
 

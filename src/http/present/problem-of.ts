@@ -73,7 +73,7 @@ const FRAMEWORK: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['SBX_INVALID_REQUEST', 'The Content-Length is not that of the body.'],
 };
 
-/** Whatever was thrown, as one of the catalogue. What is not known to us says nothing to the caller. */
+/** Turns whatever was thrown into an error of the catalogue. An unknown error reveals nothing to the caller. */
 export function problemOf(error: unknown): SandboxerError {
   if (error instanceof SandboxerError) return error;
   const known = FRAMEWORK[(error as { code?: string } | null)?.code ?? ''];

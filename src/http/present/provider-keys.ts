@@ -2,7 +2,7 @@ import type { ProviderKey } from '../../contract/tenancy/provider-key.ts';
 import { isoTime, isoTimeOrNull } from '../../core/ports/clock.ts';
 import type { ProviderKeyRecord } from '../../core/tenancy/provider-key.ts';
 
-/** Never its secret, sealed or not. */
+/** Presents a provider key, never its secret, sealed or not. */
 export function presentProviderKey(key: ProviderKeyRecord): ProviderKey {
   return {
     provider_key_id: key.id,

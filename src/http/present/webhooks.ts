@@ -11,7 +11,7 @@ import type { AuditRecord } from '../../core/tenancy/audit.ts';
 import type { Caller } from '../../core/tenancy/caller.ts';
 import type { KeyRecord, OrgRecord, WorkspaceRecord } from '../../core/tenancy/tenancy.ts';
 
-/** The mapper of events' receivers, tenants and the audit log, as `present.ts` is of everything else. */
+/** Maps receivers of events, tenants and the audit log, as `present.ts` maps everything else. */
 
 function progressOf({ sink, lag, counts }: SinkProgress) {
   return {

@@ -16,7 +16,7 @@ export interface PreviewOrigin {
 
 const DEFAULT_SECONDS = 3600;
 
-/** Never longer than the sandbox itself can live, nor than the key it is made with. */
+/** The life of a preview is never longer than that of the sandbox itself, nor of the key it is made with. */
 function expiryOf(deps: ControlPorts, caller: Caller, sandbox: SandboxRecord, seconds: number): number {
   const keyEndsAt = caller.keyEndsAt ?? Number.POSITIVE_INFINITY;
   return Math.floor(Math.min(deps.clock.now() + seconds * 1000, sandbox.maxDeadlineAt, keyEndsAt) / 1000);

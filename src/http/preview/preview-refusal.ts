@@ -7,7 +7,7 @@ import { PROBLEM_MEDIA_TYPE } from '../exchange/exchange.ts';
 /** Tells our own answers from those of the service inside. */
 const ERROR_HEADER = 'sandboxer-error';
 
-/** Our own answer where the service inside gives none: sentences for people, a problem document for programs. */
+/** Answers in place of the service inside where it gives no answer: sentences for people, a problem document for programs. */
 export function refuse(request: IncomingMessage, response: ServerResponse, error: SandboxerError): void {
   if (response.writableEnded) return;
   if (response.headersSent || response.destroyed) return void response.destroy();

@@ -51,7 +51,7 @@ interface Turns {
   waiting: number;
 }
 
-/** Serves what listens inside sandboxes, each on an origin of its own and never on that of the API. */
+/** Serves the ports inside sandboxes, each on an origin of its own and never on that of the API. */
 export class PreviewServer {
   readonly #options: PreviewOptions;
   readonly #cookie: PreviewCookie;

@@ -9,7 +9,7 @@ export class PreviewSlots {
     this.#most = most;
   }
 
-  /** Call the answer, once, when the visit is over. */
+  /** Takes a slot. Returns a function to call, once, when the visit is over. */
   take(preview: string): () => void {
     const count = this.#open.get(preview) ?? 0;
     if (count >= this.#most) {

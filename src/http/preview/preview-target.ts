@@ -18,7 +18,7 @@ function hostName(authority: string): string {
   return authority.toLowerCase().replace(/:\d*$/, '');
 }
 
-/** `null` for what is no address of a resource: `*`, an empty one, one with control characters. */
+/** Reads the target; `null` for one that is no address of a resource: `*`, an empty one, one with control characters. */
 export function readTarget(request: IncomingMessage): PreviewTarget | null {
   const url = request.url ?? '';
   if (ORIGIN_FORM.test(url)) return { host: hostName(request.headers.host ?? ''), ...takeToken(url) };
@@ -58,7 +58,7 @@ export function takeToken(address: string): { path: string; token: string | null
   return { path, token: decoded(token.slice(token.indexOf('=') + 1)) };
 }
 
-/** A reference to this path on the same host, also where a browser would take its beginning for another host. */
+/** Returns a reference to this path on the same host, also where a browser would take its beginning for another host. */
 export function sameHost(path: string): string {
   return /^\/[/\\]/.test(path) ? `/.${path}` : path;
 }

@@ -30,8 +30,8 @@ export function unanswered(detail: string, cause?: unknown): SandboxerError {
 type Switched = (incoming: IncomingMessage, head: Buffer) => void;
 
 /**
- * Asks the service inside. It may answer anything: what is no answer to the request is a refusal for the visitor, or,
- * once the answer has begun, a cut connection.
+ * Sends the request to the service inside. The service may answer anything: an invalid answer becomes a refusal for the visitor,
+ * or, once the answer has begun, a cut connection.
  */
 function ask(visit: Visit, more: OutgoingHttpHeaders, switched?: Switched): ClientRequest {
   const { request, response, path, inside, stream } = visit;
@@ -105,7 +105,7 @@ export function relayRequest(visit: Visit): void {
 /** The most bytes of a visitor before the answer: they are read, so that a hang-up is seen. */
 const EARLY_BYTES = 64 * 1024;
 
-/** A connection that becomes something else once the service inside agrees. Until then it is a request like any other. */
+/** Relays a connection that becomes something else once the service inside agrees. Until then it is a request like any other. */
 export function relayUpgrade(visit: Visit, socket: Duplex, head: Buffer): void {
   const { request, response, inside, stream } = visit;
   const early: Buffer[] = [head];

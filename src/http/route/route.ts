@@ -45,7 +45,7 @@ export type BodySpec =
       /** Programs may be fed NUL characters; databases may not. */
       readonly allowsNul: boolean;
     }
-  /** A profile as JSON or YAML; what it says is checked by the catalogue, which names line and field. */
+  /** A profile as JSON or YAML; its content is checked by the catalogue, which names line and field. */
   | { readonly kind: 'document'; readonly limit: keyof HttpLimits; readonly values: keyof HttpLimits }
   | { readonly kind: 'stream'; readonly mediaTypes: readonly string[]; readonly description: string };
 
@@ -73,7 +73,7 @@ export interface RouteDefinition {
   readonly headers?: readonly RequestHeader[];
   readonly body?: BodySpec;
   readonly responses: Responses;
-  /** Served as a WebSocket. */
+  /** The handler of a route that is served as a WebSocket. */
   readonly connect?: Connect<never>;
   /** The first message of the WebSocket is a request, and bounded as one. */
   readonly beginsWithRequest?: boolean;

@@ -7,8 +7,8 @@ const MOST_AT_ONCE = 200;
 const MOST_WAITING = 20_000;
 
 /**
- * Records of what was refused, asked or given up, written together soon after. A crash loses the last moments of them;
- * what was changed is recorded with the change, or before it is answered.
+ * Batches audit records of requests that were refused, that changed nothing, or that were given up. A crash loses the last
+ * moments of them; a change is recorded with the change, or before it is answered.
  */
 export class AuditBatch {
   readonly #store: Store;

@@ -114,7 +114,7 @@ export class EventFeed {
 
   async #start(): Promise<void> {
     try {
-      // Listening comes first: what is committed from here on is seen, before the look or after it.
+      // Listening comes first: a later commit is then seen, whether it comes before the read or after it.
       this.#stopListening ??= this.#store.onCommit((notice) => {
         if (this.#tail !== null && notice.lastSeq > this.#tail) this.#wake();
       });

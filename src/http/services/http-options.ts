@@ -7,7 +7,7 @@ import type { Caller } from '../../core/tenancy/caller.ts';
 import type { RateLimits } from '../bounds/rate-limits.ts';
 import type { PreviewOrigin } from '../preview/preview-origin.ts';
 
-/** Bounds on everything a client can make the server hold. Sizes are bytes, times milliseconds. */
+/** The bounds on everything a client can make the server hold. Sizes are bytes, times milliseconds. */
 export interface HttpLimits {
   /** A JSON body, unless its route needs more. */
   readonly jsonBytes: number;

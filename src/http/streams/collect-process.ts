@@ -23,7 +23,7 @@ class Collected {
     const kept = data.length > this.#room ? data.subarray(0, this.#room) : data;
     if (kept.length < data.length) this.truncated = true;
     if (kept.length === 0) return;
-    // The program has done its work: an error would make the caller do it twice. The answer says that it is cut.
+    // The program has done its work: an error would make the caller run it twice. The answer is marked as cut instead.
     if (this.#lease?.tryGrow(kept.length) === false) {
       this.truncated = true;
       this.#room = 0;

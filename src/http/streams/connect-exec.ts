@@ -32,7 +32,7 @@ interface Frame {
   readonly payload: Buffer;
 }
 
-/** Whole frames, one or more in a message. */
+/** Parses whole frames, one or more in a message. */
 function framesOf(message: Buffer): Frame[] {
   const frames: Frame[] = [];
   for (let at = 0; at < message.length; ) {
@@ -161,7 +161,7 @@ function fail(services: HttpServices, webSocket: WebSocket, requestId: string, e
   webSocket.resume();
 }
 
-/** A program with its input open. Closing the connection kills it, unless it runs in the background. */
+/** Runs a program with its input open. Closing the connection kills it, unless it runs in the background. */
 export async function connectExec(context: WebSocketContext<{ id: string }>): Promise<void> {
   const { services, caller, params, requestId, signal } = context;
   const { control } = services;

@@ -7,7 +7,7 @@ import { WebSocketSender } from './web-socket-sender.ts';
 const NORMAL = 1000;
 const FAILED = 1011;
 
-/** Bytes to and from a TCP port inside. The text message `end` closes our half; closing the socket closes both. */
+/** Relays bytes to and from a TCP port inside. The text message `end` closes our half; closing the socket closes both. */
 export async function connectPort(context: WebSocketContext<{ id: string; port: number }>): Promise<void> {
   const { services, caller, params, signal } = context;
   const connection = await dialPort(services.control, caller, { id: params.id, port: params.port, signal });

@@ -4,7 +4,7 @@ import type { Exchange } from '../exchange/exchange.ts';
 import type { ByteRange } from '../parse/byte-range.ts';
 import { parseRange } from '../parse/byte-range.ts';
 
-/** Whatever a file holds, a browser must not run it under our name. */
+/** Headers that keep a browser from running a file under our name, whatever it holds. */
 const INERT = {
   'content-type': 'application/octet-stream',
   'content-disposition': 'attachment',
@@ -77,7 +77,7 @@ async function sendRange(
   await sendExactly(exchange, body, length);
 }
 
-/** GET and HEAD of a file. */
+/** Answers GET and HEAD of a file. */
 export async function sendFile(exchange: Exchange, files: SandboxFiles, path: string): Promise<void> {
   const { signal } = exchange;
   if (exchange.request.method === 'HEAD') {

@@ -35,7 +35,7 @@ async function catchUp(
   }
 }
 
-/** Server-sent events until the client leaves, falls too far behind, or the server stops. */
+/** Sends server-sent events until the client leaves, falls too far behind, or the server stops. */
 export async function streamEvents(
   services: HttpServices,
   exchange: Exchange,

@@ -21,7 +21,7 @@ export function frame(type: number, payload: Uint8Array): Buffer {
   return bytes;
 }
 
-/** Output as it is; large chunks are not copied. */
+/** Encodes output as it is; large chunks are not copied. */
 export function outputFrame({ stream, data }: OutputChunk): readonly Uint8Array[] {
   const type = FRAME_TYPE[stream];
   if (data.length < COPY_BELOW) return [frame(type, data)];
@@ -39,7 +39,7 @@ export function gapItem({ offset, missing }: OutputGap): ControlItem {
   return { type: 'gap', offset, missing };
 }
 
-/** Text where it is text, base64 where it is not: every byte arrives. */
+/** Encodes text as text and other bytes as base64: every byte arrives. */
 function outputItem({ stream, offset, data }: OutputChunk): ExecStreamItem {
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   const encoding = isUtf8(bytes) ? 'utf8' : 'base64';

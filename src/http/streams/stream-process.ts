@@ -24,7 +24,7 @@ export function detachWhenGone(exchange: Exchange, process: Pick<ServiceLog, 'de
   else exchange.signal.addEventListener('abort', detach, { once: true });
 }
 
-/** Answers whether there is room for more. The chunk is done with when its last part has left this process. */
+/** Writes a chunk; returns whether there is room for more. The chunk is done with when its last part has left this process. */
 function writeOutput(response: ServerResponse, format: ItemFormat, chunk: OutputChunk): boolean {
   const parts = format.output(chunk);
   const last = parts.length - 1;
@@ -34,7 +34,7 @@ function writeOutput(response: ServerResponse, format: ItemFormat, chunk: Output
   return room;
 }
 
-/** Writes a process, or a log, as a stream until it ends. What goes wrong on the way is the last item. */
+/** Writes a process, or a log, as a stream until it ends. An error on the way is the last item. */
 export async function streamProcess(
   services: HttpServices,
   exchange: Exchange,
@@ -45,7 +45,7 @@ export async function streamProcess(
   const { response } = exchange;
   detachWhenGone(exchange, process);
   exchange.begin(200, { 'content-type': type, 'x-accel-buffering': 'no' });
-  // A program may be silent for hours; what stands between us and an event source may not wait that long.
+  // A program may be silent for hours; a proxy between this server and the client may not wait that long.
   const beat = () => response.write(': \n\n');
   const beating = type === EVENT_STREAM ? setInterval(beat, services.limits.heartbeatMs) : undefined;
   try {

@@ -43,7 +43,7 @@ function uploadOf({ limits }: HttpServices, exchange: Exchange): Upload {
   return new Upload(exchange, limits.uploadBytes, limits.idleUploadMs);
 }
 
-/** Changes as they happen, until the client hangs up. The head is sent when they are followed, not before. */
+/** Streams changes as they happen, until the client hangs up. The head is sent once they are followed, not before. */
 async function streamChanges(
   services: HttpServices,
   exchange: Exchange,
