@@ -1,6 +1,6 @@
 import { SandboxerError } from '../contract/errors/errors.ts';
 
-/** Compare-and-set lost, a unique key exists, or the row to change is gone: read again and decide anew. */
+/** Compare-and-set lost, a unique key exists, or the row to change does not: the caller reads again and decides anew. */
 export function conflict(detail: string): SandboxerError {
   return new SandboxerError('SBX_CONFLICT', detail);
 }

@@ -3,7 +3,7 @@ import { ledgerOf } from '../core/credits/accounts.ts';
 import type { TransferDraft } from '../core/credits/transfer.ts';
 import { conflict } from './rejections.ts';
 
-/** Checked before any of them is written, in every store. */
+/** Checks transfers before any of them is written, in every store. */
 export function assertTransfers(drafts: readonly TransferDraft[]): void {
   const ids = new Set<string>();
   for (const { id, amountMicroUsd, debit, credit } of drafts) {

@@ -73,8 +73,8 @@ export class MemoryStore implements Store {
   }
 
   /**
-   * The process of this view is dead: what it has not committed is not committed any more, none of its calls settles,
-   * and nothing of it stands in the way of other views, whatever its hooks do.
+   * Plays the death of this view's process: its open transactions are never committed, none of its calls settles, and nothing of
+   * it blocks other views, whatever its hooks do.
    */
   abandon(): void {
     this.#abandoned = true;

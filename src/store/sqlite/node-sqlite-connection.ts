@@ -83,7 +83,7 @@ function failure(error: unknown): SandboxerError {
   return databaseFailed(error);
 }
 
-/** The disk is full, the file is damaged, or the like: nothing that the caller could do differently. */
+/** The disk is full, the file is damaged, or the like: the caller can do nothing differently. */
 export function databaseFailed(cause: unknown): SandboxerError {
   const { message } = cause as { message?: string };
   return new SandboxerError('SBX_INTERNAL', `The database failed: ${message ?? String(cause)}.`, { cause });

@@ -71,7 +71,7 @@ export class SqliteStore implements Store {
       const writer = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
       opened.push(writer);
       migrate(writer, migrations);
-      // NORMAL syncs around checkpoints alone; that every commit is durable is seen to by `WalSync`.
+      // NORMAL syncs around checkpoints alone; `WalSync` makes every commit durable.
       writer.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -${CACHE_KIB};
         PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
       const reader = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: true });

@@ -33,8 +33,8 @@ export class SeenRows<Row extends object> {
   }
 
   /**
-   * Has `write` write what of `next` is new, if anything is; it answers whether there was such a row. Noted before it is
-   * waited for: another update of the row may come meanwhile.
+   * Calls `write` with the new columns of `next`, if there are any; it returns whether the row existed. The row is noted before
+   * the wait: another update of it may come meanwhile.
    */
   async update(key: string, next: Row, write: (changes: Partial<Row>) => Promise<number>): Promise<boolean> {
     const changes = this.changes(key, next);
