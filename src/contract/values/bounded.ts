@@ -15,7 +15,7 @@ interface BoundedRecordDef extends z.core.$ZodRecordDef {
   readonly tooMany: string;
 }
 
-/** Looks at a value before its schema does. A copy of the schema, such as `describe` makes, does so too. */
+/** Checks a value before its schema does. A copy of the schema, such as `describe` makes, does so too. */
 function judgeFirst(schema: z.core.$ZodType, judge: (value: unknown) => Fault | null): void {
   const { parse } = schema._zod;
   schema._zod.parse = (payload, context) => {
