@@ -26,7 +26,7 @@ interface IssueSource {
   locate(path: FieldPath): SourcePosition;
 }
 
-/** Enough to work on; a document with more is not a profile with faults. */
+/** The most issues of a document: enough to work on. */
 const MOST_ISSUES = 20;
 
 /** Makes one issue per field, with its place and a remedy. */
@@ -117,7 +117,7 @@ function wrongKind(path: FieldPath, value: unknown, expected = 'another kind of 
   };
 }
 
-/** Never more of a value than helps to find it. */
+/** Quotes a value, with no more of it than helps to find it. */
 function shown(value: unknown): string {
   if (Array.isArray(value)) return 'A list';
   if (typeof value === 'object' && value !== null) return 'A map';

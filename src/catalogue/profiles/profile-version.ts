@@ -1,4 +1,4 @@
-/** Ascending by semantic version, except that every pre-release comes before every release. */
+/** Compares ascending by semantic version, except that every pre-release comes before every release. */
 export function compareVersions(left: string, right: string): number {
   const [leftCore, leftTag] = split(left);
   const [rightCore, rightTag] = split(right);
