@@ -17,8 +17,8 @@ function gone(): SandboxerError {
 }
 
 /**
- * Archives as files of one private directory: `upl_….tar` and `upl_….entries`, its table of contents. What is being
- * received has a name that says so; it is gone after the next start.
+ * Stores archives as files of one private directory: `upl_….tar` and `upl_….entries`, its table of contents. An archive that is
+ * being received has a temporary name; it is removed at the next start.
  */
 export class BlobStore {
   readonly #directory: string;

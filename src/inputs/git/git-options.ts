@@ -1,7 +1,7 @@
 import type { LookupFunction } from 'node:net';
 
 export interface GitOptions {
-  /** The address of a host, if it may be asked: the one that is checked is the one that is dialled. */
+  /** Returns the address of a host, if fetches from it are allowed: the address that is checked is the one that is dialled. */
   readonly lookup: LookupFunction;
   readonly timeoutMs: number;
   /** The most bytes that a fetch may write to the disk. */

@@ -28,7 +28,7 @@ async function sizeOf(directory: string): Promise<number> {
   return total;
 }
 
-/** The last words of git, without what only a person at a terminal needs, and without addresses of our own disk. */
+/** Returns the last lines of git, without advice for a person at a terminal, and without paths of our own disk. */
 function reasonOf(text: string, cwd: string): string {
   const lines = text
     .replaceAll(cwd, '…')
