@@ -15,7 +15,7 @@ import { SandboxerError } from '../contract/errors/errors.ts';
 export interface MasterKeySource {
   /** A file that only its owner can read. It is made when it is not there. */
   readonly file: string;
-  /** Whether it may be made. Not when something is sealed already: then it is lost, and a new one opens nothing. */
+  /** Whether a key may be made. Not when something is sealed already: then the key is lost, and a new one opens nothing. */
   readonly mayCreate?: boolean;
   /** The key itself, from the environment. */
   readonly value?: string | undefined;
