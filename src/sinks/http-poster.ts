@@ -44,7 +44,7 @@ export class HttpPoster {
     const until = AbortSignal.any([signal, deadline]);
     try {
       return await this.#send(body, headers, until).catch((error: unknown) => {
-        // A kept connection that the other side was just closing: that says nothing about the receiver.
+        // The receiver closed a kept connection at this moment: that says nothing about its health.
         if (error instanceof StaleConnection) return this.#send(body, headers, until);
         throw error;
       });

@@ -43,8 +43,8 @@ export function checkTarget(text: string, policy: TargetPolicy): URL {
 }
 
 /**
- * Looks a name up once and hands out what it found only if all of it may be called: the address that was checked is
- * the address that is dialled.
+ * Resolves a name once and returns its addresses only if all of them may be called: the address that was checked is the address
+ * that is dialled.
  */
 export function guardedLookup(
   policy: TargetPolicy,

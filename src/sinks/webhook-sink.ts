@@ -60,7 +60,7 @@ export class WebhookSink implements EventSink {
 
   async send(event: CloudEvent, signal: AbortSignal): Promise<void> {
     const { clock, policy, timeoutMs, concurrency, userAgent } = this.#options;
-    // Made at the first use: a policy that has become stricter fails the delivery, not the start of the server.
+    // The sender is made at the first use: a policy that has become stricter fails the delivery, not the start of the server.
     this.#poster ??= new HttpPoster(this.#webhook.url, { policy, timeoutMs, connections: concurrency });
     const body = JSON.stringify(event);
     const timestampSeconds = Math.floor(clock.now() / 1000);
