@@ -38,7 +38,7 @@ const REMEDIES: Readonly<Partial<Record<ErrorCode, string>>> = {
 };
 
 /**
- * The one reader of YAML that comes from outside: YAML 1.2, core schema, one document, no tags, text as keys, no key
+ * Reads YAML that comes from outside, as the only reader: YAML 1.2, core schema, one document, no tags, text as keys, no key
  * twice. Time and memory grow no faster than the text, and both have an upper bound.
  */
 export function readYaml(text: string, options: YamlOptions = {}): YamlDocument | readonly YamlFault[] {
