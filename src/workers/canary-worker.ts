@@ -3,7 +3,7 @@ import type { ControlPorts } from '../control/ports/control-ports.ts';
 import { Loop } from './loop.ts';
 
 const SWEEP_MS = 60_000;
-/** Longer than any canary takes: what is older is under way no more. */
+/** Longer than any canary takes: an older record belongs to none under way. */
 const OVER_MS = 1_200_000;
 
 /** Removes what canaries left, also when none are run any more (`everyMs` is null). */

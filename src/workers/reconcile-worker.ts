@@ -17,7 +17,7 @@ export function reconcileWorker(control: Control, extension: Extension): Loop {
   });
 }
 
-/** Snapshots, images and volumes whose time is over, or that could not be deleted at once. */
+/** Sweeps snapshots, images and volumes whose time is over, or that could not be deleted at once. */
 export function snapshotWorker(deps: ControlPorts): Loop {
   return new Loop('snapshots', deps, async () => {
     await sweepSnapshots(deps);
