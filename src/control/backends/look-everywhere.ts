@@ -21,7 +21,7 @@ export type Found<T> = T & Place;
 
 export interface Everywhere<T> {
   readonly all: readonly Found<T>[];
-  /** Places that did not answer, by name, and what they said instead. */
+  /** The places that did not answer, by name, with their errors. */
   readonly unseen: ReadonlyMap<string, string>;
 }
 

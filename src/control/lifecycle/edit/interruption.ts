@@ -1,4 +1,4 @@
-/** Another worker took over the lease: no outcome of this worker may be written. */
+/** Thrown when another worker took over the lease: no outcome of this worker may be written. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
@@ -8,7 +8,7 @@ export class Outrun extends Error {
   override readonly name = 'Outrun';
 }
 
-/** A later request asks for the opposite, such as destroying what is being provisioned. */
+/** Thrown when a later request asks for the opposite, such as destroying what is being provisioned. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }

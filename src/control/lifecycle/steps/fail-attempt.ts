@@ -23,7 +23,7 @@ export async function failAttempt(
   await judgeAttempt(scope, attempt.attemptId, outcomeOfError(failure.code, attempt), {
     state: nothingLeft ? 'gone' : 'condemned',
     creation: failure.creation,
-    // An attempt that was outrun was stopped by us: its row says why already.
+    // An outrun attempt was stopped by us: its row has the reason already.
     ...(!isOutrun(scope, attempt) && {
       error: recordedError(failure),
       endedAt: edit.now,

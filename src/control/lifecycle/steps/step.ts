@@ -13,7 +13,7 @@ export interface Verdict {
 export const GO_ON: Verdict = {};
 
 /**
- * One call to a backend, and how either outcome of it is written.
+ * A call to a backend, with the functions that write its outcome or its error.
  *
  * The driver journals the attempt before it makes the step. It then awaits `call` under a time limit while it keeps the
  * lease. When the call ends, the driver opens one transaction and runs `settle` with the outcome, or `fail` with the
