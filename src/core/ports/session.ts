@@ -40,7 +40,7 @@ export interface OutputGap {
 /**
  * A process inside a sandbox. `output` may be iterated once and ends when all output was delivered; a slow reader
  * slows the program down and never grows a buffer. A program that cannot be started ends with 127 (not found) or 126
- * and tells why on stderr, as a shell would.
+ * and reports why on stderr, as a shell would.
  */
 export interface SandboxProcess {
   readonly id: string;

@@ -70,7 +70,7 @@ function narrowHedge(ours: RoutePolicy, request: RoutePolicy): RoutePolicy {
 
 const PREFERENCES = ['sort', 'value_of_time', 'preferred_max_tti', 'affinity_key', 'expect'] as const;
 
-/** Returns the fields that only rank and never allow: the request wins over the policy. */
+/** Returns the fields that only rank and never allow: the request wins. */
 function preferences(ours: RoutePolicy, request: RoutePolicy): RoutePolicy {
   const given = PREFERENCES.map((name) => [name, request[name] ?? ours[name]]);
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
