@@ -5,7 +5,7 @@ import type { BufferLease } from '../bounds/buffer-budget.ts';
 import { isLarge, jsonPieces } from '../bounds/json-pieces.ts';
 import { closeIfUnasked, endAnswer } from './discard-rest.ts';
 
-/** The client hung up: there is no one to answer, and no error to report. */
+/** The client hung up: no answer can be sent, and no party is at fault. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }

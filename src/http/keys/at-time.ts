@@ -1,7 +1,7 @@
 /** The longest time of one timer. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** Calls back at `time`, however far ahead it lies. Call the answer to forget about it. */
+/** Calls back at `time`, however far ahead it lies. Returns a function that cancels the call. */
 export function atTime(now: () => number, time: number, callback: () => void): () => void {
   let timer: NodeJS.Timeout;
   const look = () => {

@@ -16,7 +16,7 @@ const HOP_BY_HOP = [
   'upgrade',
 ];
 
-/** Ours to say or to answer: what a visitor says there is not passed on. */
+/** Headers that only we set or answer: a visitor's values of them are not passed on. */
 const NOT_FORWARDED = [
   ...HOP_BY_HOP,
   TOKEN_HEADER,

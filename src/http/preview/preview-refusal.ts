@@ -4,7 +4,7 @@ import { ERRORS, toProblem } from '../../contract/errors/errors.ts';
 import { closeIfUnasked, endAnswer } from '../exchange/discard-rest.ts';
 import { PROBLEM_MEDIA_TYPE } from '../exchange/exchange.ts';
 
-/** Tells our own answers from those of the service inside. */
+/** The header that distinguishes our own answers from those of the service inside. */
 const ERROR_HEADER = 'sandboxer-error';
 
 /** Answers in place of the service inside where it gives no answer: sentences for people, a problem document for programs. */

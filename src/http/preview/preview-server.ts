@@ -114,7 +114,7 @@ export class PreviewServer {
     void this.#visit(request, response, { socket, head });
   }
 
-  /** Rejects never: what goes wrong is the answer. */
+  /** Serves one request. Never rejects: an error becomes the answer. */
   async #visit(
     request: IncomingMessage,
     response: ServerResponse,

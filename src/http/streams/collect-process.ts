@@ -62,7 +62,7 @@ async function textOf(bytes: Buffer, encoding: 'utf8' | 'base64'): Promise<strin
   return text + decoder.decode();
 }
 
-/** A process as one answer, when it has ended. */
+/** Returns a process as one answer, when it has ended. */
 export async function collectProcess(
   services: HttpServices,
   exchange: Exchange,
