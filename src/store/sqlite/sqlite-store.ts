@@ -104,7 +104,7 @@ export class SqliteStore implements Store {
     );
   }
 
-  /** Unless it answers early, it does when what it saw is on the disk. */
+  /** Resolves, unless it answers early, when what it saw is on the disk. */
   async read<T>(
     _label: string,
     work: (tx: Tx) => Promise<T>,

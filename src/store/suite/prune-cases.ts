@@ -14,7 +14,7 @@ import {
 import type { StoreCase } from './store-case.ts';
 import { read, rejectsWith, write } from './store-case.ts';
 
-/** A sandbox with everything that hangs on it; answers the number of its event. */
+/** Makes a sandbox with everything that hangs on it; returns the number of its event. */
 function insertWhole(store: Store, over: Partial<SandboxRecord> & { uid: string }): Promise<number> {
   const { uid } = over;
   return write(store, async (tx) => {

@@ -45,7 +45,7 @@ export class SqlSession implements CommitNotice {
     return (rows instanceof Promise ? await rows : rows) as Row[];
   }
 
-  /** Answers how many rows it changed. */
+  /** Runs a statement; returns the number of changed rows. */
   async run<Args extends object>(statement: Statement<Args, unknown>, args: Args): Promise<number> {
     this.assertWritable();
     const changed = this.#connection.run(statement.sql, statement.parameters(args));
