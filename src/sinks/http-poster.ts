@@ -37,7 +37,7 @@ export class HttpPoster {
     this.#agent = this.#url.protocol === 'https:' ? new HttpsAgent(settings) : new HttpAgent(settings);
   }
 
-  /** Answers the status; rejects when there was no answer within the time. */
+  /** Posts a body. Returns the status; rejects when there was no answer within the time. */
   async post(body: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<number> {
     const { timeoutMs } = this.#options;
     const deadline = AbortSignal.timeout(timeoutMs);
