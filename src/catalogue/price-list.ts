@@ -14,7 +14,7 @@ export interface PriceListProblem {
 
 export interface PriceList {
   readonly entries: readonly PriceListEntry[];
-  /** The files that cannot be used; the others stay in use. */
+  /** The faults of files: a faulty file leaves the others in use. */
   readonly problems: readonly PriceListProblem[];
 }
 
