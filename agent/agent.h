@@ -1,4 +1,4 @@
-/* What the parts of the agent know of each other. */
+/* Declarations that the parts of the agent share. */
 #ifndef AGENT_H
 #define AGENT_H
 
@@ -23,10 +23,10 @@ typedef struct {
   const char *user;        /* the default user; NULL: itself */
   const char *cwd;         /* the default directory; NULL: the home of the user */
   rlim_t open_files;       /* for children; 0: what the agent was given */
-  struct rlimit own_files; /* as the agent was given it */
+  struct rlimit own_files; /* the limit that the agent itself started with */
   int oom_score;           /* for children */
   int null_fd;
-  char run_id[9]; /* tells this run of the agent from others */
+  char run_id[9]; /* distinguishes this run of the agent from others */
 } Agent;
 
 extern Agent agent;
@@ -37,8 +37,8 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* caller.c: the host listens, the agent calls */
 bool caller_start(const char *path);
-void caller_taken(void); /* the connection that waited was greeted */
-void caller_lost(void);  /* one ended that never was */
+void caller_taken(void); /* the waiting connection was greeted */
+void caller_lost(void);  /* a connection ended before it was greeted */
 
 /* users.c */
 typedef struct {
@@ -53,11 +53,11 @@ typedef struct {
   char name[64], home[1024], shell[256];
 } User;
 
-/* NULL or "": the default of the connection. Otherwise a name, or uid[:gid]. Returns 0 or ENOENT, EPERM, EINVAL. */
+/* Resolves NULL or "" (the default of the connection), a name, or uid[:gid]. Returns 0 or ENOENT, EPERM, EINVAL. */
 int user_resolve(const Conn *c, const char *spec, User *user);
-const char *user_spec(const Conn *c, const char *spec); /* what it stands for when it is empty; may be NULL */
+const char *user_spec(const Conn *c, const char *spec); /* the user that an empty spec stands for; may be NULL */
 void user_refuse(Conn *c, uint32_t id, const char *spec, int error);
-/* Where relative paths of this connection start. */
+/* Returns the directory where relative paths of this connection start. */
 const char *default_dir(const Conn *c, const User *user);
 
 /* privileges.c */
@@ -66,16 +66,16 @@ void fs_leave(void);
 int become(const Cred *cred); /* for good; raw system calls only. 0 or errno */
 bool cut_capabilities(void);
 
-/* confine.c: paths that may be read and executed, and paths where everything may be done; nothing else */
+/* confine.c: paths that may be read and executed, and paths where everything may be done; all others are closed */
 #define MAX_CONFINED 32
 typedef struct {
   const char *read[MAX_CONFINED], *write[MAX_CONFINED];
   size_t read_len, write_len;
 } Confinement;
-const char *confine(const Confinement *confinement); /* NULL, or what cannot be held: then nothing may be started */
+const char *confine(const Confinement *confinement); /* NULL, or the rule that cannot be enforced: then start no program */
 int confine_look(int base, const char *path); /* 0, or why it may not be described */
 
-/* confine-calls.c: no unix socket but connected pairs, no other way to one; for good, and for all that is started */
+/* confine-calls.c: allows connected pairs as the only unix sockets; for good, also for every program started later */
 bool confine_calls(void);
 
 /* child.c: processes that are waited for */
@@ -113,9 +113,9 @@ int pty_open(int *slave, unsigned cols, unsigned rows, const Cred *owner); /* th
 void pty_resize(int master, unsigned cols, unsigned rows);
 
 /* tree.c */
-/* To every process that carries the mark, and to the session and the descendants of `root` unless it is 0. */
+/* Signals every process that carries the mark, and the session and the descendants of `root` unless it is 0. */
 size_t tree_signal(const char *id, pid_t root, int signo);
-void tree_kill(const char *id, pid_t root); /* SIGKILL until nobody is left */
+void tree_kill(const char *id, pid_t root); /* SIGKILL until no process is left */
 
 /* process.c, process-list.c */
 void request_spawn(Conn *c, uint32_t id, Cursor *request);
@@ -126,18 +126,18 @@ size_t processes_running(void);
 
 /* files.c */
 #define FILES_AS_ROOT 1
-#define FILES_LEAVE_OUT 16 /* packing: what cannot be read is left out and told at the end */
+#define FILES_LEAVE_OUT 16 /* packing: unreadable entries are left out and listed at the end */
 typedef struct {
   User user;
   int base; /* AT_FDCWD, or where a relative path starts: close it by place_close() */
 } Place;
-/* Answers the host itself and returns false when there is no such user. The file system is entered. */
+/* Enters the file system. Answers the host itself and returns false when the user does not exist. */
 bool place_open(Conn *c, uint32_t id, uint8_t flags, const char *path, Place *place);
 void place_close(Place *place); /* leaves the file system */
 int open_base(const Conn *c, const User *user, const char *path);
 bool put_entry(Builder *b, int dir, const char *name, const char *shown);
 int rename_keeping(int from_base, const char *from, int to_base, const char *to); /* refuses what exists */
-int make_parents(int base, const char *path); /* of path; 0 or errno */
+int make_parents(int base, const char *path); /* missing parents of path; 0 or errno */
 void request_stat(Conn *c, uint32_t id, Cursor *request);
 void request_list(Conn *c, uint32_t id, Cursor *request);
 void request_mkdir(Conn *c, uint32_t id, Cursor *request);
@@ -161,7 +161,7 @@ void tree_job(Conn *c, uint32_t id, const TreeRequest *request);
 void request_unpack(Conn *c, uint32_t id, Cursor *request);
 void request_pack(Conn *c, uint32_t id, Cursor *request);
 
-/* In the helper. They return 0 or an errno, and say in `why` what it was about. */
+/* Called in the helper process. They return 0 or an errno, and name the cause in `why`. */
 typedef struct {
   int base; /* where a relative path starts */
   int data; /* the archive */
@@ -169,7 +169,7 @@ typedef struct {
   char why[200];
   bool leaves_out;
   uint64_t left_out;
-  char left[3000]; /* the first of them, each with its NUL */
+  char left[3000]; /* the first left-out names, each with its NUL */
   size_t left_len;
   void (*opened)(void);
 } TreeWork;
@@ -187,14 +187,14 @@ void request_watch(Conn *c, uint32_t id, Cursor *request);
 void request_dial(Conn *c, uint32_t id, Cursor *request);
 void request_listen(Conn *c, uint32_t id, Cursor *request);
 void request_handout(Conn *c, uint32_t id, Cursor *request);
-/* Accepted connections that the host has not taken. It lives as long as its listener and they do. */
+/* Accepted connections that the host has not taken. A backlog lives until its listener and all its connections are gone. */
 typedef struct {
   int waiting;
   Channel *listener; /* NULL when it is gone */
 } Backlog;
 void relay_accepted(Conn *c, uint32_t id, int fd, Backlog *backlog);
 void relay_drop_waiting(Conn *c, const Backlog *backlog);
-void backlog_leave(Backlog *backlog); /* one was taken or is gone */
+void backlog_leave(Backlog *backlog); /* a connection was taken or is gone */
 int listen_socket(const char *spec, char *shown, size_t size); /* "tcp:127.0.0.1:80"; fd or -errno */
 int boot_listen(const char *spec);                               /* kept for request_handout() */
 size_t boot_listeners(int *fds, size_t max);
@@ -206,7 +206,7 @@ void report_ready(int fd);
 
 /* relay.c */
 #define EXIT_IMPOSTOR 4
-/* The process that must have begun to listen; pid 0: any */
+/* The process that must be the listener; pid 0: any. */
 typedef struct {
   pid_t pid;
   unsigned long long since; /* 0: whenever it started */

@@ -12,13 +12,13 @@
 
 #if !defined(__GLIBC__) && defined(_FORTIFY_SOURCE) && defined(__OPTIMIZE__)
 
-/* The size itself; never returns where the object has less room. */
+/* Returns the size itself; ends the program where the object has less room. */
 static inline __attribute__((always_inline)) size_t fortified(size_t size, size_t room) {
   if (size > room) __builtin_trap();
   return size;
 }
 
-/* The largest number where the compiler does not know. */
+/* The room of an object; the largest number where the compiler does not know it. */
 #define FORTIFY_ROOM(object) __builtin_object_size(object, 0)
 
 #define memcpy(to, from, size) memcpy(to, from, fortified(size, FORTIFY_ROOM(to)))

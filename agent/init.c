@@ -15,7 +15,7 @@
 
 #define MAX_READY_FDS 16
 
-/* Whoever started us may have left us its own descriptors: those inside are the sandbox's. */
+/* Closes descriptors inherited from the starting process: those inside belong to the sandbox. */
 void init_begin(void) {
   int fd = open("/dev/null", O_RDWR);
   if (fd < 0) return;
@@ -38,7 +38,7 @@ static bool loopback_up(void) {
   return up;
 }
 
-/* Every address is this machine: whatever a program connects to arrives at a listener here, or is refused at once. */
+/* Makes every address local: a connection to any address arrives at a listener here, or is refused at once. */
 static bool add_local_route(int family) {
   struct {
     uint32_t length;
@@ -82,7 +82,8 @@ bool init_network(bool any_ip) {
   return up && four;
 }
 
-/* Whoever started us is to say that we are known to it, once that outlasts it: until then nobody else would find us. */
+/* Reads the confirmation that the starting process has recorded the agent durably: without a record no later process would find
+ * it. */
 static void starter_ready(Io *io, uint32_t events) {
   char word;
   (void)events;
@@ -116,7 +117,7 @@ void report_ready(int fd) {
     rights->cmsg_len = CMSG_LEN(n * sizeof(int));
     memcpy(CMSG_DATA(rights), fds, n * sizeof(int));
   }
-  /* Whoever started us has given us up. */
+  /* The starting process has closed its end of the socket. */
   if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0) _exit(1);
   (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
   if (!io_open(&starter, fd, EPOLLIN | EPOLLRDHUP, starter_ready)) _exit(1);

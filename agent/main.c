@@ -18,7 +18,7 @@
 #include "agent.h"
 
 #define MAX_BOOT_SPECS 16
-/* Somebody listens there already, and answers. */
+/* Exit code: another agent already listens there, and answers. */
 #define EXIT_TAKEN 3
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -63,7 +63,7 @@ void say(const char *format, ...) {
   dprintf(2, "sandboxer-agent: %s\n", line);
 }
 
-/* Programs in the background go on without a host; they are then waited for, so that their output has a reader. */
+/* Background programs go on without a host; the agent then waits for them, so that their output has a reader. */
 static void leave_when_idle(Timer *timer) {
   if (processes_running() == 0) loop_stop();
   else (void)timer_set(timer, 200);
@@ -96,7 +96,7 @@ static void door_ready(Io *io, uint32_t events) {
     }
     if (errno == EAGAIN) return;
     if (errno == EMFILE || errno == ENFILE) {
-      /* Turn this one away, so that it does not wait for ever. */
+      /* Closes the surplus connection, so that its client does not wait for ever. */
       if (spare_fd < 0) return;
       close(spare_fd);
       fd = accept4(io->fd, NULL, NULL, SOCK_CLOEXEC);
@@ -115,7 +115,7 @@ static bool open_door(int fd, bool check_peer) {
   return io_open(&door.io, fd, EPOLLIN, door_ready);
 }
 
-/* Listens under another name first: who finds the path can connect. A socket that nobody listens on is replaced. */
+/* Listens under a temporary name first: a client that finds the path can connect. A socket without a listener is replaced. */
 static int bind_and_show(const struct sockaddr_un *shown, const struct sockaddr_un *first) {
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   int error = fd < 0 || probe < 0 ? errno : 0;
@@ -133,8 +133,8 @@ static int bind_and_show(const struct sockaddr_un *shown, const struct sockaddr_
 }
 
 /*
- * Of those who begin at the same time one listens, and the others find EADDRINUSE: between the look at the path and the
- * name that is shown there is one at a time. Where nothing can be locked, the last to come is who is found.
+ * Lets one of several agents that begin at the same time listen; the others get EADDRINUSE: a lock covers the check of the path
+ * and the rename to it. Where no lock is possible, the last agent to begin is the one that clients find.
  */
 static int listen_on(const char *path) {
   struct sockaddr_un shown = {.sun_family = AF_UNIX}, first = shown;
@@ -203,7 +203,7 @@ static bool take_options(int argc, char **argv, Options *o) {
   return true;
 }
 
-/* In a user namespace of one user there is nobody else to become. */
+/* Returns whether the user namespace maps this uid. A namespace with one user has no other user to become. */
 static bool is_mapped(unsigned long uid) {
   unsigned long first, outside, count;
   bool mapped = false, read_any = false;
@@ -217,7 +217,7 @@ static bool is_mapped(unsigned long uid) {
   return mapped || !read_any;
 }
 
-/* What whoever started us left open is not ours to keep. */
+/* Closes the descriptors that the starting process left open. */
 static void close_others(int a, int b) {
   int low = a < b ? a : b, high = a < b ? b : a;
   unsigned from = 3;
@@ -233,7 +233,7 @@ static void close_others(int a, int b) {
 static bool prepare(const Options *o) {
   struct rlimit files;
   uint32_t random = 0;
-  /* SIG_IGN would be inherited by what we start; the rest may have been set by whoever started us. */
+  /* An inherited SIG_IGN would be passed on to programs; the starting process may have set other handlers. */
   for (int signo = 1; signo < 32; signo++) signal(signo, SIG_DFL);
   signal(SIGPIPE, SIG_IGN);
   sigset_t none;
@@ -274,8 +274,8 @@ static bool confined_by(const Confinement *confinement) {
 }
 
 /*
- * Forks away once the socket listens, so that the caller may connect as soon as this returns to it. The process that stays
- * listens anew, for the kernel to name it as the listener; the one that leaves prints "agent PID SINCE" of it.
+ * Forks away once the socket listens, so that the caller may connect as soon as this process ends. The process that stays listens
+ * anew, so that the kernel names it as the listener; the one that leaves prints "agent PID SINCE" of the first.
  */
 static bool detach_from_caller(int fd) {
   int ready[2];
@@ -299,14 +299,14 @@ static bool detach_from_caller(int fd) {
 
 int main(int argc, char **argv) {
   Options o = {.listen_fd = 3, .ready_fd = -1};
-  /* First of all: from here on no program of the same user can trace it, or take its descriptors. */
+  /* Before anything else: from here on no program of the same user can trace the agent, or take its descriptors. */
   (void)prctl(PR_SET_DUMPABLE, 0);
   agent.oom_score = 500;
   if (argc == 2 && strcmp(argv[1], "--version") == 0) {
     printf("sandboxer-agent protocol %d\n", PROTOCOL_VERSION);
     return 0;
   }
-  /* By doing it: this process has nothing else to do. */
+  /* Tests by confining itself: this process has nothing else to do. */
   if (argc == 2 && strcmp(argv[1], "--can-confine") == 0) return !confined_by(&o.confinement);
   if (!take_options(argc, argv, &o)) {
     dprintf(2, "%s", usage);
@@ -323,7 +323,7 @@ int main(int argc, char **argv) {
     say("cannot listen on %s: %s", o.listen_path, strerror(error));
     return error == EADDRINUSE ? EXIT_TAKEN : 1;
   }
-  /* Before anybody is told that it listens: what cannot be held back is not begun. */
+  /* Before the socket answers: an agent that cannot be confined must not start. */
   if (o.confined && !confined_by(&o.confinement)) {
     if (o.listen_path != NULL) (void)unlink(o.listen_path);
     return 1;
@@ -331,7 +331,7 @@ int main(int argc, char **argv) {
   if (o.daemon && !detach_from_caller(fd)) return 1;
   if (o.ready_fd < 0 && agent.init) o.ready_fd = 4;
   close_others(o.stdio || o.call_path != NULL ? -1 : fd, o.ready_fd);
-  /* Looked at now: its number may be taken by something of ours. */
+  /* Checked now: a later file of the agent could take the same descriptor number. */
   bool ready = o.ready_fd >= 0 && is_socket(o.ready_fd);
   if (!ready) o.ready_fd = -1;
   if (!prepare(&o)) {

@@ -15,7 +15,7 @@
 #define RESOLVE_NO_MAGICLINKS 0x02
 #define RESOLVE_BENEATH 0x08
 
-/* Part by part, following no link at all: for kernels, and filters, without openat2. */
+/* Opens part by part and follows no link: for kernels, and system call filters, without openat2. */
 static int open_by_parts(int base, const char *path, int flags) {
   int dir = dup(base);
   char part[NAME_MAX + 1];
@@ -51,12 +51,12 @@ int open_beneath(int base, const char *path, int flags) {
     long fd = syscall(SYS_openat2, base, path, &how, sizeof how);
     if (fd >= 0) return (int)fd;
     if (errno == ENOSYS || errno == EPERM || errno == E2BIG) by_parts = true;
-    else if (errno != EAGAIN) return -errno; /* EAGAIN: something was moved just then */
+    else if (errno != EAGAIN) return -errno; /* EAGAIN: a directory on the path was moved meanwhile */
   }
   return open_by_parts(base, path, flags);
 }
 
-/* Makes the missing directories, each by its own name in a parent that lies beneath. */
+/* Makes the missing directories, each by its own name in a parent below the base. */
 static int make_beneath(int base, char *dir) {
   for (char *at = dir;; at++) {
     char kept = *at;

@@ -5,7 +5,7 @@
 
 #include "../agent.h"
 
-/* As much is read of a file that does not say how long it is: some of /proc have no end. */
+/* Limit for files that report no size: some of /proc never end. */
 #define MAX_UNKNOWN (64ull * 1024 * 1024)
 
 typedef struct {
@@ -38,7 +38,7 @@ static bool reading_pull(Channel *ch) {
     if (pread(r->fd, &more, 1, (off_t)r->offset) > 0) return reading_end(r, EFBIG);
   }
   ssize_t n = room == 0 ? 0 : pread(r->fd, to, room, (off_t)r->offset);
-  /* Some files of /proc and /sys can be read on but not at a place. */
+  /* Some files of /proc and /sys can be read in sequence but not at an offset. */
   if (n < 0 && errno == ESPIPE) n = read(r->fd, to, room);
   if (n < 0 && errno == EINTR) return true;
   if (n > 0) {
@@ -83,7 +83,7 @@ void request_read(Conn *c, uint32_t id, Cursor *request) {
   uint64_t size = (uint64_t)st.st_size, rest = size > offset ? size - offset : 0;
   r->fd = fd;
   r->offset = offset;
-  /* A file that says it is empty may be one of /proc: then its end counts. */
+  /* A file of size 0 may lie in /proc: it is read until its end. */
   r->left = size > 0 && rest < length ? rest : length;
   r->cut = size == 0 && length > MAX_UNKNOWN;
   if (r->cut) r->left = MAX_UNKNOWN;

@@ -1,4 +1,4 @@
-/* A file is written beside its place and moved there when it is whole. */
+/* Writes a file beside its place and moves it there when it is complete. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -57,7 +57,7 @@ static void writing_data(Channel *ch, const uint8_t *data, size_t len) {
 
 static int put_in_place(Writing *w) {
   if ((w->flags & WRITE_EXCLUSIVE) == 0) return renameat(w->dir, w->beside, w->dir, w->name) == 0 ? 0 : errno;
-  /* A link refuses what exists, on every file system that has links. */
+  /* linkat refuses an existing target on every file system that has links. */
   if (linkat(w->dir, w->beside, w->dir, w->name, 0) == 0) return unlinkat(w->dir, w->beside, 0) == 0 ? 0 : errno;
   if (errno == EEXIST) return errno;
 #ifdef SYS_renameat2
@@ -93,7 +93,7 @@ static void writing_eof(Channel *ch) {
 
 static const ChannelOps ops = {.data = writing_data, .eof = writing_eof, .gone = writing_gone};
 
-/* A link is written through: the place is then that of the file it leads to, if there is one. */
+/* Finds the place to write: a link stands for the file that it leads to, if that file exists. */
 static void follow_link(int base, const char *path, char *real) {
   char proc[48];
   struct stat st;
@@ -111,10 +111,10 @@ static void follow_link(int base, const char *path, char *real) {
   close(fd);
 }
 
-/* A pipe, a socket or a device is neither replaced nor opened. */
+/* Returns true for a pipe, a socket or a device: these are neither replaced nor opened. */
 static bool is_special(mode_t mode) { return !S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode); }
 
-/* Opens the directory and says what the name in it is. 0 or errno. */
+/* Opens the directory and classifies the entry of that name. Returns 0 or errno. */
 static int open_dir_of(int base, const char *path, Writing *w) {
   const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
   char dir[PATH_MAX];
@@ -130,7 +130,7 @@ static int open_dir_of(int base, const char *path, Writing *w) {
   return w->dir < 0 ? errno : 0;
 }
 
-/* What must never be on a disk is written nowhere else, wherever its directory leads by now. */
+/* Refuses WRITE_TO_MEMORY outside of tmpfs, wherever the path of the directory leads by now. */
 static int require_memory(const Writing *w) {
   struct statfs info;
   if ((w->flags & WRITE_TO_MEMORY) == 0) return 0;

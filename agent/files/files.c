@@ -55,7 +55,7 @@ void place_close(Place *place) {
   place->base = AT_FDCWD;
 }
 
-/* Mode with its type, size, time of change, name, and where a link points. False, with errno, when it is not there. */
+/* Adds mode with type, size, time of change, name, and link target. Returns false, with errno, when the entry does not exist. */
 bool put_entry(Builder *b, int dir, const char *name, const char *shown) {
   struct stat st;
   char target[PATH_MAX] = "";
@@ -94,7 +94,7 @@ void request_stat(Conn *c, uint32_t id, Cursor *request) {
   }
 }
 
-/* mkdir -p of everything before the last part. `path` is not kept: a copy is cut and mended. */
+/* Makes all directories before the last part, as mkdir -p. `path` is cut and restored in place, so it is a copy. */
 int make_parents(int base, const char *path) {
   char part[PATH_MAX];
   struct stat st;
@@ -111,7 +111,7 @@ int make_parents(int base, const char *path) {
     *at = 0;
     if (at[-1] != '/' && mkdirat(base, part, 0755) != 0 && errno != EEXIST) {
       int error = errno;
-      /* What cannot be made may be there all the same, in a place where nothing may be made. */
+      /* mkdir also fails for an existing directory whose parent is not writable. */
       if (fstatat(base, part, &st, 0) != 0 || !S_ISDIR(st.st_mode)) return error;
     }
     if (kept == 0) break;
@@ -121,7 +121,7 @@ int make_parents(int base, const char *path) {
   return S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
 }
 
-/* "a/b///" names the same as "a/b", and then as itself, not as what a link points to. */
+/* Trims trailing slashes: "a/b///" names the same as "a/b", and then the link itself, not its target. */
 static bool trimmed(const char *path, char *to) {
   size_t len = strlen(path);
   if (len >= PATH_MAX) return false;
@@ -157,7 +157,7 @@ int rename_keeping(int from_base, const char *from, int to_base, const char *to)
   if (syscall(SYS_renameat2, from_base, from, to_base, to, RENAME_KEEP) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
 #endif
-  /* This file system cannot do it in one step. */
+  /* Without RENAME_NOREPLACE the check and the rename are two steps. */
   if (fstatat(to_base, to, &st, AT_SYMLINK_NOFOLLOW) == 0) return EEXIST;
   return renameat(from_base, from, to_base, to) == 0 ? 0 : errno;
 }
@@ -178,7 +178,7 @@ void request_move(Conn *c, uint32_t id, Cursor *request) {
     else if (error == 0) error = rename_keeping(place.base, source, to_base, target);
     if (to_base >= 0) close(to_base);
     place_close(&place);
-    /* Another file system, or a directory of a lower layer of an overlay. */
+    /* Rename cannot cross file systems, nor move a directory of a lower layer of an overlay. */
     TreeRequest copy = {.what = TREE_MOVE, .flags = flags, .path = source, .to = target, .overwrite = overwrite != 0};
     if (error == EXDEV) tree_job(c, id, &copy);
     else answer(c, id, error);
@@ -227,7 +227,7 @@ static void listing_end(Listing *list, bool truncated) {
   channel_end(&list->ch);
 }
 
-/* The next entry into `held`; false at the end. */
+/* Puts the next entry into `held`; returns false at the end. */
 static bool next_entry(Listing *list) {
   for (struct dirent *e; (e = readdir(list->dir)) != NULL;) {
     if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;

@@ -1,4 +1,4 @@
-/* Changes below a directory, by inotify. What cannot be followed is told as an overflow. */
+/* Watches changes below a directory, by inotify. Changes that cannot be followed are reported as an overflow. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,8 +33,8 @@ typedef struct {
   bool recursive, readable, directory, cut, ended;
   Dir *dirs; /* by wd, ascending: the kernel counts up */
   size_t len, cap;
-  Fifo changes; /* told when there is credit; bounded by MAX_LIST_FRAME */
-  uint32_t temporary; /* the cookie of a file of ours that was moved to its place */
+  Fifo changes; /* sent when there is credit; bounded by MAX_LIST_FRAME */
+  uint32_t temporary; /* cookie of our own temporary file that was moved to its place */
 } Watch;
 
 static size_t all_dirs;
@@ -71,7 +71,7 @@ static void cannot_follow(Watch *w) {
   w->cut = true;
 }
 
-/* False when it is known already, has gone, or is one too many. */
+/* Returns false when the directory is already watched, is gone, or exceeds the limit. */
 static bool add_dir(Watch *w, const char *full, const char *path) {
   if (w->len >= MAX_DIRS || all_dirs >= MAX_ALL_DIRS) {
     cannot_follow(w);
@@ -86,7 +86,7 @@ static bool add_dir(Watch *w, const char *full, const char *path) {
   Dir *known = dir_of(w, wd);
   char *copy = strdup(path);
   if (copy == NULL) return false;
-  if (known != NULL) { /* moved, or seen before */
+  if (known != NULL) { /* moved, or already watched */
     bool same = strcmp(known->path, path) == 0;
     free(known->path);
     known->path = copy;
@@ -104,7 +104,7 @@ static bool add_dir(Watch *w, const char *full, const char *path) {
     w->cap = cap;
   }
   size_t at = w->len;
-  while (at > 0 && w->dirs[at - 1].wd > wd) at--; /* numbers may be used again */
+  while (at > 0 && w->dirs[at - 1].wd > wd) at--; /* inotify may use descriptors again */
   memmove(w->dirs + at + 1, w->dirs + at, (w->len - at) * sizeof *w->dirs);
   w->dirs[at] = (Dir){.wd = wd, .path = copy};
   w->len++;
@@ -112,7 +112,7 @@ static bool add_dir(Watch *w, const char *full, const char *path) {
   return true;
 }
 
-/* Adds a directory and what is below it. `tell`: it is new, and what lies in it may have been missed. */
+/* Adds a directory and its subdirectories. `tell`: the directory is new, and events of its content may have been missed. */
 static void add_tree(Watch *w, const char *path, bool tell, int depth) {
   char full[PATH_MAX];
   if (depth > MAX_DEPTH || snprintf(full, sizeof full, "%s%s%s", w->root, *path != 0 ? "/" : "", path) >= PATH_MAX) {
@@ -154,7 +154,7 @@ static void forget_below(Watch *w, const char *dir, const char *name) {
 static void handle(Watch *w, const struct inotify_event *event) {
   if ((event->mask & IN_Q_OVERFLOW) != 0) {
     put_change(w, OVERFLOW, "", "");
-    if (w->recursive) add_tree(w, "", false, 0); /* directories may have come that we were not told of */
+    if (w->recursive) add_tree(w, "", false, 0); /* directories may have appeared without an event */
     return;
   }
   Dir *dir = dir_of(w, event->wd);
@@ -216,7 +216,7 @@ static void read_events(Watch *w) {
   fs_leave();
 }
 
-/* Whole records, as many as there is room for. */
+/* Returns the size of the whole records that fit into `room`. */
 static size_t whole_records(const Fifo *f, size_t room) {
   size_t at = 0;
   while (at < f->len) {
@@ -234,7 +234,7 @@ static bool watch_pull(Channel *ch) {
   Watch *w = (Watch *)ch;
   size_t room;
   uint8_t *to = bulk_begin(ch, &room);
-  if (to == NULL) return false; /* what happens meanwhile waits in the kernel, which says so when it is too much */
+  if (to == NULL) return false; /* later events wait in the kernel, which reports an overflow */
   read_events(w);
   size_t len = whole_records(&w->changes, room < MAX_LIST_FRAME ? room : MAX_LIST_FRAME);
   if (len > 0) {

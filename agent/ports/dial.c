@@ -1,4 +1,4 @@
-/* Bytes between a channel and a TCP connection: one made to a port inside, or one accepted there. */
+/* Passes bytes between a channel and a TCP connection: one made to a port inside, or one accepted there. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -36,7 +36,7 @@ static void link_fail(Link *link, int error) {
   channel_end(&link->ch);
 }
 
-/* True when both directions are at their end and the channel with them. */
+/* Returns true when both directions are at their end and the channel with them. */
 static bool ended(Link *link) {
   if (!link->read_end || !link->write_end || link->output.len > 0) return false;
   conn_send(link->ch.conn, T_CLOSED, link->ch.id, NULL, 0);
@@ -49,7 +49,7 @@ static void link_flush(Link *link) {
   bool broken = false;
   channel_consumed(&link->ch, fifo_flush(&link->output, link->io.fd, &broken));
   if (broken) {
-    /* Nobody takes it any more. What was written to us before may still be read. */
+    /* The peer takes no more input. What it wrote before may still be read. */
     channel_consumed(&link->ch, link->output.len);
     fifo_clear(&link->output);
     link->write_end = true;
@@ -190,7 +190,7 @@ void relay_accepted(Conn *c, uint32_t id, int fd, Backlog *backlog) {
   backlog->waiting++;
 }
 
-/* The host does not know of them: it closed the listener before it took them. */
+/* The host never saw these connections: it closed the listener before it took them. */
 void relay_drop_waiting(Conn *c, const Backlog *backlog) {
   for (size_t i = 0; i < CHANNEL_BUCKETS; i++) {
     for (Channel *ch = c->buckets[i], *next; ch != NULL; ch = next) {

@@ -1,4 +1,4 @@
-/* Connections to ports of ours go on to fixed addresses: the only door of a stack that has no network of its own. */
+/* Forwards connections at local ports to fixed addresses: the only network access of a stack that has no network of its own. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -31,7 +31,7 @@ static bool parse_port(const char *text, uint16_t *port) {
   return *text != 0 && *end == 0 && value > 0 && value < 65536;
 }
 
-/* `8080=10.0.0.2:80` */
+/* Parses `8080=10.0.0.2:80`. */
 bool forward_add(const char *text) {
   char copy[64];
   uint16_t from, to;
@@ -63,7 +63,7 @@ static void stop(int signal) {
 static int serve(int fd, const struct sockaddr_in *to) {
   int target = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  /* Nobody there is no reason to wait for the kernel's two minutes. */
+  /* An address without an answer is given up earlier than after the kernel's two minutes. */
   alarm(15);
   if (target < 0 || connect(target, (const struct sockaddr *)to, sizeof *to) != 0) return 1;
   alarm(0);

@@ -1,4 +1,4 @@
-/* Listening inside: connections are relayed out as channels, or the listening socket itself is handed out. */
+/* Listens inside: connections are relayed out as channels, or the listening socket itself is handed out. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -25,7 +25,7 @@ typedef struct {
 static int boot_fds[MAX_BOOT];
 static size_t boot_len;
 
-/* "tcp:127.0.0.1:80", "udp:127.0.0.1:53", "tcp:[::]:443" */
+/* Parses "tcp:127.0.0.1:80", "udp:127.0.0.1:53", "tcp:[::]:443". */
 static int parse(const char *spec, int *type, struct sockaddr_storage *to, socklen_t *size) {
   char text[128];
   if (strlen(spec) >= sizeof text) return EINVAL;
@@ -115,7 +115,7 @@ static void accept_one(Listener *l, int fd, const struct sockaddr_storage *peer)
   Builder b = {.data = payload, .cap = sizeof payload};
   put_u32(&b, id);
   put_address(&b, peer);
-  put_address(&b, &own); /* where the program meant to go */
+  put_address(&b, &own); /* the address that the program meant to reach */
   if (channel_find(c, id) != NULL) {
     close(fd);
     return;
@@ -160,7 +160,7 @@ static void listener_gone(Channel *ch) {
 
 void backlog_leave(Backlog *backlog) {
   backlog->waiting--;
-  if (backlog->listener != NULL) channel_wake(backlog->listener); /* there is room for another */
+  if (backlog->listener != NULL) channel_wake(backlog->listener); /* there is room for another connection */
   else if (backlog->waiting == 0) free(backlog);
 }
 
@@ -211,7 +211,7 @@ size_t boot_listeners(int *fds, size_t max) {
   return n;
 }
 
-/* The n-th listener of the command line, beside the answer. The agent keeps its own hold of it. */
+/* Sends the n-th listener of the command line with the answer. The agent keeps its own descriptor of it. */
 void request_handout(Conn *c, uint32_t id, Cursor *request) {
   uint32_t which = take_u32(request);
   uint8_t payload[4];

@@ -1,4 +1,4 @@
-/* Standard input and output as one connection to an agent that listens on a path: for `docker exec`, ssh and the like. */
+/* Relays standard input and output to an agent that listens on a path: for `docker exec`, ssh and the like. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ typedef struct {
 
 static bool would_block(void) { return errno == EAGAIN || errno == EINTR; }
 
-/* False when the whole is over. */
+/* Returns false when the whole relay is over. */
 static bool move(Way *way, bool is_socket) {
   if (!way->ended && way->len == 0) {
     ssize_t n = read(way->from, way->data, RELAY_BYTES);
@@ -47,7 +47,7 @@ static bool move(Way *way, bool is_socket) {
   return true;
 }
 
-/* Returns when both ways are done, or one that ends the whole is. */
+/* Returns when both directions are done, or when the end of one ends the relay. */
 static int relay(Way *in, bool in_is_socket, Way *out, bool out_is_socket) {
   int fds[] = {in->from, in->to, out->from, out->to};
   for (int i = 0; i < 4; i++) (void)fcntl(fds[i], F_SETFL, fcntl(fds[i], F_GETFL) | O_NONBLOCK);
@@ -63,7 +63,7 @@ static int relay(Way *in, bool in_is_socket, Way *out, bool out_is_socket) {
   return 0;
 }
 
-/* Clock ticks from the start of the machine to the start of a process; 0 when it is gone. */
+/* Returns the clock ticks from the start of the machine to the start of a process; 0 when it is gone. */
 unsigned long long process_since(pid_t pid) {
   char path[48], text[1024];
   unsigned long long since = 0;
@@ -79,7 +79,7 @@ unsigned long long process_since(pid_t pid) {
   return at != NULL && sscanf(at, " %llu", &since) == 1 ? since : 0;
 }
 
-/* `PID`, or `PID:SINCE` where the number may have gone to another process. */
+/* Parses `PID`, or `PID:SINCE` where the number may belong to another process by now. */
 bool parse_listener(const char *text, ListenerPeer *listener) {
   char *end;
   if (!isdigit((unsigned char)*text)) return false;
@@ -93,7 +93,7 @@ bool parse_listener(const char *text, ListenerPeer *listener) {
   return *end == 0;
 }
 
-/* The kernel keeps which process has begun to listen: a socket of anybody else at that path is not relayed to. */
+/* Compares the listener that the kernel recorded for the socket: a socket of another process at that path gets no data. */
 static bool is_listener(int fd, const ListenerPeer *listener) {
   struct ucred peer;
   socklen_t size = sizeof peer;

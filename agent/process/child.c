@@ -1,4 +1,4 @@
-/* Everything that ends below us is reaped here: our children, and orphans as PID 1 or as their subreaper. */
+/* Reaps every process that ends below the agent: its children, and orphans as PID 1 or as their subreaper. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -42,8 +42,8 @@ static void reap(void) {
   }
 }
 
-/* PID 1 obeys only who stands outside of its namespace: the kernel shows such a sender as pid 0, and SI_USER cannot be
- * forged from inside. */
+/* PID 1 obeys only senders outside of its namespace: the kernel shows such a sender as pid 0, and SI_USER cannot be forged from
+ * inside. */
 static bool obeys(const struct signalfd_siginfo *info) {
   return getpid() != 1 || (info->ssi_pid == 0 && info->ssi_code == SI_USER);
 }
@@ -71,6 +71,6 @@ bool children_start(void) {
   signals.fd = -1;
   int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   if (fd < 0 || !io_open(&signals, fd, EPOLLIN, signals_ready)) return false;
-  reap(); /* a shell that exec'd us may have left some */
+  reap(); /* a shell that exec'd the agent may have left children */
   return true;
 }

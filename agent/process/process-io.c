@@ -1,4 +1,4 @@
-/* What programs write and read. */
+/* Moves the input and output of programs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void widen(Process *p, int stream, size_t got) {
   (void)fcntl(p->io[stream].fd, F_SETPIPE_SZ, WIDE_PIPE);
 }
 
-/* After a read(2) of a stream. False when there is nothing more of it for now. */
+/* Handles the result of a read(2) of a stream. Returns false when there is nothing more to read for now. */
 static bool took(Process *p, int stream, ssize_t n) {
   if (n > 0) {
     if (p->quota[stream] >= 0) p->quota[stream] -= n;
@@ -82,7 +82,7 @@ static bool took(Process *p, int stream, ssize_t n) {
   }
   if (n < 0 && errno == EINTR) return true;
   p->readable[stream] = false;
-  /* A terminal that nobody has open answers EIO. While the program lives it stays: closing it would hang up on it. */
+  /* A terminal that no process has open answers EIO. It stays open while the program lives: closing it would send a hangup. */
   if (p->terminal && !p->exited) return false;
   if (n == 0 || errno != EAGAIN || p->quota[stream] >= 0) process_close_stream(p, stream);
   return false;
@@ -113,7 +113,7 @@ static void tell_exit(ProcessChannel *pc) {
   if (!p->background) process_free(p);
 }
 
-/* Straight from the pipe into the frame: while there is no credit the pipe fills and the program waits. */
+/* Reads straight from the pipe into the frame: while there is no credit the pipe fills and the program waits. */
 static bool pull_foreground(ProcessChannel *pc) {
   Process *p = pc->process;
   for (int tries = 0; tries < 2; tries++) {
@@ -161,7 +161,7 @@ bool process_pull(Channel *ch) {
   return pc->process->background ? pull_background(pc) : pull_foreground(pc);
 }
 
-/* What an attached reader has not got is not overwritten: the program waits for it. */
+/* Returns the first offset that an attached reader still needs. It is not overwritten: the program waits for the reader. */
 static uint64_t kept_from(const Process *p) {
   uint64_t from = p->ring.end;
   for (const ProcessChannel *pc = p->channels; pc != NULL; pc = pc->next) {
@@ -170,7 +170,7 @@ static uint64_t kept_from(const Process *p) {
   return from;
 }
 
-/* No memory for a ring at all: the output is counted and lost, and the program goes on. */
+/* Without memory for a ring the output is counted and discarded, and the program goes on. */
 static ssize_t discard(Process *p, int stream, size_t max) {
   static uint8_t scratch[16384];
   ssize_t n = read(p->io[stream].fd, scratch, max < sizeof scratch ? max : sizeof scratch);
@@ -186,7 +186,7 @@ void process_fill(Task *task) {
       size_t room = ring_room(&p->ring, kept_from(p));
       bool lost = p->ring.cap == 0;
       if (room == 0 && !lost) break;
-      /* Half of it at a time, so that what was just read is still there. */
+      /* Fills at most half of the ring at a time, so that the previous output is still there. */
       room = within_quota(p, stream, lost ? MAX_BULK : room < p->ring.cap / 2 ? room : p->ring.cap / 2);
       ssize_t n = room == 0 ? 0
                   : lost    ? discard(p, stream, room)

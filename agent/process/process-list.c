@@ -5,7 +5,7 @@
 
 typedef struct {
   Channel ch;
-  uint64_t after; /* told are those up to this seq */
+  uint64_t after; /* processes up to this seq were sent */
 } ListChannel;
 
 #define INPUT_OPEN 16
@@ -49,7 +49,7 @@ static bool list_pull(Channel *ch) {
     bulk_commit(ch, T_ENTRIES, b.len);
     return true;
   }
-  if (!all) return false; /* more room is needed: credit will come */
+  if (!all) return false; /* no room: the next credit continues the list */
   conn_send(ch->conn, T_RESULT, ch->id, NULL, 0);
   channel_end(ch);
   return false;

@@ -24,7 +24,7 @@ typedef struct {
   const char *user, *cwd, **argv, **env;
 } SpawnRequest;
 
-/* NULL-terminated, with `spare` more places. */
+/* Takes a NULL-terminated list, with `spare` more places. */
 static const char **take_list(Cursor *request, uint32_t *count, size_t spare) {
   *count = take_u32(request);
   if (request->bad || *count > MAX_ARGUMENTS) {
@@ -53,7 +53,7 @@ static bool take_spawn(Cursor *request, SpawnRequest *to) {
 
 static size_t name_length(const char *variable) { return strcspn(variable, "="); }
 
-/* The last one of a name wins, as in a shell: an earlier one is replaced. */
+/* Sets a variable; the last value of a name replaces an earlier one, as in a shell. */
 static void set_variable(const char **env, size_t *count, const char *variable) {
   size_t len = name_length(variable);
   for (size_t i = 0; i < *count; i++) {
@@ -65,7 +65,7 @@ static void set_variable(const char **env, size_t *count, const char *variable) 
   env[(*count)++] = variable;
 }
 
-/* What the agent was given, then what the user has, then what was asked for; the mark is not to be had otherwise. */
+/* Builds the environment from the agent's own, the user's and the request's variables. No request can set the mark. */
 static bool build_env(SpawnRequest *r, const User *user, const char *mark, char *own, size_t size) {
   size_t asked = r->envc, count = 0, inherited = 0;
   while (environ[inherited] != NULL) inherited++;
@@ -116,7 +116,7 @@ static void close_pair(const int pair[2]) {
   if (pair[1] >= 0) close(pair[1]);
 }
 
-/* Ours is [0] of the outputs and [1] of the input. On failure all is closed. */
+/* The agent's end is [0] of the outputs and [1] of the input. On failure all ends are closed. */
 static bool open_pipes(Process *p, bool with_input, SpawnPlan *plan) {
   int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
   bool opened = pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0 && (!with_input || pipe2(in, O_CLOEXEC) == 0);
@@ -160,7 +160,7 @@ static void close_plan(const SpawnPlan *plan) {
   if (plan->err >= 0) close(plan->err);
 }
 
-/* As a shell tells it: a line on stderr and 127 or 126. */
+/* Reports a failed exec as a shell does: a line on stderr and exit code 127 or 126. */
 static void tell_exec_failure(Process *p, Conn *c, uint32_t id, const SpawnRequest *r, int error) {
   char line[512];
   bool missing = error == ENOENT || error == ENOTDIR;
@@ -236,7 +236,7 @@ static void start(Conn *c, uint32_t id, SpawnRequest *r, const User *user, const
     process_feed(p);
     return;
   }
-  tree_kill(p->id, p->child.pid); /* nobody could be told of it */
+  tree_kill(p->id, p->child.pid); /* no client could get its id */
   for (int i = 0; i < 3; i++) io_close(&p->io[i]);
 }
 

@@ -61,7 +61,7 @@ static void out_of_time(Timer *timer) {
   tree_kill(p->id, p->child.pid);
 }
 
-/* Someone the program left behind holds its output open: what is there now is taken, and no more. */
+/* Ends the wait for output that a child of the ended program holds open: the output present by now is the last. */
 static void grace_over(Timer *timer) {
   Process *p = OWNER(Process, grace, timer);
   for (int i = 1; i < 3; i++) {
@@ -130,7 +130,7 @@ void process_wake(Process *p) {
   for (ProcessChannel *pc = p->channels; pc != NULL; pc = pc->next) channel_wake(&pc->ch);
 }
 
-/* Makes room for one more that has ended. */
+/* Forgets the oldest ended processes, to make room for one more. */
 static void forget_surplus(void) {
   while (ended_background >= KEPT_ENDED || ring_memory() > ENDED_RING_MEMORY) {
     size_t before = count;
@@ -171,7 +171,7 @@ static void channel_data(Channel *ch, const uint8_t *data, size_t len) {
   ProcessChannel *pc = (ProcessChannel *)ch;
   Process *p = pc->process;
   if (!process_input_open(p) || !fifo_push(&p->input, data, len)) {
-    channel_consumed(ch, len); /* nobody reads it, as in a shell */
+    channel_consumed(ch, len); /* the program has closed its input: dropped, as in a shell */
     return;
   }
   pc->unacknowledged += (uint32_t)len;
@@ -181,7 +181,7 @@ static void channel_data(Channel *ch, const uint8_t *data, size_t len) {
 static void channel_eof(Channel *ch) {
   Process *p = ((ProcessChannel *)ch)->process;
   if (p->input_ended) return;
-  if (p->terminal) (void)fifo_push(&p->input, (const uint8_t *)"\004", 1); /* as a person would end it */
+  if (p->terminal) (void)fifo_push(&p->input, (const uint8_t *)"\004", 1); /* end of file, as a person types it */
   else p->input_ended = true;
   process_feed(p);
 }
@@ -195,7 +195,7 @@ static void channel_gone(Channel *ch) {
     break;
   }
   if (p->background) {
-    task_queue(&p->fill); /* it may have waited for this reader */
+    task_queue(&p->fill); /* the program may have waited for this reader */
     return;
   }
   if (!p->exited) tree_kill(p->id, p->child.pid);

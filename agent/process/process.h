@@ -1,4 +1,4 @@
-/* Programs that were started here. They belong to the agent, not to a connection: another one may attach to them. */
+/* Programs that the agent started. They belong to the agent, not to a connection: another connection may attach to them. */
 #ifndef PROCESS_H
 #define PROCESS_H
 
@@ -8,7 +8,7 @@
 typedef struct Process Process;
 typedef struct ProcessChannel ProcessChannel;
 
-/* Someone who reads a process. */
+/* A channel that reads the output of a process. */
 struct ProcessChannel {
   Channel ch;
   Process *process;
@@ -31,9 +31,9 @@ struct Process {
   pid_t pid;
   Io io[3]; /* input, output or terminal, errors */
   bool readable[3];
-  int64_t quota[3]; /* bytes still taken after the program has ended; -1 all */
+  int64_t quota[3]; /* bytes still accepted after the program has ended; -1: all */
   bool wide;        /* the pipe was made larger */
-  int turn;         /* the stream that is read next */
+  int turn;         /* the stream to read next */
   Fifo input;
   Ring ring; /* background only */
   Task fill;
@@ -43,12 +43,12 @@ struct Process {
 
 Process *process_first(void); /* oldest first */
 Process *process_find(const char *id);
-Process *process_new(void); /* NULL when there are too many */
+Process *process_new(void); /* NULL when there are too many processes */
 void process_add(Process *p);
 void process_free(Process *p);
 void process_ended(Process *p, int code, int signo, bool core);
 uint64_t process_time(void); /* ms since 1970 */
-bool process_input_open(const Process *p); /* somebody may still write to it */
+bool process_input_open(const Process *p); /* the program may still get input */
 bool process_over(const Process *p); /* ended, and all its output was taken */
 void process_wake(Process *p);
 bool process_channel(Process *p, Conn *c, uint32_t id, uint64_t offset, uint32_t window);

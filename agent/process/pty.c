@@ -17,7 +17,7 @@ void pty_resize(int master, unsigned cols, unsigned rows) {
   (void)ioctl(master, TIOCSWINSZ, &size);
 }
 
-/* The other end by ioctl, not by name: it needs no /dev/pts at the right place and no group. */
+/* Opens the slave end by ioctl, not by name: this needs no /dev/pts at the right place and no group. */
 static int open_slave(int master) {
   int unlock = 0;
   unsigned n;

@@ -12,7 +12,7 @@ static size_t memory;
 
 size_t ring_memory(void) { return memory; }
 
-/* cap is a power of two. */
+/* Resizes the ring; cap is a power of two. */
 static void resize(Ring *ring, size_t cap) {
   uint8_t *data = malloc(cap);
   if (data == NULL) return;
@@ -68,7 +68,7 @@ size_t ring_room(Ring *ring, uint64_t keep_from) {
   if (keep_from < ring->start) keep_from = ring->start;
   while (ring->end - ring->start >= ring->cap / 2 && grow(ring)) continue;
   if (ring->seg_len == ring->seg_cap && !grow_segments(ring)) {
-    /* Many short pieces of alternating streams: the oldest one goes. */
+    /* Many short segments of alternating streams fill the table: the oldest segment is dropped. */
     if (ring->seg_cap == 0 || keep_from < segment_end(ring, 0)) return 0;
     drop_until(ring, segment_end(ring, 0));
   }

@@ -1,4 +1,4 @@
-/* The most recent output of a background process, with the offset of each byte and the stream it came from. */
+/* Ring of the most recent output of a background process, with the offset of each byte and its stream. */
 #ifndef RING_H
 #define RING_H
 
@@ -23,9 +23,10 @@ typedef struct {
 } Ring;
 
 size_t ring_memory(void); /* of all rings */
-/* How much may be added without losing what lies at or after `keep_from`; without losses it grows first. */
+/* Returns how many bytes may be added without losing any at or after `keep_from`; the ring grows first where that avoids a loss.
+ * */
 size_t ring_room(Ring *ring, uint64_t keep_from);
-/* Adds at most `max` bytes from a descriptor; as read(2). `max` must be within ring_room(). */
+/* Adds at most `max` bytes from a descriptor, as read(2). `max` must be within ring_room(). */
 ssize_t ring_read(Ring *ring, int fd, uint8_t stream, size_t max);
 void ring_add(Ring *ring, uint8_t stream, const void *data, size_t len);
 /* Copies bytes of one stream from `offset` on, which lies within [start, end). */

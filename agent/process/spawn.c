@@ -1,12 +1,12 @@
 /*
- * A program is started on the memory of the agent, which does nothing meanwhile but wait (as vfork does, on a stack of its
- * own): nothing is copied. Between clone and exec only raw system calls are made and nothing is written but `failure`.
- * The agent is not dumpable, so that nobody can look into that memory once the child has become another user.
+ * Starts a program on the memory of the agent, which meanwhile only waits (as vfork does, on a stack of its own): no memory is
+ * copied. Between clone and exec only raw system calls are made, and only `failure` is written. The agent is not dumpable, so no
+ * process can look into that memory once the child has become another user.
  *
- * It waits by itself and not in the kernel: once the child has become another user, that user may stop it before it has
- * become another program, and the kernel would leave the agent in its call for ever. A child that was stopped so is started
- * again behind a shield: a thread of it becomes the user and the program, while who may signal the process is decided by its
- * first thread, which is still ours.
+ * The agent waits by itself and not in the kernel: once the child has become another user, that user may stop it before exec, and
+ * the kernel would keep the agent in its call for ever. A child that was stopped so is started again behind a shield: a second
+ * thread of the child becomes the user and the program, while the credentials of the first thread, still the agent's, decide
+ * which processes may signal the child.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,12 +27,12 @@
 #include "../agent.h"
 
 #define STACK_BYTES (64 * 1024)
-/* Counted in short waits and not by the clock, which also runs while everything here is frozen. */
+/* The wait is counted in short intervals and not by the clock, which also runs while the whole sandbox is frozen. */
 #define WAIT_MS 20
 #define MAX_WAITS 500
 #define STARTING_FD 3
-/* The first thread waits in the kernel, on the stack that both stand on, and never comes back: it ends when the other has
- * become a program, or has failed. */
+/* Clone flags of the shield. The first thread waits in the kernel, on the stack that both threads use, and never returns: it ends
+ * when the second thread has become a program, or has failed. */
 #define SHIELD (CLONE_VFORK | CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_SYSVSEM | CLONE_THREAD)
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -42,14 +42,14 @@ typedef struct {
   const SpawnPlan *plan;
   SpawnFailure *failure;
   sigset_t mask;
-  int starting; /* closed by the kernel when the child is another program, or is no more */
+  int starting; /* the kernel closes it at exec or at the end of the child */
   bool shielded;
 } Start;
 
 typedef enum { STARTED, STOPPED, TOO_LATE } Waited;
 
 static uint8_t *stack;
-static SpawnFailure *shared; /* also seen when the child has a copy of our memory */
+static SpawnFailure *shared; /* shared memory: also seen when the child has a copy of the agent's memory */
 
 bool spawn_start(void) {
   int prot = PROT_READ | PROT_WRITE;
@@ -71,7 +71,7 @@ static bool put_fd(int from, int to) {
 
 static int enter_dir(const SpawnPlan *plan) {
   if (plan->cwd == NULL || plan->cwd[0] != '/') {
-    /* Without a wish a directory that is not there or not ours is no error. */
+    /* Without a requested directory, a default directory that is missing or not accessible is no error. */
     if (chdir(plan->base) != 0 && (plan->cwd != NULL || chdir("/") != 0)) return errno;
   }
   return plan->cwd != NULL && chdir(plan->cwd) != 0 ? errno : 0;
@@ -117,7 +117,7 @@ static int exec_search(const char **argv, const char **env) {
       full[put++] = '/';
       memcpy(full + put, program, name + 1);
       execve(full, args, vars);
-      /* A directory of PATH that may not be looked into holds nothing, as a shell has it. */
+      /* A directory of PATH that may not be searched counts as empty, as in a shell. */
       if (errno == EACCES) result = stat(full, &st) == 0 ? EACCES : result;
       else if (errno != ENOENT && errno != ENOTDIR) return errno;
     }
@@ -129,7 +129,7 @@ static int exec_search(const char **argv, const char **env) {
 static int child_main(void *argument) {
   const Start *start = argument;
   const SpawnPlan *plan = start->plan;
-  /* Above 2, so that one does not overwrite another on its way to its place. */
+  /* Moves the descriptors above 2, so that none overwrites another on the way to its place. */
   int in = fcntl(plan->in, F_DUPFD_CLOEXEC, 3), out = plan->out, err = plan->err;
   (void)setsid();
   if (out < 0) {
@@ -143,7 +143,7 @@ static int child_main(void *argument) {
     fail(start, SPAWN_FORK, errno);
   if (start->starting != STARTING_FD && dup3(start->starting, STARTING_FD, O_CLOEXEC) < 0)
     fail(start, SPAWN_FORK, errno);
-  (void)syscall(SYS_close_range, STARTING_FD + 1u, ~0u, 0u); /* all of ours close on exec anyway */
+  (void)syscall(SYS_close_range, STARTING_FD + 1u, ~0u, 0u); /* all of the agent's close on exec anyway */
   set_limits();
   (void)umask(022);
   if (start->shielded && syscall(SYS_clone, SHIELD, 0, 0, 0, 0) < 0) fail(start, SPAWN_FORK, errno);
@@ -163,7 +163,7 @@ static void raise_oom_score(pid_t pid) {
   int fd = open(path, O_WRONLY | O_CLOEXEC);
   if (fd < 0) return;
   int len = snprintf(text, sizeof text, "%d", agent.oom_score);
-  if (write(fd, text, (size_t)len) < 0) errno = 0; /* it may have ended, or have a higher one */
+  if (write(fd, text, (size_t)len) < 0) errno = 0; /* the child may have ended, or have a higher score */
   close(fd);
 }
 
@@ -172,7 +172,7 @@ static bool is_stopped(pid_t pid) {
   return waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
 }
 
-/* Until the child is another program or is no more: one that is held up has then been killed. */
+/* Waits until the child has exec'd or has ended: a child that is held up is killed before this returns. */
 static Waited wait_for_start(const Start *start, int ended, pid_t pid) {
   struct pollfd end = {.fd = ended};
   Waited waited = STARTED;
@@ -180,7 +180,7 @@ static Waited wait_for_start(const Start *start, int ended, pid_t pid) {
     if (!start->shielded && is_stopped(pid)) waited = STOPPED;
     else if (waits >= MAX_WAITS) waited = TOO_LATE;
     (void)kill(pid, waited == STARTED ? SIGCONT : SIGKILL);
-    /* Not reaped, but past all it does at its end: the next one gets its terminal. */
+    /* The child is not reaped, but has done all work of its end: the next child gets its terminal. */
     siginfo_t info;
     if (waited == STOPPED) return (void)waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), STOPPED;
   }
@@ -195,7 +195,7 @@ static pid_t start_child(Start *start, SpawnFailure *failure, Waited *waited) {
   }
   start->starting = pair[1];
   *shared = (SpawnFailure){.stage = SPAWN_OK};
-#ifdef AGENT_PLAIN_FORK /* sanitizers do not stand a child on their memory */
+#ifdef AGENT_PLAIN_FORK /* sanitizers do not allow a child on their memory */
   pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
   if (pid == 0) child_main(start);
 #else

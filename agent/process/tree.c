@@ -1,6 +1,6 @@
 /*
- * Who belongs to a spawned program: whoever carries its mark in the environment it was started with, shares its
- * session, or descends from such a one. A daemon that left its parents and its session still carries the mark.
+ * Finds the processes of a spawned program: those that carry its mark in the environment they were started with, share its
+ * session, or descend from such a process. A daemon that left its parents and its session still carries the mark.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -34,7 +34,7 @@ static int open_proc(pid_t pid, const char *file) {
   return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* False for what has gone, is a zombie, or cannot be read. */
+/* Reads the stat file; returns false for a process that is gone, is a zombie, or cannot be read. */
 static bool read_stat(pid_t pid, Seen *one) {
   char text[512], state;
   int parent, session, fd = open_proc(pid, "stat");
@@ -52,7 +52,7 @@ static bool read_stat(pid_t pid, Seen *one) {
 static bool holds(int fd, const char *mark, size_t len) {
   static char text[65536 + 128];
   size_t kept = 0;
-  bool at_start = true; /* of the whole environment */
+  bool at_start = true; /* start of the whole environment */
   for (;;) {
     ssize_t n = read(fd, text + kept, 65536);
     if (n <= 0) return false;
@@ -61,12 +61,12 @@ static bool holds(int fd, const char *mark, size_t len) {
       if ((at == text && at_start) || (at > text && at[-1] == 0)) return true;
     }
     at_start = false;
-    kept = all < len ? all : len; /* with the byte before it */
+    kept = all < len ? all : len; /* the tail that a mark may begin in, with the byte before it */
     memmove(text, text + all - kept, kept);
   }
 }
 
-/* Without CAP_SYS_PTRACE an environment is shown only to its own user: so look at it as that one. */
+/* Without CAP_SYS_PTRACE only its own user can read an environment: so this reads it as that user. */
 static bool carries_mark(pid_t pid, const char *mark, size_t len) {
   char path[32];
   struct stat st;
@@ -107,7 +107,7 @@ static int by_pid(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* A parent mostly has the lower number, so that one pass in their order mostly is enough. */
+/* Adds descendants. A parent mostly has the lower pid, so one pass in order of pids mostly is enough. */
 static void add_descendants(size_t count) {
   for (bool grown = true; grown;) {
     grown = false;
@@ -120,7 +120,7 @@ static void add_descendants(size_t count) {
   }
 }
 
-/* The handle is taken before the process is looked at again: a pid that changed hands meanwhile is not hit. */
+/* Opens the pidfd before it checks the process again: a pid that changed hands meanwhile is not signalled. */
 static bool signal_one(const Seen *one, const char *mark, size_t len, int signo) {
 #if defined(SYS_pidfd_open) && defined(SYS_pidfd_send_signal)
   int fd = (int)syscall(SYS_pidfd_open, one->pid, 0);
@@ -170,7 +170,7 @@ static void hunt_again(Timer *timer) {
 
 void tree_kill(const char *id, pid_t root) {
   size_t sent = 1;
-  if (root > 0) (void)kill(root, SIGKILL); /* our child that was not reaped: its pid is its own */
+  if (root > 0) (void)kill(root, SIGKILL); /* this child was not reaped: its pid is still its own */
   for (int round = 0; round < ROUNDS_AT_ONCE && sent > 0; round++) sent = tree_signal(id, root, SIGKILL);
   if (sent == 0) return;
   Hunt *hunt = calloc(1, sizeof *hunt);

@@ -1,11 +1,11 @@
 /*
- * A filter of system calls beside Landlock, which does not hold connect() to a unix socket by its path: a session bus or an
+ * Filter of system calls beside Landlock, which does not check connect() to a unix socket by its path: a session bus or an
  * engine's socket would lead out. A program without a unix socket can connect to none, by path or by abstract name.
  *
- * What is given with a socket is a pair that is connected already, and such a pair cannot be connected anew, unless its type
- * is SOCK_DGRAM (or SOCK_RAW, which the kernel turns into it): that one sends to any address. io_uring makes sockets past any
- * filter, and the calls of another processor mode (i386, x32, 32-bit arm) have other numbers, of which socketcall hides its
- * arguments in memory. Kernel keyrings are the user's own, and no rule for paths holds them.
+ * Only connected pairs are allowed as unix sockets. Such a pair cannot be connected anew, unless its type is SOCK_DGRAM (or
+ * SOCK_RAW, which the kernel turns into it), which sends to any address. io_uring makes sockets past any filter, and the calls of
+ * another processor mode (i386, x32, 32-bit arm) have other numbers, of which socketcall hides its arguments in memory. Kernel
+ * keyrings belong to the user, and no rule for paths covers them.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 #include "../agent.h"
 
-/* Values of linux/seccomp.h, linux/filter.h and linux/audit.h, which musl does not bring. */
+/* Values of linux/seccomp.h, linux/filter.h and linux/audit.h, which musl does not have. */
 #define MODE_FILTER 2
 #define KILL_PROCESS 0x80000000u
 #define FAIL_WITH 0x00050000u
@@ -45,7 +45,8 @@ typedef struct {
   const Instruction *instructions;
 } Program;
 
-/* struct seccomp_data; the kernel takes a family and a type from the lower half of an argument, on both machines the first. */
+/* struct seccomp_data; the kernel reads family and type from the lower half of an argument, which comes first on both machines.
+ * */
 typedef struct {
   int32_t call;
   uint32_t machine;
@@ -79,7 +80,7 @@ bool confine_calls(void) {
       NO_SUCH_CALL(SYS_add_key),
       NO_SUCH_CALL(SYS_request_key),
       NO_SUCH_CALL(SYS_keyctl),
-      /* The network, and what lists its interfaces; every other family is as in a kernel that does not have it. */
+      /* Allows the network and netlink (lists of interfaces); every other family fails as in a kernel that does not have it. */
       SKIP_UNLESS(SYS_socket, 10),
       LOAD(arguments[0]),
       ALLOW_IF(AF_INET),

@@ -1,4 +1,4 @@
-/* Landlock: what this process, and all that it starts, may reach of the file system; the filter of confine-calls.c beside it. */
+/* Landlock: the paths that this process and all its children may reach. confine-calls.c filters system calls beside it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,7 +12,7 @@
 
 #include "../agent.h"
 
-/* The third version is the first that also holds back truncation. */
+/* Landlock version 3 is the first that also restricts truncation. */
 #define LEAST_VERSION 3
 #define CREATE_RULESET 444
 #define ADD_RULE 445
@@ -30,7 +30,7 @@ enum {
 #define RIGHTS_OF_3 ((1u << 15) - 1)
 #define READ (EXECUTE | READ_FILE | READ_DIR)
 #define OF_FILES (EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE)
-/* Abstract sockets of others, and signals to them. */
+/* Scopes: abstract sockets of other processes, and signals to them. */
 #define SCOPES 3
 
 typedef struct {
@@ -49,7 +49,7 @@ static int landlock_version(void) {
   return version < LEAST_VERSION ? 0 : (int)version;
 }
 
-/* What is not there needs no rule. */
+/* A path that does not exist needs no rule. */
 static bool allow(int ruleset, const char *path, uint64_t rights) {
   struct stat st;
   int fd = open(path, O_PATH | O_CLOEXEC);
@@ -92,7 +92,8 @@ const char *confine(const Confinement *c) {
   return lacking;
 }
 
-/* The kernel describes what it does not let be opened. So whoever may not list a directory is told of nothing in it. */
+/* Returns 0 if the directory of the path may be listed, else errno. Landlock does not restrict stat: without this check, entries
+ * of a closed directory could be described. */
 int confine_look(int base, const char *path) {
   char dir[PATH_MAX];
   if (!confined) return 0;

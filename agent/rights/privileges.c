@@ -13,9 +13,9 @@
 static bool entered;
 
 /*
- * The file-system ids decide over access to files and over nothing else: nobody may signal or trace this process
- * because of them. With another uid than 0 the kernel also takes away the capabilities that override file permissions.
- * Order: groups and gid first, while the capability to set them is there; uid last, and back the other way round.
+ * Sets the file-system ids, which decide over access to files alone: they let no process signal or trace this one. With another
+ * uid than 0 the kernel also takes away the capabilities that override file permissions. Order: groups and gid first, while the
+ * capability to set them is there; uid last, and back the other way round.
  */
 void fs_enter(const Cred *cred) {
   if (!agent.privileged || entered) return;
@@ -36,14 +36,15 @@ void fs_leave(void) {
 int become(const Cred *cred) {
   if (!agent.privileged) return 0;
   bool same = cred->uid == agent.uid && cred->gid == agent.gid;
-  /* A user namespace of one user does not let groups be set at all. */
+  /* A user namespace with one user forbids setgroups. */
   if (syscall(SYS_setgroups, cred->ngroups, cred->groups) != 0 && !same) return errno;
   if (syscall(SYS_setresgid, cred->gid, cred->gid, cred->gid) != 0) return errno;
   if (syscall(SYS_setresuid, cred->uid, cred->uid, cred->uid) != 0) return errno;
   return 0;
 }
 
-/* Bounding set, permitted and effective; nothing inheritable or ambient. False when it may not. */
+/* Drops capabilities from the bounding set, permitted and effective; leaves none inheritable or ambient. Returns false when that
+ * is forbidden. */
 bool cut_capabilities(void) {
   struct {
     uint32_t version;

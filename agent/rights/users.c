@@ -1,4 +1,4 @@
-/* Users of the sandbox, from its own /etc/passwd and /etc/group, read by hand: no NSS in here. */
+/* Reads users of the sandbox from its own /etc/passwd and /etc/group, by hand: the agent has no NSS. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,7 +26,7 @@ static bool unchanged(const struct stat *a, const struct stat *b) {
          a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* Its text, or "" when it cannot be read. */
+/* Returns the text of the database, or "" when it cannot be read. */
 static const char *database_text(Database *db) {
   struct stat st;
   if (db->text != NULL && stat(db->path, &st) == 0 && unchanged(&st, &db->seen)) return db->text;
@@ -50,7 +50,7 @@ static const char *database_text(Database *db) {
   return db->text == NULL ? "" : db->text;
 }
 
-/* The n-th field of a line, between colons. */
+/* Returns the n-th field of a line, between colons. */
 static const char *field(const char *line, size_t n, size_t *len) {
   for (; n > 0; n--) {
     line += strcspn(line, ":\n");
@@ -90,7 +90,7 @@ static void copy_field(const char *line, size_t n, char *to, size_t size) {
   to[len] = 0;
 }
 
-/* The line whose first field is `name`, or whose third is `number` when name is NULL. */
+/* Returns the line whose first field is `name`, or whose third is `number` when name is NULL. */
 static const char *line_of(Database *db, const char *name, size_t wanted, uint32_t id) {
   for (const char *line = database_text(db); *line != 0;) {
     size_t len;
@@ -138,7 +138,7 @@ static void fill_from(const char *line, User *user) {
   copy_field(line, 6, user->shell, sizeof user->shell);
 }
 
-/* NAME|UID[:NAME|GID]. With a group of its own a user has no other. ENOENT: no such user, ESRCH: no such group. */
+/* Resolves NAME|UID[:NAME|GID]. A user with a group in the spec has no other. ENOENT: no such user, ESRCH: no such group. */
 static int resolve(const char *spec, User *user) {
   const char *colon = strchr(spec, ':');
   size_t len = colon == NULL ? strlen(spec) : (size_t)(colon - spec);

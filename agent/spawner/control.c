@@ -1,4 +1,4 @@
-/* The control socket: who may connect is decided by the mode of its directory. One request is one line. */
+/* Control socket: the mode of its directory decides which users may connect. One request is one line. */
 #define _GNU_SOURCE
 #include "spawner.h"
 
@@ -34,7 +34,7 @@ static void drop(struct client *client) {
   consider_leaving();
 }
 
-/* A client that does not read its answers is dropped rather than waited for. */
+/* Sends a line; a client that does not read its answers is dropped rather than waited for. */
 static void send_line(struct client *client, const char *line, size_t length) {
   ssize_t sent = send(client->fd, line, length, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent == (ssize_t)length) return;
@@ -83,7 +83,7 @@ void answer_error(const struct request *request, const char *code, const char *f
   answer_words(request, "error\tcode=%s\tdetail=%s", code, text);
 }
 
-/* An event: a line whose sequence number is 0. */
+/* Sends an event to all clients: a line whose sequence number is 0. */
 void tell_all(const char *format, ...) {
   char line[1024] = "0\t";
   va_list list;
@@ -113,12 +113,12 @@ static void hello(const struct request *request) {
             settings.storage, sandboxes_count(), settings.agent);
 }
 
-/* Only what lies below the base, named without a way up. */
+/* Returns whether a name lies below the base, without "..". */
 static bool ours(const char *name) {
   return name && name[0] && name[0] != '/' && strstr(name, "..") == NULL && strchr(name, '/') != NULL;
 }
 
-/* A skeleton that the caller wrote: settles who owns it, which only we may do. */
+/* Sets the owner of a skeleton that the caller wrote: only the spawner has the right to. */
 static void own(const struct request *request, const struct fields *fields) {
   const char *name = field(fields, "path");
   char path[PATH_MAX + 512], part[PATH_MAX + 600];
@@ -126,7 +126,7 @@ static void own(const struct request *request, const struct fields *fields) {
   snprintf(path, sizeof path, "%s/%s", settings.base, name);
   if (tree_own(path, settings.storage) < 0) return answer_error(request, "own", "%s", strerror(errno));
   snprintf(part, sizeof part, "%s/home/user", path);
-  /* With a single id there is nobody else to give it to. */
+  /* With a single id there is no other owner to set. */
   if (settings.storage > 0 && tree_own(part, settings.storage + 1000) < 0 && errno != ENOENT)
     return answer_error(request, "own", "%s", strerror(errno));
   snprintf(part, sizeof part, "%s/opt/sandboxer/bin/sudo", path);
@@ -164,7 +164,7 @@ static void perform(const struct request *request, const char *verb, const struc
   else if (strcmp(verb, "own") == 0) own(request, fields);
   else if (strcmp(verb, "discard") == 0) discard(request, fields);
   else if (strcmp(verb, "retire") == 0) {
-    /* Makes room for another build; what runs goes on and is adopted by the next one. */
+    /* Leaves, to make room for another build; sandboxes go on and the next spawner adopts them. */
     answer_ok(request, "%s", "");
     leaving = true;
   } else answer_error(request, "unknown", "no verb \"%s\"", verb);
@@ -246,7 +246,7 @@ void open_control(void) {
   watch_fd(listener, EPOLLIN, accept_client, NULL);
 }
 
-/* Nobody is answered any more: whoever calls is refused at once and starts the next one. */
+/* Closes the control socket: from here on a client is refused at once and starts the next spawner. */
 void close_control(void) {
   unwatch_fd(listener);
   close(listener);

@@ -33,7 +33,7 @@ bool leaving;
 static struct watched {
   void (*handle)(void *, uint32_t);
   void *context;
-  uint32_t generation; /* of who has this number: what was waited for together with its last owner's end is not for this one */
+  uint32_t generation; /* counts owners of the descriptor: queued events of an earlier owner are dropped */
 } watched[WATCHED_MAX];
 static int loop, deadline_timer, linger_timer;
 
@@ -60,7 +60,7 @@ static void __attribute__((noreturn)) refuse(const char *what) {
   exit(1);
 }
 
-/* Memory that we and those whom we fork see alike. */
+/* Allocates memory shared with forked processes. */
 void *share(size_t size) {
   void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) refuse("memory");
@@ -90,7 +90,7 @@ static void set_timer(int timer, int64_t at_ms) {
   timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* Wall-clock time: an end is a date, also across a suspended machine. */
+/* Sets the timer by wall-clock time: an end is a date, also across a suspended machine. */
 void schedule_deadlines(void) { set_timer(deadline_timer, sandboxes_next_deadline()); }
 
 void consider_leaving(void) {
@@ -113,7 +113,7 @@ static void linger_passed(void *context, uint32_t events) {
   (void)events;
   if (read(linger_timer, &times, sizeof times) < 0) return;
   if (sandboxes_count() != 0 || count_clients() != 0) return;
-  /* What was thrown away takes room until it is gone. */
+  /* Removed files take room until the reaper process has deleted them. */
   if (janitor_works()) consider_leaving();
   else leaving = true;
 }
@@ -129,7 +129,7 @@ static void signalled(void *context, uint32_t events) {
   if (!leaving) launchers_fill();
 }
 
-/* What follows "--name=", or NULL when it is another option. */
+/* Returns the part after "--name=", or NULL when it is another option. */
 static const char *value_of(const char *option, const char *name) {
   size_t length = strlen(name);
   return strncmp(option, name, length) == 0 && option[length] == '=' ? option + length + 1 : NULL;
@@ -168,7 +168,7 @@ static void make_directories(void) {
     snprintf(path, sizeof path, "%s%s", settings.base, TOPS[i]);
     scatter_below(path);
   }
-  /* Root inside starts from there, and knows the name of what it needs; nobody else gets past the base. */
+  /* Root inside starts from here, and knows the names that it needs; no other user inside gets past the base. */
   snprintf(path, sizeof path, "%s/mnt", settings.base);
   if (chmod(path, 0711) < 0) refuse(path);
   snprintf(path, sizeof path, "%s/mnt/users", settings.base);
@@ -177,8 +177,8 @@ static void make_directories(void) {
   close(users);
 }
 
-/* crun loads itself a second time, from a copy that cannot be written, unless it sees that it cannot be written as it is.
- * What it notes of a container nobody reads again but itself, in a moment: it is kept in memory, and goes with us. */
+/* Prepares crun. crun loads itself a second time, from a copy that cannot be written, unless its file is not writable. Only crun
+ * itself reads its notes of a container, soon after: they are kept in memory, and end with the spawner. */
 static void prepare_crun(void) {
   char path[PATH_MAX + 32], *real = realpath(settings.runtime, NULL);
   if (real == NULL) refuse(settings.runtime);
@@ -191,7 +191,7 @@ static void prepare_crun(void) {
   if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=64m,mode=0700") < 0) refuse(path);
 }
 
-/* One for each state directory, for as long as the lock is held. */
+/* Ends this process if another spawner holds the lock of the state directory. */
 static void be_the_only_one(void) {
   char path[PATH_MAX + 32];
   snprintf(path, sizeof path, "%s/spawner.lock", settings.base);
@@ -200,12 +200,12 @@ static void be_the_only_one(void) {
   if (flock(fd, LOCK_EX | LOCK_NB) < 0) exit(0);
 }
 
-/* Mounts made from here on are nobody else's. crun refuses a hybrid layout as long as it sees the unified mount. */
+/* Makes mounts private from here on. crun refuses a hybrid layout as long as it sees the unified mount. */
 static void leave_host_mounts(void) {
   if (settings.usermap[0] && enter_user_namespace(settings.usermap) < 0) refuse("user namespace");
   if (unshare(CLONE_NEWNS) < 0) refuse("mount namespace");
   if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) refuse("private mounts");
-  /* Nothing here needs a network; each sandbox has one of its own. */
+  /* The spawner needs no network; each sandbox has one of its own. */
   if (unshare(CLONE_NEWNET) < 0) refuse("network namespace");
   if (confine_spawner() < 0) refuse("capabilities");
   cgroups_open();
@@ -226,19 +226,19 @@ static void copy_agent(const char *name, mode_t mode) {
   close(to);
 }
 
-/* A file system of our own for the agent: inside, the mount table shows where a file comes from. */
+/* Mounts a file system of its own for the agent: inside, the mount table shows where a file comes from. */
 static void place_agent(void) {
   char path[PATH_MAX + 32];
   if (settings.agent[0] == 0) return;
   snprintf(path, sizeof path, "%s/bin", settings.base);
   if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=32m,mode=0711") < 0) refuse(path);
-  /* Executable and unreadable: the kernel then keeps its memory from everybody inside, whatever else fails. */
+  /* Executable and unreadable: the kernel then protects its memory from every process inside, whatever else fails. */
   copy_agent("init", 0711);
-  /* A kernel of the sandbox's own reads it, as one who is nobody here. */
+  /* A sandbox with a kernel of its own reads it as the host's user `nobody`. */
   copy_agent("open", 0755);
 }
 
-/* Whether this kernel lets us do what every sandbox needs, tried where it harms nobody: "ok", or what failed. */
+/* Tests in temporary directories whether this kernel allows all that a sandbox needs. Returns "ok", or the step that failed. */
 static int check(void) {
   static const char *const NAMES[] = {"/tmp/lower", "/tmp/upper", "/tmp/work", "/tmp/merged"};
   const char *options = settings.usermap[0] ? "userxattr,lowerdir=/tmp/lower,upperdir=/tmp/upper,workdir=/tmp/work"
@@ -318,7 +318,7 @@ int main(int count, char **arguments) {
   mounters_end();
   janitor_end();
   cgroups_close();
-  /* Last: that it is gone says that all is. */
+  /* Last step: once the socket is gone, everything else is gone, too. */
   char path[PATH_MAX + 32];
   snprintf(path, sizeof path, "%s/spawner.sock", settings.base);
   unlink(path);

@@ -1,6 +1,6 @@
 /*
- * sandboxer-spawner: starts, watches and ends the OCI runtime for every sandbox of one state directory, so that the
- * Node process never forks. See README.md for the protocol and for what each file holds.
+ * sandboxer-spawner: starts, watches and ends the OCI runtime for every sandbox of one state directory, so that the Node process
+ * never forks. See README.md for the protocol and for the content of each file.
  */
 #ifndef SPAWNER_H
 #define SPAWNER_H
@@ -26,8 +26,8 @@ struct settings {
   char base[PATH_MAX];    /* <state_dir>/local */
   char runtime[PATH_MAX]; /* crun */
   char group[64];         /* name of our cgroup below each controller */
-  char unified[PATH_MAX]; /* the cgroup of version 2 that it is made below; empty: those of version 1 */
-  char agent[PATH_MAX];   /* the agent's binary, copied to where its path tells nothing */
+  char unified[PATH_MAX]; /* version 2: the cgroup that holds the group; empty: version 1 */
+  char agent[PATH_MAX];   /* the agent's binary, copied to a path that reveals nothing */
   char usermap[256];      /* rootless: "uid:first:count" of subordinate ids, empty as root */
   char build[80];
   bool no_cgroups;
@@ -35,8 +35,8 @@ struct settings {
   bool early; /* the runtime is loaded ahead */
   int pool;
   int linger_ms;
-  uint32_t storage; /* who owns the files of a sandbox's root at rest, in our own user namespace */
-  bool idmap;       /* each sandbox sees them through an id-mapped mount of its own */
+  uint32_t storage; /* owner of files of a sandbox's root at rest, in the spawner's user namespace */
+  bool idmap;       /* each sandbox sees stored files through an id-mapped mount of its own */
 };
 extern struct settings settings;
 
@@ -52,7 +52,7 @@ extern bool leaving;
 
 /* ---- control.c: requests are lines "seq\tverb\tkey=value…" ---- */
 struct request {
-  int client; /* index and generation: a client that went away gets no answer */
+  int client; /* index and generation: a client that has gone gets no answer */
   unsigned generation;
   char seq[24];
 };
@@ -77,16 +77,16 @@ struct limits {
   long long pids;
   long long cpu; /* thousandths of a processor */
 };
-/* What ran there has used; -1 where nobody counts. */
+/* Resources used in a slot; -1 where there is no counter. */
 struct use {
   long long cpu_us;
   long long peak; /* bytes of memory at the most */
 };
 struct keeper {
-  int socket; /* 0: there is none */
-  pid_t pid;  /* 0: it has not said yet */
+  int socket; /* 0: there is no zygote */
+  pid_t pid;  /* 0: the zygote has not sent it yet */
   unsigned born;
-  bool loaded; /* it is a runtime, and has nothing but more of it */
+  bool loaded; /* the zygote is a loaded runtime and has only that one to give */
 };
 struct slot {
   int index;
@@ -96,7 +96,7 @@ struct slot {
   struct limits limits;
   struct use before; /* the counters when it was taken: they may run on from sandbox to sandbox */
   long long oom_before;
-  unsigned left, tidied; /* how many have left it, and after how many of them the janitor has seen to it */
+  unsigned left, tidied; /* how many sandboxes have left it; the value of `left` when it was last emptied */
 };
 void cgroups_open(void);
 void cgroups_close(void);
@@ -149,10 +149,10 @@ void scatter_below(const char *directory);
 /* ---- launcher.c: a process that waits in its slot and mount namespace to become the runtime ---- */
 struct launcher {
   pid_t pid;     /* that of the runtime which it becomes */
-  char name[40]; /* of the container, and of its door until there is a sandbox */
-  int socket, boot, error; /* our ends of what it has */
-  int config, say;         /* its configuration goes in here; what is wrong with it, there */
-  int pidfd;               /* where somebody else may have to end it */
+  char name[40]; /* of the container, and of its socket until there is a sandbox */
+  int socket, boot, error; /* the spawner's ends */
+  int config, say;         /* write ends: its configuration; errors in it */
+  int pidfd;               /* for a mounter that has to end it */
   bool early;
   struct slot *slot;
 };
@@ -163,11 +163,11 @@ struct launch {
   char volumes[VOLUMES_MAX][VOLUME_NAME_MAX];
   bool read_only[VOLUMES_MAX];
   int volume_count;
-  bool fleeting; /* its disk goes with it: nothing inside waits for it to be written, nor does its end */
+  bool fleeting; /* its disk is discarded with it: writes to it are never flushed, by programs inside nor at its end */
   char runtime[512]; /* empty: the usual one */
   char flags[256];
   int layer_count;
-  char layers[LAYERS_MAX][256]; /* below base, topmost first; last, so that only those that there are need be sent */
+  char layers[LAYERS_MAX][256]; /* below base, topmost first; last, so that only the used ones are sent */
 };
 enum { FD_USERNS, FD_HOST_USERNS, FD_COUNT };
 void launchers_start(void);
@@ -299,7 +299,7 @@ typedef void (*work_done)(void *context, bool ok, const struct tally *tally, con
 struct job {
   const char *to;
   const char *subvolume;       /* a disk to be copied at once … */
-  const char *pack;            /* … a layer for whoever listens at `to`, at most so many bytes … */
+  const char *pack;            /* … a layer for the socket `to`, at most so many bytes … */
   long long most;
   const char *measure;         /* … a layer whose bytes are counted … */
   struct counted *disks;       /* disks that are watched, in memory that is shared … */
@@ -312,10 +312,10 @@ struct job {
   struct unpack_bounds bounds;
 };
 void work_flush(const char *path);
-/* Until it is done; NULL when it could not begin, and is done already. */
+/* Returns the work until it is done; NULL when it could not begin, and `done` was called already. */
 struct work *work_start(const struct job *job, work_done done, void *context);
 void work_give_up(const struct work *work);
-/* In the process that works: what is wrong, where errno alone would not tell. Answers -1. */
+/* Reports the reason in the working process, where errno alone is not enough. Returns -1. */
 int work_refused(int error, const char *why);
 
 /* ---- rootless.c ---- */

@@ -1,6 +1,6 @@
 /*
- * A sudo that asks nothing, for sandboxes whose host has none that works inside. Everybody in a sandbox is its owner:
- * the wall is around it, not in it. Understands what scripts use: -u -g -n -E -H -i -s -S -k -v -b VAR=value and "--".
+ * A sudo without questions, for sandboxes whose host has none that works inside. Every user in a sandbox is its owner: the wall
+ * is around it, not in it. Understands the options that scripts use: -u -g -n -E -H -i -s -S -k -v -b VAR=value and "--".
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +18,7 @@ static void fail(const char *what) {
   exit(1);
 }
 
-/* name:x:uid:gid:…:home:shell, read by hand: a static program has no NSS. */
+/* Finds a line name:x:uid:gid:…:home:shell, read by hand: a static program has no NSS. */
 static bool find_user(const char *wanted, unsigned *uid, unsigned *gid, char *home, char *shell) {
   char line[1024], name[128];
   FILE *file = fopen("/etc/passwd", "re");

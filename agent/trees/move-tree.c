@@ -1,4 +1,4 @@
-/* A move that rename(2) cannot do: packed here, unpacked beside the target, put in place, and then the source goes. */
+/* Moves a tree where rename(2) cannot: packs it, unpacks it beside the target, puts it in place, then removes the source. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

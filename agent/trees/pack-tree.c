@@ -19,7 +19,7 @@
 typedef struct {
   TreeWork *work;
   int top;
-  bool looks; /* nothing is packed yet: whether all of it can be read is found out before it is begun */
+  bool looks; /* first pass, without output: finds out whether all of it can be read */
   char name[PATH_MAX]; /* of the entry at hand, from the top */
   uint8_t buffer[BUFFER_BYTES];
 } Pack;
@@ -63,7 +63,7 @@ static int put_block(Pack *p, char type, const char *name, const char *link, mod
   return put(p, &block, sizeof block);
 }
 
-/* "<length> <key>=<value>\n", where the length counts itself. */
+/* Writes "<length> <key>=<value>\n", where the length counts itself. */
 static size_t pax_record(char *to, size_t size, const char *key, const char *value) {
   size_t rest = strlen(key) + strlen(value) + 3, len = rest + 1;
   char digits[24];
@@ -91,7 +91,7 @@ static int put_header(Pack *p, char type, const char *name, const char *link, co
   return error;
 }
 
-/* Exactly as many bytes as its header says: what is appended meanwhile is not part of it. */
+/* Writes exactly as many bytes as the header says: bytes appended meanwhile are not part of it. */
 static int put_file(Pack *p, int fd, const char *name, const struct stat *st) {
   uint64_t left = (uint64_t)st->st_size;
   int error = put_header(p, '0', name, "", st);
@@ -110,7 +110,7 @@ static int put_file(Pack *p, int fd, const char *name, const struct stat *st) {
   return error == 0 ? put_padding(p, (uint64_t)st->st_size) : error;
 }
 
-/* Leaves out the entry at hand and goes on, where that is wished; otherwise it is what all of it fails with. */
+/* Leaves out the current entry and goes on, where the request allows that; otherwise the whole pack fails with `error`. */
 static int without(Pack *p, int error) {
   TreeWork *work = p->work;
   bool only_this = error == EACCES || error == EPERM || error == ENAMETOOLONG;
@@ -124,7 +124,7 @@ static int without(Pack *p, int error) {
   return 0;
 }
 
-/* A directory comes back open, its header written; `*child` is -1 for everything else. */
+/* Packs an entry. A directory comes back open, its header written; `*child` is -1 for every other entry. */
 static int pack_entry(Pack *p, int dir, const char *name, size_t end, int *child) {
   struct stat st;
   static char link[PATH_MAX];
@@ -155,7 +155,7 @@ static int pack_entry(Pack *p, int dir, const char *name, size_t end, int *child
 
 static bool is_entry(const char *name) { return strcmp(name, ".") != 0 && strcmp(name, "..") != 0; }
 
-/* Puts it behind the name of its directory. 0 when that is too long. */
+/* Appends the name to that of its directory. Returns 0 when that is too long. */
 static size_t name_entry(Pack *p, size_t prefix, const char *name) {
   size_t len = strlen(name);
   if (prefix + len + 2 > sizeof p->name) return 0;
@@ -170,7 +170,7 @@ static int too_long(Pack *p, size_t prefix) {
 
 static int pack_dir(Pack *p, int fd, size_t prefix, int depth);
 
-/* Each name with its NUL; NULL when there is no memory. */
+/* Returns the names, each with its NUL; NULL when there is no memory. */
 static char *names_in(DIR *dir, size_t *total) {
   size_t len = 0, cap = 4096;
   char *names = malloc(cap);
@@ -190,7 +190,7 @@ static char *names_in(DIR *dir, size_t *total) {
   return names;
 }
 
-/* Far down a directory is not held open while what lies in it is packed: descriptors are few, levels are many. */
+/* Packs a directory far down, which is closed while its content is packed: descriptors are few, levels are many. */
 static int pack_deep(Pack *p, DIR *dir, size_t prefix, int depth) {
   size_t total;
   char *names = names_in(dir, &total);
@@ -200,7 +200,7 @@ static int pack_deep(Pack *p, DIR *dir, size_t prefix, int depth) {
   for (size_t at = 0; error == 0 && at < total; at += strlen(names + at) + 1) {
     p->name[prefix] = 0;
     int child, fd = open_beneath(p->top, p->name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
-    if (fd == -ENOENT || fd == -ENOTDIR) break; /* it is gone */
+    if (fd == -ENOENT || fd == -ENOTDIR) break; /* gone meanwhile */
     size_t end = fd < 0 ? 0 : name_entry(p, prefix, names + at);
     if (fd < 0) error = without(p, -fd);
     else if (end == 0) error = too_long(p, prefix);
@@ -216,7 +216,7 @@ static int pack_deep(Pack *p, DIR *dir, size_t prefix, int depth) {
   return error;
 }
 
-/* Takes the fd over. */
+/* Packs a directory and takes over `fd`. */
 static int pack_dir(Pack *p, int fd, size_t prefix, int depth) {
   DIR *dir = fdopendir(fd);
   if (dir == NULL) {

@@ -24,7 +24,7 @@ static int remove_entry(TreeWork *work, int dir, const char *name, int depth) {
   return unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-/* A link in the place of a directory is not followed, whenever it was put there. */
+/* Empties a directory. A link in the place of a directory is not followed, whenever it was put there. */
 static int empty(TreeWork *work, int parent, const char *name, int depth) {
   if (depth > MAX_DEPTH) return ELOOP;
   int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /*
- * Work on whole trees takes long and meets whatever lies there: it is done by a helper process that has become the
- * user for good. It gets the archive, or gives it, over a socket; over a pipe it tells that it has begun ("+") and how
- * it ended (u32 errno, u64 files, what it was about, u64 left out and the first of them).
+ * Runs work on whole trees, which takes long and meets arbitrary files, in a helper process that has become the user for good.
+ * The helper gets or gives the archive over a socket; over a pipe it reports that it has begun ("+") and how it ended (u32 errno,
+ * u64 files, what it was about, u64 left out and the first of them).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -139,7 +139,7 @@ static void feed(Job *job) {
   bool broken = job->data.fd < 0;
   if (!broken) channel_consumed(&job->ch, fifo_flush(&job->input, job->data.fd, &broken));
   if (broken) {
-    /* It has found something wrong and told so: what still comes is let through to nowhere. */
+    /* The helper has reported an error: the rest of the input is discarded. */
     channel_consumed(&job->ch, job->input.len);
     fifo_clear(&job->input);
   }

@@ -1,4 +1,4 @@
-/* Unpacks a tar stream below a directory. Nothing is written outside of it, whatever the archive or the disk holds. */
+/* Unpacks a tar stream below a directory. No file is written outside of it, whatever the archive or the disk holds. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -45,11 +45,11 @@ static int refuse(Unpack *u, int error, const char *what) {
 }
 
 static int fail(Unpack *u, int error) {
-  bool outside = error == EXDEV || error == ELOOP; /* as open_beneath() has it */
+  bool outside = error == EXDEV || error == ELOOP; /* EXDEV and ELOOP come from open_beneath() */
   return refuse(u, error, outside ? "it would leave its place" : strerror(error));
 }
 
-/* The next bytes of the stream, at least one; 0 at its end. */
+/* Returns the next bytes of the stream, at least one; 0 at its end. */
 static size_t some(Unpack *u, const uint8_t **data, size_t most) {
   while (u->at == u->have) {
     ssize_t n = read(u->work->data, u->buffer, sizeof u->buffer);
@@ -82,7 +82,7 @@ static bool skip(Unpack *u, uint64_t len) { return exactly(u, NULL, len); }
 
 static uint64_t padding(uint64_t size) { return (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK; }
 
-/* Without "./", doubled and trailing slashes; "" is the top. False for what would lead out. */
+/* Removes "./", doubled and trailing slashes; "" is the top. Returns false for a name that leads out. */
 static bool clean_name(const char *name, char *to) {
   size_t put = 0;
   if (name[0] == '/') return false;
@@ -153,7 +153,7 @@ static int extension(Unpack *u, char type, uint64_t size) {
   return sound ? 0 : refuse(u, EINVAL, "the archive is damaged");
 }
 
-/* The directory of the entry; archives name what lies together one after another. */
+/* Returns the directory of the entry; archives list entries of one directory together. */
 static int parent_of(Unpack *u, const char *path, const char **last) {
   const char *slash = strrchr(path, '/');
   size_t len = slash == NULL ? 0 : (size_t)(slash - path);
@@ -266,7 +266,7 @@ static int put_entry_of(Unpack *u, const TarBlock *block, char type, uint64_t si
   return put_file(u, dir, last, (mode_t)mode & 0777, size, mtime);
 }
 
-/* Reads one header and what belongs to it. 0, an errno, or -1 at the end. */
+/* Reads one header and its content. Returns 0, an errno, or -1 at the end. */
 static int step(Unpack *u) {
   TarBlock block;
   static const TarBlock zero;

@@ -1,9 +1,9 @@
 /*
- * The other way round: the host listens, and the agent calls. One connection always waits to be greeted, so that the
- * host has one at hand whenever it wants one more; a host that has gone away is called again until it is back.
+ * Calls the host, which listens. One connection always waits to be greeted, so that the host has one at hand whenever it needs
+ * another; a host that has gone away is called again until it is back.
  *
  * The directory of the socket is opened once, at the start, and every call goes through that descriptor: the host moves the
- * directory away from what programs inside can name before it answers the first call.
+ * directory away from every path that programs inside can name before it answers the first call.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -17,7 +17,7 @@
 #define TX_BYTES (384 * 1024)
 #define TX_SOFT (96 * 1024)          /* bulk frames wait while more than this is unsent */
 #define TX_STOP (1024 * 1024)        /* no request is read while more than this is unsent */
-#define TX_LIMIT (16 * 1024 * 1024)  /* a host that does not read at all */
+#define TX_LIMIT (16 * 1024 * 1024)  /* the connection fails: the host does not read at all */
 #define BYTES_PER_TURN (4 * 1024 * 1024)
 
 static Conn *conns;
@@ -58,7 +58,7 @@ void conn_fail(Conn *c) {
   task_queue(&c->pump);
 }
 
-/* Room for `len` more bytes at the end of what is unsent. */
+/* Makes room for `len` more bytes at the end of the unsent ones. */
 static bool tx_reserve(Conn *c, size_t len) {
   if (c->tx_cap - c->tx_tail >= len) return true;
   size_t unsent = c->tx_tail - c->tx_head;
@@ -89,7 +89,7 @@ void conn_send(Conn *c, uint16_t type, uint32_t channel, const void *payload, si
   task_queue(&c->pump);
 }
 
-/* Only while something is unsent: otherwise every read of the host would wake us. */
+/* Waits for EPOLLOUT only while bytes are unsent: otherwise every read of the host would wake the agent. */
 static void want_room(Conn *c, bool wanted) {
   if (c->wants_room == wanted || c->stdio) return;
   c->wants_room = wanted;
@@ -154,7 +154,7 @@ void bulk_commit(Channel *ch, uint16_t type, size_t len) {
   ch->send_window -= (uint32_t)(len < MIN_COST ? MIN_COST : len);
 }
 
-/* False when the connection is at its end. */
+/* Returns false when the connection is at its end. */
 static bool take_frames(Conn *c) {
   size_t at = 0;
   while (!c->dead && c->rx_len - at >= HEADER_BYTES) {
@@ -181,7 +181,7 @@ static bool conn_read(Conn *c, size_t *budget) {
       c->rx_len += (size_t)n;
       *budget -= (size_t)n < *budget ? (size_t)n : *budget;
       if (!take_frames(c)) return false;
-      /* A short read of a socket means that it is empty: the next edge will tell, unless there was the last. */
+      /* A short read of a socket means that it is empty: the next edge follows, unless the hangup was the last. */
       if ((size_t)n < space && !c->stdio && !c->hung_up) c->readable = false;
     } else if (n == 0) {
       return false;
@@ -229,7 +229,7 @@ static void conn_ready(Conn *c, uint32_t events) {
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0) c->readable = true;
   if ((events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0) c->hung_up = true;
   if ((events & (EPOLLOUT | EPOLLERR)) != 0) c->writable = true;
-  /* At once rather than as a task: it saves a turn on every request. */
+  /* Runs at once rather than as a task: this saves a turn on every request. */
   task_cancel(&c->pump);
   pump(&c->pump);
 }

@@ -137,7 +137,7 @@ void task_cancel(Task *task) {
   }
 }
 
-/* Takes each from the common list only when it runs, so that task_cancel() finds it there until then. */
+/* Runs tasks. Each leaves the common list only when it runs, so that task_cancel() finds it there until then. */
 static void run_tasks(void) {
   size_t left = 0;
   for (Task *task = tasks; task != NULL; task = task->next) left++;

@@ -1,4 +1,4 @@
-/* One thread, one epoll: edge-triggered readiness, timers, tasks, and memory that lives until the turn is over. */
+/* Event loop of one thread, one epoll: edge-triggered readiness, timers, tasks, and memory that lives until the turn is over. */
 #ifndef LOOP_H
 #define LOOP_H
 
@@ -32,9 +32,9 @@ bool loop_start(void);
 void loop_run(void); /* until loop_stop() */
 void loop_stop(void);
 
-/* `fd` is made non-blocking. On failure it stays open and errno tells why. */
+/* Makes `fd` non-blocking. On failure it stays open and errno has the reason. */
 bool io_open(Io *io, int fd, uint32_t events, void (*ready)(Io *, uint32_t));
-void io_change(Io *io, uint32_t events); /* what is waited for from now on */
+void io_change(Io *io, uint32_t events); /* the events to wait for from now on */
 void io_close(Io *io); /* closes the fd; harmless when it is closed */
 void io_forget(Io *io); /* leaves the fd open */
 

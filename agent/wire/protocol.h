@@ -1,4 +1,5 @@
-/* The wire: see README.md. All numbers are little-endian; a string is u32 length, bytes, and a NUL that is not counted. */
+/* The wire protocol: see README.md. All numbers are little-endian; a string is u32 length, bytes, and a NUL that is not counted.
+ * */
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
@@ -11,7 +12,7 @@
 #define HEADER_BYTES 10
 #define MAX_PAYLOAD (256 * 1024)
 #define MAX_REQUEST (4 * 1024 * 1024) /* a request that was sent in parts */
-#define MAX_BULK (128 * 1024)         /* what this agent puts into one flow-controlled frame */
+#define MAX_BULK (128 * 1024)         /* the most that this agent puts into one flow-controlled frame */
 #define MIN_COST 256                  /* a flow-controlled frame costs at least this much credit */
 #define INPUT_WINDOW (512 * 1024)     /* credit the host starts with on each channel */
 #define MAX_WINDOW (64 * 1024 * 1024)
@@ -82,7 +83,7 @@ enum {
 /* Bits of T_WELCOME. */
 enum { F_INIT = 1, F_ROOT = 2, F_PTY = 4, F_WATCH = 8, F_HANDOUT = 16 };
 
-/* Reads a payload; whatever is asked for beyond its end is zero and sets `bad`. */
+/* Reads a payload; a read beyond its end returns zero and sets `bad`. */
 typedef struct {
   const uint8_t *at, *end;
   bool bad;
@@ -95,7 +96,7 @@ uint64_t take_u64(Cursor *c);
 const char *take_str(Cursor *c); /* "" when bad */
 bool take_end(Cursor *c);        /* all was read and nothing was bad */
 
-/* Writes into memory of a fixed size; what does not fit sets `bad`. */
+/* Writes into memory of a fixed size; data that does not fit sets `bad`. */
 typedef struct {
   uint8_t *data;
   size_t len, cap;

@@ -1,4 +1,4 @@
-/* What a frame of the host means. Whatever breaks the protocol ends that connection and nothing else. */
+/* Handles frames of the host. A frame that breaks the protocol ends that connection only. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static bool copy_setting(char **to, const char *from) {
   return *from == 0 || *to != NULL;
 }
 
-/* magic, version, then this host's default user and directory, each possibly empty. */
+/* Reads magic, version, then this host's default user and directory, each possibly empty. */
 static void hello(Conn *c, Cursor *request) {
   bool magic = (size_t)(request->end - request->at) >= 8 && memcmp(request->at, PROTOCOL_MAGIC, 8) == 0;
   if (!magic) {
@@ -39,7 +39,7 @@ static void hello(Conn *c, Cursor *request) {
   put_u32(&b, MAX_PAYLOAD);
   put_u32(&b, INPUT_WINDOW);
   conn_send(c, T_WELCOME, 0, payload, b.len);
-  /* A host of another version reads ours and decides. */
+  /* A host of another version reads the answer and decides. */
   if (version != PROTOCOL_VERSION) return;
   if (!c->greeted) caller_taken();
   c->greeted = true;
@@ -76,7 +76,7 @@ static void input(Channel *ch, Cursor *request) {
     return;
   }
   ch->recv_window -= (uint32_t)cost;
-  /* Small frames are packed here: what they cost beyond their size is free again. */
+  /* Small frames are packed here: the minimum cost beyond their size is given back as credit. */
   if (cost > len) channel_consumed(ch, cost - len);
   if (len == 0) return;
   if (ch->ops->data != NULL) ch->ops->data(ch, request->at, len);
@@ -181,7 +181,7 @@ void request_dispatch(Conn *c, uint16_t type, uint32_t channel, Cursor *request)
     return;
   }
   if (type >= T_DATA && type <= T_CLOSE) {
-    /* A frame that crossed the end of its channel on the way is no violation. */
+    /* A frame for a channel that has ended meanwhile is no violation. */
     Channel *ch = channel_find(c, channel);
     if (ch != NULL) in_channel(c, type, ch, request);
     return;

@@ -1,4 +1,4 @@
-/* Counts what sandboxes have on the machine's disk, in a worker: their trees, and files without a name that are still open. */
+/* Counts the bytes that sandboxes have on the machine's disk, in a worker: their trees, and open files without a name. */
 #define _GNU_SOURCE
 #include "../groups/cgroup.h"
 #include "../rights/confine.h"
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define TRIES 3
-/* Open files without a name that are told apart; any more are counted each time they are met. */
+/* Limit of open nameless files that are told apart; any more are counted each time they are met. */
 #define KNOWN 65536
 #define LOOKS_MOST 1000000
 #define FILES_LEAST 10000
@@ -27,7 +27,7 @@ struct known {
   ino_t ino;
 };
 
-/* Empty files take room, too: a file system has about one inode for 16 KiB. */
+/* Limit of files for a number of bytes. Empty files take room, too: a file system has about one inode for 16 KiB. */
 long long disk_files(long long bytes) { return bytes / 4096 > FILES_LEAST ? bytes / 4096 : FILES_LEAST; }
 
 static bool is_new(struct known *known, const struct statx *info) {
@@ -42,7 +42,8 @@ static bool is_new(struct known *known, const struct statx *info) {
   return true;
 }
 
-/* `list`: descriptors or mapped files of a process. Nothing is opened: a link of the kernel leads to the file itself. */
+/* Counts nameless files. `list`: descriptors or mapped files of a process. No file is opened: a link of the kernel leads to it.
+ * */
 static void count_nameless_in(const char *list, struct counted *row, struct known *known, long *looks) {
   DIR *directory = opendir(list);
   if (directory == NULL) return;
@@ -53,7 +54,7 @@ static void count_nameless_in(const char *list, struct counted *row, struct know
     if (statx(dirfd(directory), entry->d_name, AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &info) < 0) continue;
     if (!S_ISREG(info.stx_mode) || info.stx_nlink > 0) continue;
     snprintf(path, sizeof path, "%s/%s", list, entry->d_name);
-    /* Files of tmpfs and memfd count as memory. */
+    /* Skips files of tmpfs and memfd, which count as memory. */
     if (statfs(path, &where) < 0 || where.f_type != OVERLAYFS_SUPER_MAGIC || !is_new(known, &info)) continue;
     row->used.bytes += (long long)info.stx_blocks * 512;
     row->used.files++;
@@ -93,7 +94,7 @@ static void count_tree(struct counted *row) {
   row->used.files += most.files;
 }
 
-/* Descriptors first: what is left to do then needs the right to read files alone. */
+/* Counts descriptors first: the rest then needs only the right to read files. */
 int disks_count(struct counted *rows, int count) {
   struct known *known = calloc(KNOWN, sizeof *known);
   if (known == NULL) return -1;

@@ -1,9 +1,9 @@
 /*
- * Bounds what sandboxes write to the disk of the machine where no file system bounds them. Every tick asks how much is free,
- * which costs microseconds: no sandbox can have written more than the free space has shrunk. Only when that is as much as
- * some sandbox has left of its limit, or the disk is nearly full, a worker counts the files of each. A sandbox with more than
- * its limit is ended; while the disk is nearly full, the one that wrote most since there was room. Writing goes on until
- * then: a limit is exceeded by what is written in a tick and a count.
+ * Bounds the bytes that sandboxes write to the disk of the machine where no file system bounds them. Every tick reads the free
+ * space, which costs microseconds: no sandbox can have written more than the free space has shrunk. Only when that is as much as
+ * a sandbox has left of its limit, or the disk is nearly full, a worker counts the files of each. A sandbox with more than its
+ * limit is ended; while the disk is nearly full, the sandbox that wrote most since there was room is ended. Writing goes on until
+ * then: a limit is exceeded by the writes of a tick and a count.
  */
 #define _GNU_SOURCE
 #include "disk-watch.h"
@@ -14,20 +14,20 @@
 #include <sys/vfs.h>
 
 #define TICK_MS 250
-/* Smaller changes are not worth a count. */
+/* Changes below this size do not trigger a count. */
 #define STEP (16ll << 20)
 #define STEP_FILES 4096
 #define RESTLESS_MOST 3
-/* Space that one sandbox frees hides what another writes: all are counted again after this time, if anything changed. */
+/* Space that one sandbox frees hides the writes of another: after this time all are counted again, if anything changed. */
 #define AGAIN_MS 300000
 /* A count may take a fifth of the time at the most, as long as there is room. */
 #define REST 4
-/* Kept free for the server and the rest of the machine. */
+/* Space reserved for the server and the rest of the machine. */
 #define RESERVE_MOST (1ll << 30)
 #define RESERVE_PART 20
-/* Of what is kept free: a sandbox that wrote less than that while the disk was nearly full is not ended. */
+/* Fraction of the reserve: a sandbox that wrote less than that while the disk was nearly full is not ended. */
 #define FAULT_PART 4
-/* An inode, and its part of a directory. */
+/* Space of an inode, and its part of a directory. */
 #define FILE_BYTES 4096
 
 struct space {
@@ -60,7 +60,7 @@ static bool look(struct space *space) {
                           .files = (long long)info.f_ffree,
                           .least_bytes = lesser(total / RESERVE_PART, RESERVE_MOST),
                           .least_files = (long long)info.f_files / RESERVE_PART};
-  /* Blocks that are reserved for root are not free for sandboxes. */
+  /* Subtracts blocks reserved for root, which sandboxes cannot use. */
   space->reserve = space->least_bytes;
   space->least_bytes += ((long long)info.f_bfree - (long long)info.f_bavail) * size;
   return true;
@@ -70,7 +70,7 @@ static bool is_scarce(const struct space *space) {
   return space->bytes < space->least_bytes || space->files < space->least_files;
 }
 
-/* The least that any of them has left; none of what was never counted. */
+/* Returns the least that any sandbox has left; 0 for a sandbox that was never counted. */
 static struct disk_use least_left(void) {
   struct disk_use left = {INT64_MAX, INT64_MAX};
   for (int i = 0; i < BUCKETS; i++)
@@ -85,7 +85,7 @@ static struct disk_use least_left(void) {
 static bool is_due(const struct space *now, int64_t time) {
   long long bytes = at_count.bytes - now->bytes, files = at_count.files - now->files;
   if (is_scarce(now)) return bytes >= STEP || files >= STEP_FILES || (!is_scarce(&at_count) && (bytes > 0 || files > 0));
-  /* A clock that was set back ends neither wait late. */
+  /* A clock that was set back must end no wait late. */
   bool rests = time < rest_until && rest_until - time < AGAIN_MS;
   bool old = time >= counted_at + AGAIN_MS || time < counted_at;
   if (rests) return false;
@@ -105,7 +105,8 @@ static void end_full(struct sandbox *one, int why) {
 
 static long long taken(const struct disk_use *used) { return used->bytes + used->files * FILE_BYTES; }
 
-/* A sandbox that begins above its limit (its disk was kept, or the spawner was replaced) may have a sixteenth more. */
+/* Stores a count. A sandbox that begins above its limit (its disk was kept, or the spawner was replaced) may have a sixteenth
+ * more. */
 static void note(struct sandbox *one, const struct disk_use *used) {
   bool first = one->disk.used.bytes < 0;
   if (first && used->bytes > one->disk.limit) one->disk.limit = used->bytes + used->bytes / 16;

@@ -1,4 +1,4 @@
-/* How much of the machine's disk sandboxes have, and may have: disk-watch.c decides, disk-count.c counts in a worker. */
+/* Limits on the machine's disk that sandboxes use: disk-watch.c decides, disk-count.c counts in a worker. */
 #pragma once
 
 #include "../sandbox/sandbox.h"
@@ -6,10 +6,10 @@
 struct counted {
   char id[ID_MAX];
   const struct slot *slot;
-  unsigned long long started; /* of its first process: an id may be somebody else's by the end of a count */
-  long long most;             /* bytes: what is beyond that need not be counted; -1: all of it */
+  unsigned long long started; /* of its first process: the id may belong to another sandbox by the end of a count */
+  long long most;             /* bytes: the count stops beyond this; -1: counts all */
   struct disk_use used;       /* as far as it was counted */
-  bool restless;              /* directories were moved under the count each time */
+  bool restless;              /* directories moved during the count, each time */
 };
 
 /* ---- disk-count.c ---- */

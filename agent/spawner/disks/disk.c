@@ -1,5 +1,5 @@
-/* A disk of limited size: a file with a file system of its own, attached by a loop device that is gone when nobody has it
- * mounted. What is in the file was written by this kernel alone: nothing inside can reach the raw image. */
+/* Disk of limited size: a file with a file system of its own, attached by a loop device that is gone with its last mount. Only
+ * this kernel wrote the file: no program inside can reach the raw image. */
 #define _GNU_SOURCE
 #include "../spawner.h"
 
@@ -25,7 +25,7 @@ struct loop_config {
 };
 #endif
 
-/* The device that has the file attached already. A second one would be a second opinion of what is in it. */
+/* Returns the device that has the file attached already. A second device would have a second cache of the same file. */
 static int attached_device(const struct stat *image, char *device, size_t size) {
   DIR *directory = opendir("/sys/block");
   int found = -1;
@@ -50,7 +50,7 @@ static int attach_device(int image, char *device, size_t size) {
   int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
   if (control < 0) return -1;
   int result = -1;
-  /* Between asking for a free one and taking it somebody else may be quicker. */
+  /* Another process may take the free device between the query and the attach. */
   for (int tries = 0; tries < 64 && result < 0; tries++) {
     int number = ioctl(control, LOOP_CTL_GET_FREE);
     if (number < 0) break;

@@ -1,5 +1,5 @@
-/* Where the state directory lies on btrfs, each disk is a subvolume of its own: a copy of it takes the same time whatever
- * is in it, and shares every block. Elsewhere, and where that is refused, a disk is a plain directory. */
+/* Makes each disk a subvolume where the state directory lies on btrfs: a copy takes the same time whatever its content, and
+ * shares every block. Elsewhere, and where that is refused, a disk is a plain directory. */
 #define _GNU_SOURCE
 #include "../spawner.h"
 
@@ -15,7 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* The number of every subvolume's top directory. */
+/* Inode of every subvolume's top directory. */
 #define TOP_INODE 256
 
 static bool on_btrfs(const char *path) {
@@ -25,7 +25,7 @@ static bool on_btrfs(const char *path) {
 
 bool on_subvolumes(void) { return on_btrfs(settings.base); }
 
-/* The directory that holds `path`, and its last part. */
+/* Opens the directory that holds `path`, and returns its last part in `name`. */
 static int open_holder(const char *path, char name[BTRFS_SUBVOL_NAME_MAX + 1]) {
   char copy[PATH_MAX * 2];
   snprintf(copy, sizeof copy, "%s", path);
@@ -41,7 +41,7 @@ static int close_with(int fd, int result) {
   return result;
 }
 
-/* As mkdir does, with mode 0755. */
+/* Makes the directory of a disk with mode 0755. */
 int disk_directory(const char *path) {
   struct btrfs_ioctl_vol_args request = {0};
   struct stat info;
@@ -57,7 +57,7 @@ bool is_subvolume(const char *path) {
   return stat(path, &info) == 0 && info.st_ino == TOP_INODE && on_btrfs(path);
 }
 
-/* `to` must not exist. */
+/* Copies a subvolume; `to` must not exist. */
 int subvolume_copy(const char *from, const char *to) {
   struct btrfs_ioctl_vol_args_v2 request = {0};
   int source = open(from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -69,7 +69,7 @@ int subvolume_copy(const char *from, const char *to) {
   return close_with(source, failed);
 }
 
-/* All of it at once; the space is given back in the background. */
+/* Removes a subvolume at once; the space is given back in the background. */
 int subvolume_remove(const char *path) {
   struct btrfs_ioctl_vol_args request = {0};
   int holder = open_holder(path, request.name);

@@ -1,5 +1,5 @@
-/* Volumes: directories that outlive sandboxes. They lie in the stored range of ids, and every sandbox sees them through
- * its own: whoever is uid 1000 inside one is uid 1000 inside all. One of limited size is a file system of its own. */
+/* Volumes: directories that outlive sandboxes. They lie in the stored range of ids, and every sandbox sees them through its own:
+ * uid 1000 inside one sandbox is uid 1000 inside all. A volume of limited size is a file system of its own. */
 #define _GNU_SOURCE
 #include "../spawner.h"
 
@@ -17,7 +17,7 @@ static bool plain(const char *name, size_t length) {
          strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") >= length;
 }
 
-/* "vol_a:vol_b,ro", in the order in which they are numbered. */
+/* Parses "vol_a:vol_b,ro", in the order in which they are numbered. */
 bool read_volumes(const struct fields *fields, struct launch *launch) {
   const char *list = field(fields, "volumes");
   while (list && *list) {
@@ -34,14 +34,14 @@ bool read_volumes(const struct fields *fields, struct launch *launch) {
   return true;
 }
 
-/* Everybody inside may use it: who is let in is decided by who has it mounted. */
+/* Makes the top open to every user inside: access is decided by which sandboxes mount the volume. */
 static int make_top(const char *path) {
   uint32_t owner = settings.storage > 0 ? settings.storage + FIRST_USER : 0;
   if (mkdir(path, 0777) < 0) return errno == EEXIST ? 0 : -1;
   return chown(path, owner, owner) < 0 || chmod(path, 0777) < 0 ? -1 : 0;
 }
 
-/* Attached as v0, v1 … in the directory at hand. The one that failed. */
+/* Attaches volumes as v0, v1 … in the current directory. Returns the one that failed, or NULL. */
 const char *mount_volumes(const struct launch *launch, int userns) {
   for (int i = 0; i < launch->volume_count; i++) {
     char source[PATH_MAX + 128], name[16], disk[16], top[24];
@@ -55,7 +55,7 @@ const char *mount_volumes(const struct launch *launch, int userns) {
       if (disk_mount(source, disk) < 0 || make_top(top) < 0) return launch->volumes[i];
       snprintf(source, sizeof source, "%s", top);
     } else snprintf(source, sizeof source, "%s/volumes/%s/fs", settings.base, launch->volumes[i]);
-    /* Set here and not by the runtime: what comes into a lesser user namespace cannot be loosened there. */
+    /* Set here and not by the runtime: flags of a mount that enters a lesser user namespace cannot be loosened there. */
     uint64_t attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (launch->read_only[i] ? MOUNT_ATTR_RDONLY : 0);
     if (attach_with(source, name, userns, attributes) < 0) return launch->volumes[i];
   }

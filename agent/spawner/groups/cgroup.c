@@ -1,4 +1,4 @@
-/* Our control group for each controller, of version 1 (also hybrid) and of version 2: where it is, and what is in its files. */
+/* Finds the spawner's control group for each controller, of version 1 (also hybrid) and of version 2, and accesses its files. */
 #define _GNU_SOURCE
 #include "cgroup.h"
 
@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* All sandboxes together weigh half as much as one process of the host, or as one of its services: the server and this
- * process are one or the other, in whatever group they are, and answer while programs inside take all that they may. The
- * group of all sandboxes is always beside theirs, or below it. Idle processors are theirs. */
+/* Weight of all sandboxes together: half of one process of the host, or of one of its services. The server and the spawner are
+ * one or the other, in whatever group they are, and answer while programs inside take all that they may. The group of all
+ * sandboxes is always beside theirs, or below it. Sandboxes may use idle processors in full. */
 #define GROUP_SHARES (1024 / 2)
 #define GROUP_WEIGHT (100 / 2)
 
@@ -58,7 +58,7 @@ static bool has_word(const char *list, const char *word, char separator) {
   return false;
 }
 
-/* Our own cgroup in a hierarchy, as /proc/self/cgroup tells it; "/" when it is not told. */
+/* Returns the spawner's own cgroup in a hierarchy, from /proc/self/cgroup; "/" when it has no line there. */
 static void own_cgroup(const char *controller, char *path, size_t size) {
   char line[PATH_MAX];
   FILE *file = fopen("/proc/self/cgroup", "re");
@@ -84,7 +84,7 @@ static bool make_group_at(enum controller controller, const char *place, const c
   return false;
 }
 
-/* Makes our group at the top of the hierarchy, or below our own cgroup where only that is delegated to us. */
+/* Makes the group at the top of the hierarchy, or below the spawner's own cgroup where only that is delegated. */
 static bool make_group(enum controller controller, const char *mount_point) {
   char own[PATH_MAX / 2];
   if (make_group_at(controller, mount_point, "")) return true;
@@ -92,12 +92,12 @@ static bool make_group(enum controller controller, const char *mount_point) {
   return make_group_at(controller, mount_point, own);
 }
 
-/* Whether the kernel has taken the weight. */
+/* Returns whether the kernel has taken the weight. */
 static bool weigh_io(const char *directory, const char *of_bfq, const char *plain) {
   return group_put_number(directory, of_bfq, GROUP_WEIGHT) == 0 || group_put_number(directory, plain, GROUP_WEIGHT) == 0;
 }
 
-/* Below the cgroup that the caller found to be ours. What it does not hand on is not in force, and is not told to be. */
+/* Opens the cgroup that the caller found delegated. A controller that it does not pass on is not in force, nor reported so. */
 static void open_v2(void) {
   char text[1024];
   static const char *const WANTED[] = {"memory", "pids", "cpu", "io"};
@@ -116,7 +116,7 @@ static void open_v2(void) {
   groups.io_weight = groups.io_weight && weigh_io(groups.dir[UNIFIED], "io.bfq.weight", "io.weight");
 }
 
-/* Field 5 is the mount point; after " - " come type, source and options. */
+/* Parses mountinfo. Field 5 is the mount point; after " - " come type, source and options. */
 static void open_v1(void) {
   char line[PATH_MAX * 2];
   FILE *file = fopen("/proc/self/mountinfo", "re");

@@ -1,4 +1,4 @@
-/* What the files about control groups have among them, and nobody else. */
+/* Declarations that only the files about control groups share. */
 #pragma once
 
 #include "../spawner.h"
@@ -12,11 +12,11 @@ enum controller { MEMORY, PIDS, CPU, FREEZER, BLKIO, UNIFIED, CONTROLLERS };
 
 /* ---- cgroup.c: our group for each controller ---- */
 struct groups {
-  /* Its directory; on version 2 only UNIFIED is set. */
+  /* The group's directory; on version 2 only UNIFIED is set. */
   char dir[CONTROLLERS][PATH_MAX];
   bool have[CONTROLLERS];
   bool v2_memory, v2_pids, v2_cpu;
-  bool io_weight; /* the time of the disk is shared by weight */
+  bool io_weight; /* disk time is shared by weight */
 };
 extern struct groups groups;
 extern const char *const CONTROLLER_NAMES[CONTROLLERS];

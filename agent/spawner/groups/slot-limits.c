@@ -1,4 +1,4 @@
-/* What a slot allows. */
+/* Limits of a slot. */
 #define _GNU_SOURCE
 #include "cgroup.h"
 
@@ -10,9 +10,9 @@ static int limit_memory_v1(const struct slot *slot, long long bytes) {
   char path[PATH_MAX + 32], probe[32];
   slot_dir(slot, MEMORY, path, sizeof path);
   bool swap = group_get(path, "memory.memsw.limit_in_bytes", probe, sizeof probe) >= 0;
-  /* The one may never be above the other, on the way there either. */
+  /* The memory limit may never be above memory.memsw's, not even between two writes. */
   if (swap) group_put_number(path, "memory.memsw.limit_in_bytes", -1);
-  /* More may be charged than that, by whoever was in it before. */
+  /* Memory that an earlier sandbox left may be above the new limit: it is reclaimed first. */
   if (group_put_number(path, "memory.limit_in_bytes", bytes) < 0 &&
       (group_put(path, "memory.force_empty", "0"), group_put_number(path, "memory.limit_in_bytes", bytes) < 0))
     return -1;
@@ -43,16 +43,16 @@ static int limit_v2(const struct slot *slot, const struct limits *limits) {
 static int limit_pids_v1(struct slot *slot, long long pids) {
   char path[PATH_MAX + 32];
   slot_dir(slot, PIDS, path, sizeof path);
-  /* The keeper is in there, too. */
+  /* The zygote counts as a process of the slot, too. */
   return pids < 0 ? group_put(path, "pids.max", "max") : group_put_number(path, "pids.max", pids + slot_is_kept(slot));
 }
 
-/* Its keeper has come or gone. */
+/* Sets the limit of processes again after the slot's zygote has started or ended. */
 void slot_limit_again(struct slot *slot) {
   if (groups.have[PIDS] && slot->limits.pids >= 0) limit_pids_v1(slot, slot->limits.pids);
 }
 
-/* 0 when every limit that was asked for is in force. */
+/* Returns 0 when every requested limit is in force. */
 int slot_limit(struct slot *slot, const struct limits *limits) {
   if (slot == NULL) return limits->memory < 0 && limits->pids < 0 && limits->cpu < 0 ? 0 : -1;
   struct limits *now = &slot->limits;

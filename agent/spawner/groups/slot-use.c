@@ -1,4 +1,4 @@
-/* What a slot has counted, and where that can be read. */
+/* Counters of a slot, and the files that they are read from. */
 #define _GNU_SOURCE
 #include "cgroup.h"
 
@@ -13,7 +13,7 @@ static long long get_number(const struct slot *slot, enum controller controller,
   return group_get(path, file, text, sizeof text) < 0 ? -1 : atoll(text);
 }
 
-/* Ever in this slot; 0 where nobody counts. */
+/* Returns all OOM kills ever counted in this slot; 0 without a counter. */
 long long slot_oom_counter(const struct slot *slot) {
   char path[PATH_MAX + 32], events[512] = "";
   bool unified = groups.have[UNIFIED];
@@ -24,7 +24,7 @@ long long slot_oom_counter(const struct slot *slot) {
   return oom ? atoll(oom + 9) : 0;
 }
 
-/* Processes that were killed for want of memory since it was taken. */
+/* Returns the processes that were killed for want of memory since the slot was taken. */
 long long slot_oom_kills(const struct slot *slot) { return slot ? slot_oom_counter(slot) - slot->oom_before : 0; }
 
 struct use slot_counters(const struct slot *slot) {
@@ -43,7 +43,7 @@ struct use slot_counters(const struct slot *slot) {
   return use;
 }
 
-/* Since it was taken. A peak that is not above the one before is of an earlier sandbox. */
+/* Returns the use since the slot was taken. A peak that is not above the one before is of an earlier sandbox. */
 struct use slot_use(const struct slot *slot) {
   struct use use = {-1, -1};
   if (slot == NULL) return use;
@@ -63,7 +63,7 @@ void slot_stats(const struct slot *slot, char *text, size_t size) {
            pids > 0 ? pids - slot_is_kept(slot) : pids);
 }
 
-/* Where its limits can be read back: "group_memory=/sys/fs/cgroup/memory/…". */
+/* Lists where the slot's limits can be read back: "group_memory=/sys/fs/cgroup/memory/…". */
 void slot_places(const struct slot *slot, char *text, size_t size) {
   char path[PATH_MAX + 32];
   size_t length = 0;

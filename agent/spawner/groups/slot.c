@@ -1,7 +1,7 @@
-/* Slots: the control groups of one sandbox. On version 1 a slot is used again and again: a new memory cgroup for
- * every sandbox would leave dying ones behind, and joining one on the request path waits for RCU. On version 2 what was
- * counted cannot be set back (the peak of memory: not at all before Linux 6.12, and since then for one open file alone), so
- * there each sandbox has one that was nobody's before; the janitor empties the last one, so that none dies slowly. */
+/* Slots: the control groups of one sandbox. On version 1 a slot is used again and again: a new memory cgroup for every sandbox
+ * would leave dying ones behind, and joining one on the request path waits for RCU. On version 2 counters cannot be reset (the
+ * peak of memory: not at all before Linux 6.12, and since then for one open file alone), so there each sandbox gets a new slot;
+ * the reaper process (`janitor_*`) empties the old one, so that no cgroup lingers in the kernel. */
 #define _GNU_SOURCE
 #include "cgroup.h"
 
@@ -17,15 +17,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What may stay charged to a slot that is free. */
+/* Bytes that may stay charged to a free slot. */
 #define LEFT_MAX (4ll << 20)
 
-/* Limits below which crun is loaded without noticing them. */
+/* Limits below which loading crun could fail or slow down. */
 #define WIDE_MEMORY (64ll << 20)
 #define WIDE_PIDS 16
 #define WIDE_CPU 500
 
-/* The janitor sees them as they are. */
+/* Slots in shared memory: the reaper process reads them, too. */
 static struct slot *slots;
 static int *slot_high;
 
@@ -39,7 +39,7 @@ void slot_dir(const struct slot *slot, enum controller controller, char *path, s
   snprintf(path, size, "%s/s%d", groups.dir[controller], slot->index);
 }
 
-/* False where there is one that is not gone yet: it has counted for another. */
+/* Makes the slot's groups. Returns false where a group of that name is not gone yet: its counters are of another sandbox. */
 static bool make_slot(struct slot *slot) {
   char path[PATH_MAX + 32];
   if (slot->made) return true;
@@ -69,7 +69,8 @@ static long long charged(const struct slot *slot) {
   return group_get(path, "memory.usage_in_bytes", text, sizeof text) < 0 ? 0 : atoll(text);
 }
 
-/* What the last sandbox left there would count for the next one, until the janitor has seen to it. */
+/* Returns whether memory of the last sandbox would still count for the next one, until the reaper process has emptied the slot.
+ * */
 static bool is_untidy(const struct slot *slot) {
   return slot->made && slot->left != slot->tidied && charged(slot) > LEFT_MAX;
 }
@@ -84,8 +85,8 @@ struct slot *slot_take(void) {
   return NULL;
 }
 
-/* Of a sandbox that lives in it already, and came when it had counted `cpu_before`. Its peak is that of nobody else: it was
- * set back before. */
+/* Takes the slot of a sandbox that already runs in it, and that began when the counter was at `cpu_before`. Its peak is that of
+ * no other sandbox: it was reset before. */
 struct slot *slot_claim(int index, long long cpu_before) {
   if (index < 0 || index >= SLOTS_MAX || !cgroups_usable() || slots[index].used) return NULL;
   if (!make_slot(&slots[index]) && errno != EEXIST) return NULL;
@@ -113,7 +114,7 @@ static void nap_us(long us) {
   nanosleep(&wait, NULL);
 }
 
-/* On version 2 nobody will use it again. The last process in it may not have left altogether. */
+/* Removes the groups, on version 2, where a slot is not used again. The last process may not have left them completely. */
 static void remove_for_good(const struct slot *slot) {
   char path[PATH_MAX + 32];
   slot_dir(slot, UNIFIED, path, sizeof path);
@@ -121,7 +122,7 @@ static void remove_for_good(const struct slot *slot) {
   for (int tries = 0; rmdir(path) < 0 && errno == EBUSY && tries < 100; tries++) nap_us(1000);
 }
 
-/* Page cache and dentries that the last sandbox left charged, unless they are no more than this. */
+/* Reclaims page cache and dentries that the last sandbox left charged, if they are more than `most`. */
 static void empty(const struct slot *slot, long long most) {
   char path[PATH_MAX + 32];
   if (charged(slot) <= most) return;
@@ -129,7 +130,8 @@ static void empty(const struct slot *slot, long long most) {
   group_put(path, "memory.force_empty", "0");
 }
 
-/* After those who were in them, in the janitor: it takes milliseconds. One that has been taken again is somebody else's. */
+/* Empties slots that sandboxes have left; runs in the reaper process, because it takes milliseconds. A slot that is in use again
+ * is skipped. */
 void slots_tidy(void) {
   for (int i = 0; i < *slot_high; i++) {
     unsigned left = slots[i].left;
@@ -140,7 +142,7 @@ void slots_tidy(void) {
   }
 }
 
-/* Whether a runtime can be loaded below these: then they stay, for the next sandbox has the same ones more often than not. */
+/* Returns whether a runtime can be loaded below these limits: then they stay, for the next sandbox mostly has the same ones. */
 static bool are_wide(const struct limits *limits) {
   return (limits->memory < 0 || limits->memory >= WIDE_MEMORY) && (limits->pids < 0 || limits->pids >= WIDE_PIDS) &&
          (limits->cpu < 0 || limits->cpu >= WIDE_CPU);
@@ -167,7 +169,7 @@ void slot_give_back(struct slot *slot) {
   if (spare > settings.pool * 4 + 16) remove_slot(slot);
 }
 
-/* Called in the process that is to live in the slot. */
+/* Called in the process that is to run in the slot. */
 int slot_join(const struct slot *slot) {
   char path[PATH_MAX + 32];
   if (slot == NULL) return 0;
@@ -179,7 +181,7 @@ int slot_join(const struct slot *slot) {
   return 0;
 }
 
-/* 0: everything in the slot has stopped, or runs again; 1: not yet; -1: nobody can tell. */
+/* Returns 0 when all processes in the slot have stopped, or run again; 1: not yet; -1: unknown. */
 int slot_froze(const struct slot *slot, bool frozen) {
   char path[PATH_MAX + 32], text[256];
   if (slot == NULL || !cgroups_can_freeze()) return -1;
@@ -192,7 +194,7 @@ int slot_froze(const struct slot *slot, bool frozen) {
   return strncmp(text, frozen ? "FROZEN" : "THAWED", 6) != 0;
 }
 
-/* Again and again, where it is not yet done: whoever was born meanwhile has not heard. */
+/* Requests a freeze or thaw. Repeat until it is complete: processes forked meanwhile have not got the request. */
 int slot_ask_freeze(const struct slot *slot, bool frozen) {
   char path[PATH_MAX + 32];
   slot_dir(slot, groups.have[UNIFIED] ? UNIFIED : FREEZER, path, sizeof path);
@@ -200,8 +202,8 @@ int slot_ask_freeze(const struct slot *slot, bool frozen) {
   return group_put(path, "freezer.state", frozen ? "FROZEN" : "THAWED");
 }
 
-/* As slot_froze, which is to be asked again where something inside cannot stop yet: it waits for a disk, say. Everybody else
- * waits for some 20 ms at the most. */
+/* Waits up to some 20 ms and returns as slot_froze. On 1 ask again: a process inside cannot stop yet, say because it waits for a
+ * disk. */
 int slot_freeze(const struct slot *slot, bool frozen) {
   if (slot == NULL || !cgroups_can_freeze() || slot_ask_freeze(slot, frozen) < 0) return -1;
   for (int tries = 0; tries < 140; tries++) {
@@ -224,7 +226,7 @@ FILE *slot_procs(const struct slot *slot) {
   return NULL;
 }
 
-/* Processes inside, or -1. Its keeper is ours. */
+/* Returns the processes inside without the zygote, or -1. */
 int slot_count(struct slot *slot) {
   FILE *file = slot == NULL ? NULL : slot_procs(slot);
   if (file == NULL) return -1;
@@ -239,7 +241,7 @@ void slot_kill(struct slot *slot) {
   char path[PATH_MAX + 32];
   if (slot == NULL) return;
   slot_dir(slot, UNIFIED, path, sizeof path);
-  /* All at once, also what is being forked (Linux 5.14); what is left to do is to wait. */
+  /* Kills all at once, also processes that are being forked (Linux 5.14); the rest of this function then only waits. */
   if (groups.have[UNIFIED]) group_put(path, "cgroup.kill", "1");
   for (int round = 0; round < 50; round++) {
     FILE *file = slot_procs(slot);
@@ -258,7 +260,7 @@ void slot_kill(struct slot *slot) {
   }
 }
 
-/* Ends what is left in slots that belong to nobody, from a spawner that was killed. */
+/* Ends processes in slots that belong to no sandbox, left by a spawner that was killed. */
 void slots_sweep(void) {
   for (int c = 0; c < CONTROLLERS; c++) {
     if (!groups.have[c]) continue;
@@ -278,12 +280,12 @@ void slots_sweep(void) {
   }
 }
 
-/* Removes those that nobody has. */
+/* Removes free slots. */
 void slots_end(void) {
   if (groups.have[UNIFIED]) slots_sweep();
   for (int i = 0; i < *slot_high; i++) {
     if (!slots[i].made || slots[i].used) continue;
-    /* A memory cgroup that still has pages charged stays behind, unseen, until they are reclaimed. */
+    /* A memory cgroup that still has pages charged stays in the kernel, invisible, until they are reclaimed. */
     if (!groups.have[UNIFIED]) empty(&slots[i], 0);
     remove_slot(&slots[i]);
   }

@@ -1,10 +1,8 @@
-/* Launchers wait, in a mount namespace of their own, for a sandbox to start. What they mount is gone with them: the
- * runtime takes the root file system over, and nothing is left to unmount.
- *
- * crun is loaded ahead: it waits, in its cgroup slot, for its configuration to come out of a pipe. Loading it takes as long
- * as half of what it does afterwards. A mounter, who is in no slot, makes the root file system when there is a sandbox to
- * start, and then sends the configuration. Any other runtime is started by the launcher itself once the root file system is
- * there. */
+/* Launchers wait, in a mount namespace of their own, for a sandbox to start. Their mounts end with them: the runtime takes the
+ * root file system over, and no unmount is needed. crun is loaded ahead: it waits, in its cgroup slot, for its configuration from
+ * a pipe. Loading it takes half as long as the rest of its work. A mounter, which is in no slot, makes the root file system when
+ * there is a sandbox to start, and then sends the configuration. Any other runtime is started by the launcher itself once the
+ * root file system is there. */
 #define _GNU_SOURCE
 #include "../sandbox/sandbox.h"
 
@@ -26,7 +24,7 @@
 #include <unistd.h>
 
 #define POOL_MAX 64
-/* So many that ended while they waited, one after another, and crun is no longer loaded ahead. */
+/* After this many launchers in a row that ended while they waited, crun is no longer loaded ahead. */
 #define EARLY_ENDS_MAX 16
 #define REFILL_AFTER_MS 20
 
@@ -45,7 +43,7 @@ static void __attribute__((noreturn)) load_late(const struct birth *birth) {
   char bundle[PATH_MAX + ID_MAX + 32], target[PATH_MAX + ID_MAX + 48];
   struct launch launch;
   int fds[FD_COUNT];
-  /* Nobody asks any more when whoever asked is gone. */
+  /* The spawner has closed its end: no sandbox will come. */
   if (receive_with(GIVEN_SOCKET, &launch, sizeof launch, fds, FD_COUNT, 0) != sizeof launch) _exit(0);
   bool called = launch.runtime[0] != 0;
   const char *runtime = called ? launch.runtime : settings.runtime;
@@ -60,14 +58,14 @@ static void __attribute__((noreturn)) load_late(const struct birth *birth) {
   give_up(-1, "%s", runtime);
 }
 
-/* In the new process, which is in its slot already. */
+/* Runs in the new process, which is in its slot already. */
 void launcher_begin(const struct birth *birth, const int *fds) {
   birth_settle(birth, fds);
   if (birth->early) load_early(birth);
   load_late(birth);
 }
 
-/* The socket that the agent inherits. It moves to where it is looked for when there is a sandbox for it. */
+/* Opens the socket that the agent inherits. It is renamed into the sandbox's directory when there is a sandbox for it. */
 static int open_door(const char *name) {
   char path[PATH_MAX + 32];
   struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -81,7 +79,7 @@ static int open_door(const char *name) {
   return fd;
 }
 
-/* Makes what it and the spawner have between them; what is `given` is its own. */
+/* Makes the pipes and sockets between launcher and spawner; the launcher's ends are returned in `given`. */
 static bool connect_launcher(struct launcher *launcher, int given[GIVEN_COUNT]) {
   int input[2] = {-1, -1}, error[2] = {-1, -1}, boot[2] = {-1, -1}, pair[2] = {-1, -1}, config[2] = {-1, -1}, yes = 1;
   bool made = pipe2(input, O_CLOEXEC) == 0 && pipe2(error, O_CLOEXEC | O_NONBLOCK) == 0 &&
@@ -95,7 +93,7 @@ static bool connect_launcher(struct launcher *launcher, int given[GIVEN_COUNT]) 
   launcher->boot = boot[0];
   launcher->error = error[0];
   launcher->config = config[1];
-  /* Never the host's /dev/null for 0 to 2: crun before 1.24 gives them to the root inside. */
+  /* The host's /dev/null must never be one of 0 to 2: crun before 1.24 changes its owner to the root inside. */
   given[IN_INPUT] = input[0];
   given[IN_OUTPUT] = given[IN_ERROR] = launcher->say = error[1];
   given[IN_BOOT] = boot[1];
@@ -105,7 +103,7 @@ static bool connect_launcher(struct launcher *launcher, int given[GIVEN_COUNT]) 
   return given[IN_LISTEN] >= 0;
 }
 
-/* What it is sent and told by: not needed any more once it has a sandbox to start. */
+/* Closes the channels to a launcher, which are not needed any more once it has a sandbox to start. */
 void launcher_hand_over(struct launcher *launcher) {
   close_fd(&launcher->socket, false);
   close_fd(&launcher->config, false);
@@ -113,7 +111,7 @@ void launcher_hand_over(struct launcher *launcher) {
   close_fd(&launcher->pidfd, false);
 }
 
-/* It is over: what is left of it here. */
+/* Releases everything that belongs to a launcher that has ended. */
 static void launcher_close(struct launcher *launcher) {
   launcher_hand_over(launcher);
   close_fd(&launcher->boot, false);
@@ -134,7 +132,7 @@ static bool begin_launcher(struct launcher *launcher, bool early) {
   struct birth birth = {.spawner = getpid(), .early = early};
   snprintf(birth.name, sizeof birth.name, "%s", launcher->name);
   if (connect_launcher(launcher, given)) launcher->pid = slot_fork(launcher->slot, &birth, given, GIVEN_COUNT - !early);
-  /* What is said to whoever waits for it is said by this one, too. */
+  /* Output and error share one descriptor with `say`, which the spawner keeps to report errors of a mounter. */
   given[IN_OUTPUT] = given[IN_ERROR] = -1;
   for (int i = 0; i < GIVEN_COUNT; i++) close_fd(&given[i], false);
   if (launcher->pid > 0 && early) launcher->pidfd = (int)syscall(SYS_pidfd_open, launcher->pid, 0);
@@ -144,7 +142,7 @@ static bool begin_launcher(struct launcher *launcher, bool early) {
   return false;
 }
 
-/* Once more where its keeper is given up: with all that is new, and without one. */
+/* Tries once more after a zygote was abandoned: with new descriptors, and without a zygote. */
 static bool start_launcher(struct launcher *launcher, bool early) {
   return begin_launcher(launcher, early) || begin_launcher(launcher, early);
 }
@@ -168,9 +166,9 @@ void launchers_start(void) {
   fill(settings.pool);
 }
 
-/* Replaces those that were taken: loading a runtime takes a processor as long as a start does, so that it waits until
- * whoever is being started, and the first program in it, have had theirs. When few are left all are replaced at once: of
- * those who come one after the other, most then find everything to themselves. */
+/* Replaces launchers that were taken. Loading a runtime takes as much processor time as a start does, so it waits until the
+ * current start, and the first program in it, have had theirs. When few are left all are replaced at once: of sandboxes that
+ * start one after the other, most then find the processors free. */
 void launchers_fill(void) {
   struct itimerspec quiet = {.it_value = {.tv_nsec = REFILL_AFTER_MS * 1000000L}};
   if (pooled == settings.pool) return;
@@ -178,7 +176,7 @@ void launchers_fill(void) {
   if (refill_timer < 0 || timerfd_settime(refill_timer, 0, &quiet, NULL) < 0) fill(settings.pool);
 }
 
-/* `other`: for another runtime than the one that may be loaded already. */
+/* Takes a launcher. `other`: for another runtime than the one that may be loaded already. */
 bool launcher_take(struct launcher *launcher, bool other) {
   if (pooled == 0 || other) return start_launcher(launcher, settings.early && !other);
   *launcher = pool[0];
@@ -186,7 +184,7 @@ bool launcher_take(struct launcher *launcher, bool other) {
   return true;
 }
 
-/* Lets it start this sandbox, in whose directory its door now is. */
+/* Lets the launcher start this sandbox, and moves its socket into the sandbox's directory. */
 int launcher_send(struct launcher *launcher, const struct launch *launch, const int fds[FD_COUNT]) {
   char door[PATH_MAX + ID_MAX + 32];
   path_of(launch->id, "a.sock", door, sizeof door);
@@ -195,7 +193,7 @@ int launcher_send(struct launcher *launcher, const struct launch *launch, const 
   return send_with(launcher->socket, launch, sizeof *launch, fds, fds[FD_USERNS] >= 0 ? FD_COUNT : 0, 0);
 }
 
-/* A launcher that ended while it waited: replaced by the next fill. */
+/* Removes a launcher that ended while it waited; the next fill replaces it. */
 bool launcher_reaped(pid_t pid) {
   for (int i = 0; i < pooled; i++) {
     if (pool[i].pid != pid) continue;

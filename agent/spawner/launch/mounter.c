@@ -1,6 +1,6 @@
-/* Makes root file systems. crun is loaded and waits for its configuration in a mount namespace of its own: whoever is asked
- * goes there, mounts, sends the configuration and comes back. A few do that for everybody; what may wait for something
- * outside of this machine, or for a disk, has a process of its own. */
+/* Makes root file systems. crun is loaded and waits for its configuration in a mount namespace of its own: a mounter enters that
+ * namespace, mounts, sends the configuration and comes back. A few mounters serve all sandboxes; a job that may wait for
+ * something outside of this machine, or for a disk, has a process of its own. */
 #define _GNU_SOURCE
 #include "../rights/confine.h"
 #include "../sandbox/sandbox.h"
@@ -25,16 +25,17 @@
 #define MOUNTERS 2
 
 static pid_t mounters[MOUNTERS];
-/* All of them listen at one end; we hold it, too, so that what one was not told the next one is. */
+/* Queue of jobs: all mounters listen at one end. The spawner holds that end open, too, so that a job of a mounter that ended goes
+ * to the next. */
 static int jobs[2] = {-1, -1};
 
-/* By its pidfd: it may have ended, and its number be somebody else's. */
+/* Kills the runtime by its pidfd: it may have ended, and its pid may belong to another process. */
 static void __attribute__((noreturn)) end_runtime(int runtime) {
   if (runtime >= 0) syscall(SYS_pidfd_send_signal, runtime, SIGKILL, NULL, 0);
   _exit(1);
 }
 
-/* Says why on the error pipe of the runtime, which ends, too. */
+/* Writes the reason to the error pipe of the runtime, and ends the runtime and this process. */
 void give_up(int runtime, const char *format, ...) {
   va_list list;
   int error = errno;
@@ -45,7 +46,7 @@ void give_up(int runtime, const char *format, ...) {
   end_runtime(runtime);
 }
 
-/* As give_up; whoever asked for the sandbox is told which field of his was refused: `why` begins with its name. */
+/* Gives up as give_up does, with a refusal for the caller: `why` begins with the name of the refused field. */
 static void __attribute__((noreturn)) refuse(int runtime, const char *why) {
   dprintf(2, LAUNCH_REFUSED "%s\n", why);
   end_runtime(runtime);
@@ -64,20 +65,20 @@ static void mount_inputs(const struct launch *launch, const char *root, int runt
   refuse(runtime, why);
 }
 
-/* Where the runtime looks for the user namespace that the sandbox is to live in. */
+/* Binds the sandbox's user namespace to the file where the runtime looks for it. */
 static void show_userns(int runtime, int userns) {
   char path[32];
   snprintf(path, sizeof path, "/proc/self/fd/%d", userns);
   if (userns >= 0 && mount(path, "users", NULL, MS_BIND, NULL) < 0) give_up(runtime, "its user namespace");
 }
 
-/* At `target`, seen from the directory of our mounts. `runtime` ends when it fails. */
+/* Mounts the root file system at `target`, relative to the directory of the spawner's mounts. On failure `runtime` is ended. */
 void mount_root(const struct launch *launch, const char *target, int runtime, int userns, int host_userns) {
   char source[PATH_MAX], image[PATH_MAX], options[4096], name[16];
   int length = 0;
   snprintf(source, sizeof source, "%s/mnt", settings.base);
   if (chdir(source) < 0) give_up(runtime, "chdir %s", source);
-  /* Relative names: the mount table inside shows the options, and must not tell where we keep things. */
+  /* Relative names: the mount table inside shows the options, and must not reveal paths of the host. */
   length = snprintf(options, sizeof options, "%slowerdir=", settings.usermap[0] ? "userxattr," : "");
   for (int i = 0; i < launch->layer_count; i++) {
     snprintf(source, sizeof source, "%s/%s", settings.base, launch->layers[i]);
@@ -99,7 +100,7 @@ void mount_root(const struct launch *launch, const char *target, int runtime, in
   if (attach_idmapped(source, "u", userns) < 0) give_up(runtime, "disk of %s", launch->id);
   snprintf(options + length, sizeof options - (size_t)length, ",upperdir=u/upper,workdir=u/work");
   if (mount_overlay(target, options, "u/work", launch->fleeting) < 0) give_up(runtime, "overlay (%s)", options);
-  /* Without a usable work directory overlayfs mounts read-only and says nothing. */
+  /* Without a usable work directory overlayfs mounts read-only and reports no error. */
   if (access(target, W_OK) < 0) give_up(runtime, "the root file system is read-only");
   const char *failed = mount_host_parts(launch, source, target, host_userns);
   if (failed) give_up(runtime, "/%s of the host", failed);
@@ -116,10 +117,10 @@ static void send_config(const char *id, int runtime, int pipe) {
     if (sent < 0) give_up(runtime, "config.json");
 }
 
-/* What a mounter is given beside the launch, of which it is sent as much as there are layers. */
+/* Descriptors that a mounter gets with the launch. Of the launch only the used layers are sent. */
 enum { JOB_LAUNCHER, JOB_CONFIG, JOB_ERROR, JOB_RUNTIME, JOB_USERNS, JOB_HOST_USERNS, JOB_FDS };
 
-/* The one that is loaded sends its mount namespace as soon as it has one. */
+/* Enters the mount namespace of the loaded runtime, which sends it as soon as it has one. */
 static int enter_mounts(int launcher) {
   char word;
   int mounts;
@@ -129,7 +130,7 @@ static int enter_mounts(int launcher) {
   return failed;
 }
 
-/* Ends with a word on the error pipe of the runtime when it fails. */
+/* Does one job; on failure it writes the reason to the error pipe of the runtime and ends this process. */
 static void perform(const struct launch *launch, const int fds[JOB_FDS]) {
   dup2(fds[JOB_ERROR], 2);
   if (enter_mounts(fds[JOB_LAUNCHER]) < 0) give_up(fds[JOB_RUNTIME], "the mounts of %s", launch->id);
@@ -154,7 +155,7 @@ static void __attribute__((noreturn)) mounter_main(pid_t spawner) {
   if (home < 0 || quiet < 0) _exit(2);
   while (receive_with(3, &launch, sizeof launch, fds, JOB_FDS, 0) > 0) {
     perform(&launch, fds);
-    /* Nothing of it is held here any more. */
+    /* Releases every descriptor of the job. */
     dup2(quiet, 2);
     for (int i = 0; i < JOB_FDS; i++)
       if (fds[i] >= 0) close(fds[i]);
@@ -174,7 +175,7 @@ void mounters_start(void) {
   for (int i = 0; i < MOUNTERS; i++) mounters[i] = start_mounter();
 }
 
-/* One that could not do what it was asked to ends. */
+/* Replaces a mounter that has ended because its job failed. */
 bool mounter_reaped(pid_t pid) {
   for (int i = 0; i < MOUNTERS; i++) {
     if (pid <= 0 || mounters[i] != pid) continue;
@@ -184,7 +185,7 @@ bool mounter_reaped(pid_t pid) {
   return false;
 }
 
-/* Nobody asks any more. */
+/* Ends the mounters when the spawner leaves. */
 void mounters_end(void) {
   for (int i = 0; i < MOUNTERS; i++) {
     if (mounters[i] <= 0) continue;
@@ -205,7 +206,7 @@ static int mount_alone(const struct launch *launch, const int given[JOB_FDS]) {
   _exit(0);
 }
 
-/* Whether it needs nothing but layers and a directory of ours. */
+/* Returns whether the sandbox needs only layers and a plain directory. */
 static bool is_plain(const struct launch *launch) {
   char path[PATH_MAX + ID_MAX + 32];
   if (launch->volume_count > 0 || disk_is_image(launch->id, path, sizeof path)) return false;
@@ -213,7 +214,7 @@ static bool is_plain(const struct launch *launch) {
   return access(path, F_OK) < 0;
 }
 
-/* Lets the runtime that this launcher has loaded start. */
+/* Gives a mounter the job to mount for the runtime that this launcher has loaded. */
 int mounter_ask(const struct launcher *launcher, const struct launch *launch, const int users[FD_COUNT]) {
   const int fds[JOB_FDS] = {launcher->socket, launcher->config,  launcher->say,
                             launcher->pidfd,  users[FD_USERNS], users[FD_HOST_USERNS]};

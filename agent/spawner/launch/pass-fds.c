@@ -1,4 +1,4 @@
-/* Messages between our own processes, with descriptors. Also built into the preload library. */
+/* Passes messages between the spawner's own processes, with descriptors. Also built into the preload library. */
 #define _GNU_SOURCE
 #include "../spawner.h"
 
@@ -12,7 +12,7 @@ union room {
   struct cmsghdr align;
 };
 
-/* 0 when all of it was sent. */
+/* Returns 0 when all of it was sent. */
 int send_with(int socket, const void *bytes, size_t size, const int *fds, int count, int flags) {
   struct iovec part = {(void *)bytes, size};
   union room control = {0};
@@ -29,7 +29,7 @@ int send_with(int socket, const void *bytes, size_t size, const int *fds, int co
   return sendmsg(socket, &message, flags | MSG_NOSIGNAL) == (ssize_t)size ? 0 : -1;
 }
 
-/* How many bytes came; 0 or less when nobody sends any more. Descriptors that did not come are -1. */
+/* Returns the bytes received; 0 or less when the other end is closed. Descriptors that did not come are -1. */
 ssize_t receive_with(int socket, void *bytes, size_t size, int *fds, int most, int flags) {
   struct iovec part = {bytes, size};
   union room control;
@@ -43,8 +43,8 @@ ssize_t receive_with(int socket, void *bytes, size_t size, int *fds, int most, i
   return got;
 }
 
-/* In a process that was forked from us: keeps of all that is open only these, from 3 on in this order; -1 stays -1.
- * A forgotten copy of a pipe or socket would keep its reader from ever seeing end-of-file. */
+/* Keeps only these descriptors, from 3 on in this order, in a process forked from the spawner; -1 stays -1. A forgotten copy of a
+ * pipe or socket would keep its reader from ever seeing end-of-file. */
 void keep_only(int *fds, int count) {
   for (int i = 0; i < count; i++)
     if (fds[i] >= 0) fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3 + count);

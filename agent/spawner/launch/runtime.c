@@ -1,4 +1,4 @@
-/* How an OCI runtime is told to run a bundle. Which one it is, its name says. */
+/* Builds the command line that makes an OCI runtime run a bundle. The name of the runtime's file says which one it is. */
 #define _GNU_SOURCE
 #include "../sandbox/sandbox.h"
 
@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Everybody may go there, and nothing that a runtime needs lies there. Seen so in a launcher's mount namespace alone. */
+/* Directory that every user may enter, and where no runtime needs a file. It is mounted over only in a launcher's mount
+ * namespace. */
 #define OPEN_PLACE "/dev/shm"
 
 #define MOST_FLAGS 20
@@ -21,7 +22,7 @@ static bool is(const char *path, const char *name) {
 
 bool runtime_is_crun(const char *path) { return is(path, "crun"); }
 
-/* crun starts from the bundle's directory; others go there from the top, as whoever is root inside. */
+/* Sets the bundle's directory. crun starts from it; other runtimes reach it from the top, as the user who is root inside. */
 int runtime_open_place(const char *path, const char *id, char *bundle, size_t size) {
   char source[PATH_MAX + ID_MAX + 32];
   path_of(id, "", source, sizeof source);
@@ -31,7 +32,8 @@ int runtime_open_place(const char *path, const char *id, char *bundle, size_t si
   return attach_with(source, bundle, -1, 0);
 }
 
-/* What lies below the base and is mounted inside: the agent, the volumes, the directories of the host. */
+/* Shows the runtime the directories below the base that are mounted inside: the agent, the volumes, the directories of the host.
+ * */
 int runtime_show_mounts(const char *path) {
   static const char *const NAMES[] = {"bin", "mnt"};
   char source[PATH_MAX + 32], target[64];
@@ -44,7 +46,8 @@ int runtime_show_mounts(const char *path) {
   return 0;
 }
 
-/* runc makes a cgroup of its own for every container, unless it cannot and need not: then it stays in our slot. */
+/* Makes the cgroup mounts read-only. runc makes a cgroup for every container, unless it cannot and need not: then it stays in the
+ * slot. */
 static void close_cgroups(void) {
   char line[PATH_MAX * 2], point[PATH_MAX];
   FILE *file = fopen("/proc/self/mountinfo", "re");
@@ -56,14 +59,14 @@ static void close_cgroups(void) {
 
 #define PATHS "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-/* Returns only when it fails. `early`: the configuration comes out of a pipe. `more`: what one is told besides, by blanks,
- * whose sandbox has a kernel of its own; that inherits no socket, and its agent calls us instead. */
+/* Returns only on failure. `early`: the configuration comes out of a pipe. `more`: further arguments, separated by blanks, of a
+ * runtime whose sandbox has a kernel of its own; that kernel inherits no socket, and its agent calls the host instead. */
 static void execute(const char *path, char *more, const char *container, const char *bundle, bool early, char *const *environment) {
   char root[PATH_MAX + ID_MAX + 32], place[PATH_MAX + 32], pid_file[PATH_MAX + 32];
   char *arguments[MOST_FLAGS + 10];
   int count = 0;
   bool called = more != NULL;
-  /* What it keeps is gone with this one directory. */
+  /* State of the runtime for this sandbox: removed with this directory. */
   snprintf(root, sizeof root, "--root=%s/run/runtime%s%s", settings.base, called ? "/" : "", called ? container : "");
   snprintf(place, sizeof place, "--bundle=%s", bundle);
   snprintf(pid_file, sizeof pid_file, "--pid-file=%s/pid", bundle);
@@ -94,8 +97,8 @@ void runtime_exec(const char *path, char *more, const char *container, const cha
   execute(path, more, container, bundle, early, environment);
 }
 
-/* Becomes a keeper that has the runtime loaded: the last argument is the name of each container. By the number of the
- * descriptor, as the linker takes a name apart at blanks and colons. */
+/* Becomes a zygote that has the runtime loaded. The last argument, a placeholder, becomes the name of each container. The library
+ * is named by descriptor number, because the linker splits paths at blanks and colons. */
 void runtime_exec_keeper(void) {
   char bundle[PATH_MAX + 32], preload[64];
   char *const environment[] = {PATHS, preload, KEEPER_VARIABLE "=1", NULL};

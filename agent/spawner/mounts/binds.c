@@ -1,7 +1,7 @@
-/* Directories and files of the host that a sandbox is shown, in its file "mounts": for each of them "ro" or "rw", the device
- * and inode that were judged, the field that asked for it, its path and a NUL, with blanks between. What is attached is what was judged, or nothing is:
- * a path without any link in it, at whose end still is the very same directory or file. They are attached here and not by
- * the runtime: crun 1.8.1 leaves out what a plain bind is told besides, and what comes into a lesser user namespace cannot be
+/* Attaches directories and files of the host that a sandbox is shown, from its file "mounts". Each entry has "ro" or "rw", the
+ * device and inode that were judged, the field that asked for it, its path and a NUL, with blanks between. A mount is attached
+ * only if its path has no link in it and still ends at the judged directory or file. The spawner attaches mounts, not the
+ * runtime: crun 1.8.1 ignores further options of a plain bind, and flags of a mount that enters a lesser user namespace cannot be
  * loosened there. */
 #define _GNU_SOURCE
 #include "../sandbox/sandbox.h"
@@ -24,7 +24,7 @@ struct bind {
   const char *field, *path;
 };
 
-/* "ro 64769 1234 inputs.mounts[0].source /path". */
+/* Parses "ro 64769 1234 inputs.mounts[0].source /path". */
 static bool read_bind(char *text, struct bind *bind) {
   char *end;
   bind->read_only = strncmp(text, "ro ", 3) == 0;
@@ -40,7 +40,7 @@ static bool read_bind(char *text, struct bind *bind) {
   return bind->path[0] == '/';
 }
 
-/* ESTALE: something else is there now. */
+/* Opens the judged path. ESTALE: another file is there now. */
 static int open_judged(const struct bind *bind, struct stat *info) {
   struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
   int fd = (int)syscall(SYS_openat2, AT_FDCWD, bind->path, &how, sizeof how);
@@ -72,9 +72,9 @@ static int attach_bind(const struct bind *bind, const char *name) {
   return failed;
 }
 
-/* Attached as b/m0, b/m1 … below the directory at hand, on a file system that nobody else has: what lies in one place is a
- * directory here and a file there, and who takes one away takes it from everybody. 0, or -1 with the field of the one that
- * failed. */
+/* Attaches the mounts as b/m0, b/m1 … below the current directory, on a file system that no other sandbox has: the same name is a
+ * directory for one sandbox and a file for another, and a removal would affect all. Returns 0, or -1 with the field of the failed
+ * mount. */
 int mount_binds(const char *id, char *failed, size_t size) {
   char path[PATH_MAX + ID_MAX + 32], line[PATH_MAX + 128], name[24];
   struct bind bind;

@@ -1,5 +1,5 @@
-/* Directories of the host (its /usr) below what the sandbox writes: a second overlay, whose upper layer lies in the first
- * one's, so that a snapshot has both. Nothing reaches the host: its own directory is the lowest layer, never written. */
+/* Mounts directories of the host (its /usr) below the sandbox's writable layer: a second overlay, whose upper layer lies in that
+ * of the first, so that a snapshot has both. The host's own directory is the lowest layer and never written. */
 #define _GNU_SOURCE
 #include "../spawner.h"
 
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* "usr:bin:lib": plain names of the host's root. */
+/* Parses "usr:bin:lib": plain names of the host's root. */
 bool read_host_parts(const struct fields *fields, struct launch *launch) {
   const char *list = field(fields, "host");
   while (list && *list) {
@@ -29,7 +29,7 @@ static bool is_directory(const char *path) {
   return lstat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Made where it is stored, by whom it belongs to at rest. */
+/* Makes a directory with the owner of stored files. */
 static int make_stored(const char *path) {
   if (mkdir(path, 0755) < 0) return errno == EEXIST && is_directory(path) ? 0 : -1;
   return chown(path, settings.storage, settings.storage);
@@ -45,8 +45,8 @@ static int mount_part(const struct launch *launch, const char *name, const char 
   snprintf(low, sizeof low, "h-%s", name);
   snprintf(path, sizeof path, "/%s", name);
   if ((mkdir(low, 0700) < 0 && errno != EEXIST) || attach_idmapped(path, low, userns) < 0) return -1;
-  /* Through these ids the host's root is the one inside, who may replace what lies there. It must not read what only the
-   * host's root may. Without id-mapped mounts the host's ids are unknown inside, and owned by nobody. */
+  /* This id map shows the host's root as the root inside, which may replace its files. It must not read files that only the
+   * host's root may. Without id-mapped mounts the host's ids are unknown inside, and shown as nobody's. */
   snprintf(shown, sizeof shown, "%s-%s", userns >= 0 ? "n" : "h", name);
   if (userns >= 0) {
     if (mkdir(shown, 0700) < 0 && errno != EEXIST) return -1;
@@ -72,7 +72,8 @@ static int mount_part(const struct launch *launch, const char *name, const char 
   return failed;
 }
 
-/* Called where the layers are mounted as l0 … and the disk as u; `disk` is where that one is stored. The name that failed. */
+/* Mounts the host's directories where the layers are mounted as l0 … and the disk as u; `disk` is where the disk is stored.
+ * Returns the name that failed, or NULL. */
 const char *mount_host_parts(const struct launch *launch, const char *disk, const char *root, int userns) {
   for (int i = 0; i < launch->host_count; i++)
     if (mount_part(launch, launch->host[i], disk, root, userns) < 0) return launch->host[i];

@@ -23,14 +23,14 @@
 #define CACHE 512
 #define READY 64
 
-/* User namespaces that show stored files. No process is ever in one. */
+/* User namespaces that map stored files. No process ever runs in one. */
 static struct {
   uint32_t first;
   int fd;
 } cache[CACHE];
 static int cached;
 
-/* User namespaces that sandboxes live in, made before they are asked for: each is given away once. */
+/* User namespaces for sandboxes, made ahead: each is given away once. */
 static struct {
   uint32_t first;
   int fd; /* -1: to be made */
@@ -53,8 +53,9 @@ static int write_map(pid_t pid, const char *name, const char *text) {
   return wrote < 0 ? -1 : 0;
 }
 
-/* What the kernel counts by user (watches of files, timers, pending signals) is counted in a user namespace, and once more
- * for who made it: were that root, all sandboxes and the machine itself would share what root may have. */
+/* Makes the user namespace as `owner`. The kernel counts some resources by user (watches of files, timers, pending signals) in
+ * the namespace, and once more for its creator: with root as creator, all sandboxes and the machine itself would share root's
+ * limits. */
 static pid_t clone_as(uint32_t owner) {
   static char stack[16384] __attribute__((aligned(16)));
   int bits = prctl(PR_GET_SECUREBITS);
@@ -72,7 +73,7 @@ static int make_userns(uint32_t from, uint32_t first) {
   char text[96], path[64];
   pid_t pid = clone_as(from > 0 ? 0 : first);
   if (pid < 0) return -1;
-  /* 0 must be in it too: overlayfs makes work/work as uid 0, and mounts read-only without a word when it cannot. */
+  /* Maps 0 as well: overlayfs makes work/work as uid 0, and otherwise mounts read-only without an error. */
   if (from > 0) snprintf(text, sizeof text, "0 0 1\n%u %u %u\n", from, first, RANGE_SIZE);
   else snprintf(text, sizeof text, "0 %u %u\n", first, RANGE_SIZE);
   int fd = -1;
@@ -87,7 +88,7 @@ static int make_userns(uint32_t from, uint32_t first) {
   return fd;
 }
 
-/* A user namespace that shows what we store as the sandbox's own. Stays open: ranges are reused. */
+/* Returns a user namespace that maps stored files to the sandbox's ids. It stays open: ranges are reused. */
 int userns_for_range(uint32_t first) {
   for (int i = 0; i < cached; i++)
     if (cache[i].first == first) return cache[i].fd;
@@ -100,9 +101,8 @@ int userns_for_range(uint32_t first) {
   return fd;
 }
 
-/* A user namespace that one sandbox is to live in, with keys and counters that no other had; shows what belongs to the
- * host's root as the sandbox's root's. The caller closes it. The next sandbox probably has the same range: a namespace for it
- * is made by userns_refill. */
+/* Returns a user namespace for one sandbox, with keys and counters of its own, which maps the host's root to the sandbox's root.
+ * The caller closes it. The next sandbox probably has the same range: userns_refill makes a namespace for it. */
 int userns_take(uint32_t first) {
   int at = 0, fd = -1;
   while (at < ready_count && ready[at].first != first) at++;
@@ -115,14 +115,14 @@ int userns_take(uint32_t first) {
   return fd >= 0 ? fd : make_userns(0, first);
 }
 
-/* Called when nothing is being started. */
+/* Makes namespaces ahead; called while no sandbox is being started. */
 void userns_refill(void) {
   for (int i = 0; i < ready_count; i++)
     if (ready[i].fd < 0 && (ready[i].fd = make_userns(0, ready[i].first)) < 0) return;
 }
 
-/* Attaches a clone of `source`, seen from the directory `at` or that itself when it is empty, at `target` with these
- * attributes, id-mapped unless `userns` is -1. */
+/* Attaches a clone of `source`, relative to the directory `at` (or that directory itself when `source` is empty), at `target`
+ * with these attributes, id-mapped unless `userns` is -1. */
 int attach_from(int at, const char *source, const char *target, int userns, uint64_t wanted) {
   int tree = (int)syscall(SYS_open_tree, at, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
   if (tree < 0) return -1;
@@ -144,7 +144,7 @@ int attach_with(const char *source, const char *target, int userns, uint64_t wan
 
 int attach_idmapped(const char *source, const char *target, int userns) { return attach_with(source, target, userns, 0); }
 
-/* A file that nobody can write where we see it, whoever could elsewhere. */
+/* Attaches a read-only view of a file over itself: in this mount namespace no process can write it. */
 int attach_sealed(const char *file) { return attach_with(file, file, -1, MOUNT_ATTR_RDONLY); }
 
 bool idmap_works(const char *directory) {

@@ -1,7 +1,7 @@
-/* Where the mounts of a sandbox would come to lie, judged in the file system that it starts with: a link in an image, or one
- * that somebody inside made before, must not lead a mount over what the sandbox itself stands on. The file "targets" has, each
- * with a NUL at its end: "r PATH", a place that no mount may touch, "b PATH", one that no directory of the host may touch,
- * and "m FIELD PATH" or "v FIELD PATH", where a directory of the host or a volume is to be. */
+/* Checks the targets of a sandbox's mounts in the file system that it starts with: a link in an image, or one that a program
+ * inside made before, must not lead a mount over a place that the sandbox itself depends on. The file "targets" has, each with a
+ * NUL at its end: "r PATH", a place that no mount may touch, "b PATH", one that no directory of the host may touch, and "m FIELD
+ * PATH" or "v FIELD PATH", the target of a directory of the host or of a volume. */
 #define _GNU_SOURCE
 #include "../sandbox/sandbox.h"
 
@@ -15,7 +15,7 @@
 #define LINKS_MAX 40
 #define TARGETS_MAX 64
 
-/* Takes the first part off a path. */
+/* Removes the first part of a path and returns it in `part`. */
 static bool take_part(char *rest, char *part, size_t size) {
   size_t start = strspn(rest, "/"), length = strcspn(rest + start, "/");
   if (length == 0) return false;
@@ -29,8 +29,8 @@ static void cut_last(char *path) {
   if (slash) *slash = 0;
 }
 
-/* The place that a path leads to below `root`, as the runtime will take it: links start anew at the root and never lead above
- * it, and what is not there yet is as it is written. Empty for the root itself. */
+/* Resolves a path below `root` as the runtime will: links start anew at the root and never lead above it, and missing parts are
+ * taken as written. Empty for the root itself. */
 static int place_inside(int root, const char *path, char place[PATH_MAX]) {
   char rest[2 * PATH_MAX], part[NAME_MAX + 2], link[PATH_MAX], more[2 * PATH_MAX];
   int links = 0;
@@ -58,7 +58,7 @@ static int place_inside(int root, const char *path, char place[PATH_MAX]) {
   return 0;
 }
 
-/* Whether one is the other, or lies in it. */
+/* Returns whether the paths are equal or one lies in the other. */
 static bool touch(const char *one, const char *other) {
   size_t length = strlen(one), others = strlen(other), common = length < others ? length : others;
   if (strncmp(one, other, common) != 0) return false;
@@ -84,7 +84,7 @@ struct judged {
   char place[PATH_MAX];
 };
 
-/* Reads the line into `one`, and finds where it leads. */
+/* Parses the line into `one`, and resolves its path. */
 static int judge(int root, char *line, struct judged *one) {
   one->kind = line[0];
   one->field = "";
@@ -104,7 +104,7 @@ static bool excludes(const struct judged *one, const struct judged *other) {
   return one->kind == 'b' ? other->kind == 'm' : true;
 }
 
-/* 0; 1 when one of them must not be, with its field and why in `why`; -1. */
+/* Returns 0; 1 when a target is refused, with its field and the reason in `why`; or -1. */
 int check_targets(const char *id, const char *root_path, char *why, size_t size) {
   char path[PATH_MAX + ID_MAX + 32];
   size_t length = 0;

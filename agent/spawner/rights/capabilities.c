@@ -1,4 +1,4 @@
-/* Capabilities, and file access without any. */
+/* Capabilities, and file access without them. */
 #define _GNU_SOURCE
 #include "../spawner.h"
 
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* An id of the host that owns no file: overflow id of kernel and distributions. */
+/* Host id that owns no file: the overflow id of kernel and distributions. */
 #define NOBODY 65534u
 
 struct sets {
@@ -29,11 +29,11 @@ static int set(const struct sets *sets) {
   return (int)syscall(SYS_capset, &header, sets->data);
 }
 
-/* Leaves this process, for good, with those of `kept` that it has, and with none to pass on. */
+/* Keeps, for good, only those of `kept` that this process has, and none to pass on. */
 int capabilities_keep(uint64_t kept) {
   struct sets sets;
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-  /* Without SETPCAP the bounding set stays: it counts for exec alone. */
+  /* Without SETPCAP the bounding set stays: it matters only for exec. */
   for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
     if ((kept >> capability & 1) == 0) prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
   if (get(&sets) < 0) return -1;
@@ -46,9 +46,9 @@ int capabilities_keep(uint64_t kept) {
 }
 
 /*
- * Mounts `lower` at `target`, read-only, so that everybody sees owners and modes as they are and can open only what the
- * host's nobody may: overlayfs asks for whoever mounted it, too, and that one is nobody here. `empty` is an empty directory,
- * since it wants two layers.
+ * Mounts `lower` at `target`, read-only, so that every user sees owners and modes as they are and can open only files that the
+ * host's nobody may: overlayfs also checks the rights of the process that mounted it, which is nobody here. `empty` is an empty
+ * directory, since overlayfs needs two layers.
  */
 int mount_as_nobody(const char *lower, const char *empty, const char *target) {
   char options[512];
@@ -60,7 +60,7 @@ int mount_as_nobody(const char *lower, const char *empty, const char *target) {
   uid_t user = (uid_t)setfsuid(NOBODY);
   gid_t group = (gid_t)setfsgid(NOBODY);
   int failed = -1, error = EPERM;
-  /* setfsuid tells no failure: the answer of a second call is what is in force. */
+  /* setfsuid reports no failure: the result of a second call is the id in force. */
   if (setfsuid(NOBODY) == (int)NOBODY && setfsgid(NOBODY) == (int)NOBODY && set(&lesser) == 0) {
     failed = mount("overlay", target, "overlay", MS_NODEV | MS_RDONLY, options);
     error = errno;

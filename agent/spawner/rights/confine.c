@@ -1,7 +1,7 @@
 /*
- * What a worker of the spawner may do before it touches what a stranger wrote: the capabilities that its work takes, no more by
- * exec, no network (the spawner has none), and the system calls that its work takes. A call that only an attacker would make
- * ends the worker; any other that is not listed does not exist for it, as in an older kernel.
+ * Restricts a worker of the spawner before it reads files that a sandbox wrote: to the capabilities of its duty, no more by exec,
+ * no network (the spawner has none), and the system calls of its duty. A call that only an attacker would make ends the worker;
+ * any other that is not listed fails as unknown, as in an older kernel.
  */
 #define _GNU_SOURCE
 #include "confine.h"
@@ -30,10 +30,10 @@
 
 #define CAN(name) (1ull << CAP_##name)
 #define FILES (CAN(CHOWN) | CAN(DAC_OVERRIDE) | CAN(FOWNER) | CAN(FSETID))
-/* An overlay acts with what the process that mounts it has: all that programs inside may do to their own files. */
+/* An overlay uses the capabilities of the process that mounts it: all that programs inside may do to their own files. */
 #define OVERLAY (FILES | CAN(DAC_READ_SEARCH) | CAN(MKNOD) | CAN(SETFCAP))
 
-/* What neither the spawner nor a runtime ever needs. */
+/* Capabilities that neither the spawner nor a runtime ever needs. */
 #define NEVER                                                                                                          \
   (CAN(SYS_MODULE) | CAN(SYS_RAWIO) | CAN(SYS_BOOT) | CAN(SYS_TIME) | CAN(SYSLOG) | CAN(PERFMON) | CAN(WAKE_ALARM) |   \
    CAN(BLOCK_SUSPEND) | CAN(AUDIT_CONTROL) | CAN(AUDIT_READ) | CAN(MAC_OVERRIDE) | CAN(SYS_TTY_CONFIG) |               \
@@ -41,7 +41,7 @@
 
 int confine_spawner(void) { return capabilities_keep(~NEVER); }
 
-/* Only with it can the marks of overlayfs be read and written, outside of a user namespace. */
+/* SYS_ADMIN is needed to read and write the marks of overlayfs outside of a user namespace. */
 static uint64_t marks(void) { return settings.usermap[0] ? 0 : CAN(SYS_ADMIN); }
 
 static uint64_t capabilities_of(enum duty duty) {
@@ -50,7 +50,7 @@ static uint64_t capabilities_of(enum duty duty) {
     case DUTY_UNPACK_MARKS: return FILES | CAN(MKNOD) | marks();
     case DUTY_PACK: return CAN(DAC_READ_SEARCH) | marks();
     case DUTY_READ: return CAN(DAC_READ_SEARCH);
-    /* Each file is made as its owner, without losing the rest: SETPCAP is for that. */
+    /* Copies make each file as its owner; SETPCAP sets the securebit that keeps the capabilities across that change. */
     case DUTY_COPY:
       return FILES | CAN(MKNOD) | CAN(SETUID) | CAN(SETGID) | CAN(SETPCAP) | CAN(SETFCAP) | marks();
     case DUTY_REMOVE: return CAN(DAC_OVERRIDE) | CAN(FOWNER) | (on_subvolumes() ? CAN(SYS_ADMIN) : 0);
@@ -64,7 +64,7 @@ static uint64_t capabilities_of(enum duty duty) {
 #define ANSWER(value) BPF_STMT(BPF_RET | BPF_K, value)
 #define ABSENT (SECCOMP_RET_ERRNO | ENOSYS)
 
-/* Files, memory, threads of the worker's own. None makes a process, a connection or a mount. */
+/* Files, memory and threads of the worker's own. None of these calls makes a process, a connection or a mount. */
 static const int ALLOWED[] = {
     CALL(brk), CALL(chdir), CALL(clock_gettime), CALL(clock_nanosleep), CALL(close), CALL(close_range), CALL(copy_file_range),
     CALL(dup), CALL(dup3), CALL(exit), CALL(exit_group), CALL(faccessat), CALL(faccessat2), CALL(fadvise64), CALL(fallocate),
@@ -87,7 +87,7 @@ static const int ALLOWED[] = {
 #endif
 };
 
-/* No worker makes them. */
+/* Calls that no worker makes. */
 static const int DEADLY[] = {
     CALL(accept), CALL(accept4), CALL(acct), CALL(add_key), CALL(adjtimex), CALL(bind), CALL(bpf), CALL(clock_adjtime),
     CALL(clock_settime), CALL(connect), CALL(delete_module), CALL(execve), CALL(execveat), CALL(fanotify_init),
@@ -102,7 +102,7 @@ static const int DEADLY[] = {
 #endif
 };
 
-/* The work of a mounter, and of nobody else. */
+/* Calls that only a mounter makes. */
 static const int MOUNTING[] = {
     CALL(chroot), CALL(fsconfig), CALL(fsmount), CALL(fsopen), CALL(fspick), CALL(mount), CALL(mount_setattr),
     CALL(move_mount), CALL(open_tree), CALL(setns), CALL(umount2), CALL(unshare),
@@ -111,9 +111,9 @@ static const int MOUNTING[] = {
 /* Copies that share blocks; disks of btrfs. */
 static const unsigned long IOCTLS[] = {FICLONE, BTRFS_IOC_SNAP_CREATE_V2, BTRFS_IOC_SNAP_DESTROY};
 
-/* Descriptors and locks of the worker's own; others have the kernel signal another process. */
+/* Descriptors and locks of the worker's own; other values make the kernel signal another process. */
 static const unsigned long FCNTLS[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW};
-/* The device that is a mark of overlayfs, and what a pipe and a file have there; the process itself. */
+/* Device 0, the mark of overlayfs, also the value for a pipe and a file; the process itself. */
 static const unsigned long NONE[] = {0};
 
 #define NAMESPACES                                                                                                     \
@@ -134,8 +134,8 @@ static void answer_to(const int *calls, size_t count, unsigned answer) {
   }
 }
 
-/* A call that is allowed with one of these values of an argument. Nothing is decided by the upper half: the kernel has the
- * numbers of ioctl, fcntl and prctl in 32 bits, a device and a pid. */
+/* Allows a call with these values of an argument. The upper half is ignored: the kernel has the numbers of ioctl, fcntl and prctl
+ * in 32 bits, a device and a pid. */
 static void allow_with(int call, int argument, const unsigned long *values, size_t count, unsigned otherwise) {
   add((struct sock_filter)IF_NOT((unsigned)call, (unsigned char)(2 + 2 * count)));
   add((struct sock_filter)LOAD(args[argument]));
@@ -160,7 +160,7 @@ static int filter_calls(enum duty duty) {
   add((struct sock_filter)ANSWER(SECCOMP_RET_KILL_PROCESS));
 #endif
   answer_to(DEADLY, COUNT(DEADLY), SECCOMP_RET_KILL_PROCESS);
-  /* A thread, neither a process nor a namespace. */
+  /* Allows clone for a thread only, neither a process nor a namespace. */
   add((struct sock_filter)IF_NOT(CALL(clone), 5));
   add((struct sock_filter)LOAD(args[0]));
   add((struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, CLONE_THREAD | NAMESPACES));
@@ -188,14 +188,14 @@ static int filter_calls(enum duty duty) {
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
 }
 
-/* For good. -1: the work must not be done. */
+/* Confines for good. On -1 do not begin the work. */
 int confine(enum duty duty) {
   if (capabilities_keep(capabilities_of(duty)) < 0) return -1;
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return -1;
   return filter_calls(duty);
 }
 
-/* The same, with this directory as the root directory: what lies outside of it has no name any more. */
+/* Confines as confine() does, with this directory as the root directory: files outside of it have no name any more. */
 int confine_below(const char *directory, enum duty duty) {
   return chroot(directory) < 0 || chdir("/") < 0 ? -1 : confine(duty);
 }

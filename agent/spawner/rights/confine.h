@@ -1,4 +1,4 @@
-/* What a worker may do. */
+/* Duties of workers, and how a worker confines itself. */
 #pragma once
 
 #include "../spawner.h"
@@ -9,7 +9,7 @@ enum duty {
   DUTY_PACK,         /* reads a layer */
   DUTY_READ,         /* measures, writes out */
   DUTY_COPY,         /* trees, with their owners */
-  DUTY_REMOVE,       /* the janitor's */
+  DUTY_REMOVE,       /* of the reaper process */
   DUTY_MOUNT,        /* root file systems */
 };
 int confine(enum duty duty);

@@ -1,4 +1,4 @@
-/* Without root: one user namespace for the spawner and everything it makes, with the caller's subordinate ids. */
+/* Runs without root: one user namespace for the spawner and its children, with the caller's subordinate ids. */
 #define _GNU_SOURCE
 #include "../spawner.h"
 
@@ -40,7 +40,7 @@ static int map_subordinate(const char *tool, pid_t pid, unsigned self, unsigned 
   return run(arguments);
 }
 
-/* `usermap` is "first_uid:count:first_gid:count", or "self" when there are no subordinate ids. */
+/* Enters it. `usermap` is "first_uid:count:first_gid:count", or "self" when there are no subordinate ids. */
 int enter_user_namespace(const char *usermap) {
   unsigned first_uid, uids, first_gid, gids, self = getuid(), group = getgid();
   char text[64], byte;

@@ -1,4 +1,5 @@
-/* What is in force for a sandbox, read from the kernel: only we may look at a process that nobody may trace. */
+/* Reports the restrictions in force for a sandbox, read from the kernel: only the spawner may inspect a process that is not
+ * dumpable. */
 #define _GNU_SOURCE
 #include "sandbox.h"
 

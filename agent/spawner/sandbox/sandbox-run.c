@@ -1,4 +1,4 @@
-/* What of a sandbox must outlive us: its file "run", and by what its first process is known again. */
+/* State of a sandbox that outlives the spawner: its file "run", with the start time that identifies its first process. */
 #define _GNU_SOURCE
 #include "sandbox.h"
 
@@ -13,8 +13,8 @@
 
 static char boot_id[40];
 
-/* One line of always the same length. What goes with the machine is written over in one piece; a name that outlasts a power
- * cut is given to what is whole. */
+/* Writes one line of always the same length. State that a reboot ends is overwritten in place; state that outlasts a power cut is
+ * written to a new file that is then renamed. */
 void sandbox_save(const struct sandbox *sandbox) {
   char path[PATH_MAX + ID_MAX + 32], final[PATH_MAX + ID_MAX + 32], text[RUN_LINE + 1];
   path_of(sandbox->id, sandbox->keep ? "run.new" : "run", path, sizeof path);
@@ -32,7 +32,7 @@ void sandbox_save(const struct sandbox *sandbox) {
   if (!whole || (sandbox->keep && rename(path, final) < 0)) say("cannot write %s: %s", final, strerror(errno));
 }
 
-/* The 22nd field of /proc/PID/stat; the second may hold anything, also brackets. */
+/* Returns the 22nd field of /proc/PID/stat; the second may hold any character, also brackets. */
 unsigned long long start_time(pid_t pid) {
   char path[64], text[1024];
   snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -47,7 +47,7 @@ unsigned long long start_time(pid_t pid) {
   return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
-/* Of one that an earlier spawner saved; false when there is nothing to be read. */
+/* Reads the state that an earlier spawner saved; returns false when there is none. */
 bool run_read(const char *id, struct run *run) {
   char path[PATH_MAX + ID_MAX + 32], text[RUN_LINE + 1] = "", boot[40], state[16];
   int keep, frozen;
@@ -66,7 +66,7 @@ bool run_read(const char *id, struct run *run) {
   return true;
 }
 
-/* Before any is saved or read. */
+/* Called before the first state is saved or read. */
 void runs_begin(void) {
   int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
   ssize_t length = fd < 0 ? 0 : read(fd, boot_id, sizeof boot_id - 1);

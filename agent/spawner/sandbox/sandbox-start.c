@@ -1,4 +1,4 @@
-/* How a sandbox begins: its disk, its layers, and a launcher that is told to start it. */
+/* Starts a sandbox: its disk, its layers, and a launcher for it. */
 #define _GNU_SOURCE
 #include "sandbox.h"
 
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The writable part: owned, at rest, by the one who is root inside. */
+/* Makes the writable directories, owned by the stored id of the root inside. */
 static int make_disk(const char *id, const char *blank) {
   static const char *const PARTS[] = {"disk", "disk/upper", "disk/work"};
   char path[PATH_MAX + ID_MAX + 32];
@@ -52,7 +52,7 @@ static const char *launch_with(struct sandbox *sandbox, const struct launch *lau
   sandbox->boot = launcher.boot;
   if (slot_limit(launcher.slot, limits) < 0) failure = "its limits cannot be set";
   else if (launcher_send(&launcher, launch, fds) < 0) failure = "its launcher is gone";
-  /* Before it reads that there is no more: what it would say of that is nobody's concern. */
+  /* Ends the launcher before it reads the end of its input: its error message would hide `failure`. */
   if (failure) kill(launcher.pid, SIGKILL);
   launcher_hand_over(&launcher);
   if (sandbox->called) close_fd(&sandbox->boot, false);
@@ -71,7 +71,7 @@ static const char *start(struct sandbox *sandbox, const struct launch *launch, c
   return failure;
 }
 
-/* What a kept disk has is not known before it is counted. */
+/* The use of a kept disk is unknown until the first count. */
 static void begin_disk(struct sandbox *sandbox, long long limit) {
   char path[PATH_MAX + ID_MAX + 32];
   path_of(sandbox->id, "disk", path, sizeof path);
@@ -128,6 +128,6 @@ void do_create(const struct request *request, const struct fields *fields) {
   }
   sandbox_save(sandbox);
   schedule_deadlines();
-  /* Its door is where it belongs, and opens when somebody is behind it. */
+  /* The agent's socket is in place, and accepts once the agent runs. */
   if (!sandbox->called) tell_all("started\tid=%s", id);
 }

@@ -1,4 +1,4 @@
-/* Which sandboxes there are, by their ids, and where each has its directory. */
+/* Table of sandboxes by id, and the paths of their directories. */
 #define _GNU_SOURCE
 #include "sandbox.h"
 
@@ -36,7 +36,7 @@ void sandbox_forget(struct sandbox *sandbox) {
   consider_leaving();
 }
 
-/* Ids become names of directories and of containers. */
+/* Returns the id of a request, if it is valid as a name of a directory and of a container. */
 const char *id_of(const struct fields *fields) {
   const char *id = field(fields, "id");
   if (id == NULL || id[0] == 0 || id[0] == '.' || strlen(id) >= ID_MAX) return NULL;

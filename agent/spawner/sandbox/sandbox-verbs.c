@@ -1,4 +1,4 @@
-/* What can be asked of a sandbox that is there. */
+/* Requests for a sandbox that exists. */
 #define _GNU_SOURCE
 #include "sandbox.h"
 
@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Less than this is copied sooner than an agent is started again. */
+/* A disk with less than this is copied faster than an agent is started again. */
 #define SMALL_FILES 400
 #define SMALL_BYTES (8ll << 20)
 #define LITTLE_KB (32 << 10)
-/* So long may something inside take to stop. */
+/* Time that processes inside may take to stop. */
 #define FREEZE_MS 2000
 #define FREEZE_LOOK_MS 10
 
@@ -30,7 +30,7 @@ static void thaw_after(struct sandbox *sandbox) {
   if (sandbox->state == LIVE && !sandbox->frozen) slot_freeze(sandbox->slot, false);
 }
 
-/* It has stopped, or goes on; or never will, and is as it was. */
+/* Ends a freeze or thaw. `done`: all processes have stopped, or run again; otherwise the sandbox is put back as it was. */
 void freeze_over(struct sandbox *sandbox, bool done) {
   bool copies = sandbox->capturing;
   const struct request *request = copies ? &sandbox->capture : &sandbox->freezing;
@@ -104,7 +104,7 @@ void do_list(const struct request *request) {
   answer_ok(request, "%s", text);
 }
 
-/* Where a layer lies below `to`: itself, or in the disk that was taken as a whole. */
+/* Returns the path of a layer below `to`: the layer itself, or its place in a disk that was taken as a whole. */
 static const char *layer_below(bool whole) { return whole ? "/disk/upper" : "/fs"; }
 
 static void answer_captured(struct sandbox *sandbox, const char *how, bool whole, const struct tally *tally) {
@@ -113,7 +113,7 @@ static void answer_captured(struct sandbox *sandbox, const char *how, bool whole
   answer_ok(&sandbox->capture, "\thow=%s\tlayer=%s%s%s", how, sandbox->capture_to, layer_below(whole), sizes);
 }
 
-/* What a copy that is under way is for: the sandbox may be gone when it is done, or be copied anew. */
+/* Context of a copy under way: when it ends the sandbox may be gone, or be copied anew. */
 struct copying {
   char id[ID_MAX];
   bool whole;
@@ -148,7 +148,7 @@ static void copy(struct sandbox *sandbox, const struct job *job) {
   if (work) copying->work = work;
 }
 
-/* Nobody waits for the copy any more: what stands still for it goes on. */
+/* Gives up the copies of a client that has gone; sandboxes that were stopped for them go on. */
 void captures_forsaken(int client) {
   for (int i = 0; i < BUCKETS; i++)
     for (struct sandbox *one = table[i]; one; one = one->next) {
@@ -158,7 +158,7 @@ void captures_forsaken(int client) {
     }
 }
 
-/* We leave: what is not copied by now will not be, and what stands still for it goes on. */
+/* Gives up all copies when the spawner leaves; sandboxes that were stopped for them go on. */
 void captures_end(void) {
   for (int i = 0; i < BUCKETS; i++)
     for (struct sandbox *one = table[i]; one; one = one->next) {
@@ -169,7 +169,7 @@ void captures_end(void) {
     }
 }
 
-/* Says beside the disk which layer it became, before it does: whoever asked may be dead before it has written that down. */
+/* Notes beside the disk which layer it becomes, before it does: the client may be dead before it has stored the answer. */
 static void note_sealed(const struct sandbox *sandbox, bool whole) {
   char note[PATH_MAX + ID_MAX + 32], layer[300];
   path_of(sandbox->id, "sealed", note, sizeof note);
@@ -178,12 +178,12 @@ static void note_sealed(const struct sandbox *sandbox, bool whole) {
   if (symlink(layer, note) < 0) say("cannot write %s: %s", note, strerror(errno));
 }
 
-/* The agent is gone: its disk becomes the layer as it is. */
+/* Turns the disk into the layer as it is, after the agent has ended. */
 void finish_capture(struct sandbox *sandbox) {
   char disk[PATH_MAX + ID_MAX + 32], upper[PATH_MAX + ID_MAX + 32], target[PATH_MAX + 300];
   sandbox->capturing = false;
   if (sandbox->copying) {
-    /* Its time came, or it died: what is left of it is not what was asked for. */
+    /* The sandbox ended during the copy: its disk is no longer the requested state. */
     work_give_up(sandbox->copying->work);
     sandbox->copying = NULL;
     answer_error(&sandbox->capture, "copy", "it ended while it was copied");
@@ -192,7 +192,7 @@ void finish_capture(struct sandbox *sandbox) {
   }
   path_of(sandbox->id, "disk", disk, sizeof disk);
   path_of(sandbox->id, "disk/upper", upper, sizeof upper);
-  /* A subvolume cannot be left by a rename, but moved as one. */
+  /* A rename cannot cross the border of a subvolume, so a subvolume moves as a whole. */
   bool whole = is_subvolume(disk);
   snprintf(target, sizeof target, "%s/%s%s", settings.base, sandbox->capture_to, whole ? "/disk" : "/fs");
   note_sealed(sandbox, whole);
@@ -205,9 +205,9 @@ void finish_capture(struct sandbox *sandbox) {
 }
 
 /*
- * Makes a layer of what was written so far. Small: copied while everything stands still. Large and nothing runs but the
- * agent: the agent is ended and the disk itself becomes the layer, at no cost; the caller starts it anew on top. Large
- * and busy: copied while it stands still.
+ * Makes a layer of the files written so far. Small: copied while all processes are stopped. Large, and only the agent runs: the
+ * agent is ended and the disk itself becomes the layer, at no cost; the caller starts the agent anew on top. Large and busy:
+ * copied while all processes are stopped.
  */
 void do_capture(const struct request *request, const struct fields *fields) {
   const char *to = field(fields, "to"), *id = id_of(fields);
@@ -226,7 +226,8 @@ void do_capture(const struct request *request, const struct fields *fields) {
   else capture_still(sandbox);
 }
 
-/* Then a copy of a subvolume takes less time than to start an agent again: to move one makes the disk slow for everybody. */
+/* Returns whether few bytes wait to be written out. A copy of a subvolume then takes less time than a new start of the agent: a
+ * move makes the disk slow for all. */
 static bool little_is_unwritten(void) {
   char line[128];
   long kb, unwritten = 0;
@@ -238,7 +239,7 @@ static bool little_is_unwritten(void) {
   return unwritten < LITTLE_KB;
 }
 
-/* Nothing in it is written any more, if it can be stopped at all. */
+/* Captures a sandbox whose processes are stopped, if they can be stopped at all. */
 static void capture_still(struct sandbox *sandbox) {
   char disk[PATH_MAX + ID_MAX + 32], upper[PATH_MAX + ID_MAX + 32], image[PATH_MAX + ID_MAX + 32], target[PATH_MAX + 300];
   struct tally tally = {0, 0};
@@ -261,7 +262,7 @@ static void worked(void *context, bool ok, const struct tally *tally, const char
   free(request);
 }
 
-/* One layer that holds what a chain of them shows. */
+/* Makes one layer with the content that a chain of layers shows. */
 void do_flatten(const struct request *request, const struct fields *fields) {
   struct launch layers = {0};
   char target[PATH_MAX + 300];
@@ -282,7 +283,7 @@ static bool below_base(const char *name) {
   return name && name[0] && name[0] != '/' && strstr(name, "..") == NULL && strlen(name) <= 200;
 }
 
-/* What a layer takes on the disk, for one that became it without anybody looking. */
+/* Measures the bytes of a layer that was made without a count: a disk that became one. */
 void do_measure(const struct request *request, const struct fields *fields) {
   char path[PATH_MAX + 300];
   const char *layer = field(fields, "layer");
@@ -297,7 +298,7 @@ void do_measure(const struct request *request, const struct fields *fields) {
   work_start(&job, worked, copy);
 }
 
-/* Answers when all that was written so far to the file system of the base is on the disk. */
+/* Answers when all writes so far to the file system of the base are on the disk. */
 void do_flush(const struct request *request) {
   struct request *copy = malloc(sizeof *copy);
   if (copy == NULL) return answer_error(request, "flush", "%s", strerror(errno));
@@ -306,7 +307,7 @@ void do_flush(const struct request *request) {
   work_start(&job, worked, copy);
 }
 
-/* A layer from a tar archive that lies below the base. */
+/* Unpacks a layer from a tar archive that lies below the base. */
 void do_unpack(const struct request *request, const struct fields *fields) {
   char source[PATH_MAX + 300], target[PATH_MAX + 300];
   const char *from = field(fields, "from"), *to = field(fields, "to");

@@ -1,4 +1,4 @@
-/* What happens to sandboxes without being asked for: their processes end, their time comes, their spawner is another. */
+/* Handles events of sandboxes that no request causes: processes end, deadlines pass, a new spawner adopts them. */
 #define _GNU_SOURCE
 #include "sandbox.h"
 
@@ -67,7 +67,7 @@ int64_t sandboxes_next_deadline(void) {
   return least;
 }
 
-/* Those that must be watched: what is dead and has no end of its own waits for its owner. */
+/* Counts the sandboxes that need a spawner: a dead one without an end of its own waits for its owner. */
 int sandboxes_count(void) {
   int living = 0;
   for (int i = 0; i < BUCKETS; i++)
@@ -93,7 +93,7 @@ static void adopt(const char *id) {
   sandbox->started = run.started;
   sandbox->frozen = run.frozen;
   sandbox->slot = slot_claim(run.slot, run.cpu_before);
-  /* Whoever was copied when the last spawner was killed still stands still. */
+  /* A copy that was under way when the last spawner was killed has left the sandbox frozen. */
   if (!sandbox->frozen) slot_freeze(sandbox->slot, false);
   watch_fd(sandbox->pidfd, EPOLLIN, agent_ended, sandbox);
 }
@@ -105,7 +105,7 @@ static bool is_container(const char *name) {
   return false;
 }
 
-/* What launchers of an earlier spawner left, and the runtime knew of containers that are no more. */
+/* Removes files of an earlier spawner's launchers, and the runtime's notes of containers that have ended. */
 static void sweep(const char *directory) {
   char path[PATH_MAX + 512];
   snprintf(path, sizeof path, "%s/run/%s", settings.base, directory);

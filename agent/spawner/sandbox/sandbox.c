@@ -1,4 +1,4 @@
-/* The life of each sandbox: launching, live, ending, dead. */
+/* Life of each sandbox: launching, live, ending, dead. */
 #define _GNU_SOURCE
 #include "sandbox.h"
 
@@ -45,7 +45,7 @@ void remove_runtime_state(const char *id) {
   tree_remove(path);
 }
 
-/* What crun compiled is as good for the next one. It is in the way of nobody when it cannot be had. */
+/* Stores the filter that crun compiled, for the next sandbox with the same one. Without it crun compiles again. */
 static void learn_filter(struct sandbox *sandbox) {
   char from[PATH_MAX + ID_MAX + 64], to[PATH_MAX + 128], whole[PATH_MAX + 128];
   if (sandbox->learn[0] == 0) return;
@@ -56,7 +56,8 @@ static void learn_filter(struct sandbox *sandbox) {
   if (file_copy(from, to) < 0 || rename(to, whole) < 0) say("no filter at %s: %s", from, strerror(errno));
 }
 
-/* It lives and needs no runtime any more; that of another kind may be asked about it again. */
+/* Drops the runtime of a live sandbox. crun needs its state no more; a runtime of another kind may be queried again, so its state
+ * stays. */
 void runtime_left(struct sandbox *sandbox) {
   close_fd(&sandbox->error_fd, false);
   if (settings.early && !sandbox->called) remove_runtime_state(sandbox->container);
@@ -80,7 +81,7 @@ static struct use use_of(const struct sandbox *sandbox) {
   return use;
 }
 
-/* "\tcpu_us=…\tpeak=…", without what nobody counts. */
+/* Formats "\tcpu_us=…\tpeak=…", without values that are not counted. */
 const char *use_text(const struct sandbox *sandbox) {
   static char text[64];
   struct use use = use_of(sandbox);
@@ -91,7 +92,7 @@ const char *use_text(const struct sandbox *sandbox) {
   return text;
 }
 
-/* "\tpid=…\tstarted=…\tslot=…": where it runs, for whoever asked for it. */
+/* Formats "\tpid=…\tstarted=…\tslot=…": where the sandbox runs, for the answer to its request. */
 const char *place_text(const struct sandbox *sandbox) {
   static char text[96];
   snprintf(text, sizeof text, "\tpid=%d\tstarted=%llu\tslot=%d", sandbox->pid, sandbox->started,
@@ -99,7 +100,8 @@ const char *place_text(const struct sandbox *sandbox) {
   return text;
 }
 
-/* Only when both the agent and the runtime are gone: the runtime writes its state after the agent answers. */
+/* Settles an ended sandbox, once both the agent and the runtime are gone: the runtime writes its state after the agent answers.
+ * */
 void sandbox_settle(struct sandbox *sandbox) {
   char path[PATH_MAX + ID_MAX + 32];
   if (sandbox->runtime > 0 || sandbox->pidfd >= 0) return;
@@ -109,8 +111,8 @@ void sandbox_settle(struct sandbox *sandbox) {
   close_fd(&sandbox->error_fd, false);
   sandbox->state = ENDING;
   if (sandbox->boot >= 0) {
-    /* From here on an agent cannot report, and leaves; one that has reported is in the socket. Closing alone would not do:
-     * a helper that was forked meanwhile holds the socket open. */
+    /* From here on an agent cannot report, and leaves; a report sent before is in the socket. close() alone would not do: a
+     * helper that was forked meanwhile holds the socket open. */
     shutdown(sandbox->boot, SHUT_RDWR);
     sandbox_booted(sandbox, 0);
   }
@@ -119,7 +121,7 @@ void sandbox_settle(struct sandbox *sandbox) {
   if (sandbox->freeze_look) freeze_over(sandbox, false);
   if (sandbox->slot && slot_count(sandbox->slot) > 0) slot_kill(sandbox->slot);
   sandbox->used = use_of(sandbox);
-  /* First what is charged to its slot. */
+  /* Releases memory charged to the slot before the slot is given back. */
   janitor_release(sandbox->mounts);
   sandbox->mounts = -1;
   slot_give_back(sandbox->slot);
@@ -136,7 +138,7 @@ void sandbox_settle(struct sandbox *sandbox) {
     answer_all(sandbox->creates, "refused", sandbox->error + refused);
   else if (launching) answer_all(sandbox->creates, "launch", sandbox->error[0] ? sandbox->error : "the agent did not start");
   else answer_all(sandbox->creates, "ended", "it was ended");
-  /* Whoever hears that it is gone looks whether its directory is. */
+  /* The directory goes before the event: a client that gets the event checks whether the directory is gone. */
   path_of(sandbox->id, "", path, sizeof path);
   if (sandbox->discard) janitor_discard(path);
   tell_all("gone\tid=%s", sandbox->id);
@@ -147,10 +149,10 @@ void sandbox_settle(struct sandbox *sandbox) {
     answer_all(sandbox->ends, NULL, "");
     char disk[sizeof path];
     path_of(sandbox->id, "disk", disk, sizeof disk);
-    /* Nobody can start it again: what it wrote is in the way of everybody. */
+    /* A sandbox ended for its disk use and not kept cannot be started again: its disk is removed to make room. */
     if (sandbox->disk.full && !sandbox->keep) janitor_discard(disk);
     else if (access(disk, F_OK) == 0) work_flush(disk);
-    /* One whose directory was taken away before it began leaves nothing to remember. */
+    /* A sandbox whose directory was removed before it began leaves no state to save. */
     if (access(path, F_OK) < 0) sandbox_forget(sandbox);
     else sandbox_save(sandbox);
     consider_leaving();
@@ -165,8 +167,9 @@ void agent_ended(void *context, uint32_t events) {
   sandbox_settle(sandbox);
 }
 
-/* The kernel takes a mount namespace apart before it says that the last one in it has ended, and waits for every processor
- * as it does. That is left to the janitor, unless somebody may want the disk again as it is. One that becomes a layer is written by nobody. */
+/* Holds the mount namespace of an ending sandbox, for the reaper process to release. The kernel takes a namespace apart before it
+ * reports the end of the last process in it, and waits for every processor meanwhile. Not for a disk that may be mounted again as
+ * it is: only for one that is discarded, or becomes a layer and is not written again. */
 static void hold_mounts(struct sandbox *sandbox) {
   char path[64];
   if (!(sandbox->discard || sandbox->capturing) || sandbox->pidfd < 0 || sandbox->mounts >= 0) return;
@@ -202,7 +205,7 @@ void sandbox_booted(void *context, uint32_t events) {
     if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_CREDENTIALS)
       pid = ((struct ucred *)(void *)CMSG_DATA(header))->pid;
     if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-      /* Nobody asked for descriptors: what an agent sends unasked is closed. */
+      /* Closes descriptors that an agent sends unrequested. */
       int fds[32], sent = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
       memcpy(fds, CMSG_DATA(header), (size_t)(sent < 32 ? sent : 32) * sizeof(int));
       for (int i = 0; i < sent && i < 32; i++) close(fds[i]);
@@ -210,7 +213,7 @@ void sandbox_booted(void *context, uint32_t events) {
   }
   if (sandbox->state != LAUNCHING) {
     close_fd(&sandbox->boot, true);
-    /* It was ended before it was known, and without a slot nobody else would find it. */
+    /* The sandbox was ended before its pid was known; without a slot no other code would find this process. */
     if (length > 0 && pid > 0) kill(pid, SIGKILL);
     return;
   }
@@ -229,7 +232,7 @@ void sandbox_booted(void *context, uint32_t events) {
   launcher_worked();
 }
 
-/* A runtime whose sandbox calls has started it: its first process is in a file. */
+/* Called when the runtime has started a sandbox whose agent calls the host: its first process is in a file. */
 void sandbox_started(struct sandbox *sandbox) {
   char path[PATH_MAX + ID_MAX + 32], text[32] = "";
   path_of(sandbox->id, "pid", path, sizeof path);
@@ -250,7 +253,7 @@ static void came_up(struct sandbox *sandbox, pid_t pid) {
   sandbox->state = LIVE;
   watch_fd(sandbox->pidfd, EPOLLIN, agent_ended, sandbox);
   sandbox_save(sandbox);
-  /* Now whoever comes after us would find it. Until it hears that, it ends with us. */
+  /* The next spawner can find the agent from here on. Until the agent gets this message, it ends with this spawner. */
   if (sandbox->boot >= 0) send(sandbox->boot, "k", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   close_fd(&sandbox->boot, true);
   learn_filter(sandbox);
@@ -260,7 +263,7 @@ static void came_up(struct sandbox *sandbox, pid_t pid) {
   launchers_fill();
 }
 
-/* Gives a sandbox that was started ahead its name, limits and end. Once only: the name is free or it is not. */
+/* Gives a sandbox that was started ahead its name, limits and end. Only once: a name that exists is refused. */
 void do_claim(const struct request *request, const struct fields *fields) {
   char from[PATH_MAX + ID_MAX + 32], to[PATH_MAX + ID_MAX + 32];
   const char *id = id_of(fields);

@@ -1,4 +1,4 @@
-/* What the parts that know a sandbox from inside share: sandbox.c and sandbox-*.c. */
+/* Declarations shared by sandbox.c and sandbox-*.c. */
 #ifndef SANDBOX_H
 #define SANDBOX_H
 
@@ -6,7 +6,7 @@
 
 #define WAITERS 4
 #define LAUNCH_MS 30000
-/* What a launcher says first of a start that what was asked for does not allow. */
+/* Prefix of a launcher's message that refuses a request. */
 #define LAUNCH_REFUSED "refused: "
 #define BUCKETS 1024
 
@@ -19,33 +19,33 @@ struct disk_use {
 
 struct sandbox {
   char id[ID_MAX];
-  char container[ID_MAX]; /* its name at the runtime: another one when it was started ahead of its claim */
+  char container[ID_MAX]; /* its name at the runtime: differs from the id when it was started ahead of its claim */
   enum state state;
   pid_t runtime; /* crun, until it has ended */
   pid_t pid;     /* the agent, as the host knows it */
   unsigned long long started;
   int pidfd, boot, error_fd;
-  int mounts; /* of one that is ending: they outlive it, and go when nobody waits for them */
+  int mounts; /* mount namespace of an ending sandbox: kept until its release delays no request */
   struct slot *slot;
-  struct use used;      /* of what ran of it before */
+  struct use used;      /* use of its earlier runs */
   int64_t launch_by, ends_at;
   bool keep;    /* its disk outlives its end */
   bool discard; /* its directory goes with it */
   bool frozen, capturing;
-  struct request freezing; /* whoever waits until it has stopped, or goes on; empty when that is for a copy */
+  struct request freezing; /* the request that waits until it has stopped, or goes on; empty when that is for a copy */
   bool freeze_to, seal;
-  int64_t freeze_look, freeze_by; /* when it is looked at again, and for how long; 0: it is not waited for */
+  int64_t freeze_look, freeze_by; /* time of the next check, and of the last; 0: no freeze is under way */
   struct {
-    long long limit;      /* bytes of the machine's disk; -1: it is not watched */
+    long long limit;      /* bytes of the machine's disk; -1: not watched */
     struct disk_use used; /* as it was counted last; -1: never */
-    long long before;     /* what it had when there was room; for what it wrote since */
-    int restless;         /* counts in a row that it did not stand still for */
+    long long before;     /* its use when there was room: the difference is its growth since then */
+    int restless;         /* counts in a row during which directories moved */
     enum { NOT_FULL, OVER_LIMIT, GREW_MOST, RESTLESS } full; /* why it was ended */
   } disk;
-  struct copying *copying; /* of one that is captured by a copy */
-  bool called; /* its agent calls; it lives when its runtime has started it */
+  struct copying *copying; /* the copy under way of this sandbox */
+  bool called; /* its agent calls the host; it is live when its runtime has started it */
   char capture_to[256];
-  char learn[64]; /* the file that is to have the filter which the runtime compiles */
+  char learn[64]; /* file to store the filter in that the runtime compiles */
   char error[1024];
   struct request creates[WAITERS], ends[WAITERS], capture;
   struct sandbox *next;
@@ -61,7 +61,7 @@ void path_of(const char *id, const char *name, char *path, size_t size);
 
 /* ---- sandbox-run.c ---- */
 struct run {
-  pid_t pid; /* 0: of no process of this boot */
+  pid_t pid; /* 0: no process of this boot */
   unsigned long long started;
   int slot;
   long long ends_at, cpu_before;

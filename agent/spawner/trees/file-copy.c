@@ -1,6 +1,6 @@
 /*
- * What is in a file, and what is said of it. Of many files the next one is made while what is in the last one is brought
- * over: on a file system that shares blocks both take about as long, and next to nothing besides.
+ * Copies the content and attributes of files. Of many files the next one is created while the content of the last is copied: on a
+ * file system that shares blocks both take about as long, and the rest takes next to no time.
  */
 #define _GNU_SOURCE
 #include "../spawner.h"
@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #define WAITING_MAX 64
-/* To wake the one that copies takes as long as a file does: it sleeps until there are some. */
+/* Waking the copying thread takes as long as a file does: it sleeps until this many files wait. */
 #define WORTH_WAKING 16
-/* The attributes of a file take 128 KiB of it, which is all that some libraries give a thread. */
+/* Extended attributes of a file take 128 KiB of stack, which is all that some libraries give a thread. */
 #define COPIER_STACK (1 << 20)
 
 void close_kept(int fd) {
@@ -81,7 +81,7 @@ int settle(int fd, const struct stat *info) {
   return futimens(fd, times);
 }
 
-/* `to` must not exist. */
+/* Copies a file; `to` must not exist. */
 int file_copy(const char *from, const char *to) {
   struct stat info;
   int source = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -95,8 +95,8 @@ int file_copy(const char *from, const char *to) {
   return failed ? -1 : 0;
 }
 
-/* Made as who owns it: to give it away afterwards takes longer than anything else that is said of it. False where that cannot
- * be; then it is given away. */
+/* Sets the file-system ids so that a file is created with its owner: a later chown takes longer than all other attributes.
+ * Returns false where that is impossible; then the file is chowned. */
 static bool born_owned;
 static bool act_as(const struct stat *info) {
   static uid_t user;
@@ -116,7 +116,7 @@ struct pending {
   struct stat info;
 };
 
-/* Both are closed. */
+/* Copies content and attributes, and closes both files. */
 static int finish(const struct pending *file) {
   const struct stat *info = &file->info;
   const struct timespec times[2] = {info->st_atim, info->st_mtim};
@@ -150,14 +150,14 @@ static void *copier_main(void *unused) {
     pthread_mutex_lock(&copier.lock);
     if (error && !copier.error) copier.error = error;
     copier.taken++;
-    /* Whoever waits for room waits until there is some to spare. */
+    /* A producer that waits for room is woken when half of the queue is free. */
     if (copier.put - copier.taken == WAITING_MAX / 2) pthread_cond_signal(&copier.changed);
   }
   pthread_mutex_unlock(&copier.lock);
   return NULL;
 }
 
-/* From here to copier_end, in a process of our own that does nothing else. */
+/* Begins copying in a process that does only this until copier_end. */
 void copier_begin(void) {
   umask(0);
   born_owned = prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0;
@@ -181,7 +181,7 @@ static int hand_over(const struct pending *file) {
   return error ? (errno = error, -1) : 0;
 }
 
-/* Waits for the last one. */
+/* Waits for the last file. */
 int copier_end(void) {
   if (!copier.running) return 0;
   pthread_mutex_lock(&copier.lock);
@@ -193,7 +193,7 @@ int copier_end(void) {
   return copier.error ? (errno = copier.error, -1) : 0;
 }
 
-/* From one directory to another, where its name must be free. */
+/* Copies a file between directories; its name must be free in `to`. */
 int copy_regular(int from, int to, const char *name, const struct stat *info) {
   struct pending file = {.owned = act_as(info), .info = *info};
   file.source = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);

@@ -1,6 +1,6 @@
-/* A layer as one tar archive, always the same bytes for the same files: its hash says what is in it. Names are in order,
- * a directory comes after what it holds, owners are those inside, times are whole seconds; removals are marked as in the
- * layers of images (.wh.…). Whoever wrote the files chose every name and link: nothing is followed. */
+/* Packs a layer as one tar archive, always the same bytes for the same files: its hash identifies the content. Names are in
+ * order, a directory comes after its content, owners are those inside, times are whole seconds; removals are marked as in the
+ * layers of images (.wh.…). Programs in the sandbox chose every name and link: no link is followed. */
 #define _GNU_SOURCE
 #include "../rights/confine.h"
 
@@ -76,7 +76,7 @@ static int put_block(const char *name, char type, const struct stat *info, long 
   snprintf(block + 100, 8, "%07o", info ? info->st_mode & 07777 : 0);
   snprintf(block + 108, 8, "%07o", ours ? (info->st_uid - settings.storage) & 07777777 : 0);
   snprintf(block + 116, 8, "%07o", ours ? (info->st_gid - settings.storage) & 07777777 : 0);
-  /* 8 GiB and more are told by an extended header. */
+  /* Sizes of 8 GiB and more are in an extended header. */
   snprintf(block + 124, 12, "%011llo", size > 077777777777ll ? 0ull : (unsigned long long)size);
   long long time = info && info->st_mtime > 0 ? info->st_mtime : 0;
   snprintf(block + 136, 12, "%011llo", time > 077777777777ll ? 0ull : (unsigned long long)time);
@@ -94,7 +94,7 @@ struct extended {
   size_t length;
 };
 
-/* "LENGTH KEY=VALUE\n", where the length counts itself. */
+/* Adds "LENGTH KEY=VALUE\n", where the length counts itself. */
 static int extend(struct extended *extended, const char *key, const void *value, size_t size) {
   size_t body = strlen(key) + size + 3, length = body + 1;
   char digits[24];
@@ -112,7 +112,7 @@ static int extend(struct extended *extended, const char *key, const void *value,
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Those that a user may set; what overlayfs keeps for itself is told by marks or not at all. */
+/* Adds attributes that a user may set; those of overlayfs itself become marks, or are left out. */
 static int extend_attributes(struct extended *extended, int fd) {
   static char names[65536], value[65536];
   char *sorted[1024], key[300];
@@ -145,7 +145,7 @@ static int put_entry(const char *name, char type, const struct stat *info, long 
   return failed || put_block(name, type, info, size, target) < 0 ? -1 : 0;
 }
 
-/* Exactly as many bytes as were promised, whatever has become of the file: a layer does not change, and one that does is found out. */
+/* Writes exactly `size` bytes. A layer does not change: a file that got shorter is an error. */
 static int put_content(int fd, long long size) {
   static char part[1 << 18];
   for (long long at = 0; at < size;) {
@@ -159,7 +159,7 @@ static int put_content(int fd, long long size) {
   return pad(size);
 }
 
-/* Another name of what was packed already, or NULL and it is remembered. */
+/* Returns an earlier name of the same file, or NULL and remembers this name. */
 static const char *earlier_name(const struct stat *info) {
   struct first_name **bucket = &links[(info->st_ino ^ info->st_dev) % LINKS];
   for (struct first_name *one = *bucket; one; one = one->next)
@@ -194,7 +194,7 @@ static int pack_entry(int parent, size_t length, const char *name, int depth, st
   if (fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW) < 0) return -1;
   tally->files++;
   if (S_ISCHR(info.st_mode) && info.st_rdev == makedev(0, 0)) return put_mark(length, name);
-  /* It would be taken for a mark. */
+  /* The name would be read as a mark. */
   if (strncmp(name, ".wh.", 4) == 0) return work_refused(EBADMSG, "a name in it begins with \".wh.\"");
   if (inner >= sizeof path) return work_refused(ENAMETOOLONG, "a path in it is longer than 4095 bytes");
   sprintf(path + length, "%s%s", length ? "/" : "", name);
@@ -257,7 +257,7 @@ static int pack_directory(int fd, size_t length, int depth, struct tally *tally)
   return failed;
 }
 
-/* A socket below the base on which Node waits for the bytes. */
+/* Connects to a socket below the base on which Node waits for the bytes. */
 static int call_back(const char *name) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   int base = open(settings.base, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -269,7 +269,7 @@ static int call_back(const char *name) {
   return fd;
 }
 
-/* In a process of its own. */
+/* Runs in a process of its own. */
 int pack_layer(const char *from, const char *to, long long most, struct tally *tally) {
   static const char end[2 * BLOCK];
   struct stat info;

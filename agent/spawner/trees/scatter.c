@@ -1,7 +1,7 @@
 /*
- * ext4 without a journal gives no inode away that was free for less than a minute, and looks for another from the beginning
- * of the group in which the directory lies: where sandboxes come and go, each file of a new one costs a walk over all that
- * were removed lately. Directories below one that is marked as the top of a hierarchy begin in groups of their own.
+ * Spreads directories over the groups of an ext4. Without a journal ext4 gives no inode away that was free for less than a
+ * minute, and searches from the beginning of the directory's group: where sandboxes come and go, each new file costs a walk over
+ * all recently removed ones. Directories below one that is marked as the top of a hierarchy begin in groups of their own.
  */
 #define _GNU_SOURCE
 #include "../spawner.h"
@@ -22,7 +22,7 @@
 #define FS_TOPDIR_FL 0x00020000
 #endif
 
-/* Journals are named for their device: "sda1-8". One on a device of its own is not found, which does no harm. */
+/* Journals are named for their device: "sda1-8". A journal on a device of its own is not found, which does no harm. */
 static bool has_journal(dev_t device) {
   char path[64], link[PATH_MAX];
   snprintf(path, sizeof path, "/sys/dev/block/%u:%u", major(device), minor(device));
@@ -42,7 +42,7 @@ static bool has_journal(dev_t device) {
   return found;
 }
 
-/* Nothing but speed depends on it. */
+/* Affects only speed: errors are ignored. */
 void scatter_below(const char *directory) {
   struct statfs kind;
   struct stat info;

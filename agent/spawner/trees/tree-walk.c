@@ -1,7 +1,7 @@
-/* Copying and counting trees, as deep as they may be. Whoever made one can go down as far as there is room, so that neither
- * the stack nor the number of descriptors follows its depth: only the levels next to the one at hand are open. Those above
- * are found again by "..", and must be who they were. Every name and link in there was chosen by a stranger: nothing is
- * followed, everything is opened below the directory at hand. */
+/* Copies and counts trees of any depth. A program in the sandbox can nest as deep as there is room, so neither the stack nor the
+ * number of descriptors follows the depth: only the levels next to the current one are open. Levels above are opened again by
+ * "..", and must have the same device and inode. Programs in the sandbox chose every name and link: no link is followed, every
+ * file is opened below the current directory. */
 #define _GNU_SOURCE
 #include "../spawner.h"
 
@@ -21,16 +21,16 @@
 
 enum { FROM, TO, SIDES };
 
-/* A directory on the way from the top to where we are; or one that was left, and is the way to a file with further names. */
+/* A directory between the top and the current one; or a directory already left that is the way to a file with further names. */
 struct level {
   struct level *above;
-  size_t holders; /* the walk, those below it, and files whose first name is in it */
+  size_t holders; /* the walk, levels below it, and files whose first name is in it */
   int fd[SIDES]; /* -1: closed for now, or there is none */
   dev_t dev[SIDES];
   ino_t ino[SIDES];
   struct stat info;
-  bool merges;     /* it lies on one that was there */
-  char **inner;    /* directories in it that are not entered yet */
+  bool merges;     /* it is laid on an existing directory */
+  char **inner;    /* subdirectories that are not entered yet */
   size_t inner_count, inner_room;
   char name[];
 };
@@ -45,7 +45,7 @@ struct link_seen {
 struct walk {
   struct level **levels;
   size_t depth, room;
-  int top; /* of what is made */
+  int top; /* top of the copy */
   bool counts;
   long long most_files, most_bytes;
   struct link_seen **seen;
@@ -56,7 +56,7 @@ static bool is_dot(const char *name) {
   return name[0] == '.' && (name[1] == 0 || (name[1] == '.' && name[2] == 0));
 }
 
-/* A directory that was made and may be closed by now: from the top, in parts that are as long as a path may be. */
+/* Opens a directory of the copy that may be closed by now: from the top, in parts as long as a path may be. */
 static int open_made(const struct walk *walk, const struct level *level) {
   size_t depth = 0;
   for (const struct level *one = level; one->above; one = one->above) depth++;
@@ -77,7 +77,7 @@ static int open_made(const struct walk *walk, const struct level *level) {
   return fd;
 }
 
-/* A further name of a file that was copied already. 1: linked; 0: it is new and remembered. */
+/* Links a further name of a file that was copied already. Returns 1: linked; 0: it is new and remembered. */
 static int copy_link(struct walk *walk, struct level *here, const char *name, const struct stat *info) {
   if (info->st_nlink < 2) return 0;
   struct link_seen **bucket = &walk->seen[(info->st_ino ^ info->st_dev) % BUCKETS];
@@ -106,7 +106,7 @@ static int copy_special(int from, int to, const char *name, const struct stat *i
     target[length] = 0;
     if (symlinkat(target, to, name) < 0) return -1;
   } else {
-    /* A device 0:0 is how overlayfs says "removed"; no other device was made in there, and none is carried on. */
+    /* Device 0:0 is how overlayfs marks a removal; other devices cannot be made inside and are not copied. */
     bool device = S_ISCHR(info->st_mode) || S_ISBLK(info->st_mode);
     if (device && (S_ISBLK(info->st_mode) || info->st_rdev != makedev(0, 0))) return 0;
     if (mknodat(to, name, info->st_mode, device ? info->st_rdev : 0) < 0) return -1;
@@ -116,7 +116,7 @@ static int copy_special(int from, int to, const char *name, const struct stat *i
   return utimensat(to, name, times, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Whatever is no directory. */
+/* Copies an entry that is not a directory. */
 static int copy_entry(struct walk *walk, struct level *here, const char *name, const struct stat *info) {
   const int *fd = here->fd;
   if (here->merges && tree_remove_at(fd[TO], name) < 0) return -1;
@@ -140,20 +140,20 @@ static int remember_inner(struct level *here, const char *name) {
   return 0;
 }
 
-/* 1: there is more than anybody wants to know. */
+/* Takes one entry; returns 1 when the limits of the count are exceeded. */
 static int take_entry(struct walk *walk, struct level *here, const char *name) {
   struct stat info;
   struct tally *tally = walk->tally;
   if (fstatat(here->fd[FROM], name, &info, AT_SYMLINK_NOFOLLOW) < 0) return walk->counts ? 0 : -1;
   tally->files++;
-  /* A file with several names is one file: each of them has its part. */
+  /* A file with several names is one file: each name counts its part. */
   if (walk->counts) tally->bytes += (long long)info.st_blocks * 512 / (S_ISDIR(info.st_mode) || info.st_nlink == 0 ? 1 : (long long)info.st_nlink);
   if (walk->counts && (tally->files > walk->most_files || tally->bytes > walk->most_bytes)) return 1;
   if (S_ISDIR(info.st_mode)) return remember_inner(here, name);
   return walk->counts ? 0 : copy_entry(walk, here, name, &info);
 }
 
-/* Everything in it but its directories, which come later: one stream is open at a time. */
+/* Takes all entries of a directory but its subdirectories, which come later: one stream is open at a time. */
 static int take_entries(struct walk *walk, struct level *here) {
   int fd = fcntl(here->fd[FROM], F_DUPFD_CLOEXEC, 0);
   DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -175,7 +175,7 @@ static void close_level(struct level *level) {
   }
 }
 
-/* Takes over the descriptors. */
+/* Enters a level and takes over the descriptors. */
 static struct level *go_down(struct walk *walk, const char *name, int from, int to) {
   struct stat info;
   struct level *level = calloc(1, sizeof *level + strlen(name) + 1);
@@ -212,7 +212,7 @@ static bool is_opaque(int fd) {
 
 static int enter(struct walk *walk, const struct level *here, const char *name) {
   int from = openat(here->fd[FROM], name, DIRECTORY), to = -1;
-  /* What cannot be looked into is not counted. */
+  /* A directory that cannot be opened is not counted. */
   if (from < 0) return walk->counts ? 0 : -1;
   bool merges = here->merges && !is_opaque(from) && (to = openat(here->fd[TO], name, DIRECTORY)) >= 0;
   if (!walk->counts && !merges) {
@@ -226,7 +226,7 @@ static int enter(struct walk *walk, const struct level *here, const char *name) 
   return take_entries(walk, level);
 }
 
-/* Opens what was closed on the way down. Whoever moves directories meanwhile does not lead us elsewhere. */
+/* Opens again a level that was closed on the way down. A directory that was moved meanwhile is an error, not another path. */
 static int find_again(const struct level *level, struct level *above, int side) {
   struct stat info;
   if (level->fd[side] < 0 || above->fd[side] >= 0) return 0;
@@ -235,11 +235,11 @@ static int find_again(const struct level *level, struct level *above, int side) 
   return info.st_dev == above->dev[side] && info.st_ino == above->ino[side] ? 0 : (errno = ESTALE, -1);
 }
 
-/* As one that was copied: after what it holds, which changes its times. */
+/* Sets the attributes of a copied directory: after its content, which changes its times. */
 static int finish(const struct level *level) {
   if (level->fd[TO] < 0) return 0;
   if (settle(level->fd[TO], &level->info) < 0) return -1;
-  /* The attributes of the top are not those of what it is laid on. */
+  /* The top of a layer does not replace the attributes of the directory that it is laid on. */
   if (level->merges && level->above == NULL) return 0;
   if (copy_xattrs(level->fd[FROM], level->fd[TO]) < 0) return -1;
   return futimens(level->fd[TO], (struct timespec[2]){level->info.st_atim, level->info.st_mtim});
@@ -264,7 +264,7 @@ static int leave(struct walk *walk, struct level *level) {
   return failed;
 }
 
-/* 0: all of it; 1: it was more than anybody wants to know. Takes over the descriptors. */
+/* Walks the tree and takes over the descriptors. Returns 0: all of it; 1: it exceeds the limits. */
 static int walk_tree(struct walk *walk, int from, int to, bool merges) {
   struct level *top = go_down(walk, "", from, to);
   walk->top = to < 0 ? -1 : fcntl(to, F_DUPFD_CLOEXEC, 0);
@@ -305,7 +305,7 @@ static int copy_all(struct walk *walk, int from, int to, bool merges) {
   return failed ? failed : late;
 }
 
-/* `to` must not exist. Owners, modes, times, extended attributes, hard links and holes are kept. */
+/* Copies a tree; `to` must not exist. Owners, modes, times, extended attributes, hard links and holes are kept. */
 int tree_copy(const char *from, const char *to, struct tally *tally) {
   struct walk walk = {.tally = tally};
   int source = open(from, DIRECTORY);
@@ -315,7 +315,7 @@ int tree_copy(const char *from, const char *to, struct tally *tally) {
   return copy_all(&walk, source, target, false);
 }
 
-/* Lays one layer on another as overlayfs shows them, with its marks of what was removed. `to` exists. */
+/* Lays one layer on another as overlayfs shows them, with its marks of removed files. `to` exists. */
 int tree_apply(const char *from, const char *to, struct tally *tally) {
   struct walk walk = {.tally = tally};
   int source = open(from, DIRECTORY);
@@ -325,7 +325,7 @@ int tree_apply(const char *from, const char *to, struct tally *tally) {
   return copy_all(&walk, source, target, true);
 }
 
-/* Looks no further once it is known to be more than that. */
+/* Returns whether a tree has more files or bytes; stops counting once it is known. */
 bool tree_exceeds(const char *path, long long files, long long bytes, struct tally *tally) {
   struct walk walk = {.tally = tally, .counts = true, .most_files = files, .most_bytes = bytes};
   int fd = open(path, DIRECTORY);

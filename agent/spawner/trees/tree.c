@@ -1,5 +1,5 @@
-/* Removing the files of a sandbox. Its owner chose every name and every link in there: nothing is followed, everything is
- * opened below the directory at hand. */
+/* Removes the files of a sandbox. Programs inside chose every name and every link: no link is followed, every file is opened
+ * below the current directory. */
 #define _GNU_SOURCE
 #include "../spawner.h"
 
@@ -14,7 +14,7 @@
 #define REMOVE_DEPTH 64
 #define MEANWHILE_EVERY 64
 
-/* Called now and then while something is removed, by who has other things to do, too. */
+/* Called now and then during a removal, for a process that has other duties, too. */
 void (*tree_meanwhile)(void);
 
 static void removes_one(void) {
@@ -41,7 +41,7 @@ int tree_remove_at(int parent, const char *name) {
 static int remove_below(int top, int parent, int depth, unsigned *serial) {
   DIR *directory = fdopendir(parent);
   if (directory == NULL) return close(parent), -1;
-  /* It may have been read before: what was moved up since is met only from the beginning. */
+  /* The stream may have been read before: directories that were moved up since then appear only after a rewind. */
   rewinddir(directory);
   int failed = 0;
   for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
@@ -50,7 +50,7 @@ static int remove_below(int top, int parent, int depth, unsigned *serial) {
     if (entry->d_type != DT_DIR && unlinkat(parent, entry->d_name, 0) == 0) continue;
     if (unlinkat(parent, entry->d_name, AT_REMOVEDIR) == 0) continue;
     if (depth >= REMOVE_DEPTH) {
-      /* Too deep to hold a descriptor for every level: it is moved up and met again there. */
+      /* Too deep to hold a descriptor for every level: the directory is moved up and found again there. */
       char name[32];
       snprintf(name, sizeof name, ".deep-%u", (*serial)++);
       failed |= renameat(parent, entry->d_name, top, name);
@@ -101,7 +101,7 @@ static int own_below(int parent, uint32_t owner, int depth) {
   return failed ? -1 : 0;
 }
 
-/* Gives a tree that we wrote ourselves to the one who is root inside, or to another of its users. */
+/* Gives a tree that the spawner or the server wrote to the root inside, or to another of its users. */
 int tree_own(const char *path, uint32_t owner) {
   int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (top < 0) return -1;

@@ -1,6 +1,6 @@
-/* A layer from a tar archive that a stranger wrote. The process that unpacks has the layer as its root directory: no name
- * and no link in the archive leads out of it. Owners are shifted into the stored range; what overlayfs gives a meaning to
- * is made only from the marks of an image layer (.wh.…), never taken from the archive. */
+/* Unpacks a layer from an untrusted tar archive. The process that unpacks has the layer as its root directory: no name and no
+ * link in the archive leads out of it. Owners are shifted into the stored range; entries with a meaning for overlayfs are made
+ * only from the marks of an image layer (.wh.…), never taken from the archive. */
 #define _GNU_SOURCE
 #include "../rights/confine.h"
 
@@ -36,7 +36,7 @@ struct archive {
   FILE *file;
   off_t size;
   struct unpack_bounds left;
-  char *extended; /* of the entry at hand: its strings live here */
+  char *extended; /* of the current entry: its strings live here */
   struct tally *tally;
 };
 
@@ -46,7 +46,7 @@ static bool bad(const char *why) {
   return false;
 }
 
-/* Octal digits, or the base-256 form of large numbers. */
+/* Reads octal digits, or the base-256 form of large numbers. */
 static bool read_number(const unsigned char *text, size_t size, long long *value) {
   long long number = 0;
   if (text[0] & 0x80) {
@@ -76,7 +76,7 @@ static bool copy_text(char *to, size_t size, const char *from, size_t length) {
   return true;
 }
 
-/* Seeking beyond the end of a file succeeds: bytes that are skipped must be there. */
+/* Skips bytes by reading them: a seek beyond the end of a file would succeed. */
 static bool skip(struct archive *archive, long long bytes) {
   off_t at = ftello(archive->file);
   if (at < 0) return false;
@@ -95,7 +95,7 @@ static bool read_extended(struct archive *archive, long long size, char **text) 
   return skip(archive, padded(size) - size);
 }
 
-/* A decimal number and nothing else, as every other reader of archives takes it. */
+/* Reads a decimal number without any other character, as every other reader of archives does. */
 static bool read_decimal(const char *text, long long *value) {
   char *end;
   if (text[0] < '0' || text[0] > '9') return bad("pax");
@@ -103,7 +103,7 @@ static bool read_decimal(const char *text, long long *value) {
   return *end == 0 || bad("pax");
 }
 
-/* "LENGTH KEY=VALUE\n", one after the other. */
+/* Reads records "LENGTH KEY=VALUE\n". */
 static bool apply_pax(char *text, size_t size, struct entry *entry) {
   for (size_t at = 0; at < size;) {
     char *end;
@@ -121,7 +121,7 @@ static bool apply_pax(char *text, size_t size, struct entry *entry) {
     if (strcmp(key, "uid") == 0) entry->uid = atoll(value);
     if (strcmp(key, "gid") == 0) entry->gid = atoll(value);
     if (strncmp(key, "GNU.sparse.", 11) == 0) return bad("sparse");
-    /* Only what a user may set: capabilities, labels and the marks of overlayfs are not taken from a stranger. */
+    /* Takes only attributes that a user may set: capabilities, labels and the marks of overlayfs are ignored. */
     bool plain = strncmp(key, "SCHILY.xattr.user.", 18) == 0 && strncmp(key + 13, "user.overlay.", 13) != 0;
     if (plain && entry->attribute_count < XATTRS_MAX)
       entry->attributes[entry->attribute_count++] = (struct attribute){key + 13, value, value_size};
@@ -143,7 +143,7 @@ static bool sum_is_right(const unsigned char *block) {
   return read_number(block + 148, 8, &told) && told == sum;
 }
 
-/* 1: an entry; 0: the end; -1: it is broken. */
+/* Returns 1: an entry; 0: the end; -1: the archive is broken. */
 static int next_entry(struct archive *archive, struct entry *entry) {
   char *pax = NULL, *name = NULL, *link = NULL;
   size_t pax_size = 0;
@@ -202,7 +202,7 @@ static int next_entry(struct archive *archive, struct entry *entry) {
   return result;
 }
 
-/* Without "/", "." and empty parts; a way up is refused, not resolved. */
+/* Removes "/", "." and empty parts; ".." is refused, not resolved. */
 static bool normalise(char *path) {
   char clean[PATH_MAX];
   size_t length = 0;
@@ -235,8 +235,9 @@ static bool counted(struct archive *archive) {
   return false;
 }
 
-/* The directory of an entry, made where it is missing, and the last part of its name. A link on the way is followed below
- * our root, as a program inside would; one that leads nowhere makes room. What is made counts as if it had been named. */
+/* Opens the directory of an entry, made where it is missing, and returns the last part of its name. A link on the way is followed
+ * below the root, as a program inside would; a dangling link is replaced. Directories made here count as if the archive had named
+ * them. */
 static int open_parent(struct archive *archive, char *path, char **name) {
   int at = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
   char *rest = path, *part = path;
@@ -261,7 +262,7 @@ static int open_parent(struct archive *archive, char *path, char **name) {
 static int settle_entry(int directory, const char *name, const struct entry *entry) {
   struct timespec times[2] = {{.tv_sec = entry->mtime}, {.tv_sec = entry->mtime}};
   if (fchownat(directory, name, shifted(entry->uid), shifted(entry->gid), AT_SYMLINK_NOFOLLOW) < 0) return -1;
-  /* After the owner: a change of it takes the set-uid bit away. */
+  /* Set after the owner: chown clears the set-uid bit. */
   if (entry->type != '2' && fchmodat(directory, name, entry->mode, 0) < 0) return -1;
   utimensat(directory, name, times, AT_SYMLINK_NOFOLLOW);
   return 0;
@@ -297,7 +298,7 @@ static int mark_opaque(int directory) {
   return failed;
 }
 
-/* ".wh.NAME" removes NAME of the layers below, ".wh..wh..opq" all that they have in this directory. */
+/* Applies a mark: ".wh.NAME" removes NAME of the layers below, ".wh..wh..opq" all that they have in this directory. */
 static int apply_mark(int directory, const char *name) {
   if (strcmp(name, ".wh..wh..opq") == 0) return mark_opaque(directory);
   if (strncmp(name, ".wh..wh.", 8) == 0) return 0;
@@ -339,7 +340,7 @@ static int place(struct archive *archive, struct entry *entry, bool marks) {
       if (!normalise(entry->link)) { failed = -1; break; }
       strcpy(target, entry->link);
       int from = open_parent(archive, target, &target_name);
-      /* A link to what is not there yet, or lies in a layer below, cannot be made: said, not guessed. */
+      /* A link to a file that is not there yet, or lies in a layer below, cannot be made: an error, not a guess. */
       failed = from < 0 || remove_old(directory, name) < 0 || linkat(from, target_name, directory, name, 0) < 0;
       int error = errno;
       if (from >= 0) close(from);
@@ -351,15 +352,15 @@ static int place(struct archive *archive, struct entry *entry, bool marks) {
       break;
     case '3':
     case '4':
-      break; /* devices are the runtime's to give */
+      break; /* devices come from the runtime alone */
     case 'S':
-      failed = !bad("sparse"); /* its holes are told in a way of its own: refused rather than left out */
+      failed = !bad("sparse"); /* holes have an encoding of their own: refused rather than left out */
       break;
     default:
       if (!carries) break;
       failed = remove_old(directory, name) < 0 || write_file(archive, directory, name, entry) < 0 ||
                settle_entry(directory, name, entry) < 0;
-      carries = false; /* it has been read */
+      carries = false; /* its content was read */
   }
   int error = errno;
   close(directory);
@@ -369,7 +370,7 @@ static int place(struct archive *archive, struct entry *entry, bool marks) {
   return read_already || skip(archive, padded(entry->size)) ? 0 : -1;
 }
 
-/* In a process of its own. `to` is made and must not exist. */
+/* Runs in a process of its own. Makes `to`, which must not exist. */
 int unpack_layer(const char *from, const char *to, const struct unpack_bounds *bounds, struct tally *tally) {
   struct archive archive = {.file = fopen(from, "re"), .left = *bounds, .tally = tally};
   static struct entry entry;

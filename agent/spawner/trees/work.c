@@ -1,4 +1,5 @@
-/* The janitor removes what was thrown away; a copy runs in a process of its own and reports when it is done. */
+/* Runs slow work in processes of its own. The reaper process (`janitor_*`) removes discarded files; a copy runs in a process of
+ * its own and reports when it is done. */
 #define _GNU_SOURCE
 #include "../rights/confine.h"
 #include "../disks/disk-watch.h"
@@ -24,17 +25,18 @@
 
 static pid_t janitor;
 static int janitor_wake = -1;
-/* What the janitor and we see of each other. */
+/* Memory shared by the spawner and the reaper process. */
 static volatile struct {
   bool busy;         /* it is at work */
-  int works;         /* copies and the like that somebody waits for */
+  int works;         /* copies and the like that a request waits for */
   int64_t works_since;
-  int64_t room_until; /* somebody is being started */
+  int64_t room_until; /* a sandbox is being started */
 } *seen;
 
-/* Slots are best seen to when the trash is empty: only then is nothing of it charged any more that can be had back. */
+/* Interval of emptying slots during a removal. Best done when the trash is empty: only then can all memory charged for it be
+ * reclaimed. */
 #define TIDY_EVERY_MS 200
-/* What nobody waits for makes room for a copy that somebody waits for: both write to the same journal. Not for ever. */
+/* Longest pause of a removal for a copy that a request waits for: both write to the same journal. */
 #define MAKE_ROOM_MS 2000
 #define START_MS 30
 
@@ -46,10 +48,10 @@ static void child_begins(const char *name) {
   sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Since we last began with the trash: there may be something in it that was not seen. */
+/* A call came since the trash was last opened: it may have new entries. */
 static bool called;
 
-/* What came with a call: closing it may take long. False when there is none, or nobody calls any more. */
+/* Takes a call and closes its descriptor, which may take long. Returns false when there is no call, or the spawner is gone. */
 static bool take_call(int flags) {
   char word;
   int fd;
@@ -58,7 +60,7 @@ static bool take_call(int flags) {
   return called = true;
 }
 
-/* While something is removed, which may take long: slots wait for what is held for us, and are taken again. */
+/* Called during a removal, which may take long: slots that wait to be emptied and held descriptors are served meanwhile. */
 static int64_t tidy_at;
 static void meanwhile(void) {
   while (take_call(MSG_DONTWAIT)) continue;
@@ -71,7 +73,7 @@ static bool in_the_way(int64_t now) {
   return (seen->works > 0 && now < seen->works_since + MAKE_ROOM_MS) || now < seen->room_until;
 }
 
-/* In the middle of a large tree. */
+/* Pauses in the middle of a large tree while a copy or a start needs the disk. */
 static void make_room(void) {
   struct pollfd call = {.fd = 3, .events = POLLIN};
   while (in_the_way(now_ms()))
@@ -127,22 +129,22 @@ void janitor_start(void) {
   janitor_wake = ends[1];
 }
 
-/* A call that does not get through is not missed: there are others before it. */
+/* Wakes the reaper process. A call that finds the queue full is dropped: earlier calls are waiting. */
 static void call_janitor(int fd) {
   bool sent = send_with(janitor_wake, "c", 1, &fd, fd >= 0, MSG_DONTWAIT) == 0;
   if (!sent && errno != EAGAIN) say("the janitor does not listen");
   if (fd >= 0) close(fd);
 }
 
-/* Lets go of something where nobody waits for it. */
+/* Closes a descriptor in the reaper process, where it delays no request. */
 void janitor_release(int fd) {
   if (fd >= 0) call_janitor(fd);
 }
 
-/* A sandbox has left its slot. */
+/* Has the slot emptied that a sandbox has left. */
 void janitor_tidy_slots(void) { call_janitor(-1); }
 
-/* Out of sight at once, gone a little later. */
+/* Moves a path to the trash at once; the reaper process removes it later. */
 void janitor_discard(const char *path) {
   static unsigned serial;
   char target[PATH_MAX + 64];
@@ -163,7 +165,7 @@ bool janitor_reaped(pid_t pid) {
 
 bool janitor_works(void) { return seen->busy; }
 
-/* What is in the trash is still there for the next one; whatever else the janitor holds goes with it. */
+/* Ends the reaper process. The next one continues with the trash; descriptors that this one holds are closed. */
 void janitor_end(void) {
   if (janitor > 0) kill(janitor, SIGKILL);
   if (janitor > 0) waitpid(janitor, NULL, 0);
@@ -207,10 +209,10 @@ static void work_finished(void *context, uint32_t events) {
   free(work);
 }
 
-/* As a worker that is confined to the base has it. */
+/* Returns a path as a worker confined to the base sees it. */
 static const char *below_base(const char *path) { return path + strlen(settings.base); }
 
-/* In a mount namespace of its own: what it mounts is gone with it. */
+/* Copies from a disk image in a mount namespace of its own: the mount ends with it. */
 static int copy_from_image(const char *image, const char *to, struct tally *tally) {
   char point[PATH_MAX + 32];
   snprintf(point, sizeof point, "%s/mnt/u", settings.base);
@@ -218,13 +220,13 @@ static int copy_from_image(const char *image, const char *to, struct tally *tall
   return confine_below(settings.base, DUTY_COPY) < 0 ? -1 : tree_copy("/mnt/u/upper", below_base(to), tally);
 }
 
-/* A link in a layer must not lead out of it. */
+/* Returns whether the path is a directory: a link in a layer must not lead out of it. */
 static bool is_layered(const char *path) {
   struct stat info;
   return lstat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* All layers as one: a plain tree, in which what was removed is simply not there. */
+/* Copies all layers as one: a plain tree, without the files that were removed. */
 static int copy_merged(const struct launch *layers, const char *to, struct tally *tally) {
   char options[4096], name[16], source[PATH_MAX + 300], point[PATH_MAX + 32];
   snprintf(point, sizeof point, "%s/mnt", settings.base);
@@ -241,7 +243,7 @@ static int copy_merged(const struct launch *layers, const char *to, struct tally
   if (confine_below(settings.base, DUTY_COPY) < 0 || chdir("/mnt") < 0) return -1;
   to = below_base(to);
   if (tree_copy("u", to, tally) < 0) return -1;
-  /* What was removed of the host's own must stay removed: there the marks of overlayfs are carried on. */
+  /* Removed files of the host must stay removed: for its directories the marks of overlayfs are copied, too. */
   for (int part = 0; part < layers->host_count; part++) {
     snprintf(source, sizeof source, "%s/%s", to, layers->host[part]);
     if (tree_remove(source) < 0 || mkdir(source, 0755) < 0) return -1;
@@ -253,7 +255,7 @@ static int copy_merged(const struct launch *layers, const char *to, struct tally
   return 0;
 }
 
-/* The whole file system at once: to wait for each of thousands of files would take longer. */
+/* Flushes the whole file system at once: a wait for each of thousands of files would take longer. */
 static int flush(const char *path) {
   int fd = confine_below(path, DUTY_READ) < 0 ? -1 : open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   return fd < 0 ? -1 : syncfs(fd);
@@ -263,14 +265,14 @@ static int measure(const char *path, struct tally *tally) {
   return confine_below(path, DUTY_READ) < 0 || tree_exceeds("/", INT64_MAX, INT64_MAX, tally) ? -1 : 0;
 }
 
-/* What cannot be done by a worker that is confined comes first: finding its place, mounting, calling Node. */
+/* Does one job. Steps that a confined worker cannot do come first: resolving paths, mounting, connecting to Node. */
 static int perform(const struct job *job, struct tally *tally) {
   if (job->subvolume) {
     if (confine_below(settings.base, DUTY_COPY) < 0) return -1;
     char upper[PATH_MAX * 2];
     const char *to = below_base(job->to);
     snprintf(upper, sizeof upper, "%s/upper", to);
-    /* Other than a copy it does not know what is in there: that is not looked for. */
+    /* A subvolume copy, unlike any other, does not know its content: files and bytes are not counted. */
     return subvolume_copy(below_base(job->subvolume), to) < 0 ? -1 : access(upper, F_OK);
   }
   if (job->pack) return pack_layer(job->pack, job->to, job->most, tally);
@@ -284,7 +286,7 @@ static int perform(const struct job *job, struct tally *tally) {
   return tree_copy(below_base(job->from), below_base(job->to), tally);
 }
 
-/* What stays is written out, while nobody waits for it: the end of an overlay does not see to that. */
+/* Flushes a disk that is kept, in the background: the end of a volatile overlay does not. */
 void work_flush(const char *path) {
   pid_t pid = fork();
   if (pid != 0) return;
@@ -321,7 +323,7 @@ struct work *work_start(const struct job *job, work_done done, void *context) {
   return work;
 }
 
-/* It ends without a result, and soon. */
+/* Ends the work without a result, soon. */
 void work_give_up(const struct work *work) {
   if (work->pidfd >= 0) syscall(SYS_pidfd_send_signal, work->pidfd, SIGKILL, NULL, 0);
 }

@@ -1,11 +1,12 @@
 /*
- * Who is to live in a slot is born in it. To move a process into a control group, the kernel stops every fork, exec and exit
- * of the machine until all processors have passed a quiet moment: some ten milliseconds for whoever is being started just
- * then. A child is where its parent is. On version 2 it can be born elsewhere; on version 1 a keeper stays in each slot that
- * is used again and again, and has the children. It is left there by the first one, who had to move.
+ * Starts processes inside their slot. To move a process into a control group, the kernel stops every fork, exec and exit of the
+ * machine until all processors have passed a quiet moment: some ten milliseconds for any sandbox that is being started just then.
+ * A child starts in its parent's group. On version 2 it can start in another; on version 1 a zygote (`struct keeper`) stays in
+ * each slot that is used again and again, and forks the launchers. The first launcher of the slot, which had to move, leaves it
+ * there.
  *
- * A keeper is the runtime itself where that can be (preload.c): it is then loaded once and not for every sandbox. Where slots
- * need no keepers there is one for all, the nurse.
+ * A zygote is the runtime itself where possible (preload.c): it is then loaded once and not for every sandbox. Where slots need
+ * no zygotes there is one for all, `nurse`.
  */
 #define _GNU_SOURCE
 #include "../groups/cgroup.h"
@@ -24,11 +25,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Each takes some memory, and there may be thousands of slots: those whose sandboxes live long do without. */
+/* Most zygotes. Each takes some memory, and there may be thousands of slots: those whose sandboxes live long have none. */
 #define KEEPERS_MAX 24
-/* It answers within a millisecond, unless its group has used up its processor or its memory. Everybody waits meanwhile. */
+/* Time for an answer. A zygote answers within a millisecond, unless its group has used up its processor or its memory. The whole
+ * spawner waits meanwhile. */
 #define ANSWER_MS 500
-/* So many that ended before they said a word, and the runtime is loaded for each sandbox. */
+/* After this many zygotes that ended before they sent their pid, the runtime is loaded for each sandbox. */
 #define SPEECHLESS_MAX 4
 #define PRELOAD "sandboxer-preload.so"
 
@@ -48,7 +50,7 @@ static void __attribute__((noreturn)) keeper_begin(int socket, int library, pid_
   launcher_begin(&birth, fds);
 }
 
-/* 0 when there is none; or it has not said yet who it is, and then `patient` decides. */
+/* Returns the zygote's pid; 0 if there is none, or if it has not sent its pid yet and `patient` is false. */
 static pid_t pid_of(struct keeper *keeper, bool patient) {
   if (keeper->socket <= 0 || keeper->pid > 0) return keeper->socket <= 0 ? 0 : keeper->pid;
   ssize_t got = recv(keeper->socket, &keeper->pid, sizeof keeper->pid, patient ? 0 : MSG_DONTWAIT);
@@ -61,7 +63,7 @@ static pid_t pid_of(struct keeper *keeper, bool patient) {
   return keeper->pid;
 }
 
-/* Whether one of ours is in there, too. */
+/* Returns whether a zygote runs in the slot. */
 bool slot_is_kept(const struct slot *slot) { return slot != NULL && slot->keeper.socket > 0; }
 
 pid_t keeper_pid(struct slot *slot) { return pid_of(&slot->keeper, false); }
@@ -74,11 +76,11 @@ static void forget(struct slot *slot) {
   slot_limit_again(slot);
 }
 
-/* It goes; `wait`: and is gone, so that the slot can be removed. */
+/* Ends the slot's zygote; `wait`: until it is gone, so that the slot can be removed. */
 void keeper_end(struct slot *slot, bool wait) {
   pid_t pid = pid_of(&slot->keeper, wait);
   if (slot->keeper.socket <= 0) return;
-  /* One that has not said who it is leaves when it finds nobody to say it to. */
+  /* A zygote that has not sent its pid leaves when its socket is closed. */
   if (pid > 0) kill(pid, SIGKILL);
   if (pid > 0 && wait) waitpid(pid, NULL, 0);
   forget(slot);
@@ -95,14 +97,15 @@ static void nurse_end(void) {
   nurse_forget();
 }
 
-/* Whoever lives in a slot lives on, and may stand still: its keeper cannot be waited for then, and ends when it goes on. */
+/* Ends all zygotes. A sandbox in a slot goes on and may be frozen: its zygote then ends only after a thaw, and is not waited for.
+ * */
 void keepers_end(void) {
   for (int i = 0; i < KEEPERS_MAX; i++)
     if (kept[i]) keeper_end(kept[i], !kept[i]->used);
   nurse_end();
 }
 
-/* Ended unasked, or for want of memory in its slot. */
+/* Forgets a zygote that ended by itself, or for want of memory in its slot. */
 bool keeper_reaped(pid_t pid) {
   if (pid_of(&nurse, false) == pid) return nurse_forget(), true;
   for (int i = 0; i < KEEPERS_MAX; i++)
@@ -110,7 +113,7 @@ bool keeper_reaped(pid_t pid) {
   return false;
 }
 
-/* A place for one more, if need be that of the one whose sandbox has lived longest. */
+/* Returns a free place, if need be after ending the zygote whose sandbox has lived longest. */
 static struct slot **free_place(void) {
   int oldest = -1;
   for (int i = 0; i < KEEPERS_MAX; i++) {
@@ -129,7 +132,7 @@ static pid_t born_of(struct keeper *keeper, const struct birth *birth, const int
   return recv(keeper->socket, &pid, sizeof pid, 0) == sizeof pid ? pid : 0;
 }
 
-/* What we and a keeper have between us. */
+/* Makes the socket between the spawner and a zygote. */
 static bool connect_keeper(int pair[2]) {
   struct timeval patience = {.tv_usec = ANSWER_MS * 1000};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) return false;
@@ -153,7 +156,7 @@ void keepers_begin(void) {
   else close(pair[0]);
 }
 
-/* 0 when there is no nurse; -1 when she did not answer, and is given up. */
+/* Returns the new process's pid, 0 if the shared zygote does not run, -1 if it did not answer (it is then ended). */
 static pid_t born_of_nurse(const struct slot *slot, const struct birth *birth, const int *fds, int count) {
   char path[PATH_MAX + 32];
   struct birth told = *birth;
@@ -171,7 +174,7 @@ static pid_t born_of_nurse(const struct slot *slot, const struct birth *birth, c
   return -1;
 }
 
-/* On version 2; -1 where the kernel (before 5.7) or whoever gave us the group does not allow it. */
+/* Forks into the slot, on version 2. Returns -1 where the kernel (before 5.7) or the owner of the group forbids it. */
 static pid_t born_into(const struct slot *slot) {
   char path[PATH_MAX + 32];
   slot_dir(slot, UNIFIED, path, sizeof path);
@@ -189,7 +192,7 @@ static pid_t move_in(struct slot *slot, const struct birth *birth, const int *fd
   if (place && !connect_keeper(pair)) place = NULL;
   pid_t spawner = getpid(), pid = fork();
   if (pid == 0) {
-    /* Before it moves, which takes long. */
+    /* Closes all other descriptors before the move, which takes long. */
     memcpy(own, fds, sizeof *own * (size_t)count);
     own[count] = pair[1];
     own[count + 1] = preload;
@@ -207,8 +210,8 @@ static pid_t move_in(struct slot *slot, const struct birth *birth, const int *fd
   return pid;
 }
 
-/* A child of ours that begins in the slot, or in none. -1 also when a keeper did not say in time that it has one: that one is
- * gone, with its keeper, but may have used what it was given. */
+/* Forks a child of the spawner that begins in the slot, or in none. Returns -1 also when a zygote did not answer in time: its
+ * child and the zygote are ended, but the child may have used its descriptors. */
 pid_t slot_fork(struct slot *slot, const struct birth *birth, const int *fds, int count) {
   pid_t pid = born_of_nurse(slot, birth, fds, count);
   if (pid != 0) {

@@ -1,11 +1,11 @@
 /*
- * In the place of libsystemd, in a runtime that is kept loaded. crun asks systemd for control groups unless it is told not to,
- * and we tell it: ours are there before it begins. What it would load for that is most of what it loads (libsystemd and five
- * libraries behind it), and each sandbox is a copy of it, twice. The library that is loaded first is called like the one that
- * this stands for (no-systemd.map, scripts/build-spawner.sh), and the linker looks no further.
+ * Replaces libsystemd in a runtime that is kept loaded. crun uses systemd for control groups unless an option forbids it, and the
+ * spawner forbids it: its groups exist before crun begins. libsystemd and five libraries behind it are most of what crun loads,
+ * and each sandbox copies that memory twice. The library that is loaded first has the name of the replaced one (no-systemd.map,
+ * scripts/build-spawner.sh), and the linker looks no further.
  *
- * These are all that crun calls, of any version that is known. Should one call another, it is not loaded and ends, and
- * runtimes are loaded for each sandbox, with everything.
+ * These are all functions that crun calls, of any known version. A crun that calls another one fails to load, and the runtime is
+ * then loaded for each sandbox, with everything.
  */
 #include <errno.h>
 

@@ -1,9 +1,9 @@
 /*
- * A runtime that is loaded once. To load crun takes more than half as long as what it then does: a dozen libraries are linked,
- * and some ask the processor what it can, which a virtual machine answers slowly. With this in it, it stops before its main function and
- * becomes a keeper; each of the keeper's children goes on there, with the name of its own container. Nothing of the runtime
- * itself is changed. Where this cannot be loaded (another C library, a static runtime) the runtime says that it has no
- * configuration and ends, and is then loaded anew for each.
+ * Keeps a runtime loaded. Loading crun takes more than half as long as its work: a dozen libraries are linked, and some query the
+ * processor's features, which a virtual machine answers slowly. With this library, crun stops before its main function and
+ * becomes a zygote; each child of the zygote goes on there, with the name of its own container. The runtime itself is not
+ * changed. Where this library cannot be loaded (another C library, a static runtime) the runtime reports a missing configuration
+ * and ends, and is then loaded anew for each sandbox.
  */
 #define _GNU_SOURCE
 #include "../birth.h"
