@@ -49,7 +49,7 @@ export function isConforming(report: ConformanceReport): boolean {
   return report.results.every(({ outcome }) => outcome !== 'failed');
 }
 
-/** Claimed against proven, one line for each claim, then what failed and what could not be told. */
+/** Formats claimed against proven, one line for each claim, then failures and skipped tests with their reasons. */
 export function formatReport(report: ConformanceReport): string {
   const claims = [...new Set(report.results.map(({ claim }) => claim))];
   const rows = claims.map((claim) => {

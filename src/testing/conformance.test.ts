@@ -12,7 +12,7 @@ import { createMemoryExtension } from './memory/memory-extension.ts';
 
 type Overrides = { [Member in keyof Extension]?: Extension[Member] | undefined };
 
-/** The backend in memory, with some of its members replaced. */
+/** Returns the backend in memory, with some of its members replaced. */
 function broken(override: (good: Extension) => Overrides): Extension {
   const good = createMemoryExtension();
   const overrides = override(good);

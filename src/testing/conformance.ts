@@ -1,5 +1,5 @@
 /**
- * What the contract in `core/ports/extension.ts` asks of an extension, as tests that any runner can run on any of them.
+ * Tests of the contract in `core/ports/extension.ts`, which any test runner can run on any extension.
  */
 
 import type { ConformanceOptions } from './conformance/conformance-options.ts';
@@ -49,7 +49,7 @@ export function conformanceSuite(): readonly ConformanceTest[] {
   ];
 }
 
-/** Why a test is not run on this extension, or `null` when it is. */
+/** Returns why a test is not run on this extension, or `null` when it is. */
 function leftOut(test: ConformanceTest, subject: Subject): ConformanceResult | null {
   const { name, claim } = test;
   if (!test.applies(subject.capabilities)) return { name, claim, outcome: 'not_claimed', detail: '' };
@@ -73,7 +73,7 @@ async function runOne(test: ConformanceTest, subject: Subject): Promise<Conforma
   }
 }
 
-/** One extension under the suite, from its making to the proof that nothing is left. */
+/** Run of the suite on one extension, from its creation to the proof that no trace is left. */
 class ConformanceRun {
   readonly #options: ConformanceOptions;
   #subject: Subject | null = null;
@@ -100,7 +100,7 @@ class ConformanceRun {
     return await runOne(test, this.subject);
   }
 
-  /** Removes everything and looks whether the host is as it was. */
+  /** Removes everything and checks that the host is as it was. */
   async end(): Promise<ConformanceResult[]> {
     const results: ConformanceResult[] = [];
     const note = async (name: string, work: () => Promise<void>) => {
@@ -137,7 +137,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
   return { extensionId: extension.header.id, capabilities, results };
 }
 
-/** The part of a test runner’s API that is used: vitest’s, jest’s and node:test’s fit. */
+/** The part of a test runner’s API that the suite uses: vitest’s, jest’s and node:test’s fit. */
 export interface TestRunner {
   describe(name: string, body: () => void): unknown;
   it(

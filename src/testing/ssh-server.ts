@@ -1,6 +1,6 @@
 /**
- * A real sshd on a loopback port, with keys and a certificate authority of its own in a temporary directory, that lets
- * in whoever runs the test. For tests of what reaches hosts.
+ * A real sshd on a loopback port, with keys and a certificate authority of its own in a temporary directory, that accepts the
+ * user who runs the test. For tests of backends that reach hosts.
  */
 import type { ChildProcess } from 'node:child_process';
 import { execFileSync, spawn } from 'node:child_process';
@@ -24,20 +24,20 @@ import type { SshAccess } from '../core/ports/host-access.ts';
 export interface SshServerOptions {
   /** Default: 127.0.0.1. */
   readonly address?: string;
-  /** Where the server can be reached only from inside: `ip netns exec NAME`. */
+  /** Command that enters the network namespace where alone the server can be reached: `ip netns exec NAME`. */
   readonly wrapper?: readonly string[];
-  /** Who is let in. Default: whoever runs the test. */
+  /** The user that the server accepts. Default: the user who runs the test. */
   readonly user?: string;
-  /** Removed with the server. */
+  /** Directory that is removed with the server. */
   readonly scratch?: string;
-  /** Of every command; values without blanks. */
+  /** Environment of every command; values without blanks. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Further lines of sshd_config. */
   readonly config?: readonly string[];
 }
 
 export interface CertificateOptions {
-  /** As ssh-keygen writes it: `+10m`, `-1h:+5s`. */
+  /** Validity of a certificate as ssh-keygen takes it: `+10m`, `-1h:+5s`. */
   readonly validity?: string;
   readonly principals?: readonly string[];
 }
@@ -53,7 +53,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Why there can be no server here, or `null`. */
+/** Returns why no server can run here, or `null`. */
 export function sshServerMissing(): string | null {
   if (!PROGRAMS.some(isExecutable)) return 'sshd is not installed (Debian package openssh-server)';
   return null;
@@ -125,12 +125,12 @@ export class SshServer {
     return this.#port;
   }
 
-  /** `<type> <base64>`: what is to be pinned. */
+  /** The host key to pin, as `<type> <base64>`. */
   get hostKey(): string {
     return publicKey(join(this.directory, 'host_key'));
   }
 
-  /** A key that is let in. */
+  /** File of a key that the server accepts. */
   get identityFile(): string {
     return join(this.directory, 'user_key');
   }
@@ -149,7 +149,7 @@ export class SshServer {
     };
   }
 
-  /** A fresh key, let in only by the certificate beside it: `<name>` and `<name>-cert.pub`. */
+  /** Makes a key that is accepted only by the certificate beside it: `<name>` and `<name>-cert.pub`. */
   certify(name: string, options: CertificateOptions = {}): { identityFile: string; certificateFile: string } {
     const { validity = '+10m', principals = [this.user] } = options;
     const identityFile = join(this.directory, name);
@@ -185,7 +185,7 @@ export class SshServer {
     throw new Error(`sshd does not answer: ${said}`);
   }
 
-  /** How many connections it serves. */
+  /** Number of open connections. */
   get connections(): number {
     return childrenOf(this.#child?.pid ?? 0).length;
   }
@@ -200,7 +200,7 @@ export class SshServer {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // It has ended by itself.
+        // The process has ended by itself.
       }
     }
     await exited;
@@ -229,7 +229,7 @@ export class SshServer {
       'PubkeyAuthentication yes',
       'MaxStartups 100:30:200',
       'LogLevel ERROR',
-      // What the user's own shell start-up files do is no part of a test.
+      // A home of its own: the user's shell start-up files are no part of a test.
       `SetEnv ${Object.entries({ HOME: own('home'), ...this.#options.environment })
         .map(([name, value]) => `${name}=${value}`)
         .join(' ')}`,
@@ -240,12 +240,12 @@ export class SshServer {
 
 export async function startSshServer(options: SshServerOptions = {}): Promise<SshServer> {
   const directory = mkdtempSync(join(tmpdir(), 'sandboxer-sshd-'));
-  // sshd insists on it, as root.
+  // sshd requires this directory when it runs as root.
   if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
   mkdirSync(join(directory, 'home'));
   for (const name of ['host_key', 'user_key', 'user_ca']) makeKey(join(directory, name));
   writeFileSync(join(directory, 'authorized_keys'), readFileSync(join(directory, 'user_key.pub')));
-  // sshd looks at the keys of a user as that user.
+  // sshd reads the keys of a user as that user.
   if (options.user !== undefined) chmodSync(directory, 0o711);
   const server = new SshServer(directory, options);
   try {

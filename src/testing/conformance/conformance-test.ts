@@ -1,7 +1,7 @@
 import type { CapabilityVector } from '../../contract/extensions/capability.ts';
 import type { Subject } from './subject.ts';
 
-/** Everything a claim can be about; what is not in the vector is owed by every extension. */
+/** Subjects of claims; a claim that is not in the vector is an obligation of every extension. */
 export type Claim =
   | 'contract'
   | 'lifecycle'
@@ -24,14 +24,14 @@ export type Claim =
   | 'host';
 
 export interface ConformanceTest {
-  /** Unique in the suite, and stable: `skip` and `only` go by it. */
+  /** Unique in the suite, and stable: `skip` and `only` select by it. */
   readonly name: string;
   readonly claim: Claim;
   /** `false` when the vector does not claim it. */
   applies(capabilities: CapabilityVector): boolean;
-  /** Runs POSIX shell commands inside: left out where there is no `/bin/sh`. */
+  /** Whether the test runs POSIX shell commands inside: left out where there is no `/bin/sh`. */
   readonly needsShell: boolean;
-  /** Rejects with what is wrong; `SkippedTest` when it cannot be told here. */
+  /** Rejects with the violation; with `SkippedTest` when this machine cannot show it. */
   run(subject: Subject): Promise<void>;
 }
 

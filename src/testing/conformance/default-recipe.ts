@@ -2,7 +2,7 @@ import type { CapabilityVector } from '../../contract/extensions/capability.ts';
 import { IsolationLevel } from '../../contract/extensions/capability.ts';
 import type { Recipe } from '../../core/recipe/recipe.ts';
 
-/** The least that a backend with this vector must be able to build. */
+/** Returns the smallest recipe that a backend with this vector must be able to build. */
 export function defaultRecipe(vector: CapabilityVector): Recipe {
   return {
     profileId: 'profile.stub-conformance',

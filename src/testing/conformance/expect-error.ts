@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../contract/errors/errors.ts';
 import { SandboxerError } from '../../contract/errors/errors.ts';
 import type { Creation } from '../../contract/values/state.ts';
 
-/** The work must fail with one of these codes, and with that statement about creation when one is asked for. */
+/** Requires the work to fail with one of these codes, and with that `creation` when given. */
 export async function expectError(
   work: Promise<unknown>,
   codes: readonly ErrorCode[],

@@ -4,7 +4,7 @@ import { runShell } from './run-program.ts';
 
 export interface Heartbeat {
   readonly file: string;
-  /** Starts a process that has left its parent, and its session where it can, and writes a byte ten times a second. */
+  /** Shell command of a process that leaves its parent, and its session where it can, and writes a byte ten times a second. */
   readonly daemon: string;
   /** The same loop, in the foreground. */
   readonly loop: string;
@@ -21,13 +21,13 @@ async function beats(session: SandboxSession, { file }: Heartbeat): Promise<numb
   return Number((await runShell(session, `wc -c < ${file} 2>/dev/null || echo 0`)).stdout.toString());
 }
 
-/** Of what should have ended: it has when it is silent for a while. */
+/** Tests a process that should have ended: it has when it is silent for a while. */
 export async function stillBeats(session: SandboxSession, beat: Heartbeat): Promise<boolean> {
   await sleep(500);
   return await beatsWithin(session, beat, 1_500);
 }
 
-/** Of what should go on: it does as soon as it is heard, however slow the machine is. */
+/** Tests a process that should go on: it does as soon as it writes, however slow the machine is. */
 export async function beatsOn(session: SandboxSession, beat: Heartbeat): Promise<boolean> {
   return await beatsWithin(session, beat, 30_000);
 }

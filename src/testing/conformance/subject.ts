@@ -23,7 +23,7 @@ export interface Established {
   readonly spec: ProvisionSpec;
   readonly handle: Handle;
   readonly session: SandboxSession;
-  /** Throws when there are none: for tests that apply only where files are declared. */
+  /** Throws when the session has no files: for tests that apply only where files are declared. */
   readonly files: SandboxFiles;
 }
 
@@ -44,12 +44,12 @@ const systemClock: Clock = {
   },
 };
 
-/** The extension under test, with everything a test needs to use it and to leave nothing behind. */
+/** The extension under test, with all that a test needs to use it and to remove every trace. */
 export class Subject {
   readonly extension: Extension;
   readonly options: ConformanceOptions;
   readonly clock: Clock;
-  /** Everything this run makes is stamped with it, or with a name that starts with it. */
+  /** Owner in the stamp of everything this run makes; other names start with it. */
   readonly owner = `conformance-${randomBytes(5).toString('hex')}`;
   readonly #made: ProvisionSpec[] = [];
   readonly #sessions: SandboxSession[] = [];
@@ -62,7 +62,7 @@ export class Subject {
     this.clock = options.clock ?? systemClock;
   }
 
-  /** Those of the level that the run is about. */
+  /** Capabilities at the isolation level that the run is about. */
   get capabilities(): CapabilityVector {
     const { capabilities } = this.extension.header;
     return capabilitiesAt(
@@ -79,7 +79,7 @@ export class Subject {
     return { signal, clock: this.clock, log: silentLog, host: this.options.host ?? null };
   }
 
-  /** A sandbox that has never been asked for. Whatever comes of it is swept at the end. */
+  /** Returns the spec of a new sandbox. The sweep at the end removes whatever comes of it. */
   spec(parts: SpecParts = {}): ProvisionSpec {
     const sandboxUid = `conf${randomBytes(8).toString('hex')}`;
     const recipe = { ...defaultRecipe(this.capabilities), ...this.options.recipe, ...parts.recipe };
@@ -106,12 +106,12 @@ export class Subject {
     return established;
   }
 
-  /** A life that is short, and still there when its sandbox is ready, as slow as they are today. */
+  /** A short lifetime that outlasts the start of a sandbox, as slow as starts are today. */
   get shortLifeMs(): number {
     return (this.options.deadManMs ?? 3_000) + 2 * this.#slowestMs;
   }
 
-  /** Waits until it is ready and opens a session. */
+  /** Waits until the sandbox is ready and opens a session. */
   async open(spec: ProvisionSpec, handle: Handle): Promise<Established> {
     const limit = AbortSignal.timeout(this.extension.header.provisionTimeoutSeconds * 1000);
     await this.extension.waitReady(handle, this.context(limit));
@@ -128,7 +128,7 @@ export class Subject {
     };
   }
 
-  /** One sandbox for all tests that change nothing but files of their own. */
+  /** Returns the sandbox shared by tests that change only files of their own. */
   async shared(): Promise<Established> {
     this.#shared ??= this.establish();
     return await this.#shared;
@@ -148,7 +148,7 @@ export class Subject {
     return await this.extension.teardown({ stamp: spec.stamp, handle }, this.context());
   }
 
-  /** Asks until it is so, or the grace is over. */
+  /** Repeats the check until it is true, or the grace is over. */
   async eventually(check: () => Promise<boolean>, withinMs = this.graceMs): Promise<boolean> {
     for (const until = Date.now() + withinMs; ; ) {
       if (await check()) return true;

@@ -1,4 +1,4 @@
-/** Tar archives made and read by hand: what the suite sends must not be cleaned up by a library on the way. */
+/** Makes and reads tar archives by hand: a library could clean up the archives that the suite sends. */
 import assert from 'node:assert/strict';
 
 const BLOCK = 512;
@@ -53,7 +53,7 @@ export interface ArchivedFile {
   readonly mode: number;
 }
 
-/** The entries of an archive, with pax and GNU long names; `./` and trailing slashes are taken off names. */
+/** Returns the entries of an archive, with pax and GNU long names; `./` and trailing slashes are taken off names. */
 export function entriesOf(archive: Buffer): ArchivedFile[] {
   const found: ArchivedFile[] = [];
   let longName: string | null = null;

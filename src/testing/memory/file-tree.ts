@@ -112,7 +112,7 @@ export class FileTree {
     place.parent.children.delete(place.name);
   }
 
-  /** Everything at and below `path`, parents first, with names relative to it. */
+  /** Yields every entry at and below `path`, parents first, with names relative to it. */
   *walk(
     path: string,
   ): Generator<{ name: string; kind: 'file' | 'directory'; mode: number; content: Buffer }> {

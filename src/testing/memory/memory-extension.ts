@@ -23,11 +23,11 @@ import { MemoryProcess } from './memory-process.ts';
 
 export interface MemoryExtensionOptions {
   readonly id?: string;
-  /** What it charges; nothing when left out. */
+  /** The price of a sandbox; free when left out. */
   readonly price?: Price;
-  /** Takes profiles that are not meant for tests, too. */
+  /** Whether the backend also takes profiles that are not meant for tests. */
   readonly demo?: false;
-  /** Placed on registered hosts, of which nothing is asked. */
+  /** Places sandboxes on registered hosts, to which it sends no request. */
   readonly runsOn?: 'hosts';
 }
 
@@ -36,7 +36,7 @@ const HANDLE_VERSION = 1;
 const CAPABILITIES: CapabilityVector = {
   isolation: ['none'],
   egress: 'none',
-  // No program here knows a network: whoever wants it closed has it, and whoever wants it open misses nothing.
+  // Programs in memory have no network: a closed one holds, and an open one is not missed.
   deny_all: true,
   open_network: true,
   credentials: [],
@@ -75,7 +75,7 @@ interface MemorySandbox {
   paused: boolean;
 }
 
-/** Sandboxes in this process: a file tree and a handful of programs written in JavaScript. Nothing waits. */
+/** Backend with sandboxes in this process: a file tree and a few programs written in JavaScript. No call waits. */
 class MemoryExtension implements Extension {
   readonly header: ExtensionHeader;
   readonly #sandboxes = new Map<string, MemorySandbox>();
@@ -93,7 +93,7 @@ class MemoryExtension implements Extension {
     return { status: 'healthy' as const, detail: 'It is in this process.', checked_at, checks: [] };
   }
 
-  /** Kept by its digest alone: there is nothing here that could be run from it. */
+  /** Stores only the digest: the backend runs no image. */
   async importImage(
     { imageId, owner, maxBytes }: ImageSpec,
     body: AsyncIterable<Uint8Array>,
@@ -250,7 +250,7 @@ class MemoryExtension implements Extension {
   }
 }
 
-/** A backend without latency, for tests of what stands above it and for benchmarks. */
+/** Makes a backend without latency, for benchmarks and for tests of the layers above a backend. */
 export function createMemoryExtension(options: MemoryExtensionOptions = {}): Extension {
   const { id = 'ext.memory', price = null, demo = true, runsOn } = options;
   return new MemoryExtension({

@@ -16,7 +16,7 @@ interface Running {
   readonly pause: (ms: number) => Promise<void>;
 }
 
-/** The programs there are, by the last part of their path. Each gives its exit code. */
+/** The programs by the last part of their path. Each returns its exit code. */
 const PROGRAMS: Readonly<Record<string, (running: Running) => Promise<number>>> = {
   true: async () => 0,
   false: async () => 1,
@@ -46,7 +46,7 @@ const PROGRAMS: Readonly<Record<string, (running: Running) => Promise<number>>> 
   },
 };
 
-/** One chunk at a time: the writer goes on when the reader has taken it. */
+/** Passes one chunk at a time: the writer goes on when the reader has taken it. */
 class Pipe<Item> implements AsyncIterable<Item> {
   #waiting: PromiseWithResolvers<IteratorResult<Item>> | null = null;
   #offered: { item: Item; taken: () => void } | null = null;
@@ -71,7 +71,7 @@ class Pipe<Item> implements AsyncIterable<Item> {
     this.#waiting = null;
   }
 
-  /** Nobody will read: what is offered is let go. */
+  /** Drops all further chunks: there is no reader any more. */
   drop(): void {
     this.end();
     this.#offered?.taken();

@@ -21,7 +21,7 @@ async function within(subject: Subject, work: Promise<unknown>): Promise<'resolv
 }
 
 async function sweptAway(subject: Subject, spec: ReturnType<Subject['spec']>): Promise<void> {
-  // What was on its way when it was aborted may still arrive: a later sweep finds it.
+  // The aborted call may still make its sandbox late: a later sweep finds it.
   const gone = await subject.eventually(async () => {
     const report = await subject.teardown(spec);
     return report.gone && (await subject.ownedAttempts(spec.stamp.owner)).length === 0;

@@ -14,11 +14,11 @@ import { archiveOf, entriesOf } from '../tar-archive.ts';
 
 const test = claimTests('files', ({ files }) => files);
 
-/** Something on the machine that runs the suite: nothing a sandbox is asked for may read or change it. */
+/** A file of the machine that runs the suite: no operation on a sandbox may read or change it. */
 class Outside {
   readonly directory: string;
   readonly secret = `outside-${randomBytes(12).toString('hex')}`;
-  /** A name that can be known only by looking. */
+  /** A name that only a read of the directory reveals. */
   readonly mark = `mark-${randomBytes(6).toString('hex')}`;
 
   constructor(directory: string) {
@@ -56,7 +56,7 @@ async function withOutside(work: (outside: Outside) => Promise<void>): Promise<v
   }
 }
 
-/** It may fail, with one of our errors, or do something inside: it gives nothing of the outside away. */
+/** Requires an operation to reveal nothing of the outside: it may fail with a typed error, or do something inside. */
 async function givesNothingAway(outside: Outside, work: () => Promise<unknown>): Promise<void> {
   try {
     const answer = JSON.stringify((await work()) ?? null);
@@ -72,7 +72,7 @@ async function givesNothingAway(outside: Outside, work: () => Promise<unknown>):
   await outside.check();
 }
 
-/** Every operation that could follow a path out of the sandbox. */
+/** Runs every operation that could follow a path out of the sandbox. */
 async function tryEverything(files: SandboxFiles, outside: Outside, toFile: string, toDirectory: string) {
   const looking: (() => Promise<unknown>)[] = [
     async () => (await bytesOf((await files.read(toFile)).body)).toString(),

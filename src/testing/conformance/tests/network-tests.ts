@@ -8,7 +8,7 @@ import { runProgram, shellArgv } from '../run-program.ts';
 
 const test = claimTests('deny_all', ({ deny_all, exec }) => deny_all && exec);
 
-/** Tries to reach an address with whatever is there, and says how many ways it had. */
+/** Tries to reach an address with every tool inside, and prints how many there were. */
 const REACH = `
 h="$1"; p="$2"; n=0
 has() { command -v "$1" >/dev/null 2>&1 && n=$((n+1)); }

@@ -8,7 +8,7 @@ import { runShell, shellArgv, spawnSpec } from '../run-program.ts';
 
 const test = claimTests('ports', ({ ports }) => ports);
 
-/** Whatever is inside that can listen and give back what it gets. */
+/** Starts an echo server with any tool inside that can listen. */
 const ECHO = `
 P="$1"
 if command -v python3 >/dev/null 2>&1; then exec python3 -c '
@@ -38,7 +38,7 @@ export const portTests = [
     'bytes go there and come back',
     async (subject) => {
       const { session } = await subject.shared();
-      // Below those that the kernel gives to whoever asks for any.
+      // A port below the range from which the kernel gives out ports.
       const port = 20_000 + Math.floor(Math.random() * 12_000);
       const server = await session.spawn(spawnSpec(shellArgv(ECHO, String(port))));
       const first = await server.output[Symbol.asyncIterator]().next();
@@ -47,7 +47,7 @@ export const portTests = [
       if (line.startsWith('none')) throw new SkippedTest('There is nothing inside that could listen.');
       assert.match(line, /listening/);
       const dialled = Promise.withResolvers<PortConnection | undefined>();
-      // Not everything that can listen tells when it does.
+      // Not every tool reports when it listens.
       await subject.eventually(async () => {
         const connection = await session.dial?.(port).catch(() => null);
         if (connection !== null) dialled.resolve(connection);

@@ -13,7 +13,7 @@ async function limited(subject: Subject, limits: Partial<Resources>): Promise<Es
   return await subject.establish({ recipe: { resources: { ...resources, ...limits } } });
 }
 
-/** The limit holds, and the sandbox outlives the attempt to pass it. */
+/** Requires that the limit holds, and that the sandbox outlives the attempt to pass it. */
 async function holds(subject: Subject, limits: Partial<Resources>, attempt: string): Promise<void> {
   const { session, spec } = await limited(subject, limits);
   const { code } = await runShell(session, attempt, { timeoutSeconds: 60 });
@@ -26,7 +26,7 @@ async function holds(subject: Subject, limits: Partial<Resources>, attempt: stri
   await subject.teardown(spec);
 }
 
-/** The limit holds, and the sandbox ends as a whole, as it declares: nobody takes it for one that still runs. */
+/** Requires that the limit holds, and that the sandbox ends as a whole, as it declares: its state must not say that it runs. */
 async function endsAll(subject: Subject, limits: Partial<Resources>, attempt: string): Promise<void> {
   const { session, spec } = await limited(subject, limits);
   const result = await runShell(session, attempt, { timeoutSeconds: 60 }).catch(() => null);
@@ -44,7 +44,7 @@ const declares = (name: ResourceName) => ({
   applies: ({ resources }: { resources: ResourceName[] }) => resources.includes(name),
 });
 
-/** Seconds of processor time in the two lines that `times` prints. */
+/** Returns the seconds of processor time in the two lines that `times` prints. */
 function cpuSeconds(text: string): number {
   return [...text.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
     (sum, [, min, sec]) => sum + Number(min) * 60 + Number(sec),

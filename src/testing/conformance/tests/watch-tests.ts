@@ -47,7 +47,7 @@ export const watchTests = [
       await files.mkdir(`${directory}/deep`, { parents: true, mode: 0o755 });
       const stop = new AbortController();
       const changes = await files.watch(directory, { recursive: true, signal: stop.signal });
-      // Nobody reads yet: what happens meanwhile waits.
+      // Changes before the first read must wait for it.
       await files.write(`${directory}/deep/at-once`, bytesFrom('1'));
       const timer = setTimeout(() => stop.abort(), TOLD_MS);
       let told = false;
