@@ -18,7 +18,7 @@ const services: ExtensionServices = {
 };
 const off = { enabled: false };
 
-/** Files of src/extensions/ that are loaded with the list, before anything is created. */
+/** Returns the files of src/extensions/ that are loaded with the list, before any extension is created. */
 function loadedWithTheList(): string[] {
   const script = `
     import { registerHooks } from 'node:module';

@@ -5,7 +5,7 @@ import local from './local/index.ts';
 import saasStub from './saas-stub/index.ts';
 import ssh from './ssh/index.ts';
 
-/** The one list of extensions that come with sand-boxer. */
+/** List of the extensions that come with sand-boxer. */
 export const BUILTINS = [local, docker, compose, ssh, saasStub] as const;
 
 type Builtin = (typeof BUILTINS)[number];
@@ -15,12 +15,12 @@ type Underscored<Name extends string> = Name extends `${infer Head}-${infer Tail
 type SettingOf<Id extends string> = Id extends `ext.${infer Name}` ? Underscored<Name> : never;
 type Schemas = { [Each in Builtin as SettingOf<Each['id']>]: Each['config'] };
 
-/** The name of an extension in the configuration: `ext.compose-ssh` is `compose_ssh`. */
+/** Returns the name of an extension in the configuration: `compose_ssh` for `ext.compose-ssh`. */
 export function settingOf<Id extends string>(id: Id): SettingOf<Id> {
   return id.slice('ext.'.length).replaceAll('-', '_') as SettingOf<Id>;
 }
 
-/** What `extensions` of a configuration may say about each. */
+/** Returns the schemas of the settings under `extensions` in a configuration. */
 export function builtinConfig(): Schemas {
   return Object.fromEntries(BUILTINS.map(({ id, config }) => [settingOf(id), config])) as Schemas;
 }

@@ -1,4 +1,4 @@
-/** The inputs that the built-in backends declare. On the command line every value of theirs is text. */
+/** Tests the inputs that the built-in backends declare. On the command line every value of theirs is text. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -29,7 +29,7 @@ export const PackagesConfig = z
 const isFunction = (value: unknown) => typeof value === 'function';
 const Method = z.custom(isFunction, 'There is no such function.');
 
-/** What can be checked of a definition before anything is made of it. */
+/** The parts of a definition that are checked before it creates an extension. */
 const Definition = z.looseObject({
   id: z.string().regex(/^ext\.[a-z0-9]+(?:-[a-z0-9]+)*$/, 'Write an id such as "ext.acme-cells".'),
   title: z.string().min(1).max(200),
@@ -52,13 +52,13 @@ function invalid(field: string, problem: string, remedy: string, cause?: unknown
 
 type Exports = string | { readonly [condition: string]: Exports } | undefined;
 
-/** The module that `import` of a package loads, as far as its package.json says it without patterns. */
+/** Returns the module that `import` of a package loads, as far as its package.json names it without patterns. */
 function entryOf(exports: Exports): string | undefined {
   if (exports === undefined || typeof exports === 'string') return exports;
   return entryOf(exports['.'] ?? exports.node ?? exports.import ?? exports.default);
 }
 
-/** The package.json of a package, from the first folder that it is found from. */
+/** Returns the package.json of a package, from the first folder that has it. */
 function packageJsonOf(name: string, folders: readonly string[]): string | undefined {
   if (isAbsolute(name)) {
     const path = join(name, 'package.json');
@@ -69,7 +69,7 @@ function packageJsonOf(name: string, folders: readonly string[]): string | undef
       const path = findPackageJSON(name, pathToFileURL(join(folder, 'any.js')));
       if (path !== undefined) return path;
     } catch {
-      // It is not to be found from this folder.
+      // This folder does not have the package.
     }
   }
   return undefined;
@@ -105,12 +105,12 @@ function definitionIn(module: unknown, name: string, field: string): ExtensionDe
 }
 
 export interface PackageSources {
-  /** Where names are looked for, first to last. */
+  /** Folders to search for names, first to last. */
   readonly folders: readonly string[];
   readonly services: ExtensionServices;
 }
 
-/** Loads the packages in order and makes what their definitions make of their configuration. */
+/** Loads the packages in order and creates their extensions from their configuration. */
 export async function packagedExtensions(
   packages: z.output<typeof PackagesConfig>,
   { folders, services }: PackageSources,

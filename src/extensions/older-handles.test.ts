@@ -1,4 +1,4 @@
-/** What each built-in extension reads: handles of every version that was ever written, and none that is newer. */
+/** Tests that each built-in extension reads handles of every version that was ever written, and none that is newer. */
 import { describe, expect, it } from 'vitest';
 import type { Json } from '../contract/values/json.ts';
 import type { VersionedHandle } from '../core/ports/extension.ts';
@@ -26,7 +26,7 @@ const CONTAINER = 'sbx.own_5f1.sbx_5f1.att_5f1';
 const STAMP = { owner: 'own_1', sandboxUid: 'sbx_1', attemptId: 'att_1' };
 const DIRECTORY = { attemptId: 'att_1', directory: '/home/u/.sandboxer', agent: '/a', variables: { A: '1' } };
 
-/** Every shape that was written, as it was written, and what is read from it. */
+/** Every shape of a handle as it was written, and the result of reading it. */
 const WRITTEN: readonly [extension: string, reader: Reader, version: number, data: Json, read: unknown][] = [
   ['ext.local', local, 1, { attempt_id: 'att_1', owner: 'own_1' }, { attempt_id: 'att_1', owner: 'own_1' }],
   ['ext.docker', docker, 1, { container: CONTAINER }, { name: CONTAINER, stamp: STAMP, variables: {} }],

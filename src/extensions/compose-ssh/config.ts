@@ -30,16 +30,16 @@ export const ComposeConfig = z.strictObject({
 });
 
 export interface ComposeOptions {
-  /** On each host, absolute or below the login directory. Default: `.sandboxer/compose`. */
+  /** Directory on each host, absolute or below the login directory. Default: `.sandboxer/compose`. */
   readonly directory?: string;
-  /** The addresses that networks of stacks are cut from; it must be free on every host. Default: 10.213.0.0/16. */
+  /** Address range for the networks of stacks; it must be free on every host. Default: 10.213.0.0/16. */
   readonly addressPool?: string;
   /** Which engine of a host new stacks run on. Default: `auto`. */
   readonly engine?: EngineWish;
   readonly ssh?: SshHostOptions;
   /**
-   * `uname -m` of a host → the agent for it. Default: those of this installation: a checkout has this machine's, a package
-   * those of x86_64 and aarch64.
+   * Agent for each `uname -m` of a host. Default: those of this installation: a checkout has this machine's, a package those of
+   * x86_64 and aarch64.
    */
   readonly agents?: AgentBinaries;
 }
@@ -90,7 +90,7 @@ export const CAPABILITIES: CapabilityVector = {
   demo: false,
 } as CapabilityVector;
 
-/** Where stacks run on rootless engines alone, root inside is the ssh user of the host. */
+/** Returns the capabilities. Where stacks run on rootless engines alone, root inside is the ssh user of the host. */
 export function capabilitiesFor(engine: EngineWish): CapabilityVector {
   if (engine !== 'rootless') return CAPABILITIES;
   return { ...CAPABILITIES, host_root: false, trusted_code_only: false };

@@ -6,7 +6,7 @@ import { startComposeHost, whyNoComposeHost } from '../../../tests/support/compo
 import { describeConformance } from '../../testing/conformance.ts';
 import { createComposeExtension } from './create.ts';
 
-// Only what is missing is built by itself: a test must not run on yesterday's.
+// Builds the agent anew: a script that built only missing files would test an old one.
 spawnSync('sh', [join(import.meta.dirname, '..', '..', '..', 'scripts', 'build-agent.sh')], {
   stdio: 'inherit',
 });

@@ -6,7 +6,7 @@ import { ComposeExtension } from './extension.ts';
 import definition from './index.ts';
 import { StackInputs } from './stack/stack-inputs.ts';
 
-/** A repository’s compose stack on a registered host, over OpenSSH. */
+/** Makes the extension that runs a repository’s compose stack on a registered host, over OpenSSH. */
 export function createComposeExtension(options: ComposeOptions = {}): ComposeExtension {
   const header: ExtensionHeader = {
     id: definition.id,

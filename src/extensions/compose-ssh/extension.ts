@@ -83,7 +83,7 @@ export class ComposeExtension implements Extension {
   readonly #places = new WeakMap<SshHost, Promise<HostPlace>>();
   readonly #mutex = new KeyedMutex();
   readonly #kept = new KeptChannels();
-  /** What was seen when a stack came up, for the look at it that follows at once. */
+  /** Container states seen when a stack came up, for the inspection that follows at once. */
   readonly #fresh = new Map<string, { readonly states: readonly ContainerState[]; readonly at: number }>();
 
   constructor(header: ExtensionHeader, options: ComposeOptions, agents: AgentBinaries) {
@@ -144,7 +144,7 @@ export class ComposeExtension implements Extension {
     });
   }
 
-  /** From what was kept on this host: tree, volumes and images are as they were, everything else is as in `provision`. */
+  /** Restores from a snapshot on this host: tree, volumes and images are as they were, everything else is as in `provision`. */
   async restore(spec: ProvisionSpec, ref: Json, ctx: ExtensionContext): Promise<Handle> {
     return await this.#grow(spec, ctx, async () => seedOf(ref));
   }
@@ -337,7 +337,7 @@ export class ComposeExtension implements Extension {
     return await stacks.marked(place, { signal: ctx.signal });
   }
 
-  /** The host of the sandbox, and what is known of it. */
+  /** Returns the host of the sandbox with its facts. */
   async #reach(ctx: ExtensionContext, afresh = false): Promise<Reached> {
     const { host } = ctx;
     const access = host?.ssh ?? null;
@@ -377,7 +377,7 @@ export class ComposeExtension implements Extension {
     return seen !== undefined && Date.now() - seen.at < FRESH_MS ? seen.states : null;
   }
 
-  /** As it is once nothing of it is on its way any more and what was asked for has come. */
+  /** Returns the state once no change is under way and the expected change has come. */
   async #settled(
     stack: StackHandle,
     stacks: RemoteStacks,

@@ -6,7 +6,7 @@ import { StackHandle } from './remote/stack-handle.ts';
 
 const Data = StackHandle.extend({ secret_variables: z.array(z.string()), engine: EngineRecord });
 
-/** The first handles of version 1 name neither the variables of secrets nor the engine. */
+/** Upgrades the first handles of version 1, which name neither the variables of secrets nor the engine. */
 function upgrade(data: Json): Json {
   return { secret_variables: [], engine: { ...ROOTFUL }, ...(data as { [key: string]: Json }) };
 }

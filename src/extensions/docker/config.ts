@@ -116,7 +116,7 @@ type Settings = z.infer<typeof DockerConfig>;
 
 const SOCKETS = ['/var/run/docker.sock', '/run/podman/podman.sock'];
 
-/** Named by the configuration or the environment, or found here. */
+/** Returns the engine's URL from the configuration, the environment, or the usual places. */
 function urlOf({ url }: Settings, env: ExtensionServices['env']): string | null {
   const named = url ?? env.DOCKER_HOST;
   if (named) return named;
@@ -124,7 +124,7 @@ function urlOf({ url }: Settings, env: ExtensionServices['env']): string | null 
   return found === undefined ? null : `unix://${found}`;
 }
 
-/** Options by the configuration; `null` where it is turned off, or no engine is named or found. */
+/** Returns the options of the configuration; `null` where it is turned off, or no engine is named or found. */
 export function optionsOf(
   config: Settings,
   { stateDir, env, secret }: ExtensionServices,
@@ -172,8 +172,8 @@ export function optionsOf(
 }
 
 /**
- * Only what this engine can keep to. One that was not there to be asked has what every supported one has. On a `bare` one
- * the agent runs nowhere.
+ * Returns the capabilities that this engine can enforce. An engine that does not answer gets those of every supported one. On a
+ * `bare` one the agent runs nowhere.
  */
 export function capabilitiesOf(
   facts: EngineFacts | null,

@@ -1,4 +1,4 @@
-/** On engines of this machine; other ways to an engine and into a container are in tests/conformance. */
+/** Runs the suite on engines of this machine; other ways to an engine and into a container are in tests/conformance. */
 import { describeDocker } from '../../../tests/conformance/docker-suite.ts';
 import { startDockerd, whyNoDockerd } from '../../../tests/support/dockerd.ts';
 import { startPodman, whyNoPodman } from '../../../tests/support/podman.ts';

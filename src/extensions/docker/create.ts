@@ -17,7 +17,10 @@ import { findLevels, NO_LEVELS } from './inspect/levels.ts';
 
 const FIND_MS = 3_000;
 
-/** Containers on a Docker or Podman engine. It is asked once what it can do; the agent inside is the channel. */
+/**
+ * Makes the extension for containers on a Docker or Podman engine. Its capabilities are queried once; the agent inside is the
+ * channel.
+ */
 export async function createDockerExtension(options: DockerOptions): Promise<DockerExtension> {
   const endpoint = parseEndpoint(options.url, options.tls);
   const client = new EngineClient(engineConnector(endpoint, options.ssh), {

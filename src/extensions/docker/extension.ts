@@ -180,7 +180,7 @@ export class DockerExtension implements Extension {
   async *listUnowned(owner: string, ctx: ExtensionContext): AsyncIterable<Unowned> {
     for (const { name, createdAt, labels } of await this.#asked(this.#containers.marked(ctx.signal))) {
       const markedBy = labels[LABEL.owner] || null;
-      // What we make says what it is.
+      // Objects of this owner have a kind.
       if (markedBy === owner && labels[LABEL.kind] !== undefined) continue;
       const what = stampIn(name)?.attemptId ?? name;
       yield { owner: markedBy, what, parts: [`container ${name}`], createdAt };
@@ -285,7 +285,7 @@ export class DockerExtension implements Extension {
     });
   }
 
-  /** What its user should know: each a promise of the vector that holds here with a condition. */
+  /** Notes for the user: each a promise of the vector that holds here with a condition. */
   #notes(channel: ChannelKind): string[] {
     const facts = this.#facts;
     if (facts === null) return [];

@@ -7,11 +7,11 @@ import type { Named } from './containers/labels.ts';
 import { containerName, stampIn } from './containers/labels.ts';
 import { BACKEND } from './engine/engine-error.ts';
 
-/** Gives the name of the container with the stamp in it: a name that we cannot have given is refused. */
+/** Handle with the name of its container, which holds the stamp: a name of another form is refused. */
 const HandleData = z
   .strictObject({
     container: z.string().min(1).max(1024),
-    /** Of the recipe: a container that was started ahead has none of its own. */
+    /** Variables of the recipe: a container that was started ahead has none of its own. */
     variables: z.record(z.string(), z.string()),
   })
   .transform(({ container, variables }, { addIssue }): Named => {
@@ -22,7 +22,7 @@ const HandleData = z
   });
 const SnapshotRef = z.strictObject({ image: z.string().regex(/^[a-z0-9-]+:[\w.-]{1,128}$/) });
 
-/** The first handles of version 1 have no variables. */
+/** Upgrades the first handles of version 1, which have no variables. */
 function upgrade(data: Json): Json {
   return { variables: {}, ...(data as { [key: string]: Json }) };
 }

@@ -31,7 +31,7 @@ export const LocalConfig = z.strictObject({
   launchers: z.number().int().min(1).max(64).optional().describe('Processes that wait to become a sandbox.'),
 });
 
-/** Options by the configuration; `null` where it is turned off. */
+/** Returns the options of the configuration; `null` where it is turned off. */
 export function optionsOf(
   config: z.output<typeof LocalConfig>,
   { stateDir, env }: ExtensionServices,
@@ -49,7 +49,7 @@ export function optionsOf(
   };
 }
 
-/** What the vector depends on. */
+/** Facts that the capability vector depends on. */
 interface Means extends Pick<HostFacts, 'controllers' | 'diskMaker'> {
   readonly levels: { readonly offered: ReadonlyMap<IsolationLevel, unknown> };
 }
@@ -69,7 +69,10 @@ function limitsOn(facts: Means): ResourceName[] {
   ];
 }
 
-/** A kernel of the sandbox's own is one process to this machine: it sees neither those inside nor which of them is too big. */
+/**
+ * Returns the differences of higher levels. A kernel of the sandbox's own is one process to this machine: the machine sees
+ * neither the processes inside nor which of them is too big.
+ */
 function differences(facts: Means): Pick<CapabilityVector, 'levels'> {
   const { offered } = facts.levels;
   if (offered.size === 0) return {};
@@ -78,7 +81,7 @@ function differences(facts: Means): Pick<CapabilityVector, 'levels'> {
   return { levels: Object.fromEntries([...offered.keys()].map((level) => [level, each])) };
 }
 
-/** Only what this machine can keep to. */
+/** Returns the capabilities that this machine can enforce. */
 export function capabilitiesOn(facts: Means): CapabilityVector {
   return {
     isolation: ['container', ...facts.levels.offered.keys()],

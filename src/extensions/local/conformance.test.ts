@@ -8,7 +8,7 @@ import { describeConformance } from '../../testing/conformance.ts';
 import { createLocalExtension } from './create.ts';
 import { hostCanary } from './host/host-canary.ts';
 
-// Only what is missing is built by itself: a test must not run on yesterday's.
+// Builds the programs anew: a script that built only missing files would test old ones.
 for (const script of ['build-agent.sh', 'build-spawner.sh']) {
   spawnSync('sh', [join(import.meta.dirname, '..', '..', '..', 'scripts', script)], { stdio: 'inherit' });
 }

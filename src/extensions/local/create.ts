@@ -6,7 +6,10 @@ import { findHostFacts } from './host/host-facts.ts';
 import type { LocalOptions } from './host/options.ts';
 import definition from './index.ts';
 
-/** Sandboxes on this machine, in milliseconds: an OCI runtime is the wall, the agent inside is the channel. */
+/**
+ * Makes the extension for sandboxes on this machine, in milliseconds: an OCI runtime isolates them, the agent inside is the
+ * channel.
+ */
 export function createLocalExtension(options: LocalOptions): LocalExtension {
   const facts = findHostFacts(options);
   const header: ExtensionHeader = {

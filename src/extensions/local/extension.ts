@@ -135,7 +135,7 @@ export class LocalExtension implements Extension {
   async fork(source: Handle, spec: ProvisionSpec, ctx: ExtensionContext): Promise<Handle> {
     const { attempt_id } = handles.read(source);
     const { promise: up, resolve } = Promise.withResolvers<void>();
-    // What is made of it for a while need not outlast the machine.
+    // An ephemeral sandbox's fork need not survive a crash of the machine.
     const lasting = spec.recipe.persistence !== 'ephemeral';
     try {
       return await this.#make(spec, ctx, async () => {
@@ -156,7 +156,7 @@ export class LocalExtension implements Extension {
     const fresh = this.#sandboxes.isStarting(handles.read(handle).attempt_id);
     const record = await abortable(this.#running(handle), ctx.signal);
     const opening = this.#sandboxes.channel(record, fresh ? undefined : ctx.signal);
-    // The agent of one that has just started has told that it listens: what follows need not wait for its greeting.
+    // The agent of a fresh sandbox has reported that it listens: the next steps need not wait for its greeting.
     if (fresh) this.#channels.keepOpening(record.attemptId, opening);
     else this.#channels.keep(record.attemptId, await opening);
     return {
@@ -168,7 +168,7 @@ export class LocalExtension implements Extension {
 
   async connect(handle: Handle, ctx: ExtensionContext): Promise<SandboxSession> {
     const { attemptId } = await abortable(this.#running(handle), ctx.signal);
-    // What it is opened for anew may have to be started again first.
+    // A later connection may have to start the sandbox again first.
     const open = async (signal?: AbortSignal) =>
       await this.#sandboxes.channel(await this.#running(handle), signal);
     const kept = await abortable(this.#channels.takeSoon(attemptId), ctx.signal);
@@ -214,7 +214,7 @@ export class LocalExtension implements Extension {
     }
   }
 
-  /** Frozen where this machine can; otherwise it stops, with its disk. */
+  /** Freezes the sandbox where this machine can; otherwise stops it and keeps its disk. */
   async pause(handle: Handle): Promise<PauseKind> {
     const { attempt_id } = handles.read(handle);
     if (this.header.capabilities.pause === 'stopped') {
@@ -230,7 +230,7 @@ export class LocalExtension implements Extension {
     return 'frozen';
   }
 
-  /** One that stopped with its disk starts again from it. */
+  /** Unfreezes it, or starts it again from its disk. */
   async resume(
     handle: Handle,
     _ctx?: ExtensionContext,
@@ -243,7 +243,7 @@ export class LocalExtension implements Extension {
     });
   }
 
-  /** Whether it runs now. */
+  /** Thaws the sandbox; returns whether it runs now. */
   async #thawed(record: SandboxRecord): Promise<boolean> {
     if (this.header.capabilities.pause !== 'frozen')
       return (await this.#sandboxes.condition(record)) === 'running';
@@ -362,7 +362,7 @@ export class LocalExtension implements Extension {
     return handles.write({ attempt_id: attemptId, owner });
   }
 
-  /** Its record, once it runs. */
+  /** Returns its record, once it runs. */
   async #running(handle: Handle): Promise<SandboxRecord> {
     const { attempt_id } = handles.read(handle);
     const record = await this.#sandboxes.ready(attempt_id);
@@ -385,7 +385,7 @@ export class LocalExtension implements Extension {
       });
   }
 
-  /** Layers that nothing needs any more; in the background, and again at the next occasion if it fails. */
+  /** Removes unused layers in the background; a failure is repeated at the next occasion. */
   #collect(): void {
     void (async () => {
       const { hostImage } = await this.#engine.machinery();

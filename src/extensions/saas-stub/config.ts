@@ -19,7 +19,7 @@ export const StubConfig = z.record(z.string().regex(/^[a-z0-9-]{1,32}$/), StubIn
 
 export type Instance = z.output<typeof StubInstance> & { readonly id: string };
 
-/** The instances that the configuration names, and the one that the environment does. */
+/** Returns the instances of the configuration, and the one of the environment. */
 export function instancesOf(
   config: z.output<typeof StubConfig>,
   { env }: Pick<ExtensionServices, 'env'>,
@@ -32,7 +32,7 @@ export function instancesOf(
 }
 
 export interface SaasStubOptions {
-  /** Several may stand side by side: `ext.saas-stub#b`. */
+  /** Id of the instance; several may run side by side: `ext.saas-stub#b`. */
   readonly id?: string;
   readonly transport: StubTransport;
   readonly price?: Price | null;
@@ -40,7 +40,7 @@ export interface SaasStubOptions {
   readonly provisionTimeoutSeconds?: number;
   /** How long one teardown waits for the object to go before it reports what remains. */
   readonly teardownWaitMs?: number;
-  /** Objects asked for at a time in `listOwned`. */
+  /** Objects for each page in `listOwned`. */
   readonly pageSize?: number;
 }
 
@@ -55,10 +55,10 @@ export const DEFAULT_PRICE: Price = {
   minimum_seconds: 0,
 };
 
-/** A price as a configuration gives it: fields left out are those of `DEFAULT_PRICE`. */
+/** A price of a configuration: missing fields are those of `DEFAULT_PRICE`. */
 export type StubPrice = { readonly [Name in keyof Price]?: Price[Name] | undefined };
 
-/** Options of a stub with this price. It offers the GPUs that the price names; without a version, one is derived. */
+/** Returns the options of a stub with this price. It offers the GPUs that the price names; without a version, one is derived. */
 export function pricedAs(given: StubPrice): Pick<SaasStubOptions, 'price' | 'capabilities'> {
   const price = { ...DEFAULT_PRICE, version: `saas-stub-${digestOf(given).slice(-8)}`, ...given } as Price;
   return { price, capabilities: { gpu: Object.keys(price.gpus ?? {}) } };
@@ -96,7 +96,7 @@ export const CAPABILITIES: CapabilityVector = {
   demo: true,
 };
 
-/** Without a byte stream to the stub there is nothing to show of the inside. */
+/** Capabilities without a byte stream to the stub, which leaves no access to the inside. */
 export const WITHOUT_CHANNEL: Partial<CapabilityVector> = {
   background: false,
   files: false,

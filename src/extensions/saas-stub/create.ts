@@ -7,7 +7,7 @@ import definition from './index.ts';
 import { StubInputs } from './wire/boot.ts';
 import { HttpTransport } from './wire/http-transport.ts';
 
-/** A metered backend that fails on demand, for tests and demos. It isolates nothing. */
+/** Makes a metered backend that fails on demand, for tests and demos. It isolates nothing. */
 export function createSaasStubExtension(options: SaasStubOptions): SaasStubExtension {
   const header: ExtensionHeader = {
     id: options.id ?? definition.id,

@@ -30,7 +30,7 @@ import { GoneBody, HealthBody, ListBody, ObjectBody, SnapshotBody, UsageBody } f
 import type { StubTransport } from './wire/transport.ts';
 import { StubConnectionError } from './wire/transport.ts';
 
-/** Short enough for any proxy between us and a stub far away. */
+/** Short enough for any proxy between the server and a remote stub. */
 const POLL_MS = 20_000;
 const TEARDOWN_WAIT_MS = 10_000;
 const PAGE_SIZE = 100;

@@ -41,7 +41,7 @@ afterAll(async () => {
   listener.close();
 });
 
-/** A sandbox that brings its own fault along, as a request of a demo does. */
+/** Returns the spec of a sandbox with its own faults, as a request of a demo has. */
 function specWith(...rules: FaultInput[]): ProvisionSpec {
   for (const { kind } of rules) proven.add(kind);
   return subject.spec({ recipe: { inputs: { fault: rules as never } } });

@@ -6,7 +6,7 @@ import type { AgentBinaries } from './ssh/upload-agent.ts';
 /** The folder of the package, whether this runs from its sources, as built modules or in a bundle. */
 export const PACKAGE_DIR = packageDir();
 
-/** As Node names a processor, and as `uname -m` does. */
+/** Names of processors: Node's, and those of `uname -m`. */
 const MACHINES: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' };
 
 function packageDir(): string {
@@ -20,8 +20,8 @@ function packageDir(): string {
 }
 
 /**
- * Where the agent and the programs beside it are, or are to be built: a checkout builds them for its own machine, a
- * package brings them ready-made for several.
+ * Returns the folder of the agent and the programs beside it, built or not: a checkout builds them for its own machine, a package
+ * has them for several.
  */
 export function programFolder(processor: string = arch()): string {
   const built = join(PACKAGE_DIR, 'agent', 'build');
@@ -30,7 +30,7 @@ export function programFolder(processor: string = arch()): string {
   return existsSync(brought) ? brought : built;
 }
 
-/** The agents there are, by the machine that they run on. */
+/** Returns the existing agents, by the machine that they run on. */
 export function ownAgents(): AgentBinaries {
   const agents: Record<string, string> = {};
   for (const [processor, machine] of Object.entries(MACHINES)) {

@@ -5,7 +5,7 @@ import { SandboxerError } from '../../contract/errors/errors.ts';
 import { readTreeArchive } from '../../core/assets/tree-archive.ts';
 
 export interface UnpackTarOptions {
-  /** Who everything is to belong to; whoever unpacks when left out. */
+  /** Owner of all files; the unpacking user when left out. */
   readonly owner?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -30,7 +30,7 @@ async function makeDirectory(top: string, name: string, owner: number | undefine
   if (owner !== undefined) await lchown(path, owner, owner);
 }
 
-/** Removes what stands where a file or link is to be made. A directory stays one: links may go up from it. */
+/** Removes the entry where a file or link is to be made. A directory stays: links may go up from it. */
 async function clear(path: string, name: string): Promise<void> {
   const there = await lstat(path).catch(() => null);
   if (there?.isDirectory()) {
@@ -43,7 +43,7 @@ async function clear(path: string, name: string): Promise<void> {
 }
 
 /**
- * Unpacks an archive below a directory that nobody else writes to, for everybody to read. Nothing is written through a
+ * Unpacks an archive below a directory that no other process writes to, readable for every user. No file is written through a
  * link, links are made last, and no special bit survives. A later archive lies over an earlier one.
  */
 export async function unpackTar(

@@ -49,7 +49,7 @@ describe('WarmPool', () => {
     const second = Promise.withResolvers<void>();
     const warm: WarmPool<{ name: string }> = new WarmPool(1, async (name) => {
       if (++made === 2) second.resolve();
-      // After the pool has it, and before anything else happens.
+      // After the pool has it, and before any other task runs.
       else queueMicrotask(() => queueMicrotask(() => warm.take()));
       return { name };
     });

@@ -1,6 +1,6 @@
 /**
- * Sandboxes that run before anybody asked. One is handed out once: it is taken from the list here, and given its name by
- * the backend, who gives a name only once. Its env, files, secrets and limits come after that.
+ * Pool of sandboxes started ahead. Each is given out once: it is removed from the list here, and gets its name from the backend,
+ * which gives a name only once. Its env, files, secrets and limits come after that.
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,7 +25,7 @@ export class WarmPool<WarmOne extends Warm> {
   #filling = false;
   #closed = false;
 
-  /** `drop` gets one that was made when nobody wanted it any more. */
+  /** `drop` gets a sandbox that was made when none was wanted any more. */
   constructor(
     most: number | (() => number),
     make: (name: string) => Promise<WarmOne>,
@@ -38,23 +38,23 @@ export class WarmPool<WarmOne extends Warm> {
     this.#retryMs = retryMs;
   }
 
-  /** How many wait. */
+  /** Number of waiting sandboxes. */
   get size(): number {
     return this.#ready.length;
   }
 
-  /** The name of one that is ready, or `null`. Every call is an arrival: the pool is sized by their rate. */
+  /** Returns the name of a ready sandbox, or `null`. Every call is an arrival: the pool is sized by their rate. */
   take(): WarmOne | null {
     const now = performance.now();
     this.#arrivals.push(now);
     while ((this.#arrivals[0] ?? now) < now - WINDOW_MS) this.#arrivals.shift();
-    // The newest: what it has used last is most likely still in the caches.
+    // Takes the newest: its last used files are most likely still in the caches.
     const one = this.#ready.pop() ?? null;
     this.fill();
     return one;
   }
 
-  /** It has gone by itself. */
+  /** Removes a sandbox that has ended by itself. */
   lose(name: string): void {
     const at = this.#ready.findIndex((one) => one.name === name);
     if (at < 0) return;
@@ -68,7 +68,7 @@ export class WarmPool<WarmOne extends Warm> {
     void this.#run();
   }
 
-  /** One that others have more need of. */
+  /** Gives up a sandbox that another pool needs more. */
   shed(): WarmOne | null {
     return this.#ready.shift() ?? null;
   }
@@ -84,7 +84,7 @@ export class WarmPool<WarmOne extends Warm> {
     return Math.min(this.#most(), 1 + Math.ceil(perSecond / 2));
   }
 
-  /** Until there are as many as are wanted: also when nobody asks again, one that could not be made is tried again. */
+  /** Fills the pool until it has enough: a sandbox that could not be made is tried again, also without further requests. */
   async #run(): Promise<void> {
     let failures = 0;
     await sleep(SETTLE_MS, undefined, { ref: false });
@@ -98,7 +98,7 @@ export class WarmPool<WarmOne extends Warm> {
         await sleep(Math.min(this.#retryMs * 2 ** failures++, RETRY_MOST_MS), undefined, { ref: false });
       }
     }
-    // In the same breath as the last look: whoever takes one after it begins anew.
+    // In the same turn as the last check: a `take` after it begins a new fill.
     this.#filling = false;
   }
 }

@@ -7,14 +7,17 @@ export const SshConfig = z.strictObject({ enabled: z.boolean().default(false) })
 
 export interface SshOptions {
   readonly agents: AgentBinaries;
-  /** Below the home directory of the user on the host, unless it is absolute. */
+  /** Directory below the home of the user on the host, unless it is absolute. */
   readonly directory?: string;
   readonly ssh?: SshHostOptions;
 }
 
 export const DIRECTORY = '.sandboxer';
 
-/** A directory and a user. `none` holds nothing back; `policy` is Landlock and a filter of system calls, on a user that is not root. */
+/**
+ * Capabilities of a directory and a user. `none` restricts nothing; `policy` is Landlock and a filter of system calls, on a user
+ * that is not root.
+ */
 export const CAPABILITIES: CapabilityVector = {
   isolation: ['none', 'policy'],
   egress: 'none',

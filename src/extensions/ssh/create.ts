@@ -3,7 +3,7 @@ import { CAPABILITIES } from './config.ts';
 import { SshExtension } from './extension.ts';
 import definition from './index.ts';
 
-/** A plain directory and user on a registered host. */
+/** Makes the extension for a plain directory and user on a registered host. */
 export function createSshExtension(options: SshOptions): SshExtension {
   return new SshExtension(
     {

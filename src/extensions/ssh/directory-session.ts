@@ -4,14 +4,14 @@ import { filesOver } from '../shared/channel/files-over.ts';
 
 type Connect = () => Promise<AgentSession>;
 
-/** Programs over one agent; files over another, which is connected to when somebody asks for them. */
+/** Session with programs over one agent; files over another, which is connected at the first use. */
 export class DirectorySession implements SandboxSession {
   readonly files?: SandboxFiles;
   readonly #programs: AgentSession;
   readonly #environment: Readonly<Record<string, string>>;
   #filing: Promise<AgentSession> | null = null;
 
-  /** `connectFiles` is `null` where nothing can keep them inside. */
+  /** `connectFiles` is `null` where files cannot be confined. */
   constructor(
     programs: AgentSession,
     environment: Readonly<Record<string, string>>,

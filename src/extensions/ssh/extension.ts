@@ -40,7 +40,7 @@ const CONNECT_MS = 60_000;
 const SECRET_NAME = /^[A-Za-z_]\w{0,127}$/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
 
-/** A directory and a user on a registered host: no wall, and none is claimed. */
+/** Backend of a directory and a user on a registered host: it isolates nothing, and claims no isolation. */
 export class SshExtension implements Extension {
   readonly header: ExtensionHeader;
   readonly #options: SshOptions;
@@ -180,7 +180,7 @@ export class SshExtension implements Extension {
     const what = `${host.id}:${directory}/s/${attempt}`;
     const said = stdout.toString().trim();
     if (said === 'gone') return { gone: true, removed: [what], remaining: [] };
-    // Under this stamp there is nothing: what is there carries another's mark.
+    // No sandbox has this stamp: the directory there carries another owner's mark.
     if (said === 'foreign') return { gone: true, removed: [], remaining: [] };
     const reason = said === 'unmarked' ? 'it has no marker' : stderr.slice(-300) || 'it could not be removed';
     return { gone: false, removed: [], remaining: [{ what, reason }] };
@@ -230,7 +230,7 @@ export class SshExtension implements Extension {
     });
   }
 
-  /** Where everything of ours lies on the host, as an absolute path. */
+  /** Returns the backend's directory on the host, as an absolute path. */
   #base(host: SshHost, signal: AbortSignal): Promise<string> {
     const known = this.#homes.get(host);
     if (known) return known;
@@ -249,7 +249,7 @@ function byEnvironment({ delivery }: ResolvedSecret): boolean {
   return delivery === 'env';
 }
 
-/** The marker, and a line for each secret: the only way they travel. */
+/** Returns the marker, and a line for each secret: secrets travel only on this way. */
 function given({ stamp, secrets }: ProvisionSpec, now: number): string {
   const misnamed = secrets.find(({ name }) => !SECRET_NAME.test(name));
   if (misnamed !== undefined)

@@ -6,16 +6,16 @@ const Data = z.strictObject({
   attemptId: z.string(),
   directory: z.string(),
   agent: z.string(),
-  /** The recipe's, for every program: plain text by the profile's own word. */
+  /** Variables of the recipe, for every program; they are no secrets. */
   variables: z.record(z.string(), z.string()),
   isolation: z.enum(['none', 'policy']),
   /** Whether a confined agent serves files. */
   files: z.boolean(),
-  /** Where secrets are on the host, and whether some of them belong into the environment. */
+  /** Directory of secrets on the host, and whether some of them belong into the environment. */
   secrets: z.strictObject({ directory: z.string(), environment: z.boolean() }).nullable(),
 });
 
-/** Version 1 had no isolation, no files and no secrets. */
+/** Upgrades version 1, which had no isolation, no files and no secrets. */
 function upgrade(data: Json): Json {
   return { isolation: 'none', files: false, secrets: null, ...(data as { [key: string]: Json }) };
 }

@@ -1,24 +1,24 @@
 /**
- * What is run on the host, for `/bin/sh`. A sandbox is the directory `$base/s/<attempt>`; the marker `$base/m/<attempt>`
- * is written before it and removed after it, so that whatever is there can be found and told from what is not ours.
- * Programs are started by one agent (`a`); files are served by another (`f`) that the kernel keeps inside.
+ * Scripts for the host, for `/bin/sh`. A sandbox is the directory `$base/s/<attempt>`; the marker `$base/m/<attempt>` is written
+ * before it and removed after it, so that every sandbox can be found and told from other files. One agent (`a`) starts programs;
+ * another (`f`), which the kernel confines, serves files.
  */
 
-/** Secrets are in memory, where there is such a place. */
+/** Places secrets in memory, where there is such a file system. */
 const SECRETS = `
 shm=/dev/shm/sandboxer-$(id -u)
 { mkdir -p "$shm" && [ -O "$shm" ] && chmod 700 "$shm"; } 2>/dev/null || shm=$base/secrets
 secrets=$shm/$attempt
 `;
 
-/** How an agent ends that finds another one listening. */
+/** Exit code of an agent that finds another one listening. */
 const AGENT_IS_THERE = 3;
 
 export const EXIT = { root: 78, cannotConfine: 79 } as const;
 
 /**
- * Arguments: base, attempt, agent, isolation, open files (or nothing). Standard input: the three lines of the marker, then
- * secrets as `<delivery> <name> <base64>`. Says where secrets are, and whether files can be served.
+ * Arguments: base, attempt, agent, isolation, open files (or empty). Standard input: the three lines of the marker, then secrets
+ * as `<delivery> <name> <base64>`. Prints where secrets are, and whether files can be served.
  */
 export const PROVISION = String.raw`
 set -e
@@ -56,7 +56,7 @@ echo "secrets $secrets"
 echo "files $confines"
 `;
 
-/** Arguments: base, attempt, owner. Touches nothing whose marker does not name the owner. */
+/** Arguments: base, attempt, owner. Removes nothing whose marker does not name the owner. */
 export const TEARDOWN = String.raw`
 base=$1 attempt=$2 owner=$3 dir=$1/s/$2 marker=$1/m/$2
 if [ -e "$marker" ]; then
@@ -81,7 +81,7 @@ ${SECRETS}
 rm -rf "$secrets" && rm -rf "$dir" && [ ! -e "$dir" ] && rm -f "$marker" && echo gone
 `;
 
-/** Argument: base. The markers, each as `<attempt> <owner> <sandbox> <time>`; directories without one as `<attempt>`. */
+/** Argument: base. Prints the markers, each as `<attempt> <owner> <sandbox> <time>`; directories without one as `<attempt>`. */
 export const LIST = String.raw`
 cd "$1/m" 2>/dev/null || exit 0
 for f in *; do [ -f "$f" ] && printf '%s %s\n' "$f" "$(tr '\n' ' ' <"$f")"; done
@@ -89,5 +89,5 @@ for d in "$1"/s/*; do [ -d "$d" ] && [ ! -e "$1/m/${'$'}{d##*/}" ] && printf '%s
 exit 0
 `;
 
-/** Argument: where secrets are → those for the environment, as `<name> <base64>`. */
+/** Argument: the directory of secrets → those for the environment, as `<name> <base64>`. */
 export const ENVIRONMENT = '[ ! -e "$1/.environment" ] || cat "$1/.environment"';

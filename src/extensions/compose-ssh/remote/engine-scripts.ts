@@ -1,11 +1,11 @@
 /**
- * Parts of scripts that choose the engine of a stack. What `docker` reaches by itself is the rootful engine of the host, or
- * whatever its user configured; a rootless engine of that user is reached by its socket.
+ * Parts of scripts that choose the engine of a stack. `docker` by itself reaches the rootful engine of the host, or the one that
+ * its user configured; a rootless engine of that user is reached by its socket.
  *
  * The record of a stack, and of a snapshot, is the file `engine` in its directory: a kind and an endpoint, `rootless
- * unix:///run/user/1000/docker.sock`, or `rootful -`. It is written before anything is made and never changed. Without that
- * file, as in stacks of older versions, it is the rootful one. `<directory>/engines` has the record of every engine that was
- * ever used, so that what lost its directory is still looked for.
+ * unix:///run/user/1000/docker.sock`, or `rootful -`. It is written before anything is made and never changed. Without that file,
+ * as in stacks of older versions, the engine is the rootful one. `<directory>/engines` has the record of every engine that was
+ * ever used, so that a stack that lost its directory is still found.
  */
 export const ENGINE = `
 engine_kind=rootful; engine_at=-
@@ -24,7 +24,7 @@ as_owner() {
 }
 `;
 
-/** $1 root, $2 directory, $3 kind, $4 endpoint: what is recorded already stays. */
+/** Records the engine unless a record exists. $1 root, $2 directory, $3 kind, $4 endpoint. */
 export const RECORD = `
 record_engine() {
   if [ ! -e "$2/engine" ]; then
@@ -41,7 +41,7 @@ record_engine() {
 }
 `;
 
-/** Sockets at which a rootless engine of our user would listen → what each says of itself, as JSON. */
+/** Finds the sockets at which a rootless engine of the ssh user would listen → facts of each, as JSON. */
 export const FIND_ROOTLESS = `
 seen=
 for socket in "\${XDG_RUNTIME_DIR:-/nowhere}/docker.sock" "/run/user/$(id -u)/docker.sock" "$HOME/.docker/run/docker.sock" "\${DOCKER_HOST#unix://}"; do
@@ -56,8 +56,9 @@ exit 0
 `;
 
 /**
- * $1 root, $2 endpoint, $3 agent, $4 image of the gateway: starts a container of nothing but the agent, below a directory
- * of ours. That the socket it makes there is our user's shows that its root is that user, and not root of the host.
+ * $1 root, $2 endpoint, $3 agent, $4 image of the gateway: starts a container with only the agent, below a directory of the ssh
+ * user. The socket that the agent makes there belongs to the ssh user only if the engine's root is that user, and not root of the
+ * host.
  */
 export const PROVE = `
 ${ENGINE}
@@ -81,7 +82,7 @@ mkdir -p "$HOME/.sandboxer" && printf '%s\\n' "$2" >"$HOME/.sandboxer/rootless-e
 echo proven
 `;
 
-/** $1 directory of a stack: ends with 0 while its engine answers. */
+/** $1 directory of a stack: exits with 0 while its engine answers. */
 export const ANSWERS = `
 ${ENGINE}
 engine_of "$1"

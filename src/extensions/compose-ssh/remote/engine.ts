@@ -1,4 +1,4 @@
-/** Which engine of a host a stack runs on. */
+/** Chooses the engine of a host that a stack runs on. */
 import { z } from 'zod';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { SshHost } from '../../shared/ssh/ssh-host.ts';
@@ -9,7 +9,7 @@ import { BACKEND, shown } from './failure.ts';
 import type { Call } from './run-script.ts';
 import { runScript } from './run-script.ts';
 
-/** As scripts are given it. */
+/** Returns the record as arguments of scripts. */
 export function recordWords({ kind, endpoint }: EngineRecord): readonly [kind: string, endpoint: string] {
   return [kind, endpoint ?? '-'];
 }
@@ -17,18 +17,18 @@ export function recordWords({ kind, endpoint }: EngineRecord): readonly [kind: s
 const LIMITS = ['cpu', 'memory_mb', 'pids'] as const;
 export type EngineLimit = (typeof LIMITS)[number];
 
-/** A rootless engine of our user in which a container was started, paused and removed. */
+/** A rootless engine of the ssh user in which a container was started, paused and removed. */
 export interface RootlessEngine {
   readonly endpoint: string;
   readonly version: string;
-  /** Those that it enforces: without control groups of its user it enforces none. */
+  /** Limits that the engine enforces: none without control groups of its user. */
   readonly limits: readonly EngineLimit[];
 }
 
-/** What a host has besides the engine that `docker` reaches: a proven engine, or why there is none. */
+/** The host's rootless engine, proven, or why there is none. */
 export type RootlessFinding = { readonly engine: RootlessEngine } | { readonly missing: string };
 
-/** Of `docker info`. */
+/** Fields of `docker info`. */
 const EngineInfo = z.object({
   ServerVersion: z.string().regex(/^[\w.+~-]{1,64}$/),
   SecurityOptions: z.array(z.string()),
@@ -40,7 +40,7 @@ const EngineInfo = z.object({
 const FIND_MS = 20_000;
 const PROVE_MS = 60_000;
 
-/** Reads a line `engine ENDPOINT JSON`; `null` where it is not of a rootless engine. */
+/** Reads a line `engine ENDPOINT JSON`; returns `null` for an engine that is not rootless. */
 export function readRootless(line: string): RootlessEngine | null {
   const [, endpoint, text] = /^engine (unix:\/\/\/[\w./-]+) (\{.*\})$/.exec(line) ?? [];
   if (endpoint === undefined || text === undefined) return null;
@@ -54,7 +54,7 @@ export function readRootless(line: string): RootlessEngine | null {
   }
 }
 
-/** Looks for a rootless engine of our user, without asking anything of it. */
+/** Looks for a rootless engine of the ssh user, without a request to it. */
 async function findRootless(host: SshHost, signal: AbortSignal): Promise<RootlessFinding> {
   const call: Call = { signal, creation: 'not_created', timeoutMs: FIND_MS };
   const { stdout } = await runScript(host, FIND_ROOTLESS, [], call);
@@ -76,7 +76,7 @@ export interface Proof {
   readonly imageOf: (agent: string) => string;
 }
 
-/** A rootless engine counts once a container of it was started, looked at, paused and removed. Rejects when `signal` aborts only. */
+/** Proves a rootless engine: a container of it is started, inspected, paused and removed. Rejects only when `signal` aborts. */
 export async function proveRootless(
   host: SshHost,
   { root, agent, imageOf }: Proof,
@@ -116,7 +116,7 @@ export interface Demand {
 /** Limits that every stack needs: without them one stack could use up the host. */
 const ALWAYS: readonly EngineLimit[] = ['memory_mb', 'pids'];
 
-/** Chooses the engine of a new stack; `why` says why a rootless engine that is there was not taken. */
+/** Chooses the engine of a new stack; `why` gives the reason why an existing rootless engine was not taken. */
 export function chooseEngine(
   { engine, rootless }: Offer,
   wish: EngineWish,
@@ -146,7 +146,7 @@ export function chooseEngine(
   return { record, why: null };
 }
 
-/** Throws where the engine that a stack must run on, as its snapshot did, is not the one that it needs. */
+/** Throws where the recorded engine of a stack or its snapshot is not the engine that it needs. */
 export function checkEngine(
   record: EngineRecord,
   { rootless }: Offer,
@@ -159,7 +159,7 @@ export function checkEngine(
   if (unheld.length > 0) throw unfit(`The rootless engine does not enforce ${unheld.join(', ')}.`);
 }
 
-/** For people: the engines that stacks are placed on, or why there is no rootless one. */
+/** Describes the engines that stacks are placed on, or why there is no rootless one. */
 export function enginesText({ engine, rootless }: Offer): string {
   const own = engine === null ? 'no rootful engine' : `engine ${engine}`;
   if ('missing' in rootless) return `${own}, rootless: none: ${rootless.missing}`;
@@ -181,7 +181,7 @@ function unfit(detail: string): SandboxerError {
   });
 }
 
-/** Limits that mean nothing to the engine of a stack: with control groups of its user it knows them all. */
+/** Returns the limits that the engine of a stack ignores: none with control groups of its user. */
 export function unheldBy(
   { kind, endpoint }: EngineRecord,
   rootless: RootlessFinding,
@@ -192,7 +192,7 @@ export function unheldBy(
   return LIMITS.filter((name) => !(limits as readonly EngineLimit[]).includes(name));
 }
 
-/** What is told of the wall of a stack. */
+/** Describes the isolation of a stack for its notes. */
 export function engineNote({ kind }: EngineRecord): string {
   return kind === 'rootless'
     ? 'The stack runs on a rootless engine: root of a container is the ssh user of the host.'

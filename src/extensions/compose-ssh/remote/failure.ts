@@ -11,7 +11,7 @@ interface Sign {
   readonly remedy: string;
 }
 
-/** What compose, the engine and tar say when it is not their fault, nor ours. */
+/** Messages of compose, the engine and tar for failures that are neither their fault nor the backend's. */
 const SIGNS: readonly Sign[] = [
   {
     pattern: /no space left on device|disk quota exceeded/i,
@@ -76,7 +76,7 @@ const SIGNS: readonly Sign[] = [
 
 const MOST_SHOWN = 400;
 
-/** One printable line: most of it was written by another machine. */
+/** Returns one printable line: most of the text was written by another machine. */
 export function shown(text: string): string {
   return text
     .replaceAll(/\x1b\[[0-9;]*[A-Za-z]/g, '')
@@ -85,7 +85,7 @@ export function shown(text: string): string {
     .slice(-MOST_SHOWN);
 }
 
-/** A command on the host ended with an error: which of ours is it? */
+/** Maps the output of a failed command on the host to an error of the catalogue. */
 export function hostFailure(what: string, said: string, creation: Creation): SandboxerError {
   const sign = SIGNS.find(({ pattern }) => pattern.test(said));
   const detail = sign === undefined ? what : sign.what;
@@ -97,8 +97,8 @@ export function hostFailure(what: string, said: string, creation: Creation): San
 }
 
 /**
- * Builds the error of a stack that failed on its host. `said` may contain output of a stranger's program, so it never proves
- * a fault of the backend: while the engine answers, the stack is at fault, or the host has no room.
+ * Builds the error of a stack that failed on its host. `said` may contain output of an untrusted program, so it never proves a
+ * fault of the backend: while the engine answers, the stack is at fault, or the host has no room.
  */
 export function stackFailure(what: string, said: string, engineAnswers: boolean): SandboxerError {
   const failure = hostFailure(what, said, 'created');

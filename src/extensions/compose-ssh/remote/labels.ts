@@ -27,7 +27,7 @@ const Marker = z.object({
   created_at: z.number().nullable(),
 });
 
-/** The same as a file beside the stack: it is there before the engine is asked for anything. */
+/** Returns the labels as a file beside the stack, which exists before the first request to the engine. */
 export function markerOf(stamp: Stamp, now: number): string {
   return JSON.stringify({
     owner: stamp.owner,

@@ -1,10 +1,10 @@
-/** Stacks on a host, by their marks: a file beside each, and labels on whatever the engine has of it. */
+/** Finds stacks on a host by their marks: a file beside each, and labels on the engine's objects. */
 import { z } from 'zod';
 import type { Stamp } from '../../../core/ports/extension.ts';
 import { readMarker } from './labels.ts';
 
 export interface MarkedStack {
-  /** `null` where a mark does not say. */
+  /** `null` where the mark has no owner. */
   readonly owner: string | null;
   readonly sandboxUid: string | null;
   readonly attemptId: string | null;
@@ -12,7 +12,7 @@ export interface MarkedStack {
   readonly parts: readonly string[];
 }
 
-/** The stamp of a stack that says whose and what it is. */
+/** Returns the stamp of a stack whose mark is complete. */
 export function stampOf({ owner, sandboxUid, attemptId }: MarkedStack): Stamp | null {
   if (owner === null || sandboxUid === null || attemptId === null) return null;
   return { owner, sandboxUid, attemptId };
@@ -20,7 +20,7 @@ export function stampOf({ owner, sandboxUid, attemptId }: MarkedStack): Stamp | 
 
 const Labelled = z.tuple([z.string(), z.string().min(1), z.string(), z.string(), z.string()]);
 
-/** `["container","name","owner","uid","attempt"]`: JSON, as labels are text of whoever made the container. */
+/** Parses `["container","name","owner","uid","attempt"]`: JSON, because any user of the engine can write labels. */
 function labelled(line: string): MarkedStack | null {
   let parts: z.infer<typeof Labelled>;
   try {
@@ -48,7 +48,7 @@ function readLine(line: string): MarkedStack | null {
   return marker && { ...marker.stamp, createdAt: marker.createdAt, parts: ['its directory'] };
 }
 
-/** One for each stack; what does not say which it belongs to stands alone. */
+/** Returns one entry for each stack; an object without an attempt id counts alone. */
 export function readMarked(text: string): MarkedStack[] {
   const found = new Map<string, MarkedStack>();
   for (const line of text.split('\n')) {

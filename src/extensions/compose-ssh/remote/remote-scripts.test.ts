@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { archiveOf, textEntry } from '../stack/ship-tree.ts';
 import { DOWN, FACTS, UP } from './remote-scripts.ts';
 
-/** A host whose programs only write down how they were called. */
+/** A host whose programs only record their arguments. */
 describe('what is run on a host', () => {
   let root: string;
   const log = () => readFileSync(join(root, 'log'), 'utf8');

@@ -1,14 +1,17 @@
 /**
- * What runs on a host: programs of a POSIX shell that never change, given their arguments as arguments and everything
- * else on standard input. Their exit codes: 73 a directory or record cannot be made, 74 files cannot be unpacked or
- * written, 75 the engine failed, 76 the stack is gone (`GONE`), 77 the agent did not start, 79 a base image is refused.
+ * Scripts for a host: constant programs of a POSIX shell, with parameters as arguments and everything else on standard input.
+ * Their exit codes: 73 a directory or record cannot be made, 74 files cannot be unpacked or written, 75 the engine failed, 76 the
+ * stack is gone (`GONE`), 77 the agent did not start, 79 a base image is refused.
  */
 import { ENGINE, RECORD } from './engine-scripts.ts';
 
-/** Everything of one stack can be ended: a command that outlived its connection must not go on making things. */
+/**
+ * Records the process group of a command, so that teardown can end it: a command that outlived its connection must not go on
+ * making objects.
+ */
 export const ENLIST = 'read -r _ _ _ _ group _ </proc/$$/stat; echo "$group" >>"$stack/groups"';
 
-/** What networks of the engine and routes of the host take. */
+/** Lists the networks of the engine and the routes of the host. */
 export const NETWORKS = `
 docker network ls -q --no-trunc | xargs -r docker network inspect --format '{{range .IPAM.Config}}{{println "subnet" .Subnet}}{{end}}' || exit 75
 echo routes
@@ -34,7 +37,10 @@ elif command -v docker-compose >/dev/null 2>&1; then echo "compose v1"; fi
 docker version --format 'engine {{.Server.Version}}'
 `;
 
-/** $1 root, $2 project, $3 marker, $4 kind and $5 endpoint of the engine; the tree as tar → `already` with the handle, or the engine and what networks take. */
+/**
+ * $1 root, $2 project, $3 marker, $4 kind and $5 endpoint of the engine; the tree as tar → `already` with the handle, or the
+ * engine and the taken networks.
+ */
 export const UPLOAD = `
 ${ENGINE}${RECORD}
 stack=$1/stacks/$2
@@ -50,9 +56,8 @@ echo "engine $engine_kind $engine_at"
 ${NETWORKS}`;
 
 /**
- * Fills the volumes of a stack that is made from what was kept of another: its containers are there, none has run. Each
- * archive goes where the container of the same service and number has a volume. Snapshots of older versions have an
- * `index` of lines.
+ * Fills the volumes of a stack that is made from a snapshot: its containers exist, none has run. Each archive goes to the volume
+ * of the container of the same service and number. Snapshots of older versions have an `index` of lines.
  */
 const FILL = `
 if [ -e "$stack/seed" ]; then
@@ -74,8 +79,8 @@ fi
 `;
 
 /**
- * Makes the places of sources, in the directory of the stack: words of three from \`places\`, each ended by NUL. It is
- * done once, before any container runs: later a container could have put links where the sources were.
+ * Makes the places of sources, in the directory of the stack: words of three from \`places\`, each ended by NUL. Runs once,
+ * before any container: later a container could have put links where the sources were.
  */
 const PLACE = `
 if [ ! -e "$stack/placed" ]; then
@@ -95,8 +100,8 @@ fi
 `;
 
 /**
- * The builder of compose v1 finds images by the beginning of their ids, also for instructions that a base image brings
- * (`ONBUILD`): it must bring none that names an image. Names with a "/" are never those of stages.
+ * Refuses base images with an `ONBUILD` that names an image: the builder of compose v1 finds images by the beginning of their
+ * ids, also for instructions of a base image. Names with a "/" are never those of stages.
  */
 const BASES = `
 if [ "$generation" = v1 ] && [ -s base-images ] && [ ! -e judged-images ]; then
@@ -110,7 +115,10 @@ if [ "$generation" = v1 ] && [ -s base-images ] && [ ! -e judged-images ]; then
 fi
 `;
 
-/** $1 root, $2 secrets, $3 project, $4 generation of compose, $5 agent and $6 image of the gateway, if it has one; lines of secrets (those by environment under names of ours), then our files as tar → containers. */
+/**
+ * $1 root, $2 secrets, $3 project, $4 generation of compose, $5 agent and $6 image of the gateway, if it has one; lines of
+ * secrets (those by environment under the backend's own names), then generated files as tar → containers.
+ */
 export const UP = `
 ${ENGINE}
 stack=$1/stacks/$3; secrets=$2/$3; key=$3; generation=$4
@@ -156,7 +164,7 @@ engine_of "$1/stacks/$2"
 ${INSPECT}
 `;
 
-/** $1 root, $2 secrets, $3 project, $4 owner, $5 whether built images stay → what is left. */
+/** $1 root, $2 secrets, $3 project, $4 owner, $5 whether built images stay → remaining objects. */
 export const DOWN = `
 ${ENGINE}
 stack=$1/stacks/$3; secrets=$2/$3; key=$3; owner=$4; keep=$5
@@ -224,7 +232,7 @@ fi
 exit 0
 `;
 
-/** $1 root → markers, directories without one, and labels of whatever is marked like ours, whoever's. */
+/** $1 root → markers, directories without one, and labels of objects with this backend's marks, of any owner. */
 export const MARKED = `
 ${ENGINE}
 for marker in "$1"/stacks/*/marker; do [ -e "$marker" ] && { printf 'marker '; cat "$marker"; }; done
@@ -245,8 +253,9 @@ exit 0
 `;
 
 /**
- * $1 project, $2 `pause` or `unpause`, $3 the state of the containers to do it to: `running`, or `paused`, $4 directory of the stack. Prints nothing; exits
- * with 0 when no container is in that state any more, with 75 when the engine cannot be asked, and with 1 otherwise.
+ * $1 project, $2 `pause` or `unpause`, $3 the state of the containers to change: `running`, or `paused`, $4 directory of the
+ * stack. Prints nothing; exits with 0 when no container is in that state any more, with 75 when the engine does not answer, and
+ * with 1 otherwise.
  */
 export const FREEZE = `
 ${ENGINE}
@@ -259,8 +268,8 @@ ids=$(all "$1" "$3") || exit 75
 `;
 
 /**
- * $1 project, $2 service, $3 lines or `all`, $4 `follow` or `end`, $5 directory of the stack → what its containers wrote. It ends with its input:
- * whoever reads may be gone without a word from a service that is silent.
+ * $1 project, $2 service, $3 lines or `all`, $4 `follow` or `end`, $5 directory of the stack → output of its containers. Ends
+ * with its input: without that, the loss of the reader of a silent service would not be noticed.
  */
 export const LOG = `
 ${ENGINE}
@@ -283,8 +292,8 @@ exit "$status"
 /**
  * $1 container, $2 user of the agent (empty: the container’s own), $3 directory, $4 stack, $5 name for a new socket.
  *
- * What a program of the container listens at, at whatever path, is not taken for the agent: the process that started to
- * listen must be the one that was started here, whose number and time of start stand in a file that no container sees.
+ * A socket of a program in the container, at whatever path, is not taken for the agent's: the listening process must be the one
+ * that this script started, whose pid and start time are in a file that no container sees.
  */
 export const AGENT = `
 ${ENGINE}

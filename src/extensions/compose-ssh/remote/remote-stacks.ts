@@ -1,4 +1,4 @@
-/** The stacks of one host: each method is one round trip. */
+/** Operations on the stacks of one host: each method is one round trip. */
 
 import { randomBytes } from 'node:crypto';
 import { Semaphore } from '../../../async/semaphore.ts';
@@ -24,14 +24,14 @@ import type { ContainerState } from './stack-state.ts';
 import { readStates } from './stack-state.ts';
 import { routesOf } from './subnets.ts';
 
-/** A host that was prepared for stacks: where our files lie there, and what it runs. */
+/** A host that was prepared for stacks: the directory there, and its software. */
 export interface HostPlace {
   readonly root: string;
   readonly secrets: string;
-  /** Of the compose on the host, not of a sandbox. */
+  /** Generation of the compose on the host, not of a sandbox. */
   readonly generation: 'v1' | 'v2';
   readonly composeVersion: string;
-  /** The version of the engine that `docker` reaches by itself; `null`: our user may use none. */
+  /** The version of the engine that `docker` reaches by itself; `null`: the ssh user may use none. */
   readonly engine: string | null;
   readonly rootless: RootlessFinding;
 }
@@ -43,11 +43,11 @@ export interface AgentPlace {
 }
 
 export interface Uploaded {
-  /** It is up already, by an earlier call. */
+  /** Handle of the stack if an earlier call brought it up. */
   readonly handle: StackHandle | null;
-  /** The one that is on record: what is made of a snapshot stays on the engine of its images. */
+  /** The recorded engine: a stack made of a snapshot stays on the engine of its images. */
   readonly engine: EngineRecord;
-  /** Why it is this one. */
+  /** Reason for this engine. */
   readonly note: string | null;
   readonly takenSubnets: readonly string[];
 }
@@ -63,16 +63,19 @@ export interface Removed {
   readonly left: readonly string[];
 }
 
-/** Asking `docker-compose` itself takes most of a second, and nothing older is in any distribution that is kept up. */
+/**
+ * Newest version of v1: `docker-compose` itself takes most of a second to answer, and no maintained distribution has an older
+ * one.
+ */
 const LAST_OF_V1 = '1.29';
 const FIRST_OF_V2 = '2.0';
-/** What UP ends with where an image that is built from would reach other images. */
+/** Exit code of UP where a base image would reach other images. */
 const REFUSED_BASE = 79;
 const UPLOAD_MS = 30 * 60_000;
 const UP_MS = 30 * 60_000;
 const ENGINE_ANSWER_MS = 20_000;
 
-/** Runs of compose at a time: each is a program of some weight on the host, and more of them are no faster. */
+/** Concurrent runs of compose: each is a heavy program on the host, and more of them are no faster. */
 const MOST_AT_ONCE = 4;
 const semaphores = new WeakMap<SshHost, Semaphore>();
 
@@ -82,12 +85,12 @@ function semaphoreOf(host: SshHost): Semaphore {
   return semaphore;
 }
 
-/** An image with nothing in it but that agent. */
+/** Names an image with only that agent in it. */
 export function gatewayImageOf(agent: string): string {
   return `sandboxer-gateway:${agent.split('-').at(-1) ?? 'latest'}`;
 }
 
-/** What is said where a tree was put: the handle of what is up already, or what networks take. */
+/** Parses the output of an upload: the handle of a stack that is up already, or the taken networks. */
 export function uploadedOf(text: string): Uploaded {
   if (text.startsWith('already\n'))
     return {
@@ -114,7 +117,7 @@ export class RemoteStacks {
     this.host = host;
   }
 
-  /** `prove` looks for a rootless engine, once it is known where our files are. */
+  /** Prepares the host. `prove` looks for a rootless engine, once the directory is known. */
   async place(
     directory: string,
     call: Call,
@@ -169,8 +172,8 @@ export class RemoteStacks {
   }
 
   /**
-   * Starts the stack. `null` when a network is taken: plan with other subnets and call again. The files of the plan travel
-   * with each call; the tree is not sent anew.
+   * Starts the stack. `null` when a network is taken: plan with other subnets and call again. The files of the plan travel with
+   * each call; the tree is not sent anew.
    */
   async up(
     place: HostPlace,
@@ -202,7 +205,7 @@ export class RemoteStacks {
     );
   }
 
-  /** Whether the engine of a stack answers: a failure just before was then not the engine's. */
+  /** Returns whether the engine of a stack answers: a failure just before was then not the engine's. */
   async engineAnswers(stack: string, signal: AbortSignal | undefined): Promise<boolean> {
     const asked = await this.host
       .run(['sh', '-c', ANSWERS, 'sh', stack], {
@@ -248,7 +251,7 @@ export class RemoteStacks {
       throw hostFailure(`The stack could not be ${frozen ? 'paused' : 'resumed'}`, stderr, 'created');
   }
 
-  /** What all containers of a service wrote. */
+  /** Returns the output of all containers of a service. */
   async log(
     place: HostPlace,
     project: string,
@@ -264,7 +267,9 @@ export class RemoteStacks {
     return new RemoteLog(`log@${service}`, remote);
   }
 
-  /** The channel to the agent of a container, which is started where it does not run. One at a time for each container. */
+  /**
+   * Opens a channel to the agent of a container, and starts the agent where it does not run. One at a time for each container.
+   */
   async openAgent({ stack, container }: AgentPlace, call: Call): Promise<RemoteProcess> {
     const root = /^(?:|0|root)(?::.*)?$/.test(container.user);
     const socket = randomBytes(8).toString('hex');

@@ -12,10 +12,10 @@ export interface Call {
 const CALL_MS = 120_000;
 const MOST_OUTPUT = 16 * 1_048_576;
 
-/** What a script ends with when that which it is about is not there. */
+/** Exit code of a script whose stack is not there. */
 export const GONE = 76;
 
-/** One of our scripts on a host, in one round trip. */
+/** Runs a script on a host, in one round trip. */
 export async function runScript(
   host: SshHost,
   script: string,

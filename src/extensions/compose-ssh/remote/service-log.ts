@@ -4,7 +4,7 @@ import { hostFailure } from './failure.ts';
 
 const MOST_WAITING = 64;
 
-/** What a command on the host writes, as a log: a slow reader slows it down. */
+/** Output of a command on the host as a log: a slow reader slows the command down. */
 export class RemoteLog implements ServiceLog {
   readonly id: string;
   readonly output: AsyncIterable<OutputChunk>;

@@ -37,7 +37,7 @@ export interface ContainerState {
 
 const MOST_CONTAINERS = 1_000;
 
-/** The containers of a stack, from one line of JSON each. A line that is not one of ours is left out. */
+/** Parses the containers of a stack, one line of JSON each. A line of another form is left out. */
 export function readStates(text: string): ContainerState[] {
   return text
     .split('\n')
@@ -73,7 +73,7 @@ export function readStates(text: string): ContainerState[] {
     .sort((a, b) => a.service.localeCompare(b.service) || a.number - b.number);
 }
 
-/** The services’ own view of themselves: data, no verdict of ours. */
+/** Returns the state that the engine reports for services: data, no verdict of the backend. */
 export function servicesOf(states: readonly ContainerState[]): Reachability['services'] {
   return states.map(({ service, number, status, exitCode, health }) => ({
     name: number > 1 ? `${service}-${number}` : service,
@@ -82,7 +82,7 @@ export function servicesOf(states: readonly ContainerState[]): Reachability['ser
   }));
 }
 
-/** Whether what was asked to be waited for has come, or never will. */
+/** Returns whether the awaited condition has come, or never will. */
 export function waitedFor(name: string, states: readonly ContainerState[]): 'yes' | 'not yet' | 'never' {
   const all = states.filter(({ service }) => service === name);
   if (all.length === 0) return 'never';

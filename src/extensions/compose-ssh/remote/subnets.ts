@@ -13,7 +13,7 @@ function addressOf(value: number): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.');
 }
 
-/** `10.0.0.0/8`; `null` for what is not IPv4. */
+/** Parses `10.0.0.0/8`; returns `null` for a text that is not IPv4. */
 function rangeOf(subnet: string): Range | null {
   const [, address, bits] = /^(\d+\.\d+\.\d+\.\d+)\/(\d+)$/.exec(subnet) ?? [];
   if (address === undefined || Number(bits) > 32) return null;
@@ -22,13 +22,13 @@ function rangeOf(subnet: string): Range | null {
   return { first, last: first + size - 1 };
 }
 
-/** The n-th address below the last one: the engine itself begins at the other end. */
+/** Returns the n-th address below the last one: the engine itself begins at the other end. */
 export function fromTheTop(subnet: string, n: number): string {
   const range = rangeOf(subnet);
   return range === null ? '0.0.0.0' : addressOf(range.last - 1 - n);
 }
 
-/** The subnets of the kernel’s own table: `/proc/net/route`. The default route takes nothing. */
+/** Returns the subnets of the kernel’s own table: `/proc/net/route`. The default route takes none. */
 export function routesOf(table: string): string[] {
   return table.split('\n').flatMap((line) => {
     const [, destination = '', , , , , , mask = ''] = line.trim().split(/\s+/);
@@ -39,7 +39,7 @@ export function routesOf(table: string): string[] {
   });
 }
 
-/** The smallest network that holds so many containers, its own addresses and a few to spare. */
+/** Returns the prefix of the smallest network with room for the containers, its own addresses and a few to spare. */
 export function prefixFor(containers: number): number {
   return Math.min(28, 32 - Math.ceil(Math.log2(containers + 4)));
 }
@@ -51,8 +51,8 @@ interface SubnetWish {
 }
 
 /**
- * Free subnets of the pool. Where it begins to look depends on the stack, so that two that are made at the same moment
- * rarely want the same; the engine refuses the second, which then looks again with another seed.
+ * Finds free subnets of the pool. The search begins at a place that depends on the stack, so that two stacks that are made at the
+ * same moment rarely want the same; the engine refuses the second, which then searches with another seed.
  */
 export function freeSubnets(
   pool: string,

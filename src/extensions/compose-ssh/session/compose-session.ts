@@ -11,8 +11,8 @@ export interface StackAccess {
 }
 
 /**
- * A session over the services of a stack. Programs and files are those of the default service unless another is named; a
- * port is that of the service that offers it. A lost connection is opened again by whatever is asked for next.
+ * Session over the services of a stack. Programs and files are those of the default service unless another is named; a port is
+ * that of the service that publishes it. The next request opens a lost connection again.
  */
 export class ComposeSession implements SandboxSession {
   readonly files: SandboxFiles;

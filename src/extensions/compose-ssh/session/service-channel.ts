@@ -8,15 +8,15 @@ import type { ContainerState } from '../remote/stack-state.ts';
 
 const GREET_MS = 60_000;
 
-/** The first container of a service in which something can run. */
+/** Returns the first running container of a service. */
 export function runningOf(service: string, states: readonly ContainerState[]): ContainerState | null {
   return states.find((state) => state.service === service && state.status === 'running') ?? null;
 }
 
-/** By container: of two agents that start at the same time, one would be found by nobody. */
+/** One at a time for each container: of two agents that start at the same time, one would be lost. */
 const opening = new KeyedMutex();
 
-/** Opens the channel to the agent of a container; it is started where it does not run yet. */
+/** Opens the channel to the agent of a container, and starts the agent where it does not run yet. */
 export async function openChannel(
   stacks: RemoteStacks,
   place: AgentPlace,
@@ -31,7 +31,7 @@ export async function openChannel(
 async function openNow(stacks: RemoteStacks, place: AgentPlace, signal: AbortSignal): Promise<Channel> {
   const remote = await stacks.openAgent(place, { signal: new AbortController().signal });
   const stream = remote.process.duplex();
-  // Whoever gives up ends it before anybody listens to it.
+  // An aborted caller ends the stream before it has a listener.
   stream.on('error', () => {});
   const end = () => remote.kill();
   signal.addEventListener('abort', end, { once: true });
@@ -66,7 +66,7 @@ interface ServiceCall {
   readonly signal: AbortSignal;
 }
 
-/** The channel to a service, wherever its container is now. */
+/** Opens the channel to a service, in whichever container it runs now. */
 export async function serviceChannel(
   stacks: RemoteStacks,
   place: HostPlace,

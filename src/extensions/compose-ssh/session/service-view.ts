@@ -3,7 +3,7 @@ import { filesOver, must } from '../../shared/channel/files-over.ts';
 
 type Session = () => Promise<SandboxSession>;
 
-/** Process ids of services that are not the default: agents count each for itself. */
+/** Process ids of services that are not the default: each agent counts its own. */
 const SERVICE_OF_ID = /^(.+)@([^@]+)$/;
 
 export function splitProcessId(id: string): { readonly id: string; readonly service: string | null } {
@@ -11,13 +11,13 @@ export function splitProcessId(id: string): { readonly id: string; readonly serv
   return { id: own, service };
 }
 
-/** A session of one service, over whichever connection to it stands at the moment. */
+/** A session of one service, over the current connection to it. */
 export class ServiceView implements SandboxSession {
   readonly files: SandboxFiles;
   readonly #session: Session;
   readonly #suffix: string;
 
-  /** Ids of processes end with the suffix. */
+  /** Appends the suffix to ids of processes. */
   constructor(session: Session, suffix: string) {
     this.#session = session;
     this.#suffix = suffix;
@@ -36,7 +36,7 @@ export class ServiceView implements SandboxSession {
   dial: NonNullable<SandboxSession['dial']> = async (port, options) =>
     await must((await this.#session()).dial?.(port, options));
 
-  /** It is closed with the session it is part of. */
+  /** Does nothing: the session that it is part of closes the connection. */
   async close(): Promise<void> {}
 
   #named(process: SandboxProcess): SandboxProcess {

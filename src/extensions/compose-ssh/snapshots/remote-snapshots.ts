@@ -20,7 +20,7 @@ import { CAPTURE, FORGET, KEPT, MARK, PLANT, SEED_TREE } from './snapshot-script
 const COPY_MS = 30 * 60_000;
 const DAMAGED = 77;
 
-/** Where something that was kept of a stack lies on its host. */
+/** Place of a snapshot, or of the state kept for a fork, on its host. */
 export interface Seed {
   readonly directory: string;
   /** Service → the image it had, by its digest. */
@@ -39,7 +39,7 @@ interface ForkTarget {
   readonly signal: AbortSignal;
 }
 
-/** What was kept of stacks, on one host. */
+/** Snapshots of stacks on one host. */
 export class RemoteSnapshots {
   readonly #host: SshHost;
 
@@ -59,7 +59,7 @@ export class RemoteSnapshots {
     return { ref: seed as unknown as Json, sizeBytes };
   }
 
-  /** What lies there, whoever's. */
+  /** Lists the snapshots there, of any owner. */
   async list({ root }: HostPlace, signal: AbortSignal): Promise<readonly KeptSnapshot[]> {
     const { code, stdout, stderr } = await runScript(this.#host, KEPT, [root], { signal });
     if (code !== 0) throw hostFailure('The snapshots could not be listed', stderr, 'created');
@@ -72,7 +72,7 @@ export class RemoteSnapshots {
     if (code !== 0) throw hostFailure('The snapshot could not be removed', stderr, 'created');
   }
 
-  /** Captures into the stack that is to be made; `null` with its handle when it is up already. */
+  /** Captures a stack into a new one; returns `null` with its handle when that is up already. */
   async fork(
     place: HostPlace,
     source: StackHandle,
@@ -92,7 +92,7 @@ export class RemoteSnapshots {
     return (await this.#capture(place, source, target, signal)).seed;
   }
 
-  /** Puts what was kept where a new stack is to be, instead of a tree that is uploaded. */
+  /** Puts a snapshot where a new stack will be, instead of an uploaded tree. */
   async plant(
     { root }: HostPlace,
     { project, marker }: { readonly project: string; readonly marker: string },
@@ -115,7 +115,7 @@ export class RemoteSnapshots {
     return uploadedOf(stdout.toString());
   }
 
-  /** The tree of a seed, as the tree of a request: it is read and judged like any other. */
+  /** Returns the tree of a seed as the tree of a request: it is read and judged like any other. */
   trees(seed: Seed): InputTrees {
     const open: InputTrees['open'] = async (_name, options = {}) => {
       const { process, exit } = await this.#host.open(['sh', '-c', SEED_TREE, 'sh', seed.directory], {

@@ -1,9 +1,9 @@
-/** Whose a snapshot is, in a file beside it. */
+/** Owner mark of a snapshot, in a file beside it. */
 import { z } from 'zod';
 import type { SnapshotSpec } from '../../../core/ports/extension.ts';
 
 export interface KeptSnapshot {
-  /** `null` where there is no mark that can be read. */
+  /** `null` where there is no readable mark. */
   readonly owner: string | null;
   readonly snapshotId: string | null;
   readonly createdAt: number | null;

@@ -1,20 +1,19 @@
 /**
- * What is kept of a stack lies on its host, in a directory of its own: `tree` and `binds`, each volume as an archive, and
- * an image of each service under a name that begins with the given prefix: as its container is, or, where that has a
- * secret among its variables, the one it was made from. Volumes are read and filled through the
- * engine, so that nobody needs to be root.
+ * Scripts for snapshots of stacks. A snapshot lies on its host, in a directory of its own: `tree` and `binds`, each volume as an
+ * archive, and an image of each service under a name that begins with the given prefix: as its container is, or, where that has a
+ * secret among its variables, the one it was made from. The engine reads and fills volumes, so that no step needs root.
  */
 import { ENGINE, RECORD } from '../remote/engine-scripts.ts';
 import { ENLIST, NETWORKS } from '../remote/remote-scripts.ts';
 
-/** Ends a word of a format of \`docker inspect\`. */
+/** Ends a word in a format of \`docker inspect\`. */
 const NUL = '{{"\\x00"}}';
 const words = (...values: string[]) => values.map((value) => `${value}${NUL}`).join('');
 const SERVICE = '{{index $labels "io.sandboxer.service"}}';
 const NUMBER = '{{index $labels "com.docker.compose.container-number"}}';
 
 /**
- * Containers and their volumes, seven words each. The first word is empty, or the line break that the command writes
+ * Format of containers and their volumes, seven words each. The first word is empty, or the line break that the command writes
  * after each container.
  */
 const CONTAINERS = [
@@ -25,7 +24,7 @@ const CONTAINERS = [
   '{{end}}{{end}}',
 ].join('');
 
-/** Keeps the image of a container, or the content of a volume: words of CONTAINERS. */
+/** Captures the image of a container, or the content of a volume: words of CONTAINERS. */
 const CAPTURE_ONE = `
 [ $# -eq 7 ] || exit 0
 id=$3 service=$4 number=$5 name=$6 destination=$7
@@ -48,7 +47,9 @@ case $2 in
 esac
 `;
 
-/** $1 root, $2 project, $3 directory, $4 prefix of images, $5 whose it is, then variables that are secrets → images and kilobytes. */
+/**
+ * $1 root, $2 project, $3 directory, $4 prefix of images, $5 its owner, then variables that are secrets → images and kilobytes.
+ */
 export const CAPTURE = `
 ${ENGINE}
 stack=$1/stacks/$2; key=$2; target=$3; prefix=$4; marker=$5; shift 5
@@ -83,7 +84,7 @@ rm -rf "$target/seen"
 told
 `;
 
-/** $1 directory → the tree in it as tar: what is neither file nor directory nor link is nothing a stack is read from. */
+/** $1 directory → the tree in it as tar: files, directories and links only, as a stack is read from no others. */
 export const SEED_TREE = `
 ${ENGINE}
 [ -e "$1/done" ] || exit 76
@@ -103,7 +104,10 @@ mkdir -p "$stack" && record_engine "$1" "$stack" "$engine_kind" "$engine_at" || 
 printf '%s\\n' "$3" >"$stack/marker.new" && mv -f "$stack/marker.new" "$stack/marker" || exit 73
 `;
 
-/** $1 root, $2 project, $3 marker, $4 directory of what was kept, then service and image in turn → the engine and what networks take. */
+/**
+ * $1 root, $2 project, $3 marker, $4 directory of the snapshot, then service and image in turn → the engine and the taken
+ * networks.
+ */
 export const PLANT = `
 stack=$1/stacks/$2; project=$2; seed=$4
 [ -e "$seed/done" ] || exit 76

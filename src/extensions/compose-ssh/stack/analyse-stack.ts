@@ -19,7 +19,7 @@ import { prefixFor } from '../remote/subnets.ts';
 import type { RequestedStack, StackInputs } from './stack-inputs.ts';
 import { readStackInputs } from './stack-inputs.ts';
 
-/** Where the compose file of a request without a repository lies in its tree. */
+/** Path of the compose file in the tree of a request without a repository. */
 const INLINE = 'compose.yaml';
 const SECRET_NAME = /^[A-Za-z_][\w.-]{0,127}$/;
 const VARIABLE_NAME = /^[A-Za-z_]\w{0,127}$/;
@@ -31,11 +31,11 @@ export interface PlaceTerms {
   readonly gatewayImage: string;
   readonly subnets: readonly string[];
   readonly composeVersion: string | null;
-  /** Limits that the engine does not know how to enforce. */
+  /** Limits that the engine cannot enforce. */
   readonly unheld: readonly EngineLimit[];
 }
 
-/** To see what a plan needs before it is known where it goes. */
+/** Terms for a plan before its host is known. */
 const NOWHERE: PlaceTerms = {
   directory: '/',
   secretDirectory: '/',
@@ -56,7 +56,7 @@ interface AnalysedParts {
   readonly fromSeed: boolean;
 }
 
-/** A request’s stack, read and judged: nothing has been asked of any host yet. */
+/** Stack of a request, read and judged; no host has got a request yet. */
 export class AnalysedStack {
   readonly tree: TarTree;
   readonly inputs: RequestedStack;
@@ -77,7 +77,7 @@ export class AnalysedStack {
     this.#fromSeed = fromSeed;
   }
 
-  /** `fromSeed`: it is made from what was kept of another, images and all. */
+  /** Reads the stack. `fromSeed`: it is made from a snapshot, images included. */
   static async of(spec: ProvisionSpec, signal: AbortSignal, fromSeed = false): Promise<AnalysedStack> {
     const inputs = readStackInputs(spec);
     checkSecrets(spec);
@@ -105,7 +105,7 @@ export class AnalysedStack {
     return analysed;
   }
 
-  /** What was found and let through. */
+  /** Findings that `elevated` allowed. */
   get findings(): readonly Finding[] {
     return this.#findings.all;
   }
@@ -114,12 +114,12 @@ export class AnalysedStack {
     return this.plan(NOWHERE).networkCount;
   }
 
-  /** So large that all containers fit into one network. */
+  /** Prefix of a network in which all containers fit. */
   get prefix(): number {
     return prefixFor([...this.#model.services.values()].reduce((sum, { replicas }) => sum + replicas, 1));
   }
 
-  /** Throws where the compose of a host knows too little, before anything is sent there. */
+  /** Throws where the compose of a host is too old, before anything is sent there. */
   checkFor(composeVersion: string): void {
     this.plan({ ...NOWHERE, composeVersion });
   }
@@ -146,7 +146,7 @@ export class AnalysedStack {
     return plan;
   }
 
-  /** Images of Dockerfiles whose own instructions (`ONBUILD`) are to be judged on the host. */
+  /** Images of Dockerfiles whose own instructions (`ONBUILD`) the host must judge. */
   get baseImages(): readonly string[] {
     return this.#bases;
   }

@@ -13,13 +13,13 @@ const COMPOSE = `services:
     init: false
 `;
 
-/** Built from nothing, so that no registry is needed: the agent is one file that needs no other. */
+/** Built from `scratch`, so that no registry is needed: the agent is one file that needs no other. */
 const DOCKERFILE = `FROM scratch
 COPY canary ${PROGRAM}
 ENTRYPOINT ["${PROGRAM}", "--listen", "/dev/shm/.canary", "--cwd", "/"]
 `;
 
-/** The smallest stack there is. */
+/** Returns the smallest possible stack. */
 export async function canaryStack(agents: AgentBinaries, machine: string): Promise<CanaryKit> {
   const agent = Object.hasOwn(agents, machine) ? agents[machine] : undefined;
   if (agent === undefined)

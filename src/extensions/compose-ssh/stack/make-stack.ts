@@ -19,13 +19,13 @@ export interface Ground {
   readonly stacks: RemoteStacks;
   readonly place: HostPlace;
   readonly agent: string;
-  /** What networks are cut from. */
+  /** The address range for networks. */
   readonly pool: string;
 }
 
 export interface MadeStack {
   readonly handle: StackHandle;
-  /** As it was when compose was done. */
+  /** States at the end of compose. */
   readonly states: readonly ContainerState[];
 }
 
@@ -34,7 +34,7 @@ interface StackMaking {
   readonly signal: AbortSignal;
 }
 
-/** Brings up a stack whose tree is on its host. A network that somebody else took meanwhile is chosen anew. */
+/** Brings up a stack whose tree is on its host. A network that was taken meanwhile is chosen anew. */
 export async function makeStack(
   spec: ProvisionSpec,
   stack: AnalysedStack,
@@ -92,7 +92,7 @@ function filesOf(plan: StackPlan, handle: StackHandle, { inputs, baseImages }: A
   ];
 }
 
-/** Three words each, ended by NUL. */
+/** Returns three words for each place, ended by NUL. */
 function places({ directories, copies }: StackPlan): string {
   const words = [
     ...directories.map((path) => ['directory', path, '']),
@@ -104,7 +104,7 @@ function places({ directories, copies }: StackPlan): string {
     .join('');
 }
 
-/** A line for each secret, and a line that ends them: the only way they travel. */
+/** Yields a line for each secret, and a line that ends them: secrets travel only on this way. */
 async function* secretsThen(
   spec: ProvisionSpec,
   rest: AsyncIterable<Uint8Array>,

@@ -4,7 +4,7 @@ import { StackRefusal } from '../compose/yaml/finding.ts';
 import type { PlaceTerms } from './analyse-stack.ts';
 import { AnalysedStack } from './analyse-stack.ts';
 
-/** In place of what only a host can tell. */
+/** Placeholders for facts that only a host has. */
 const SOMEWHERE: PlaceTerms = {
   directory: '/STACK',
   secretDirectory: '/SECRETS',

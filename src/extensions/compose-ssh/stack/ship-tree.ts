@@ -7,7 +7,7 @@ import { directoryOf } from '../compose/tree/tree-view.ts';
 
 type Names = readonly InputTrees['list'][number]['name'][];
 
-/** A file of ours in an archive. */
+/** Returns a generated file as an entry of an archive. */
 export function textEntry(name: string, content: string | Uint8Array, mode = 0o644): TarEntry {
   const bytes = typeof content === 'string' ? Buffer.from(content) : content;
   const body = (async function* () {
@@ -16,7 +16,7 @@ export function textEntry(name: string, content: string | Uint8Array, mode = 0o6
   return { name, kind: 'file', mode, size: bytes.length, modifiedAtMs: 0, linkTarget: null, body };
 }
 
-/** No entry may lie behind a link of the archive itself: whoever unpacks could be led out. */
+/** Returns whether an entry lies behind a link of the archive itself: such an entry could lead an unpacker out. */
 function behindLink(tree: TarTree, name: string): boolean {
   for (let path = directoryOf(name); path !== ''; path = directoryOf(path)) {
     if (tree.kind(path) === 'symlink') return true;
@@ -32,8 +32,8 @@ interface ShippedTree {
 }
 
 /**
- * The trees of a request as one archive: of what stands twice, the later. Links come last, so that nothing can be
- * written through them by a `tar` that follows links.
+ * Merges the trees of a request into one archive: of duplicate entries, the later. Links come last, so that a `tar` that follows
+ * links cannot write through them.
  */
 export async function* shipTree(
   inputs: InputTrees,

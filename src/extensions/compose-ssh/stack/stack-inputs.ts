@@ -7,14 +7,14 @@ const Names = z
   .union([z.string().transform((text) => text.split(',')), z.array(z.string())])
   .pipe(z.array(z.string().min(1).max(1024)).max(64));
 
-/** A file or directory of the tree. */
+/** Path of a file or directory of the tree. */
 const Place = z.string().min(1).max(1024);
 
-/** What a request may say about the stack, besides the trees it ships. */
+/** Inputs of a request about the stack, besides the trees it ships. */
 export const StackInputs = z.object({
   /** Compose files, as paths of the tree. */
   compose_files: Names.default([]),
-  /** A compose file of the tree, or the directory of one, in place of a tree of its own. */
+  /** A compose file of the tree, or its directory. */
   compose_bundle: Place.optional(),
   compose_bundle_ref: Place.optional(),
   /** A compose file as text: for stacks that need no repository. */
@@ -32,11 +32,11 @@ export const StackInputs = z.object({
   /** Services whose health is a condition of `ready`. */
   wait_for: Names.default([]),
   wait_seconds: NumberInput.pipe(z.number().positive().max(3600)).default(120),
-  /** Where programs run and files are. */
+  /** Service of programs and files. */
   service: z.string().max(64).optional(),
   /** Whether images that were built for it stay on the host. */
   keep_images: BooleanInput.default(false),
-  /** Whether images that the host pulled for it go with it, unless something else uses them. */
+  /** Whether images that the host pulled for it are removed with it, unless they are in use. */
   remove_pulled: BooleanInput.default(false),
 });
 export type StackInputs = z.infer<typeof StackInputs>;
@@ -45,7 +45,7 @@ const TREES = ['workspace', 'repo', 'files', 'compose_bundle'] as const;
 
 export interface RequestedStack extends StackInputs {
   readonly trees: (typeof TREES)[number][];
-  /** A place of the tree that stands for the compose files, and the input that named it. */
+  /** Path in the tree of the compose file or its directory, and the input that named it. */
   readonly bundle: { readonly place: string; readonly field: string } | null;
 }
 

@@ -1,4 +1,4 @@
-/** What is told of a stack's services: where they are reached, and why they are not what was hoped for. */
+/** Reports on a stack's services: their endpoints, and errors for a service that does not become ready. */
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { Ready } from '../../../core/ports/extension.ts';
 import { GATEWAY } from '../compose/plan/plan-stack.ts';
@@ -7,7 +7,7 @@ import type { StackHandle } from '../remote/stack-handle.ts';
 import type { ContainerState } from '../remote/stack-state.ts';
 import { servicesOf } from '../remote/stack-state.ts';
 
-/** Ports on the loopback of the host, whoever publishes them. */
+/** Returns ports on the loopback of the host, published by the engine or the gateway. */
 export function endpointsOf(
   stack: StackHandle,
   states: readonly ContainerState[],
@@ -39,7 +39,7 @@ export function noneRunning(stack: StackHandle, states: readonly ContainerState[
   );
 }
 
-/** Blames the stack, as for a dependency that does not become healthy: the request itself chose how long to wait. */
+/** Blames the stack, as for a dependency that does not become healthy: the request itself chose the wait. */
 export function notComing(name: string, states: readonly ContainerState[]): SandboxerError {
   const detail = `${name} was waited for and is not healthy: ${told(states)}.`;
   return new SandboxerError('SBX_COMPOSE_INVALID', detail, {

@@ -2,7 +2,7 @@ import { AgentDoor, doorsIn, removeDoor } from '../../shared/channel/agent-door.
 import { BACKEND } from '../engine/engine-error.ts';
 import { isDoor } from './reach.ts';
 
-/** The doors of one engine's sandboxes, each opened when it is first needed. */
+/** The doors of one engine's sandboxes, each opened at its first use. */
 export class AgentDoors {
   readonly #directory: string;
   readonly #doors = new Map<string, Promise<AgentDoor>>();
@@ -29,7 +29,7 @@ export class AgentDoors {
     removeDoor(this.#directory, name);
   }
 
-  /** What an earlier process has left behind for nobody. */
+  /** Removes the doors that an earlier process left and no sandbox uses. */
   async removeOthers(kept: ReadonlySet<string | undefined>): Promise<void> {
     for (const name of doorsIn(this.#directory))
       if (!kept.has(name) && !this.#doors.has(name)) await this.remove(name);

@@ -20,7 +20,7 @@ interface Parts {
   readonly doors: AgentDoors;
 }
 
-/** The agent in a container that was started, as soon as it answers; gives up at once when the container has ended. */
+/** Connects to the agent in a started container, as soon as it answers; gives up at once when the container has ended. */
 export async function agentInside(
   parts: Parts,
   name: string,
@@ -47,8 +47,8 @@ export async function agentInside(
 }
 
 /**
- * Goes on only where the kernel says that process 1 listens. gVisor's kernel does not keep who listens: it answers every
- * SO_PEERCRED with the process that asks, so that there the question is left out (and `not_enforced` says so).
+ * Connects only where the kernel names process 1 as the listener. gVisor's kernel does not record listeners: it answers every
+ * SO_PEERCRED with the calling process, so that there the check is left out (and `not_enforced` says so).
  */
 function relayCommand({ isolation }: Reach): string[] {
   const relay = [INSIDE.agent, '--relay', INSIDE.relay];
@@ -78,7 +78,7 @@ async function greet(
   }
 }
 
-/** Rejects when the container is not running any more; resolves never. */
+/** Rejects when the container is not running any more; never resolves. */
 async function watchEnd(containers: Containers, name: string, over: AbortSignal): Promise<never> {
   for (;;) {
     await sleep(LOOK_MS, undefined, { signal: over, ref: false });

@@ -1,11 +1,11 @@
-/** How sandboxes of one engine are reached: chosen by what is known of it, and again when it turns out otherwise. */
+/** Chooses how sandboxes of one engine are reached: by the known facts, and again when the first choice fails. */
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { IsolationLevel } from '../../../contract/extensions/capability.ts';
 import type { ChannelKind } from '../containers/container-config.ts';
 import type { DockerOptions } from '../containers/options.ts';
 import { AgentEnded, EngineError } from '../engine/engine-error.ts';
 
-/** Processors by the number that an ELF file has for them, as images and as engines call them. */
+/** Processor names of images and engines, by the number in an ELF file. */
 const PROCESSORS: Readonly<Record<number, readonly string[]>> = {
   3: ['386', 'i386', 'i686'],
   40: ['arm', 'armv7l', 'armv6l'],
@@ -17,7 +17,7 @@ const PROCESSORS: Readonly<Record<number, readonly string[]>> = {
 };
 const MACHINE_AT = 18;
 
-/** Names of the processor that a program was built for; none when it cannot be read. */
+/** Returns the names of the processor that a program was built for; none when it cannot be read. */
 function processorOf(program: string): readonly string[] {
   const header = Buffer.alloc(MACHINE_AT + 2);
   try {
@@ -35,24 +35,24 @@ function processorOf(program: string): readonly string[] {
 
 const UNSEEN = /bind source path does not exist|invalid mount config|no such file or directory.*mount/i;
 const NOT_STARTED = /exec format error|permission denied|operation not permitted|no such file or directory/i;
-/** By its limits, or by somebody. */
+/** Exit code of a process killed by SIGKILL: for its limits, or by an operator. */
 const KILLED = 137;
 const OF_AGENT = /\/\.sandboxer\/agent/;
 
 export interface Lesser {
   readonly channel: ChannelKind;
-  /** Whether the engine itself is so, and not only the image. */
+  /** Whether the cause is the engine itself, and not only the image. */
   readonly everywhere: boolean;
 }
 
 const BEST_FIRST: readonly ChannelKind[] = ['call', 'relay', 'exec'];
 
-/** Of two channels, the one that asks less. */
+/** Returns the channel that asks less of the engine. */
 export function lesserOf(one: ChannelKind, other: ChannelKind): ChannelKind {
   return BEST_FIRST.indexOf(one) > BEST_FIRST.indexOf(other) ? one : other;
 }
 
-/** Whether the kernel inside is another one than the machine's. */
+/** Returns whether the kernel inside is another one than the machine's. */
 export function isStronger(isolation: IsolationLevel): boolean {
   return isolation === 'gvisor' || isolation === 'microvm';
 }
@@ -64,17 +64,17 @@ function wallOf(isolation: IsolationLevel): 'wall' | 'stronger' {
 export class ChannelChoice {
   readonly #fixed: ChannelKind | null;
   readonly #processor: readonly string[];
-  /** The best that this engine is known to take, behind its own wall and behind a stronger one. */
+  /** The best channel known to work, at the usual isolation level and at a stronger one. */
   readonly #best: { wall: ChannelKind; stronger: ChannelKind };
 
   constructor(options: Pick<DockerOptions, 'channel'>, local: boolean, agentPath: string) {
     this.#fixed = options.channel === undefined || options.channel === 'auto' ? null : options.channel;
     this.#processor = processorOf(agentPath);
-    // Sockets of this machine do not reach into a stronger wall; a relay that the engine starts does.
+    // Sockets of this machine do not reach into a stronger isolation level; a relay that the engine starts does.
     this.#best = { wall: local ? 'call' : 'relay', stronger: 'relay' };
   }
 
-  /** Whether the agent can run on it; what does not say is believed to be like us. */
+  /** Returns whether the agent can run on this architecture; an unnamed one is taken for this machine's. */
   fits(architecture: string): boolean {
     return architecture === '' || this.#processor.length === 0 || this.#processor.includes(architecture);
   }
@@ -85,8 +85,8 @@ export class ChannelChoice {
   }
 
   /**
-   * What to try when it did not work this way, or `null` when that would not help. That the engine does not see our files
-   * holds for whatever it runs; that the agent does not run may be the image's own doing, and is nobody else's loss.
+   * Returns the channel to try after a failure, or `null` when another would not help. An engine that does not see this machine's
+   * files never will, for any image; an agent that does not run may be the fault of the image, and affects that image only.
    */
   lesser(isolation: IsolationLevel, from: ChannelKind, error: unknown): Lesser | null {
     if (this.#fixed !== null || from === 'exec') return null;

@@ -1,4 +1,4 @@
-/** How a container is reached: written on it as it is made, and read from it by whoever comes later. */
+/** Describes how a container is reached: written to its labels when it is made, and read from them later. */
 import type { ChannelKind } from '../containers/container-config.ts';
 import { LABEL } from '../containers/labels.ts';
 import { lost } from '../engine/engine-error.ts';
@@ -11,7 +11,7 @@ export interface Reach {
   readonly isolation: string;
 }
 
-/** As `doorOf` makes them: never a path. */
+/** Name of a door as `doorOf` makes it: never a path. */
 const DOOR = /^[0-9a-f]{16}$/;
 
 export function isDoor(name: string): boolean {

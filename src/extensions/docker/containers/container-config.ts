@@ -1,4 +1,4 @@
-/** Everything the engine is told about a container, and nothing secret: whatever is not asked for is not there. */
+/** Builds the engine's configuration of a container. It has no secret, and no right that was not requested. */
 import type { ProvisionSpec } from '../../../core/ports/extension.ts';
 import { DOOR_SOCKET } from '../../shared/channel/agent-door.ts';
 import type { EngineFacts } from '../engine/engine-facts.ts';
@@ -9,34 +9,37 @@ import { DEFAULTS } from './options.ts';
 
 export const INSIDE = {
   agent: '/.sandboxer/agent',
-  /** The directory that the host listens in, mounted read-only. */
+  /** The directory of the host's socket, mounted read-only. */
   door: '/.sandboxer/door',
   socket: `/.sandboxer/door/${DOOR_SOCKET}`,
-  /** Where the agent listens instead, when nothing of the host can be mounted. */
+  /** The directory of the agent's socket, where the host's files cannot be mounted. */
   run: '/run/sandboxer',
   relay: '/run/sandboxer/a.sock',
   work: '/workspace',
 } as const;
 
-/** The agent calls a socket of ours; it listens for a relay; or it is not there, and the engine starts every program. */
+/**
+ * `call`: the agent calls a socket of the server; `relay`: it listens for a relay; `exec`: no agent, the engine starts every
+ * program.
+ */
 export type ChannelKind = 'call' | 'relay' | 'exec';
 
-/** Waits for ever where there is no agent to do so; the engine's own init reaps. */
+/** Command that waits for ever where there is no agent; the engine's own init reaps. */
 const WAIT = ['/bin/sh', '-c', 'while :; do sleep 3600; done'];
 
 export interface ContainerPlan {
   readonly kind: Extract<Kind, 'sandbox' | 'warm' | 'trial'>;
-  /** `null` for what belongs to nobody and is gone at once. */
+  /** `null`: belongs to no owner and is removed at once. */
   readonly owner: string | null;
   readonly image: string;
   /** `uid:gid`, never root. */
   readonly user: string;
   readonly channel: ChannelKind;
   readonly door: string;
-  /** Where the agent and the door lie on the engine's machine; only for `call`. */
+  /** Paths of the agent and the door on the engine's machine; only for `call`. */
   readonly binds: { readonly agent: string; readonly door: string } | null;
   readonly isolation: ProvisionSpec['recipe']['isolation'];
-  /** The engine's, by its name; `null` for the one that it takes by itself. */
+  /** Name of the engine's runtime; `null`: its default. */
   readonly runtime: string | null;
   readonly keep: boolean;
   readonly secrets: boolean;
@@ -55,7 +58,7 @@ export interface LimitFields {
   readonly PidsLimit?: number;
 }
 
-/** What was asked for; where nothing was, enough for any work and not enough for the whole machine. */
+/** Returns the requested limits; defaults are enough for any work and not enough for the whole machine. */
 export function limitFields(
   { cpu, memory_mb, pids }: ContainerPlan['resources'],
   facts: EngineFacts,
@@ -70,10 +73,10 @@ export function limitFields(
   };
 }
 
-/** File systems in memory: of no snapshot, on no disk. */
+/** Returns file systems in memory, which are in no snapshot and on no disk. */
 function memoryMounts(plan: ContainerPlan, { podman }: EngineFacts): Record<string, string> {
   const [uid, gid] = plan.user.split(':');
-  // Podman gives them to nobody; there is but one user inside.
+  // Podman cannot set an owner; there is but one user inside.
   const of = (mode: string) => (podman ? 'mode=0777' : `mode=${mode},uid=${uid},gid=${gid}`);
   const own = `nosuid,nodev,${of('0700')}`;
   const scratch = `nosuid,nodev,mode=1777,size=${SCRATCH_MB}m`;

@@ -1,4 +1,4 @@
-/** The containers of one engine that are ours, by their names. */
+/** The server's containers on one engine, by their names. */
 
 import type { EngineClient } from '../engine/engine-client.ts';
 import { isConflict, isMissing } from '../engine/engine-error.ts';
@@ -31,7 +31,7 @@ export class Containers {
     this.#client = client;
   }
 
-  /** `false` when there is one of that name already. */
+  /** Returns `false` when a container of that name exists. */
   async create(name: string, config: object, signal?: AbortSignal): Promise<boolean> {
     try {
       await this.#client.call(Created, 'POST', '/containers/create', {
@@ -64,13 +64,13 @@ export class Containers {
     return all.filter(({ labels }) => labels[LABEL.owner] === owner);
   }
 
-  /** Whatever is marked like ours, whoever's; without what stacks are made of, which is not this backend's. */
+  /** Lists containers with the server's marks, of any owner, without those of stacks, which belong to ext.compose-ssh. */
   async marked(signal?: AbortSignal): Promise<Listed[]> {
     const all = await this.#labelled(LABEL.owner, signal);
     return all.filter(({ labels }) => labels[LABEL.stack] === undefined);
   }
 
-  /** Whosever: what belongs to no sandbox has no owner. */
+  /** Lists containers of any owner: one that belongs to no sandbox has none. */
   async ofKind(kind: Kind): Promise<Listed[]> {
     return await this.#labelled(`${LABEL.kind}=${kind}`, undefined);
   }
@@ -85,7 +85,7 @@ export class Containers {
     );
   }
 
-  /** Resolves when the engine has it no more. */
+  /** Resolves when the engine has removed it. */
   async remove(name: string): Promise<void> {
     try {
       await this.#client.send('DELETE', at(name), {
@@ -93,12 +93,12 @@ export class Containers {
         timeoutMs: REMOVE_MS,
       });
     } catch (error) {
-      // Somebody else is removing it already.
+      // Another process is removing it already.
       if (!isMissing(error) && !isConflict(error)) throw error;
     }
   }
 
-  /** `false` when another one has that name. */
+  /** Returns `false` when another container has that name. */
   async rename(name: string, to: string): Promise<boolean> {
     try {
       await this.#client.send('POST', at(name, '/rename'), { query: { name: to } });
@@ -121,7 +121,7 @@ export class Containers {
     await this.#send(name, '/unpause', signal, ({ State }) => State.Running && !State.Paused);
   }
 
-  /** Engines differ in how they refuse what is so already: it is looked at instead. */
+  /** Engines differ in how they refuse a state that holds already: so the state is read instead. */
   async #send(
     name: string,
     verb: string,

@@ -1,7 +1,7 @@
 /**
- * Whose a container or image is. Labels are written as it is made and can never be changed; the name of a container says
- * for which attempt it stands, and can be given later: a container that was started ahead gets it when it is claimed.
- * Something is ours when both say so.
+ * Identity of containers and images. Labels are written when an object is made and can never be changed; the name of a container
+ * holds its attempt, and can be given later: a container that was started ahead gets it when it is claimed. An object belongs to
+ * the server when both agree.
  */
 import { createHash } from 'node:crypto';
 import type { Stamp } from '../../../core/ports/extension.ts';
@@ -19,14 +19,14 @@ export const LABEL = {
   secrets: `${PREFIX}secrets`,
   snapshot: `${PREFIX}snapshot`,
   prepared: `${PREFIX}prepared`,
-  /** On what ext.compose-ssh makes, and on nothing of ours. */
+  /** A label of ext.compose-ssh, never of this backend. */
   stack: `${PREFIX}attempt-id`,
 } as const;
 
-/** An image that was committed from a container has that container's labels: these are what it stands for. */
+/** Kinds of objects. An image that was committed from a container has that container's labels, so its own kind replaces them. */
 export type Kind = 'sandbox' | 'warm' | 'snapshot' | 'prepared' | 'preparing' | 'trial';
 
-/** Labels of an image that is committed: Podman reads them nowhere else. */
+/** Returns the labels of a committed image as changes: Podman reads them nowhere else. */
 export function labelChanges(
   labels: Readonly<Record<string, string>>,
   podman: boolean,
@@ -38,7 +38,7 @@ export function labelChanges(
 const NAME = /^sbx\.([\w-]+)\.([\w-]+)\.([\w-]+)$/;
 const WARM = /^sbx-warm\.([\w-]+)\.([0-9a-f]+)$/;
 
-/** Names of containers have letters, digits, `_`, `.` and `-`; `_` is ours to escape with. */
+/** Encodes a part of a name. Names of containers have letters, digits, `_`, `.` and `-`; `_` is the escape character. */
 function encode(part: string): string {
   return part.replace(/[^A-Za-z0-9-]/g, (char) =>
     [...Buffer.from(char)].map((byte) => `_${byte.toString(16).padStart(2, '0')}`).join(''),
@@ -60,7 +60,7 @@ export function containerName({ owner, sandboxUid, attemptId }: Stamp): string {
   return `sbx.${encode(owner)}.${encode(sandboxUid)}.${encode(attemptId)}`;
 }
 
-/** The stamp that a container's name holds, or `null` when it is not one of our names. */
+/** Returns the stamp that a container's name holds, or `null` for a name of another form. */
 export function stampIn(name: string): Stamp | null {
   const [, owner, sandboxUid, attemptId] = NAME.exec(name.replace(/^\//, '')) ?? [];
   if (owner === undefined || sandboxUid === undefined || attemptId === undefined) return null;
@@ -82,7 +82,7 @@ export function isWarmName(name: string): boolean {
   return WARM.test(name.replace(/^\//, ''));
 }
 
-/** Short, because a socket's path may have a hundred characters in all. */
+/** Returns a short name, because a socket's path may have a hundred characters in all. */
 export function doorOf(name: string): string {
   return createHash('sha256').update(name).digest('hex').slice(0, 16);
 }

@@ -5,7 +5,7 @@ import type { ChannelKind } from './container-config.ts';
 
 export interface RegistryLogin {
   readonly username: string;
-  /** Its value is fetched when something is pulled, and kept nowhere. */
+  /** Fetches the password for each pull; it is not stored. */
   password(signal: AbortSignal): Promise<string>;
 }
 
@@ -15,30 +15,30 @@ export interface ImagePolicy {
   readonly pull: 'never' | 'missing' | 'always';
   /** Whether a reference must name its content (`name@sha256:…`). */
   readonly requireDigest: boolean;
-  /** By host of the registry. */
+  /** Logins by host of the registry. */
   readonly logins: Readonly<Record<string, RegistryLogin>>;
 }
 
 export interface DockerOptions {
-  /** As `DOCKER_HOST` is written. */
+  /** The engine's address in the form of `DOCKER_HOST`. */
   readonly url: string;
   readonly tls: TlsFiles | null;
-  /** For `ssh://`. */
+  /** Options for `ssh://`. */
   readonly ssh?: SshOptions;
   /** `<state_dir>/docker`: the sockets of local engines' sandboxes. */
   readonly directory: string;
-  /** What the image `host` means here; `null`: profiles that name it cannot run here. */
+  /** The image that `host` stands for; `null`: profiles that name it cannot run here. */
   readonly defaultImage: string | null;
   readonly images: ImagePolicy;
-  /** The engine's network for profiles with an open one; `null`: there is none to be had. */
+  /** The engine's network for profiles with an open one; `null`: none. */
   readonly network: string | null;
-  /** `auto`: over a mounted directory where the engine is here, otherwise by a relay, and without the agent where it cannot run. */
+  /** `auto`: over a mounted directory for a local engine, otherwise by a relay, and without the agent where it cannot run. */
   readonly channel?: 'auto' | ChannelKind;
-  /** Whether the storage driver keeps `disk_mb` where that cannot be told by asking it. */
+  /** Whether the storage driver enforces `disk_mb`, where the engine does not report that. */
   readonly diskQuota?: boolean;
-  /** Most containers that are kept running ahead of their claim; 0 turns it off. */
+  /** Most containers started ahead of their claim; 0 turns it off. */
   readonly warm?: number;
-  /** Where the engine stands. */
+  /** Regions of the engine. */
   readonly regions?: readonly string[];
   readonly defaultPids?: number;
   readonly defaultMemoryShare?: number;
@@ -50,7 +50,7 @@ export interface DockerOptions {
 
 export const DEFAULTS = { warm: 0, pids: 4096, memoryShare: 0.8, timeoutMs: 60_000 } as const;
 
-/** Drivers that bound a container's disk whatever lies below them. */
+/** Drivers that bound a container's disk on any file system. */
 const QUOTA_DRIVERS = ['btrfs', 'zfs', 'devicemapper'];
 
 export function canLimitDisk(facts: EngineFacts, options: Pick<DockerOptions, 'diskQuota'>): boolean {

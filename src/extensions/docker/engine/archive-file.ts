@@ -5,7 +5,7 @@ import { BACKEND } from './engine-error.ts';
 
 const MOST_BYTES = 1_048_576;
 
-/** One small file of a container, whether it runs or not. Links in the container lead nowhere but into it. */
+/** Reads one small file of a container, whether it runs or not. Links in the container never lead out of it. */
 export async function bytesOfFile(
   client: EngineClient,
   container: string,

@@ -1,4 +1,4 @@
-/** Where an engine listens. */
+/** Address of an engine. */
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 
 export interface TlsFiles {
@@ -15,7 +15,7 @@ export type Endpoint =
       readonly host: string;
       readonly user: string | null;
       readonly port: number | null;
-      /** Of the engine over there; `null`: the one that its `docker` command uses. */
+      /** Socket of the engine on that machine; `null`: the one that its `docker` command uses. */
       readonly socket: string | null;
     };
 
@@ -44,7 +44,7 @@ function sshEndpoint({ hostname, username, port, pathname }: URL): SshEndpoint {
   return { kind: 'ssh', host, user, port: port === '' ? null : Number(port), socket };
 }
 
-/** As `DOCKER_HOST` is written. Whoever reaches an engine is root on its machine: no bare TCP beyond this one. */
+/** Parses an address in the form of `DOCKER_HOST`. Access to an engine is root on its machine: no bare TCP to another machine. */
 export function parseEndpoint(url: string, tls: TlsFiles | null): Endpoint {
   if (url.startsWith('unix://')) return { kind: 'unix', path: url.slice('unix://'.length) };
   let parsed: URL;
@@ -63,7 +63,7 @@ export function parseEndpoint(url: string, tls: TlsFiles | null): Endpoint {
   return { kind: 'tcp', host, port: Number(port || (tls === null ? 2375 : 2376)), tls };
 }
 
-/** Whether directories of this machine can be those of the engine's. */
+/** Returns whether the engine sees directories of this machine. */
 export function isLocal(endpoint: Endpoint): boolean {
   return endpoint.kind === 'unix';
 }

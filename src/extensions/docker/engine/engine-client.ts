@@ -1,5 +1,5 @@
 /**
- * The Docker Engine API over one endpoint. An engine is trusted with sandboxes, not with our memory or our patience:
+ * Client of the Docker Engine API over one endpoint. An engine is trusted with sandboxes, not with the server's memory or time:
  * every answer has a limit in bytes and in time, and is read through a schema.
  */
 import type { IncomingMessage, RequestOptions } from 'node:http';
@@ -20,7 +20,7 @@ const MOST_CONNECTIONS = 64;
 export interface CallOptions {
   readonly query?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: unknown;
-  /** Sent as it is, instead of `body`. */
+  /** Body that is sent unchanged, instead of `body`. */
   readonly stream?: AsyncIterable<Uint8Array>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
@@ -65,7 +65,7 @@ export class EngineClient {
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
   }
 
-  /** The version of the API that both sides speak; asked for once. */
+  /** Returns the version of the API that both sides speak; queried once. */
   async apiVersion(signal?: AbortSignal): Promise<string> {
     this.#version ??= this.#negotiate(signal);
     const version = this.#version;
@@ -81,17 +81,17 @@ export class EngineClient {
     return parsed(schema, text);
   }
 
-  /** For answers that hold nothing worth reading. */
+  /** Sends a request whose answer has no content of use. */
   async send(method: string, path: string, options: CallOptions = {}): Promise<void> {
     await this.#text(await this.#open(method, path, options), options);
   }
 
-  /** The answer as it comes; whoever asked reads it to its end or destroys it. */
+  /** Returns the answer as a stream; the caller reads it to its end or destroys it. */
   async stream(method: string, path: string, options: CallOptions = {}): Promise<IncomingMessage> {
     return await this.#open(method, path, options);
   }
 
-  /** The connection itself, once the engine has agreed to hand it over. */
+  /** Returns the connection itself, once the engine has agreed to hand it over. */
   async hijack(path: string, body: unknown, options: CallOptions = {}): Promise<Duplex> {
     const headers = { connection: 'Upgrade', upgrade: 'tcp' };
     const prefix = `/v${await this.apiVersion(options.signal)}`;
@@ -107,7 +107,7 @@ export class EngineClient {
     return await upgraded.promise;
   }
 
-  /** Whether it is Podman that answers; known once anything was asked. */
+  /** Whether the engine is Podman; known after the first request. */
   get isPodman(): boolean {
     return this.#podman;
   }
@@ -276,7 +276,7 @@ async function errorOf(answer: IncomingMessage, text: string): Promise<EngineErr
   try {
     message = ErrorBody.parse(JSON.parse(text)).message;
   } catch {
-    // Not every proxy in between answers as the engine would.
+    // A proxy in between may answer unlike the engine.
   }
   return new EngineError(answer.statusCode ?? 0, message || 'no reason given');
 }

@@ -1,4 +1,4 @@
-/** How bytes get to an engine: one stream for each connection. */
+/** Opens connections to an engine: one stream for each. */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';

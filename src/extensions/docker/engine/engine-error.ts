@@ -4,7 +4,7 @@ import { SandboxerError } from '../../../contract/errors/errors.ts';
 export const BACKEND = 'ext.docker';
 const LONGEST_TEXT = 500;
 
-/** What the engine answered, with its own words cut to a length that can be shown. */
+/** Error answer of the engine, with its message cut to a printable length. */
 export class EngineError extends Error {
   override readonly name = 'EngineError';
   readonly status: number;
@@ -15,7 +15,7 @@ export class EngineError extends Error {
   }
 }
 
-/** The engine could not be asked, or did not answer in a way that can be read. */
+/** Failure to reach the engine, or an answer that cannot be read. */
 export class EngineUnreachable extends Error {
   override readonly name = 'EngineUnreachable';
   readonly reason: 'closed' | 'refused' | 'timeout' | 'garbled' | 'aborted';
@@ -28,7 +28,7 @@ export class EngineUnreachable extends Error {
   }
 }
 
-/** Its container ended before the agent in it had answered for the first time. */
+/** The container ended before its agent had answered for the first time. */
 export class AgentEnded extends Error {
   override readonly name = 'AgentEnded';
   readonly exitCode: number;
@@ -47,7 +47,7 @@ export function isMissing(error: unknown): boolean {
   return error instanceof EngineError && error.status === 404;
 }
 
-/** Podman has no code of its own for a name that is taken. */
+/** Podman has no error code of its own for a name that is taken. */
 export function isConflict(error: unknown): boolean {
   return (
     error instanceof EngineError && (error.status === 409 || /name .* is already in use/.test(error.message))
@@ -68,7 +68,7 @@ function codeOf(error: unknown): ErrorCode {
   return OUT_OF_ROOM.test(error.message) ? 'SBX_BACKEND_QUOTA' : 'SBX_EXTENSION_FAILED';
 }
 
-/** Whatever went wrong, as one of our errors. */
+/** Maps any failure to an error of the catalogue. */
 export function failed(error: unknown, extras: ErrorExtras = {}): SandboxerError {
   if (error instanceof SandboxerError) return error;
   const said = error instanceof Error ? error.message : 'It failed.';

@@ -1,4 +1,4 @@
-/** What an engine offers, asked once when it is found. */
+/** Features of an engine, queried once when it is found. */
 import type { EngineClient } from './engine-client.ts';
 import { isTooOld } from './engine-client.ts';
 import { Info, Version } from './engine-replies.ts';
@@ -17,7 +17,7 @@ export interface EngineFacts {
   readonly memory: boolean;
   readonly pids: boolean;
   readonly cpu: boolean;
-  /** Root inside is nobody outside. */
+  /** Root inside is an unprivileged user outside. */
   readonly userNamespaces: boolean;
   readonly rootless: boolean;
   readonly seccomp: boolean;

@@ -1,4 +1,4 @@
-/** What is read of the engine's answers; everything else in them is dropped. */
+/** Schemas of the engine's answers; unused fields are dropped. */
 import { z } from 'zod';
 
 const Text = z.string().max(4096);
@@ -101,7 +101,7 @@ export const ExecState = z.object({
     .nullish()
     .transform((code) => code ?? null),
 });
-/** One line of a pull: progress, or how it failed. */
+/** One line of a pull: progress, or the failure. */
 export const PullLine = z.object({
   status: z.string().max(1024).optional(),
   id: z.string().max(256).optional(),

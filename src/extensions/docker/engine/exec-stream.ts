@@ -1,4 +1,4 @@
-/** A program that the engine starts in a container, as a stream of its input and output. */
+/** Streams of a program that the engine starts in a container. */
 import { Duplex } from 'node:stream';
 import type { EngineClient } from './engine-client.ts';
 import { EngineUnreachable } from './engine-error.ts';
@@ -9,12 +9,12 @@ const MOST_BYTES = 16 * 1_048_576;
 const STDOUT = 1;
 
 export interface OutputPiece {
-  /** 1 is standard output, 2 the other one. */
+  /** 1: standard output, 2: standard error. */
   readonly stream: number;
   readonly data: Buffer;
 }
 
-/** Takes the engine's frames (`stream, 0, 0, 0, u32 length`) off what comes. */
+/** Removes the engine's frames (`stream, 0, 0, 0, u32 length`) from the output. */
 export class OutputFrames {
   #header = Buffer.alloc(0);
   #left = 0;
@@ -43,7 +43,7 @@ export class OutputFrames {
   }
 }
 
-/** Only standard output is passed on. */
+/** Passes on standard output only. */
 function withoutFrames(raw: Duplex): Duplex {
   const frames = new OutputFrames();
   const stream = new Duplex({
@@ -82,7 +82,7 @@ export interface ExecRequest {
   readonly tty: boolean;
 }
 
-/** Starts it; what comes is framed unless it has a terminal. */
+/** Starts the program; its output is framed unless it has a terminal. */
 export async function startExec(
   client: EngineClient,
   container: string,

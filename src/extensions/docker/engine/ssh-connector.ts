@@ -1,6 +1,6 @@
 /**
- * An engine on a machine that is reached by the system's OpenSSH: each connection is one command over there that passes
- * bytes on to the engine's socket, over a connection that they share.
+ * Connects to an engine on another machine by the system's OpenSSH: each connection is one command there that passes bytes on to
+ * the engine's socket, over a shared ssh connection.
  */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -17,15 +17,15 @@ import { EngineUnreachable } from './engine-error.ts';
 const run = promisify(execFile);
 
 export interface SshOptions {
-  /** Pinned; without any, those that the user of the server already trusts. */
+  /** Pinned keys; without any, those that the user of the server already trusts. */
   readonly hostKeys?: readonly string[];
   readonly identityFile?: string | null;
   readonly certificateFile?: string | null;
-  /** The operator's own; default: `~/.ssh/config`. */
+  /** The operator's configuration file. Default: `~/.ssh/config`. */
   readonly configFile?: string | null;
 }
 
-/** Docker's own way through ssh, which Podman has too. */
+/** Docker's own command for access through ssh, which Podman has too. */
 const DIAL =
   'if command -v docker >/dev/null 2>&1; then exec docker "$@" system dial-stdio; fi; exec podman system dial-stdio';
 
@@ -34,7 +34,7 @@ function ownConfig(): string | null {
   return existsSync(path) ? path : null;
 }
 
-/** What OpenSSH would do for this name: the name it looks for among known hosts, and in which files. */
+/** Returns how OpenSSH resolves this name: the name it searches among known hosts, and in which files. */
 async function resolved(host: string, configFile: string | null): Promise<{ name: string; files: string[] }> {
   const settings = await effectiveConfig(host, configFile);
   const files = `${settings.get('userknownhostsfile') ?? ''} ${settings.get('globalknownhostsfile') ?? ''}`;
@@ -49,7 +49,7 @@ async function resolved(host: string, configFile: string | null): Promise<{ name
   };
 }
 
-/** The keys of a host that the user of this server has accepted, for his own `ssh`. */
+/** Returns the keys of a host that the user of this server has accepted in their own `ssh`. */
 async function trustedKeys({ host, port }: SshEndpoint, configFile: string | null): Promise<string[]> {
   const { name, files } = await resolved(host, configFile);
   const entry = port === null || port === 22 ? name : `[${name}]:${port}`;
@@ -64,7 +64,7 @@ async function trustedKeys({ host, port }: SshEndpoint, configFile: string | nul
   return keys;
 }
 
-/** `http.Agent` takes whatever it keeps for a socket. */
+/** Adds the socket methods that `http.Agent` calls on every connection it keeps. */
 function asSocket(stream: Duplex): Duplex {
   const same = () => stream;
   return Object.assign(stream, { ref: same, unref: same, setKeepAlive: same, setTimeout: same });

@@ -36,7 +36,7 @@ const NEWLINE = 10;
 
 type Shell = (script: string, args: readonly string[], stdin: boolean) => Promise<SandboxProcess>;
 
-/** As an argument that no program takes for an option. */
+/** Returns the path as an argument that no program takes for an option. */
 function checked(path: string): string {
   if (path === '' || path.includes('\0') || path.length > 4096) {
     throw new SandboxerError('SBX_PATH_REFUSED', 'The path is empty, too long or holds a NUL byte.');
@@ -70,7 +70,7 @@ interface FedFile {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Files of a sandbox by scripts that run inside, as its user: every path is resolved there. */
+/** Files of a sandbox, by scripts that run inside as its user: every path is resolved there. */
 export class ExecFiles implements SandboxFiles {
   readonly #shell: Shell;
 
@@ -143,7 +143,9 @@ export class ExecFiles implements SandboxFiles {
     await this.#run(REMOVE, [checked(path), recursive ? 'yes' : ''], path, signal);
   }
 
-  /** Every entry is read and written anew on the way: only files, directories and links below `path` arrive. */
+  /**
+   * Uploads an archive. Every entry is read and written anew on the way: only files, directories and links below `path` arrive.
+   */
   async upload(path: string, tar: AsyncIterable<Uint8Array>, options?: AbortableOptions) {
     const counted = { files: 0 };
     await this.#feed(UNPACK, [checked(path)], {
@@ -193,7 +195,7 @@ export class ExecFiles implements SandboxFiles {
     }
   }
 
-  /** Sends what comes; a source that breaks off takes the program with it. */
+  /** Sends the source to a script; a source that breaks off ends the program. */
   async #feed(script: string, args: readonly string[], { path, source, signal }: FedFile): Promise<void> {
     signal?.throwIfAborted();
     const process = await this.#shell(script, args, true);
@@ -218,7 +220,7 @@ export class ExecFiles implements SandboxFiles {
     await finished;
   }
 
-  /** A line that says it is there, then bytes. */
+  /** Runs a script that prints a line when the file exists, then its bytes. */
   async #stream(script: string, args: readonly string[], path: string, signal?: AbortSignal) {
     signal?.throwIfAborted();
     const process = await this.#shell(script, args, false);
@@ -240,7 +242,7 @@ export class ExecFiles implements SandboxFiles {
   }
 }
 
-/** Standard output up to its end; whoever stops reading ends the program. */
+/** Yields standard output up to its end; a reader that stops ends the program. */
 async function* bytesOf(
   process: SandboxProcess,
   path: string,

@@ -9,14 +9,14 @@ import { OutputFrames } from '../engine/exec-stream.ts';
 
 const STDERR = 2;
 const LARGEST_SIGNAL = 31;
-/** Pieces that wait for their reader; beyond them the engine is not read, and so the program waits. */
+/** Chunks that wait for their reader; beyond them the engine's stream is not read, and so the program waits. */
 const MOST_WAITING = 8;
 const KILL_TRIES = 40;
 
 export interface ExecControl {
-  /** Its exit code, as soon as the engine knows it. */
+  /** Returns the exit code, as soon as the engine knows it. */
   exitCode(): Promise<number>;
-  /** How many processes got it. */
+  /** Signals the program; returns how many processes got the signal. */
   signal(signal: Signal): Promise<number>;
   resize(size: TerminalSize): Promise<void>;
 }
@@ -76,7 +76,7 @@ export class ExecProcess implements SandboxProcess {
     if (!this.#raw.destroyed) this.#raw.end();
   }
 
-  /** The engine tells that it has begun before it has: what is not found yet is looked for again. */
+  /** The engine reports a start before it has happened: a process that is not found yet is searched again. */
   async kill(signal: Signal): Promise<void> {
     for (let tries = 0; tries < KILL_TRIES && !this.#over; tries++) {
       if ((await this.#control.signal(signal)) > 0) return;
@@ -94,7 +94,7 @@ export class ExecProcess implements SandboxProcess {
     this.drop();
   }
 
-  /** Lets go of it, whatever becomes of it. */
+  /** Releases the process, whatever becomes of it. */
   drop(): void {
     this.#fail(lost('The process was detached.'));
   }
@@ -155,7 +155,7 @@ export class ExecProcess implements SandboxProcess {
     this.#raw.destroy();
   }
 
-  /** Whoever stops reading lets the program go on: the rest of its output is thrown away. */
+  /** Yields the output. A reader that stops lets the program go on: the rest of its output is discarded. */
   async *#read(): AsyncGenerator<OutputChunk> {
     try {
       for await (const piece of this.#pieces.iterator({ destroyOnReturn: false })) yield piece as OutputChunk;

@@ -1,12 +1,12 @@
-/** What is run inside where the agent cannot: POSIX shell, and what every userland has. */
+/** Scripts that run inside where the agent cannot: POSIX shell, and tools that every userland has. */
 
-/** Codes by which a script says why it refuses. */
+/** Exit codes by which a script gives the reason of a refusal. */
 export const SCRIPT_CODE = { missing: 44, refused: 45 } as const;
 
-/** Secrets for the environment, as a script of exports: in memory, and in nothing that the engine is told. */
+/** Secrets for the environment, as a script of exports: in memory only, and in no request to the engine. */
 export const ENVIRONMENT = '/run/secrets/.environment.sh';
 
-/** Name of the variable by which a program and all that it starts are found again. */
+/** Name of the variable that marks a program and its children, so that they are found again. */
 export const MARK = 'SANDBOXER_EXEC';
 
 /** `cwd rows cols program…`: becomes the program. */
@@ -18,7 +18,7 @@ export const START = [
   'exec "$@"',
 ].join('\n');
 
-/** `mark signal passes`: signals whatever carries the mark, and prints how many that were at first. */
+/** `mark signal passes`: signals every process that carries the mark, and prints how many the first pass found. */
 export const SIGNAL = [
   'first= n=0',
   'while [ "$n" -lt "$3" ]; do',
@@ -48,7 +48,7 @@ function script(...lines: string[]): string {
 
 export const STAT = script('missing "$1" && gone', 'entry "$1" ""');
 
-/** `path limit`: one more than the limit is shown when there is. */
+/** `path limit`: prints one entry more than the limit when there are more. */
 export const LIST = script(
   'missing "$1" && gone',
   '[ -d "$1" ] || refuse "not a directory"',
@@ -61,7 +61,7 @@ export const LIST = script(
   'done',
 );
 
-/** `path offset length`: the size of the whole in a line of its own, then the bytes. */
+/** `path offset length`: prints the size of the whole file in a line of its own, then the bytes. */
 export const READ = script(
   'missing "$1" && gone',
   '[ -d "$1" ] && refuse "is a directory"',
@@ -74,13 +74,13 @@ export const READ = script(
   'tail -c +$(($2+1)) "$1" | head -c "$3"',
 );
 
-/** `directory temporary`: what comes is kept beside its place until it is whole. */
+/** `directory temporary`: stores the input in a temporary file beside its place until it is complete. */
 export const RECEIVE = script(
   'mkdir -p "$1" || refuse "no such directory"',
   'umask 077; cat >"$2" || refuse "not writable"',
 );
 
-/** `temporary path size mode exclusive`: the whole of it, under its name. */
+/** `temporary path size mode exclusive`: moves the complete file to its name. */
 export const SETTLE = script(
   'fail() { rm -f "$1"; refuse "$2"; }',
   '[ "$(stat -c %s "$1")" = "$3" ] || fail "$1" "it did not arrive whole"',
@@ -120,13 +120,13 @@ export const REMOVE = script(
   'rm -f "$1" || refuse "cannot be removed"',
 );
 
-/** `path`: unpacks what comes; every name in it was checked outside. */
+/** `path`: unpacks its input; every name in it was checked outside. */
 export const UNPACK = script(
   'mkdir -p "$1" || refuse "no such directory"',
   'tar -xpf - -C "$1" || refuse "cannot be unpacked"',
 );
 
-/** `path`: a line of its own once it is known to be there, then the archive. */
+/** `path`: prints a line of its own once the path is known to exist, then the archive. */
 export const PACK = script(
   'missing "$1" && gone',
   'echo',

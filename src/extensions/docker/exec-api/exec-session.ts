@@ -1,6 +1,6 @@
 /**
- * A sandbox through the Engine's own exec API, for images that cannot take the agent. Each program costs the engine three
- * requests and a runtime's start. Nothing can be left running, watched or dialled.
+ * Session through the Engine's own exec API, for images that cannot take the agent. Each program costs the engine three requests
+ * and a runtime's start. Background programs, watches and connections are not available.
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,7 +22,7 @@ import { ExecProcess } from './exec-process.ts';
 import { ENVIRONMENT, MARK, SIGNAL, START } from './exec-scripts.ts';
 
 const SHELL = '/bin/sh';
-/** After its stream has ended, for the engine to say how. */
+/** Wait for the engine to report the exit code, after the stream has ended. */
 const TOLD_MS = 10_000;
 const LOOK_MS = 20;
 const KILL_PASSES = '20';
@@ -64,7 +64,7 @@ export class ExecSession implements SandboxSession {
     return await this.#start(command, { ...terminal, ...spec.env }, spec, options.signal);
   }
 
-  /** Puts them where a program that is started later finds them, and nobody outside does. */
+  /** Stores the secrets where later programs find them, and no process outside does. */
   async deliver(secrets: readonly ResolvedSecret[]): Promise<void> {
     const put = async (path: string, text: string) => {
       const body = (async function* () {
@@ -137,7 +137,7 @@ export class ExecSession implements SandboxSession {
         timeoutSeconds: null,
       },
     );
-    // Its end is not waited for: an engine tells it only after that of another one whose output nobody reads.
+    // Its end is not awaited: an engine reports it only after that of another program whose output is not read.
     let text = '';
     for await (const { stream, data } of process.output) {
       if (stream === 'stdout') text += Buffer.from(data).toString();

@@ -9,7 +9,7 @@ const KIND_OF: Readonly<Record<number, FileEntry['kind']>> = {
 };
 const MAX_SECONDS = 8.64e12;
 
-/** Entries as the scripts print them: `mode size seconds`, a name and a link's target, each ended by NUL. */
+/** Parses entries as the scripts print them: `mode size seconds`, a name and a link's target, each ended by NUL. */
 export function parseEntries(text: Buffer, pathOf: (name: string) => string): FileEntry[] {
   const fields = text.toString('utf8').split('\0');
   const entries: FileEntry[] = [];

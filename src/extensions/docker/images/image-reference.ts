@@ -2,9 +2,9 @@ import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { ImagePolicy } from '../containers/options.ts';
 import { BACKEND } from '../engine/engine-error.ts';
 
-/** `[host[:port]/]path[:tag][@sha256:…]`, taken apart. */
+/** The parts of `[host[:port]/]path[:tag][@sha256:…]`. */
 export interface ImageReference {
-  /** `null` where the engine's own default registry is meant. */
+  /** `null`: the engine's own default registry. */
   readonly registry: string | null;
   readonly path: string;
   readonly tag: string | null;
@@ -46,7 +46,7 @@ export function parseImageReference(text: string): ImageReference {
   return { registry, path, tag, digest };
 }
 
-/** As the engine takes it; without tag or digest it would fetch every tag there is. */
+/** Formats a reference for the engine; one without tag or digest would fetch every tag. */
 export function showImageReference({ registry, path, tag, digest }: ImageReference): string {
   const name = registry === null ? path : `${registry}/${path}`;
   return digest === null ? `${name}:${tag ?? 'latest'}` : `${name}@${digest}`;
@@ -63,7 +63,7 @@ function matches(pattern: string, reference: ImageReference): boolean {
   return expression.test(whole) || expression.test(name);
 }
 
-/** An engine would fetch from wherever a reference says: what is not on the list is not asked for. */
+/** Throws for a reference that no pattern of the list allows: an engine would fetch from any registry. */
 export function requireAllowed(reference: ImageReference, policy: ImagePolicy): void {
   const shown = showImageReference(reference);
   if (!policy.allow.some((pattern) => matches(pattern, reference))) {

@@ -1,4 +1,4 @@
-/** From what a recipe names to an image that a sandbox can be started from. */
+/** Turns the image of a recipe into one that a sandbox can be started from. */
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -18,19 +18,19 @@ import { preparedTree, userOfImage } from './prepared-tree.ts';
 import { pullImage } from './pull-image.ts';
 
 export interface ReadyImage {
-  /** What containers are made from. */
+  /** The image that containers are made from. */
   readonly image: string;
   readonly user: string;
-  /** The one that was wanted, unless the agent cannot run in this image. */
+  /** The wanted channel, unless the agent cannot run in this image. */
   readonly channel: ChannelKind;
 }
 
 const PREPARED = 'sandboxer-prepared';
 
-/** What the agent is to be inside. */
+/** How the agent is placed in an image. */
 export interface AgentFit {
   readonly channel: ChannelKind;
-  /** Whether everybody inside may read its program: where another kernel than the machine's runs it. */
+  /** Whether every user inside may read the agent's program: needed by a kernel other than the machine's. */
   readonly readable: boolean;
 }
 
@@ -41,7 +41,7 @@ export class Images {
   readonly #choice: ChannelChoice;
   readonly #mutex = new KeyedMutex();
   readonly #ready = new Map<string, ReadyImage>();
-  /** Who waits for an image that is being fetched, once for all of them. */
+  /** Listeners for the progress of an image that is being fetched, once for all of them. */
   readonly #waiting = new Map<string, Set<(progress: Progress) => void>>();
   readonly #lowered = new Map<string, ChannelKind>();
   #agentDigest: string | null = null;
@@ -53,7 +53,7 @@ export class Images {
     this.#agentPath = agentPath;
   }
 
-  /** Checks the policy, fetches what is missing, and makes the place that a sandbox works in. */
+  /** Checks the policy, fetches a missing image, and makes the directory that a sandbox works in. */
   async ready(image: string, wanted: AgentFit, ctx: ExtensionContext): Promise<ReadyImage> {
     const fit = { ...wanted, channel: lesserOf(wanted.channel, this.#lowered.get(image) ?? 'call') };
     const reference = parseImageReference(this.#named(image));
@@ -74,19 +74,19 @@ export class Images {
     );
   }
 
-  /** A better channel was seen not to work with it: from now on it gets this one. */
+  /** Lowers the channel of an image with which a better one was seen to fail. */
   lower(image: string, channel: ChannelKind): void {
     this.#lowered.set(image, channel);
   }
 
-  /** It was there, and is not any more: the next one looks again. */
+  /** Forgets that the image was there: the next request checks again. */
   forget(): void {
     this.#ready.clear();
   }
 
   /**
-   * The image with a directory to work in that its user may write to, and with the agent where that cannot be mounted.
-   * Made once for each image and found again by its name.
+   * Returns the image with a work directory that its user may write to, and with the agent where that cannot be mounted. Made
+   * once for each image and found again by its name.
    */
   async prepare(base: Image, fit: AgentFit, signal: AbortSignal): Promise<ReadyImage> {
     this.#requireLinux(base);

@@ -1,4 +1,4 @@
-/** What is put into an image before sandboxes are made from it. */
+/** Files that are added to an image before sandboxes are made from it. */
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import { INSIDE } from '../containers/container-config.ts';
 import { bytesOfFile } from '../engine/archive-file.ts';
@@ -23,7 +23,7 @@ function header({ name, mode, uid = 0, gid = 0, content }: Entry): Buffer {
     block.write(`${value.toString(8).padStart(digits, '0')}\0`, at);
   block.write(name, 0);
   octal(mode, 100, 7);
-  // Ids beyond what seven octal digits hold are written as binary numbers.
+  // Ids that do not fit into seven octal digits are written as binary numbers.
   for (const [id, at] of [
     [uid, 108],
     [gid, 116],
@@ -44,7 +44,7 @@ function header({ name, mode, uid = 0, gid = 0, content }: Entry): Buffer {
   return block;
 }
 
-/** The work directory, the places for mounts, and the agent itself where it cannot be mounted. */
+/** Yields the work directory, the places for mounts, and the agent itself where it cannot be mounted. */
 export async function* preparedTree(
   user: string,
   agent: Buffer | null,
@@ -56,8 +56,8 @@ export async function* preparedTree(
     { name: `${inside(INSIDE.work)}/`, mode: 0o755, uid, gid },
     { name: '.sandboxer/', mode: 0o755 },
     { name: `${inside(INSIDE.door)}/`, mode: 0o755 },
-    // Executable and unreadable: the kernel then keeps its memory closed to whoever runs inside. Kernels of their own
-    // want to read what they run.
+    // Executable and unreadable: the kernel then protects its memory from every process inside. Sandboxes with a kernel of their
+    // own must read the program.
     { name: inside(INSIDE.agent), mode: readable ? 0o755 : 0o711, content: agent ?? Buffer.alloc(0) },
   ];
   for (const entry of entries) {
@@ -92,7 +92,7 @@ async function table(
   }
 }
 
-/** The image's own user as `uid:gid`. One that is root, or none, becomes 1000: nobody is root by default. */
+/** Returns the image's own user as `uid:gid`. Root, or none, becomes 1000: no program is root by default. */
 export async function userOfImage(
   client: EngineClient,
   container: string,

@@ -14,7 +14,7 @@ interface From {
   readonly login: RegistryLogin | null;
 }
 
-/** Only in a header, and only for this call: neither argument nor log nor error ever holds it. */
+/** Returns the login header of one call: no argument, log or error ever has the password. */
 async function authentication(
   { registry, login }: From,
   signal: AbortSignal,
@@ -25,7 +25,7 @@ async function authentication(
     password: await login.password(signal),
     serveraddress: registry ?? '',
   });
-  // The URL alphabet with its padding: engines take anything else for no login at all.
+  // URL-safe alphabet with padding: engines ignore a login in any other encoding.
   const encoded = Buffer.from(value).toString('base64').replaceAll('+', '-').replaceAll('/', '_');
   return { 'x-registry-auth': encoded };
 }
@@ -83,7 +83,7 @@ interface PullContext {
   readonly tell: (progress: Progress) => void;
 }
 
-/** Fetches an image to the engine and tells how far it is, at every step. */
+/** Fetches an image to the engine and reports the progress at every step. */
 export async function pullImage(
   client: EngineClient,
   name: string,

@@ -2,7 +2,7 @@ import type { Amount } from '../../../core/ports/extension.ts';
 import type { PullStep } from '../engine/engine-replies.ts';
 
 const MOST_LAYERS = 512;
-/** What the engine says of a layer. The same member `id` names the tag at the beginning. */
+/** Status messages of a layer. At the beginning the same member `id` names the tag. */
 const OF_LAYER = /^(Pulling fs layer|Waiting|Downloading|Verifying|Download complete|Extracting)/;
 const DONE = /^(Pull complete|Already exists)/;
 const FETCHED = /^(Verifying|Download complete|Extracting)/;
@@ -17,7 +17,7 @@ const NOTHING: Layer = { current: 0, total: 0, done: false };
 
 function after({ status = '', progressDetail }: PullStep, layer: Layer): Layer {
   if (DONE.test(status)) return { ...layer, current: layer.total, done: true };
-  // What is told while it is unpacked counts other bytes.
+  // Progress while unpacking counts other bytes.
   if (FETCHED.test(status)) return { ...layer, current: layer.total };
   const { current = layer.current, total = layer.total } = progressDetail ?? {};
   return { current, total, done: false };
@@ -27,7 +27,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((all, one) => all + one, 0);
 }
 
-/** How far all layers are together: bytes as they come over the wire. */
+/** Progress of all layers together: bytes as they come over the network. */
 export class PullProgress {
   readonly #layers = new Map<string, Layer>();
 

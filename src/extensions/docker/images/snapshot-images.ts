@@ -42,7 +42,7 @@ export class SnapshotImages {
     return { ref: { image }, sizeBytes: await this.#size(image, signal) };
   }
 
-  /** What a fork is made from; it loses its name once the fork stands. */
+  /** Commits the image for a fork; it loses its name once the fork exists. */
   async takeForFork(container: Container, name: string, owner: string, signal: AbortSignal): Promise<string> {
     const image = `${FORKS}:${doorOf(name)}`;
     await this.#commit(container, image, { owner, snapshot: name }, signal);
@@ -95,10 +95,10 @@ export class SnapshotImages {
     await this.collect(spec.owner);
   }
 
-  /** Takes its name away; what containers are made of stays with them. */
+  /** Removes the name; containers keep the layers they are made of. */
   async forget(image: string): Promise<void> {
     try {
-      // Podman takes the containers along that were made from it.
+      // Podman would also remove the containers made from it.
       if (this.#client.isPodman)
         await this.#client.send('POST', `/libpod/images/${encodeURIComponent(image)}/untag`);
       else await this.#client.send('DELETE', at(image), { query: { force: 'true' } });
@@ -107,7 +107,7 @@ export class SnapshotImages {
     }
   }
 
-  /** Removes what has no name any more, as far as no container needs it. */
+  /** Removes images without a name, as far as no container needs them. */
   async collect(owner: string): Promise<void> {
     const filters = { dangling: ['true'], label: [`${LABEL.owner}=${owner}`, `${LABEL.kind}=snapshot`] };
     const all = await this.#client.call(ImageList, 'GET', '/images/json', {

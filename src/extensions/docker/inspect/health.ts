@@ -1,4 +1,4 @@
-/** Can the engine be used, what is lost without what it lacks, and the exact way to get it. */
+/** Checks whether the engine can be used, which features it lacks, with the consequence and the exact remedy. */
 import { accessSync, constants } from 'node:fs';
 import { userInfo } from 'node:os';
 import type { ExtensionHealth } from '../../../contract/extensions/extension.ts';
@@ -34,7 +34,7 @@ function check(name: string, ok: boolean, detail: string, fix: string): Check {
   return { name, ok, detail, fix: ok ? null : fix };
 }
 
-/** Nothing listens, nobody may, or what listens is not an engine: each has its own remedy. */
+/** Returns the reason: no listener, no permission, or a listener that is not an engine. Each has its own remedy. */
 function whyUnreachable(error: unknown, endpoint: Endpoint): Check {
   const where = showEndpoint(endpoint);
   const code = error instanceof EngineUnreachable ? error.code : null;

@@ -1,4 +1,7 @@
-/** What is in force for one container: read inside it, where the kernel tells it, and from the engine where that decides. */
+/**
+ * Reports the restrictions in force for one container: read inside it, where the kernel shows them, and from the engine where
+ * that decides.
+ */
 import { readlinkSync } from 'node:fs';
 import type { IsolationFacts } from '../../../contract/extensions/isolation.ts';
 import type { SandboxFiles, SandboxSession } from '../../../core/ports/session.ts';
@@ -10,7 +13,7 @@ import type { Container } from '../engine/engine-replies.ts';
 const KINDS = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'] as const;
 const SECCOMP_MODES = ['none', 'strict', 'filter'] as const;
 const MOST_BYTES = 262_144;
-/** What control groups of version 1 call "no limit". */
+/** The value that control groups of version 1 have for "no limit". */
 const ENDLESS = 2 ** 62;
 
 export interface Inside {
@@ -23,7 +26,7 @@ export interface Inside {
   readonly local: boolean;
 }
 
-/** As a program has them: the agent has its own. Where the image has no `cat`, those of the agent. */
+/** Returns the limits of a program: the agent has its own. Where the image has no `cat`, those of the agent. */
 async function programLimits({ session, files }: Inside): Promise<string> {
   const none = { env: {}, cwd: null, user: null, terminal: null, stdin: false, background: false };
   const process = await session.spawn({ ...none, argv: ['cat', '/proc/self/limits'], timeoutSeconds: 10 });
@@ -50,7 +53,7 @@ function numberIn(text: string): number | null {
   return text.trim() !== '' && Number.isFinite(value) && value >= 0 && value < ENDLESS ? value : null;
 }
 
-/** As `/proc/<pid>/limits` tells the hard one. */
+/** Returns the hard limit from `/proc/<pid>/limits`. */
 function processLimit(limits: string, name: string): number | null {
   return numberIn(new RegExp(`^${name}\\s+\\S+\\s+(\\d+)`, 'm').exec(limits)?.[1] ?? '');
 }
@@ -89,7 +92,7 @@ function ownNamespace(kind: string): string | null {
   }
 }
 
-/** On another machine all but a shared user namespace are known to be its own: none is ever asked of the engine. */
+/** On another machine all but a shared user namespace are known to be its own: the extension never requests a shared one. */
 async function namespacesOf({ files, facts, local }: Inside): Promise<IsolationFacts['namespaces']> {
   const found = await Promise.all(
     KINDS.map(async (kind) => {
@@ -116,7 +119,7 @@ function rootIn(mountinfo: string): IsolationFacts['root'] {
   return null;
 }
 
-/** Every sentence is true of the facts beside it, whatever the profile said. */
+/** Returns sentences that are true of the facts beside them, whatever the profile requested. */
 function notEnforced(facts: Omit<IsolationFacts, 'not_enforced'>): string[] {
   const found: [boolean, string][] = [
     [facts.uid_map.some(({ outside }) => outside === 0), 'Ids inside are ids of the engine’s machine.'],

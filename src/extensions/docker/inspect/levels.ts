@@ -1,4 +1,4 @@
-/** The levels above a container: which runtimes of an engine give them, and whether they do on this engine. */
+/** Finds the levels above a container: which runtimes of an engine offer them, and whether they work on this engine. */
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
@@ -46,7 +46,7 @@ const TRIAL_MS = 20_000;
 const FORGOTTEN_MS = 600_000;
 const USER = '1000:1000';
 
-/** By the name that the engine has for the runtime. */
+/** Levels by the engine's name for the runtime. */
 export type Levels = TriedLevels<string>;
 
 export const NO_LEVELS: Levels = { offered: new Map(), lacking: new Map() };
@@ -58,7 +58,7 @@ interface Parts {
   readonly agentPath: string;
 }
 
-/** Nothing but the agent: whatever images the engine has, it can be tried. */
+/** Makes an image with only the agent: the trial then needs no image of the engine. */
 async function trialImage({ client, agentPath }: Parts, signal: AbortSignal): Promise<string> {
   const agent = readFileSync(agentPath);
   const tag = `trial-${createHash('sha256').update(agent).digest('hex').slice(0, 32)}`;
@@ -74,13 +74,13 @@ async function trialImage({ client, agentPath }: Parts, signal: AbortSignal): Pr
   return name;
 }
 
-/** What a trial has left that ended with its process. */
+/** Removes the remains of a trial whose process has ended. */
 async function removeForgotten(containers: Containers): Promise<void> {
   for (const { name, createdAt } of await containers.ofKind('trial'))
     if (createdAt < Date.now() - FORGOTTEN_MS) await containers.remove(name);
 }
 
-/** A sandbox as it would be made, and a look around in it. `null`: it is what it should be. */
+/** Makes a sandbox as for a request, and checks it inside. Returns `null` if all is as it should be. */
 async function tryIt(
   parts: Parts,
   level: Higher,

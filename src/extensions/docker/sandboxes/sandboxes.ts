@@ -1,4 +1,4 @@
-/** From a spec to a running container, from a container to its channel, and its end. */
+/** Makes running containers from specs, opens their channels, and ends them. */
 
 import { KeyedMutex } from '../../../async/keyed-mutex.ts';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
@@ -44,7 +44,7 @@ export interface Parts {
   facts(signal?: AbortSignal): Promise<EngineFacts>;
 }
 
-/** Makes it once more, another way, when the engine could not start it or the agent did not live. */
+/** Makes the container once more for a lesser channel, when the engine could not start it or the agent ended. */
 type Remake = (error: unknown) => Promise<boolean>;
 
 interface Beginning {
@@ -69,7 +69,7 @@ export class Sandboxes {
   readonly #mutex = new KeyedMutex();
   readonly #doors: AgentDoors;
   readonly #reach = new Map<string, Reach>();
-  /** Under way, until the agent in it has answered and its secrets are inside. */
+  /** Starts under way, until the agent has answered and has the secrets. */
   readonly #starting = new Map<string, { readonly done: Promise<void>; readonly stop: AbortController }>();
   readonly #kept = new KeptChannels();
   readonly #warm: WarmContainers;
@@ -95,7 +95,7 @@ export class Sandboxes {
     return await this.#mutex.run(name, work);
   }
 
-  /** Creates it under its name and lets the start go on by itself: `channel` waits for it. */
+  /** Creates it under its name and lets the start go on in the background: `channel` waits for it. */
   async make(spec: ProvisionSpec, source: SourceImage | null, ctx: ExtensionContext): Promise<void> {
     const facts = await this.#parts.facts(ctx.signal);
     this.meet(spec.stamp.owner);
@@ -132,7 +132,7 @@ export class Sandboxes {
     }
   }
 
-  /** Goes on where it was, or starts again from its disk where it has stopped: with these secrets then. */
+  /** Unfreezes it, or starts it again from its disk with these secrets where it has stopped. */
   async resume(
     { name, stamp, variables }: Named,
     secrets: readonly ResolvedSecret[],
@@ -151,7 +151,7 @@ export class Sandboxes {
     await this.#starting.get(name)?.done;
   }
 
-  /** The container of this name, if it is ours. */
+  /** Returns the container of this name, if it has this owner. */
   async owned(name: string, owner: string, signal?: AbortSignal): Promise<Container | null> {
     const container = await this.#parts.containers.find(name, signal);
     if (container === null || container.Config.Labels[LABEL.owner] !== owner) return null;
@@ -164,7 +164,7 @@ export class Sandboxes {
     return all.filter(({ name }) => stampIn(name)?.owner === owner);
   }
 
-  /** A channel into it, once it runs; a kept one is started again where it has stopped. */
+  /** Opens a channel, once the container runs; a stopped persistent one is started again. */
   async channel({ name, stamp, variables }: Named, signal: AbortSignal): Promise<Channel> {
     await this.#starting.get(name)?.done;
     const kept = this.#kept.take(name);
@@ -175,17 +175,17 @@ export class Sandboxes {
     return await this.#open(name, reach, variables, signal);
   }
 
-  /** How its container was made, where it is known. */
+  /** Returns how its container was made, where it is known. */
   reach(name: string): Pick<Reach, 'isolation' | 'channel'> {
     return this.#reach.get(name) ?? { isolation: 'container', channel: 'call' };
   }
 
-  /** The channel that proved it ready serves whoever comes next. */
+  /** Keeps the channel that proved it ready for the next request. */
   keep(name: string, channel: Channel): void {
     this.#kept.keep(name, channel);
   }
 
-  /** Nothing there is success. */
+  /** Ends and removes the container. A missing one is success. */
   async end(name: string, owner: string, signal: AbortSignal): Promise<Container | null> {
     const starting = this.#starting.get(name);
     starting?.stop.abort();
@@ -199,7 +199,7 @@ export class Sandboxes {
     return container;
   }
 
-  /** From here on we know who we are: what an earlier process has started ahead is nobody's. */
+  /** Sets the owner; from here on containers that an earlier process started ahead can be removed. */
   meet(owner: string): void {
     if (this.#owner !== null) return;
     this.#owner = owner;
@@ -292,12 +292,12 @@ export class Sandboxes {
     const done = this.#start(name, beginning, stop.signal).finally(() => {
       if (this.#starting.get(name)?.done === done) this.#starting.delete(name);
     });
-    // Whoever waits for it gets the error; that nobody waits yet is no crash.
+    // A request that waits for it gets the error; without one it must not be an unhandled rejection.
     done.catch(() => {});
     this.#starting.set(name, { done, stop });
   }
 
-  /** Each time that it is made again, it is for a channel that asks less. */
+  /** Starts it. Each further attempt is for a channel that asks less. */
   async #start(name: string, beginning: Beginning, signal: AbortSignal): Promise<void> {
     for (;;) {
       try {
@@ -312,13 +312,13 @@ export class Sandboxes {
     }
   }
 
-  /** Nothing runs in the container yet: the agent, as its first process, is the one that finds the door. */
+  /** Opens the door before any program runs in the container: the agent, as its first process, is then the one that finds it. */
   async #openDoor(name: string): Promise<void> {
     const reach = this.#reach.get(name);
     if (reach?.channel === 'call') (await this.#doors.open(reach.door)).makeReachable();
   }
 
-  /** The channel that is the first to be answered, and brings the secrets, serves whoever comes next. */
+  /** Opens the first channel that the agent answers, which brings the secrets, and keeps it for the next request. */
   async #greet(name: string, { secrets, variables }: Beginning, signal: AbortSignal): Promise<void> {
     const reach = this.#reach.get(name);
     if (reach === undefined) throw lost('It has ended.');
@@ -330,7 +330,7 @@ export class Sandboxes {
     this.keep(name, await this.#open(name, reach, variables, signal));
   }
 
-  /** The channel to make it for instead, which asks less of engine and image; `null` when there is none. */
+  /** Returns the next channel to try, which asks less of engine and image; `null` when there is none. */
   #lesser(
     { recipe }: ProvisionSpec,
     source: SourceImage | null,
@@ -343,7 +343,7 @@ export class Sandboxes {
     return lesser.channel;
   }
 
-  /** Looks whether it runs, and starts it where it should: not where its secrets were in its memory alone. */
+  /** Starts a stopped container where it may be started: not where its secrets were in its memory alone. */
   async #revive({ name, stamp, variables }: Named, signal: AbortSignal): Promise<Reach> {
     const container = await this.owned(name, stamp.owner, signal);
     if (container === null) throw lost('The engine no longer has its container.');
@@ -388,7 +388,7 @@ export class Sandboxes {
     return await agentInside({ client, containers, doors: this.#doors }, name, reach, signal);
   }
 
-  /** What an earlier process has left: containers that nobody can ask for, and doors without a container. */
+  /** Removes the remains of an earlier process: unclaimed containers, and doors without a container. */
   async #sweep(owner: string): Promise<void> {
     const all = await this.#parts.containers.list(owner);
     await this.#warm.sweep(all);

@@ -1,4 +1,4 @@
-/** Containers that run before anybody asked for one. Each is given out once, by being renamed. */
+/** Containers started ahead. A request claims one by renaming it, so each is given out once. */
 import { randomBytes } from 'node:crypto';
 import type { ProvisionSpec } from '../../../core/ports/extension.ts';
 import { silentLog } from '../../../core/ports/log.ts';
@@ -66,13 +66,13 @@ export class WarmContainers {
     });
   }
 
-  /** From here on it is known whose they are. */
+  /** Sets the owner of further containers. */
   begin(owner: string): void {
     this.#owner = owner;
     this.#pool.fill();
   }
 
-  /** One that runs already gets this name; `null` when there is none. */
+  /** Claims a running container under this name; returns `null` when there is none. */
   async claim(name: string, { recipe }: ProvisionSpec, facts: EngineFacts): Promise<WarmOne | null> {
     for (let one = this.#pool.take(); one !== null; one = this.#pool.take()) {
       if (!one.agent.isLost && (await this.#rename(one, name))) {
@@ -87,7 +87,7 @@ export class WarmContainers {
     return null;
   }
 
-  /** Those of an earlier process: nobody can ask for them any more. */
+  /** Removes containers of an earlier process, which no request can claim any more. */
   async sweep(listed: readonly Listed[]): Promise<void> {
     for (const { name } of listed) {
       if (isWarmName(name)) await this.#parts.containers.remove(name).catch(() => {});

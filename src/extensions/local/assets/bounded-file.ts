@@ -1,4 +1,4 @@
-/** Streams into files, with bounds: what a stranger sends may be endless, or unfold into something endless. */
+/** Writes streams into files, with bounds: an untrusted stream may be endless, or decompress to an endless one. */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -8,9 +8,9 @@ import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 
 export interface Written {
-  /** Of what came in. */
+  /** Digest of the input. */
   readonly digest: string;
-  /** Of what lies in the file now: the same, unless it was compressed. */
+  /** Digest of the file: the same, unless the input was compressed. */
   readonly plainDigest: string;
   readonly bytes: number;
 }
@@ -35,7 +35,7 @@ export function tooLarge(most: number): SandboxerError {
   );
 }
 
-/** Passes everything on, counted and hashed. */
+/** Passes all chunks on, counted and hashed. */
 class Gauge extends Transform {
   readonly #hash = createHash('sha256');
   readonly #most: number;
@@ -61,7 +61,7 @@ class Gauge extends Transform {
 const GZIP = Buffer.from([0x1f, 0x8b]);
 const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
-/** Compressions that are known by their first bytes, and by nothing else here. */
+/** Compressions that are recognised by their first bytes, but not supported. */
 const UNKNOWN: readonly (readonly [name: string, start: Buffer])[] = [
   ['xz', Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00])],
   ['bzip2', Buffer.from('BZh')],
@@ -88,7 +88,7 @@ async function* following(first: Buffer, rest: AsyncIterator<Uint8Array>): Async
   for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value;
 }
 
-/** Writes a stream to a file, without its compression. */
+/** Writes a stream to a file, decompressed. */
 export async function writePlain(
   source: AsyncIterable<Uint8Array>,
   path: string,
@@ -119,7 +119,7 @@ export async function writePlain(
   return { digest: incoming.digest, plainDigest: plain.digest, bytes: plain.bytes };
 }
 
-/** A part of a file as a stream. */
+/** Returns a part of a file as a stream. */
 export function partOf(path: string, offset: number, size: number): AsyncIterable<Uint8Array> {
   if (size === 0) return Readable.from([]);
   return createReadStream(path, { start: offset, end: offset + size - 1 });

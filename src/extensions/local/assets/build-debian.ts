@@ -1,4 +1,4 @@
-/** A root file system by Debian's own tool. */
+/** Builds a root file system by Debian's own tool. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import type { DebianRecipe } from '../../../core/ports/extension.ts';
 import { debianSources } from './debian-sources.ts';
 
 const BUILD_MS = 30 * 60_000;
-/** The scripts of packages need nothing else of ours, and must not have it. */
+/** Variables that the scripts of packages get: they need no others, and must not have them. */
 const HANDED_ON = ['PATH', 'TMPDIR', 'http_proxy', 'https_proxy', 'ftp_proxy', 'no_proxy'];
 
 function environment(): Record<string, string> {
@@ -19,7 +19,7 @@ function environment(): Record<string, string> {
   return { LC_ALL: 'C.UTF-8', ...Object.fromEntries(own) };
 }
 
-/** The package sources of this machine as files that mmdebstrap takes for mirrors; it knows a public one itself. */
+/** Returns the package sources of this machine as files that mmdebstrap takes for mirrors; it knows a public one itself. */
 function mirrors(suite: string, folder: string): string[] {
   const { lines, paragraphs } = debianSources(suite);
   return [
@@ -50,7 +50,7 @@ function explained(error: unknown): SandboxerError {
   );
 }
 
-/** Leaves a tar archive in the folder and tells where. */
+/** Builds a tar archive in the folder and returns its path. */
 export async function buildDebian(
   { suite, packages }: DebianRecipe,
   folder: string,
@@ -59,7 +59,7 @@ export async function buildDebian(
   const path = join(folder, 'built.tar');
   const args = [
     ...['--quiet', '--variant=minbase'],
-    // Nothing is lost when the machine goes down half-way: it is built again.
+    // A build lost in a power cut is repeated: no file needs fsync.
     '--dpkgopt=force-unsafe-io',
     '--aptopt=Acquire::Languages "none"',
     ...(packages.length === 0 ? [] : [`--include=${packages.join(',')}`]),

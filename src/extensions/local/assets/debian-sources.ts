@@ -1,4 +1,4 @@
-/** Where this machine gets its packages, in the two forms that apt knows. */
+/** Reads the package sources of this machine, in the two forms of apt. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -9,12 +9,15 @@ export interface DebianSources {
   readonly paragraphs: readonly string[];
 }
 
-/** `bookworm` has `bookworm-updates`, `bookworm-security` and, before 2021, `buster/updates` with it. */
+/**
+ * Returns whether a suite belongs to another: `bookworm` has `bookworm-updates`, `bookworm-security` and, before 2021,
+ * `buster/updates`.
+ */
 function belongsTo(suite: string, one: string): boolean {
   return one === suite || one.startsWith(`${suite}-`) || one.startsWith(`${suite}/`);
 }
 
-/** A password in an address would lie in the image for everybody to read. */
+/** Tests for a password in an address: every user of the image could read it. */
 const hasPassword = (text: string) => /:\/\/[^/\s]*@/.test(text);
 
 function lineIsFor(suite: string, line: string): boolean {
@@ -41,7 +44,7 @@ function filesOf(directory: string): string[] {
   return [join(directory, 'sources.list'), ...names.map((name) => join(more, name))];
 }
 
-/** What apt of this machine has for a suite; nothing where it has another one. */
+/** Returns the machine's apt sources of a suite; none where it has another suite. */
 export function debianSources(suite: string, directory = '/etc/apt'): DebianSources {
   const lines: string[] = [];
   const paragraphs: string[] = [];

@@ -1,4 +1,4 @@
-/** What an archive says it is: an OCI layout, what `docker save` writes, or a root file system. */
+/** Recognises the format of an archive: an OCI layout, the output of `docker save`, or a root file system. */
 import { arch } from 'node:os';
 import { z } from 'zod';
 import type { ImageConfig } from '../../../contract/assets/image.ts';
@@ -7,9 +7,9 @@ import type { TarPart } from './tar-index.ts';
 
 export interface ArchiveLayer {
   readonly part: TarPart;
-  /** Of the bytes in the archive; `null` where the format does not tell. */
+  /** Digest of the bytes in the archive; `null` where the format has none. */
   readonly digest: string | null;
-  /** Of the tar that they unfold into. */
+  /** Digest of the decompressed tar. */
   readonly plainDigest: string;
 }
 
@@ -18,7 +18,7 @@ export interface ImageArchive {
   readonly digest: string;
   readonly architecture: string;
   readonly config: ImageConfig;
-  /** Lowest first. */
+  /** Layers, lowest first. */
   readonly layers: readonly ArchiveLayer[];
 }
 
@@ -52,7 +52,7 @@ const DockerManifest = z
   .min(1);
 
 const MOST_DOCUMENT_BYTES = 8 << 20;
-/** As Go, and so every image, calls it. */
+/** Names of processors in Go, and so in every image. */
 const GO_NAMES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 export const OWN_ARCHITECTURE = GO_NAMES[arch()] ?? arch();
 
@@ -190,7 +190,7 @@ async function readDocker(blobs: Blobs, digestOf: (bytes: Buffer) => string): Pr
   };
 }
 
-/** `null` for the archive of a root file system. */
+/** Reads the archive; returns `null` for that of a root file system. */
 export async function readImageArchive(
   path: string,
   parts: Parts,

@@ -1,4 +1,4 @@
-/** Images of this machine: each a record that names its layers; layers with the same content are there once. */
+/** Images of this machine: each a record that names its layers; layers with the same content are stored once. */
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -29,13 +29,13 @@ const ImageRecord = z.strictObject({
 });
 
 const MOST_ENTRIES = 1_000_000;
-/** A longer chain makes every look-up slow: it is made into one layer when it comes. */
+/** A longer chain makes every look-up slow: it is flattened into one layer at import. */
 const MOST_LAYERS = 12;
 const ABANDONED_MS = 24 * 3_600_000;
 
 const sha256 = (bytes: Buffer) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 
-/** What the kernel says of entries that contradict each other, or that no file system can hold. */
+/** Errors of the kernel for entries that contradict each other, or that no file system can hold. */
 const CONTRADICTIONS = new Set([
   'Directory not empty',
   'File name too long',
@@ -91,7 +91,7 @@ export class ImageStore {
     this.#layers = layers;
   }
 
-  /** What a sandbox of it is made from; `null` when it is not here. */
+  /** Returns the layers for a sandbox of this image; `null` when the image is not here. */
   rootFs(imageId: string, owner: string): RootFs | null {
     const record = this.#read(imageId);
     return record?.owner === owner ? rootFsOf(record) : null;
@@ -122,7 +122,7 @@ export class ImageStore {
     });
   }
 
-  /** Debian's own tool, from the package sources of this machine. */
+  /** Builds an image by Debian's own tool, from the package sources of this machine. */
   async build(spec: ImageSpec, recipe: DebianRecipe, signal: AbortSignal): Promise<ImportedImage> {
     await this.#engine.machinery();
     return await this.#staged(async (folder) => {
@@ -192,7 +192,7 @@ export class ImageStore {
     }
   }
 
-  /** Topmost first. */
+  /** Returns the layers, topmost first. */
   async #layersOf(archive: ImageArchive, path: string, { mostBytes, made, signal }: Unpacking) {
     const layers: string[] = [];
     let left = mostBytes;
@@ -210,7 +210,7 @@ export class ImageStore {
     return { layers, bytes: mostBytes - left };
   }
 
-  /** A layer by what is in it: one that is there already is used again. */
+  /** Stores a layer under the digest of its content; a stored one is used again. */
   async #layer(path: string, { digest, marks, mostBytes, made }: NewLayer): Promise<string> {
     const known = this.#layers.claimByContent(digest, marks);
     made.push(known.layer);
@@ -226,7 +226,7 @@ export class ImageStore {
         bytes: mostBytes,
         marks: marks ? 1 : 0,
       });
-      // Found by its name from now on: a power cut must not leave one behind that is not what the name says.
+      // Flushes first: after a power cut no layer may have content that differs from its name.
       await this.#engine.flushed();
       renameSync(absolute, dirname(join(this.#layout.base, known.layer)));
     } catch (error) {
@@ -244,7 +244,7 @@ export class ImageStore {
     return [to];
   }
 
-  /** What every sandbox has, whatever its image lacks. */
+  /** Makes the layer that every sandbox has above its image. */
   async #top(workdir: string | null, made: string[]): Promise<string> {
     const to = this.#layers.next();
     made.push(to);
@@ -263,7 +263,7 @@ export class ImageStore {
     }
   }
 
-  /** What a server that was killed left half received: nothing takes a day. */
+  /** Removes uploads that a killed server left unfinished: none takes a day. */
   sweepIncoming(): void {
     if (!existsSync(this.#layout.incoming)) return;
     for (const name of readdirSync(this.#layout.incoming)) {

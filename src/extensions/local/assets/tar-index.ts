@@ -1,4 +1,4 @@
-/** Where each file of a tar archive lies in it: enough to read some of them without unpacking any. */
+/** Index of a tar archive: the position of each file, to read some of them without unpacking any. */
 import type { FileHandle } from 'node:fs/promises';
 import { open } from 'node:fs/promises';
 import { BLOCK, LONGEST_EXTENSION } from '../../../archive/tar/format.ts';
@@ -22,7 +22,7 @@ function sparse(name: string): SandboxerError {
   );
 }
 
-/** Bytes that are in the archive, by the look at its length before. */
+/** Reads bytes that are within the archive, by its length at the earlier stat. */
 async function bytesAt(file: FileHandle, offset: number, size: number): Promise<Buffer> {
   const bytes = Buffer.alloc(size);
   const { bytesRead } = await file.read(bytes, 0, size, offset);
@@ -32,7 +32,7 @@ async function bytesAt(file: FileHandle, offset: number, size: number): Promise<
 
 const cutOff = () => notAnImage('The archive is cut off.');
 
-/** Names without "./" before them. The files alone; an archive of nothing is none. */
+/** Returns the files, without "./" before their names. An empty archive is an error. */
 export async function indexTar(path: string): Promise<ReadonlyMap<string, TarPart>> {
   const parts = new Map<string, TarPart>();
   const file = await open(path, 'r');

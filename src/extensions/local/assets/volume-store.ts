@@ -42,7 +42,7 @@ export class VolumeStore {
     await writeLasting(join(this.#layout.volume(volumeId), 'owner'), owner);
   }
 
-  /** Throws when a sandbox is to have one that is not here. */
+  /** Throws when the volume of a sandbox is not here. */
   require(volumeId: string | null, name: string, owner: string): void {
     if (volumeId !== null && this.#ownerOf(volumeId) === owner) return;
     throw new SandboxerError('SBX_NOT_FOUND', `The volume ${name} is not on this machine.`, {

@@ -9,7 +9,7 @@ import type { SandboxRecord } from '../state/record.ts';
 import type { RootFs } from '../state/root-fs.ts';
 import type { BundleParts } from './bundle.ts';
 
-/** What one bundle has that another has not. */
+/** Parts in which bundles differ. */
 export interface OwnParts {
   readonly range: number;
   readonly secretFiles: boolean;
@@ -18,18 +18,18 @@ export interface OwnParts {
   readonly noNewPrivs: boolean;
   readonly mounts: readonly Mount[];
   readonly volumes: SandboxRecord['volumes'];
-  /** Below which the runtime finds the agent, the volumes and the mounts. */
+  /** Directory below which the runtime finds the agent, the volumes and the mounts. */
   readonly place: string;
-  /** Whether its agent calls, because its level lets it inherit nothing. */
+  /** Whether its agent calls the host, because its level lets it inherit no socket. */
   readonly calls: boolean;
 }
 
-/** As the spawner shows it to runtimes that go there as whoever is root inside. */
+/** Directory that the spawner shows to runtimes that run as the user who is root inside. */
 export const OPEN_PLACE = '/dev/shm';
 
 const MOST_OPEN_FILES = 1_048_576;
 
-/** As an image has it: a user, and a group of its own if there is one, each by name or number. */
+/** Formats the user option of an image: a user, with a group if there is one, each by name or number. */
 function userOption(user: string | null): string[] {
   return user === null ? [] : ['--user', user.startsWith(':') ? `0${user}` : user];
 }
@@ -43,7 +43,7 @@ export function bundleParts(own: OwnParts, facts: HostFacts, seccomp: SeccompSet
   return {
     hostname: 'sandbox',
     range: single ? null : { first: own.range, size: facts.root ? RANGE_SIZE : RANGE_SIZE - 1 },
-    // Made by the spawner where every sandbox has ids of its own; other runtimes know better than to take it.
+    // Made by the spawner where every sandbox has ids of its own; only crun gets it.
     users:
       facts.root && own.range !== STORAGE_RANGE && facts.runtime?.kind === 'crun' && !own.calls
         ? join(own.place, 'mnt', 'users')

@@ -7,16 +7,16 @@ import { bundleParts } from './bundle-parts.ts';
 
 const MOST_KEPT = 64;
 
-/** The first id of a range, as a mapping has it. Nobody else can say it so: in a string its quotes would be escaped. */
+/** The first id of a range, as a mapping has it. No other text can contain it: in a string its quotes would be escaped. */
 const firstId = (first: number) => `"hostID":${first}`;
 
 /**
- * The configurations of bundles as text. Two sandboxes of a recipe differ in their ids alone: what they share is made and
- * written out once.
+ * Configurations of bundles as text. Two sandboxes of a recipe differ only in their ids: the common text is made and formatted
+ * once.
  */
 export class BundleTexts {
   readonly #facts: HostFacts;
-  /** By all but the ids: the text around them. */
+  /** Texts around the ids, by all other parts. */
   readonly #kept = new Map<string, readonly string[]>();
 
   constructor(facts: HostFacts) {

@@ -1,31 +1,31 @@
-/** The OCI bundle of a sandbox: everything the runtime is told, and nothing secret. */
+/** Builds the OCI bundle of a sandbox: the whole configuration of the runtime, without any secret. */
 import type { Mount } from '../../../contract/profiles/inputs.ts';
 import { DOOR_SOCKET } from '../../shared/channel/agent-door.ts';
 
 export interface BundleParts {
   readonly hostname: string;
-  /** First id outside that root inside is; and how many there are. */
+  /** First host id, which is root inside, and the number of ids. */
   readonly range: { readonly first: number; readonly size: number } | null;
-  /** The user namespace that it is to live in, where it is not the runtime that makes one. */
+  /** The user namespace of the sandbox, where the runtime does not make one. */
   readonly users: string | null;
   readonly agentPath: string;
   readonly agentOptions: readonly string[];
-  /** The directory of the socket that the agent is to call, where it can inherit none. */
+  /** Directory of the socket that the agent calls, where it can inherit none. */
   readonly door: string | null;
   readonly environment: Readonly<Record<string, string>>;
-  /** The agent's own; what it starts may have less. */
+  /** Limit of the agent itself; its programs may have less. */
   readonly openFiles: number;
-  /** A file system in memory for secrets: it is in no snapshot and on no disk. */
+  /** Whether there is a file system in memory for secrets: it is in no snapshot and on no disk. */
   readonly secretFiles: boolean;
-  /** Where the spawner has put them, and where they go. */
+  /** Places of the volumes on the host and inside. */
   readonly volumes: readonly { readonly source: string; readonly path: string; readonly readOnly: boolean }[];
   readonly noNewPrivs: boolean;
   readonly mounts: readonly Mount[];
-  /** `null` below a kernel of its own, which has its own. */
+  /** `null`: the sandbox has a kernel of its own. */
   readonly seccomp: { readonly bpf: string } | { readonly profile: object } | null;
 }
 
-/** What root inside may have; the agent drops more as soon as the network is up. */
+/** Capabilities of root inside; the agent drops more as soon as the network is up. */
 const CAPABILITIES = [
   'CAP_CHOWN',
   'CAP_DAC_OVERRIDE',
@@ -49,7 +49,7 @@ const MASKED = [
 const MASKED_SYS = ['/sys/firmware', '/sys/devices/virtual/powercap'];
 const READ_ONLY = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/proc/${name}`);
 
-/** The machine has 3,072 for all of them. */
+/** The machine has 3,072 terminals for all sandboxes. */
 const MOST_TERMINALS = 'max=128';
 const AGENT_INSIDE = '/.init';
 const DOOR_INSIDE = '/.door';
@@ -87,7 +87,7 @@ function mounts(parts: BundleParts): object[] {
       options: ['nosuid', 'noexec', 'nodev', 'mode=1777', 'size=64m'],
     },
     { destination: '/sys', type: 'sysfs', source: 'sysfs', options: ['nosuid', 'noexec', 'nodev', 'ro'] },
-    // Not with what is mounted below it, and with its own ids: root inside is nobody there, too.
+    // Without the mounts below it, and with the host's ids: root inside has no rights there either.
     ...parts.mounts.map(({ source, target, access }) => ({
       destination: target,
       type: 'bind',
@@ -100,7 +100,7 @@ function mounts(parts: BundleParts): object[] {
       type: 'bind',
       options: ['bind', readOnly ? 'ro' : 'rw', 'nosuid', 'nodev'],
     })),
-    // After whatever was brought along, so that nothing of it can lie above.
+    // After all mounts of the request, so that none of them can cover it.
     ...(secretFiles
       ? [
           {
@@ -149,7 +149,7 @@ export function bundleConfig(parts: BundleParts): object {
         { type: 'RLIMIT_CORE', hard: 0, soft: 0 },
         { type: 'RLIMIT_NOFILE', hard: openFiles, soft: Math.min(openFiles, 1024) },
       ],
-      // A set-uid file of the host has no power here anyway: root inside is nobody outside.
+      // A set-uid file of the host has no power here anyway: root inside is unprivileged outside.
       noNewPrivileges: parts.noNewPrivs,
     },
     root: { path: 'rootfs', readonly: false },
@@ -157,7 +157,7 @@ export function bundleConfig(parts: BundleParts): object {
     mounts: mounts(parts),
     annotations: {
       ...(seccomp !== null && 'bpf' in seccomp ? { 'run.oci.seccomp_bpf_data': seccomp.bpf } : {}),
-      // With a single id the kernel lets nobody change groups.
+      // With a single id the kernel forbids a change of groups.
       ...(range === null ? { 'run.oci.keep_original_groups': '1' } : {}),
     },
     linux: {

@@ -1,6 +1,6 @@
 /**
- * Empty disks of the sizes that were asked for last: each sandbox or volume of limited size begins as a copy, which is mostly
- * holes. Sizes come from requests, so few are kept, and none is larger than the file system that they lie on.
+ * Empty disks of recently requested sizes: each sandbox or volume of limited size begins as a copy, which is mostly holes. Sizes
+ * come from requests, so few are kept, and none is larger than the file system that they lie on.
  */
 import { execFile } from 'node:child_process';
 import {
@@ -19,29 +19,29 @@ import { SandboxerError } from '../../../contract/errors/errors.ts';
 
 const MIB = 1_048_576;
 const MOST_KEPT = 8;
-/** ext4 with blocks of 4 KiB has no more. */
+/** The largest ext4 with blocks of 4 KiB. */
 const LARGEST_MB = 16 * 1_048_576 - 1;
 
 interface Blank {
   readonly made: Promise<void>;
-  /** Copies that are under way: the file stays until they are done. */
+  /** Number of copies under way: the file stays until they are done. */
   users: number;
 }
 
 export class BlankDisks {
   readonly #directory: string;
   readonly #maker: string;
-  /** Least recently used first. */
+  /** Blanks, least recently used first. */
   readonly #blanks = new Map<number, Blank>();
   #swept = false;
 
-  /** `maker`: mkfs.ext4. */
+  /** `maker`: path of mkfs.ext4. */
   constructor(directory: string, maker: string) {
     this.#directory = directory;
     this.#maker = maker;
   }
 
-  /** Throws, before anything is made, when this machine has no disk of that size. */
+  /** Throws, before anything is made, when this machine has no room for a disk of that size. */
   refuseTooLarge(sizeMb: number, field: string): void {
     const { blocks, bsize } = statfsSync(this.#existing());
     const most = Math.min(LARGEST_MB, Math.floor((blocks * bsize) / MIB));
@@ -54,7 +54,10 @@ export class BlankDisks {
     });
   }
 
-  /** The field tells the spawner which blank to copy: it is there until `work` has ended. `null`: no limit, no blank. */
+  /**
+   * Runs `work` with the field that names the blank for the spawner: it exists until `work` has ended. `null`: no limit, no
+   * blank.
+   */
   async with<T>(sizeMb: number | null, work: (field: { disk?: string }) => Promise<T>): Promise<T> {
     if (sizeMb === null) return await work({});
     this.sweep();
@@ -82,7 +85,7 @@ export class BlankDisks {
     for (let path = this.#directory; ; path = join(path, '..')) if (existsSync(path)) return path;
   }
 
-  /** Removes, once, the blanks of an earlier process, and those that it did not finish. */
+  /** Removes, once, complete and partial blanks of an earlier process. */
   sweep(): void {
     if (this.#swept) return;
     this.#swept = true;

@@ -1,6 +1,6 @@
 /**
- * The running machinery of one state directory: the spawner (started when it is not there, adopted when it is), the
- * skeleton of the image `host`, the agent's copy, the compiled seccomp filter.
+ * The running machinery of one state directory: the spawner (started if missing, otherwise adopted), the skeleton of the image
+ * `host`, the agent's copy, the compiled seccomp filter.
  */
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -27,7 +27,7 @@ const START_MS = 10_000;
 
 export interface Machinery {
   readonly client: SpawnerClient;
-  /** The image `host`. */
+  /** Root file system of the image `host`. */
   readonly hostImage: RootFs;
   readonly idmap: boolean;
   readonly cgroups: string;
@@ -44,13 +44,13 @@ function unavailable(detail: string, remedy: string): SandboxerError {
   });
 }
 
-/** What we counted on and this spawner, as it describes its groups ("v2,memory,freezer"), does not have. */
+/** Returns the expected controllers that this spawner, by the description of its groups ("v2,memory,freezer"), does not have. */
 export function lackingControllers({ controllers }: HostFacts, described: string): string[] {
   const has = described.split(',');
   return controllers.filter((name) => !has.includes(name));
 }
 
-/** What asks, or says how something is to be: to do it twice is to do it once. */
+/** Verbs that query or set a state: a second call has the same effect as one. */
 const REPEATABLE = new Set([
   'destroy',
   'discard',
@@ -98,12 +98,12 @@ export class Engine {
     return this.#running !== null;
   }
 
-  /** Whether the spawner's events reach us. */
+  /** Whether the connection to the spawner is open, so that its events arrive. */
   get hears(): boolean {
     return this.#client?.closed === false;
   }
 
-  /** Everything is in place; brings it up when it is not. */
+  /** Returns the machinery, and starts it when it does not run. */
   async machinery(): Promise<Machinery> {
     if (this.#closed) throw unavailable('The extension was closed.', 'Start the server again.');
     if (this.#client?.closed) this.#running = null;
@@ -114,7 +114,9 @@ export class Engine {
     return await this.#running;
   }
 
-  /** A spawner that leaves or is killed before it answers is asked again through its successor, where that does no harm. */
+  /**
+   * Calls the spawner. A call that a leaving or killed spawner did not answer goes to its successor, if its verb is repeatable.
+   */
   async call(verb: string, fields: Readonly<Record<string, string | number>> = {}): Promise<Fields> {
     const { client } = await this.machinery();
     try {
@@ -125,7 +127,7 @@ export class Engine {
     }
   }
 
-  /** Resolves when everything that was written below the base before this call is on the disk. */
+  /** Resolves when all writes below the base before this call are on the disk. */
   async flushed(): Promise<void> {
     await this.#flush.wait();
   }
@@ -135,9 +137,11 @@ export class Engine {
     this.#client?.close();
   }
 
-  /** crun without a cache compiles the filter for every start: 2.5 ms. The one it made first is used from then on. */
+  /**
+   * Returns the filter. crun without a cache compiles it for every start: 2.5 ms. The first compiled filter is used from then on.
+   */
   seccomp(): SeccompSetting {
-    // Compiled from the profile of this processor: there is one.
+    // Compiled from the profile of this processor, which exists here.
     this.#bpf ??= this.#readFilter();
     if (this.#bpf !== null) return { bpf: this.#bpf };
     const profile = seccompProfile();
@@ -146,9 +150,9 @@ export class Engine {
     return { profile };
   }
 
-  /** Where the spawner is to put the filter that the next start compiles; nothing once there is one. */
+  /** Returns where the spawner stores the filter that the next start compiles; empty once there is one. */
   filterToLearn(): { learn?: string } {
-    // Others compile it, too, and keep it to themselves.
+    // Other runtimes compile it, too, but do not store it.
     const tells = this.#facts.runtime?.kind === 'crun';
     return this.#bpf === null && tells ? { learn: this.#filterName() } : {};
   }
@@ -201,7 +205,7 @@ export class Engine {
     if (found !== null) {
       const hello = await found.call('hello').catch(() => null);
       const current = hello?.agent === agent && hello.build === (await this.#buildOf(binary));
-      // One that was started where nothing was delegated holds no limits, although we could.
+      // A spawner that was started before control groups were delegated enforces no limits: it is replaced.
       if (current && lackingControllers(this.#facts, hello.cgroups ?? '').length === 0) return found;
       await found.call('retire').catch(() => {});
       found.close();
@@ -240,7 +244,7 @@ export class Engine {
     }
   }
 
-  /** Tries what every sandbox needs, in namespaces of its own. `null` when all is well. */
+  /** Tests all that every sandbox needs, in namespaces of its own. Returns `null` when all is well. */
   async check(): Promise<string | null> {
     const { spawner } = this.#facts.binaries;
     if (spawner === null) return 'the spawner was not built';
@@ -263,7 +267,7 @@ export class Engine {
     return [`--usermap=${map ? map.join(':') : 'self'}`, `--storage=${map ? 1 : 0}`];
   }
 
-  /** A process of its own: it outlives us, and so does every sandbox. */
+  /** Starts the spawner as a process of its own: it outlives the server, and so does every sandbox. */
   #start(binary: string, agent: string): void {
     const { runtime, unified, ioWeighed } = this.#facts;
     const options = [
@@ -297,7 +301,7 @@ export class Engine {
     const temporary = `${name}.${process.pid}`;
     writeSkeleton(join(this.#layout.base, temporary), sudo);
     await client.call('own', { path: temporary });
-    // Found by its name from now on: a power cut must leave it whole or not there.
+    // Flushes first: after a power cut the file must be complete or missing.
     await client.call('flush');
     try {
       renameSync(join(this.#layout.base, temporary), path);
@@ -308,7 +312,7 @@ export class Engine {
     return name;
   }
 
-  /** Named for what is in it: a new build is another file, and what runs keeps its own. */
+  /** Returns the agent's copy, named for its content: a new build is another file, and running sandboxes keep theirs. */
   #agentCopy(binary: string): string {
     const bytes = readFileSync(binary);
     const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 24);

@@ -8,7 +8,7 @@ export function lost(detail: string): SandboxerError {
   return new SandboxerError('SBX_BACKEND_LOST', detail, { backend: 'ext.local' });
 }
 
-/** `why`: as the spawner numbers the reasons; 0 is none. */
+/** Returns why a full disk ended a sandbox. `why`: the spawner's number of the reason; 0 is none. */
 export function diskFull({ keep, limits }: SandboxRecord, why: number): EndedFor | null {
   const most = Math.floor((limits.roomBytes ?? 0) / 1_048_576);
   const detail = [
@@ -37,7 +37,7 @@ export function failed(error: unknown, creation?: 'not_created' | 'maybe_created
   return notMounted(detail) ?? new SandboxerError('SBX_EXTENSION_FAILED', detail, extras);
 }
 
-/** What a runtime says where a file would be mounted on a directory, or the other way round. It names our place of the source. */
+/** Message of a runtime that cannot mount a file on a directory, or the reverse. It has the spawner's path of the source. */
 const NOT_MOUNTED = /\/mnt\/b\/m(\d+)\W+to\W.*: ([^:]+)$/s;
 
 function notMounted(text: string): SandboxerError | null {
@@ -51,11 +51,11 @@ function notMounted(text: string): SandboxerError | null {
   );
 }
 
-/** The spawner says the field first. */
+/** The text of the spawner begins with the field. */
 function refused(text: string): SandboxerError {
   const [, field = '', detail = text] = /^(\S+) ([\s\S]*)$/.exec(text.trim()) ?? [];
   const remedy = field.endsWith('.source') ? SOURCE_REMEDY : TARGET_REMEDY;
-  // Nothing of it ever ran; its directory is there.
+  // No program of it ever ran; its directory exists.
   return refusedPlace(field, detail, remedy, 'maybe_created');
 }
 

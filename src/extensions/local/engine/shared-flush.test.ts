@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SharedFlush } from './shared-flush.ts';
 
-/** A disk that takes as long as it is told to. */
+/** A disk whose flushes end on command. */
 class SlowDisk {
   readonly flushes: { done(): void; fail(error: Error): void }[] = [];
 

@@ -1,6 +1,6 @@
 /**
- * Waiting for the disk, once for all who wait at the same time: whoever comes while one flush is under way shares the next
- * with everybody else who did, because what he wrote may be too late for the one that runs.
+ * Flushes the disk once for all callers that wait at the same time. Callers that come while a flush is under way share the next
+ * one, because their writes may be too late for the running one.
  */
 export class SharedFlush {
   readonly #flush: () => Promise<unknown>;
@@ -11,7 +11,7 @@ export class SharedFlush {
     this.#flush = flush;
   }
 
-  /** Resolves when what was written before this call is on the disk. */
+  /** Resolves when all writes before this call are on the disk. */
   async wait(): Promise<void> {
     this.#next ??= this.#queue();
     await this.#next;

@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(top, { recursive: true }));
 
-/** Keeps the time and the size of a file, and of its directory. */
+/** Changes a file, and keeps its time and size and the time of its directory. */
 function quietly(name: string, work: (path: string) => void): void {
   const path = join(etc, name);
   const before = [path, join(path, '..')].map((at) => ({ at, stats: lstatSync(at) }));

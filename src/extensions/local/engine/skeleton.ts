@@ -1,6 +1,6 @@
 /**
- * The image `host`: a small file system of our own around the machine's `/usr`. Of the host's `/etc` only what `/usr`
- * cannot do without and everybody may read; nothing of its `/home`, `/root` and `/var`.
+ * The image `host`: a small generated file system around the machine's `/usr`. Of the host's `/etc` only files that `/usr` needs
+ * and every user may read; no file of its `/home`, `/root` and `/var`.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -24,7 +24,7 @@ const HOST_SUDO = '/usr/bin/sudo';
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const CTYPE = 'C.UTF-8';
 
-/** The host's sudo works where its files show as root's; ours stands in where they do not. */
+/** Returns the PATH. The host's sudo works where its files show as root's; elsewhere the sandbox's own replaces it. */
 export function pathWith(hostSudo: boolean): string {
   return hostSudo ? `${PATH}:${HELPERS}` : `${HELPERS}:${PATH}`;
 }
@@ -32,7 +32,7 @@ export function pathWith(hostSudo: boolean): string {
 const sudoOfHost = process.geteuid?.() === 0 && existsSync(HOST_SUDO);
 const LOGIN_PATH = pathWith(sudoOfHost);
 
-/** What programs have without a login, for whoever logs in: ssh, su and `env -i` leave nothing of it. */
+/** Sets for logins the environment that programs have without one: ssh, su and `env -i` drop it. */
 const LOGIN_ENVIRONMENT = `case "\${PATH-}" in
   '' | *:.) PATH=${LOGIN_PATH} ;;
 esac
@@ -58,7 +58,7 @@ unset sandboxer_file
 if [ -n "\${PS1-}" ] && [ -n "\${BASH-}" ] && [ "$BASH" != /bin/sh ]; then . /etc/bash.bashrc; fi
 `;
 
-/** Bash reads it where nobody logs in, too: at a terminal, and for a single command over ssh. */
+/** Bash also reads this file without a login: at a terminal, and for a single command over ssh. */
 const BASHRC = `. /etc/profile.d/sandboxer.sh
 if [ -n "\${PS1-}" ]; then PS1='\\u@\\h:\\w\\$ '; fi
 `;
@@ -94,7 +94,7 @@ const DIRECTORIES: readonly (readonly [string, number])[] = [
   ['var/tmp', 0o1777],
 ];
 
-/** Names only: no value in any of these is somebody's secret. */
+/** Names to copy from `/etc`: no value in any of these files is a secret. */
 const FROM_ETC = [
   'alternatives',
   'ca-certificates.conf',
@@ -189,17 +189,17 @@ const FILES: Readonly<Record<string, readonly [content: string, mode: number]>> 
   'etc/pam.d/sudo-i': [PAM_OPEN, 0o644],
   'etc/pam.d/su': [PAM_SU, 0o644],
   'etc/pam.d/su-l': [PAM_SU, 0o644],
-  // A package manager finds nothing installed, and a place to note what it installs.
+  // Package managers find an empty list of installed packages, which they can write.
   'var/lib/dpkg/status': ['', 0o644],
   'var/lib/dpkg/available': ['', 0o644],
   'home/user/.profile': ['', 0o644],
   '.init': ['', 0o755],
 };
 
-/** The parts of `/usr` that a host with separate `/bin` and `/lib` keeps outside of it. */
+/** Parts of `/usr` that a host with separate `/bin` and `/lib` keeps outside of it. */
 const MERGED = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'];
 
-/** What must be shown from the host: `/usr`, and what has not been merged into it. */
+/** Returns the host's directories to show: `/usr`, and those that are not merged into it. */
 export function hostPaths(): string[] {
   const apart = MERGED.filter((name) => lstatSync(`/${name}`, { throwIfNoEntry: false })?.isDirectory());
   return ['/usr', ...apart.map((name) => `/${name}`)];
@@ -211,7 +211,7 @@ type HostFile = { readonly name: string } & (
   | { readonly kind: 'file'; readonly mode: number; readonly content: Buffer }
 );
 
-/** What is copied from below one name of the host's `/etc`: links as they are, and what everybody may read. */
+/** Yields the files to copy below one name of the host's `/etc`: links as they are, and files that every user may read. */
 function* filesBelow(etc: string, name: string): Generator<HostFile> {
   const path = join(etc, name);
   const info = lstatSync(path, { throwIfNoEntry: false });
@@ -226,7 +226,7 @@ function* filesBelow(etc: string, name: string): Generator<HostFile> {
   }
 }
 
-/** All that is copied from the host's `/etc`; a link that leads nowhere is not. */
+/** Yields all files to copy from the host's `/etc`, without dangling links. */
 function* hostFiles(etc: string): Generator<HostFile> {
   const python = readdirSync(etc).filter((name) => /^python3(?:\.\d+)?$/.test(name));
   for (const name of [...FROM_ETC, ...python.toSorted()]) {
@@ -234,7 +234,7 @@ function* hostFiles(etc: string): Generator<HostFile> {
   }
 }
 
-/** Changes with whatever `writeSkeleton` would write, so that what was built from other files keeps those. */
+/** Returns a digest that changes with the output of `writeSkeleton`, so that layers built on other files keep those. */
 export function skeletonDigest(sudoHelper: string | null, etc = '/etc'): string {
   const hash = createHash('sha256').update(JSON.stringify([VERSION, DIRECTORIES, FILES, hostPaths()]));
   for (const file of hostFiles(etc)) {
@@ -251,7 +251,7 @@ export function skeletonDigest(sudoHelper: string | null, etc = '/etc'): string 
 
 const IMAGE_TOP = ['etc/hostname', 'etc/hosts', 'etc/resolv.conf', '.init'];
 
-/** Above the layers of an image: what a sandbox needs and no image can know. */
+/** Writes the layer above an image: files that a sandbox needs and no image has. */
 export function writeImageTop(root: string, sudoHelper: string | null, workdir: string | null): void {
   const directories: [string, number][] = ['dev', 'etc', 'proc', 'run', 'run/secrets', 'sys'].map((name) => [
     name,
@@ -275,7 +275,7 @@ export function writeImageTop(root: string, sudoHelper: string | null, workdir: 
   copyFileSync(sudoHelper, join(root, HELPERS, 'sudo'));
 }
 
-/** Writes the tree; who owns what is settled by the spawner, who may give files away. */
+/** Writes the tree; the spawner sets the owners, since it may give files away. */
 export function writeSkeleton(root: string, sudoHelper: string | null, etc = '/etc'): void {
   mkdirSync(root, { recursive: true, mode: 0o755 });
   for (const [name, mode] of DIRECTORIES) {

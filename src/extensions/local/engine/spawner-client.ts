@@ -5,7 +5,7 @@ import { withReachable } from './with-reachable.ts';
 
 export type Fields = Readonly<Record<string, string>>;
 
-/** What the spawner refused, by its own word for it. */
+/** Refusal of the spawner, with its code. */
 export class SpawnerError extends Error {
   override readonly name = 'SpawnerError';
   readonly code: string;
@@ -71,7 +71,7 @@ export class SpawnerClient {
     return this.#closed;
   }
 
-  /** Keeps the process alive only while something is under way. */
+  /** Sends a request; the connection keeps the process alive only while a request is under way. */
   call(verb: string, fields: Readonly<Record<string, string | number>> = {}): Promise<Fields> {
     if (this.#closed) return Promise.reject(lost());
     const seq = String(++this.#last);

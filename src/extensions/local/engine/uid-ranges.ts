@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
 
-/** Ranges of 65,536 host ids that nobody else uses: systemd leaves 1879048192 … 2147352575 free, and so does useradd. */
+/** Size of a range of host ids. Ranges lie in 1879048192 … 2147352575, which systemd leaves free, and so does useradd. */
 export const RANGE_SIZE = 65_536;
-/** Files at rest belong to this one, whoever wrote them. */
+/** Files at rest belong to this range, whichever sandbox wrote them. */
 export const STORAGE_RANGE = 1_879_048_192;
 const RANGES = 4_093;
 
 /**
- * Hands out ranges, each to one sandbox at a time. What is used is read from the records at start. Servers on one machine do
- * not know of each other: each begins somewhere else, by its name.
+ * Gives each range to one sandbox at a time. Ranges in use are read from the records at start. Servers on one machine do not know
+ * of each other: each begins at another place, derived from its name.
  */
 export class UidRanges {
   readonly #used = new Set<number>();
@@ -21,7 +21,7 @@ export class UidRanges {
     this.#start = Number.parseInt(hash('sha256', name).slice(0, 8), 16) % RANGES;
   }
 
-  /** The most recently freed first: the spawner has its user namespace at hand. `null` when all are taken. */
+  /** Takes the most recently freed range, whose user namespace the spawner still has. Returns `null` when all are taken. */
   take(): number | null {
     for (;;) {
       const first = this.#free.pop() ?? this.#fresh();

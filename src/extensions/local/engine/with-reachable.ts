@@ -1,10 +1,10 @@
 import { closeSync, openSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 
-/** More does not fit into the address of a unix socket. */
+/** Longest path that fits into the address of a unix socket. */
 const LONGEST_PATH = 100;
 
-/** Gives a path that the kernel takes: a long one goes through its directory. */
+/** Runs `work` with a path that the kernel accepts: a long one goes through its directory. */
 export async function withReachable<T>(path: string, work: (path: string) => Promise<T>): Promise<T> {
   if (Buffer.byteLength(path) <= LONGEST_PATH) return await work(path);
   const directory = openSync(dirname(path), 'r');

@@ -9,16 +9,19 @@ let top = '';
 let made = 0;
 
 interface Group {
-  /** The root of all groups has none. */
+  /** Type of the group; the root of all groups has none. */
   readonly type?: string;
   readonly offers?: string;
   readonly handsOn?: string;
   readonly processes?: string;
-  /** Nobody else's: the files of it that can be written are there. */
+  /** Whether the group is delegated: its writable files exist. */
   readonly ours?: boolean;
 }
 
-/** A group as its files tell it. What is not ours lacks the files that we would write: root may write whatever there is. */
+/**
+ * Makes a group by its files. One that is not delegated lacks the files that the code would write: root may write any existing
+ * file.
+ */
 function group(path: string, { type = 'domain', offers = '', handsOn = '', processes = '', ours }: Group) {
   const directory = join(top, path);
   mkdirSync(directory, { recursive: true });

@@ -1,4 +1,4 @@
-/** Which control groups are ours to use, found without changing them. */
+/** Finds the control groups that the server may use, without changing them. */
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -6,13 +6,13 @@ export type Controller = 'memory' | 'pids' | 'cpu' | 'freezer';
 
 export interface ControlGroups {
   readonly cgroups: 'v1' | 'v2' | 'hybrid' | 'none';
-  /** Those that we may use. */
+  /** The controllers that the server may use. */
   readonly controllers: readonly Controller[];
-  /** On version 2: the group below which ours is made. */
+  /** On version 2: the group below which the server's group is made. */
   readonly unified: string | null;
 }
 
-/** As the kernel tells them of this process. */
+/** The groups of this process, as the kernel lists them. */
 export interface OwnGroups {
   readonly mountinfo: string;
   readonly cgroup: string;
@@ -20,7 +20,7 @@ export interface OwnGroups {
 
 interface CgroupMount {
   readonly point: string;
-  /** What of the hierarchy is to be seen there. */
+  /** The part of the hierarchy that is visible there. */
   readonly root: string;
   readonly unified: boolean;
   readonly options: readonly string[];
@@ -58,7 +58,7 @@ function mountsIn(mountinfo: string): CgroupMount[] {
   });
 }
 
-/** `''` is the unified hierarchy. */
+/** Returns the own path in a hierarchy; `''` is the unified one. */
 function ownPath(cgroup: string, controller: string): string {
   for (const line of cgroup.split('\n')) {
     const [, names, ...path] = line.split(':');
@@ -67,12 +67,12 @@ function ownPath(cgroup: string, controller: string): string {
   return '/';
 }
 
-/** Our own group and those above it, topmost first; only what is mounted can be named. */
+/** Returns this process's group and those above it, topmost first; only mounted ones have a path. */
 function groupsAbove({ point, root }: CgroupMount, own: string): string[] {
   const prefix = root === '/' ? '' : root;
   const below = own === prefix || own.startsWith(`${prefix}/`) ? own.slice(prefix.length) : '';
   const names = below.split('/').filter(Boolean);
-  // A namespace of groups tells what lies outside of it by names that lead up: nothing there is ours.
+  // A namespace of groups shows groups outside of it with `..`: those are not delegated.
   if (names.includes('..')) return [point];
   return [point, ...names.map((_, index) => join(point, ...names.slice(0, index + 1)))];
 }
@@ -87,9 +87,9 @@ function usableV1(mounts: readonly CgroupMount[], { cgroup }: OwnGroups, group: 
 }
 
 /**
- * What could be limited below this group, or `null` when it is not ours. Processes can go there from our own, which lies
- * below it, if we may write who belongs to it. Only the root of all groups, which has no type, hands controllers on while it
- * has processes of its own.
+ * Returns the controllers that could be limited below this group, or `null` when it is not delegated. Processes can move there
+ * from the own group, which lies below it, if its `cgroup.procs` is writable. Only the root of all groups, which has no type,
+ * passes controllers on while it has processes of its own.
  */
 function handedOn(place: string): Controller[] | null {
   const files = ['', 'cgroup.procs', 'cgroup.subtree_control'];
@@ -102,7 +102,7 @@ function handedOn(place: string): Controller[] | null {
   return LIMITS.filter((name) => already.includes(name) || (free && offered.includes(name)));
 }
 
-/** The topmost of those that hand on the most: it is there for longer than what runs in one below. */
+/** Returns the topmost of the groups that pass on the most controllers: it exists longer than the services below it. */
 function usableV2(places: readonly string[]): Pick<ControlGroups, 'controllers' | 'unified'> {
   const ours = places.flatMap((place) => {
     const limits = handedOn(place);
@@ -124,11 +124,11 @@ function limitsInV1({ unified, options }: CgroupMount): boolean {
   return !unified && V1_CONTROLLERS.some((controller) => options.includes(controller));
 }
 
-/** `group`: the name of ours below each controller. */
+/** Finds the usable groups. `group`: the name of the server's group below each controller. */
 export function findControlGroups(group: string, own: OwnGroups = ownGroups()): ControlGroups {
   const mounts = mountsIn(own.mountinfo);
   const unified = mounts.find((mount) => mount.unified);
-  // Of version 1 there may also be hierarchies that limit nothing, such as one for marking packets.
+  // Version 1 may also have hierarchies that limit nothing, such as one for marking packets.
   if (unified === undefined ? mounts.length > 0 : mounts.some(limitsInV1)) {
     const controllers = usableV1(mounts, own, group);
     return { cgroups: unified === undefined ? 'v1' : 'hybrid', controllers, unified: null };
@@ -137,7 +137,7 @@ export function findControlGroups(group: string, own: OwnGroups = ownGroups()): 
   return { cgroups: 'v2', ...usableV2(groupsAbove(unified, ownPath(own.cgroup, ''))) };
 }
 
-/** Wherever groups of this name may be. */
+/** Returns all places where groups of this name may be. */
 export function placesOfGroup(group: string, own: OwnGroups = ownGroups()): string[] {
   return mountsIn(own.mountinfo).flatMap((mount) => {
     const controller = mount.unified ? '' : (mount.options.find((name) => name !== 'rw') ?? '');

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Where a program is: in `PATH`, or where the system's own are. */
+/** Returns the path of a program: from `PATH`, or from the system's own directories. */
 export function findProgram(name: string): string | null {
   const folders = [
     ...(process.env.PATH ?? '').split(delimiter),

@@ -11,7 +11,7 @@ const elsewhere = join(folder, 'elsewhere', 'of', 'others');
 for (const place of [base, elsewhere]) mkdirSync(place, { recursive: true });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Whether it sees what this does to the mount table, in a mount namespace of its own. */
+/** Returns whether the canary notices a change of the mount table, in a mount namespace of its own. */
 function sees(change: string): boolean {
   const look = `import { hostCanary } from ${JSON.stringify(canary)}; console.log(hostCanary(${JSON.stringify(base)}));`;
   const script = `look() { "$0" --disable-warning=ExperimentalWarning --input-type=module-typescript -e "$1"; }

@@ -1,6 +1,6 @@
 /**
- * What sandboxes below `base` must not have changed of the machine: compared before and after by every test. Others may
- * have theirs at the same time.
+ * State of the machine that sandboxes below `base` must not change: every test compares it before and after. Other servers may
+ * run sandboxes at the same time.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
@@ -16,8 +16,8 @@ function read(path: string): string {
 }
 
 /**
- * Where what is mounted, and how, without the numbers that the kernel gives. What is below `base` or comes from there is
- * ours, and so is whatever lies over a place that everybody knows; deeper ones are mounted by other programs at any time.
+ * Returns the mounts with their options, without the numbers that the kernel gives. Counted are mounts below `base` or from
+ * there, and mounts over well-known places; other programs mount deeper ones at any time.
  */
 function mounts(base: string): string[] {
   const ours = (text: string) => text.includes(base);
@@ -35,7 +35,7 @@ function loops(base: string): string[] {
   );
 }
 
-/** What a sandbox shows and must not change: the file, and which there are. */
+/** Returns the state of files that a sandbox shows and must not change, and their list. */
 function usr(): unknown {
   const { ino, size, mtimeMs, ctimeMs, mode, uid } = statSync('/usr/bin/true');
   return [ino, size, mtimeMs, ctimeMs, mode, uid, statSync('/usr/bin').mtimeMs];

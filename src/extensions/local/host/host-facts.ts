@@ -1,4 +1,4 @@
-/** What this machine offers, found without changing it. Synchronous: the capability vector is built from it. */
+/** Features of this machine, found without changing it. Synchronous: the capability vector is built from them. */
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { arch, platform, release, totalmem, userInfo } from 'node:os';
@@ -39,27 +39,27 @@ export interface HostFacts extends ControlGroups {
   readonly kernel: readonly [major: number, minor: number];
   readonly root: boolean;
   readonly runtime: Runtime | null;
-  /** Above `container`. */
+  /** Levels above `container`. */
   readonly levels: Levels;
   readonly binaries: Binaries;
   readonly seccomp: boolean;
   readonly userNamespaces: boolean;
-  /** Without root: its range of ids, or `null` when it has none it can use. */
+  /** Without root: its range of ids, or `null` when it has no usable one. */
   readonly subordinate: Subordinate | null;
-  /** The name of our own control group below each controller. */
+  /** The name of the server's control group below each controller. */
   readonly group: string;
-  /** mkfs.ext4, where disks of limited size can be had. */
+  /** Path of mkfs.ext4, where disks of limited size are possible. */
   readonly diskMaker: string | null;
-  /** Whether the scheduler of the disk that sandboxes are on shares its time by weight. */
+  /** Whether the disk's scheduler shares its time by weight, for the disk that sandboxes are on. */
   readonly ioWeighed: boolean;
   readonly hostSudo: boolean;
   readonly hardOpenFiles: number;
   readonly memoryBytes: number;
-  /** Processes that the machine can have at once. */
+  /** Most processes of the machine at once. */
   readonly mostPids: number;
 }
 
-/** Without root and without ids of its own uid 0 inside is the only one there is. */
+/** Returns whether uid 0 is the only user inside: so it is without root and without subordinate ids. */
 export function hasOneUser({ root, subordinate }: HostFacts): boolean {
   return !root && subordinate === null;
 }
@@ -90,12 +90,12 @@ function findRuntime(wanted: string | undefined): Runtime | null {
   return { kind: kind as Runtime['kind'], path, version };
 }
 
-/** Of a program that was named, or whose path was. */
+/** Returns the path of a program given by name or by path. */
 function pathOf(program: string): string | null {
   return program.includes('/') ? program : findProgram(program);
 }
 
-/** `name:first:count` lines; those of a user are by name or by number. */
+/** Returns a range from lines `name:first:count`, whose first field is a user's name or number. */
 function subordinateOf(path: string, name: string, id: number): { first: number; count: number } | null {
   for (const line of text(path).split('\n')) {
     const [who, first, count] = line.split(':');
@@ -104,7 +104,7 @@ function subordinateOf(path: string, name: string, id: number): { first: number;
   return null;
 }
 
-/** A user may have no entry in the database: a container's often has none. */
+/** Returns the user's name. A user may have no entry in the database: a container's often has none. */
 function nameOf(uid: number): string {
   try {
     return userInfo().username;
@@ -141,10 +141,10 @@ function hardOpenFiles(): number {
 
 const NAMES = { spawner: 'sandboxer-spawner', agent: 'sandboxer-agent', sudo: 'sandboxer-sudo' } as const;
 
-/** What is missing is built when it is wanted first, where the sources are: a package brings some machines' ready-made. */
+/** Returns the binaries. A checkout builds missing ones at their first use; a package brings them for some machines. */
 function findBinaries(folder: string | undefined): Binaries {
   const place = folder ?? programFolder();
-  // One that only its owner may read is of no use to another user: it is copied before it is run.
+  // A binary that only its owner may read is of no use to another user: it is copied before it is run.
   const find = (name: string) => (may(join(place, name), constants.R_OK) ? join(place, name) : null);
   const build = (script: string) => {
     const path = join(PACKAGE_DIR, 'scripts', script);

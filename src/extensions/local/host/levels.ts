@@ -1,4 +1,4 @@
-/** The levels above a container: which runtimes give them, how they are told, and whether they do so on this machine. */
+/** Levels above a container: their runtimes with the options, and whether they work on this machine. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ type Higher = Extract<IsolationLevel, 'gvisor' | 'microvm'>;
 interface Row {
   readonly level: Higher;
   readonly programs: readonly string[];
-  /** Before `run`. A sandbox of such a level inherits no socket: its agent calls a socket that is mounted inside. */
+  /** Options before `run`. A sandbox of such a level inherits no socket: its agent calls a socket that is mounted inside. */
   readonly flags: readonly string[];
   readonly absent: string;
   readonly broken: string;
@@ -26,7 +26,7 @@ const ROWS: readonly Row[] = [
     programs: ['runsc'],
     flags: [
       ...['--network=none', '--ignore-cgroups', '--host-uds=open'],
-      // What is written inside is at once what lies on disk: snapshots are made of that.
+      // Writes inside reach the disk at once: snapshots are made of it.
       ...['--file-access=shared', '--overlay2=none'],
     ],
     absent: 'Install gVisor (the program runsc), a release of November 2023 or newer.',
@@ -51,7 +51,7 @@ export interface LevelRuntime {
 
 export type Levels = TriedLevels<LevelRuntime>;
 
-/** By the program's path, size and time of change: what was said of another file says nothing of this one. */
+/** Verdicts by the program's path, size and time of change: a verdict on another file is worth nothing. */
 const Verdicts = z.record(
   z.string(),
   z.strictObject({ version: z.string(), failure: z.string().nullable() }),
@@ -61,7 +61,7 @@ type Verdict = z.infer<typeof Verdicts>[string];
 const TRIED = 'ls -d / && stat / > /dev/null';
 const TRY_MS = 15_000;
 
-/** Runs a small program of this machine below it, with this machine's files to read and nothing else. */
+/** Runs a small program of this machine in the runtime, with only this machine's files to read. */
 function tryIt(path: string, flags: readonly string[]): string | null {
   const place = mkdtempSync(join(tmpdir(), 'sandboxer-level-'));
   const config = {
@@ -81,7 +81,7 @@ function tryIt(path: string, flags: readonly string[]): string | null {
     writeFileSync(join(place, 'config.json'), JSON.stringify(config));
     const root = `--root=${join(place, 'run')}`;
     const name = `try-${process.pid}`;
-    // Never the machine's /dev/null: runsc gives what it gets to nobody.
+    // The machine's /dev/null must not be used: runsc changes the owner of its standard streams.
     const { status, stdout, stderr, error } = spawnSync(
       path,
       [root, ...flags, 'run', `--bundle=${place}`, name],
@@ -102,7 +102,7 @@ function readVerdicts(file: string): z.infer<typeof Verdicts> {
   }
 }
 
-/** Tried once for each build of a program; what came of it is kept. */
+/** Returns the verdict. A trial runs once for each build of a program; its result is stored. */
 function verdictOn(path: string, flags: readonly string[], directory: string): Verdict {
   const { size, mtimeMs } = statSync(path);
   const key = [path, size, mtimeMs, ...flags].join(' ');
@@ -115,12 +115,12 @@ function verdictOn(path: string, flags: readonly string[], directory: string): V
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     writeFileSync(file, JSON.stringify({ ...known, [key]: verdict }), { mode: 0o600 });
   } catch {
-    // It is tried again next time.
+    // The trial runs again next time.
   }
   return verdict;
 }
 
-/** `untried`: offers what is there whatever became of the trial; for tests of the rest. */
+/** Finds the levels. `untried`: offers every existing runtime whatever the trial's result; for tests of the rest. */
 export function findLevels(
   directory: string,
   { root, untried }: { root: boolean; untried: boolean },
@@ -143,7 +143,7 @@ export function findLevels(
   return { offered, lacking };
 }
 
-/** The weakest of those that are offered which is as strong as was asked for. */
+/** Returns the weakest offered level that is as strong as the requested one. */
 export function levelFor(asked: IsolationLevel, { offered }: Levels): IsolationLevel {
   return levelServed(asked, ['container', ...offered.keys()]) ?? asked;
 }

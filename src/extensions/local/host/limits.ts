@@ -8,20 +8,20 @@ import { DEFAULTS } from './options.ts';
 
 const LEAST_CPU_MILLIS = 10;
 const LEAST_DEFAULT_PIDS = 256;
-/** Less has no room for the file system's own tables. */
+/** Least size: a smaller disk has no room for the file system's own tables. */
 const LEAST_DISK_MB = 16;
 const MIB = 1_048_576;
-/** A nearly full disk has something else to say than that a sandbox writes. */
+/** Least room: on a nearly full disk the error must name the disk, not the sandbox. */
 const LEAST_ROOM = 64 * MIB;
 
-/** Bytes that a sandbox without a disk of its own may write to the disk of the machine. */
+/** Returns the bytes that a sandbox without a disk of its own may write to the disk of the machine. */
 function roomIn(directory: string, { defaultDiskMb }: LocalOptions): number {
   if (defaultDiskMb !== undefined) return defaultDiskMb * MIB;
   const { bavail, bsize } = statfsSync(directory);
   return Math.max(LEAST_ROOM, Math.floor((bavail * bsize) / 2));
 }
 
-/** A request that names no limit. */
+/** Resources of a request that names no limit. */
 export const NO_RESOURCES: Resources = {
   cpu: null,
   memory_mb: null,
@@ -31,7 +31,10 @@ export const NO_RESOURCES: Resources = {
   gpu: null,
 };
 
-/** What was asked for, or the least that works; where nothing was, enough for any work and not enough for the whole machine. */
+/**
+ * Returns the requested limits, or the least that works; the defaults are enough for any work and not enough for the whole
+ * machine.
+ */
 export function limitsOf(
   { cpu, memory_mb, pids, open_files, disk_mb }: Resources,
   facts: HostFacts,

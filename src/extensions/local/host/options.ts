@@ -1,24 +1,27 @@
 export interface LocalOptions {
-  /** `<state_dir>/local`: everything it keeps lies below it. */
+  /** `<state_dir>/local`: all files of the extension lie below it. */
   readonly directory: string;
-  /** `crun`, `runc`, or the path of one of them. Default: crun where it is, otherwise runc. */
+  /** `crun`, `runc`, or the path of one of them. Default: crun where it exists, otherwise runc. */
   readonly runtime?: string;
   /** Folder of the agent and the spawner. Default: `agent/build`. */
   readonly binaries?: string;
-  /** `false` leaves the kernel's control groups alone: no limits, and a pause stops what runs. */
+  /** `false` leaves the kernel's control groups alone: no limits, and a pause stops the programs. */
   readonly cgroups?: boolean;
-  /** Processes that wait to become a sandbox. */
+  /** Number of processes that wait to become a sandbox. */
   readonly launchers?: number;
-  /** Most sandboxes that are kept running ahead of their claim; 0 turns it off. */
+  /** Most sandboxes started ahead of their claim; 0 turns it off. */
   readonly warm?: number;
-  /** Put on a sandbox whose profile names no limit, so that none can take the whole machine. Default: 4096, or a 32nd of the machine's. */
+  /**
+   * Limit of a sandbox whose profile names none, so that no sandbox can take the whole machine. Default: 4096, or a 32nd of the
+   * machine's.
+   */
   readonly defaultPids?: number;
   readonly defaultMemoryShare?: number;
-  /** Default: half of what is free. */
+  /** Default: half of the free space. */
   readonly defaultDiskMb?: number;
-  /** Offers levels whose runtime failed its trial, too. For tests alone. */
+  /** Also offers levels whose runtime failed its trial. For tests only. */
   readonly untriedLevels?: boolean;
-  /** How long the spawner stays when nothing runs and nobody is connected. */
+  /** How long the spawner stays without a sandbox and without a client. */
   readonly lingerMs?: number;
 }
 

@@ -7,7 +7,7 @@ import { weightsOf } from './group-weights.ts';
 const scratch = mkdtempSync(join(tmpdir(), 'sbx-weights-'));
 let made = 0;
 
-/** The group of one sandbox; its parent has these files. */
+/** Makes the group of one sandbox, whose parent has these files. */
 function group(files: Record<string, string>): string {
   const all = join(scratch, String(made++));
   mkdirSync(join(all, 's0'), { recursive: true });

@@ -1,13 +1,13 @@
-/** Whether the group of all sandboxes weighs less than what stands beside it, as the server does: read from the kernel. */
+/** Reads from the kernel whether the group of all sandboxes weighs less than its siblings, such as the server. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Fields } from '../engine/spawner-client.ts';
 
-/** Of a process in no group on version 1, and of every group on version 2. */
+/** Weight of a process in no group on version 1, and of every group on version 2. */
 const USUAL_SHARES = 1024;
 const USUAL_WEIGHT = 100;
 
-/** Some files name the default first: "default 100". */
+/** Reads a weight. Some files name the default first: "default 100". */
 function weightIn(directory: string, file: string): number {
   try {
     return Number(/\d+/.exec(readFileSync(join(directory, file), 'utf8'))?.[0] ?? Number.NaN);
@@ -21,7 +21,7 @@ export interface Weights {
   readonly io: boolean;
 }
 
-/** `fields`: the groups of one sandbox, which lie below the group of all. */
+/** Returns the weights. `fields`: the groups of one sandbox, which lie below the group of all. */
 export function weightsOf({ group_unified, group_cpu, group_blkio }: Fields): Weights {
   if (group_unified !== undefined) {
     const all = dirname(group_unified);

@@ -7,7 +7,7 @@ import type { HostFacts } from '../host/host-facts.ts';
 
 type Check = ExtensionHealth['checks'][number];
 
-/** What is wanted, whether it is there, and the exact way to get it. `needed`: without it there is no sandbox. */
+/** A wanted feature, whether it is there, and the exact way to get it. `needed`: no sandbox runs without it. */
 interface Want {
   readonly name: string;
   readonly ok: boolean;
@@ -41,7 +41,10 @@ function controllerWants(facts: HostFacts): Want[] {
   }));
 }
 
-/** Whether the server or programs inside go first on a busy machine. Only one scheduler of disks knows weights: not a fault. */
+/**
+ * Describes whether the server or programs inside go first on a busy machine. Only one scheduler of disks knows weights: its
+ * absence is no fault.
+ */
 function weightDetail({ controllers, ioWeighed }: HostFacts): string {
   const cpu = controllers.includes('cpu')
     ? 'all sandboxes together have half the weight of one service for processors'
@@ -151,7 +154,9 @@ function wantsOf(facts: HostFacts): Want[] {
   ];
 }
 
-/** What the kernel did not give, although it looked as if it would: another process may have come in between. */
+/**
+ * Returns the controllers that the kernel refused, although the facts promised them: another process may have come in between.
+ */
 function refusedGroups(facts: HostFacts, machinery: Machinery): Check[] {
   const lacking = lackingControllers(facts, machinery.cgroups);
   if (lacking.length === 0) return [];
@@ -159,7 +164,7 @@ function refusedGroups(facts: HostFacts, machinery: Machinery): Check[] {
   return [{ name: 'control groups', ok: false, detail, fix: controllerFix(facts) }];
 }
 
-/** Starts nothing that is not wanted yet: a spawner is brought up only for sandboxes that are already there. */
+/** Returns the checks. Starts no program without need: the spawner only if there are sandboxes already. */
 export async function healthOf(
   facts: HostFacts,
   engine: Engine,

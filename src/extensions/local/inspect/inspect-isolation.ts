@@ -1,4 +1,4 @@
-/** What the kernel really holds against a sandbox: read from its first process and its control groups. */
+/** Reports the restrictions that the kernel enforces for a sandbox: read from its first process and its control groups. */
 import { readFileSync, readlinkSync, statfsSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { weightsOf } from './group-weights.ts';
 
 const KINDS = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup', 'time'] as const;
 const SECCOMP_MODES = ['none', 'strict', 'filter'] as const;
-/** What v1 calls "no limit": the largest number of whole pages. */
+/** The value that v1 has for "no limit": the largest number of whole pages. */
 const ENDLESS = 2 ** 62;
 
 function read(path: string): string {
@@ -43,7 +43,7 @@ function ownNamespace(kind: string): string | null {
   }
 }
 
-/** `null` is "max", or not told. */
+/** Reads a limit; returns `null` for "max", or without a file. */
 function limitIn(directory: string | undefined, file: string): number | null {
   if (directory === undefined) return null;
   const text = read(join(directory, file)).trim();
@@ -65,7 +65,7 @@ function processLimit(pid: string, name: string): number | null {
   return value === undefined || value === 'unlimited' ? null : Number(value);
 }
 
-/** Of programs: its agent may open more than it lets them, and was told how many that are. */
+/** Returns the limit of programs: the agent itself may open more, and has the programs' limit as an argument. */
 function openFilesOf(pid: string): number | null {
   const own = processLimit(pid, 'Max open files');
   const words = read(`/proc/${pid}/cmdline`).split('\0');
@@ -75,7 +75,7 @@ function openFilesOf(pid: string): number | null {
   return own === null ? told : Math.min(own, told);
 }
 
-/** What the file system holds that it writes to; what was asked for where nobody may look. */
+/** Returns the size of the file system that the sandbox writes to; the requested size where it cannot be read. */
 function diskOf(pid: string, { diskMb, roomBytes }: Inspected): number | null {
   if (diskMb === null) return roomBytes;
   try {
@@ -86,7 +86,7 @@ function diskOf(pid: string, { diskMb, roomBytes }: Inspected): number | null {
   }
 }
 
-/** One of ours may be in the group, too. */
+/** Returns the limit of processes without the spawner's own process in the group, if there is one. */
 function processesOf(fields: Fields): number | null {
   const most = limitIn(fields.group_unified ?? fields.group_pids, 'pids.max');
   return most === null ? null : most - Number(fields.kept ?? 0);
@@ -128,7 +128,7 @@ function interfacesOf(pid: string): string[] {
   return rows.map((row) => row.split(':')[0]?.trim() ?? '').filter(Boolean);
 }
 
-/** Every sentence is true of the facts beside it, whatever the profile said. */
+/** Returns sentences that are true of the facts beside them, whatever the profile requested. */
 function notEnforced(
   facts: Omit<IsolationFacts, 'not_enforced'>,
   { fields, roomBytes }: Inspected,
@@ -172,11 +172,11 @@ function notEnforced(
 export interface Inspected {
   readonly level: IsolationFacts['level'];
   readonly runtime: IsolationFacts['runtime'];
-  /** What the spawner told of it. */
+  /** The spawner's answer. */
   readonly fields: Fields;
   /** The size of a disk of its own. */
   readonly diskMb: number | null;
-  /** What it may write to that of the machine, where it has none. */
+  /** Bytes that it may write to the machine's disk, where it has none of its own. */
   readonly roomBytes: number | null;
 }
 

@@ -1,6 +1,6 @@
 import type { OomKills } from '../../shared/channel/judged-channel.ts';
 
-/** What is known of each sandbox, by the name of its directory: one count for all channels to it. */
+/** OOM kills of each sandbox, by the name of its directory: one count for all channels to it. */
 export class OomCounts {
   readonly #ask: (name: string) => Promise<number>;
   readonly #kills = new Map<string, OomKills>();
@@ -9,7 +9,7 @@ export class OomCounts {
     this.#ask = ask;
   }
 
-  /** It has just been started: nothing was killed yet. */
+  /** Begins the count of a sandbox that has just been started: no process was killed yet. */
   begin(name: string): void {
     this.#kills.set(name, { known: 0, count: () => this.#ask(name) });
   }
@@ -19,7 +19,7 @@ export class OomCounts {
     if (known !== undefined) return known;
     this.begin(name);
     const kills = this.#kills.get(name) as OomKills;
-    // An earlier process started it: what was killed by now is no news.
+    // An earlier process started it: kills until now were reported before.
     kills.known = await kills.count().catch(() => 0);
     return kills;
   }

@@ -3,7 +3,7 @@ import type { Fields } from '../engine/spawner-client.ts';
 
 const MIB = 1_048_576;
 
-/** As its control group counted; nothing where there is none. */
+/** Returns the use that its control group counted; empty where there is none. */
 export function usedSoFar({ cpu_us: cpuUs, peak }: Fields): UsedSoFar {
   return {
     ...(cpuUs !== undefined && { cpuMs: Number(cpuUs) / 1000 }),

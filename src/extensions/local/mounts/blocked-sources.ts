@@ -1,4 +1,4 @@
-/** What of this machine no sandbox is shown. The lists cannot be lifted. */
+/** Places of this machine that no sandbox is shown. The lists cannot be lifted. */
 import type { Stats } from 'node:fs';
 import { lstatSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
@@ -66,7 +66,7 @@ export const BLOCKED_SOURCES = [
   '/usr/local/etc',
 ] as const;
 
-/** Of the path itself; `null` where there is none. */
+/** Returns the stats of the path itself; `null` where there is none. */
 export function statsAt(path: string): Stats | null {
   try {
     return lstatSync(path);
@@ -75,7 +75,7 @@ export function statsAt(path: string): Stats | null {
   }
 }
 
-/** Through every link, down to the deepest part that exists; the rest as it is written. */
+/** Resolves every link, down to the deepest part that exists; the rest stays as it is written. */
 export function canonicalPath(path: string): string {
   const rest: string[] = [];
   for (let at = plain(path); ; at = dirname(at)) {
@@ -83,7 +83,7 @@ export function canonicalPath(path: string): string {
       return join(realpathSync(at), ...rest);
     } catch {
       if (at === '/') return join('/', ...rest);
-      // A link that leads nowhere yet may lead somewhere tomorrow.
+      // The target of a dangling link may exist tomorrow.
       if (statsAt(at)?.isSymbolicLink()) return '/';
       rest.unshift(basename(at));
     }
@@ -111,7 +111,7 @@ function namesIn(directory: string): string[] {
   }
 }
 
-/** As they are written, and where those that exist lead to. */
+/** Returns the blocked places as they are written, and the targets of those that exist. */
 function blockedInHome(home: string): string[] {
   const place = canonicalPath(home);
   const names = namesIn(home);
@@ -124,7 +124,7 @@ function blockedInHome(home: string): string[] {
 }
 
 export interface MountPolicy {
-  /** Directories of our own: databases, keys, sockets. */
+  /** Directories of the server: databases, keys, sockets. */
   readonly own: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Places of a home that no sandbox is shown: credentials, histories of commands, and what a shell or a tool of the host runs.
- * Histories, and copies of all of them, are found by their names (`isBlockedByName`).
+ * Places of a home that no sandbox is shown: credentials, histories of commands, and files that a shell or a tool of the host
+ * runs. Histories, and copies of all of them, are found by their names (`isBlockedByName`).
  */
 const words = (text: string) => text.trim().split(/\s+/);
 
@@ -88,13 +88,13 @@ export const BLOCKED_IN_HOME: readonly string[] = [
 
 const LISTED: ReadonlySet<string> = new Set(BLOCKED_IN_HOME);
 
-/** What programs and people append to the name of a copy: `.netrc~`, `.aws.bak`, `.ssh-old`, `.pgpass.2`. */
+/** Suffixes of copies: `.netrc~`, `.aws.bak`, `.ssh-old`, `.pgpass.2`. */
 const OF_A_COPY = /(?:~|\.\d+|[-._](?:backup|bak|copy|lock|new|old|orig|save|swp|tmp))+$/i;
 
-/** As programs name the list of what was typed into them: `.psql_history`, `.octave_hist`, `.psql_history-mydb`. */
+/** Names of histories of commands: `.psql_history`, `.octave_hist`, `.psql_history-mydb`. */
 const HISTORY = /^\..*(?:hist|history|hst)(?:[-.~].*)?$/i;
 
-/** Whether a file in a home is a history, or a copy of a place that is blocked, by its name. */
+/** Returns whether a file in a home is a history, or a copy of a blocked place, by its name. */
 export function isBlockedByName(name: string): boolean {
   return HISTORY.test(name) || LISTED.has(name.replace(OF_A_COPY, ''));
 }

@@ -59,7 +59,7 @@ describe('sources', () => {
     },
   );
 
-  /** In a home that is nowhere near a blocked place, with a file by this name. */
+  /** Mounts a home without any blocked place near, with a file of this name. */
   function mountOfHome(name: string): void {
     const home = join(dir, 'home');
     const before = process.env.HOME;
@@ -79,7 +79,7 @@ describe('sources', () => {
     expect(refusal(() => mountOfHome(name))).toBe(FIELD);
   });
 
-  /** Named here and not taken from the list: what leaves the list must be missed. */
+  /** Listed here and not taken from the block list: a removal from that list must fail the test. */
   const SECRETS = `.Xauthority .tsh .databrickscfg .cache/huggingface .python_history .psql_history .terraformrc .var snap
     .minikube .fly .claude.json .local/share/containers .ollama .mylogin.cnf .k5login .authinfo .local/share/fish .rclone.conf
     .modal.toml .pip .sbt .android .gitcookies .viminfo .node_repl_history .lesshst .local/share/kwalletd .cache/mozilla
@@ -134,7 +134,7 @@ describe('sources', () => {
     const nowhere = link('nowhere', join(dir, 'links/later'));
     const state = link('state', own);
     const sources = [etc, join(etc, 'ssh'), twice, up, join(up, 'etc'), nowhere, state];
-    // What does not exist below a link that leads to a blocked place is in that place.
+    // A missing path below a link that leads to a blocked place is in that place.
     const missing = [join(etc, 'no/such/thing'), join(twice, 'nothing'), join(nowhere, 'x')];
     for (const source of [...sources, ...missing]) {
       expect([source, refusal(() => mount(source))]).toEqual([source, 'inputs.mounts[0].source']);

@@ -1,7 +1,7 @@
 /**
- * Which directories of this machine may be mounted into a sandbox. Each is judged as it is written, and as it is found
- * through every symbolic link, down to the deepest part that exists; before every start of the sandbox it is opened and
- * judged as what was opened.
+ * Decides which directories of this machine may be mounted into a sandbox. Each is judged as it is written, and as it is found
+ * through every symbolic link, down to the deepest part that exists; before every start of the sandbox it is opened, and the
+ * opened directory is judged.
  */
 import type { BigIntStats } from 'node:fs';
 import { closeSync, constants, fstatSync, openSync, readlinkSync, statfsSync, statSync } from 'node:fs';
@@ -35,7 +35,7 @@ function checkedSource(source: string, index: number, blocked: readonly string[]
   return place;
 }
 
-/** The mounts as they are made: sources through all links; where they go is judged apart. Rejects with `SBX_PATH_REFUSED`. */
+/** Returns the mounts with sources resolved through all links; targets are judged apart. Rejects with `SBX_PATH_REFUSED`. */
 export function checkedMounts(mounts: readonly Mount[], policy: MountPolicy): Mount[] {
   if (mounts.length === 0) return [];
   const blocked = blockedPaths(policy);
@@ -46,7 +46,7 @@ export function checkedMounts(mounts: readonly Mount[], policy: MountPolicy): Mo
   });
 }
 
-/** What stays the same directory or file, whatever happens to its name. */
+/** An open source: the same directory or file, whatever happens to its name. */
 export interface HeldSource {
   readonly path: string;
   readonly device: bigint;
@@ -54,10 +54,10 @@ export interface HeldSource {
   close(): void;
 }
 
-/** Linux has it for all processors alike; Node does not name it. */
+/** The value of Linux on all processors; Node does not export it. */
 const O_PATH = 0o10000000;
 
-/** File systems that are the machine itself, wherever somebody has mounted them. */
+/** File systems that show the machine itself, wherever they are mounted. */
 const OF_THE_KERNEL = new Set([
   0x9fa0, // proc
   0x62656572, // sysfs
@@ -75,7 +75,7 @@ const OF_THE_KERNEL = new Set([
   0x6e736673, // nsfs
 ]);
 
-/** Holds what lies at a path that has no link in it, without any judgement. */
+/** Opens the file or directory at a path without any link in it, unjudged. */
 export function holdPlace(path: string): HeldSource {
   const fd = openSync(path, O_PATH | constants.O_NOFOLLOW);
   const { dev: device, ino: inode } = fstatSync(fd, { bigint: true });
@@ -94,7 +94,7 @@ function statsOf(path: string): BigIntStats | undefined {
   }
 }
 
-/** A blocked directory that is mounted a second time, and found under another name there. */
+/** Returns a blocked directory that is mounted a second time and found here under another name. */
 function blockedAlias(path: string, blocked: readonly string[]): string | undefined {
   const known = blocked.map((one) => [one, statsOf(one)] as const);
   for (let at = path; at !== '/'; at = dirname(at)) {
@@ -106,7 +106,7 @@ function blockedAlias(path: string, blocked: readonly string[]): string | undefi
 }
 
 /**
- * Opens a source that was allowed once, and judges what was opened: links may have been put in its place since. Rejects with
+ * Opens a source that was allowed before, and judges the opened file: links may have been put in its place since. Rejects with
  * `SBX_PATH_REFUSED`.
  */
 export function holdSource(source: string, index: number, policy: MountPolicy): HeldSource {

@@ -17,7 +17,7 @@ function refusal(...targets: [Target['kind'], string][]): string | null {
   }
 }
 
-/** It, what lies in it, and what covers it. */
+/** Returns the path, a path in it, and one that covers it. */
 function around(path: string): string[] {
   const covering = dirname(path) === '/' ? [] : [dirname(path)];
   return [path, `${path}/`, `${path}/x`, `/mnt/..${path}`, ...covering];

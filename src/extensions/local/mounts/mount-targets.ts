@@ -1,11 +1,11 @@
 /**
- * Where directories of this machine and volumes may be mounted inside. Paths are judged here as they are written, and by
- * the spawner as they lead through the links of the file system that the sandbox starts with.
+ * Decides where directories of this machine and volumes may be mounted inside. Paths are judged here as they are written, and by
+ * the spawner as they resolve in the file system that the sandbox starts with.
  */
 import { isAbsolute, normalize } from 'node:path';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 
-/** Inside: what the sandbox itself stands on, its secrets among it. */
+/** Places inside that the sandbox itself depends on, its secrets among them. */
 export const RESERVED_PLACES = [
   '/.door',
   '/.init',
@@ -16,7 +16,7 @@ export const RESERVED_PLACES = [
   '/sys',
 ] as const;
 
-/** Besides, where a directory of this machine would stand in for the programs inside, or for the workspace. */
+/** Further places, where a directory of this machine would replace the programs inside, or the workspace. */
 export const RESERVED_FOR_MOUNTS = [
   '/bin',
   '/etc',
@@ -32,7 +32,7 @@ export const RESERVED_FOR_MOUNTS = [
 
 export interface Target {
   readonly kind: 'mount' | 'volume';
-  /** Of the request. */
+  /** Field of the request. */
   readonly field: string;
   readonly path: string;
 }
@@ -46,7 +46,7 @@ export function plain(path: string): string {
   return normal.length > 1 ? normal.replace(/\/+$/, '') : normal;
 }
 
-/** The field is told in the detail, too: that alone is kept of a sandbox that failed. */
+/** Returns the error of a refused target. The detail has the field, too: a failed sandbox stores only the detail. */
 export function refusedPlace(
   field: string,
   detail: string,
@@ -80,7 +80,7 @@ function checkedTarget({ kind, field, path }: Target): string {
   throw refusedPlace(field, `${path} ${does} ${other}, which belongs to the sandbox itself.`, TARGET_REMEDY);
 }
 
-/** Their paths in plain words. Rejects with `SBX_PATH_REFUSED` where one covers what is not its own, or another one. */
+/** Returns the normalised paths. Rejects with `SBX_PATH_REFUSED` where one covers a reserved place, or another one. */
 export function checkedTargets(targets: readonly Target[]): string[] {
   const places: string[] = [];
   for (const target of targets) {
@@ -93,7 +93,7 @@ export function checkedTargets(targets: readonly Target[]): string[] {
   return places;
 }
 
-/** The same rules for the spawner, who knows where the links lead. */
+/** Formats the same rules for the spawner, which resolves the links. */
 export function targetsText(targets: readonly Target[]): string {
   const lines = [
     ...RESERVED_PLACES.map((path) => `r ${path}`),

@@ -7,8 +7,8 @@ import { unpackTar } from '../../shared/unpack-tar.ts';
 const WORKSPACE_INSIDE = '/home/user/workspace';
 
 /**
- * A workspace that nobody inside can write to, root included: its files lie outside and are mounted read-only. `null`
- * when the recipe asks for none.
+ * Makes a workspace that no user inside can write to, root included: its files lie outside and are mounted read-only. Returns
+ * `null` when the recipe requests none.
  */
 export async function readOnlyWorkspace(
   spec: ProvisionSpec,

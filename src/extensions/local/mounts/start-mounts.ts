@@ -1,4 +1,4 @@
-/** What is mounted into a sandbox at each of its starts, as its record says and as it is found by then. */
+/** Prepares the mounts of a sandbox at each of its starts: from its record, judged anew. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SandboxRecord } from '../state/record.ts';
@@ -10,10 +10,10 @@ import { targetsText } from './mount-targets.ts';
 
 type Mounted = Pick<SandboxRecord, 'mounts' | 'volumes'>;
 
-/** A read-only workspace is a mount too, of a directory of our own. */
+/** Name of the read-only workspace, which is mounted from a directory of the sandbox's own. */
 const WORKSPACE = 'workspace';
 
-/** The field of the request that each mount came from. */
+/** Returns the field of the request that each mount came from. */
 function fieldsOf({ mounts }: Mounted, directory: string): (number | null)[] {
   let index = 0;
   return mounts.map(({ source }) => (source === join(directory, WORKSPACE) ? null : index++));
@@ -35,7 +35,7 @@ function targetsOf(mounted: Mounted, directory: string): Target[] {
   const fields = fieldsOf(mounted, directory);
   const mounts = mounted.mounts.map(({ target }, at): Target => {
     const index = fields[at];
-    // Ours may be where no other one may.
+    // The workspace may be mounted where no mount of a request may.
     if (index === null) return { kind: 'volume', field: 'workspace', path: target };
     return { kind: 'mount', field: `inputs.mounts[${index}].target`, path: target };
   });
@@ -43,8 +43,8 @@ function targetsOf(mounted: Mounted, directory: string): Target[] {
 }
 
 /**
- * Judges the sources, and tells the spawner by files in the directory of the sandbox what it may mount and where. They stay
- * held until it has: what it finds is then what was judged. Rejects with `SBX_PATH_REFUSED`.
+ * Judges the sources, and writes for the spawner, into the directory of the sandbox, which mounts it may make and where. The
+ * sources stay open until it has: it then finds exactly the judged files. Rejects with `SBX_PATH_REFUSED`.
  */
 export function prepareMounts(mounted: Mounted, directory: string, policy: MountPolicy): { release(): void } {
   const held: HeldSource[] = [];

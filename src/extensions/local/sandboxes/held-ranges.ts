@@ -5,7 +5,7 @@ import type { HostFacts } from '../host/host-facts.ts';
 import type { Layout } from '../state/layout.ts';
 import type { Records } from './records.ts';
 
-/** Which sandbox has which ids, by the name of its directory: from before that is made until it is gone. */
+/** Ids of each sandbox, by the name of its directory: from before that is made until it is gone. */
 export class HeldRanges {
   readonly #facts: HostFacts;
   readonly #layout: Layout;
@@ -29,7 +29,7 @@ export class HeldRanges {
     return first;
   }
 
-  /** Somebody else has the same sandbox now. */
+  /** Renames the holder: a claimed sandbox keeps its ids. */
   rename(from: string, to: string): void {
     const first = this.#held.get(from);
     if (first === undefined) return;
@@ -37,7 +37,7 @@ export class HeldRanges {
     this.#held.set(to, first);
   }
 
-  /** Its directory is gone. */
+  /** Frees the ids of a sandbox whose directory is gone. */
   give(name: string): void {
     const first = this.#held.get(name);
     if (first === undefined) return;

@@ -8,7 +8,7 @@ import type { SandboxRecord } from '../state/record.ts';
 import type { RootFs } from '../state/root-fs.ts';
 import { rootFsOf } from '../state/root-fs.ts';
 
-/** What a record needs besides the request: the root file system, the ids and the machine. */
+/** Data of a record that are not in the request: the root file system, the ids and the machine. */
 interface Ground {
   readonly rootFs: RootFs;
   /** First host id of the sandbox's range. */

@@ -6,11 +6,11 @@ import type { Layout } from '../state/layout.ts';
 import type { SandboxRecord } from '../state/record.ts';
 import { readRecord, writeRecord } from '../state/record.ts';
 
-/** What is known of each sandbox of one state directory: read once, as nobody else writes it. */
+/** Records of the sandboxes of one state directory: each is read once, as no other process writes it. */
 export class Records {
   readonly #layout: Layout;
   readonly #engine: Engine;
-  /** By the name of the directory, which can go away by itself. */
+  /** Records by the name of the directory, which can be removed by the spawner. */
   readonly #known = new Map<string, SandboxRecord>();
 
   constructor(layout: Layout, engine: Engine) {
@@ -21,7 +21,7 @@ export class Records {
   of(attemptId: string): SandboxRecord | null {
     const name = this.#layout.name(attemptId);
     const known = this.#known.get(name);
-    // The spawner says when one goes; while there is none, somebody has to look.
+    // The spawner sends an event when a directory is removed; without a connection the file must be read again.
     if (known !== undefined && this.#engine.hears) return known;
     const path = this.#layout.sandbox(attemptId, 'record.json');
     if (!existsSync(path)) {
@@ -35,19 +35,19 @@ export class Records {
     return record;
   }
 
-  /** As it is on the disk, where the spawner may have said more of it. */
+  /** Reads the record from the disk, where the spawner may have added to it. */
   reread(attemptId: string): SandboxRecord | null {
     this.#known.delete(this.#layout.name(attemptId));
     return this.of(attemptId);
   }
 
-  /** Writes what is known of it now. */
+  /** Writes the record. */
   async update(record: SandboxRecord): Promise<void> {
     await writeRecord(this.#layout.sandbox(record.attemptId, 'record.json'), record);
     this.keep(record);
   }
 
-  /** It was written, or is as good as that. */
+  /** Caches a record that is written, or as good as written. */
   keep(record: SandboxRecord): void {
     this.#known.set(this.#layout.name(record.attemptId), record);
   }
@@ -56,12 +56,12 @@ export class Records {
     this.#known.delete(name);
   }
 
-  /** Nobody has told us what went meanwhile. */
+  /** Forgets the cache: events of removals were missed meanwhile. */
   forgetAll(): void {
     this.#known.clear();
   }
 
-  /** The directories of sandboxes, also of those that have no record yet. */
+  /** Returns the directories of sandboxes, also of those without a record yet. */
   directories(): string[] {
     try {
       return readdirSync(this.#layout.sandboxes);

@@ -1,4 +1,4 @@
-/** The sandboxes of one state directory: their records, their start and their end. */
+/** Sandboxes of one state directory: their records, their start and their end. */
 
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -54,7 +54,7 @@ export class Sandboxes {
   readonly records: Records;
   readonly #parts: Parts;
   readonly #mutex = new KeyedMutex();
-  /** Under way, until the agent has answered and the secrets are inside. */
+  /** Starts under way, until the agent has answered and the secrets are inside. */
   readonly #starting = new Map<string, Promise<void>>();
   readonly #ranges: HeldRanges;
   readonly #ahead: StartedAhead;
@@ -87,8 +87,8 @@ export class Sandboxes {
   }
 
   /**
-   * Makes the directory with its stamp, then lets the start go on by itself: `ready` waits for it. `existing`: its
-   * record, read in the same turn. `ahead`: one that runs already will do, if there is one.
+   * Makes the directory with its stamp, then lets the start go on in the background: `ready` waits for it. `existing`: its
+   * record, read in the same turn. `ahead`: a sandbox started ahead will do, if there is one.
    */
   async make(
     spec: ProvisionSpec,
@@ -117,7 +117,7 @@ export class Sandboxes {
     checkedTargets([...mountTargets(mounts), ...volumeTargets(spec.recipe.volumes ?? [])]);
     const range = this.#ranges.take(layout.name(attemptId), machinery);
     const bare = this.#newRecord(spec, rootFs, range, machinery);
-    // Root inside enters it by its name, while nobody else gets past the base.
+    // Root inside enters it by its name; no other user gets past the base.
     mkdirSync(layout.sandbox(attemptId), { recursive: true, mode: 0o711 });
     const workspace = await this.#readOnlyWorkspace(spec, bare.range, signal);
     const record = { ...bare, mounts: workspace === null ? mounts : [workspace, ...mounts] };
@@ -133,19 +133,19 @@ export class Sandboxes {
       const owner = facts.root ? range + DEFAULT_USER : undefined;
       return await readOnlyWorkspace(spec, layout.sandbox(attemptId, 'workspace'), owner, signal);
     } catch (error) {
-      // It has no record yet: nobody else would know of it.
+      // Without a record no later process would find the directory.
       rmSync(layout.sandbox(attemptId), { recursive: true, force: true });
       this.released(layout.name(attemptId));
       throw error;
     }
   }
 
-  /** Whether it has not answered yet since this process began to start it. */
+  /** Returns whether the sandbox has not answered yet since this process began to start it. */
   isStarting(attemptId: string): boolean {
     return this.#starting.has(attemptId);
   }
 
-  /** Resolves when it can be used; starts it anew when it has stopped and its disk was to be kept. */
+  /** Resolves when the sandbox can be used; starts it anew when it has stopped and its disk was kept. */
   async ready(attemptId: string): Promise<SandboxRecord> {
     await this.#starting.get(attemptId);
     const record = this.records.of(attemptId);
@@ -153,13 +153,13 @@ export class Sandboxes {
     return record;
   }
 
-  /** What the spawner says of it. */
+  /** Returns the state that the spawner reports. */
   async state(attemptId: string): Promise<string> {
     const { engine, layout } = this.#parts;
     return (await engine.call('status', { id: layout.name(attemptId) })).state ?? 'none';
   }
 
-  /** Whether anything of it runs; where nothing does, whether it can be started again. */
+  /** Returns whether any program of it runs; where none does, whether it can be started again. */
   async condition(record: SandboxRecord): Promise<'running' | 'stopped' | 'ended'> {
     if (this.#starting.has(record.attemptId)) return 'running';
     const state = await this.state(record.attemptId);
@@ -167,7 +167,7 @@ export class Sandboxes {
     return record.keep || record.stopped ? 'stopped' : 'ended';
   }
 
-  /** Whether it was ended for what it had written. */
+  /** Returns why it was ended, if it was for its disk use. */
   async whyEnded(attemptId: string): Promise<EndedFor | null> {
     const { engine, layout } = this.#parts;
     const record = this.records.of(attemptId);
@@ -176,13 +176,13 @@ export class Sandboxes {
     return diskFull(record, Number(full ?? 0));
   }
 
-  /** Ends what runs of it and keeps its disk. */
+  /** Ends its programs and keeps its disk. */
   async stop(record: SandboxRecord): Promise<void> {
     await this.records.update({ ...record, stopped: true });
     await this.#parts.engine.call('destroy', { id: this.#parts.layout.name(record.attemptId), discard: 0 });
   }
 
-  /** Starts one again that stopped with its disk; anything else that does not run is lost. */
+  /** Starts a sandbox again that stopped with its disk; any other that does not run is lost. */
   async revive(record: SandboxRecord, secrets: readonly ResolvedSecret[]): Promise<void> {
     if (!record.keep && !record.stopped && !record.sealed) throw lost('It has ended.');
     await this.#restart(record, secrets);
@@ -191,21 +191,21 @@ export class Sandboxes {
     if (now?.stopped || now?.sealed) await this.records.update({ ...now, stopped: false, sealed: false });
   }
 
-  /** Starts it again on top of the layer that its disk became. */
+  /** Starts the sandbox again on top of the layer that its disk became. */
   async startAgain(record: SandboxRecord): Promise<void> {
     await this.#restart(record, []);
     await this.#starting.get(record.attemptId);
     await this.records.update({ ...record, sealed: false });
   }
 
-  /** Ends it and removes its directory. Nothing there is success. */
+  /** Ends the sandbox and removes its directory. A missing one is success. */
   async end(attemptId: string): Promise<Fields | null> {
     const { engine, layout } = this.#parts;
     const there = existsSync(layout.sandbox(attemptId));
     this.#doors.shut(attemptId);
     const starting = this.#starting.get(attemptId);
     if (!there && starting === undefined) {
-      // It may have gone while nobody told us.
+      // It may have ended without an event.
       this.released(layout.name(attemptId));
       return null;
     }
@@ -215,12 +215,12 @@ export class Sandboxes {
     return there ? ended : null;
   }
 
-  /** Its socket is in its directory, and its agent on its way up. */
+  /** Called when its socket is in its directory, and its agent is starting. */
   started(name: string): void {
     if (this.#ranges.has(name)) this.#early.open(name, join(this.#parts.layout.sandboxes, name, 'a.sock'));
   }
 
-  /** Its directory is gone: its ids are free. */
+  /** Frees the ids of a sandbox whose directory is gone. */
   released(name: string): void {
     this.#ahead.lose(name);
     this.#early.drop(name);
@@ -235,7 +235,7 @@ export class Sandboxes {
     return await channelOf(await this.#agent(record, signal), record, oomKills);
   }
 
-  /** The bare channel to its agent. */
+  /** Opens the plain channel to its agent. */
   async #agent(record: SandboxRecord, signal?: AbortSignal): Promise<AgentSession> {
     if (record.isolation !== 'container') return await this.#doors.agent(record, signal);
     const { layout } = this.#parts;
@@ -248,7 +248,7 @@ export class Sandboxes {
     return newRecord(spec, { rootFs, range, facts, options, ownIds: machinery.idmap });
   }
 
-  /** One that runs already becomes this one. `false` when there is none. */
+  /** Claims a sandbox started ahead for this spec. Returns `false` when there is none. */
   async #claim(spec: ProvisionSpec, rootFs: RootFs, machinery: Machinery): Promise<boolean> {
     const { layout, facts, options } = this.#parts;
     const limits = limitsOf(spec.recipe.resources, facts, options);
@@ -279,7 +279,7 @@ export class Sandboxes {
       if (one.agent !== null) this.#early.give(name, one.agent);
     } catch (error) {
       if (existsSync(layout.sandbox(record.attemptId))) {
-        // It has the name, and nobody lived to say so.
+        // The claim had succeeded, although its answer was lost.
         this.#ranges.rename(one.name, name);
         void one.agent?.close();
         throw error;
@@ -291,12 +291,15 @@ export class Sandboxes {
     return true;
   }
 
-  /** What is made from these layers alone is not kept running any longer. */
+  /** Ends sandboxes started ahead from only these layers. */
   forgetAhead(layers: readonly string[]): void {
     this.#ahead.forget(layers);
   }
 
-  /** What an earlier process left: started ahead, or not yet stamped when it died. Nobody can ask for it any more. */
+  /**
+   * Removes the remains of an earlier process: sandboxes started ahead, or not yet stamped when it ended. No request can reach
+   * them any more.
+   */
   async sweep(): Promise<void> {
     this.records.forgetAll();
     for (const name of this.records.directories()) {
@@ -317,12 +320,12 @@ export class Sandboxes {
   async #restart(record: SandboxRecord, secrets: readonly ResolvedSecret[]): Promise<void> {
     const state = await this.state(record.attemptId);
     if (state === 'live') {
-      // Whoever started it may have died before it had them.
+      // The process that started it may have ended before it delivered the secrets.
       if (secrets.length > 0) await deliverSecrets(await this.#agent(record), secrets);
       return;
     }
     if (state === 'ending') throw lost('It is being ended.');
-    // It may have got its first secret since it was made: that needs its place in memory, too.
+    // It may get its first secret now: that needs the file system in memory, too.
     const now = record.secretFiles || secrets.length === 0 ? record : { ...record, secretFiles: true };
     if (now !== record) await this.records.update(now);
     this.#start(now, await this.#parts.engine.machinery(), secrets);
@@ -334,7 +337,7 @@ export class Sandboxes {
     const starting = this.#run(record, machinery, secrets).finally(() => {
       if (this.#starting.get(attemptId) === starting) this.#starting.delete(attemptId);
     });
-    // Whoever waits for it gets the error; that nobody waits yet is no crash.
+    // A request that waits for it gets the error; without one it must not be an unhandled rejection.
     starting.catch(() => {});
     this.#starting.set(attemptId, starting);
   }
@@ -374,7 +377,7 @@ export class Sandboxes {
     }
   }
 
-  /** What a level above `container` needs besides: its runtime, and a door for the agent to call. */
+  /** Returns the additions of a level above `container`: its runtime, and a door for the agent to call. */
   async #higher(record: SandboxRecord) {
     if (record.isolation === 'container') return null;
     const runtime = this.#parts.facts.levels.offered.get(record.isolation);

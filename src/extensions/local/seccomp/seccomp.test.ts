@@ -9,7 +9,7 @@ interface Rule {
 
 const BIT_64 = (1n << 64n) - 1n;
 
-/** As libseccomp compares: 64 bits, unsigned. */
+/** Compares as libseccomp does: 64 bits, unsigned. */
 function matches({ args = [] }: Rule, values: readonly bigint[]): boolean {
   return args.every(({ index, value, valueTwo = 0, op }) => {
     const given = (values[index] ?? 0n) & BIT_64;
@@ -19,14 +19,14 @@ function matches({ args = [] }: Rule, values: readonly bigint[]): boolean {
   });
 }
 
-/** All that the rules answer to this call; nothing: the default. */
+/** Returns all actions of the rules for this call; none: the default. */
 function answersTo(name: string, values: readonly number[] | readonly bigint[]): string[] {
   const rules = profile.syscalls.filter((rule) => rule.names.includes(name));
   const told = rules.filter((rule) => matches(rule, values.map(BigInt)));
   return [...new Set(told.map(({ action }) => action))];
 }
 
-/** What the kernel makes of the three arguments, and whether a sandbox may have that. */
+/** Returns whether a sandbox may have the socket that the kernel makes of the three arguments. */
 function mayHave(family: number, type: number, protocol: number): boolean {
   const plain = type & ~0x8_0800;
   const usual = { 1: [0, 6], 2: family === 2 ? [0, 17, 1] : [0, 17, 58] }[plain] ?? [];

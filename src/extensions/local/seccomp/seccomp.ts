@@ -1,7 +1,7 @@
 /**
- * What a program inside may ask of the kernel, as an OCI seccomp profile. An allowlist: an unknown call gives ENOSYS, so
- * that programs fall back to an older one; a known and dangerous one gives EPERM, which is what they expect of it. The calls
- * for asynchronous files (io_setup) are unknown on purpose: the whole machine has one number of their queues.
+ * System calls of programs inside, as an OCI seccomp profile. An allowlist: an unknown call gives ENOSYS, so that programs fall
+ * back to an older one; a known and dangerous one gives EPERM, which is what they expect of it. The calls for asynchronous files
+ * (io_setup) are unknown on purpose: the whole machine has one number of their queues.
  */
 import { arch } from 'node:os';
 import { socketRules } from './socket-rules.ts';
@@ -53,7 +53,7 @@ const SOCKETS = words(`
   accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom recvmmsg recvmsg sendmmsg sendmsg sendto
   setsockopt shutdown`);
 
-/** Known, and never for a sandbox: EPERM rather than ENOSYS, as an unprivileged caller would get. */
+/** Known calls that are refused: with EPERM rather than ENOSYS, as an unprivileged caller would get. */
 const REFUSED = words(`
   acct add_key bpf delete_module fanotify_init fanotify_mark finit_module fsconfig fsmount fsopen fspick init_module
   io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load kexec_load keyctl lookup_dcookie mbind
@@ -69,7 +69,7 @@ const ARCHITECTURES: Partial<Record<string, string[]>> = {
   arm64: ['SCMP_ARCH_AARCH64'],
 };
 
-/** `null` where we have no profile: then there is no sandbox. */
+/** Returns the profile; `null` for a processor without one: then no sandbox starts. */
 export function seccompProfile(architecture = arch()): object | null {
   const architectures = ARCHITECTURES[architecture];
   if (architectures === undefined) return null;
@@ -80,7 +80,7 @@ export function seccompProfile(architecture = arch()): object | null {
     syscalls: [
       allow([...FILES, ...MEMORY, ...PROCESSES, ...TIME_AND_REST, ...SOCKETS]),
       refuse(REFUSED, EPERM),
-      // clone3 hides its flags behind a pointer, where no filter looks: ENOSYS sends every libc back to clone.
+      // clone3 has its flags behind a pointer, which no filter can read: ENOSYS sends every libc back to clone.
       refuse(['clone3'], ENOSYS),
       allow(['clone'], [{ index: 0, value: NEW_NAMESPACES, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }]),
       ...PERSONALITIES.map((value) => allow(['personality'], [is(0, value)])),

@@ -1,7 +1,7 @@
 /**
- * Which sockets a sandbox may make: unix, TCP, UDP and ping over IPv4 and IPv6, and the netlink family that tells routes.
- * The kernel creates the socket, or loads the module of its protocol, before it looks at anything else: so family, type and
- * protocol are all judged here. Rules never overlap: libseccomp does not say which of two would hold.
+ * Sockets that a sandbox may make: unix, TCP, UDP and ping over IPv4 and IPv6, and the netlink family that lists routes. The
+ * kernel creates the socket, or loads the module of its protocol, before any other check: so family, type and protocol are all
+ * judged here. Rules never overlap: libseccomp does not define which of two applies.
  */
 import type { Argument, SyscallRule } from './syscall-rules.ts';
 import { ALL_BITS, above, allow, between, EPERM, is, masked, refuse } from './syscall-rules.ts';
@@ -24,7 +24,7 @@ const IPPROTO_TCP = 6;
 const IPPROTO_UDP = 17;
 const IPPROTO_ICMPV6 = 58;
 
-/** Without the flags SOCK_CLOEXEC and SOCK_NONBLOCK; the kernel refuses any other bit above the type itself. */
+/** Mask without the flags SOCK_CLOEXEC and SOCK_NONBLOCK; the kernel refuses any other bit above the type itself. */
 const TYPE_BITS = 0xfff7_f7ff;
 const SOCK_STREAM = 1;
 const SOCK_DGRAM = 2;
@@ -33,7 +33,7 @@ const TYPES = 16;
 
 const ofType = (type: number): Argument => masked(1, TYPE_BITS, type);
 
-/** 0 stands for the one protocol that the type usually has. */
+/** Returns the rules of protocols; 0 stands for the usual protocol of the type. */
 function protocolRules(family: number, type: number, protocols: readonly number[]): SyscallRule[] {
   const usable = [0, ...protocols].toSorted((a, b) => a - b);
   const refused = usable.flatMap((protocol, n) => {
@@ -48,13 +48,16 @@ function protocolRules(family: number, type: number, protocols: readonly number[
   ];
 }
 
-/** MPTCP, UDPLITE, SCTP, DCCP, L2TP and SMC are protocols of these families; SCTP and DCCP answer to other types with 0, too. */
+/**
+ * Returns the rules of IP. MPTCP, UDPLITE, SCTP, DCCP, L2TP and SMC are protocols of these families; SCTP and DCCP answer to
+ * other types with 0, too.
+ */
 function internetRules(family: number, ping: number): SyscallRule[] {
   const others = [ofType(0), ...between(1, TYPE_BITS, SOCK_RAW + 1, TYPES - 1)];
   return [
     ...protocolRules(family, SOCK_STREAM, [IPPROTO_TCP]),
     ...protocolRules(family, SOCK_DGRAM, [IPPROTO_UDP, ping]),
-    // What the kernel answers without CAP_NET_RAW.
+    // The kernel's error without CAP_NET_RAW.
     refuse(['socket'], EPERM, [is(0, family), ofType(SOCK_RAW)]),
     ...others.map((type) => refuse(['socket'], ESOCKTNOSUPPORT, [is(0, family), type])),
   ];
@@ -64,7 +67,7 @@ function netlinkRules(): SyscallRule[] {
   const kinds = Array.from({ length: NETLINK_AUDIT - 1 }, (_, n) => n + 1);
   return [
     allow(['socket'], [is(0, AF_NETLINK), is(2, NETLINK_ROUTE)]),
-    // PAM takes anything but EINVAL, EPROTONOSUPPORT or EAFNOSUPPORT from the audit socket for a broken system.
+    // PAM takes any other error than EINVAL, EPROTONOSUPPORT or EAFNOSUPPORT from the audit socket for a broken system.
     refuse(['socket'], EINVAL, [is(0, AF_NETLINK), is(2, NETLINK_AUDIT)]),
     ...kinds.map((kind) => refuse(['socket'], EPROTONOSUPPORT, [is(0, AF_NETLINK), is(2, kind)])),
     refuse(['socket'], EPROTONOSUPPORT, [is(0, AF_NETLINK), above(2, NETLINK_AUDIT)]),
@@ -83,7 +86,7 @@ export function socketRules(): SyscallRule[] {
       .filter((family) => !usable.includes(family))
       .map((family) => refuse(['socket'], EAFNOSUPPORT, [is(0, family)])),
     refuse(['socket'], EAFNOSUPPORT, [above(0, AF_NETLINK)]),
-    // The kernel makes both sockets before it finds that the family knows no pairs.
+    // The kernel makes both sockets before it finds that the family has no pairs.
     allow(['socketpair'], [is(0, AF_UNIX)]),
     refuse(['socketpair'], EOPNOTSUPP, [is(0, 0)]),
     refuse(['socketpair'], EOPNOTSUPP, [above(0, AF_UNIX)]),

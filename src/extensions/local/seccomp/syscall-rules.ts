@@ -1,7 +1,7 @@
 /** Rules of an OCI seccomp profile: which values of a system call's arguments are allowed, or refused with which error. */
 
 export const EPERM = 1;
-/** Of the 32 that the kernel reads of most arguments. */
+/** Mask of the 32 bits that the kernel reads of most arguments. */
 export const ALL_BITS = 0xffff_ffff;
 
 export interface Argument {
@@ -21,7 +21,7 @@ export interface SyscallRule {
 /** Compares all 64 bits: a value with bits above the 32 that the kernel reads matches no `is`. */
 export const is = (index: number, value: number): Argument => ({ index, value, op: 'SCMP_CMP_EQ' });
 export const above = (index: number, value: number): Argument => ({ index, value, op: 'SCMP_CMP_GT' });
-/** Compares the bits of the mask alone. */
+/** Compares only the bits of the mask. */
 export const masked = (index: number, mask: number, value: number): Argument => ({
   index,
   value: mask,
@@ -29,7 +29,9 @@ export const masked = (index: number, mask: number, value: number): Argument => 
   op: 'SCMP_CMP_MASKED_EQ',
 });
 
-/** All numbers from `first` to `last`, as few masks: each block begins at a multiple of its own length. */
+/**
+ * Returns comparisons for all numbers from `first` to `last`, as few masks: each block begins at a multiple of its own length.
+ */
 export function between(index: number, bits: number, first: number, last: number): Argument[] {
   const blocks: Argument[] = [];
   for (let at = first; at <= last; ) {

@@ -1,7 +1,7 @@
 /**
- * Requests that a program may make of a terminal or another device: all but those that type into a terminal, that ask for
- * another line discipline (the kernel loads its module at any request, and attaches it to any pseudo-terminal), and that
- * are the console's. The kernel reads 32 bits of the request; rules never overlap.
+ * Requests (ioctl) that a program may make of a terminal or another device: all but those that type into a terminal, that set
+ * another line discipline (the kernel loads its module at any request, and attaches it to any pseudo-terminal), and those of the
+ * console. The kernel reads 32 bits of the request; rules never overlap.
  */
 import type { SyscallRule } from './syscall-rules.ts';
 import { ALL_BITS, allow, between, EPERM, masked, refuse } from './syscall-rules.ts';

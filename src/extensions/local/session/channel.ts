@@ -14,7 +14,7 @@ function closedDoor(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ECONNREFUSED';
 }
 
-/** The bare channel to the agent at this path. */
+/** Opens the plain channel to the agent at this path. */
 export async function openAgent(path: string, signal?: AbortSignal): Promise<AgentSession> {
   const options = { backend: 'ext.local', ...(signal === undefined ? {} : { signal }) };
   try {
@@ -30,7 +30,7 @@ export async function openAgent(path: string, signal?: AbortSignal): Promise<Age
   }
 }
 
-/** The agent's session, with the variables that every program of this sandbox has. */
+/** Returns the agent's session, with the variables that every program of this sandbox has. */
 export async function channelOf(
   agent: AgentSession,
   record: SandboxRecord,

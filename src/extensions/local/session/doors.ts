@@ -6,10 +6,10 @@ import type { Layout } from '../state/layout.ts';
 import type { SandboxRecord } from '../state/record.ts';
 
 const BACKEND = 'ext.local';
-/** How long an agent that runs may take to call, also one whose server was away. */
+/** Time for a running agent to call, also after the server was away. */
 const CALL_MS = 20_000;
 
-/** Where the agents of sandboxes call that have a kernel of their own, and so inherit no socket. */
+/** Doors for sandboxes with a kernel of their own, whose agents inherit no socket and call the host. */
 export class Doors {
   readonly #layout: Layout;
   readonly #open = new Map<string, Promise<AgentDoor>>();
@@ -18,7 +18,7 @@ export class Doors {
     this.#layout = layout;
   }
 
-  /** Before the sandbox starts: its agent, as its first process, is the one that finds the socket. */
+  /** Opens the door before the sandbox starts: its agent, as its first process, is then the one that finds the socket. */
   async open({ attemptId, range }: SandboxRecord): Promise<void> {
     (await this.#at(attemptId, range)).makeReachable();
   }
@@ -29,7 +29,7 @@ export class Doors {
     return await connectAgent(socket, { backend: BACKEND, ...(signal === undefined ? {} : { signal }) });
   }
 
-  /** Nobody of this one will call again. */
+  /** Closes the door of a sandbox whose agent will not call again. */
   shut(attemptId: string): void {
     const door = this.#open.get(attemptId);
     this.#open.delete(attemptId);

@@ -1,18 +1,18 @@
 import type { AgentSession } from '../../shared/agent-session/agent-session.ts';
 import { openAgent } from './channel.ts';
 
-/** Whoever waits for a sandbox comes at once; one that nobody came for holds no descriptor. */
+/** Requests for a sandbox come at once; an unclaimed channel must not hold its descriptor for long. */
 const KEEP_MS = 5_000;
 
 /**
- * Channels that are opened while their sandbox is on its way up: the socket of its agent listens before anybody is behind
- * it, and who connects by then need not when the agent is there.
+ * Channels that are opened while their sandbox starts: the socket of its agent listens before the agent runs, and a connection
+ * made by then is ready when the agent is.
  */
 export class EarlyAgents {
   readonly #opening = new Map<string, Promise<AgentSession | null>>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
 
-  /** By the name of the directory. That it fails is told to nobody: it is opened again by whoever needs it. */
+  /** Opens a channel, by the name of the directory. A failure is not reported: the next request opens another channel. */
   open(name: string, path: string): void {
     this.drop(name);
     this.#opening.set(
@@ -24,13 +24,13 @@ export class EarlyAgents {
     this.#timers.set(name, timer);
   }
 
-  /** One that is open already. */
+  /** Adds a channel that is open already. */
   give(name: string, agent: AgentSession): void {
     this.drop(name);
     this.#opening.set(name, Promise.resolve(agent));
   }
 
-  /** Once: whoever takes it closes it. `null` when there is none that works. */
+  /** Takes the channel, once; the caller closes it. Returns `null` when none works. */
   async take(name: string): Promise<AgentSession | null> {
     const opening = this.#forget(name);
     const agent = (await opening) ?? null;

@@ -7,9 +7,8 @@ import type { UseGate } from './use-gate.ts';
 type Open = (signal?: AbortSignal) => Promise<Channel>;
 
 /**
- * A session that finds its sandbox again: a snapshot may end the agent of an idle one and start it anew on the same path,
- * and a connection can break. What was under way when it broke says that it is lost; what is asked for next goes over a
- * new one.
+ * Session that finds its sandbox again: a snapshot may end the agent of an idle one and start it anew on the same path, and a
+ * connection can break. A call under way at the break fails as lost; the next call uses a new connection.
  */
 export class LocalSession implements SandboxSession {
   readonly files: SandboxFiles;
@@ -66,7 +65,7 @@ export class LocalSession implements SandboxSession {
     await this.#current.session.close();
   }
 
-  /** Asks, and is in use until the answer has come, or as long as `keep` says. */
+  /** Runs a call and counts as a use until its answer, or as long as `keep` runs. */
   async #held<T>(
     request: (session: SandboxSession) => Promise<T>,
     keep?: (answer: T, leave: () => void) => T,

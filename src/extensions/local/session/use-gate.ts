@@ -1,12 +1,12 @@
 /**
- * Who uses one sandbox through this process, so that its agent can be restarted without anybody noticing: only while
- * nothing is under way, and what is asked for meanwhile waits.
+ * Gate of one sandbox's uses through this process, so that its agent can be restarted unnoticed: only while no call is under way,
+ * and calls that come meanwhile wait.
  */
 export class UseGate {
   #inUse = 0;
   #shut: Promise<void> | null = null;
 
-  /** Resolves when it may be used; the answer ends the use, once. */
+  /** Resolves when the sandbox may be used; the returned function ends the use, once. */
   async enter(): Promise<() => void> {
     while (this.#shut !== null) await this.#shut;
     this.#inUse += 1;
@@ -18,7 +18,7 @@ export class UseGate {
     };
   }
 
-  /** Keeps everybody out until the answer is called; `null` while somebody is in. */
+  /** Blocks all uses until the returned function is called; `null` while a use is under way. */
   shut(): (() => void) | null {
     if (this.#inUse > 0 || this.#shut !== null) return null;
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -13,16 +13,16 @@ import type { SandboxRecord } from '../state/record.ts';
 import type { RootFs } from '../state/root-fs.ts';
 import { rootFsFields, rootFsOf } from '../state/root-fs.ts';
 
-/** A longer chain would make every look-up in it slow: it is made into one layer. */
+/** A longer chain would make every look-up in it slow: it is flattened into one layer. */
 const MOST_LAYERS = 20;
-/** A source that nobody uses waits so long for the start of what was made of it. */
+/** Longest time that an unused source waits for the start of a sandbox made from its capture. */
 const PATIENCE_MS = 100;
-/** And so long after it: that it is up is written down and told before anything else wants the disk. */
+/** Time after that start: its record and its event are written before another job uses the disk. */
 const GRACE_MS = 12;
 
 export interface Captured {
   readonly rootFs: RootFs;
-  /** Of what was written; `null` where nobody looked. */
+  /** Bytes of the capture; `null` where they were not counted. */
   readonly sizeBytes: number | null;
 }
 
@@ -34,7 +34,7 @@ interface CaptureParts {
   readonly channels: KeptChannels;
 }
 
-/** Makes layers of what sandboxes have written: what snapshots and forks are made of. */
+/** Makes layers of the files that sandboxes have written, for snapshots and forks. */
 export class Captures {
   readonly #parts: CaptureParts;
   readonly #gates = new Map<string, UseGate>();
@@ -43,7 +43,7 @@ export class Captures {
     this.#parts = parts;
   }
 
-  /** Whoever uses a sandbox passes through it: it is shut while its agent is ended and started again. */
+  /** Returns the gate that every use of a sandbox passes: it is shut while its agent is ended and started again. */
   gateOf(attemptId: string): UseGate {
     const known = this.#gates.get(attemptId);
     if (known !== undefined) return known;
@@ -57,9 +57,9 @@ export class Captures {
   }
 
   /**
-   * What it has written so far as a layer on top of those it was made from, on the disk already where it is to be `lasting`.
-   * Answers as soon as there is one: the source may still be on its way up again, and whoever wants it waits for that. It
-   * lets go `before` it what somebody waits for, if that does not take long.
+   * Captures the files written so far as a layer on top of those the sandbox was made from; `lasting`: flushed to the disk.
+   * Resolves as soon as the layer exists: the source may still be starting again, and its next use waits for that. The restart
+   * waits for `before`, if that does not take long.
    */
   async capture(
     attemptId: string,
@@ -80,7 +80,7 @@ export class Captures {
           layer = place,
         } = await this.#taken(record, { to: dirname(place), seal: reopen === null ? 0 : 1 });
         const grown = { ...rootFsOf(record), layers: [layer, ...record.layers] };
-        // Its files are in there and nowhere else: that comes before anything that can fail.
+        // The layer now has the only copy of its files: the record comes before any step that can fail.
         if (how === 'sealed') await sandboxes.records.update({ ...record, ...grown, sealed: true });
         const rootFs = await this.#shortened(grown, made);
         const above = { ...record, ...rootFs, sealed: true };
@@ -102,7 +102,7 @@ export class Captures {
     return await promise;
   }
 
-  /** Where nobody says what has become of it, its agent may have been ended: it is for whoever comes next to start again. */
+  /** Without an answer its agent may have been ended: the next use starts it again. */
   async #taken(record: SandboxRecord, fields: { to: string; seal: 0 | 1 }): Promise<Fields> {
     const { engine, layout, sandboxes } = this.#parts;
     try {
@@ -115,7 +115,7 @@ export class Captures {
     }
   }
 
-  /** Waits for a capture under way; starts one again whose capture was cut off after its disk became a layer. */
+  /** Waits for a capture under way; starts a sandbox again whose capture was cut off after its disk became a layer. */
   async finish(attemptId: string): Promise<void> {
     await this.#parts.sandboxes.inTurn(attemptId, () => this.#whole(attemptId));
   }
@@ -124,7 +124,7 @@ export class Captures {
     const { sandboxes } = this.#parts;
     const record = await sandboxes.ready(attemptId);
     if (!record.sealed) return record;
-    // The spawner may have said since which layer its disk became.
+    // The spawner may have noted since which layer its disk became.
     await sandboxes.startAgain(sandboxes.records.reread(attemptId) ?? record);
     return await sandboxes.ready(attemptId);
   }
@@ -138,8 +138,8 @@ export class Captures {
   }
 
   /**
-   * Lets nobody in while its agent may be ended and started again. `null` when that would be noticed: something is under
-   * way, an ended program's output is still kept for whoever comes back, or secrets are in its memory.
+   * Blocks uses while its agent may be ended and started again. Returns `null` when that would be noticed: a call is under way,
+   * the output of an ended program is still kept for a later reader, or secrets are in its memory.
    */
   async #shutOut(record: SandboxRecord): Promise<(() => void) | null> {
     const { channels, sandboxes } = this.#parts;
@@ -152,7 +152,7 @@ export class Captures {
       const known = await session.processes?.().finally(() => session.close());
       if (known?.length === 0) return reopen;
     } catch {
-      // It does not answer: then it is copied as it is.
+      // The agent does not answer: the disk is copied as it is.
     }
     reopen();
     return null;

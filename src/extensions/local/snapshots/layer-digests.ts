@@ -1,6 +1,6 @@
 /**
- * What is in a layer, as the hash of its archive. It is found after a layer was sealed, in the background, kept beside it,
- * and looked at again before the layer is first used by this process: a layer that has changed since is not used.
+ * Content of layers, as hashes of their archives. The hash is computed after a layer was sealed, in the background, stored beside
+ * it, and verified before the layer is first used by this process: a layer that has changed since is not used.
  */
 
 import { createHash } from 'node:crypto';
@@ -14,7 +14,7 @@ import type { Layout } from '../state/layout.ts';
 import { writeLasting } from '../state/whole-file.ts';
 import { packedLayer } from './packed-layer.ts';
 
-/** More is neither hashed nor exported: a file of holes can claim any size. */
+/** Most bytes that are hashed or exported: a file of holes can claim any size. */
 export const MOST_BYTES = 64 * 2 ** 30;
 
 const LayerContent = z.strictObject({ digest: z.string(), archiveBytes: z.number().int() });
@@ -31,7 +31,7 @@ export class LayerDigests {
     this.#layout = layout;
   }
 
-  /** What was in it when it was sealed; `null` when that was not found out. */
+  /** Returns the content when it was sealed; `null` when that was not computed. */
   known(layer: string): LayerContent | null {
     try {
       return LayerContent.parse(JSON.parse(readFileSync(this.#path(layer), 'utf8')));
@@ -40,7 +40,7 @@ export class LayerDigests {
     }
   }
 
-  /** Finds out and keeps it. Throws when it cannot be told: names that no archive has, or more than anybody reads. */
+  /** Computes the content and stores it. Throws when that is impossible: names that no archive can have, or too many bytes. */
   async seal(layer: string): Promise<LayerContent> {
     return await this.#mutex.run(async () => {
       const known = this.known(layer);
@@ -51,13 +51,13 @@ export class LayerDigests {
     });
   }
 
-  /** It came as an archive of this content. */
+  /** Stores the content of a layer that came as an archive. */
   async keep(layer: string, content: LayerContent): Promise<void> {
     await writeLasting(this.#path(layer), JSON.stringify(content));
     this.#verified.add(layer);
   }
 
-  /** Throws when it is not what was sealed. Looks at every byte, once for each layer and process. */
+  /** Throws when the content is not the sealed one. Reads every byte, once for each layer and process. */
   async verify(layer: string): Promise<void> {
     if (this.#verified.has(layer)) return;
     await this.#mutex.run(async () => {
@@ -87,7 +87,7 @@ export class LayerDigests {
   }
 }
 
-/** One name for all that a chain of layers holds. */
+/** Returns one digest for the whole content of a chain of layers. */
 export function chainDigest(digests: readonly string[], host: readonly string[]): string {
   const hash = createHash('sha256').update(JSON.stringify([digests, host]));
   return `sha256:${hash.digest('hex')}`;

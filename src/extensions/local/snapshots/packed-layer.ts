@@ -7,13 +7,13 @@ import type { Engine } from '../engine/engine.ts';
 import { failed } from '../engine/failure.ts';
 import type { Layout } from '../state/layout.ts';
 
-/** A child that never calls back must not be waited for. */
+/** Longest wait for a child to connect. */
 const CALL_BACK_MS = 30_000;
 
 /**
- * A layer as a tar archive: always the same bytes for the same files. The spawner packs it, because the files belong to ids
- * that this process may have no access to, and sends it to a socket in our own directory. Ends with an error when it is
- * more than `most` bytes or cannot be told in an archive.
+ * Yields a layer as a tar archive: always the same bytes for the same files. The spawner packs it, because this process may have
+ * no access to the files' ids, and sends it to a socket in the server's directory. Throws when it is more than `most` bytes or
+ * has names that no archive can have.
  */
 export async function* packedLayer(
   engine: Engine,
@@ -24,7 +24,7 @@ export async function* packedLayer(
   const folder = join(layout.base, 'run');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const name = `pack-${randomBytes(6).toString('hex')}.sock`;
-  // The path of a socket is short: through its directory it always is.
+  // A path of a socket must be short: through its open directory it always is.
   const directory = openSync(folder, 'r');
   const { promise: called, resolve, reject } = Promise.withResolvers<Socket>();
   const server = createServer(resolve);
@@ -43,7 +43,7 @@ export async function* packedLayer(
     } finally {
       socket.destroy();
     }
-    // Only now it is known to be whole.
+    // Complete only if the spawner reports success.
     await done;
   } catch (error) {
     throw failed(error);

@@ -1,7 +1,7 @@
 /**
- * A snapshot as one tar archive: `snapshot.json` and the archive of each layer, topmost first. What comes in was written
- * by a stranger: sizes are bounded, every layer must be what its digest says, no name in it becomes a path here, and it
- * may lie on nothing of the host but what the image `host` shows anyway.
+ * Snapshots as tar archives: `snapshot.json` and the archive of each layer, topmost first. An import is untrusted: sizes are
+ * bounded, every layer must match its digest, no name in it becomes a path of the host, and it may be based only on directories
+ * of the host that the image `host` shows anyway.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -29,7 +29,7 @@ const MOST_ENTRIES = 4_000_000;
 
 const Manifest = z.strictObject({
   version: z.literal(1),
-  /** Whether it lies on the skeleton of the image `host`, which is not in it. */
+  /** Whether it is based on the skeleton of the image `host`, which is not in it. */
   skeleton: z.boolean(),
   host: z.array(z.string().max(32)).max(8),
   process: RootFsShape.process,
@@ -43,7 +43,7 @@ const Manifest = z.strictObject({
     .max(MOST_LAYERS),
 });
 
-/** What the kernel says of what we do not take. */
+/** Errors of the kernel for entries that are refused. */
 const UNPACK_WORDS = new Map([
   ['Bad message', 'it is not a tar archive that can be unpacked'],
   ['File name too long', 'a path in it is deeper than 256 levels, or longer than 4095 bytes'],
@@ -103,7 +103,7 @@ export async function exportArchive(
   return { digest, body: writeTreeArchive(entries()) };
 }
 
-/** What the spawner says of a layer that cannot be packed; anything else is no fault of the layer. */
+/** Maps the spawner's refusals of a layer that cannot be packed; any other error is no fault of the layer. */
 function notCarried(error: unknown): never {
   const cause = error instanceof SandboxerError ? error.cause : undefined;
   if (!(cause instanceof SpawnerError && cause.code === 'pack')) throw failed(error);
@@ -182,7 +182,7 @@ async function readManifest(entries: AsyncGenerator<TarEntry>): Promise<z.infer<
   }
 }
 
-/** Writes it to a file and answers its digest. */
+/** Writes the body to a file and returns its digest. */
 async function stored(path: string, body: AsyncIterable<Uint8Array>): Promise<string> {
   const hash = createHash('sha256');
   const file = await open(path, 'wx', 0o600);
@@ -197,7 +197,7 @@ async function stored(path: string, body: AsyncIterable<Uint8Array>): Promise<st
   return `sha256:${hash.digest('hex')}`;
 }
 
-/** One that is here already under its digest is used again. */
+/** Returns the layer of a digest; an existing one is used again. */
 async function layerFrom(parts: ArchiveParts, archive: string, content: LayerContent): Promise<string> {
   const { layers, digests, engine } = parts;
   const known = layers.find((layer) => digests.known(layer)?.digest === content.digest);
@@ -208,7 +208,7 @@ async function layerFrom(parts: ArchiveParts, archive: string, content: LayerCon
     await engine.call('unpack', { from: archive, to, ...bounds }).catch((error: unknown) => {
       throw refused(`A layer cannot be unpacked: ${UNPACK_WORDS.get(messageOf(error)) ?? messageOf(error)}.`);
     });
-    // What is in it is told only of one that a power cut leaves as it is.
+    // Flushes first: only a layer that survives a power cut gets its content recorded.
     await engine.flushed();
   } catch (error) {
     layers.settled(to);

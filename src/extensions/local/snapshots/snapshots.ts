@@ -18,10 +18,10 @@ function noSnapshot(): SandboxerError {
   });
 }
 
-/** Those that are made by seal or import; a skeleton is ours. */
+/** Returns whether a layer came from a seal or an import; a skeleton is generated. */
 const isKept = (layer: string) => layer.startsWith('layers/');
 
-/** Snapshots that are kept on this machine: each a record that names its layers. */
+/** Snapshots on this machine: each a record that names its layers. */
 export class Snapshots {
   readonly #archive: ArchiveParts;
   readonly #captures: Captures;
@@ -42,7 +42,7 @@ export class Snapshots {
     return { ref, sizeBytes };
   }
 
-  /** What it is made of, once every layer was found to be what was sealed. */
+  /** Returns the layers, once each of them is verified against its seal. */
   async verified(ref: Json): Promise<RootFs> {
     const snapshot = this.#find(ref);
     for (const layer of snapshot.layers) if (isKept(layer)) await this.#archive.digests.verify(layer);
@@ -60,7 +60,7 @@ export class Snapshots {
     return { ref: { snapshot_id: spec.snapshotId, owner: spec.owner }, sizeBytes, digest };
   }
 
-  /** The bytes of what it added; looks at every file where that was not known when it was taken. */
+  /** Returns the bytes that it added; counts every file where that was not done when it was taken. */
   async measure(ref: Json): Promise<number> {
     const { layers, engine } = this.#archive;
     const snapshot = this.#find(ref);
@@ -74,7 +74,7 @@ export class Snapshots {
     return Number(bytes);
   }
 
-  /** Whether there was one of this owner. Its layers are for whoever collects. */
+  /** Removes the record; returns whether this owner had one. Its layers are left to the next collection. */
   remove({ snapshotId, owner }: SnapshotSpec): boolean {
     const { layers } = this.#archive;
     if (layers.readSnapshot(snapshotId)?.owner !== owner) return false;
@@ -82,7 +82,7 @@ export class Snapshots {
     return true;
   }
 
-  /** Its layers are on the disk by now, so that whoever finds the record finds them whole. */
+  /** Writes the record after its layers are on the disk, so that a record never names an incomplete layer. */
   async #keep({ snapshotId, owner, name }: SnapshotSpec, { rootFs, sizeBytes }: Captured): Promise<void> {
     const { layers } = this.#archive;
     const record = { snapshotId, owner, name, createdAt: Date.now(), ...rootFs, sizeBytes };

@@ -1,4 +1,4 @@
-/** Layers are sealed disks: written once, shared by whatever was made from them, removed when nothing is. */
+/** Layers: sealed disks, written once, shared by all sandboxes and images made from them, and removed with the last of those. */
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ function names(path: string): string[] {
   }
 }
 
-/** One that cannot be read keeps nothing from being removed but itself. */
+/** Returns the layers of a record. An unreadable record protects only itself from removal. */
 function layersIn(path: string): readonly string[] {
   try {
     return z.object({ layers: z.array(z.string()) }).parse(JSON.parse(readFileSync(path, 'utf8'))).layers;
@@ -38,14 +38,14 @@ function layersIn(path: string): readonly string[] {
 
 export class Layers {
   readonly #layout: Layout;
-  /** Made, and not yet in any record. */
+  /** Layers that exist, and are not yet in any record. */
   readonly #fresh = new Set<string>();
 
   constructor(layout: Layout) {
     this.#layout = layout;
   }
 
-  /** Where the next layer goes, relative to the base. It is safe from `unused` until `settled`. */
+  /** Returns the path of the next layer, relative to the base. It is safe from `unused` until `settled`. */
   next(): string {
     const name = `${Date.now().toString(36)}-${randomBytes(6).toString('hex')}`;
     mkdirSync(join(this.#layout.layers, name), { recursive: true, mode: 0o700 });
@@ -53,7 +53,7 @@ export class Layers {
     return `layers/${name}/fs`;
   }
 
-  /** One that is here already; it is safe from `unused` until `settled`. */
+  /** Returns an existing layer; it is safe from `unused` until `settled`. */
   find(matches: (layer: string) => boolean): string | null {
     for (const name of names(this.#layout.layers)) {
       const plain = `layers/${name}/fs`;
@@ -65,7 +65,7 @@ export class Layers {
     return null;
   }
 
-  /** The layer with this content, and whether it is there already. It is safe from `unused` until `settled`. */
+  /** Returns the layer with this content, and whether it exists already. It is safe from `unused` until `settled`. */
   claimByContent(digest: string, marks: boolean): { layer: string; exists: boolean } {
     const name = `${marks ? 'layer' : 'tree'}-${digest.replace(/^sha256:/, '')}`;
     this.#fresh.add(name);
@@ -89,7 +89,7 @@ export class Layers {
     await writeLasting(this.#layout.snapshot(record.snapshotId), JSON.stringify(record));
   }
 
-  /** Of one that is still there. It can be found out again: nobody waits for the disk. */
+  /** Notes the size of a snapshot that still exists. No flush: the size can be counted again. */
   noteSize(snapshotId: string, sizeBytes: number): void {
     const record = this.readSnapshot(snapshotId);
     if (record !== null)
@@ -100,7 +100,7 @@ export class Layers {
     rmSync(this.#layout.snapshot(snapshotId), { force: true });
   }
 
-  /** Directories of layers and skeletons that nothing is made from any more, relative to the base. */
+  /** Returns the directories of unused layers and skeletons, relative to the base. */
   unused(skeleton: string): string[] {
     const used = new Set([...this.#fresh].map((name) => `layers/${name}`).concat(skeleton));
     const note = (layers: readonly string[]) => {

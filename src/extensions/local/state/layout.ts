@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}$/;
 
-/** Where everything lies, below `<state_dir>/local`. Names that go to the spawner are relative to it. */
+/** Paths below `<state_dir>/local`. Names that go to the spawner are relative to it. */
 export class Layout {
   readonly base: string;
 
@@ -11,7 +11,7 @@ export class Layout {
     this.base = base;
   }
 
-  /** An attempt's directory, and its name as a container. */
+  /** Returns the name of an attempt's directory and container. */
   name(attemptId: string): string {
     if (PLAIN.test(attemptId)) return attemptId;
     return `h-${createHash('sha256').update(attemptId).digest('hex').slice(0, 40)}`;
@@ -49,7 +49,7 @@ export class Layout {
     return join(this.base, 'volumes', this.name(volumeId));
   }
 
-  /** Uploads on their way to become layers. */
+  /** Directory of uploads that become layers. */
   get incoming(): string {
     return join(this.base, 'incoming');
   }

@@ -7,8 +7,8 @@ import { RootFsShape } from './root-fs.ts';
 import { writeLasting, writeWhole } from './whole-file.ts';
 
 /**
- * Everything about a sandbox that must outlive this process, in `<sandbox>/record.json`. What the spawner must know of
- * a running one (pid, start time, slot, end) is in its own file beside it.
+ * State of a sandbox that must outlive this process, in `<sandbox>/record.json`. The spawner's state of a running one (pid, start
+ * time, slot, end) is in its own file beside it.
  */
 const SandboxRecord = z.strictObject({
   version: z.literal(1),
@@ -19,9 +19,9 @@ const SandboxRecord = z.strictObject({
   endsAt: z.number(),
   /** Whether the disk outlives the sandbox's end: true unless `persistence` is `ephemeral`. */
   keep: z.boolean(),
-  /** Paused where nothing can freeze it: nothing of it runs until it is resumed. */
+  /** Paused where it cannot be frozen: no program of it runs until it is resumed. */
   stopped: z.boolean().default(false),
-  /** Its disk became a layer, and it is on its way up again on top of that: whoever finds it so sees to it. */
+  /** Its disk became a layer, and its start on top of that is not complete: the next use completes it. */
   sealed: z.boolean().default(false),
   /** First host id of its range; all of them share one where ids cannot be mapped. */
   range: z.number().int(),
@@ -32,7 +32,7 @@ const SandboxRecord = z.strictObject({
     cpuMillis: z.number().nullable(),
     openFiles: z.number().nullable(),
     diskMb: z.number().int().nullable(),
-    /** Of the machine's own disk, where it has none of its own: counted, not held by a file system. */
+    /** Limit on the machine's own disk, where it has none of its own: counted, not enforced by a file system. */
     roomBytes: z.number().int().nullable().default(null),
   }),
   volumes: z
@@ -42,13 +42,13 @@ const SandboxRecord = z.strictObject({
   secretFiles: z.boolean(),
   isolation: IsolationLevel,
   noNewPrivs: z.boolean().default(false),
-  /** Directories outside that are shown inside, checked. */
+  /** Directories of the host that are shown inside, checked. */
   mounts: z.array(Mount).default([]),
   notes: z.array(z.string()),
 });
 export type SandboxRecord = z.infer<typeof SandboxRecord>;
 
-/** Beside the record: what the spawner made of its disk, which nobody may have lived to write down. */
+/** Link beside the record to the layer that its disk became: this process may have ended before it stored that. */
 const SEALED = 'sealed';
 const LAYER = /^layers\/[^/]+\/(?:fs|disk\/upper)$/;
 
@@ -57,24 +57,24 @@ export async function writeRecord(path: string, record: SandboxRecord): Promise<
   if (record.keep) await writeLasting(path, JSON.stringify(record));
   else writeWhole(path, JSON.stringify(record));
   if (!record.sealed) return;
-  // From here on the record says it.
+  // From here on the record has the layer.
   const layer = namedBeside(path);
   if (layer !== null && record.layers.includes(layer)) rmSync(join(dirname(path), SEALED), { force: true });
 }
 
-/** The first one: nobody has read it before, and nobody believes what is not whole. */
+/** Writes the first record without a flush: no earlier one can be lost, and an incomplete record counts as none. */
 export async function writeFirstRecord(path: string, record: SandboxRecord): Promise<void> {
   if (record.keep) await writeLasting(path, JSON.stringify(record));
   else writeFileSync(path, JSON.stringify(record), { mode: 0o600 });
 }
 
-/** `null` when there is none, or it was cut off by a crash. */
+/** Returns `null` when there is none, or a crash cut it off. */
 export function readRecord(path: string): SandboxRecord | null {
   try {
     const record = SandboxRecord.parse(JSON.parse(readFileSync(path, 'utf8')));
     const layer = namedBeside(path);
     const base = dirname(dirname(dirname(path)));
-    // It is named before it is made.
+    // The link is made before the layer.
     if (layer === null || record.layers.includes(layer) || !existsSync(join(base, layer))) return record;
     return { ...record, layers: [layer, ...record.layers], sealed: true };
   } catch {

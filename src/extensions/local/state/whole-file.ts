@@ -1,4 +1,4 @@
-/** Files that are there whole or not at all. Each is written by one at a time. */
+/** Writes files that are complete or missing after a crash. Each is written by one caller at a time. */
 import { renameSync, writeFileSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -10,7 +10,7 @@ export function writeWhole(path: string, text: string): void {
   renameSync(`${path}.new`, path);
 }
 
-/** Also across a power cut, with its name, from when this resolves. */
+/** Writes a file that survives a power cut, with its name, once this resolves. */
 export async function writeLasting(path: string, text: string): Promise<void> {
   const file = await open(`${path}.new`, 'w', MODE);
   try {

@@ -2,11 +2,11 @@ import type { ProvisionSpec } from '../../../core/ports/extension.ts';
 import type { Levels } from '../host/levels.ts';
 import { levelFor } from '../host/levels.ts';
 
-/** Limits, variables, files, secrets and ends can be given later; what is mounted at the start cannot. */
+/** Returns whether a warm sandbox fits the spec. Limits, variables, files, secrets and ends can be given later; mounts cannot. */
 export function canBeWarm(spec: ProvisionSpec, levels: Levels): boolean {
   const { resources, inputs } = spec.recipe;
   return (
-    // What was started ahead may forget its disk.
+    // A sandbox started ahead may have a disk that is never flushed.
     spec.recipe.persistence === 'ephemeral' &&
     spec.recipe.workspace.access !== 'ro' &&
     (spec.recipe.mounts ?? []).length === 0 &&

@@ -11,7 +11,7 @@ import type { WarmRecipe } from './warm-pools.ts';
 import { WarmPools } from './warm-pools.ts';
 import { WarmPrograms, warmAgent } from './warm-program.ts';
 
-/** A sandbox that runs, has its channel open, and is nobody's yet. */
+/** A running sandbox with an open channel, not claimed yet. */
 export interface Ahead {
   readonly name: string;
   readonly range: number;
@@ -24,12 +24,12 @@ interface AheadParts {
   readonly early: EarlyAgents;
   takeRange(name: string, machinery: Machinery): number;
   writeBundle(name: string, own: Omit<OwnParts, 'place'>): void;
-  /** Its directory is gone. */
+  /** Called when its directory is gone. */
   released(name: string): void;
 }
 
 const LIFE_MS = 3_600_000;
-/** Sandboxes that are started before anybody asks; whoever does gets one once, by a name of their own. */
+/** Sandboxes started ahead. Each claim gets one once, under its own name. */
 export class StartedAhead {
   readonly #parts: AheadParts;
   readonly #pools: WarmPools<Ahead>;
@@ -47,24 +47,24 @@ export class StartedAhead {
     return this.#pools.take(recipe);
   }
 
-  /** Has one of what most ask for: the image `host`, with the limits of a profile that names none. */
+  /** Keeps one ready for the most frequent request: the image `host`, with the limits of a profile that names none. */
   async expect(limits: WarmRecipe['limits']): Promise<void> {
     const { hostImage: rootFs } = await this.#parts.engine.machinery();
     const none = { workspaceId: null, openFiles: null, noNewPrivs: false, program: null };
     this.#pools.expect({ rootFs, ...none, limits });
   }
 
-  /** It has gone by itself. */
+  /** Removes a sandbox that has ended by itself. */
   lose(name: string): void {
     this.#pools.lose(name);
   }
 
-  /** These layers are about to go. */
+  /** Ends the sandboxes made from layers that are about to be removed. */
   forget(layers: readonly string[]): void {
     this.#pools.dissolve(({ rootFs }) => rootFs.layers.some((layer) => layers.includes(layer)));
   }
 
-  /** One that nobody gets. */
+  /** Ends a sandbox that no request gets. */
   async discard({ name, agent }: Ahead): Promise<void> {
     const { engine, released } = this.#parts;
     void agent?.close();
@@ -84,7 +84,7 @@ export class StartedAhead {
     mkdirSync(join(layout.sandboxes, name), { recursive: true, mode: 0o711 });
     writeBundle(name, {
       range,
-      // Whoever gets it may bring some.
+      // The request that claims it may bring secrets.
       secretFiles: true,
       openFiles,
       noNewPrivs,
@@ -93,7 +93,7 @@ export class StartedAhead {
       mounts: [],
       calls: false,
     });
-    // It ends by itself when nobody comes, also when we do not.
+    // It ends by itself without a claim, also after the end of the server.
     const ends_at = Date.now() + LIFE_MS;
     try {
       await machinery.client.call('create', {

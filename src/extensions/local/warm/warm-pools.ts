@@ -2,22 +2,22 @@ import { WarmPool } from '../../shared/warm-pool.ts';
 import type { SandboxRecord } from '../state/record.ts';
 import type { RootFs } from '../state/root-fs.ts';
 
-/** All that the runtime is told at the start; whatever else a recipe says is given to a sandbox that runs already. */
+/** The settings that the runtime gets at the start; everything else of a recipe is given to a running sandbox. */
 export interface WarmRecipe {
   readonly rootFs: RootFs;
   /**
-   * The one whose image or program it is: such a sandbox is for that workspace alone. `null` for what the host itself shows.
+   * Workspace of its image or program: such a sandbox is for that workspace alone. `null`: it shows only the host's files.
    */
   readonly workspaceId: string | null;
   readonly openFiles: number | null;
   readonly noNewPrivs: boolean;
-  /** Those of the last request, in force from the start: the next one will want the same, or have them changed. */
+  /** Limits of the last request, in force from the start: the next request mostly has the same, or changes them. */
   readonly limits: SandboxRecord['limits'];
-  /** Run before anybody claims it, under these limits and no others; `null` for none. */
+  /** Program that runs before the claim, only under these limits; `null` for none. */
   readonly program: readonly string[] | null;
 }
 
-/** Recipes with the same one share what waits. */
+/** Returns the key of a recipe: recipes with the same key share their waiting sandboxes. */
 function keyOf({ rootFs, workspaceId, openFiles, noNewPrivs, limits, program }: WarmRecipe): string {
   const { layers, host, process } = rootFs;
   const { memoryBytes, pids, cpuMillis } = limits;
@@ -30,29 +30,29 @@ interface Named {
 }
 
 interface Entry<One extends Named> {
-  /** As it was asked for last. */
+  /** The recipe as last requested. */
   recipe: WarmRecipe;
   readonly pool: WarmPool<One>;
   timer: NodeJS.Timeout | null;
-  /** Kept also when nobody asks. */
+  /** Whether it stays without requests. */
   expected: boolean;
 }
 
 interface Makers<One extends Named> {
   make(name: string, recipe: WarmRecipe): Promise<One>;
-  /** Nobody will come for it. */
+  /** Called for a sandbox that no request will claim. */
   drop(one: One): void;
 }
 
-/** Nobody has asked for that recipe for so long: nothing of it is kept running. */
+/** Time without a request after which a recipe keeps no sandbox. */
 const FORGOTTEN_MS = 600_000;
 
-/** A pool for each recipe that is asked for; all of them together have so many at the most. */
+/** Pool for each requested recipe; together they have at most so many sandboxes. */
 export class WarmPools<One extends Named> {
   readonly #most: number;
   readonly #makers: Makers<One>;
   readonly #forgottenMs: number;
-  /** Last asked for last. */
+  /** Pools, last requested last. */
   readonly #pools = new Map<string, Entry<One>>();
 
   constructor(most: number, makers: Makers<One>, forgottenMs = FORGOTTEN_MS) {
@@ -61,7 +61,7 @@ export class WarmPools<One extends Named> {
     this.#forgottenMs = forgottenMs;
   }
 
-  /** One that is ready, or `null`; either way there will be one for whoever comes next. */
+  /** Takes a ready sandbox, or `null`; either way the pool is filled for the next request. */
   take(recipe: WarmRecipe): One | null {
     if (this.#most === 0) return null;
     const entry = this.#askedFor(recipe);
@@ -69,7 +69,7 @@ export class WarmPools<One extends Named> {
     return entry.pool.take();
   }
 
-  /** Has one ready before anybody asks, and from then on. */
+  /** Keeps a sandbox ready from now on, before the first request. */
   expect(recipe: WarmRecipe): void {
     if (this.#most === 0) return;
     const entry = this.#askedFor(recipe);
@@ -78,12 +78,12 @@ export class WarmPools<One extends Named> {
     entry.pool.fill();
   }
 
-  /** It has gone by itself. */
+  /** Removes a sandbox that has ended by itself. */
   lose(name: string): void {
     for (const { pool } of this.#pools.values()) pool.lose(name);
   }
 
-  /** What those that wait are made from is about to go. */
+  /** Ends the pools of recipes whose layers are about to be removed. */
   dissolve(uses: (recipe: WarmRecipe) => boolean): void {
     for (const [key, entry] of [...this.#pools]) if (uses(entry.recipe)) this.#forget(key, entry);
   }
@@ -127,7 +127,7 @@ export class WarmPools<One extends Named> {
     return ready;
   }
 
-  /** Of the recipes that were asked for longest ago, until there is room for one of this: those under way may come later. */
+  /** Ends sandboxes of the recipes requested longest ago, until there is room for this one: those under way may come later. */
   #makeRoom(entry: Entry<One>): void {
     for (const { pool } of this.#pools.values()) {
       while (pool !== entry.pool && this.#readyBesides(entry.pool) >= this.#most) {

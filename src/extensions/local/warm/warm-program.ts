@@ -1,7 +1,7 @@
 /**
- * What runs in a sandbox that nobody has claimed: our own agent a second time and, where a profile names one, a program of
- * its image (`warm.program`). That one runs under the limits of the profile and before any variable, file or secret is
- * inside. Nobody is billed for it, so it gets little time, and must leave no process behind.
+ * Programs that run in a sandbox before its claim: the agent a second time and, where a profile names one, a program of its image
+ * (`warm.program`). That program runs under the limits of the profile and before any variable, file or secret is inside. It is
+ * not billed, so it gets little time, and must leave no process behind.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SpawnSpec } from '../../../core/ports/session.ts';
@@ -9,7 +9,7 @@ import type { AgentSession } from '../../shared/agent-session/agent-session.ts';
 import type { WarmRecipe } from './warm-pools.ts';
 
 const PROGRAM_SECONDS = 10;
-/** The first process, which is the agent. */
+/** Only the first process, which is the agent. */
 const PROCESSES_AT_REST = 1;
 const LOOKS = 20;
 const LOOK_MS = 50;
@@ -31,12 +31,12 @@ async function run(agent: AgentSession, argv: readonly string[]): Promise<void> 
   await exit;
 }
 
-/** Finds in the caches what every start needs. */
+/** Runs the agent once, so that the files that every start needs are in the caches. */
 export async function warmAgent(agent: AgentSession): Promise<void> {
   await run(agent, ['/.init', '--version']).catch(() => {});
 }
 
-/** What a sandbox has after a program in it has ended. */
+/** State of a sandbox after a program in it has ended. */
 interface Rest {
   readonly processes: number;
   /** Processes that were killed for want of memory. */
@@ -44,16 +44,16 @@ interface Rest {
 }
 
 export class WarmPrograms {
-  /** Those that left processes behind, or wanted for memory. */
+  /** Programs that left processes behind, or ran out of memory. */
   readonly #unfit = new Set<string>();
 
   /**
-   * Runs the program of the recipe, if it has one that may run. Resolves with `false` when it left processes behind, or wanted
-   * for memory, of which programs of the next user would be accused: the sandbox must go, and the program is not run again.
+   * Runs the program of the recipe, if it has one that may run. Resolves with `false` when it left processes behind, or ran out
+   * of memory, which would be blamed on programs of the next user: the sandbox must go, and the program is not run again.
    */
   async run(agent: AgentSession, recipe: WarmRecipe, rest: () => Promise<Rest>): Promise<boolean> {
     const { program, limits, workspaceId, rootFs } = recipe;
-    // Without these limits it could take what the machine has.
+    // Without these limits it could use up the machine.
     if (program === null || limits.memoryBytes === null || limits.pids === null) return true;
     const key = JSON.stringify([program, workspaceId, rootFs.layers]);
     if (this.#unfit.has(key)) return true;

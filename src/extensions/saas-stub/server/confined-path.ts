@@ -15,9 +15,9 @@ export interface ConfinedOptions {
 
 /** A place below the root, found without ever leaving it. */
 export interface Confined {
-  /** Reaches the place through an open directory: a directory that is swapped for a link meanwhile changes nothing. */
+  /** Path through an open directory: a directory that is replaced by a link meanwhile has no effect. */
   readonly path: string;
-  /** The same place as programs inside know it. */
+  /** The path as programs inside know it. */
   readonly shown: string;
   readonly stats: Stats | null;
   readonly isRoot: boolean;
@@ -42,7 +42,7 @@ function partsOf(path: string): string[] {
   return path.split('/').filter((part) => part !== '' && part !== '.');
 }
 
-/** Absolute paths start at the root, and those that programs inside see are understood as well. */
+/** Returns the components. Absolute paths start at the root; those that programs inside see are understood as well. */
 function startOf(root: string, path: string): string[] {
   const known = path === root || path.startsWith(`${root}/`);
   return partsOf(known ? path.slice(root.length) : path);
@@ -121,7 +121,7 @@ class Walk {
   }
 }
 
-/** Finds `path` below `root` component by component and hands it to `use`. */
+/** Finds `path` below `root` component by component and passes it to `use`. */
 export async function confined<Value>(
   root: string,
   path: string,

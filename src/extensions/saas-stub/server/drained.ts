@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 
-/** Resolves when the stream takes more, or will never take anything again. */
+/** Resolves when the stream takes more, or has ended for good. */
 export async function drained(stream: Writable): Promise<void> {
   if (stream.destroyed || !stream.writableNeedDrain) return;
   await new Promise<void>((resolve) => {

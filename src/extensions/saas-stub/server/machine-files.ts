@@ -96,7 +96,7 @@ export class MachineFiles {
     });
   }
 
-  /** `started` learns the size before the first byte is asked for. */
+  /** Calls `started` with the size before the first byte is read. */
   async read(
     path: string,
     range: { offset: number; length: number | null },
@@ -201,7 +201,7 @@ export class MachineFiles {
     await symlink(entry.linkTarget ?? '', path);
   }
 
-  /** Beside its place first, then over it in one step. */
+  /** Writes beside its place first, then renames over it in one step. */
   async #put(
     { path: at, stats }: Confined,
     asked: string,

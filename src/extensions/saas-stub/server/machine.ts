@@ -23,15 +23,15 @@ export async function copyTree(from: string, to: string): Promise<void> {
   await run('cp', ['-a', '--', `${from}/.`, to]);
 }
 
-/** What stands behind one object: a directory and the processes that were started in it. */
+/** Directory of an object, with the processes that were started in it. */
 export class Machine {
-  /** Where its files are. Programs start here; nothing keeps them here. */
+  /** Directory of its files. Programs start here; they are not confined to it. */
   readonly root: string;
   readonly files: MachineFiles;
   readonly #directory: string;
   readonly #marker: string;
   readonly #processes = new Map<string, ManagedProcess>();
-  /** Looking for processes costs a walk through /proc: not where none was ever started. */
+  /** Whether a process was ever started: without one the walk through /proc is skipped. */
   #used = false;
 
   constructor(directory: string, marker: string) {

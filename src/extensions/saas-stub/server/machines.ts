@@ -7,7 +7,7 @@ import type { Origin, StubEvent } from '../world/world-event.ts';
 import { copyTree, Machine } from './machine.ts';
 import { eradicateTree } from './process-tree.ts';
 
-/** Follows what happens in the world with directories and processes, in order for each object. */
+/** Applies the events of the world to directories and processes, in order for each object. */
 export class Machines {
   readonly #directory: string;
   readonly #id: string;
@@ -53,7 +53,7 @@ export class Machines {
     }
   }
 
-  /** Takes up what a previous process of the stub had begun. What ran under it has lost its output and is killed. */
+  /** Continues the work of a previous process of the stub. Its processes have lost their output and are killed. */
   async recover(): Promise<void> {
     await eradicateTree({ marker: this.#marker(), directory: join(this.#directory, 'objects') });
     for (const object of this.#world.objects()) {
@@ -71,7 +71,7 @@ export class Machines {
     throw new SandboxerError('SBX_BACKEND_LOST', `There is no "${name}".`);
   }
 
-  /** Everything that was asked of this object so far is done. */
+  /** Resolves when all events of this object so far are applied. */
   async settled(name: string): Promise<void> {
     await this.#work.get(name);
   }
@@ -89,7 +89,7 @@ export class Machines {
     return machine;
   }
 
-  /** Begins what is in the environment of every process of this stub. */
+  /** Prefix of a variable in the environment of every process of this stub. */
   #marker(): string {
     return `SANDBOXER_STUB_OBJECT=${this.#id}/`;
   }
@@ -114,7 +114,7 @@ export class Machines {
     this.#world.bodyReady(name);
   }
 
-  /** A copy of one moment: what runs in the source stands still meanwhile. */
+  /** Copies one moment: processes of the source are frozen meanwhile. */
   async #copyFrozen(source: string, target: string): Promise<void> {
     const machine = this.find(source);
     machine.freeze();

@@ -8,7 +8,7 @@ import { OutputLog } from './output-log.ts';
 import type { TreeSelector } from './process-tree.ts';
 import { eradicateTree, signalTree } from './process-tree.ts';
 
-/** Somebody who reads along. `false` from `deliver` stops the program’s output until `ready` is called. */
+/** A reader of the output. `false` from `deliver` stops the program’s output until `ready` is called. */
 export interface Reader {
   deliver(chunk: LoggedChunk): boolean;
   exited(status: ExitStatus): void;
@@ -26,7 +26,7 @@ export interface ManagedProcessSpec {
 }
 
 const KEPT_BYTES = 1_048_576;
-/** How long output that a daemon may still hold open is waited for once the program has ended. */
+/** Wait after the end of the program for output that a daemon may still hold open. */
 const QUIET_MS = 60;
 
 function statusOf(code: number | null, signal: NodeJS.Signals | null, timedOut: boolean): ExitStatus {
@@ -85,7 +85,7 @@ export class ManagedProcess {
     };
   }
 
-  /** Reads along from now, and gives what is kept from `from` on. */
+  /** Adds a reader from now on, and returns the kept output from `from` on. */
   join(reader: Reader, from: number): { missing: number; chunks: LoggedChunk[] } {
     if (this.#status === null) this.#readers.add(reader);
     return this.#log.from(from);

@@ -4,7 +4,7 @@ export interface LoggedChunk {
   readonly data: Buffer;
 }
 
-/** The most recent output of a process, bounded. Offsets count all output there ever was. */
+/** The most recent output of a process, bounded. Offsets count all output ever written. */
 export class OutputLog {
   readonly #limit: number;
   #chunks: LoggedChunk[] = [];
@@ -34,7 +34,7 @@ export class OutputLog {
     return chunk;
   }
 
-  /** What is kept from `offset` on, and how many bytes before it are not. */
+  /** Returns the kept output from `offset` on, and how many bytes before it are lost. */
   from(offset: number): { missing: number; chunks: LoggedChunk[] } {
     const start = this.#chunks[0]?.offset ?? this.#end;
     const chunks = this.#chunks

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Which processes are meant: any of what is given is enough. */
+/** Selects processes: a match of any given field is enough. */
 export interface TreeSelector {
-  /** The beginning of a variable in the environment: inherited by daemons whoever their parent is. */
+  /** Prefix of a variable in the environment: daemons inherit it whatever their parent is. */
   readonly marker: string;
-  /** Its descendants and its process group. */
+  /** Selects its descendants and its process group. */
   readonly leader?: number;
-  /** Processes that work in here. */
+  /** Selects processes whose working directory is in here. */
   readonly directory?: string;
 }
 
@@ -25,7 +25,7 @@ function attempt<Value>(read: () => Value): Value | null {
   }
 }
 
-/** Living processes: one that has ended and was not collected yet is none. */
+/** Returns the living processes, without zombies. */
 function livingProcesses(): Seen[] {
   const seen: Seen[] = [];
   for (const name of readdirSync('/proc')) {
@@ -69,7 +69,7 @@ export function signalTree(selector: TreeSelector, signal: NodeJS.Signals): numb
   return pids.length;
 }
 
-/** Kills until nothing is left: what was forked between two looks is found by the next. */
+/** Kills until no process is left: a process forked between two passes is found by the next. */
 export async function eradicateTree(selector: TreeSelector): Promise<void> {
   for (let round = 0; round < 200; round += 1) {
     if (signalTree(selector, 'SIGKILL') === 0) return;

@@ -19,7 +19,7 @@ import type { ManagedProcess, Reader } from './managed-process.ts';
 const NOTHING = new Uint8Array(0);
 
 export interface ChannelDeps {
-  /** The machine behind a running object; throws why there is none. `null` cuts the connection. */
+  /** Returns the machine of a running object; throws the reason when there is none. `null` cuts the connection. */
   admit(request: ChannelRequest): Promise<Machine | null>;
 }
 
@@ -93,7 +93,7 @@ class ChannelServer {
     if (!this.#stream.write(frame)) await drained(this.#stream);
   }
 
-  /** What the other side sends, up to its end mark; without one the connection was lost and nothing is complete. */
+  /** Yields the client's data up to its end mark; without one the connection was lost and the data is incomplete. */
   async *#body(): AsyncGenerator<Uint8Array> {
     for (;;) {
       const { value, done } = await this.#frames.next();

@@ -1,4 +1,6 @@
-/** The stub as a process of its own: `SANDBOXER_STUB_CONFIG` holds its configuration, the first line says where it is. */
+/**
+ * Runs the stub as a process of its own: `SANDBOXER_STUB_CONFIG` holds its configuration, the first line of output its address.
+ */
 import { StubServer, StubServerConfig } from './stub-server.ts';
 
 const { SANDBOXER_STUB_CONFIG: given, SANDBOXER_STUB_TETHERED: tethered } = process.env;
@@ -14,7 +16,7 @@ async function stop(): Promise<void> {
 }
 process.on('SIGTERM', () => void stop());
 process.on('SIGINT', () => void stop());
-// Whoever started it holds the other end of its input: when that is gone, so is the stub.
+// The starting process holds the other end of standard input: the stub ends when that closes.
 if (tethered === '1') process.stdin.once('close', () => void stop()).resume();
 
 process.stdout.write(`${JSON.stringify({ url: await server.start() })}\n`);

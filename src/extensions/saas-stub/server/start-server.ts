@@ -12,10 +12,10 @@ import type { FaultRule } from '../wire/protocol.ts';
 import type { StubWorldState } from '../world/world.ts';
 
 export interface StartStubServerOptions {
-  /** Where it keeps its state; a temporary directory, removed by `stop`, when left out. */
+  /** Directory of its state. Default: a temporary directory, removed by `stop`. */
   readonly directory?: string;
   readonly key?: string;
-  /** Keys of customers, beside it. */
+  /** Keys of customers, besides its own. */
   readonly keys?: readonly string[];
   readonly port?: number;
   readonly createMs?: number;
@@ -23,7 +23,7 @@ export interface StartStubServerOptions {
   readonly capacity?: number;
   readonly webhookUrl?: string;
   readonly faults?: readonly FaultInput[];
-  /** Runs on when this process ends. */
+  /** Whether it goes on when this process ends. */
   readonly outlives?: boolean;
 }
 
@@ -93,17 +93,17 @@ export class RunningStub {
     child.unref();
   }
 
-  /** A way to it that outlives its restarts. */
+  /** Returns a transport that survives its restarts. */
   transport(timeoutMs = 30_000): HttpTransport {
     return new HttpTransport({ baseUrl: this.#url, key: this.key, timeoutMs });
   }
 
-  /** Replaces the rules that are in force. */
+  /** Replaces the active rules. */
   async setFaults(...rules: FaultInput[]): Promise<void> {
     await this.#admin('PUT', '/admin/faults', rules);
   }
 
-  /** The keys that it takes from now on, beside its own. */
+  /** Sets the keys that it accepts from now on, besides its own. */
   async setKeys(...keys: string[]): Promise<void> {
     await this.#admin('PUT', '/admin/keys', keys);
   }
@@ -112,7 +112,7 @@ export class RunningStub {
     return (await this.#admin('GET', '/admin/objects')) as StubObjects;
   }
 
-  /** As if the machine had lost power: nothing is told to anybody. */
+  /** Crashes the stub as a power cut would: it sends no message. */
   async crash(): Promise<void> {
     await this.#end('SIGKILL');
   }

@@ -5,7 +5,7 @@ import type { StubWorld, StubWorldState } from '../world/world.ts';
 import type { WorldObject } from '../world/world-object.ts';
 
 export interface SavedState {
-  /** Marks the processes of this stub, also over a restart of it. */
+  /** Marks the processes of this stub, also across its restarts. */
   readonly id: string;
   readonly world: StubWorldState;
 }
@@ -42,7 +42,7 @@ function replay(lines: readonly Line[]): SavedState | null {
   return { id, world: { ...rest, objects: [...objects.values()], ended: [...ended] } };
 }
 
-/** The state as a file of changes, so that a change costs the same however much there is. */
+/** Journal of the state as changes, so that a change costs the same however large the state is. */
 export class StateJournal {
   readonly #path: string;
   #rest = '';
@@ -54,7 +54,7 @@ export class StateJournal {
     this.#path = join(directory, 'state.jsonl');
   }
 
-  /** A line that a crash has cut off never happened. */
+  /** Reads the state. A line that a crash cut off is ignored. */
   read(): SavedState | null {
     let text: string;
     try {
@@ -71,14 +71,14 @@ export class StateJournal {
     );
   }
 
-  /** Begins anew with everything in one line. */
+  /** Begins a new journal with the whole state in one line. */
   begin(id: string, world: StubWorld): void {
     const beside = `${this.#path}.new`;
     writeFileSync(beside, `${JSON.stringify({ all: { id, world: world.toState() } })}\n`, { mode: 0o600 });
     renameSync(beside, this.#path);
   }
 
-  /** Resolves when what these objects, and everything else, are now is written down. */
+  /** Resolves when the current state of these objects, and of the rest, is written. */
   async save(names: Iterable<string>, world: StubWorld): Promise<void> {
     for (const name of names) {
       const object = world.objectOf(name);

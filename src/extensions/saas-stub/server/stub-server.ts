@@ -18,10 +18,10 @@ import { StateJournal } from './state-journal.ts';
 import { WebhookSender } from './webhook-sender.ts';
 
 export const StubServerConfig = z.strictObject({
-  /** Everything it keeps is in here. */
+  /** Directory of its state. */
   directory: z.string(),
   key: z.string().min(1),
-  /** Of customers with an account of their own; `/admin/keys` replaces them. */
+  /** Keys of customers with an account of their own; `/admin/keys` replaces them. */
   keys: z.array(z.string().min(1)).default([]),
   socket_path: z.string().nullable().default(null),
   port: z.number().int().min(0).max(65_535).default(0),
@@ -35,7 +35,7 @@ export type StubServerConfig = z.infer<typeof StubServerConfig>;
 
 const MAX_BODY_BYTES = 8 * 1_048_576;
 const LONGEST_TIMER_MS = 60_000;
-/** Ops whose answer means that the machine has followed. */
+/** Requests that are answered once the machine has applied them. */
 const FOLLOWED: readonly StubRequest['op'][] = ['pause', 'resume', 'snapshot'];
 
 const READS: readonly StubRequest['op'][] = [
@@ -102,16 +102,16 @@ export class StubServer {
       if (event.type === 'webhook') this.#webhooks.send(event.body);
       else if ('name' in event) this.#changedNames.add(event.name);
       this.#machines.follow(event);
-      // The world is in the middle of a change: it is written down once that is done.
+      // The world is in the middle of a change: it is saved once that is done.
       queueMicrotask(() => void this.#changed());
     });
     this.#server = createServer((request, response) => void this.#serve(request, response));
     this.#server.on('upgrade', (request, stream) => this.#upgrade(request, stream));
-    // Closing an idle connection races with its next request, which then looks lost: only a fault may lose one.
+    // The close of an idle connection races with its next request, which then looks lost: only a fault may lose one.
     this.#server.keepAliveTimeout = 0;
   }
 
-  /** Where it listens. */
+  /** Starts the server and returns its address. */
   async start(): Promise<string> {
     this.#journal.begin(this.#id, this.#world);
     await this.#machines.recover();
@@ -129,7 +129,7 @@ export class StubServer {
       : `http://127.0.0.1:${address.port}`;
   }
 
-  /** Ends what runs and keeps what is. */
+  /** Ends its processes and keeps its state. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -140,7 +140,7 @@ export class StubServer {
     await this.#save();
   }
 
-  /** Sets the alarm for what happens next, and resolves when what happened so far is written down. */
+  /** Sets the timer for the next change by time, and resolves when all changes so far are saved. */
   async #changed(): Promise<void> {
     clearTimeout(this.#timer);
     const ms = Math.min(this.#world.nextChangeAt() - Date.now(), LONGEST_TIMER_MS);
@@ -207,7 +207,7 @@ export class StubServer {
     else answer(outcome.status, outcome.body, outcome.headers);
   }
 
-  /** `undefined` when there is no such path. */
+  /** Handles an admin request; returns `undefined` for an unknown path. */
   async #admin({ method, url }: IncomingMessage, body: unknown): Promise<unknown> {
     if (url === '/admin/objects' && method === 'GET') {
       const { objects, snapshots, volumes } = this.#world.toState();

@@ -4,7 +4,7 @@ import type { WebhookBody } from '../world/world-event.ts';
 const TRIES = 5;
 const TIMEOUT_MS = 5_000;
 
-/** Tells a configured address what ended, in order, and again when nobody takes it. */
+/** Posts ended objects to a configured address, in order, and repeats posts that fail. */
 export class WebhookSender {
   readonly #url: string | null;
   readonly #order = new Mutex();

@@ -11,7 +11,7 @@ const DONE: ExitStatus = { code: 0, signal: null, timed_out: false, out_of_memor
 
 async function* nothing(): AsyncGenerator<never> {}
 
-/** A session where there is no byte stream: every program ends at once, successfully and silently. */
+/** Session without a byte stream: every program ends at once, successfully and without output. */
 export class CallOnlySession implements SandboxSession {
   readonly #run: (signal: AbortSignal) => Promise<void>;
   #spawned = 0;

@@ -21,7 +21,7 @@ function problemOf(payload: Buffer, extensionId: string): SandboxerError {
   }
 }
 
-/** Our end of one channel. Frames are read one at a time, when asked for: the socket is the only buffer. */
+/** Client end of one channel. Frames are read one at a time, on request: the socket is the only buffer. */
 export class ChannelClient {
   readonly #stream: Duplex;
   readonly #frames: AsyncGenerator<Frame>;
@@ -34,7 +34,7 @@ export class ChannelClient {
     stream.on('error', () => {});
   }
 
-  /** The next frame, or `null` when the stub has ended the channel. Throws what the stub refuses with. */
+  /** Returns the next frame, or `null` when the stub has ended the channel. Throws the stub's refusal. */
   async next(): Promise<Frame | null> {
     const { value, done } = await this.#frames.next().catch((cause: unknown) => {
       throw this.lost(cause);

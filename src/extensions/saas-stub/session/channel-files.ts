@@ -126,7 +126,7 @@ export class ChannelFiles implements SandboxFiles {
     }
   }
 
-  /** The stub may refuse in the middle: its answer is awaited from the start, and ends the sending. */
+  /** Sends a body. The stub may refuse in the middle: its answer is awaited from the start, and ends the sending. */
   async #send<Result>(
     channel: ChannelClient,
     body: AsyncIterable<Uint8Array>,

@@ -46,7 +46,7 @@ export class ChannelProcess implements SandboxProcess {
     this.#fail(this.#channel.lost(new Error('It was detached.')));
   }
 
-  /** Input for a program that has ended goes nowhere, as in a shell. */
+  /** Sends input; input for a program that has ended is dropped, as in a shell. */
   async #send(type: number, data: Uint8Array): Promise<void> {
     if (this.#ended) return;
     await this.#channel.send(type, data).catch((error: unknown) => {

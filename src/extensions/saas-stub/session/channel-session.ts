@@ -27,7 +27,7 @@ async function* portBytes(channel: ChannelClient): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** The inside of one object, over one byte stream for each process, file and port. */
+/** Session of one object, with one byte stream for each process, file and port. */
 export class ChannelSession implements SandboxSession {
   readonly files: ChannelFiles;
   readonly #at: Pick<ChannelRequest, 'name' | 'owner'>;

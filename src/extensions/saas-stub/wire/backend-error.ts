@@ -6,7 +6,7 @@ import { StubConnectionError } from './transport.ts';
 
 export interface CallScope {
   readonly extensionId: string;
-  /** Whether the call makes something: only then an error says what became of it. */
+  /** Whether the call makes an object: only then an error has a `creation`. */
   readonly creates: boolean;
 }
 
@@ -18,7 +18,7 @@ function extrasOf(
   return { backend: scope.extensionId, ...(scope.creates ? { creation } : {}), ...rest };
 }
 
-/** A reply that is not a success. */
+/** Maps a reply that is not a success to an error. */
 export function replyError(reply: StubReply, scope: CallScope): SandboxerError {
   const parsed = ErrorBody.safeParse(reply.body);
   const { code, message, created } = parsed.success
@@ -49,7 +49,7 @@ export function replyError(reply: StubReply, scope: CallScope): SandboxerError {
   return new SandboxerError('SBX_EXTENSION_FAILED', message, extrasOf(scope, creation));
 }
 
-/** No reply at all. */
+/** Maps a call without a reply to an error. */
 export function callError(thrown: unknown, scope: CallScope, signal: AbortSignal): SandboxerError {
   if (thrown instanceof SandboxerError) return thrown;
   if (thrown instanceof StubConnectionError) {
@@ -74,7 +74,7 @@ export function callError(thrown: unknown, scope: CallScope, signal: AbortSignal
   );
 }
 
-/** A success whose body is not what was agreed. */
+/** Returns the error of a successful reply whose body does not fit the protocol. */
 export function unreadableReply(scope: CallScope, cause: unknown): SandboxerError {
   const extras = extrasOf(scope, 'maybe_created', { cause });
   return new SandboxerError('SBX_EXTENSION_FAILED', 'The stub’s answer could not be understood.', extras);

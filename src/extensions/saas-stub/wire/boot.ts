@@ -3,7 +3,7 @@ import type { ProvisionSpec } from '../../../core/ports/extension.ts';
 import type { Boot, FaultRule } from './protocol.ts';
 import { FaultRule as FaultRuleSchema } from './protocol.ts';
 
-/** Variables and secrets as the inside is to see them. */
+/** Returns variables and secrets for the inside. */
 export function bootOf(spec: ProvisionSpec): Boot {
   const env: Record<string, string> = { ...spec.recipe.variables };
   const files: Boot['files'] = [];
@@ -14,7 +14,7 @@ export function bootOf(spec: ProvisionSpec): Boot {
   return { env, files };
 }
 
-/** `fault`: one rule or several, for the attempts at this sandbox alone. */
+/** `fault`: one rule or several, only for the attempts at this sandbox. */
 export const StubInputs = z.object({
   fault: z
     .preprocess(

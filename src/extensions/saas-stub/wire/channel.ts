@@ -1,4 +1,4 @@
-/** What a byte stream to the stub is opened for. */
+/** Requests that open a byte stream to the stub. */
 import { z } from 'zod';
 import { StubName } from './protocol.ts';
 

@@ -3,7 +3,7 @@ import { FRAME_TYPE } from '../../../contract/sandboxes/exec.ts';
 
 export const CHANNEL_FRAME = {
   ...FRAME_TYPE,
-  /** Bytes of a file, a tar stream or a port; empty is their end. */
+  /** Bytes of a file, a tar stream or a port; an empty frame is their end. */
   data: 32,
   /** JSON: the answer to the channel's request. */
   result: 33,
@@ -31,7 +31,7 @@ export function encodeJsonFrame(type: number, value: unknown): Buffer {
   return encodeFrame(type, Buffer.from(JSON.stringify(value)));
 }
 
-/** Splits a byte stream into frames; holds at most one incomplete frame. Throws on one that is too large. */
+/** Splits a byte stream into frames; holds at most one incomplete frame. Throws on a frame that is too large. */
 export async function* decodeFrames(source: AsyncIterable<Uint8Array>): AsyncGenerator<Frame> {
   let pending: Buffer = Buffer.alloc(0);
   for await (const chunk of source) {

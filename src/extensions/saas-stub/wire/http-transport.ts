@@ -11,10 +11,10 @@ export const UPGRADE_PROTOCOL = 'sandboxer-stub';
 
 export interface HttpTransportOptions {
   readonly baseUrl: string;
-  /** Connect here instead of to the host of `baseUrl`. */
+  /** Path of a socket to connect to instead of the host of `baseUrl`. */
   readonly socketPath?: string;
   readonly key: string;
-  /** How long a reply may take, long polls apart. */
+  /** Longest wait for a reply, long polls apart. */
   readonly timeoutMs?: number;
   readonly maxReplyBytes?: number;
 }
@@ -22,7 +22,7 @@ export interface HttpTransportOptions {
 const TIMEOUT_MS = 30_000;
 const MAX_REPLY_BYTES = 8 * 1_048_576;
 
-/** Rejects with what is known of how far the request got. */
+/** Rejects with an error that tells whether the request was sent. */
 function failureOf(request: ClientRequest): Promise<never> {
   let connected = false;
   request.once('socket', (socket) => {

@@ -1,4 +1,4 @@
-/** What the stub is asked and how it answers: plain JSON, the same over HTTP and in process. */
+/** Requests and answers of the stub: plain JSON, the same over HTTP and in process. */
 import { z } from 'zod';
 
 export const StubName = z
@@ -40,7 +40,7 @@ export const FAULT_KINDS = [
   'skewed_clock',
 ] as const;
 
-/** One way to fail. Without `times` it never wears off; `match` narrows it to one object, or one of several stubs. */
+/** A rule for one failure. Without `times` it never ends; `match` narrows it to one object, or one of several stubs. */
 export const FaultRule = z.strictObject({
   op: z.enum(FAULT_OPS),
   kind: z.enum(FAULT_KINDS),
@@ -65,7 +65,7 @@ const StampLabels = z.strictObject({
 });
 export type StampLabels = z.infer<typeof StampLabels>;
 
-/** What the inside gets. It is handed to the machine and kept nowhere else: secrets are in it. */
+/** Variables and secrets for the inside. They go to the machine and are stored nowhere else. */
 const Boot = z.strictObject({
   env: z.record(z.string(), z.string()),
   files: z.array(z.strictObject({ name: z.string().regex(/^[A-Za-z0-9_]{1,128}$/), content: z.string() })),
@@ -101,7 +101,7 @@ export const StubRequest = z.discriminatedUnion('op', [
   z.strictObject({ op: z.literal('resume'), ...names }),
   z.strictObject({ op: z.literal('extend'), ...names, ends_at: z.number().int() }),
   z.strictObject({ op: z.literal('usage'), ...names }),
-  /** Runs nothing: answers whether a command could be run now. */
+  /** Runs no program: answers whether a command could be run now. */
   z.strictObject({ op: z.literal('exec'), ...names }),
   z.strictObject({
     op: z.literal('snapshot'),
@@ -118,7 +118,7 @@ export const StubRequest = z.discriminatedUnion('op', [
 export type StubRequest = z.infer<typeof StubRequest>;
 export type StubRequestOf<Op extends StubRequest['op']> = Extract<StubRequest, { op: Op }>;
 
-/** The requests that bring an object into being. */
+/** Requests that make an object. */
 export type MakeRequest = StubRequestOf<'create' | 'restore' | 'fork'>;
 
 export interface StubReply {
@@ -156,7 +156,7 @@ export const UsageBody = z.strictObject({ billed_ms: z.number().min(0) });
 export const SnapshotBody = z.strictObject({ snapshot_id: StubName, taken_at: z.number() });
 export const HealthBody = z.strictObject({ now: z.number(), objects: z.number().int() });
 
-/** `created` is a statement about the object, and absent when the stub makes none. */
+/** `created` says whether the object exists, and is absent when the stub does not say. */
 export const ErrorBody = z.strictObject({
   error: z.strictObject({
     code: z.string().max(64),

@@ -2,11 +2,14 @@ import type { Duplex } from 'node:stream';
 import type { ChannelRequest } from './channel.ts';
 import type { StubReply, StubRequest } from './protocol.ts';
 
-/** The way to a stub: HTTP, or a simulated network. */
+/** Transport to a stub: HTTP, or a simulated network. */
 export interface StubTransport {
-  /** With `key` in place of its own. Rejects with a `StubConnectionError` when there will be no reply, and with the signal's reason when it aborts. */
+  /**
+   * Sends a request, with `key` in place of its own. Rejects with a `StubConnectionError` when there will be no reply, and with
+   * the signal's reason when it aborts.
+   */
   call(request: StubRequest, signal: AbortSignal, key?: string): Promise<StubReply>;
-  /** A byte stream for a process, a file or a port. Without it there is no more inside than `exec` of nothing. */
+  /** Opens a byte stream for a process, a file or a port. Without it the inside offers only `exec` without effect. */
   open?(request: ChannelRequest, signal?: AbortSignal, key?: string): Promise<Duplex>;
   close?(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import type { FaultOp, FaultRule } from '../wire/protocol.ts';
 
-/** Rules that only colour what happens; any number of them apply to one request. */
+/** Rules that modify a request; any number of them apply to one. */
 const MODIFIERS: ReadonlySet<FaultRule['kind']> = new Set([
   'slow',
   'stuck_provisioning',
@@ -21,7 +21,7 @@ export interface FaultBookState {
 }
 
 export interface TakenFaults {
-  /** Replaces the ordinary course of the request; at most one. */
+  /** Rule that replaces the ordinary course of the request; at most one. */
   readonly outcome: FaultRule | null;
   readonly modifiers: readonly FaultRule[];
 }
@@ -38,11 +38,11 @@ function activate(rule: FaultRule): ActiveRule {
   return { rule, left: rule.times ?? null };
 }
 
-/** Which rules are in force and how often each still applies. */
+/** The active rules, and how often each still applies. */
 export class FaultBook {
   #rules: ActiveRule[] = [];
   readonly #bySandbox = new Map<string, ActiveRule[]>();
-  /** Object name → sandbox uid, for the requests that carry a name only. */
+  /** Object name → sandbox uid, for requests that have only a name. */
   readonly #sandboxOf = new Map<string, string>();
 
   get rules(): readonly ActiveRule[] {
@@ -57,7 +57,7 @@ export class FaultBook {
     this.#rules.push(activate(rule));
   }
 
-  /** Rules that came with a sandbox. They count over all attempts at it: the first request decides. */
+  /** Adds rules that came with a sandbox. They count over all attempts at it: the first request decides. */
   adopt(name: string, sandboxUid: string, rules: readonly FaultRule[]): void {
     if (rules.length === 0) return;
     put(this.#sandboxOf, name, sandboxUid);

@@ -1,8 +1,8 @@
 import type { FaultRule, StubReply } from '../wire/protocol.ts';
 
 /**
- * What becomes of a request at the stub. The effect is done whatever it says: `dropped` cuts the connection, `hung`
- * leaves it open and silent, `wait` asks to `check` the request again when something changed or at `until`.
+ * Outcome of a request at the stub. The effect is done in every case: `dropped` cuts the connection, `hung` leaves it open and
+ * silent, `wait` requires a `check` of the request when the object changes or at `until`.
  */
 export type StubOutcome = (
   | { readonly kind: 'reply'; readonly reply: StubReply }
@@ -27,7 +27,7 @@ export function errorReply(
   return { kind: 'reply', reply: { status, headers, body: { error } } };
 }
 
-/** A 500 that tells whether the object exists only when its rule wants it to. */
+/** Returns a 500 that says whether the object exists only when its rule has that. */
 export function statedError(rule: FaultRule, created: boolean): StubOutcome {
   return errorReply(
     500,

@@ -5,15 +5,15 @@ import { billedMs, deadlineOf, nextChangeAt, startBilling, stopBilling } from '.
 
 export interface PopulationOptions {
   readonly clock: { now(): number };
-  /** How long it takes until a new object runs. */
+  /** Time until a new object runs. */
   readonly createMs?: number;
   readonly deleteMs?: number;
   readonly billsWhenPaused?: boolean;
-  /** Something real follows each object: it runs, and is gone, when `bodyReady` and `bodyGone` say so. */
+  /** Whether a real machine follows each object: it runs, and is gone, when `bodyReady` and `bodyGone` say so. */
   readonly embodied?: boolean;
 }
 
-/** A create that will have its effect later. */
+/** A create that takes effect later. */
 interface LateMake {
   readonly at: number;
   readonly request: MakeRequest;
@@ -28,7 +28,7 @@ export interface PopulationState {
   readonly webhooks: number;
 }
 
-/** What a new object is born with. */
+/** Initial state of a new object. */
 export interface Birth {
   readonly name: string;
   readonly labels: StampLabels;
@@ -40,18 +40,18 @@ export interface Birth {
 
 const MOST_ENDED = 10_000;
 
-/** Everything that exists at the stub, and what time does to it. */
+/** All objects of the stub, and their changes by time. */
 export class Population {
   readonly #options: PopulationOptions;
   readonly objects = new Map<string, WorldObject>();
   readonly snapshots = new Map<string, WorldSnapshot>();
   readonly volumes = new Map<string, LeftVolume>();
-  /** What ended objects cost: usage is asked for after the end as well. */
+  /** Costs of ended objects: usage is queried after the end as well. */
   readonly ended = new Map<string, number>();
   readonly #listeners = new Set<StubEventListener>();
   #late: LateMake[] = [];
   #webhooks = 0;
-  /** Nothing happens by itself before this. Kept low enough by `touch`, made exact by each look. */
+  /** No change by time is due before this. Kept low enough by `touch`, made exact by each pass. */
   #quietUntil = Number.NEGATIVE_INFINITY;
 
   constructor(options: PopulationOptions, state?: PopulationState) {
@@ -65,14 +65,14 @@ export class Population {
     this.#webhooks = state.webhooks;
   }
 
-  /** Shares its objects with the population: to be written down at once, or copied. */
+  /** Returns a state that shares its objects with the population: save or copy it at once. */
   toState(): PopulationState {
     return {
       objects: [...this.objects.values()],
       snapshots: [...this.snapshots.values()],
       volumes: [...this.volumes.values()],
       ended: [...this.ended],
-      // A boot holds secrets, and this is written down: what appears late appears without it.
+      // A boot holds secrets, and this state is saved: a late object appears without it.
       late: this.#late.map(({ at, request }) => ({
         at,
         request: { ...request, boot: { env: {}, files: [] } },
@@ -98,12 +98,12 @@ export class Population {
     return this.#quietUntil;
   }
 
-  /** To be called when an object was changed in any way that time has to do with. */
+  /** Call when an object was changed in any way that affects its changes by time. */
   touch(object: WorldObject): void {
     this.#quietUntil = Math.min(this.#quietUntil, nextChangeAt(object));
   }
 
-  /** Lets time do what is due, and returns the creates whose moment has come. */
+  /** Applies the due changes, and returns the creates that are due. */
   advance(): readonly MakeRequest[] {
     const now = this.now();
     if (now < this.#quietUntil) return [];
@@ -125,7 +125,7 @@ export class Population {
     this.#quietUntil = Math.min(this.#quietUntil, at);
   }
 
-  /** What its owner can see under this name. */
+  /** Returns the object of this name that its owner can see. */
   find(name: string, owner: string): WorldObject | null {
     const object = this.objects.get(name);
     return object === undefined || object.hidden || object.labels.owner !== owner ? null : object;
@@ -167,7 +167,7 @@ export class Population {
     this.emit({ type: 'resumed', name: object.name });
   }
 
-  /** Begins to remove it; with `stuck` it stays in that state until the next call. */
+  /** Begins to remove the object; with `stuck` it stays in that state until the next call. */
   remove(object: WorldObject, stuck: boolean): void {
     const now = this.now();
     if (object.state !== 'deleting') this.#beginRemoval(object, now);
@@ -195,7 +195,7 @@ export class Population {
     return object === null ? this.ended.get(name) : billedMs(object, this.now());
   }
 
-  /** What the passing of `at` does to it. */
+  /** Applies a change that is due at `at`. */
   #pass(object: WorldObject, at: number): void {
     if (object.state === 'deleting') {
       this.#finish(object, at);

@@ -8,7 +8,7 @@ interface ChangeWait {
   readonly signal: AbortSignal;
 }
 
-/** Resolves after `ms`, or as soon as anything happens to the object. */
+/** Resolves after `ms`, or as soon as the object changes. */
 async function changeWithin(world: StubWorld, clock: Clock, { name, ms, signal }: ChangeWait): Promise<void> {
   const over = new AbortController();
   const changed = Promise.withResolvers<void>();
@@ -23,7 +23,7 @@ async function changeWithin(world: StubWorld, clock: Clock, { name, ms, signal }
   }
 }
 
-/** Carries one request to the world and waits until there is something to answer, in the world's time. */
+/** Passes one request to the world and waits until there is an answer, in the world's time. */
 export async function settleOutcome(
   world: StubWorld,
   clock: Clock,

@@ -1,6 +1,6 @@
 import type { Boot, StampLabels } from '../wire/protocol.ts';
 
-/** What a new object starts from besides nothing. */
+/** Source of a new object's files; `null`: empty. */
 export type Origin = { readonly snapshotId: string } | { readonly name: string } | null;
 
 export interface WebhookBody {
@@ -12,7 +12,7 @@ export interface WebhookBody {
   readonly at: number;
 }
 
-/** Something that happened in the stub's world: what stands behind the objects follows it. */
+/** Events of the stub's world, which the machines of the objects follow. */
 export type StubEvent =
   | { readonly type: 'created'; readonly name: string; readonly boot: Boot; readonly from: Origin }
   | { readonly type: 'running' | 'paused' | 'resumed' | 'deleting' | 'gone'; readonly name: string }

@@ -1,27 +1,27 @@
 import type { StampLabels, StubObjectState, StubObjectView } from '../wire/protocol.ts';
 
-/** One sandbox at the stub. Times are of the stub's true clock; `skewMs` is how far its own watch is off. */
+/** One sandbox at the stub. Times are of the stub's true clock; `skewMs` is the deviation of its own clock. */
 export interface WorldObject {
   readonly name: string;
   readonly labels: StampLabels;
   readonly createdAt: number;
   state: Exclude<StubObjectState, 'volume_left'>;
-  /** When it may be running; `null` is never. */
+  /** When it may begin to run; `null`: never. */
   runsAt: number | null;
-  /** When a delete that was begun is through; `null` is not until the next delete. */
+  /** When a delete under way ends; `null`: not before the next delete. */
   goneAt: number | null;
   endsAt: number;
   skewMs: number;
   vanishesAt: number | null;
-  /** It vanished: nobody is shown it, whatever is still being cleared away behind it. */
+  /** Whether it has vanished: no request sees it, whatever is still being removed. */
   hidden: boolean;
   billedMs: number;
   billedSince: number | null;
-  /** Whether what stands behind the object (a directory, processes) has followed. */
+  /** Whether the machine of the object (a directory, processes) has followed. */
   bodyReady: boolean;
   bodyGone: boolean;
   webhookTwice: boolean;
-  /** How many more deletes its volume takes once the object is gone. */
+  /** Number of further deletes that its volume needs once the object is gone. */
   volumeDeletes: number;
 }
 
@@ -57,12 +57,12 @@ export function billedMs(object: WorldObject, at: number): number {
   return object.billedMs + open;
 }
 
-/** When the stub ends it, in true time: its own watch may think otherwise. */
+/** Returns when the stub ends it, in true time: its own clock may deviate. */
 export function deadlineOf(object: WorldObject): number {
   return object.endsAt - object.skewMs;
 }
 
-/** The next moment at which time alone changes it. */
+/** Returns the next moment at which time alone changes it. */
 export function nextChangeAt(object: WorldObject): number {
   let next = Number.POSITIVE_INFINITY;
   if (object.state === 'deleting') {

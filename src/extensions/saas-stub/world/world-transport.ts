@@ -5,7 +5,7 @@ import { StubConnectionError } from '../wire/transport.ts';
 import { settleOutcome } from './settle-outcome.ts';
 import type { StubWorld } from './world.ts';
 
-/** A stub in this process, without a network. A simulation wraps it in one that delays and loses. */
+/** Transport to a stub in this process, without a network. A simulation wraps it in one that delays and loses. */
 export class WorldTransport implements StubTransport {
   readonly #world: StubWorld;
   readonly #clock: Clock;

@@ -1,7 +1,7 @@
 /**
- * The stub backend as rules: what exists, who it belongs to, what it has cost, how it fails. No IO and no timers: time
- * comes from the clock, and whoever carries requests to it (an HTTP server, a simulated network) decides whether the
- * request arrives and whether the reply does.
+ * The stub backend as rules: which objects exist, their owners, their costs and their failures. No IO and no timers: time comes
+ * from the clock, and the caller (an HTTP server, a simulated network) decides whether a request arrives and whether its reply
+ * does.
  */
 
 import type { FaultOp, FaultRule, MakeRequest, StubRequest, StubRequestOf } from '../wire/protocol.ts';
@@ -22,7 +22,7 @@ export interface StubWorldOptions extends PopulationOptions {
   readonly state?: StubWorldState;
 }
 
-/** Everything it knows, as JSON. */
+/** The whole state, as JSON. */
 export interface StubWorldState extends PopulationState {
   readonly faults: FaultBookState;
 }
@@ -50,7 +50,7 @@ export class StubWorld {
     for (const rule of options.faults ?? []) this.faults.add(rule);
   }
 
-  /** Applies a request now. Whatever the outcome says of the reply, the effect is done. */
+  /** Applies a request now. Whatever the outcome of the reply, the effect is done. */
   handle(request: StubRequest): StubOutcome {
     this.advance();
     const name = 'name' in request ? request.name : null;
@@ -66,13 +66,13 @@ export class StubWorld {
     return slowMs > 0 ? { ...outcome, delayMs: slowMs } : outcome;
   }
 
-  /** A request whose outcome was `wait`, asked again: faults play no part. */
+  /** Checks again a request whose outcome was `wait`, without faults. */
   check(request: StubRequest): StubOutcome {
     this.advance();
     return this.#apply(request, []);
   }
 
-  /** Lets time do what is due: objects start, end, vanish, appear late. */
+  /** Applies changes by time: objects start, end, vanish, appear late. */
   advance(): void {
     let due = this.#population.advance();
     while (due.length > 0) {
@@ -81,23 +81,23 @@ export class StubWorld {
     }
   }
 
-  /** Time alone changes nothing before this: infinite when it never does. */
+  /** Returns the next change by time; infinite when there is none. */
   nextChangeAt(): number {
     return this.#population.nextChangeAt();
   }
 
-  /** When time alone changes this object next. */
+  /** Returns the next change by time of this object. */
   nextChangeOf(name: string): number {
     const object = this.#population.objects.get(name);
     return object === undefined ? Number.POSITIVE_INFINITY : nextChangeAt(object);
   }
 
-  /** Called at once for everything that happens, until the returned function is called. */
+  /** Adds a listener that is called at once for every event, until the returned function is called. */
   listen(listener: StubEventListener): () => void {
     return this.#population.listen(listener);
   }
 
-  /** All objects, also those that are not shown to anybody, for tests and invariants. */
+  /** Returns all objects, also hidden ones, for tests and invariants. */
   objects(): readonly Readonly<WorldObject>[] {
     this.advance();
     return [...this.#population.objects.values()];
@@ -107,7 +107,7 @@ export class StubWorld {
     return this.#population.objects.get(name) ?? null;
   }
 
-  /** What an object that is gone has been billed. */
+  /** Returns the final bill of an object that is gone. */
   finalBillOf(name: string): number | undefined {
     return this.#population.ended.get(name);
   }
@@ -130,7 +130,7 @@ export class StubWorld {
     this.advance();
   }
 
-  /** Everything it knows; to be written down or copied at once, since it lives on. */
+  /** Returns the whole state; save or copy it at once, since it changes. */
   toState(): StubWorldState {
     return { ...this.#population.toState(), faults: this.faults.toState() };
   }
@@ -329,7 +329,7 @@ export class StubWorld {
     return reply(200, {});
   }
 
-  /** Rules that are about the object rather than the reply. */
+  /** Applies rules about the object rather than the reply. */
   #modify(name: string, modifiers: readonly FaultRule[]): void {
     const object = this.#population.objects.get(name);
     if (object === undefined) return;

@@ -10,7 +10,7 @@ export interface ChannelFrame {
   readonly cost: number;
 }
 
-/** What a channel needs of its connection. */
+/** The connection as a channel uses it. */
 export interface ChannelPort {
   readonly backend: string | undefined;
   readonly maxPayload: number;
@@ -18,13 +18,13 @@ export interface ChannelPort {
   /** Resolves when the bytes have left this process. */
   sendBytes(type: number, channel: number, bytes: Uint8Array): Promise<void>;
   credit(channel: number, amount: number): void;
-  /** Gives the whole connection up and tells how that is told. */
+  /** Gives the whole connection up and returns the error for callers. */
   lose(cause: unknown): SandboxerError;
 }
 
-/** Pieces below this size are copied when they wait, so that they do not hold the large buffer they lie in. */
+/** Chunks below this size are copied when they wait, so that they do not hold the large buffer they lie in. */
 const COPY_BELOW = 32_768;
-/** Frames without cost that may wait for a reader: more than the protocol has any use for. */
+/** Most frames without cost that wait for a reader: more than the protocol has any use for. */
 const MAX_FREE_FRAMES = 256;
 
 const NOTHING = Buffer.alloc(0);
@@ -35,7 +35,7 @@ interface ChannelTerms {
   readonly port: ChannelPort;
 }
 
-/** One request and all that belongs to it. Frames are read in order; what is not read holds the agent back. */
+/** One request with its frames. Frames are read in order; unread ones hold the agent back. */
 export class AgentChannel {
   readonly id: number;
   /** Named in errors: a path, a program. */
@@ -66,7 +66,7 @@ export class AgentChannel {
     this.#port = port;
   }
 
-  /** The last frame has come, or never will. */
+  /** Whether the last frame has come, or the connection is lost. */
   get over(): boolean {
     return this.#over;
   }
@@ -76,12 +76,12 @@ export class AgentChannel {
     return this.#lost;
   }
 
-  /** Frames that nobody has read. */
+  /** Number of unread frames. */
   get waiting(): number {
     return this.#frames.length - this.#first;
   }
 
-  /** The next frame; `null` after the last one. Rejects when the connection is lost. One reader at a time. */
+  /** Returns the next frame; `null` after the last one. Rejects when the connection is lost. One reader at a time. */
   next(): Promise<ChannelFrame | null> {
     const frame = this.#frames[this.#first];
     if (frame !== undefined) {
@@ -101,7 +101,7 @@ export class AgentChannel {
     });
   }
 
-  /** The next frame, which must be of this type. What the agent refuses with is thrown. */
+  /** Returns the next frame, which must be of this type. Throws the agent's refusal. */
   async expect(type: number): Promise<Buffer> {
     const frame = await this.next();
     if (frame === null) throw this.#closedError();
@@ -114,7 +114,7 @@ export class AgentChannel {
     return this.reading(() => agentError(frame.data, this.subject, this.#port.backend));
   }
 
-  /** Reads something of the agent's: if it is not as it should be, the connection is given up. */
+  /** Reads data of the agent: on a violation of the protocol the connection is given up. */
   reading<Result>(read: () => Result): Result {
     try {
       return read();
@@ -131,7 +131,7 @@ export class AgentChannel {
     if (!this.#over && !this.#closing) this.#port.send(type, this.id, payload);
   }
 
-  /** Waits for credit. `false` when the channel is over: the rest goes nowhere. */
+  /** Waits for credit and sends. Returns `false` when the channel is over: the rest is dropped. */
   async write(bytes: Uint8Array): Promise<boolean> {
     for (let at = 0; at < bytes.length; ) {
       while (this.#sendCredit < costOf(1) && !this.#over && !this.#closing) {
@@ -147,7 +147,7 @@ export class AgentChannel {
     return true;
   }
 
-  /** Gives it up. What is still on its way is ignored. */
+  /** Closes the channel. Frames still on their way are ignored. */
   close(): void {
     if (this.#over || this.#closing) return;
     this.#port.send(T.close, this.id, NOTHING);
@@ -158,7 +158,7 @@ export class AgentChannel {
     this.#reader = null;
   }
 
-  /** Reads and throws away what is and will be there, except the last frame: the exit is in it. */
+  /** Reads and discards all frames, now and later, except the last: the exit is in it. */
   discard(): void {
     this.#discarding = true;
     const unread = this.#frames.slice(this.#first);
@@ -169,9 +169,9 @@ export class AgentChannel {
     }
   }
 
-  // What follows is called by the connection.
+  // The connection calls the methods below.
 
-  /** Credit for a frame that has begun to arrive. */
+  /** Charges credit for a frame that has begun to arrive. */
   charge(length: number): void {
     const cost = costOf(length);
     if (cost > this.#credit) throw new ProtocolViolation('a frame came without credit');
@@ -205,7 +205,7 @@ export class AgentChannel {
     this.#wakeSenders();
   }
 
-  /** The connection is gone. */
+  /** Fails the channel: the connection is gone. */
   fail(error: unknown): void {
     if (this.#over) return;
     this.#over = true;
@@ -220,7 +220,10 @@ export class AgentChannel {
     this.onOver();
   }
 
-  /** A control frame lies in memory that is used again at once; bytes lie in memory that stays until they are given back. */
+  /**
+   * Returns the frame for later reading. A control frame lies in memory that is reused at once; bytes lie in memory that stays
+   * until they are given back.
+   */
   #kept(frame: ChannelFrame, readAtOnce: boolean): ChannelFrame {
     if (isStream(frame.type) && (readAtOnce || frame.data.length >= COPY_BELOW)) {
       lend(frame.data);

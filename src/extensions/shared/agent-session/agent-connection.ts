@@ -30,7 +30,7 @@ export interface AgentInfo {
 }
 
 export interface ConnectionOptions {
-  /** Whose name errors carry. */
+  /** Backend named in errors. */
   readonly backend?: string;
   /** Default user and directory of this connection; the agent's own when left out. */
   readonly user?: string;
@@ -44,7 +44,7 @@ const DEFAULT_WINDOW = 1_048_576;
 const JOIN_BELOW = 4096;
 const NOTHING = Buffer.alloc(0);
 
-/** Frames over one byte stream, and the channels they belong to. The other side is not trusted. */
+/** Connection to an agent: frames over one byte stream, and their channels. The agent is not trusted. */
 export class AgentConnection implements FrameSink, ChannelPort {
   readonly backend: string | undefined;
   readonly windowBytes: number;
@@ -60,7 +60,7 @@ export class AgentConnection implements FrameSink, ChannelPort {
   #inputWindow = 0;
   #welcomed = false;
   maxPayload = MAX_PAYLOAD;
-  /** Feed it with what the stream brings. */
+  /** Call with each chunk of the stream. */
   readonly receive: (chunk: Buffer) => void;
 
   constructor(stream: Duplex, options: ConnectionOptions) {
@@ -87,7 +87,7 @@ export class AgentConnection implements FrameSink, ChannelPort {
     return this.#lost !== null;
   }
 
-  /** Resolves, with the reason, when the connection is of no more use. */
+  /** Resolves, with the reason, when the connection can no longer be used. */
   get ended(): Promise<SandboxerError> {
     return this.#ended.promise;
   }
@@ -129,7 +129,7 @@ export class AgentConnection implements FrameSink, ChannelPort {
   take(id: number, subject: string): AgentChannel {
     if ((id & AGENT_CHANNEL) === 0 || this.#channels.has(id))
       throw new ProtocolViolation('a channel is opened twice');
-    // Each side opens no more than that, and may not know yet what the other has opened.
+    // Each side opens no more than MAX_CHANNELS, and may not know yet what the other has opened.
     if (this.#channels.size >= 2 * MAX_CHANNELS) throw new ProtocolViolation('too many channels are open');
     const channel = this.#register(id, subject, this.windowBytes);
     this.credit(id, this.windowBytes);
@@ -207,7 +207,7 @@ export class AgentConnection implements FrameSink, ChannelPort {
     channel.accept(type, payload, charged ? costOf(payload.length) : 0);
   }
 
-  /** Gives the connection up; whoever waits for something is told. `cause`: an error, or what happened in words. */
+  /** Ends the connection; every pending call rejects. `cause`: an error, or a description. */
   lose(cause: unknown): SandboxerError {
     if (this.#lost !== null) return this.#lost;
     const why =

@@ -18,12 +18,12 @@ const KINDS: Readonly<Record<number, { readonly code: ErrorCode; readonly field?
   10: { code: 'SBX_PATH_REFUSED', field: 'cwd' },
 };
 
-/** One line of printable text: it was written inside the sandbox. */
+/** Returns one line of printable text: it was written inside the sandbox. */
 function shown(text: string): string {
   return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '\uFFFD').slice(0, 300);
 }
 
-/** What the agent refused, with `subject` (a path, a program) for the reader. */
+/** Maps the agent's refusal, with `subject` (a path, a program) for the reader. */
 export function agentError(payload: Buffer, subject: string, backend: string | undefined): SandboxerError {
   const reader = new PayloadReader(payload);
   const kind = KINDS[reader.u16()];
@@ -32,7 +32,7 @@ export function agentError(payload: Buffer, subject: string, backend: string | u
   reader.end();
   const known = kind ?? { code: 'SBX_EXTENSION_FAILED' as const };
   const code = known.field === 'cwd' && errno === ENOENT ? 'SBX_PATH_NOT_FOUND' : known.code;
-  // What is wrong with a program's user or directory is not about the program.
+  // An error of the user or the directory is not about the program.
   const detail = subject === '' || known.field !== undefined ? message : `${shown(subject)}: ${message}`;
   return new SandboxerError(code, detail, {
     ...(known.field === undefined ? {} : { field: known.field }),

@@ -171,7 +171,7 @@ export class AgentFiles implements SandboxFiles {
     return await whileOpen(channel, signal, () => channel.expect(T.result));
   }
 
-  /** The agent may refuse in the middle: its answer is awaited from the start, and ends the sending. */
+  /** Sends data. The agent may refuse in the middle: its answer is awaited from the start, and ends the sending. */
   async #feed(
     channel: AgentChannel,
     body: AsyncIterable<Uint8Array>,
@@ -231,7 +231,7 @@ function readChanges(payload: Buffer, path: string): FileChange[] {
   return changes;
 }
 
-/** An abort closes the channel, until what this answers is called. */
+/** Closes the channel on an abort, until the returned function is called. */
 function closedBy(signal: AbortSignal | undefined, channel: AgentChannel): () => void {
   const stop = () => channel.close();
   if (signal?.aborted) stop();
@@ -239,7 +239,7 @@ function closedBy(signal: AbortSignal | undefined, channel: AgentChannel): () =>
   return () => signal?.removeEventListener('abort', stop);
 }
 
-/** What changes, until the path is gone or the signal aborts. */
+/** Yields changes until the path is gone or the signal aborts. */
 async function* changesOf(
   channel: AgentChannel,
   path: string,

@@ -12,7 +12,7 @@ export interface SocketAddress {
 export interface AcceptedConnection {
   readonly connection: AgentPortConnection;
   readonly peer: SocketAddress;
-  /** Where the program inside meant to go. */
+  /** The address that the program inside meant to reach. */
   readonly destination: SocketAddress;
 }
 
@@ -24,7 +24,7 @@ function addressOf(reader: PayloadReader): SocketAddress {
 
 /** A socket that listens inside. At most 64 connections wait to be taken; further ones wait in the kernel. */
 export class AgentListener implements AsyncIterable<AcceptedConnection> {
-  /** `host:port`, with the port that was chosen. */
+  /** `host:port`, with the chosen port. */
   readonly address: string;
   readonly #connection: AgentConnection;
   readonly #channel: AgentChannel;
@@ -50,7 +50,7 @@ export class AgentListener implements AsyncIterable<AcceptedConnection> {
     }
   }
 
-  /** Connections that were taken go on. */
+  /** Closes the listener; connections that were taken go on. */
   close(): void {
     this.#channel.close();
   }

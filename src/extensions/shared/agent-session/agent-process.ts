@@ -54,7 +54,7 @@ export class AgentProcess implements SandboxProcess, AsyncIterableIterator<Outpu
     }
   }
 
-  /** Whoever stops reading lets the program go on: the rest of its output is thrown away. */
+  /** Stops reading and lets the program go on: the rest of its output is discarded. */
   async return(): Promise<IteratorResult<OutputChunk | OutputGap>> {
     if (!this.#done) {
       this.#done = true;
@@ -116,7 +116,7 @@ export class AgentProcess implements SandboxProcess, AsyncIterableIterator<Outpu
     return null;
   }
 
-  /** With nothing left to read the exit is known at once, whether or not somebody reads. */
+  /** With no output left the exit is known at once, whether or not the output is being read. */
   #whenOver(): void {
     if (this.#channel.lost !== null) this.#exited.reject(this.#channel.lost);
     else if (this.#channel.waiting === 1) {

@@ -26,11 +26,11 @@ const TERMINAL = 4;
 const MAX_PROCESSES = 8192;
 const MAX_ID = 64;
 
-/** A sandbox through its agent. When the channel is lost every call rejects with `SBX_EXTENSION_FAILED`. */
+/** Session of a sandbox through its agent. When the channel is lost every call rejects with `SBX_EXTENSION_FAILED`. */
 export class AgentSession implements SandboxSession {
   readonly info: AgentInfo;
   readonly files: Required<SandboxFiles>;
-  /** The same as root; refused where the agent is not. */
+  /** Files as root; refused where the agent is not root. */
   readonly rootFiles: Required<SandboxFiles>;
   readonly #connection: AgentConnection;
 
@@ -81,7 +81,7 @@ export class AgentSession implements SandboxSession {
     return new AgentPortConnection(channel);
   }
 
-  /** Listens inside (`tcp:127.0.0.1:8080`, port 0 for any) and gives the connections made there. */
+  /** Listens inside (`tcp:127.0.0.1:8080`, port 0 for any) and returns the connections made there. */
   async listen(address: string, options?: AbortableOptions): Promise<AgentListener> {
     const channel = this.#connection.open(T.listen, new PayloadWriter().string(address), address);
     const opened = await whileOpen(channel, options?.signal, () => channel.expect(T.opened), true);

@@ -8,7 +8,7 @@ import { SlabPool } from './slab-pool.ts';
 
 export interface ConnectAgentOptions extends ConnectionOptions {
   readonly signal?: AbortSignal;
-  /** How long the agent may take to greet. */
+  /** Longest wait for the agent's greeting. */
   readonly greetMs?: number;
 }
 
@@ -38,8 +38,8 @@ function wrapStream(stream: Duplex, options: ConnectionOptions): AgentConnection
 }
 
 /**
- * Opens the channel to an agent: over a unix socket, or over any stream of bytes that leads to one. Finding it again
- * when it is lost is the caller's business.
+ * Opens the channel to an agent: over a unix socket, or over any stream of bytes that leads to one. The caller reconnects after a
+ * loss.
  */
 export async function connectAgent(
   to: Duplex | string,

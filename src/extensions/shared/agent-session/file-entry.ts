@@ -16,7 +16,7 @@ export interface WireEntry {
   at(path: string): FileEntry;
 }
 
-/** Reads one entry; where it lies is known on this side. */
+/** Reads one entry; its directory is known on this side. */
 export function readEntry(reader: PayloadReader): WireEntry {
   const mode = reader.u32();
   const size = reader.u64();
@@ -51,7 +51,7 @@ function signed(low: number, high: number): number {
   return (high | 0) * 0x1_0000_0000 + low;
 }
 
-/** The path as it is shown: without `.`, doubled and trailing slashes. `..` stays, since a link may stand before it. */
+/** Returns the path for display: without `.`, doubled and trailing slashes. `..` stays, since a link may stand before it. */
 export function shownPath(path: string): string {
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
   const joined = parts.join('/');

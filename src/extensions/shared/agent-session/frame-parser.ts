@@ -2,11 +2,11 @@ import { ProtocolViolation } from './protocol-violation.ts';
 import { comesFromAgent, HEADER_BYTES, isStream, MAX_CONTROL, MAX_PAYLOAD } from './wire.ts';
 
 export interface FrameSink {
-  /** A frame that is read as a whole. The payload is valid during the call only. */
+  /** Takes a frame that is read as a whole. The payload is valid during the call only. */
   frame(type: number, channel: number, payload: Buffer): void;
-  /** A frame of raw bytes begins. */
+  /** Takes the begin of a frame of raw bytes. */
   begin(type: number, channel: number, length: number): void;
-  /** Some of its bytes, without a copy; with the last of them `ended` is the length of the frame, and `null` before. */
+  /** Takes some of its bytes, without a copy; with the last of them `ended` is the length of the frame, and `null` before. */
   piece(type: number, channel: number, bytes: Buffer, ended: number | null): void;
 }
 

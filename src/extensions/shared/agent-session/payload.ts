@@ -71,7 +71,7 @@ export class PayloadWriter {
   }
 }
 
-/** Reads a payload of the agent. What is not as it should be is a `ProtocolViolation`. */
+/** Reads a payload of the agent. Throws a `ProtocolViolation` for a malformed one. */
 export class PayloadReader {
   readonly #bytes: Buffer;
   #at = 0;
@@ -111,7 +111,7 @@ export class PayloadReader {
     return value;
   }
 
-  /** Names inside may be any bytes: what is not UTF-8 in them is shown as U+FFFD. */
+  /** Reads a string. Names inside may have any bytes: those that are not UTF-8 become U+FFFD. */
   string(maxBytes: number): string {
     const length = this.u32();
     if (length > maxBytes) throw new ProtocolViolation('a text is too long');

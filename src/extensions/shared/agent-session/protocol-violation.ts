@@ -1,4 +1,4 @@
-/** The agent, which is not trusted, sent something that it must not. The connection is given up. */
+/** A message of the agent, which is not trusted, that breaks the protocol. The connection is given up. */
 export class ProtocolViolation extends Error {
   override readonly name = 'ProtocolViolation';
 }

@@ -2,7 +2,7 @@ import type { AgentChannel } from './agent-channel.ts';
 import { PayloadReader } from './payload.ts';
 import { T } from './wire.ts';
 
-/** All entries up to the result, of which at most `limit` may come. */
+/** Reads all entries up to the result, at most `limit`. */
 export async function readEntries<Item>(
   channel: AgentChannel,
   limit: number,

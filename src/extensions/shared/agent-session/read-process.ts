@@ -8,7 +8,7 @@ const TERMINAL = 2;
 const BACKGROUND = 4;
 const TIMED_OUT = 8;
 const INPUT_OPEN = 16;
-/** Whether its input is open and when it ended are told, too: agents of an earlier version do not. */
+/** Flag: the frame has the state of the input and the time of the end, which agents of an earlier version do not send. */
 const TELLS_END = 32;
 const MAX_TIME_MS = 8.64e15;
 

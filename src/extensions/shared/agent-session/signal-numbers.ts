@@ -1,4 +1,4 @@
-/** Linux's own numbers: this side may run on another system. */
+/** Linux's own numbers: this process may run on another system. */
 const NAMES = [
   'SIGHUP',
   'SIGINT',

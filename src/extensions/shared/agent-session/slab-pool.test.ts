@@ -7,12 +7,12 @@ function read(pool: SlabPool, count: number, value: number): Buffer {
   return pool.filled(count);
 }
 
-/** As many reads as leave the slab that `piece` lies in. */
+/** Reads until the pool has left the slab that `piece` lies in. */
 function moveOn(pool: SlabPool, piece: Buffer): void {
   while (pool.room().buffer === piece.buffer) read(pool, Math.min(4096, pool.room().length), 0);
 }
 
-/** One through which so much goes that its slabs are large. */
+/** Returns a pool with so much traffic that its slabs are large. */
 function busyPool(): SlabPool {
   const pool = new SlabPool();
   read(pool, pool.room().length, 0);

@@ -1,32 +1,32 @@
-/** Enough for answers; most connections never carry more. */
+/** Size of the first slab: enough for answers; most connections never carry more. */
 const FIRST_BYTES = 16_384;
 const SLAB_BYTES = 262_144;
-/** A read into less than this part of a slab is not worth its call. */
+/** Least part of a slab that is worth a read. */
 const LEAST_PART = 4;
-/** What one connection keeps to use again: as much as may be under way on a channel. */
+/** Most free slabs of a connection: as much as may be under way on a channel. */
 const MOST_FREE = 4;
 
 interface Slab {
   readonly bytes: Buffer;
   readonly pool: SlabPool;
   used: number;
-  /** Pieces that somebody still reads. */
+  /** Pieces that are still being read. */
   lent: number;
 }
 
 const slabs = new WeakMap<ArrayBufferLike, Slab>();
 
 /**
- * Memory that a socket reads into; large pieces of it become chunks of output without a copy. A slab whose pieces were
- * all given back is read into again: new memory for every read would make the garbage collector the most expensive part
- * of a fast stream. A piece that nobody gives back keeps its slab out of use, which is then collected as a whole.
+ * Memory that a socket reads into; large pieces of it become chunks of output without a copy. A slab whose pieces were all given
+ * back is read into again: new memory for every read would make the garbage collector the most expensive part of a fast stream. A
+ * piece that is never given back keeps its slab out of use, which is then collected as a whole.
  */
 export class SlabPool {
   readonly #free: Slab[] = [];
   #current: Slab | null = null;
   #size = FIRST_BYTES;
 
-  /** Where the next bytes may be put. */
+  /** Returns the room for the next bytes. */
   room(): Buffer {
     const current = this.#current;
     if (current !== null && current.bytes.length - current.used >= current.bytes.length / LEAST_PART)
@@ -37,7 +37,7 @@ export class SlabPool {
     return this.#current.bytes;
   }
 
-  /** The bytes that were put there. */
+  /** Returns the bytes that were read into the room. */
   filled(count: number): Buffer {
     const current = this.#current as Slab;
     const { bytes, used } = current;
@@ -62,13 +62,13 @@ export class SlabPool {
   }
 }
 
-/** The piece stays as it is until it is given back; does nothing for memory that is of no pool. */
+/** Keeps the piece unchanged until it is given back; does nothing for memory that is of no pool. */
 export function lend(piece: Buffer): void {
   const slab = slabs.get(piece.buffer);
   if (slab !== undefined) slab.lent += 1;
 }
 
-/** Once for each `lend`: nobody reads the piece any more. */
+/** Gives a piece back, once for each `lend`: it is not read any more. */
 export function giveBack(piece: Buffer): void {
   const slab = slabs.get(piece.buffer);
   if (slab === undefined) return;

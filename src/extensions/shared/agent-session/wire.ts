@@ -1,16 +1,16 @@
-/** The wire of `agent/README.md`: numbers that both sides know. */
+/** Constants of the wire protocol in `agent/README.md`. */
 
 export const MAGIC = 'SBXAGENT';
 export const PROTOCOL_VERSION = 1;
 export const HEADER_BYTES = 10;
 export const MAX_PAYLOAD = 262_144;
-/** Frames that are no bulk of bytes are small: what claims to be larger is not the agent's. */
+/** Control frames are small: a larger one is a violation. */
 export const MAX_CONTROL = 65_536;
 /** A flow-controlled frame costs at least this much credit, so that tiny ones cannot pile up. */
 const MIN_COST = 256;
 export const MAX_WINDOW = 67_108_864;
 export const MAX_REQUEST = 4_194_304;
-/** Channels that the agent opens carry this bit. */
+/** Bit of channels that the agent opens. */
 export const AGENT_CHANNEL = 0x8000_0000;
 
 export const T = {
@@ -55,17 +55,17 @@ export const T = {
   closed: 0xc0,
 } as const;
 
-/** Raw bytes: passed on piece by piece as they arrive. */
+/** Returns whether a frame has raw bytes, which are passed on piece by piece as they arrive. */
 export function isStream(type: number): boolean {
   return type === T.stdout || type === T.data || type === T.stderr || type === T.terminal;
 }
 
-/** Frames that cost credit. */
+/** Returns whether a frame costs credit. */
 export function isCharged(type: number): boolean {
   return isStream(type) || type === T.entries || type === T.changes;
 }
 
-/** The last frame of a channel. */
+/** Returns whether a frame is the last of its channel. */
 export function isLast(type: number): boolean {
   return type === T.result || type === T.error || type === T.exit || type === T.closed;
 }

@@ -1,6 +1,6 @@
 /**
- * Makes an error that does not say where it was made. For one that every connection has at its end and hardly anybody
- * sees: to walk the stack takes longer than all else that closing does.
+ * Makes an error without a stack, for one that every connection has at its end and hardly any caller reads: to walk the stack
+ * takes longer than the rest of a close.
  */
 export function withoutStack<E extends Error>(make: () => E): E {
   const { stackTraceLimit } = Error;

@@ -1,10 +1,10 @@
 /**
- * A socket of the host that the agent inside calls, and nobody else inside.
+ * A door: a socket of the host that only the agent of one sandbox can call.
  *
  * The socket lies in a directory `in` of the directory that is shown inside. The agent opens `in` as the first process of the
- * sandbox, before any program can run there, and connects through that descriptor from then on. With the first call, and
- * before it is answered, the host moves `in` out of what is shown: no path inside leads to the socket any more. The moved
- * directory stays the agent's, whose memory and descriptors the kernel keeps from programs of the same user (it is not
+ * sandbox, before any program can run there, and connects through that descriptor from then on. With the first call, and before
+ * it is answered, the host moves `in` out of the shown directory: no path inside leads to the socket any more. Only the agent has
+ * the moved directory open, and the kernel protects its memory and descriptors from programs of the same user (it is not
  * dumpable), so a later call is the agent's too, also after a restart of the server.
  *
  * `makeReachable` moves the directory back, for the agent of a sandbox that is about to start.
@@ -27,38 +27,38 @@ import { SandboxerError } from '../../../contract/errors/errors.ts';
 
 const SOCKET = 'h.sock';
 const INNER = 'in';
-/** The socket, from the directory that is shown inside. */
+/** Path of the socket, from the directory that is shown inside. */
 export const DOOR_SOCKET = `${INNER}/${SOCKET}`;
-/** Beside the directory that is shown: where its inner one is from the first call on. */
+/** Suffix of the directory, beside the shown one, that holds `in` from the first call on. */
 const HELD = '.held';
 /** The agent keeps one connection waiting; one more may be of an agent that has just ended. */
 const MAX_WAITING = 2;
 const MAX_QUEUED = 8;
-/** Each `take` that waits is a request of a client. */
+/** Most `take` calls that wait: each is a request of a client. */
 const MAX_WANTED = 4096;
-/** An agent calls once for each session; more than that in a row closes the socket for a while. */
+/** An agent calls once for each session; more calls in a row close the socket for a while. */
 const MAX_CALLS = 64;
 const CALLS_MS = 1_000;
 
 interface DoorOptions {
-  /** The backend of the errors. */
+  /** Backend named in errors. */
   readonly backend: string;
-  /** The only user who may connect; without it the mode of the socket lets in everybody. */
+  /** The only user who may connect; without it the mode of the socket allows every user. */
   readonly owner?: number;
   /**
-   * Whether the sandbox runs on the kernel of this machine. The file server of another kernel (gVisor) finds the socket by
-   * its path each time, and would lose it: there the directory is not moved, and `owner` alone decides who may call.
+   * Whether the sandbox runs on the kernel of this machine. The file server of another kernel (gVisor) finds the socket by its
+   * path each time, and would lose it: there the directory is not moved, and only `owner` restricts callers.
    */
   readonly sharedKernel: boolean;
 }
 
-/** Every file of a door of this name. */
+/** Removes every file of a door of this name. */
 export function removeDoor(base: string, name: string): void {
   for (const path of [join(base, name), join(base, name + HELD)])
     rmSync(path, { recursive: true, force: true });
 }
 
-/** The names of all doors below a directory. */
+/** Returns the names of all doors below a directory. */
 export function doorsIn(base: string): Set<string> {
   try {
     return new Set(
@@ -70,7 +70,7 @@ export function doorsIn(base: string): Set<string> {
 }
 
 export class AgentDoor {
-  /** Shown inside. */
+  /** The directory that is shown inside. */
   readonly directory: string;
   readonly #held: string;
   readonly #base: string;
@@ -92,7 +92,7 @@ export class AgentDoor {
     this.#options = options;
   }
 
-  /** `base` must be open to nobody else; the directory itself is read by whatever runs inside. */
+  /** Opens a door. `base` must be closed to other users; programs inside can read the directory itself. */
   static async open(base: string, name: string, options: DoorOptions): Promise<AgentDoor> {
     const door = new AgentDoor(base, name, options);
     mkdirSync(base, { recursive: true, mode: 0o700 });
@@ -108,8 +108,8 @@ export class AgentDoor {
   }
 
   /**
-   * Lets the first process of a sandbox find the socket by its path. Only for a sandbox in which nothing runs: a program of
-   * it would find the socket as well.
+   * Lets the first process of a sandbox find the socket by its path. Only for a sandbox without a running program, which would
+   * find the socket as well.
    */
   makeReachable(): void {
     for (const socket of this.#waiting.splice(0)) socket.destroy();
@@ -157,7 +157,7 @@ export class AgentDoor {
     }
   }
 
-  /** Takes no more calls; the directories stay for the next server. */
+  /** Stops taking calls; the directories stay for the next server. */
   close(): void {
     this.#closed = true;
     if (this.#pause !== null) clearTimeout(this.#pause);
@@ -176,7 +176,7 @@ export class AgentDoor {
     const place = existsSync(this.#held) ? this.#held : join(this.directory, INNER);
     mkdirSync(place, { recursive: true });
     chmodSync(place, 0o755);
-    // Through the open directory: its path may be longer than the address of a socket, and it may be moved meanwhile.
+    // Binds through the open directory: its path may be longer than the address of a socket, and it may be moved meanwhile.
     const fd = openSync(place, 'r');
     const path = `/proc/self/fd/${fd}/${SOCKET}`;
     const server = createServer((socket) => this.#called(socket));
@@ -220,7 +220,7 @@ export class AgentDoor {
     });
   }
 
-  /** Before the first call is answered: until then no program has run inside. */
+  /** Moves the directory before the first call is answered: until then no program has run inside. */
   #hold(): boolean {
     if (!this.#options.sharedKernel) return true;
     const inner = join(this.directory, INNER);
@@ -242,7 +242,7 @@ export class AgentDoor {
     return this.#calls > MAX_CALLS;
   }
 
-  /** Without a listening socket the kernel turns callers away, at no cost of ours. */
+  /** Closes the listening socket: the kernel then refuses callers, at no cost for the server. */
   #pauseListening(): void {
     if (this.#pause !== null || this.#closed) return;
     this.#server?.close();

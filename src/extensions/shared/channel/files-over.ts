@@ -1,7 +1,7 @@
 import { SandboxerError } from '../../../contract/errors/errors.ts';
 import type { SandboxFiles, SandboxSession } from '../../../core/ports/session.ts';
 
-/** Files over whichever session stands at the moment. */
+/** Returns files over the current session. */
 export function filesOver(session: () => Promise<SandboxSession>): SandboxFiles {
   const files = async () => must((await session()).files);
   return {
@@ -18,7 +18,7 @@ export function filesOver(session: () => Promise<SandboxSession>): SandboxFiles 
   };
 }
 
-/** What a channel that we opened ourselves has. */
+/** Returns a member that every channel of these backends has. */
 export function must<T>(value: T | undefined): T {
   if (value === undefined) throw new SandboxerError('SBX_UNSUPPORTED', 'The channel does not offer this.');
   return value;

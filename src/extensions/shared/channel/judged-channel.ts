@@ -7,16 +7,16 @@ import type {
 } from '../../../core/ports/session.ts';
 import type { Channel } from './channel.ts';
 
-/** 128 + SIGKILL. */
+/** Exit code of a killed program: 128 + SIGKILL. */
 const KILLED = 137;
 
-/** How often the kernel has killed something in this sandbox for want of memory: as known last, and as it is now. */
+/** How many processes of this sandbox the kernel has killed for want of memory: the last known count, and the current one. */
 export interface OomKills {
   known: number;
   count(): Promise<number>;
 }
 
-/** The agent sees that a program was killed, and only the host sees why. */
+/** Adds the reason of a kill: the agent sees that a program was killed, and only the host sees why. */
 class JudgedProcess implements SandboxProcess {
   readonly id: string;
   readonly output: SandboxProcess['output'];
@@ -56,7 +56,7 @@ interface Losable extends SandboxSession {
   readonly isLost: boolean;
 }
 
-/** A session with what only the host knows, and with the variables that every program of this sandbox has. */
+/** Returns a session with facts that only the host has, and with the variables that every program of this sandbox has. */
 export function judgedChannel(
   inner: Losable,
   variables: Readonly<Record<string, string>>,
@@ -66,7 +66,7 @@ export function judgedChannel(
   const judge = async (exit: ExitStatus): Promise<ExitStatus> => {
     if (exit.code !== KILLED || exit.timed_out || exit.out_of_memory) return exit;
     const now = await oomKills.count().catch(() => oomKills.known);
-    // Fewer than before: it is counted anew since.
+    // A lower count began anew since.
     const before = now < oomKills.known ? 0 : oomKills.known;
     oomKills.known = now;
     return now > before ? { ...exit, out_of_memory: true } : exit;

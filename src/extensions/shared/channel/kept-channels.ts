@@ -3,7 +3,7 @@ import type { Channel } from './channel.ts';
 /** Long enough for the first program, too short for many idle sandboxes to hold a descriptor each. */
 const KEEP_MS = 5_000;
 
-/** The channel that proved a sandbox ready is the one its first user gets: it is not opened twice. */
+/** Keeps the channel that proved a sandbox ready for its first request: it is not opened twice. */
 export class KeptChannels {
   readonly #kept = new Map<string, { readonly channel: Channel; readonly timer: NodeJS.Timeout }>();
   readonly #opening = new Map<string, Promise<void>>();
@@ -20,7 +20,7 @@ export class KeptChannels {
     this.#kept.set(attemptId, { channel, timer });
   }
 
-  /** Keeps what is being opened, once it is. One that cannot be opened is nobody's loss: whoever wants it finds out. */
+  /** Keeps a channel once it is open. A failure is ignored here: the next request opens another and gets its error. */
   keepOpening(attemptId: string, opening: Promise<Channel>): void {
     const kept = opening.then(
       (channel) => {
@@ -35,13 +35,13 @@ export class KeptChannels {
     });
   }
 
-  /** As `take`, also what is just being opened. */
+  /** Takes a channel as `take` does, also one that is just being opened. */
   async takeSoon(attemptId: string): Promise<Channel | null> {
     await this.#opening.get(attemptId);
     return this.take(attemptId);
   }
 
-  /** Once: whoever takes it closes it. */
+  /** Takes the channel, once; the caller closes it. */
   take(attemptId: string): Channel | null {
     const kept = this.#kept.get(attemptId);
     if (kept === undefined) return null;

@@ -1,6 +1,6 @@
 /**
- * Secrets go into a file system in memory at `/run/secrets`, through the channel: on no disk, in no snapshot, in no
- * argument and no configuration. Those that are wanted in the environment are kept there too, for whoever connects later.
+ * Writes secrets into a file system in memory at `/run/secrets`, through the channel: on no disk, in no snapshot, in no argument
+ * and no configuration. Those for the environment are stored there too, for later connections.
  */
 import { z } from 'zod';
 import { SandboxerError } from '../../../contract/errors/errors.ts';
@@ -42,7 +42,7 @@ export async function secretEnvironment(session: SandboxSession): Promise<Record
   const { body } = await filesOf(session)
     .read(ENVIRONMENT)
     .catch((error: unknown) => {
-      // It was stopped and started again: what was in its memory alone is gone.
+      // The sandbox was stopped and started again: files in its memory are gone.
       if (error instanceof SandboxerError && error.code === 'SBX_PATH_NOT_FOUND') return { body: [] };
       throw error;
     });

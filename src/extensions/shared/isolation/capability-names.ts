@@ -1,4 +1,4 @@
-/** By number, as in linux/capability.h. */
+/** Names by number, as in linux/capability.h. */
 const NAMES = `
   chown dac_override dac_read_search fowner fsetid kill setgid setuid setpcap linux_immutable net_bind_service
   net_broadcast net_admin net_raw ipc_lock ipc_owner sys_module sys_rawio sys_chroot sys_ptrace sys_pacct sys_admin
@@ -7,7 +7,7 @@ const NAMES = `
   .trim()
   .split(/\s+/);
 
-/** The capabilities in a mask as `/proc` writes it; one that is newer than this list goes by its number. */
+/** Returns the capabilities in a mask as `/proc` writes it; one that is newer than this list appears by its number. */
 export function capabilityNames(hex: string): string[] {
   const mask = /^[0-9a-f]+$/i.test(hex.trim()) ? BigInt(`0x${hex.trim()}`) : 0n;
   const names: string[] = [];

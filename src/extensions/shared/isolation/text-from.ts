@@ -2,7 +2,7 @@ import type { SandboxFiles } from '../../../core/ports/session.ts';
 
 const MOST_BYTES = 262_144;
 
-/** The beginning of a small file inside; empty when it cannot be read. */
+/** Returns the beginning of a small file inside; empty when it cannot be read. */
 export async function textFrom(files: SandboxFiles, path: string): Promise<string> {
   try {
     const parts: Uint8Array[] = [];
@@ -18,7 +18,7 @@ export async function textFrom(files: SandboxFiles, path: string): Promise<strin
   }
 }
 
-/** The release of the kernel that runs it; every kernel has this file, others than Linux too. */
+/** Returns the release of the kernel that runs the sandbox; kernels other than Linux have this file, too. */
 export async function kernelInside(files: SandboxFiles): Promise<string> {
   return /^Linux version (\S+)/.exec(await textFrom(files, '/proc/version'))?.[1] ?? '';
 }

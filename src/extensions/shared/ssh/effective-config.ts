@@ -4,7 +4,7 @@ import { sshEnvironment } from './ssh-process.ts';
 
 const run = promisify(execFile);
 
-/** Options that OpenSSH would use for this destination (`ssh -G`): lower-case names, last value each. */
+/** Returns the options that OpenSSH would use for this destination (`ssh -G`): lower-case names, last value each. */
 export async function effectiveConfig(
   destination: string,
   configFile: string | null,

@@ -1,4 +1,4 @@
-/** What a machine has and what of it is in use, as `key value` lines, for `/bin/sh`. It changes nothing. */
+/** Script for `/bin/sh` that prints the resources of a machine and their use, as `key value` lines. It changes nothing. */
 export const hostFiguresScript = String.raw`
 say() { [ -n "$2" ] && printf '%s %s\n' "$1" "$2"; }
 say cpus "$(getconf _NPROCESSORS_ONLN 2>/dev/null)"
@@ -9,8 +9,7 @@ say disk_kb "$(df -Pk . 2>/dev/null | awk 'NR == 2 { print $2, $4 }')"
 `;
 
 /**
- * The same, and everything else that a machine says of itself. Its one argument is our owner id. What is not there is left
- * out: every line may be missing.
+ * Prints the same, and all other facts of a machine. Its one argument is the server's owner id. Any line may be missing.
  */
 export const hostFactsScript = `${hostFiguresScript}
 say hostname "$(uname -n)"

@@ -4,8 +4,8 @@ import type { SshHost } from './ssh-host.ts';
 const SSH_PORT = 22;
 
 /**
- * The endpoint of a host for consumers, and the tunnel that leads to it. Behind a tunnel, the endpoint is the one that the
- * tunnel's own configuration resolves the registered name to.
+ * Returns the endpoint of a host for consumers, and the tunnel that leads to it. Behind a tunnel, the endpoint is the one that
+ * the tunnel's own configuration resolves the registered name to.
  */
 export async function hostReachability(host: SshHost): Promise<Pick<Reachability, 'ssh' | 'tunnel_ref'>> {
   const { destination, port, user, hostKeys, tunnel } = host.access;

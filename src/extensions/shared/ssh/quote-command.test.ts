@@ -37,7 +37,7 @@ const HOSTILE = [
   'x'.repeat(5000),
 ];
 
-/** Prints its arguments, each ended by a null byte, through a real shell. */
+/** Returns the arguments that a real shell passes on, each ended by a null byte. */
 function argumentsSeen(words: readonly string[]): string[] {
   const command = quoteCommand(['printf', '%s\\0', ...words]);
   const output = execFileSync('/bin/sh', ['-c', command], { maxBuffer: 1 << 26 }).toString('utf8');

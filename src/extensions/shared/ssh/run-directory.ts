@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A socket's path may have 107 bytes, of which OpenSSH takes 17 while it binds. */
+/** A socket's path may have 107 bytes, of which OpenSSH uses 17 while it binds. */
 const LONGEST_ROOT = 56;
 const OURS = /^sbx-(\d+)-/;
 
@@ -15,7 +15,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** What a process that is gone left behind. */
+/** Removes directories of processes that are gone. */
 async function sweep(root: string): Promise<void> {
   for (const name of await readdir(root)) {
     const pid = Number(OURS.exec(name)?.[1] ?? process.pid);
@@ -26,7 +26,7 @@ async function sweep(root: string): Promise<void> {
   }
 }
 
-/** A new directory of our own (0700) with a path short enough for sockets. */
+/** Makes a new directory (0700) with a path short enough for sockets. */
 export async function makeRunDirectory(root = tmpdir()): Promise<string> {
   const place = Buffer.byteLength(root) > LONGEST_ROOT ? '/tmp' : root;
   await mkdir(place, { recursive: true });

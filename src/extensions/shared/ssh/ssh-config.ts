@@ -3,7 +3,7 @@ import type { SshAccess } from '../../../core/ports/host-access.ts';
 
 export interface SshTiming {
   readonly connectSeconds: number;
-  /** A connection over which nothing came back for three times this long is given up. */
+  /** A connection without data for three times this long is given up. */
   readonly aliveSeconds: number;
 }
 
@@ -16,7 +16,7 @@ function refuse(what: string): never {
   throw new SandboxerError('SBX_INVALID_REQUEST', what, { creation: 'not_created' });
 }
 
-/** A word of ssh_config. What could mean something else there is refused. */
+/** Returns a path as a word of ssh_config. A path that could have another meaning there is refused. */
 function fileName(path: string): string {
   if (!FILE_NAME.test(path)) refuse(`The file name ${JSON.stringify(path)} cannot be used for ssh.`);
   return `"${path.replaceAll('%', '%%')}"`;
@@ -51,7 +51,7 @@ function block(access: Omit<SshAccess, 'jumps'>, through: string | null): string
   ];
 }
 
-/** Lines of known_hosts: of this host, and of those on the way. */
+/** Returns lines of known_hosts: of this host, and of those on the way. */
 export function knownHosts(access: SshAccess): string {
   const lines = [access, ...access.jumps].flatMap(known);
   if (access.hostKeys.length === 0) refuse(`No host key of ${access.destination} is registered.`);
@@ -59,8 +59,8 @@ export function knownHosts(access: SshAccess): string {
 }
 
 /**
- * A whole configuration: what OpenSSH finds first stands, so that ours comes before the operator's, and nothing of this
- * machine's own is read.
+ * Returns a whole configuration: OpenSSH uses the first value it finds, so these options come before the operator's, and no file
+ * of this machine's own is read.
  */
 export function sshConfig(access: SshAccess, knownHostsFile: string, timing: SshTiming): string {
   const { jumps, configFile } = access;

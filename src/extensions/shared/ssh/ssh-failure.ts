@@ -12,7 +12,7 @@ const REFUSED_US =
 const NEVER_STOOD =
   /connect to host|Could not resolve hostname|kex_exchange_identification|banner exchange|UNPROTECTED PRIVATE KEY/i;
 
-/** One printable line: most of it was written by another machine. */
+/** Returns one printable line: most of it was written by another machine. */
 function shown(text: string): string {
   return text
     .replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
@@ -21,13 +21,13 @@ function shown(text: string): string {
 }
 
 export interface SshFailureTerms {
-  /** `creation` of an error after a connection stood. */
+  /** `creation` of an error after the connection was established. */
   readonly afterwards: Creation;
   /** Public keys that the host is registered with, as `ssh-ed25519 AAAA…`. */
   readonly pinned: readonly string[];
 }
 
-/** `ED25519 SHA256:…`, as OpenSSH names a key. */
+/** Formats a key as OpenSSH does: `ED25519 SHA256:…`. */
 function fingerprintOf(key: string): string {
   const [type = '', blob = ''] = key
     .trim()
@@ -38,7 +38,7 @@ function fingerprintOf(key: string): string {
   return `${name.toUpperCase()} SHA256:${digest}`;
 }
 
-/** Which keys are registered, and which one the host offered: what ssh says itself names a file that is gone by then. */
+/** Returns the registered keys, and the one that the host offered: ssh's own message names a file that is gone by then. */
 function keysOf(said: string, pinned: readonly string[]): string {
   const [, type] =
     /fingerprint for the (\S+) key|No (\S+) host key is known/i.exec(said)?.filter(Boolean) ?? [];
@@ -48,8 +48,8 @@ function keysOf(said: string, pinned: readonly string[]): string {
 }
 
 /**
- * Why OpenSSH itself failed, from what it said. Before a connection stood nothing can have been made on the host;
- * afterwards it is as the caller says.
+ * Explains a failure of OpenSSH itself, from its messages. Without an established connection no object can exist on the host;
+ * afterwards `creation` is the caller's.
  */
 export function sshFailure(
   hostId: string,

@@ -15,22 +15,22 @@ import { SshLane } from './ssh-lane.ts';
 import type { SshProcess } from './ssh-process.ts';
 
 export interface SshHostOptions extends Partial<SshTiming> {
-  /** Where the directory of sockets is made. Default: the system's temporary directory. */
+  /** Parent of the directory of sockets. Default: the system's temporary directory. */
   readonly runRoot?: string;
-  /** Commands that share one connection; sshd allows ten by default, and one is ours. */
+  /** Commands that share one connection; sshd allows ten by default, and one is this client's own. */
   readonly commandsPerConnection?: number;
-  /** A connection that nobody uses is closed after this long. */
+  /** Time after which an unused connection is closed. */
   readonly idleMs?: number;
 }
 
 export interface RunOptions {
-  /** What the command reads; nothing when left out. The only way for a secret to get there. */
+  /** Input of the command; empty when left out. Secrets travel only on this way. */
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
-  /** Of each stream; what comes beyond is read and dropped. Default: 1 MiB. */
+  /** Limit of each stream; further output is read and dropped. Default: 1 MiB. */
   readonly maxOutputBytes?: number;
-  /** What a loss of the connection while it runs means. Default: `maybe_created`. */
+  /** `creation` of an error when the connection is lost while the command runs. Default: `maybe_created`. */
   readonly creation?: Creation;
 }
 
@@ -39,14 +39,14 @@ export interface RunResult {
   readonly stdout: Buffer;
   /** The last 64 KiB. */
   readonly stderr: string;
-  /** More came on standard output than was kept. */
+  /** Whether standard output was longer than the limit. */
   readonly truncated: boolean;
 }
 
 /** A command that runs on the host. */
 export interface RemoteProcess {
   readonly process: SshProcess;
-  /** Its exit code. Rejects when the connection was lost, the signal aborted or the time was up. */
+  /** Exit code. Rejects when the connection was lost, the signal aborted or the time was up. */
   readonly exit: Promise<number>;
   kill(): void;
 }
@@ -54,7 +54,7 @@ export interface RemoteProcess {
 const DEFAULTS = { connectSeconds: 10, aliveSeconds: 5, commandsPerConnection: 9, idleMs: 60_000 } as const;
 const MAX_OUTPUT = 1_048_576;
 const RUN_TIMEOUT_MS = 120_000;
-/** Keys, certificates and the login shell of a busy host. */
+/** Time for keys, certificates and the login shell of a busy host. */
 const LOGIN_SECONDS = 30;
 
 async function feed(process: SshProcess, stdin: RunOptions['stdin']): Promise<void> {
@@ -116,7 +116,7 @@ export class SshHost {
     });
     fed.catch(() => {});
     const code = await exit.catch(async (error: unknown) => {
-      // If it was our source that failed, that is the reason.
+      // If the source of the input failed, that is the reason.
       await Promise.race([fed, Promise.resolve()]);
       throw error;
     });
@@ -162,7 +162,7 @@ export class SshHost {
     };
   }
 
-  /** Ends all connections and what runs over them. */
+  /** Ends all connections and their commands. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#starting.catch(() => {});
@@ -172,7 +172,7 @@ export class SshHost {
     if (place) await rm(place.directory, { recursive: true, force: true });
   }
 
-  /** A connection with room, taken for one command. They are made one after the other: sshd turns a crowd away. */
+  /** Takes a connection with room for one command. Connections are made one after the other: sshd refuses many at once. */
   async #lane(signal?: AbortSignal): Promise<SshLane> {
     const free = this.#freeLane();
     if (free !== null) return free;
@@ -182,7 +182,7 @@ export class SshHost {
     try {
       return await abortable(turn, signal);
     } catch (error) {
-      // Taken for a command that will not come.
+      // Releases the connection of a command that will not come.
       turn.then((lane) => this.#leave(lane)).catch(() => {});
       throw error;
     }
@@ -224,7 +224,7 @@ export class SshHost {
     return sshFailure(this.id, said, { afterwards, pinned });
   }
 
-  /** OpenSSH bounds the dialling, not what follows. */
+  /** OpenSSH bounds only the dialling, so this bounds the login. */
   async #within(lane: SshLane): Promise<string | SandboxerError | null> {
     const seconds = (this.#options.connectSeconds ?? DEFAULTS.connectSeconds) + LOGIN_SECONDS;
     const late = Promise.withResolvers<SandboxerError>();
@@ -236,7 +236,7 @@ export class SshHost {
     }
   }
 
-  /** The options that OpenSSH reaches this host with, the operator's own configuration included. */
+  /** Returns the options that OpenSSH reaches this host with, the operator's own configuration included. */
   async effectiveConfig(): Promise<ReadonlyMap<string, string>> {
     const { configFile, destination } = await this.#placed();
     return await effectiveConfig(destination, configFile);

@@ -11,7 +11,7 @@ export class SshHosts {
     this.#options = options;
   }
 
-  /** The same object as long as the host is reached the same way. */
+  /** Returns the same object as long as the host is reached the same way. */
   get(id: string, access: SshAccess): SshHost {
     const key = JSON.stringify(access);
     const existing = this.#hosts.get(id);

@@ -3,7 +3,7 @@ import { remoteCommand } from './quote-command.ts';
 import { SshProcess } from './ssh-process.ts';
 
 const READY = 'sandboxer-ready';
-/** A shell that greets may say this much before. */
+/** Most output of a login shell before its first command. */
 const MOST_GREETING = 65_536;
 
 export interface LanePlace {
@@ -13,16 +13,16 @@ export interface LanePlace {
 }
 
 /**
- * One connection that commands share (ControlMaster). Its first command waits for the end of its input: when this
- * process is gone, however, so is the connection.
+ * One connection that commands share (ControlMaster). Its first command waits for the end of its input, so that the connection
+ * ends with this process.
  */
 export class SshLane {
   readonly #place: LanePlace;
   readonly #name: string;
   readonly #master: SshProcess;
-  /** Commands that run over it. */
+  /** Number of commands that run over it. */
   used = 0;
-  /** A command failed on it: what runs may end, nothing new is begun. */
+  /** Whether a command failed on it: running ones may end, no new one begins. */
   isDoubtful = false;
   #commands = 0;
   #lost = false;
@@ -45,7 +45,7 @@ export class SshLane {
     return this.#lost;
   }
 
-  /** Resolves with `null` once commands can run, or with what ssh said instead. */
+  /** Resolves with `null` once commands can run, or with ssh's message. */
   async ready(): Promise<string | null> {
     const greeted = new Promise<null>((resolve) => {
       let seen = '';
@@ -68,7 +68,7 @@ export class SshLane {
     return new SshProcess(this.#args(['-o', 'ControlMaster=no'], command), log);
   }
 
-  /** Ends it, and whatever still runs over it. */
+  /** Ends the connection and the commands that still run over it. */
   async end(): Promise<void> {
     this.#lost = true;
     await this.#master.terminate();

@@ -6,12 +6,12 @@ import type { Readable, Writable } from 'node:stream';
 import { Duplex } from 'node:stream';
 import { OWN_255 } from './quote-command.ts';
 
-/** What ssh needs of our environment: nothing else of it leaves this process. */
+/** Variables that ssh needs: no others leave this process. */
 const PASSED = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SSH_AUTH_SOCK', 'TMPDIR'];
 const STDERR_KEPT = 65_536;
 const GRACE_MS = 2_000;
 
-/** How a run of the ssh command ended: by the remote command's own status, or because ssh itself failed. */
+/** End of a run of the ssh command: by the remote command's own status, or because ssh itself failed. */
 export type SshEnd = { readonly code: number } | { readonly said: string };
 
 export function sshEnvironment(): NodeJS.ProcessEnv {
@@ -33,7 +33,7 @@ export class SshProcess {
     this.#child = spawn('ssh', ['-E', logFile, ...args], { stdio: 'pipe', env: sshEnvironment() });
     this.stdin = this.#child.stdin as Writable;
     this.stdout = this.#child.stdout as Readable;
-    // A command that does not read its input is no error of ours.
+    // A command that does not read its input is no error here.
     this.stdin.on('error', () => {});
     this.#child.stderr?.on('data', (chunk: Buffer) => {
       this.#stderr = Buffer.concat([this.#stderr, chunk]).subarray(-STDERR_KEPT);
@@ -41,12 +41,12 @@ export class SshProcess {
     this.ended = this.#end(logFile);
   }
 
-  /** Called with whatever the command writes to its standard error, beside what is kept of it. */
+  /** Calls `take` with the command's standard error, besides the part that is kept. */
   onErrorOutput(take: (chunk: Buffer) => void): void {
     this.#child.stderr?.on('data', take);
   }
 
-  /** Neither output is read on until `resume`. */
+  /** Pauses both outputs until `resume`. */
   pause(): void {
     this.stdout.pause();
     this.#child.stderr?.pause();
@@ -57,23 +57,23 @@ export class SshProcess {
     this.#child.stderr?.resume();
   }
 
-  /** The last of what the command wrote to its standard error. */
+  /** The last part of the command's standard error. */
   get stderr(): string {
     return this.#stderr.toString('utf8');
   }
 
-  /** Standard input and output as one stream. */
+  /** Returns standard input and output as one stream. */
   duplex(): Duplex {
     return Duplex.from({ readable: this.stdout, writable: this.stdin });
   }
 
-  /** Its streams end at once: a shared connection would keep them open until the command ends. */
+  /** Kills it. Its streams end at once: a shared connection would keep them open until the command ends. */
   kill(): void {
     this.#child.kill('SIGKILL');
     for (const stream of [this.#child.stdout, this.#child.stderr, this.#child.stdin]) stream?.destroy();
   }
 
-  /** Lets it tidy up, for a moment. */
+  /** Ends it after a moment to clean up. */
   async terminate(): Promise<void> {
     this.#child.kill('SIGTERM');
     const timer = setTimeout(() => this.kill(), GRACE_MS);
@@ -81,7 +81,7 @@ export class SshProcess {
     clearTimeout(timer);
   }
 
-  /** Does not keep this process from ending. */
+  /** Lets this process end before it. */
   unref(): void {
     this.#child.unref();
     for (const stream of this.#child.stdio) (stream as Socket | null)?.unref();

@@ -6,11 +6,11 @@ import type { SshHost } from './ssh-host.ts';
 /** The agents to choose from: `uname -m` of the host to the path of a binary. */
 export type AgentBinaries = Readonly<Record<string, string>>;
 
-/** Answers `present`, or the machine's architecture when the file is not there. */
+/** Prints `present`, or the machine's architecture when the file is not there. */
 const LOOK = '[ -x "$1" ] && echo present || uname -m';
 /**
- * Written beside, checked, and named only then: whoever finds the name finds the whole of it. Other users may run it and not
- * read it: the kernel then keeps its memory closed from the moment it starts, also in a container where it is mounted.
+ * Writes the file beside its place, checks it and renames it: under its name it is always complete. Other users may run it and
+ * not read it: the kernel then protects its memory from the moment it starts, also in a container where it is mounted.
  */
 const PUT = [
   'umask 077',
@@ -52,7 +52,10 @@ async function upload(host: SshHost, directory: string, binaries: AgentBinaries,
   });
 }
 
-/** Where the agent lies on the host, put there if need be: named by its content, so that versions live side by side. */
+/**
+ * Returns the path of the agent on the host, after an upload if need be: named by its content, so that versions exist side by
+ * side.
+ */
 export function uploadAgent(
   host: SshHost,
   directory: string,
@@ -69,7 +72,7 @@ export function uploadAgent(
   return uploading;
 }
 
-/** Call it when the agent was found missing: somebody has tidied up the host. */
+/** Call it when the agent was found missing: a cleanup of the host has removed it. */
 export function forgetAgent(host: SshHost, directory: string): void {
   done.get(host)?.delete(directory);
 }

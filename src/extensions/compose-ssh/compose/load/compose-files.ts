@@ -1,4 +1,4 @@
-/** Which files of a tree are its compose files. */
+/** Finds the compose files of a tree. */
 
 import type { TreeView } from '../tree/tree-view.ts';
 import { joinInTree, realInTree } from '../tree/tree-view.ts';
@@ -42,7 +42,7 @@ export function defaultFiles(tree: TreeView, variables: Variables): string[] {
   );
 }
 
-/** Returns the files that a place of the tree stands for: a compose file, or what compose reads in a directory. */
+/** Returns the files that a path of the tree names: a compose file, or the files that compose reads in a directory. */
 export function bundleFiles(tree: TreeView, place: string, field: string): string[] {
   const path = joinInTree('', place);
   const real = path === null ? null : realInTree(tree, path);

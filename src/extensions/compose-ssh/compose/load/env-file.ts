@@ -9,7 +9,7 @@ function unquoted(value: string): string {
   return (comment === -1 ? value : value.slice(0, comment)).trim();
 }
 
-/** Whether a quoted value goes on behind this line. A line break behind a backslash belongs to it. */
+/** Returns whether a quoted value continues on the next line. A line break behind a backslash belongs to the value. */
 function isOpen(line: string, quote: string): boolean {
   for (let at = 0; at < line.length; at += 1) {
     if (line[at] === quote) return false;
@@ -18,7 +18,7 @@ function isOpen(line: string, quote: string): boolean {
   return true;
 }
 
-/** Lines, but a quoted value may go over several. */
+/** Yields statements: one line each, or more for a quoted value with line breaks. */
 function* statements(text: string): Generator<string> {
   const lines = text.replaceAll('\r\n', '\n').split('\n');
   for (let at = 0; at < lines.length; at += 1) {
@@ -39,7 +39,7 @@ function* statements(text: string): Generator<string> {
 }
 
 /**
- * A `.env` or an `env_file`: `NAME=value`, quotes, comments, `export`. A name alone is looked up in `around`; double
+ * Parses a `.env` or an `env_file`: `NAME=value`, quotes, comments, `export`. A name alone is looked up in `around`; double
  * quoted and bare values may name variables.
  */
 export function parseEnvFile(text: string, around: Variables, file: string): Map<string, string> {

@@ -2,9 +2,9 @@ import type { Tree } from '../yaml/compose-yaml.ts';
 import { isTree } from '../yaml/compose-yaml.ts';
 import { invalidStack } from '../yaml/finding.ts';
 
-/** The values that a compose file may name, and those it named that are not there. */
+/** Variables that a compose file may name, and the named ones that have no value. */
 export class Variables {
-  /** What is looked into first comes first. Maps are shared, not copied: one may still grow. */
+  /** Earlier layers win. Maps are shared, not copied: one may still grow. */
   readonly #layers: readonly ReadonlyMap<string, string>[];
   readonly unset = new Set<string>();
   #written = 0;
@@ -21,7 +21,7 @@ export class Variables {
     return undefined;
   }
 
-  /** With others that these win over. */
+  /** Returns variables in which `values` win over these. */
   over(values: ReadonlyMap<string, string>): Variables {
     return new Variables(...this.#layers, values);
   }
@@ -30,7 +30,7 @@ export class Variables {
     return new Map(this.#layers.toReversed().flatMap((layer) => [...layer])).entries();
   }
 
-  /** Short references to long values would otherwise multiply. */
+  /** Counts the bytes of inserted values: short references to long values would otherwise multiply. */
   count(text: string): string {
     this.#written += text.length;
     if (this.#written > LARGEST_RESULT) {
@@ -44,7 +44,7 @@ const LARGEST_RESULT = 4 * 1_048_576;
 const DEEPEST = 16;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*/;
 
-/** The end of `${…}`, whose defaults may hold others. */
+/** Returns the end of `${…}`, whose default may contain further variables. */
 function closing(text: string, from: number): number {
   let depth = 1;
   for (let at = from; at < text.length; at += 1) {
@@ -99,7 +99,7 @@ function substituted(inner: string, { whole, variables, field, depth }: Substitu
   throw bad(whole, field);
 }
 
-/** `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME-default}`, `:?`, `?`, `:+`, `+`, and `$$` for one dollar sign. */
+/** Replaces `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME-default}`, `:?`, `?`, `:+`, `+`, and `$$` by one dollar sign. */
 export function interpolateText(text: string, variables: Variables, field: string, depth = 0): string {
   if (!text.includes('$')) return text;
   if (depth > DEEPEST) throw invalidStack(field, 'Its variables are nested too deep.', 'Use plain defaults.');
@@ -127,7 +127,7 @@ export function interpolateText(text: string, variables: Variables, field: strin
   return variables.count(result);
 }
 
-/** Every text in it, but no key: as compose does. */
+/** Interpolates every text of a value, but no key: as compose does. */
 export function interpolateTree(value: Tree, variables: Variables): Tree {
   const walk = (at: unknown, path: string): unknown => {
     if (typeof at === 'string') return interpolateText(at, variables, path);

@@ -1,5 +1,5 @@
 /**
- * Reads a stack as compose would: its files merged in order, what they include and extend, variables put in, profiles
+ * Reads a stack as compose would: its files merged in order, with included and extended ones, variables replaced, profiles
  * chosen. The result names no other file any more, except those that services mount or build from.
  */
 
@@ -24,7 +24,7 @@ import { mergeSections, NOTHING, placed, SECTIONS } from './sections.ts';
 import { StackBudget } from './stack-budget.ts';
 
 export interface ProjectRequest {
-  /** Paths from the top of the tree; empty: what compose itself would look for. */
+  /** Paths from the top of the tree; empty: the files that compose itself would look for. */
   readonly files: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly profiles: readonly string[];
@@ -34,7 +34,7 @@ export interface Project {
   readonly services: ReadonlyMap<string, Tree>;
   readonly networks: Tree;
   readonly volumes: Tree;
-  /** Each with its `file` as a `PathRef`. */
+  /** Secrets, each with its `file` as a `PathRef`. */
   readonly secrets: Tree;
   readonly configs: Tree;
   /** Variables that were named and have no value. */
@@ -55,7 +55,7 @@ const MOST_SERVICES = 100;
 const DEEPEST = 8;
 const MOST_TOLD = 8;
 
-/** Where it is read from, and which variables hold there. */
+/** The directory to read from, and the variables that apply there. */
 interface Around {
   readonly base: string;
   readonly variables: Variables;
@@ -89,12 +89,12 @@ class Loader {
     return [...this.#unset];
   }
 
-  /** A file of the tree, through no link that leads out of it. */
+  /** Reads a file of the tree; a link that leads out is refused. */
   async text(path: PathRef, service: string | null, field: string): Promise<string | null> {
     const real = 'inside' in path ? realInTree(this.#tree, path.inside) : null;
     if (real === null) {
       const named = 'inside' in path ? path.inside : path.outside;
-      // Not a matter of elevation: it would be read here, and what is outside is not here.
+      // `elevated` does not help: the file would be read from the tree, and a file outside is not in it.
       this.#findings.invalid(
         service,
         field,
@@ -254,7 +254,7 @@ class Loader {
     return services;
   }
 
-  /** A service with all that it extends below it. */
+  /** Returns a service merged over all services that it extends. */
   async #service(name: string, part: Tree, { path, around, seen }: ServicePlace): Promise<Tree> {
     const raw = part[name];
     const { extends: parent, ...own } = isTree(raw) ? raw : {};
@@ -302,7 +302,7 @@ class Loader {
   }
 }
 
-/** Those that no profile keeps out, or one of the chosen profiles brings in. */
+/** Returns the services that are in no profile, or in one of the chosen profiles. */
 function chosen(services: Tree, profiles: ReadonlySet<string>): Map<string, Tree> {
   const all = Object.entries(services as { [name: string]: Tree });
   const wanted = all.filter(([, { profiles: own }]) => {
@@ -312,14 +312,14 @@ function chosen(services: Tree, profiles: ReadonlySet<string>): Map<string, Tree
   return new Map(wanted);
 }
 
-/** A name without a value gets the one from around: compose would take it from the shell that runs it. */
+/** Fills a name without a value from the variables: compose would take it from the shell that runs it. */
 function filledFrom(variables: Variables, values: Tree): Tree {
   return Object.fromEntries(
     Object.entries(values).map(([key, value]) => [key, value ?? variables.get(key) ?? null]),
   );
 }
 
-/** `env_file` becomes `environment`; a name without a value gets the one from around, or goes. */
+/** Turns `env_file` into `environment`; a name without a value is filled from the variables, or removed. */
 async function environmentOf(
   loader: Loader,
   name: string,

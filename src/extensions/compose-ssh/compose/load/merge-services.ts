@@ -1,10 +1,10 @@
 import type { Tree } from '../yaml/compose-yaml.ts';
 import { isTree } from '../yaml/compose-yaml.ts';
 
-/** Lists that are said anew, not added to. */
+/** Lists that a later file replaces instead of extending. */
 const REPLACED = new Set(['command', 'entrypoint', 'healthcheck.test']);
 
-/** What makes two items of a list the same: the later one wins. */
+/** Identity of list items: of two items with the same key the later wins. */
 const KEYS: Readonly<Record<string, (item: Tree) => string>> = {
   volumes: ({ target }) => String(target),
   ports: ({ target, protocol }) => `${String(target)}/${String(protocol)}`,
@@ -32,7 +32,7 @@ function mergeValues(field: string, base: unknown, over: unknown): unknown {
   return over;
 }
 
-/** Compose’s own rules: maps are merged, lists joined, everything else replaced. */
+/** Merges by compose’s own rules: maps are merged, lists joined, everything else replaced. */
 export function mergeTrees(base: Tree, over: Tree, prefix = ''): Tree {
   const merged: Tree = { ...base };
   for (const [key, value] of Object.entries(over))

@@ -7,12 +7,12 @@ import { invalidStack } from '../yaml/finding.ts';
 import { bytesOf, isTruthy, numberOf, textOf } from '../yaml/scalars.ts';
 
 export type Mount = {
-  /** Absolute and resolved, in the container. */
+  /** The path in the container, absolute and resolved. */
   readonly target: string;
   readonly readOnly: boolean;
 } & (
   | { readonly type: 'bind'; readonly source: PathRef; readonly propagation: string | null }
-  /** `null`: a volume without a name, that lives as long as its container. */
+  /** `null`: an anonymous volume, which lives as long as its container. */
   | { readonly type: 'volume'; readonly source: string | null; readonly nocopy: boolean }
   | { readonly type: 'tmpfs'; readonly sizeBytes: number | null; readonly mode: number | null }
 );
@@ -61,7 +61,7 @@ function fromText(text: string, base: string, service: string, n: number): Mount
   };
 }
 
-/** What the long form may hold: keys below each key, or none. */
+/** Keys of the long form, with the keys below each. */
 const LONG_FORM: Readonly<Record<string, readonly string[]>> = {
   type: [],
   source: [],

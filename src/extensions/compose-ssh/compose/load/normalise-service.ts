@@ -1,6 +1,6 @@
 /**
- * One service as one file says it, in one shape: short forms made long, lists of pairs made maps, paths told from the
- * top of the tree. What two files say can then be merged without knowing which form either used.
+ * Normalises a service of one file: short forms become long, lists of pairs become maps, paths start at the top of the tree.
+ * Services of two files can then be merged whichever form each used.
  */
 
 import type { PathRef } from '../tree/tree-path.ts';
@@ -13,7 +13,7 @@ import { readMount } from './mount.ts';
 import { readPorts } from './port-mapping.ts';
 
 const PAIR_FIELDS = ['environment', 'labels', 'annotations', 'sysctls'] as const;
-/** `name: address` here, so that two files can each add some. */
+/** Normalised as a map `name: address`, so that two files can each add hosts. */
 const HOST_PAIRS = 'extra_hosts';
 
 export interface EnvFileRef {
@@ -30,7 +30,7 @@ function unusable(service: string, field: string): Error {
   );
 }
 
-/** `NAME=value` lists and maps; a name alone has no value. */
+/** Returns `NAME=value` lists and maps as a map; a name alone has no value. */
 function pairs(value: unknown, service: string, field: string, separator = /=/): Tree {
   if (isTree(value)) {
     return Object.fromEntries(
@@ -81,7 +81,7 @@ function namedMap(value: unknown, service: string, field: string): Tree {
   );
 }
 
-/** `secrets` and `configs` of a service. */
+/** Normalises `secrets` and `configs` of a service. */
 function grants(value: unknown, service: string, field: string): Tree[] {
   return listOf(value).map((item, n) => {
     const source = textOf(isTree(item) ? item.source : item);
@@ -90,7 +90,7 @@ function grants(value: unknown, service: string, field: string): Tree[] {
   });
 }
 
-/** Also an address of a repository, which the engine would fetch. */
+/** Returns the context of a build; it may also be an address of a repository, which the engine would fetch. */
 function contextRef(base: string, context: string, service: string): PathRef {
   const field = 'build.context';
   const isAddress = /:\/\/|^git@|^github\.com\//.test(context);

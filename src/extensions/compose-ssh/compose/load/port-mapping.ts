@@ -2,11 +2,11 @@ import { isTree } from '../yaml/compose-yaml.ts';
 import { invalidStack } from '../yaml/finding.ts';
 import { textOf } from '../yaml/scalars.ts';
 
-/** A port that a service wants to be reached at. Which port of the host that is, is ours to choose. */
+/** A port that a service publishes. The backend chooses the port of the host. */
 export interface PortMapping {
   readonly target: number;
   readonly protocol: 'tcp' | 'udp';
-  /** What the file asked for; told, not used. */
+  /** The port of the host that the file names; reported, not used. */
   readonly published: string | null;
 }
 
@@ -20,7 +20,7 @@ function range(text: string): number[] | null {
   return Array.from({ length: to - from + 1 }, (_, n) => from + n);
 }
 
-/** `80`, `8080:80`, `127.0.0.1:8080:80/udp`, `[::1]:8080:80`, `3000-3005:3000-3005`, or the long form. */
+/** Reads `80`, `8080:80`, `127.0.0.1:8080:80/udp`, `[::1]:8080:80`, `3000-3005:3000-3005`, or the long form. */
 export function readPorts(value: unknown, service: string, n: number): PortMapping[] {
   const wrong = () =>
     invalidStack(

@@ -4,14 +4,14 @@ import { isTree } from '../yaml/compose-yaml.ts';
 import { textOf } from '../yaml/scalars.ts';
 import { mergeTrees } from './merge-services.ts';
 
-/** The parts of a compose file whose entries have names. */
+/** Sections of a compose file whose entries have names. */
 export const SECTIONS = ['services', 'networks', 'volumes', 'secrets', 'configs'] as const;
 
 export type Sections = { [section in (typeof SECTIONS)[number]]: Tree };
 
 export const NOTHING: Sections = { services: {}, networks: {}, volumes: {}, secrets: {}, configs: {} };
 
-/** Files of secrets and configs, told from the top. */
+/** Returns an entry with its file of a secret or config as a path from the top of the tree. */
 export function placed(section: string, part: Tree, base: string): Tree {
   return Object.fromEntries(
     Object.entries(part).map(([name, item]) => {

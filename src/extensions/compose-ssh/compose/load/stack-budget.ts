@@ -5,9 +5,9 @@ import { isTree, LARGEST_FILE_BYTES, readComposeYaml } from '../yaml/compose-yam
 import { invalidStack } from '../yaml/finding.ts';
 
 const MOST_FILES = 64;
-/** Of all files together, variables included. */
+/** Limit of all files together, variables included. */
 const MOST_BYTES = 2 * 1_048_576;
-/** Of all services once what they extend and what their `env_file` names is in them: what is emitted stays readable. */
+/** Limit of the values of all services with extended services and `env_file`: the emitted file stays readable. */
 const MOST_VALUES = 15_000;
 
 function valuesIn(value: unknown): number {
@@ -17,8 +17,8 @@ function valuesIn(value: unknown): number {
 }
 
 /**
- * What reading one stack may cost, all files and services together. A bound on each file alone is none: a stack may name
- * 64 files, and each of 100 services may extend the same large one.
+ * Budget for reading one stack, all files and services together. A bound on each file is not enough: a stack may name 64 files,
+ * and each of 100 services may extend the same large one.
  */
 export class StackBudget {
   #files = 0;
@@ -26,7 +26,7 @@ export class StackBudget {
   #tokens = 0;
   #values = 0;
 
-  /** A file is about to be read. */
+  /** Counts a file before it is read. */
   open(field: string, service: string | null): void {
     this.#files += 1;
     if (this.#files > MOST_FILES)
@@ -38,7 +38,7 @@ export class StackBudget {
       );
   }
 
-  /** The text of a file. */
+  /** Counts the text of a file. */
   read(text: string, name: string, field: string, service: string | null): void {
     const bytes = Buffer.byteLength(text);
     this.#bytes += bytes;
@@ -53,7 +53,7 @@ export class StackBudget {
       );
   }
 
-  /** A compose file, within the lexical tokens that are left. */
+  /** Parses a compose file, within the lexical tokens that are left. */
   parse(text: string, name: string): Tree {
     const limits: YamlLimits = { ...STACK, tokens: Math.max(0, STACK.tokens - this.#tokens) };
     const { tree, tokens } = readComposeYaml(text, name, limits);
@@ -61,7 +61,7 @@ export class StackBudget {
     return tree;
   }
 
-  /** What a service has got from elsewhere. */
+  /** Counts the values that a service gets from other services and files. */
   take(values: unknown, field: string, service: string): void {
     this.takeCount(valuesIn(values), field, service);
   }

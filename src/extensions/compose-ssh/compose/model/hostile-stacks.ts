@@ -1,6 +1,6 @@
 /**
- * Stacks for tests: every field of the model, one at a time, and every text in it, so that a hostile text can stand in
- * any place that a compose file has.
+ * Stacks for tests: every field of the model, one at a time, and every text in it, so that a hostile text can take every place
+ * that a compose file has.
  */
 
 import { NETWORK, VOLUME } from '../shapes/section-shapes.ts';
@@ -8,7 +8,7 @@ import type { Tree } from '../yaml/compose-yaml.ts';
 import { isTree } from '../yaml/compose-yaml.ts';
 import { SERVICE_FIELDS } from './read-service.ts';
 
-/** What the stacks below name beside themselves. */
+/** Files that the stacks below name. */
 export const HOSTILE_TREE = {
   'app.env': 'GIVEN=1\n',
   'other.yml': 'services: {base: {image: box, environment: {BASE: "1"}}}',
@@ -19,11 +19,11 @@ export const HOSTILE_TREE = {
 } as const;
 
 export interface Site {
-  /** `services.web.healthcheck.interval`; of a name: `services.web.environment.{NAME}`. */
+  /** Path of the place: `services.web.healthcheck.interval`; of a name: `services.web.environment.{NAME}`. */
   readonly path: string;
-  /** The text that stands there in the example. */
+  /** The text at that place in the example. */
   readonly example: string;
-  /** The stack with another text in that place. */
+  /** Returns the stack with another text at that place. */
   with(text: string): Tree;
 }
 
@@ -39,7 +39,7 @@ function base(): { [section: string]: Tree } {
 
 type Place = { readonly path: string; readonly example: string; with(text: string): unknown };
 
-/** Every text in a value, and every name of a mapping in it, each to be replaced alone. */
+/** Returns the place of every text and every key of a value, each to be replaced alone. */
 function placesIn(value: unknown, path: string): Place[] {
   if (typeof value === 'string' || typeof value === 'number')
     return [{ path, example: String(value), with: (text) => text }];
@@ -139,7 +139,7 @@ export function hostileSites(): Site[] {
   return [...serviceSites(), ...sectionSites(), ...fileSites()];
 }
 
-/** Texts that mean something to a shell, a list of lines, a reader of YAML, an engine, a kernel or a path. */
+/** Texts with a meaning for a shell, a list of lines, a YAML reader, an engine, a kernel or a path. */
 export const HOSTILE_TEXTS: readonly string[] = [
   ...['\n', '\t', '\0', '\r', '\u001b[31m', '\u0085', '\u2028', '\u202e', '\ufeff', '\ud800'],
   ...[

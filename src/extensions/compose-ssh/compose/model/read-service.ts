@@ -17,7 +17,7 @@ import { isTree } from '../yaml/compose-yaml.ts';
 import { listOf, numberOf, textOf } from '../yaml/scalars.ts';
 import type { Grant, ServiceLimits, ServiceModel } from './stack-model.ts';
 
-/** Where the agent is mounted. */
+/** Directory where the agent is mounted. */
 export const AGENT_DIRECTORY = '/.sandboxer';
 const AGENT_REMEDY = 'Use another target.';
 
@@ -75,7 +75,7 @@ const grant = record({
   mode: words.line,
 });
 
-/** Read into fields of the model that have another form than the file. */
+/** Fields with another form in the model than in the file. */
 const MODELLED = {
   cpu_period: limit(1e9, 100_000),
   cpu_quota: limit(1e12, 50_000),
@@ -105,7 +105,7 @@ const MODELLED = {
   volumes_from: volumesFrom,
 } satisfies { readonly [field: string]: Shape<unknown> };
 
-/** Read before services are merged, with examples of their forms; what is left of them is judged below. */
+/** Fields read before services are merged, with examples of their forms; the rest of them is judged below. */
 const PREPARED: { readonly [field: string]: readonly unknown[] } = {
   build: [
     '.',
@@ -131,7 +131,7 @@ const PREPARED: { readonly [field: string]: readonly unknown[] } = {
 };
 const ALL = { ...PLAIN, ...TAKEN, ...DROPPED, ...REFUSED, ...MODELLED };
 
-/** Every field of a service, with examples of what it may hold. */
+/** Every field of a service, with examples of its values. */
 export const SERVICE_FIELDS: { readonly [field: string]: readonly unknown[] } = {
   ...Object.fromEntries(Object.entries(ALL).map(([field, { examples }]) => [field, examples])),
   ...PREPARED,
@@ -162,7 +162,7 @@ function readMounts(raw: readonly Mount[], tree: TreeView, at: Reading): Mount[]
   });
 }
 
-/** Returns the path that a secret or config is mounted at: beneath its usual directory, or where it says. */
+/** Returns the path that a secret or config is mounted at: `name` below its usual directory, or an absolute one. */
 function grantTarget(directory: string, name: string): string | null {
   if (name.startsWith('/')) return words.insidePath(name);
   const path = words.insidePath(`${directory}/${name}`);

@@ -19,7 +19,7 @@ type Kind = 'secrets' | 'configs';
 const GRANT_FIELDS = new Set(['file', 'content', 'environment', 'external', 'name', 'labels']);
 const REMEDY_FILE = 'Put it into the repository, or give it as a secret of the sandbox.';
 
-/** Whatever names another service must find it. */
+/** Checks that every service named by another exists. */
 function checkServices(
   service: ServiceModel,
   raw: Tree,
@@ -50,7 +50,7 @@ function checkServices(
     if (!from.startsWith('container:')) need(from.split(':')[0] ?? '', 'volumes_from');
 }
 
-/** Whatever a service uses of the other sections must be there. */
+/** Checks that every network, volume, secret and config that a service uses is declared. */
 function checkSections(service: ServiceModel, project: Project, at: Reading): void {
   const { networkMode, networks, mounts } = service;
   if (networkMode !== null && networks.size > 0)

@@ -1,6 +1,6 @@
 /**
- * Everything that is understood of a compose file, and judged. The file that an engine gets is written from this alone:
- * no mapping, list or text of the input is in it unread.
+ * The model of a stack: everything of a compose file that is understood and judged. The engine's file is written from it alone:
+ * no mapping, list or text of the input gets there unread.
  */
 import type { Mount } from '../load/mount.ts';
 import type { PortMapping } from '../load/port-mapping.ts';
@@ -11,7 +11,7 @@ import type { PathRef } from '../tree/tree-path.ts';
 
 export interface Grant {
   readonly source: string;
-  /** Absolute and resolved, in the container. */
+  /** The path in the container, absolute and resolved. */
   readonly target: string;
 }
 
@@ -23,17 +23,17 @@ export interface ServiceLimits {
 
 export interface ServiceModel {
   readonly name: string;
-  /** Of the engine or a registry; `null`: it is built. */
+  /** Image of the engine or a registry; `null`: it is built. */
   readonly image: string | null;
   readonly build: BuildModel | null;
-  /** Emitted under the same names. */
+  /** Fields that are emitted under the same names. */
   readonly fields: PlainFields;
   readonly taken: TakenFields;
   readonly environment: { readonly [name: string]: string };
   /** Variables that are named without a value. */
   readonly unvalued: readonly string[];
   readonly labels: { readonly [name: string]: string };
-  /** Sources of binds are real paths of the tree, or outside of it where elevated. */
+  /** Mounts. Sources of binds are real paths of the tree, or outside of it where elevated. */
   readonly mounts: readonly Mount[];
   readonly volumesFrom: readonly string[];
   readonly ports: readonly PortMapping[];
@@ -44,14 +44,14 @@ export interface ServiceModel {
   readonly dns: readonly string[];
   readonly secrets: readonly Grant[];
   readonly configs: readonly Grant[];
-  /** What the file asks for; `null` where it does not say. */
+  /** Limits that the file names; `null` where it names none. */
   readonly declared: ServiceLimits;
   readonly cpuShares: number | null;
   readonly reservedMemoryBytes: number | null;
   readonly replicas: number;
 }
 
-/** Where the content of a secret or config is; `null`: it is given with the sandbox. */
+/** Place of the content of a secret or config; `null`: it comes with the sandbox's secrets. */
 export type GrantContent = { readonly file: PathRef } | { readonly text: string } | null;
 
 export interface StackModel {

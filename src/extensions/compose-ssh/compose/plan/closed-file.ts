@@ -1,6 +1,6 @@
 /**
- * What an emitted file may hold, said a second time and independently of the shapes that it was read by, for tests: no
- * field, source, name or option beside these.
+ * Checks for tests which fields, sources, names and options an emitted file has: written a second time and independently of the
+ * shapes that it was read by.
  */
 import { posix } from 'node:path';
 import type { Tree } from '../yaml/compose-yaml.ts';
@@ -140,7 +140,7 @@ function faultsOfSections({ networks, volumes }: Tree, project: string): string[
   return faults;
 }
 
-/** Returns what an emitted file, or what is made beside it, holds that it must not. */
+/** Returns the faults of an emitted file and of the files made beside it. */
 export function faultsOfPlan(plan: StackPlan, project: string): string[] {
   const file = parseComposeYaml(plan.file, 'stack.yml');
   const places = [...plan.directories, ...plan.copies.map(({ from }) => from)];

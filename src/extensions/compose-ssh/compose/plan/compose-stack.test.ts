@@ -52,7 +52,7 @@ async function refused(files: Files, terms: Partial<StackTerms> = {}): Promise<S
   if (!(error instanceof SandboxerError))
     throw new Error(`It was accepted, or failed oddly: ${String(error)}`);
   expect(error.extras.creation).toBe('not_created');
-  // Its own, and not the one that every error of its code has.
+  // The error has a remedy of its own, not only the one of its code.
   expect(error.extras.remedy ?? '').not.toBe('');
   return error;
 }

@@ -1,14 +1,14 @@
 /**
- * Images that a Dockerfile names. A builder resolves a name that is all hexadecimal digits as the beginning of an image's id,
- * and so would reach the images of other sandboxes. Each line is read by itself and as a part of the instruction it
- * continues, and each variable with every value that it is ever given: what a builder may understand is among what is
- * judged here, whatever its own rules for lines are.
+ * Images that a Dockerfile names. A builder resolves a name of hexadecimal digits only as the beginning of an image's id, and so
+ * would reach the images of other sandboxes. Each line is read by itself and as a part of the instruction it continues, and each
+ * variable with every value that it ever gets: every reading of a builder is among those judged here, whatever its own rules for
+ * lines are.
  */
 import { readImageName } from '../shapes/image-name.ts';
 
 const MOST_VALUES = 64;
 const MOST_SHOWN = 80;
-/** Builders give these values, or leave them empty. */
+/** Arguments that builders set themselves, or leave empty. */
 const PLATFORM_ARGS = ['OS', 'ARCH', 'VARIANT', 'PLATFORM'].flatMap((part) => [
   `TARGET${part}`,
   `BUILD${part}`,
@@ -18,17 +18,17 @@ const FRONTEND =
 
 type Values = Map<string, Set<string>>;
 
-/** Why an image may not be named by a Dockerfile, or `null`. */
+/** Returns why a Dockerfile may not name an image, or `null`. */
 function fault(name: string): string | null {
   const shown = JSON.stringify(name.slice(0, MOST_SHOWN));
   if (/[\s$\\"'{}]/.test(name)) return `The image ${shown} is not understood.`;
   if (/^[0-9a-f]+$/.test(name)) return `${shown} could be the beginning of the id of an image.`;
   const read = readImageName(name);
-  // What is no name of an image is the name of a stage, or nothing.
+  // A text that is no name of an image names a stage, or has no meaning.
   return 'wrong' in read && (read.isOurs || /^sha\d+:/.test(name)) ? read.wrong : null;
 }
 
-/** Each line by itself, and each instruction with the lines that continue it. */
+/** Returns each line by itself, and each instruction with the lines that continue it. */
 function linesOf(text: string): string[] {
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
   const instructions = ['\\', '`'].flatMap((mark) => {
@@ -48,7 +48,7 @@ function linesOf(text: string): string[] {
   return [...new Set([...lines, ...instructions].map((line) => line.trim()))];
 }
 
-/** Every text that a builder may make of one with variables; `null`: too many. */
+/** Returns every text that a builder may make of a text with variables; `null`: too many. */
 function expansions(text: string, values: Values): readonly string[] | null {
   let open = [text.replaceAll(/["']/g, '')];
   for (let rounds = 0; open.some((one) => one.includes('$')); rounds += 1) {
@@ -66,7 +66,7 @@ function expansions(text: string, values: Values): readonly string[] | null {
   return open;
 }
 
-/** Values that arguments are ever given, by the file or the build. */
+/** Returns all values that arguments get from the file or the build. */
 function argumentsOf(lines: readonly string[], given: Readonly<Record<string, string>>): Values {
   const values: Values = new Map(PLATFORM_ARGS.map((name) => [name, new Set(['amd64', 'linux'])]));
   const add = (name: string, value: string) => {
@@ -83,7 +83,7 @@ function argumentsOf(lines: readonly string[], given: Readonly<Record<string, st
   return values;
 }
 
-/** The images and stages that one line names, as they are written. */
+/** Returns the images and stages that a line names, as they are written. */
 function namesOf(line: string): string[] {
   const bare = line.replace(/^(?:ONBUILD\s+)+/i, '');
   const [, image] = /^FROM\s+(?:--\S+\s+)*(\S+)/i.exec(bare) ?? [];
@@ -93,12 +93,12 @@ function namesOf(line: string): string[] {
   const named = [...bare.matchAll(/(?:--|[=,"'])from=("[^"]*"|'[^']*'|[^\s,]+)/g)].map(
     ([, name = '']) => name,
   );
-  // A number of a stage.
+  // A number names a stage.
   return named.filter((name) => !/^\d{1,3}$/.test(name));
 }
 
 export interface DockerfileImages {
-  /** Why it cannot be built for a sandbox, or `null`. */
+  /** Reason why it cannot be built for a sandbox, or `null`. */
   readonly fault: string | null;
   /** Names that may be images; some are names of stages. */
   readonly names: readonly string[];

@@ -1,4 +1,4 @@
-/** One service as it is given to compose, written field by field from its model. */
+/** Emits a service for compose, field by field from its model. */
 import type { EngineLimit } from '../../remote/engine.ts';
 import type { ServiceLimits, ServiceModel, StackModel } from '../model/stack-model.ts';
 import type { BuildModel } from '../shapes/build-shape.ts';
@@ -8,7 +8,7 @@ import type { StackTerms } from './plan-stack.ts';
 import { wantsSecret } from './service-mounts.ts';
 import type { SourcePlaces } from './source-places.ts';
 
-/** Nobody answers there (RFC 5737): names of the outside are not looked up by the engine on the stack’s behalf. */
+/** Address without a resolver (RFC 5737): the engine must not look up outside names on the stack’s behalf. */
 const NO_RESOLVER = '192.0.2.1';
 /** The engine’s default: more would take the processors from other stacks. */
 const MOST_SHARES = 1024;
@@ -83,7 +83,7 @@ export function emitLimits(
   };
 }
 
-/** What an administrator may let through, and nobody else. */
+/** Fields that only `elevated` allows. */
 function elevatedFields({ taken: { annotations, cgroup_parent, isolation, runtime } }: ServiceModel): Tree {
   return {
     ...(annotations === undefined ? {} : { annotations }),
@@ -93,7 +93,7 @@ function elevatedFields({ taken: { annotations, cgroup_parent, isolation, runtim
   };
 }
 
-/** Everything of a service but its image, mounts, ports and networks. */
+/** Emits everything of a service but its image, mounts, ports and networks. */
 export function emitOwn(service: ServiceModel, stack: StackModel, terms: StackTerms): Tree {
   const { fields, taken, replicas, networkMode, dependsOn, name } = service;
   const dependencies = [...dependsOn].filter(([other]) => stack.services.has(other));
@@ -105,7 +105,7 @@ export function emitOwn(service: ServiceModel, stack: StackModel, terms: StackTe
   const { ulimits = {}, pull_policy, ...plain } = fields;
   return {
     ...plain,
-    // Both generations of compose know this word.
+    // `if_not_present` is the word that both generations of compose know.
     ...(pull_policy === undefined
       ? {}
       : { pull_policy: pull_policy === 'missing' ? 'if_not_present' : pull_policy }),

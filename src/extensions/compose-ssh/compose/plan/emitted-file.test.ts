@@ -41,12 +41,12 @@ async function planOf(text: string, terms: Partial<StackTerms> = {}): Promise<St
   return planStack(model, tree, { ...TERMS, ...terms }, findings);
 }
 
-/** The text as YAML that is read back as it is, or as an author might write it. */
+/** Returns the stack as YAML: exact, or as an author might write it. */
 function written(stack: Tree): string {
   return stringify(stack, { defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'QUOTE_DOUBLE' });
 }
 
-/** Returns what is wrong with what becomes of a stack: refused with field and remedy, or a closed file. */
+/** Returns the faults of the result of a stack: it must be refused with field and remedy, or be a closed file. */
 async function faultsOf(stack: Tree): Promise<string[]> {
   const outcome = await planOf(written(stack)).catch((reason: unknown) => reason);
   if (outcome instanceof SandboxerError) {
@@ -80,7 +80,7 @@ describe('compose: the emitted file, whatever the compose file says', () => {
   }, async () => {
     const faults: string[] = [];
     for (const [n, site] of SITES.entries()) {
-      // Each place meets every sixth text, and each text a sixth of the places; the random runs below mix them.
+      // Each place gets every sixth text, and each text a sixth of the places; the random runs below mix them.
       for (let at = n % 6; at < HOSTILE_TEXTS.length; at += 6) {
         const text = HOSTILE_TEXTS[at] ?? '';
         for (const fault of await faultsOf(site.with(text)))

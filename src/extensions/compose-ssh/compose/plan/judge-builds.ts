@@ -5,7 +5,7 @@ import { realInTree } from '../tree/tree-view.ts';
 import type { Findings } from '../yaml/finding.ts';
 import { dockerfileImages } from './dockerfile-images.ts';
 
-/** Where a builder looks for the file that no build names. */
+/** File names that a builder tries when a build names none. */
 const DEFAULT_NAMES = ['Dockerfile', 'dockerfile'];
 const REMEDY = 'Name images with a tag, and stages by words that are no hexadecimal numbers.';
 const LINK = 'Replace the link by a file of the repository.';

@@ -1,13 +1,13 @@
-/** Fields that an older compose does not know: the newest of each generation takes every field that is emitted. */
+/** Fields that an older compose does not know; the newest of each generation knows every emitted field. */
 import type { Tree } from '../yaml/compose-yaml.ts';
 import { isTree } from '../yaml/compose-yaml.ts';
 
 interface NewerField {
-  /** From the service; `*` stands for any name or number. */
+  /** Path from the service; `*` stands for any name or number. */
   readonly path: string;
-  /** The first version of compose that knows it. */
+  /** The first version of compose that knows the field. */
   readonly since: string;
-  /** `dropped`: the service does the same without it, or later. `refused`: it would be another service. */
+  /** `dropped`: the service works without it, or gets it later. `refused`: it would be another service. */
   readonly otherwise: 'dropped' | 'refused';
   readonly remedy?: string;
 }
@@ -74,11 +74,11 @@ function without(value: unknown, [part, ...rest]: readonly string[], at: string[
 
 interface Unknown {
   readonly field: NewerField;
-  /** In the service: `volumes.0.tmpfs.mode`. */
+  /** Path in the service: `volumes.0.tmpfs.mode`. */
   readonly place: string;
 }
 
-/** Returns a service without the fields that this version of compose does not know, and which they were. */
+/** Returns a service without the fields that this version of compose does not know, and the removed fields. */
 export function knownTo(
   version: string,
   service: Tree,

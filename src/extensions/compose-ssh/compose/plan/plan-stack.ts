@@ -1,6 +1,6 @@
 /**
- * Turns the model of a stack into the one file that is run. The file is written from the model, and compose is given
- * nothing else, so that what was judged is what runs.
+ * Turns the model of a stack into the only file that compose gets. The file is written from the model, so that exactly the judged
+ * stack runs.
  */
 import type { Resources } from '../../../../contract/profiles/profile.ts';
 import type { EngineLimit } from '../../remote/engine.ts';
@@ -22,22 +22,22 @@ import { SourcePlaces } from './source-places.ts';
 
 export interface StackTerms {
   readonly project: string;
-  /** The stamp, on everything the engine makes. */
+  /** Labels of the stamp, on everything the engine makes. */
   readonly labels: Readonly<Record<string, string>>;
   readonly openNetwork: boolean;
   readonly resources: Resources;
   readonly elevated: boolean;
-  /** Plain text for every service, where it has no value of its own. */
+  /** Variables for every service that has no value of its own. */
   readonly variables: Readonly<Record<string, string>>;
   readonly secrets: readonly { readonly name: string; readonly delivery: 'file' | 'env' }[];
-  /** On the host. */
+  /** Directory of the stack on the host. */
   readonly directory: string;
   readonly secretDirectory: string;
   readonly agent: string;
   readonly gatewayImage: string;
-  /** Images are there under our names, and volumes are filled by us alone. */
+  /** Whether the stack is made from a snapshot: its images have the backend's names, and only the backend fills its volumes. */
   readonly fromSeed: boolean;
-  /** One for each network, in order; more than there are is fine. */
+  /** Subnets, one for each network, in order; more than there are networks is fine. */
   readonly subnets: readonly string[];
   /** The version of the compose that reads the file; `null`: one that knows every field. */
   readonly composeVersion: string | null;
@@ -46,19 +46,19 @@ export interface StackTerms {
 }
 
 export interface StackPlan {
-  /** The file that compose is given. */
+  /** The file for compose. */
   readonly file: string;
   readonly services: readonly string[];
-  /** Small files of ours that services mount: path from the stack’s directory → content. */
+  /** Small generated files that services mount: path from the stack’s directory → content. */
   readonly files: ReadonlyMap<string, string>;
   readonly directories: readonly string[];
   readonly copies: readonly Copy[];
   /** Port of the gateway → the service and its port behind it. Empty where the engine itself publishes. */
   readonly gatewayPorts: ReadonlyMap<number, { readonly service: string; readonly target: number }>;
-  /** Which service a port belongs to. */
+  /** Port → the service that it belongs to. */
   readonly portOwners: ReadonlyMap<number, string>;
   readonly builtImages: readonly string[];
-  /** Those that the host has, or pulls. */
+  /** Images that the host has, or pulls. */
   readonly namedImages: readonly string[];
   readonly networkCount: number;
   readonly notes: readonly string[];
@@ -132,7 +132,7 @@ class Planner {
     };
   }
 
-  /** Leaves out what the host's compose does not know, with a note, or refuses it. */
+  /** Leaves out fields that the host's compose does not know, with a note, or refuses them. */
   #known(name: string, emitted: Tree): Tree {
     const { composeVersion } = this.#terms;
     if (composeVersion === null) return emitted;
@@ -186,8 +186,8 @@ class Planner {
   }
 
   /**
-   * A stack without a network has no ports on the host either. So one container of ours, that runs nothing but the agent,
-   * stands in its networks and in one more, and hands connections on to the ports that services publish.
+   * Adds the gateway. A stack without a network has no ports on the host either. So one container, which runs only the agent,
+   * joins its networks and one more, and forwards connections to the ports that services publish.
    */
   #gateway(services: { [name: string]: Tree }) {
     const ports = new Map<number, { service: string; target: number }>();

@@ -1,4 +1,4 @@
-/** What is mounted into a service: volumes and binds of its own, secrets and configs, and our agent. */
+/** Mounts of a service: its volumes and binds, its secrets and configs, and the agent. */
 
 import type { Mount } from '../load/mount.ts';
 import { AGENT_DIRECTORY } from '../model/read-service.ts';
@@ -9,7 +9,7 @@ import type { SourcePlaces } from './source-places.ts';
 
 type Terms = Pick<StackTerms, 'directory' | 'secretDirectory' | 'agent' | 'secrets' | 'fromSeed'>;
 
-/** Services that name a secret get it; where none does, all do. */
+/** Returns whether a service gets a secret: services that name it do; if none does, all do. */
 export function wantsSecret(
   services: ReadonlyMap<string, ServiceModel>,
   service: ServiceModel,
@@ -22,7 +22,7 @@ export function wantsSecret(
 }
 
 export class ServiceMounts {
-  /** Small files of ours that services mount: path from the stack’s directory → content. */
+  /** Small generated files that services mount: path from the stack’s directory → content. */
   readonly files = new Map<string, string>();
   readonly usedVolumes = new Set<string>();
   readonly #stack: StackModel;
@@ -86,7 +86,7 @@ export class ServiceMounts {
     };
   }
 
-  /** Secrets of the sandbox that are delivered by file. */
+  /** Mounts the secrets of the sandbox that are delivered by file. */
   #given(service: ServiceModel): Tree[] {
     return this.#terms.secrets
       .filter(({ name, delivery }) => delivery === 'file' && this.#wants(service, name))
@@ -102,7 +102,7 @@ export class ServiceMounts {
     return wantsSecret(this.#stack.services, service, secret, 'secrets');
   }
 
-  /** Secrets and configs as the files they are: both generations of compose, and both kinds, do the same with a bind. */
+  /** Mounts secrets and configs as binds of files: these work the same in both generations of compose, for both kinds. */
   #grants(kind: 'secrets' | 'configs', service: ServiceModel): Tree[] {
     const isGiven = (grant: Grant) =>
       kind === 'secrets' &&

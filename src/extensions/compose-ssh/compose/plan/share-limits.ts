@@ -1,12 +1,12 @@
-/** The sandbox’s limits, dealt out to its services: together they never have more. */
+/** Divides the sandbox’s limits among its services: together they never have more. */
 import type { Resources } from '../../../../contract/profiles/profile.ts';
 import type { ServiceLimits, ServiceModel } from '../model/stack-model.ts';
 import type { Findings } from '../yaml/finding.ts';
 
 const MIB = 1_048_576;
-/** The engine runs nothing with less. */
+/** The least that the engine accepts. */
 const LEAST = { cpus: 0.01, memoryBytes: 6 * MIB, pids: 4 } as const;
-/** Where nobody says how many: enough for any service, too few to choke a host. */
+/** Default without a limit: enough for any service, too few to choke a host. */
 const USUAL_PIDS = 4096;
 
 type LimitName = keyof ServiceLimits;
@@ -16,7 +16,7 @@ const FIELDS: Readonly<Record<LimitName, string>> = {
   pids: 'pids_limit',
 };
 
-/** What is left of `total` after those who name their part, in equal parts for the others. */
+/** Divides what the named parts leave of `total` in equal parts among the other services. */
 function deal(
   name: LimitName,
   total: number | null,

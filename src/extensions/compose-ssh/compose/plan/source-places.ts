@@ -1,8 +1,8 @@
 /**
- * Where sources lie on the host. The engine follows links in a source when a container starts, also when it is started
- * again, and a build reads its context whenever it runs. A source that some container may write to from above or below
- * could become a link to anywhere in the meantime: such a source lies in a place of its own, made before any container
- * runs. Files of secrets and configs always do.
+ * Places of mount and build sources on the host. The engine follows links in a source when a container starts, also when it is
+ * started again, and a build reads its context whenever it runs. A source that a container may write to from above or below could
+ * become a link to anywhere in the meantime: such a source gets a place of its own, made before any container runs. Files of
+ * secrets and configs always do.
  */
 import type { ServiceModel } from '../model/stack-model.ts';
 import type { TreeView } from '../tree/tree-view.ts';
@@ -10,7 +10,7 @@ import type { TreeView } from '../tree/tree-view.ts';
 export interface Copy {
   readonly from: string;
   readonly to: string;
-  /** `link`: files are shared with the tree, so that what is written there is seen here; `copy`: they are not. */
+  /** `link`: files are shared with the tree, so that writes appear in both; `copy`: they are not. */
   readonly how: 'link' | 'copy';
 }
 
@@ -23,7 +23,7 @@ function inTree(path: string): string {
 }
 
 export class SourcePlaces {
-  /** What must be copied from the tree to a place of its own; files of secrets and configs join when asked for. */
+  /** Sources to copy from the tree to places of their own; files of secrets and configs join on request. */
   readonly copies: Copy[] = [];
   /** Sources that are not in the tree: empty directories, as the engine would make them. */
   readonly missing: readonly string[];
@@ -52,19 +52,19 @@ export class SourcePlaces {
     for (const [source, to] of this.#ownBinds) this.copies.push({ from: inTree(source), to, how: 'link' });
   }
 
-  /** From the top of the stack’s directory: `tree/data`, `binds/0`. */
+  /** Returns the place of a bind, from the top of the stack’s directory: `tree/data`, `binds/0`. */
   bind(source: string): string {
     return this.#ownBinds.get(source) ?? inTree(source);
   }
 
-  /** What a service that mounts `source` must mount below it in addition. */
+  /** Returns the mounts that a service that mounts `source` needs below it in addition. */
   inner(source: string): readonly { readonly place: string; readonly below: string }[] {
     return [...this.#ownBinds]
       .filter(([other]) => isBelow(other, source))
       .map(([other, place]) => ({ place, below: source === '' ? other : other.slice(source.length + 1) }));
   }
 
-  /** The directory that an image is built from. */
+  /** Returns the directory that an image is built from. */
   context(source: string): string {
     const isTouched = [...this.#writable].some(
       (directory) => directory === source || isBelow(source, directory) || isBelow(directory, source),
@@ -72,7 +72,7 @@ export class SourcePlaces {
     return isTouched ? this.#own('builds', source, 'link') : inTree(source);
   }
 
-  /** A file that is mounted or read by itself. */
+  /** Returns the place of a file that is mounted or read by itself. */
   file(source: string): string {
     return this.#own('grants', source, 'copy');
   }

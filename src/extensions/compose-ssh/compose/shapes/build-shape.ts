@@ -49,7 +49,7 @@ const fields = record(BUILD);
 export interface BuildModel {
   /** The directory of the tree, by its real path; outside of it only where elevated. */
   readonly context: PathRef;
-  /** `null`: the `Dockerfile` of the context, or one that is written inline. */
+  /** `null`: the `Dockerfile` of the context, or an inline one. */
   readonly dockerfile: PathRef | null;
   readonly fields: RecordOf<typeof BUILD>;
 }

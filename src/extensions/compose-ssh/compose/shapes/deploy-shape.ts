@@ -1,4 +1,4 @@
-/** `deploy` of a service: limits and the number of containers. What concerns a swarm is left out. */
+/** Reads `deploy` of a service: limits and the number of containers. Fields for a swarm are left out. */
 import { numberOf } from '../yaml/scalars.ts';
 import type { Shape } from './shape.ts';
 import { ignored, numberIn, record } from './shape.ts';

@@ -1,8 +1,8 @@
-/** Names of images: read by the engine's own grammar, and written so that they can mean nothing else. */
+/** Names of images: read by the engine's own grammar, and written so that they have only one meaning. */
 import { textOf } from '../yaml/scalars.ts';
 import type { Shape } from './shape.ts';
 
-/** Of images that are built for a sandbox or kept of one, of gateways, and of mounts of the agent. */
+/** Prefix of images that are built for a sandbox or kept of one, of gateways, and of mounts of the agent. */
 export const IMAGE_PREFIX = 'sandboxer-';
 
 const HOST = '(?:[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})(?::\\d{1,5})?|\\[[0-9a-fA-F:]{2,40}\\](?::\\d{1,5})?)';
@@ -11,7 +11,7 @@ const REFERENCE = new RegExp(
   `^((?:${HOST}/)?${PART}(?:/${PART}){0,15})(?::([\\w][\\w.-]{0,127}))?(@sha256:[0-9a-f]{64})?$`,
 );
 const LONGEST = 512;
-/** What a registry, a mirror or an engine may put before the name of an image of ours. */
+/** Prefixes that a registry, a mirror or an engine may put before the name of an image of this backend. */
 const OURS = new RegExp(
   `(?:^|/)${IMAGE_PREFIX}(?:sbx|snapshot|gateway)|^(?:[^/]+/)?(?:library/)?${IMAGE_PREFIX}[^/]*$`,
 );

@@ -1,5 +1,5 @@
 /**
- * Labels. Programs on a host act on labels of any container (reverse proxies, schedulers, updaters), so that only names
+ * Names of labels. Programs on a host act on labels of any container (reverse proxies, schedulers, updaters), so that only names
  * that merely describe an image are emitted.
  */
 import { isTree } from '../yaml/compose-yaml.ts';

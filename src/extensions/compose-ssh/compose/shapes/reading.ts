@@ -1,6 +1,6 @@
 import type { Findings } from '../yaml/finding.ts';
 
-/** The place in a compose file that is being read, and where what is wrong with it is noted. */
+/** The place in a compose file that is being read, with the list for findings about it. */
 export class Reading {
   readonly findings: Findings;
   readonly service: string | null;

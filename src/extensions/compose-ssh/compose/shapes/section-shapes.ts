@@ -1,4 +1,4 @@
-/** Networks and volumes as a whole: what of them is emitted, and what would reach beyond the stack. */
+/** Shapes of networks and volumes: the emitted fields, and the fields that would reach beyond the stack. */
 import { isTree } from '../yaml/compose-yaml.ts';
 import { isTruthy } from '../yaml/scalars.ts';
 import type { Reading } from './reading.ts';
@@ -57,7 +57,7 @@ export const NETWORK = {
   name: words.name,
 } satisfies { readonly [field: string]: Shape<unknown> };
 
-/** Options of the engine’s own driver that make a tmpfs, and nothing else, written anew. */
+/** Options of the engine’s own driver that make a tmpfs, written anew; others are refused. */
 const driverOptions: Shape<{ [name: string]: string }> = {
   read(value, at) {
     const all = map(driverName, words.line).read(value, at) ?? {};
@@ -116,7 +116,7 @@ export const readVolumes = (raw: unknown, at: Reading) => section(raw, volume, a
 const CHOSEN_BY_US = 'Addresses are ours to choose, so that many stacks fit on one host.';
 const byName = { remedy: 'Remove it: services reach each other by name.' };
 
-/** What a network is to one service. */
+/** Options of a service's connection to a network. */
 export const attachment = record({
   aliases: list(words.hostName),
   driver_opts: boundary(map(driverName, words.line), CHOSEN_BY_US, byName),

@@ -8,7 +8,7 @@ import { boundary, choice, either, flag, ignored, list, map, never, record, sile
 import { tmpfsMount } from './tmpfs-options.ts';
 import * as words from './words.ts';
 
-/** A command line, or its words; compose splits the former. */
+/** A command line, or a list of its words; compose splits the former. */
 const program = either(Array.isArray, list(words.freeText), words.freeText);
 
 const healthTest: Shape<string | string[]> = {
@@ -30,7 +30,7 @@ const healthcheck = record({
   disable: flag,
 });
 
-/** What the engine gives to every container: asking for it adds nothing. */
+/** Capabilities that the engine gives to every container: a request for them adds nothing. */
 const DEFAULT_CAPABILITIES = new Set([
   'AUDIT_WRITE',
   'CHOWN',
@@ -60,7 +60,7 @@ const beyondDefault = (all: readonly string[]) => all.filter((name) => !DEFAULT_
 
 const SERVICE_SPACE = 'service:[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}';
 
-/** A namespace of the service’s own, or of another service of the stack. */
+/** Namespace of the service, or of another service of the stack. */
 function namespace(...own: string[]): Shape<string> {
   const harmless = new RegExp(`^(?:${[...own, SERVICE_SPACE].join('|')})$`);
   return boundary(
@@ -98,7 +98,7 @@ const device: Shape<string> = {
 };
 
 const logSize = text({ what: 'a size or number', pattern: /^[\w.-]{1,32}$/, examples: ['10m'] });
-/** Of logs on the host’s disk. Other drivers and options send from the host, or name what others read. */
+/** Options of logs on the host’s disk. Other drivers and options send from the host, or name files that others read. */
 const LOG_OPTIONS: { readonly [name: string]: Shape<string> } = {
   'max-size': logSize,
   'max-file': logSize,
@@ -137,7 +137,7 @@ const logging = record({
 
 const rise = words.integer(-1, 2 ** 53 - 1, 65_535);
 const limitParts = record({ soft: rise, hard: rise });
-/** Compose 1.29 takes both limits or none. */
+/** Pair of limits: compose 1.29 takes both or none. */
 const limitPair: Shape<{ soft: number; hard: number }> = {
   read(value, at) {
     const { soft, hard = soft } = limitParts.read(value, at) ?? {};
@@ -165,7 +165,7 @@ const ulimits = boundary(
 
 const storage = record({ size: words.bytes });
 
-/** Emitted as they were read. */
+/** Fields that are emitted as they were read. */
 export const PLAIN = {
   cap_add: boundary(
     capabilities,
@@ -248,7 +248,7 @@ export const PLAIN = {
   working_dir: words.workingDirectory,
 } satisfies { readonly [field: string]: Shape<unknown> };
 
-/** Read, but not emitted as they are: the plan says in what form, if any. */
+/** Fields that are read, but not emitted as they are: the plan decides their form, if any. */
 export const TAKEN = {
   annotations: boundary(
     map({ what: 'a name', pattern: /^[\w./-]{1,253}$/, examples: ['org.example.note'] }, words.line),
@@ -269,7 +269,7 @@ export const TAKEN = {
   ),
 } satisfies { readonly [field: string]: Shape<unknown> };
 
-/** Left out with a note, or without where ours stands instead. */
+/** Fields that are left out, with a note or replaced by the backend's own value. */
 export const DROPPED = {
   attach: ignored(true),
   blkio_config: ignored({ weight: 300 }),

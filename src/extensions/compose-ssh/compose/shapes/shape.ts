@@ -1,14 +1,14 @@
 /**
- * Shapes: what a part of a compose file may look like. A shape reads a value and returns a new one that is built from
- * what was understood; no part of the input is ever returned. Each shape has examples of what it accepts, so that
- * tests can enumerate every field of the model.
+ * Shapes of the parts of a compose file. A shape reads a value and returns a new one that is built from the understood parts; no
+ * part of the input is ever returned. Each shape has examples of what it accepts, so that tests can enumerate every field of the
+ * model.
  */
 import { isTree } from '../yaml/compose-yaml.ts';
 import { isTruthy, listOf, textOf } from '../yaml/scalars.ts';
 import type { Reading } from './reading.ts';
 
 export interface Shape<T> {
-  /** Returns `undefined` when nothing is to be emitted; a finding or a note then says why. */
+  /** Returns `undefined` when the value is not emitted; a finding or a note then gives the reason. */
   read(value: unknown, at: Reading): T | undefined;
   readonly examples: readonly unknown[];
 }
@@ -23,14 +23,14 @@ function shown(value: unknown): string {
 }
 
 export interface TextRule {
-  /** What a text that does not match is not: `a name of a network`. */
+  /** Completes the message "this is not …": `a name of a network`. */
   readonly what: string;
   readonly pattern: RegExp;
   readonly examples: readonly string[];
   readonly remedy?: string;
 }
 
-/** A text that matches a pattern as a whole; the pattern bounds its length. */
+/** Returns a shape of texts that match a pattern as a whole; the pattern bounds their length. */
 export function text({ what, pattern, examples, remedy = REMEDY }: TextRule): Shape<string> {
   return {
     read(value, at) {
@@ -53,7 +53,7 @@ export function choice<const W extends string>(...words: readonly W[]): Shape<W>
   };
 }
 
-/** Anything that a YAML reader could take for true or false. */
+/** Shape of flags: every value that a YAML reader could take for true or false. */
 export const flag: Shape<boolean> = {
   read(value, at) {
     if (isTruthy(value) && !/^(?:true|yes|on|y|t|1)$/i.test(textOf(value)?.trim() ?? ''))
@@ -83,7 +83,7 @@ export function numberIn(
   };
 }
 
-/** One item or a list of them. */
+/** Returns a shape of one item or a list of items. */
 export function list<T>(item: Shape<T>): Shape<T[]> {
   return {
     read(value, at) {
@@ -95,7 +95,7 @@ export function list<T>(item: Shape<T>): Shape<T[]> {
   };
 }
 
-/** A mapping of names to values; what has no value (`null`) is left out. */
+/** Returns a shape of a mapping of names to values; a name without a value (`null`) is left out. */
 export function map<T>(name: TextRule, item: Shape<T>): Shape<{ [name: string]: T }> {
   return {
     read(value, at) {
@@ -121,7 +121,7 @@ export function map<T>(name: TextRule, item: Shape<T>): Shape<{ [name: string]: 
 type Fields = { readonly [field: string]: Shape<unknown> };
 export type RecordOf<F extends Fields> = { -readonly [K in keyof F]?: ReadBy<F[K]> };
 
-/** A mapping with these fields and no others; `x-…` is left out. */
+/** Returns a shape of a mapping with these fields and no others; `x-…` is left out. */
 export function record<F extends Fields>(fields: F): Shape<RecordOf<F>> {
   return {
     read(value, at) {
@@ -145,7 +145,7 @@ export function record<F extends Fields>(fields: F): Shape<RecordOf<F>> {
   };
 }
 
-/** The shape for values for which `test` holds, else the other. */
+/** Returns the shape `yes` for values for which `test` holds, else the other. */
 export function either<A, B>(test: (value: unknown) => boolean, yes: Shape<A>, no: Shape<B>): Shape<A | B> {
   return {
     read: (value, at): A | B | undefined => (test(value) ? yes.read(value, at) : no.read(value, at)),
@@ -153,17 +153,17 @@ export function either<A, B>(test: (value: unknown) => boolean, yes: Shape<A>, n
   };
 }
 
-/** A field that means nothing here: whatever it holds is left out, with a note. */
+/** Returns a shape of a field without a meaning here: its value is left out, with a note. */
 export function ignored(...examples: readonly unknown[]): Shape<never> {
   return { read: (_value, at) => at.leaveOut(), examples };
 }
 
-/** A field that says nothing that must be emitted, and whose loss needs no note. */
+/** Returns a shape of a field that need not be emitted, and whose loss needs no note. */
 export function silent(...examples: readonly unknown[]): Shape<never> {
   return { read: () => undefined, examples };
 }
 
-/** A shape whose values reach out of the sandbox unless `harmless` holds for them. */
+/** Returns a shape whose values reach out of the sandbox unless `harmless` holds for them. */
 export function boundary<T>(
   shape: Shape<T>,
   detail: string | ((value: T) => string),
@@ -180,7 +180,7 @@ export function boundary<T>(
   };
 }
 
-/** A field that is refused whatever it holds, elevated or not. */
+/** Returns a shape that is refused whatever the value, elevated or not. */
 export function never(detail: string, remedy = 'Remove it.'): Shape<never> {
   return { read: (_value, at) => at.invalid(detail, remedy), examples: ['x'] };
 }

@@ -1,4 +1,4 @@
-/** Options of a tmpfs: each word is read, and written anew. Words that the kernel has beside these are refused. */
+/** Options of a tmpfs: each word is read, and written anew. Other words of the kernel are refused. */
 import { posix } from 'node:path';
 import { textOf } from '../yaml/scalars.ts';
 import type { Reading } from './reading.ts';
@@ -25,7 +25,7 @@ function oddWord(words: readonly string[]): string | null {
   return words.find((word) => !known(word)) ?? null;
 }
 
-/** `size=64m,mode=1777`, as `-o` of mount takes it; other words are a finding of the given kind. */
+/** Reads `size=64m,mode=1777`, as `-o` of mount takes it; other words are a finding of the given kind. */
 export function readTmpfsOptions(
   given: string,
   at: Reading,
@@ -38,7 +38,7 @@ export function readTmpfsOptions(
   return at[kind](detail, `Use only ${UNDERSTOOD}.`);
 }
 
-/** An item of `tmpfs:` of a service: `/run`, or with options `/run:size=64m`. */
+/** Shape of an item of `tmpfs:` of a service: `/run`, or with options `/run:size=64m`. */
 export const tmpfsMount: Shape<string> = {
   read(value, at) {
     const given = textOf(value) ?? '';

@@ -1,4 +1,4 @@
-/** The words that a compose file may use: names, paths, sizes, durations. Every pattern matches a text as a whole. */
+/** Texts that a compose file may contain: names, paths, sizes, durations. Every pattern matches a text as a whole. */
 
 import { isIP } from 'node:net';
 import { posix } from 'node:path';
@@ -22,14 +22,14 @@ const word = (what: string, pattern: RegExp, ...examples: string[]): TextRule =>
 });
 
 export const SERVICE_NAME = /^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$/;
-/** Of networks, volumes, secrets and configs: they become names of the engine, and are told in lists. */
+/** Names of networks, volumes, secrets and configs: they become names of the engine, and items of printed lists. */
 export const SECTION_NAME = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
 
 /** Any text on one line. */
 export const LINE: TextRule = word('text on one line', /^[^\p{C}\p{Zl}\p{Zp}]{0,4096}$/u, 'some text');
 export const line = text(LINE);
 
-/** Text that only the program of a service reads: everything except NUL and broken characters. */
+/** Text that only the program of a service reads: all characters except NUL and broken ones. */
 export const freeText: Shape<string> = {
   read(value, at) {
     const given = textOf(value);
@@ -71,7 +71,7 @@ export const duration = text({
 export const restartPolicy = text(
   word('a restart policy', /^(?:no|always|unless-stopped|on-failure(?::\d{1,4})?)$/, 'on-failure:3'),
 );
-/** `service`, or with another name for it. */
+/** `service`, or `service:alias`. */
 export const serviceLink = text(
   word(
     'a link to a service',
@@ -91,7 +91,7 @@ export const address: Shape<string> = {
   examples: ['192.0.2.7'],
 };
 
-/** Of `extra_hosts`: also the engine's word for the host's address. */
+/** Address of `extra_hosts`: also the engine's word for the host's address. */
 export const hostAddress: Shape<string> = {
   read: (value, at) => (value === 'host-gateway' ? 'host-gateway' : address.read(value, at)),
   examples: ['192.0.2.7', 'host-gateway'],
@@ -109,7 +109,7 @@ export const integer = (least: number, most: number, example: number) =>
     example,
   );
 
-/** `/a/./b/../c` → `/a/c`; `null` for what is no absolute path of printable characters, or the root itself. */
+/** Resolves `/a/./b/../c` to `/a/c`; `null` for a text that is no absolute path of printable characters, or the root itself. */
 export function insidePath(value: string): string | null {
   if (!value.startsWith('/') || hasControl(value) || value.length > LONGEST_PATH) return null;
   const path = posix.normalize(value).replace(/^\/+|\/+$/g, '');

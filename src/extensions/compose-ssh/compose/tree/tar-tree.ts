@@ -10,7 +10,7 @@ interface Entry {
   readonly kind: 'file' | 'directory' | 'symlink';
   readonly linkTarget: string | null;
   readonly layer: number;
-  /** Which entry of its archive it is; -1 for a directory that no entry names. */
+  /** Index of the entry in its archive; -1 for a directory that no entry names. */
   readonly serial: number;
 }
 
@@ -38,7 +38,7 @@ export class TarTree implements TreeView {
     this.#signal = signal;
   }
 
-  /** `extra`: files of the request itself, on top. */
+  /** Opens the trees. `extra`: files of the request itself, on top. */
   static async open(
     inputs: InputTrees,
     names: Names,
@@ -55,7 +55,7 @@ export class TarTree implements TreeView {
     return this.#entries.get(path)?.kind ?? null;
   }
 
-  /** Whether this entry is the one of its name that counts: the last of the last tree that has one. */
+  /** Returns whether this entry is the effective one of its name: the last of the last tree that has one. */
   isOf(path: string, layer: number, serial: number): boolean {
     const entry = this.#entries.get(path);
     return entry?.layer === layer && entry.serial === serial;
@@ -92,7 +92,7 @@ export class TarTree implements TreeView {
         if (this.#entries.size >= MOST_ENTRIES) throw tooLarge(`more than ${MOST_ENTRIES} files`);
         this.#parents(item.name, layer);
         this.#entries.set(item.name, { kind: item.kind, linkTarget: item.linkTarget, layer, serial });
-        // Most stacks are read with these alone: the archive is then read once.
+        // Most stacks need only these files: the archive is then read once.
         if (item.kind === 'file' && /(?:^|\/)(?:(?:docker-)?compose[\w.-]*\.ya?ml|\.env)$/.test(item.name)) {
           this.#texts.set(item.name, await collect(item.body, item.name));
         } else if (this.#texts.has(item.name)) this.#texts.delete(item.name);

@@ -1,10 +1,10 @@
 import { invalidStack } from '../yaml/finding.ts';
 import { joinInTree } from './tree-view.ts';
 
-/** A path that a compose file names: below the top of the tree, or somewhere else. */
+/** A path that a compose file names: below the top of the tree, or elsewhere. */
 export type PathRef = { readonly inside: string } | { readonly outside: string };
 
-/** Those that were made here: a mapping of a compose file that looks like one is none. */
+/** PathRefs made by this module: a mapping of a compose file that looks like a PathRef is none. */
 const made = new WeakSet<object>();
 const CONTROL = /[\p{C}\p{Zl}\p{Zp}]/u;
 const LONGEST = 4096;
@@ -14,7 +14,7 @@ function known<T extends PathRef>(path: T): T {
   return path;
 }
 
-/** Refuses a path of a compose file that holds control characters: it would enter lists and scripts. */
+/** Refuses a path of a compose file that has control characters: it would enter lists and scripts. */
 function checkPath(path: string, field: string, service: string | null): void {
   if (path.length > LONGEST || CONTROL.test(path)) {
     throw invalidStack(
@@ -32,7 +32,7 @@ export function pathRef(base: string, path: string, field: string, service: stri
   return inside === null ? known({ outside: path }) : known({ inside });
 }
 
-/** A path outside of the tree whatever it looks like, such as an address of a repository. */
+/** Returns a path outside of the tree whatever it looks like, such as an address of a repository. */
 export function outsideRef(path: string, field: string, service: string): PathRef {
   checkPath(path, field, service);
   return known({ outside: path });

@@ -1,14 +1,14 @@
-/** The shipped tree as the analysis sees it: names and links of everything, the text of what it asks for. */
+/** The shipped tree as the analysis sees it: names and links of all entries, texts on request. */
 export interface TreeView {
   kind(path: string): 'file' | 'directory' | 'symlink' | null;
   linkTarget(path: string): string | null;
-  /** `null` when there is no such file; only plain files are read. */
+  /** Returns `null` when there is no such file; only plain files are read. */
   read(path: string): Promise<string | null>;
 }
 
 const MOST_LINKS = 40;
 
-/** `./a//b/../c` below `base`, as a path from the top (`''`); `null` when it leads out, or is not relative. */
+/** Returns `./a//b/../c` below `base` as a path from the top (`''`); `null` when it leads out, or is not relative. */
 export function joinInTree(base: string, path: string): string | null {
   if (path.startsWith('/') || path.startsWith('~') || path.includes('\0')) return null;
   const parts = base === '' ? [] : base.split('/');
@@ -20,7 +20,7 @@ export function joinInTree(base: string, path: string): string | null {
   return parts.join('/');
 }
 
-/** Where a path of the tree really leads, link by link; `null` when that is outside. What is not there leads to itself. */
+/** Returns where a path of the tree really leads, link by link; `null` when that is outside. A missing entry leads to itself. */
 export function realInTree(tree: TreeView, path: string): string | null {
   let followed = 0;
   const real: string[] = [];

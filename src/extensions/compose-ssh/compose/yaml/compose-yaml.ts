@@ -8,12 +8,12 @@ export type Tree = { [key: string]: unknown };
 
 export const LARGEST_FILE_BYTES = FILE.bytes;
 
-/** A compose file as plain values: anchors and merge keys expanded, no tags, bounded. */
+/** Parses a compose file to plain values: anchors and merge keys expanded, no tags, bounded. */
 export function parseComposeYaml(text: string, file: string): Tree {
   return readComposeYaml(text, file, FILE).tree;
 }
 
-/** The same, with the lexical tokens it took. */
+/** Parses as `parseComposeYaml`, and returns the lexical tokens used. */
 export function readComposeYaml(
   text: string,
   file: string,
@@ -47,7 +47,7 @@ export function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A variable of ours that compose puts the value of into the text: the value is in no file. */
+/** A reference to a variable of the backend, whose value compose inserts: the value is in no file. */
 export class Reference {
   readonly name: string;
 

@@ -2,14 +2,14 @@ import type { ErrorCode } from '../../../../contract/errors/errors.ts';
 import { SandboxerError } from '../../../../contract/errors/errors.ts';
 
 /**
- * `invalid`: no engine would run it, or its meaning is unknown. `boundary`: it would reach out of the sandbox;
- * `elevated` lets it through.
+ * `invalid`: no engine would run it, or its meaning is unknown. `boundary`: it would reach out of the sandbox; `elevated` allows
+ * it.
  */
 export interface Finding {
   readonly kind: 'invalid' | 'boundary';
-  /** `null` when it is about the file as a whole. */
+  /** `null`: the finding is about the file as a whole. */
   readonly service: string | null;
-  /** As a path: `volumes[0].source`. */
+  /** Path of the field: `volumes[0].source`. */
   readonly field: string;
   readonly detail: string;
   readonly remedy: string;
@@ -64,7 +64,7 @@ export class Findings {
     if (fields.size < MOST_TOLD) fields.add(printable(field));
   }
 
-  /** Throws an error that names the findings that stand in the way. */
+  /** Throws an error with all findings that prevent the stack. */
   settle(elevated: boolean): void {
     const invalid = this.#all.filter(({ kind }) => kind === 'invalid');
     const boundary = elevated ? [] : this.#all.filter(({ kind }) => kind === 'boundary');
@@ -73,17 +73,17 @@ export class Findings {
   }
 }
 
-/** `web: privileged: It has all rights on the host.` */
+/** Formats `web: privileged: It has all rights on the host.` */
 function told({ service, field, detail }: Finding): string {
   return `${service === null ? '' : `${service}: `}${field === '' ? '' : `${field}: `}${detail}`;
 }
 
-/** Returns where in the request or the stack it is: `services.web.privileged`, `inputs.compose_files`. */
+/** Returns the path in the request or the stack: `services.web.privileged`, `inputs.compose_files`. */
 function placeOf({ service, field }: Finding): string {
   return service === null ? field || 'compose' : ['services', service, field].filter(Boolean).join('.');
 }
 
-/** A stack that cannot be used, with everything that stands in the way. */
+/** Refusal of a stack, with all findings that prevent it. */
 export class StackRefusal extends SandboxerError {
   readonly findings: readonly Finding[];
 
