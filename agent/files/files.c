@@ -232,7 +232,7 @@ static bool next_entry(Listing *list) {
   for (struct dirent *e; (e = readdir(list->dir)) != NULL;) {
     if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
     Builder b = {.data = list->held, .cap = sizeof list->held};
-    if (!put_entry(&b, dirfd(list->dir), e->d_name, e->d_name) || b.bad) continue; /* it has just gone */
+    if (!put_entry(&b, dirfd(list->dir), e->d_name, e->d_name) || b.bad) continue; /* entry is gone */
     list->held_len = b.len;
     return true;
   }

@@ -22,7 +22,7 @@ typedef struct {
   size_t seg_cap, seg_first, seg_len;
 } Ring;
 
-size_t ring_memory(void); /* of all rings */
+size_t ring_memory(void); /* bytes of all rings together */
 /* Returns how many bytes may be added without losing any at or after `keep_from`; the ring grows first where that avoids a loss.
  * */
 size_t ring_room(Ring *ring, uint64_t keep_from);

@@ -163,7 +163,7 @@ struct launch {
   char volumes[VOLUMES_MAX][VOLUME_NAME_MAX];
   bool read_only[VOLUMES_MAX];
   int volume_count;
-  bool fleeting; /* its disk is discarded with it: writes to it are never flushed, by programs inside nor at its end */
+  bool fleeting; /* its disk is discarded with it: mounted volatile, never flushed */
   char runtime[512]; /* empty: the usual one */
   char flags[256];
   int layer_count;

@@ -20,7 +20,7 @@ typedef struct {
   TreeWork *work;
   int top;
   bool looks; /* first pass, without output: finds out whether all of it can be read */
-  char name[PATH_MAX]; /* of the entry at hand, from the top */
+  char name[PATH_MAX]; /* of the current entry, from the top */
   uint8_t buffer[BUFFER_BYTES];
 } Pack;
 

@@ -37,7 +37,7 @@ struct sandbox {
   int64_t freeze_look, freeze_by; /* time of the next check, and of the last; 0: no freeze is under way */
   struct {
     long long limit;      /* bytes of the machine's disk; -1: not watched */
-    struct disk_use used; /* as it was counted last; -1: never */
+    struct disk_use used; /* at the last count; -1: never counted */
     long long before;     /* its use when there was room: the difference is its growth since then */
     int restless;         /* counts in a row during which directories moved */
     enum { NOT_FULL, OVER_LIMIT, GREW_MOST, RESTLESS } full; /* why it was ended */

@@ -27,7 +27,7 @@ static pid_t janitor;
 static int janitor_wake = -1;
 /* Memory shared by the spawner and the reaper process. */
 static volatile struct {
-  bool busy;         /* it is at work */
+  bool busy;         /* a removal is under way */
   int works;         /* copies and the like that a request waits for */
   int64_t works_since;
   int64_t room_until; /* a sandbox is being started */
@@ -182,7 +182,7 @@ struct work {
 struct outcome {
   struct tally tally;
   int error;
-  char why[120]; /* empty: as errno says */
+  char why[120]; /* empty: errno is enough */
 };
 static const char *refused_why;
 
