@@ -69,7 +69,7 @@ function packageJsonOf(name: string, folders: readonly string[]): string | undef
       const path = findPackageJSON(name, pathToFileURL(join(folder, 'any.js')));
       if (path !== undefined) return path;
     } catch {
-      // This folder does not have the package.
+      // The package is not in this folder.
     }
   }
   return undefined;

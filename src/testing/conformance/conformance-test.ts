@@ -35,7 +35,7 @@ export interface ConformanceTest {
   run(subject: Subject): Promise<void>;
 }
 
-/** Thrown by a test that cannot tell whether the claim is true here. */
+/** Thrown by a test that cannot decide on this machine whether the claim is true. */
 export class SkippedTest extends Error {
   override readonly name = 'SkippedTest';
 }

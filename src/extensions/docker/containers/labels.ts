@@ -23,7 +23,7 @@ export const LABEL = {
   stack: `${PREFIX}attempt-id`,
 } as const;
 
-/** Kinds of objects. An image that was committed from a container has that container's labels, so its own kind replaces them. */
+/** Kinds of objects, as labels. An image committed from a container gets that container's labels, so it needs a kind of its own. */
 export type Kind = 'sandbox' | 'warm' | 'snapshot' | 'prepared' | 'preparing' | 'trial';
 
 /** Returns the labels of a committed image as changes: Podman reads them nowhere else. */

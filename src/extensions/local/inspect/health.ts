@@ -155,7 +155,7 @@ function wantsOf(facts: HostFacts): Want[] {
 }
 
 /**
- * Returns the controllers that the kernel refused, although the facts promised them: another process may have come in between.
+ * Returns a failed check if the kernel refused controllers that the facts promised: another process may have come in between.
  */
 function refusedGroups(facts: HostFacts, machinery: Machinery): Check[] {
   const lacking = lackingControllers(facts, machinery.cgroups);

@@ -62,7 +62,10 @@ export async function writeRecord(path: string, record: SandboxRecord): Promise<
   if (layer !== null && record.layers.includes(layer)) rmSync(join(dirname(path), SEALED), { force: true });
 }
 
-/** Writes the first record without a flush: no earlier one can be lost, and an incomplete record counts as none. */
+/**
+ * Writes the first record, in place where it need not last: no earlier one can be lost, and an incomplete one counts as none.
+ * With `keep`, it survives a crash of the machine.
+ */
 export async function writeFirstRecord(path: string, record: SandboxRecord): Promise<void> {
   if (record.keep) await writeLasting(path, JSON.stringify(record));
   else writeFileSync(path, JSON.stringify(record), { mode: 0o600 });

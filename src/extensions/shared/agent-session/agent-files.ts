@@ -262,8 +262,7 @@ async function* changesOf(
   }
 }
 
-/** The bytes up to the result. Whoever stops reading closes the channel. */
-/** What the end of an archive says of what is not in it. */
+/** Returns the left-out entries that the result of an archive lists; `null` without a list. */
 function leftOutOf(payload: Buffer): LeftOut | null {
   const reader = new PayloadReader(payload);
   reader.u64(); // files
@@ -274,6 +273,7 @@ function leftOutOf(payload: Buffer): LeftOut | null {
   return { count, paths };
 }
 
+/** Yields the bytes up to the result. A reader that stops closes the channel. */
 async function* bytesOf(
   channel: AgentChannel,
   signal: AbortSignal | undefined,

@@ -40,7 +40,7 @@ export function readEntry(reader: PayloadReader): WireEntry {
   };
 }
 
-// As keys of an object, octal numbers are miscalculated by the formatter: biome 2.5.15 reads them to base 7.
+// Compared one by one: as keys of an object the formatter changes octal numbers (biome 2.5.15 reads them to base 7).
 function kindOf(type: number): FileEntry['kind'] {
   if (type === REGULAR) return 'file';
   if (type === DIRECTORY) return 'directory';

@@ -216,7 +216,7 @@ function declaredLimits({
   };
 }
 
-/** Returns a normalised and merged service as its model; findings tell what is wrong with it. */
+/** Returns a normalised and merged service as its model; its faults become findings. */
 export function readService(name: string, raw: Tree, tree: TreeView, at: Reading): ServiceModel {
   for (const [field, value] of Object.entries(raw)) {
     if (Object.hasOwn(SERVICE_FIELDS, field) || value === undefined) continue;
