@@ -27,7 +27,11 @@ export class InputQueue {
     this.#waiting += bytes;
     if (this.#waiting > PAUSE_ABOVE_BYTES) webSocket.pause();
     void this.#order
-      .run(pass)
+      .run(async () => {
+        // Not in the turn in which the input arrived: a signal that came with it is passed on first.
+        await null;
+        await pass();
+      })
       .catch(this.#failed)
       .then(() => {
         this.#waiting -= bytes;
